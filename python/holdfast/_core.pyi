@@ -1,0 +1,226 @@
+"""The native core: compiler, switch and network. No logic of its own; the face for people is the package around it.
+
+Units are in the names: ``_ps`` picoseconds, ``_bps`` bits per second. Values of match fields and action parameters are
+``bytes`` in network order, of any length that holds the value (leading zeros are ignored; a value that does not fit the
+field raises). Ids are P4Runtime ids, as in the program's P4Info.
+"""
+
+from collections.abc import Sequence
+from typing import Literal
+
+class HoldfastError(Exception):
+    """Base of everything this package raises on purpose."""
+
+class CompileError(HoldfastError):
+    """The program has errors. ``str(e)`` is the rendered diagnostics with source lines and carets."""
+
+    diagnostics: list[Diagnostic]
+
+class ControlError(HoldfastError):
+    """A control-plane operation was refused. ``code`` is a canonical gRPC status name, as in ``"NOT_FOUND"``."""
+
+    code: str
+
+class Diagnostic:
+    code: str
+    severity: Literal["error", "warning"]
+    message: str
+    file: str
+    line: int
+    column: int
+    rendered: str
+
+class Program:
+    """An immutable compiled program, shared by any number of switches."""
+
+    @staticmethod
+    def compile(path: str, include_dirs: Sequence[str] = (), defines: dict[str, str] = ...) -> Program: ...
+    @staticmethod
+    def compile_text(
+        source: str, name: str = "program.p4", include_dirs: Sequence[str] = (), defines: dict[str, str] = ...
+    ) -> Program: ...
+    @staticmethod
+    def from_artifact(data: bytes) -> Program:
+        """Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT."""
+    def artifact(self) -> bytes:
+        """The compiled program, as it travels in P4Runtime's device config."""
+    @property
+    def name(self) -> str: ...
+    @property
+    def p4info(self) -> str:
+        """P4Info in protobuf text format; empty for a program loaded from an artifact."""
+    @property
+    def warnings(self) -> list[Diagnostic]: ...
+
+# A match of one key field:
+#   ("exact", value) ("lpm", value, prefix_len) ("ternary", value, mask) ("range", low, high) ("optional", value)
+# A don't-care field is left out of the dict.
+Match = tuple[str, bytes] | tuple[str, bytes, int] | tuple[str, bytes, bytes]
+
+class TableEntry:
+    table_id: int
+    matches: dict[int, Match]  # by match field id
+    action_id: int  # 0: none (only in deletes and wildcard reads)
+    args: dict[int, bytes]  # by parameter id
+    priority: int
+    is_default: bool
+    counter: tuple[int, int] | None  # packets, bytes, when read from a table with a direct counter
+    is_const: bool
+    def __init__(
+        self,
+        table_id: int,
+        matches: dict[int, Match] = ...,
+        action_id: int = 0,
+        args: dict[int, bytes] = ...,
+        priority: int = 0,
+        is_default: bool = False,
+    ) -> None: ...
+
+class MulticastGroup:
+    group_id: int
+    replicas: list[tuple[int, int]]  # egress port, instance (egress_rid)
+    def __init__(self, group_id: int, replicas: Sequence[tuple[int, int]] = ()) -> None: ...
+
+class CloneSession:
+    session_id: int
+    replicas: list[tuple[int, int]]
+    packet_length_bytes: int  # 0: not truncated
+    class_of_service: int
+    def __init__(
+        self,
+        session_id: int,
+        replicas: Sequence[tuple[int, int]] = (),
+        packet_length_bytes: int = 0,
+        class_of_service: int = 0,
+    ) -> None: ...
+
+class RegisterCell:
+    register_id: int
+    index: int
+    value: bytes
+    def __init__(self, register_id: int, index: int, value: bytes) -> None: ...
+
+class CounterCell:
+    counter_id: int
+    index: int
+    packets: int
+    bytes: int
+    def __init__(self, counter_id: int, index: int, packets: int = 0, bytes: int = 0) -> None: ...
+
+class DirectCounterCell:
+    """The direct counter of the entry that ``entry`` names by table, matches and priority."""
+
+    entry: TableEntry
+    packets: int
+    bytes: int
+    def __init__(self, entry: TableEntry, packets: int = 0, bytes: int = 0) -> None: ...
+
+Entity = TableEntry | MulticastGroup | CloneSession | RegisterCell | CounterCell | DirectCounterCell
+Update = tuple[Literal["insert", "modify", "delete"], Entity]
+
+class Switch:
+    """One switch: standing alone, or a node of a network (then calls are run by the worker that owns it)."""
+
+    def __init__(
+        self, program: Program, *, executor: Literal["jit", "interpreter"] = "jit", cpu_port: int = 510, seed: int = 0
+    ) -> None: ...
+    def write(
+        self, updates: Sequence[Update], atomicity: Literal["continue_on_error", "rollback_on_error"] = ...
+    ) -> list[tuple[str, str] | None]:
+        """Applies the updates in order, with no packet in between.
+
+        One item per update: None, or (status name, message). With ``rollback_on_error`` the first failure undoes all; the
+        others are then reported as ABORTED.
+        """
+    def set_program(self, program: Program) -> None:
+        """Replaces the program; all entries and state are lost."""
+    @property
+    def program(self) -> Program: ...
+    def table_entries(self, table_id: int = 0, include_default: bool = False) -> list[TableEntry]:
+        """All entries of a table (0: of every table) in a stable order, constant entries included."""
+    def multicast_groups(self) -> list[MulticastGroup]: ...
+    def clone_sessions(self) -> list[CloneSession]: ...
+    def registers(self, register_id: int, index: int | None = None) -> list[RegisterCell]: ...
+    def counters(self, counter_id: int, index: int | None = None) -> list[CounterCell]: ...
+    def drops(self) -> dict[str, int]:
+        """Counted drops by reason."""
+    def packet_out(self, packet: bytes) -> None:
+        """Hands a packet (with its packet-out header) to the CPU port. In a network, it enters at the current time."""
+    def process(self, port: int, packet: bytes, now_ps: int = 0) -> list[tuple[int, bytes]]:
+        """Runs one packet; what comes out of which port, in order. Only on a switch that stands alone."""
+    def trace(self, port: int, packet: bytes, now_ps: int = 0) -> str:
+        """Like :meth:`process` on the interpreter; JSON of what happened. Tables and registers are used as they are."""
+
+class Notification:
+    """Something for controllers, in the order in which it happened."""
+
+    kind: Literal["port_change", "packet_in", "digest", "host_frame"]
+    time_ps: int
+    node: str
+    port: int
+    up: bool
+    data: bytes
+
+class Network:
+    """Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it."""
+
+    def __init__(self, *, seed: int = 0, detection_delay_ps: int = 0) -> None: ...
+    def add_switch(
+        self, name: str, program: Program, *, executor: str = "jit", cpu_port: int = 510, latency_ps: int = 0
+    ) -> Switch: ...
+    def add_host(self, name: str, *, mac: bytes, ipv4: str, prefix_len: int, gateway_mac: bytes) -> None:
+        """A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it."""
+    def add_interface(self, name: str, interface: str) -> None:
+        """A Linux interface as a node with one port 0 (wall clock only)."""
+    def add_link(
+        self,
+        a: str,
+        a_port: int,
+        b: str,
+        b_port: int,
+        *,
+        rate_bps: int,
+        delay_ps: int = 0,
+        jitter: tuple[str, int, int] = ("none", 0, 0),
+        loss: float = 0.0,
+        queue_bytes: int = 150_000,
+    ) -> int:
+        """Bidirectional. jitter: ("none",0,0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps); each direction draws
+        its own, never reordering unless the draw overtakes (as tc netem does not prevent). Returns the link id."""
+    def set_link_state(self, link: int, up: bool, at_ps: int | None = None) -> None:
+        """Fails or repairs a link at a time (None: now). Packets queued or in flight on a failing link are lost."""
+    def set_node_state(self, node: str, up: bool, at_ps: int | None = None) -> None: ...
+    def add_udp_stream(
+        self,
+        source: str,
+        destination: str,
+        *,
+        packets_per_s: float,
+        payload_bytes: int,
+        start_ps: int,
+        stop_ps: int,
+        source_port: int = 5001,
+        destination_port: int = 5001,
+    ) -> int:
+        """Constant-rate UDP with sequence numbers. Returns the flow id."""
+    def add_ping(self, source: str, destination: str, *, interval_ps: int, start_ps: int, stop_ps: int, payload_bytes: int = 56) -> int: ...
+    @property
+    def now_ps(self) -> int: ...
+    def run(self, until_ps: int) -> list[Notification]:
+        """Virtual clock: runs to ``until_ps`` or to the first instant with notifications, whichever is first."""
+    def start(self) -> None:
+        """Wall clock: runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here."""
+    def poll(self, timeout_s: float) -> list[Notification]:
+        """Wall clock: notifications since the last call; waits up to the timeout for one."""
+    def stop(self) -> None: ...
+    def sent(self, flow: int) -> dict[str, bytes]:
+        """Columns as little-endian int64 arrays: ``sequence``, ``sent_ps``."""
+    def received(self, flow: int) -> dict[str, bytes]:
+        """Columns as little-endian int64 arrays, in order of arrival: ``sequence``, ``sent_ps``, ``received_ps``.
+        For a ping flow: the replies, as they arrive back at the source."""
+    def link_counters(self, link: int) -> dict[str, int]:
+        """Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``loss_drops``,
+        ``down_drops``."""
+
+def interfaces_ready() -> str | None:
+    """None if this process may open packet sockets, else the reason."""
