@@ -1,0 +1,65 @@
+// Ethernet and IPv4 as every application parses them, and the checksum field list of IPv4.
+
+#ifndef HOLDFAST_HEADERS_P4
+#define HOLDFAST_HEADERS_P4
+
+typedef bit<9>  port_t;
+typedef bit<48> mac_t;
+typedef bit<32> ipv4_address_t;
+
+const bit<16> ETHERTYPE_IPV4 = 0x0800;
+
+const bit<8> PROTOCOL_IPV4 = 4;
+const bit<8> PROTOCOL_TCP  = 6;
+const bit<8> PROTOCOL_UDP  = 17;
+
+header ethernet_t {
+    mac_t   dst_addr;
+    mac_t   src_addr;
+    bit<16> ether_type;
+}
+
+// RFC 791, section 3.1, without the options.
+header ipv4_t {
+    bit<4>         version;
+    bit<4>         ihl;
+    bit<8>         diffserv;
+    bit<16>        total_len;
+    bit<16>        identification;
+    bit<3>         flags;
+    bit<13>        frag_offset;
+    bit<8>         ttl;
+    bit<8>         protocol;
+    bit<16>        hdr_checksum;
+    ipv4_address_t src_addr;
+    ipv4_address_t dst_addr;
+}
+
+header ipv4_options_t {
+    varbit<320> options;
+}
+
+// What the header checksum covers, the checksum itself left out.
+#define IPV4_CHECKSUM_FIELDS(ip) \
+    ip.version, ip.ihl, ip.diffserv, ip.total_len, ip.identification, ip.flags, \
+    ip.frag_offset, ip.ttl, ip.protocol, ip.src_addr, ip.dst_addr
+
+// Packets from and to the controller carry these in front of the Ethernet header.
+@controller_header("packet_in")
+header packet_in_t {
+    bit<9> ingress_port;
+    bit<7> _pad;
+}
+
+@controller_header("packet_out")
+header packet_out_t {
+    bit<9> egress_port;
+    bit<7> _pad;
+}
+
+// The port of the controller; the switch must be started with the same number.
+#ifndef CPU_PORT
+#define CPU_PORT 510
+#endif
+
+#endif

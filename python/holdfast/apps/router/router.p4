@@ -1,0 +1,147 @@
+// An IPv4 router: longest-prefix match, TTL, header checksum, MAC rewrite (RFC 1812, section 5.2 and 5.3).
+//
+// ICMP is left alone: an expired TTL is counted and dropped, not answered.
+
+#include <core.p4>
+#include <v1model.p4>
+#include "../headers.p4"
+
+struct headers_t {
+    packet_out_t   packet_out;
+    packet_in_t    packet_in;
+    ethernet_t     ethernet;
+    ipv4_t         ipv4;
+    ipv4_options_t ipv4_options;
+}
+
+struct metadata_t {
+}
+
+parser RouterParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
+                    inout standard_metadata_t standard_metadata) {
+    state start {
+        transition select(standard_metadata.ingress_port) {
+            CPU_PORT: parse_packet_out;
+            default:  parse_ethernet;
+        }
+    }
+
+    state parse_packet_out {
+        packet.extract(hdr.packet_out);
+        transition parse_ethernet;
+    }
+
+    state parse_ethernet {
+        packet.extract(hdr.ethernet);
+        transition select(hdr.ethernet.ether_type) {
+            ETHERTYPE_IPV4: parse_ipv4;
+            default:        accept;
+        }
+    }
+
+    state parse_ipv4 {
+        packet.extract(hdr.ipv4);
+        verify(hdr.ipv4.version == 4 && hdr.ipv4.ihl >= 5, error.ParserInvalidArgument);
+        transition select(hdr.ipv4.ihl) {
+            5:       accept;
+            default: parse_ipv4_options;
+        }
+    }
+
+    state parse_ipv4_options {
+        packet.extract(hdr.ipv4_options, (bit<32>)(hdr.ipv4.ihl - 5) * 32);
+        transition accept;
+    }
+}
+
+control RouterVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        verify_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
+                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        verify_checksum(hdr.ipv4_options.isValid(),
+                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
+                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+    }
+}
+
+control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    counter(1, CounterType.packets) malformed;
+    counter(1, CounterType.packets) ttl_expired;
+    direct_counter(CounterType.packets_and_bytes) route_counter;
+
+    action drop() {
+        mark_to_drop(standard_metadata);
+    }
+
+    action forward(port_t port, mac_t src_mac, mac_t dst_mac) {
+        standard_metadata.egress_spec = port;
+        hdr.ethernet.src_addr = src_mac;
+        hdr.ethernet.dst_addr = dst_mac;
+        hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+    }
+
+    // To the controller, as it arrived.
+    action punt() {
+        standard_metadata.egress_spec = CPU_PORT;
+        hdr.packet_in.setValid();
+        hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+    }
+
+    table ipv4_lpm {
+        key = {
+            hdr.ipv4.dst_addr: lpm;
+        }
+        actions = {
+            forward;
+            punt;
+            drop;
+        }
+        default_action = drop();
+        counters = route_counter;
+        size = 65536;
+    }
+
+    apply {
+        if (hdr.packet_out.isValid()) {
+            standard_metadata.egress_spec = hdr.packet_out.egress_port;
+            hdr.packet_out.setInvalid();
+        } else if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
+            malformed.count(0);
+            drop();
+        } else if (!hdr.ipv4.isValid()) {
+            drop();
+        } else if (hdr.ipv4.ttl <= 1) {
+            ttl_expired.count(0);
+            drop();
+        } else {
+            ipv4_lpm.apply();
+        }
+    }
+}
+
+control RouterEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    apply {
+    }
+}
+
+control RouterComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        update_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
+                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4) }, hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+        update_checksum(hdr.ipv4_options.isValid(),
+                        { IPV4_CHECKSUM_FIELDS(hdr.ipv4), hdr.ipv4_options.options },
+                        hdr.ipv4.hdr_checksum, HashAlgorithm.csum16);
+    }
+}
+
+control RouterDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr.packet_in);
+        packet.emit(hdr.ethernet);
+        packet.emit(hdr.ipv4);
+        packet.emit(hdr.ipv4_options);
+    }
+}
+
+V1Switch(RouterParser(), RouterVerifyChecksum(), RouterIngress(), RouterEgress(), RouterComputeChecksum(),
+         RouterDeparser()) main;
