@@ -1,1 +1,284 @@
-//! Verifier.
+//! The invariants of a program, and the check that it holds them.
+//!
+//! A program may come from outside (it is a device configuration), and machine code is made of it without further
+//! checks. So what an executor relies on is in this list, and nothing else is. [`verify`] needs time and memory in
+//! proportion to the program, whatever the program says. It does not ask whether a program is sensible.
+//!
+//! # Storage
+//!
+//! 1. A slot has 1 to [`Bits::MAX_WIDTH`] bits, and all slots together occupy at most [`MAX_STATE_LIMBS`] limbs.
+//! 2. Every slot id is in range.
+//! 3. A header's `valid` slot has 1 bit. A header has at most one varbit, whose length slot has 32 bits.
+//! 4. A header without a varbit has whole bytes.
+//! 5. A slot is the validity, a field or the length of at most one header, once, and then is not standard metadata.
+//! 6. The length of a varbit never exceeds the width of its slot: only `Extract`, `SetInvalid` and `Assign` write it, and
+//!    `Assign` only a constant within the width, the length slot of a varbit that is not wider, or a `Mux` of these.
+//! 7. The standard metadata slots are distinct and have the widths of v1model.
+//! 8. `errors` begins with the seven of core.p4, names none twice, and fits [`ERROR_WIDTH`].
+//!
+//! # Objects
+//!
+//! 9. Among the objects of one kind (tables, actions, registers, counters, meters, digests, value sets) no two have the same name
+//!    or the same P4Runtime id, and no id is 0; likewise the ids of the parameters of an action, and of the key fields of
+//!    a table that are not selectors.
+//! 10. A register has 1 to [`Bits::MAX_WIDTH`] bits; registers and indexed counters and meters together need at most
+//!     [`MAX_OBJECT_BYTES`] bytes; tables and value sets ask for at most [`MAX_TABLE_SIZE`] entries.
+//! 11. Digests and value sets have at least one member, of 1 to [`Bits::MAX_WIDTH`] bits each and [`MAX_EXPR_WIDTH`] in all.
+//! 12. A field list names no slot twice.
+//! 13. The parameters of an action have distinct slots.
+//!
+//! # Tables
+//!
+//! 14. Key fields have 1 to [`Bits::MAX_WIDTH`] bits each and [`MAX_EXPR_WIDTH`] in all, and at most one is `Lpm`.
+//! 15. A table has at least one action, its ids are in range, and none occurs twice.
+//! 16. The default action and the actions of entries are among the table's and their scope allows the use; each has one
+//!     argument per parameter, of its width.
+//! 17. An entry has one match per key field, of its kind and width; a prefix is not longer than the width; a value is zero
+//!     outside its prefix or mask; a range is not empty. Tables without a key or with a selector have no entries.
+//! 18. An entry's priority is positive if the table needs one and zero if not; no two entries have equal matches and priority.
+//! 19. A direct counter or meter has no size and serves at most one table.
+//!
+//! # Parser
+//!
+//! 20. There is a state, and the targets of transitions are in range.
+//! 21. A select has at least one key. Each case has one match per key, or a single value set whose members have the widths of
+//!     all keys. Values, masks, bounds and members have the width of their key; a value is zero outside its mask; a range is not
+//!     empty; value set ids are in range.
+//!
+//! # Statements
+//!
+//! 22. The ids of headers, tables, registers, counters, meters, digests and field lists are in range.
+//! 23. `Extract`, `Lookahead`, `Advance` and `Reject` occur in the parser only; `Emit` in the deparser only; `Exit` not in
+//!     the parser; `Apply` in ingress and egress only, so not in actions; `Clone`, `Resubmit`, `Recirculate`,
+//!     `Truncate` and `Digest` in ingress, egress and actions only; a `Hash` of the payload not in the parser.
+//! 24. Ingress and what it applies has no clone from egress and no `Recirculate`; egress and what it applies has no clone from
+//!     ingress and no `Resubmit`.
+//! 25. A label is below [`MAX_LABEL`] and given once in the program; a `Break` is inside the block or loop it names, in the
+//!     same control, parser state or action.
+//! 26. Sources and destinations have the widths that [`StmtKind`] says; `Apply` and `Digest` have one expression per key field
+//!     and member; `Extract` has a length if and only if the header has a varbit; the data of a `Hash` has at most
+//!     [`MAX_EXPR_WIDTH`] bits, the bounds of a `Random` at most 64; a `Lookahead` ends within [`MAX_LOOKAHEAD_BITS`].
+//! 27. A case of a `Switch` lists at least one value, of the width of the switch, and no value occurs twice.
+//! 28. `Count` and `MeterExecute` name no direct counter or meter.
+//! 29. The format of a `Log` has one `{}` per value.
+//!
+//! # Expressions
+//!
+//! 30. Operands have the widths that [`Expr`] and [`BinaryOp`] say; a slice lies within its operand; an extension extends.
+//! 31. No value, constants included, is wider than [`MAX_EXPR_WIDTH`].
+//!
+//! # Size
+//!
+//! 32. Expressions nest at most [`MAX_EXPR_DEPTH`] deep.
+//! 33. Statements nest at most [`MAX_NESTING`] deep.
+//! 34. There are at most [`MAX_STATEMENTS`] statements, and all values of all expressions, entries and matches together
+//!     have at most [`MAX_TOTAL_LIMBS`] limbs.
+//! 35. A location with a line names a file of the program.
+//!
+//! # What an executor cannot rely on
+//!
+//! Any index may be beyond a register, counter or meter; a `Random` may have `low > high`; an error value may be beyond
+//! `errors`; any length may be beyond the packet; a header with a varbit may be valid with a length that makes no whole
+//! bytes; fields of an invalid header may be non-zero if the compiler forgot a guard; a loop may never end (steps end it).
+
+mod body;
+mod objects;
+#[cfg(test)]
+mod tests;
+
+use crate::*;
+use std::collections::BTreeSet;
+use std::fmt;
+
+/// Limbs that all slots together may occupy.
+pub const MAX_STATE_LIMBS: u64 = 1 << 16;
+/// Width of the widest intermediate value.
+pub const MAX_EXPR_WIDTH: u32 = 4 * Bits::MAX_WIDTH;
+/// Levels of operators in an expression.
+pub const MAX_EXPR_DEPTH: u32 = 256;
+/// Levels of statements within statements.
+pub const MAX_NESTING: u32 = 256;
+/// Statements of a program.
+pub const MAX_STATEMENTS: u64 = 1 << 20;
+/// Limbs of all values that expressions, entries and matches of a program have.
+pub const MAX_TOTAL_LIMBS: u64 = 1 << 23;
+/// Bytes that registers, counters and meters of a program may need.
+pub const MAX_OBJECT_BYTES: u64 = 1 << 30;
+/// Entries that a table or value set may ask for.
+pub const MAX_TABLE_SIZE: u64 = 1 << 32;
+/// Labels are smaller.
+pub const MAX_LABEL: u32 = 1 << 20;
+/// How far ahead of the cursor a lookahead may reach.
+pub const MAX_LOOKAHEAD_BITS: u32 = 1 << 20;
+
+/// More violations than this are not reported.
+const MAX_ERRORS: usize = 64;
+
+/// The errors of core.p4, in its order.
+pub const CORE_ERRORS: [&str; 7] = [
+    "NoError",
+    "PacketTooShort",
+    "NoMatch",
+    "StackOutOfBounds",
+    "HeaderTooShort",
+    "ParserTimeout",
+    "ParserInvalidArgument",
+];
+
+/// A violated invariant.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct VerifyError {
+    /// Its number in the list of this module.
+    pub invariant: u32,
+    /// Where, as in `table "ingress.t"` or `ingress @0:57`.
+    pub place: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for VerifyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(
+            f,
+            "{}: {} (invariant {})",
+            self.place, self.message, self.invariant
+        )
+    }
+}
+
+impl std::error::Error for VerifyError {}
+
+/// Checks that `program` holds every invariant of this module.
+///
+/// The error lists what was found, in program order; after many violations the rest is left out.
+pub fn verify(program: &Program) -> Result<(), Vec<VerifyError>> {
+    let mut verifier = Verifier {
+        program,
+        errors: Vec::new(),
+        roles: Roles::default(),
+        labels: BTreeSet::new(),
+        reach: vec![Reach::default(); program.actions.len()],
+        statements: 0,
+        limbs: 0,
+    };
+    verifier.objects();
+    verifier.bodies();
+    if verifier.errors.is_empty() {
+        Ok(())
+    } else {
+        Err(verifier.errors)
+    }
+}
+
+/// Where a check is made, for messages.
+#[derive(Clone, Copy)]
+struct Place<'a> {
+    kind: &'static str,
+    name: &'a str,
+    loc: Loc,
+}
+
+impl<'a> Place<'a> {
+    fn new(kind: &'static str, name: &'a str) -> Place<'a> {
+        Place {
+            kind,
+            name,
+            loc: Loc::default(),
+        }
+    }
+}
+
+impl fmt::Display for Place<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.kind)?;
+        if !self.name.is_empty() {
+            write!(f, " {:?}", self.name)?;
+        }
+        if self.loc != Loc::default() {
+            write!(f, " @{}:{}", self.loc.file, self.loc.line)?;
+        }
+        Ok(())
+    }
+}
+
+/// What headers and the standard metadata use each slot for.
+#[derive(Default)]
+struct Roles {
+    /// By slot: taken by a header or the standard metadata.
+    taken: Vec<bool>,
+    /// By slot: for the length of a varbit, its maximum.
+    max_length: Vec<Option<u32>>,
+}
+
+/// From which halves of the pipeline an action is reached.
+#[derive(Clone, Copy, Default)]
+struct Reach {
+    ingress: bool,
+    egress: bool,
+}
+
+struct Verifier<'a> {
+    program: &'a Program,
+    errors: Vec<VerifyError>,
+    roles: Roles,
+    labels: BTreeSet<u32>,
+    reach: Vec<Reach>,
+    statements: u64,
+    limbs: u64,
+}
+
+impl<'a> Verifier<'a> {
+    fn check(
+        &mut self,
+        holds: bool,
+        invariant: u32,
+        place: Place<'_>,
+        message: impl FnOnce() -> String,
+    ) -> bool {
+        if !holds && self.errors.len() < MAX_ERRORS {
+            self.errors.push(VerifyError {
+                invariant,
+                place: place.to_string(),
+                message: message(),
+            });
+        }
+        holds
+    }
+
+    /// The width of a slot, if the id is in range.
+    fn slot(&mut self, slot: SlotId, place: Place<'_>) -> Option<u32> {
+        let width = self.program.slots.get(slot.index()).map(|s| s.width);
+        self.check(width.is_some(), 2, place, || {
+            format!("there is no slot %{}", slot.0)
+        });
+        width
+    }
+
+    /// Accounts for one value. Whether there is room for more.
+    fn spend(&mut self, width: u32, place: Place<'_>) -> bool {
+        let before = self.limbs;
+        self.limbs = before.saturating_add(u64::from(width.div_ceil(64)));
+        // Reported when the line is crossed, not for every value beyond it.
+        if before <= MAX_TOTAL_LIMBS {
+            self.check(self.limbs <= MAX_TOTAL_LIMBS, 34, place, || {
+                format!("the values of the program have more than {MAX_TOTAL_LIMBS} limbs")
+            });
+        }
+        self.limbs <= MAX_TOTAL_LIMBS
+    }
+
+    /// A constant: accounted for, and not too wide.
+    fn constant(&mut self, value: &Bits, place: Place<'_>) {
+        self.spend(value.width(), place);
+        self.check(value.width() <= MAX_EXPR_WIDTH, 31, place, || {
+            format!("a constant has {} bits", value.width())
+        });
+    }
+
+    fn location(&mut self, loc: Loc, place: Place<'_>) {
+        let known = loc.line == 0 || (loc.file as usize) < self.program.files.len();
+        self.check(known, 35, place, || {
+            format!("there is no file {}", loc.file)
+        });
+    }
+}
