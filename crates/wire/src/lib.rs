@@ -1,1 +1,67 @@
-//! `wire`
+//! `wire`: protocol headers as bytes and as values, checksums, and pcap files.
+//!
+//! One file per protocol, and always the same pair, so that learning one is learning all:
+//!
+//! * `View`: borrowed bytes that were checked once (`View::new`), with an accessor per field. A view never reads outside
+//!   what its constructor checked.
+//! * `Header` (`Message` for ARP and ICMP): a struct of values with `parse`, from a view, and `emit`, which appends to a
+//!   buffer and refuses values that do not fit their field. Parsing what was emitted gives the same struct.
+//!
+//! It deliberately knows nothing about packets in motion: no ports, no time, no state between packets. P4 programs do not
+//! use it either (a switch parses with its own program); hosts, captures and tests do.
+#![forbid(unsafe_code)]
+
+pub mod arp;
+pub mod checksum;
+pub mod ethernet;
+pub mod icmpv4;
+pub mod ipv4;
+pub mod pcap;
+pub mod protection;
+pub mod udp;
+pub mod vlan;
+
+pub use ethernet::MacAddress;
+
+use std::fmt;
+
+/// Why bytes are not a header, or values not a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Error {
+    /// Fewer bytes than the header, or than its length field promises.
+    Truncated,
+    /// A field has a value that the protocol does not allow or that this crate does not read.
+    Malformed,
+    /// The checksum does not match.
+    Checksum,
+    /// A value to be emitted does not fit its field.
+    OutOfRange,
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Error::Truncated => "fewer bytes than the header promises",
+            Error::Malformed => "a field has a value that the protocol does not allow",
+            Error::Checksum => "the checksum does not match",
+            Error::OutOfRange => "a value does not fit its field",
+        })
+    }
+}
+
+impl std::error::Error for Error {}
+
+/// The `N` bytes at `offset`, which a view's constructor has checked to exist.
+fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
+    let mut out = [0; N];
+    out.copy_from_slice(&bytes[offset..offset + N]);
+    out
+}
+
+fn u16_at(bytes: &[u8], offset: usize) -> u16 {
+    u16::from_be_bytes(array(bytes, offset))
+}
+
+fn u32_at(bytes: &[u8], offset: usize) -> u32 {
+    u32::from_be_bytes(array(bytes, offset))
+}

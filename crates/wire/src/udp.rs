@@ -1,0 +1,203 @@
+//! UDP (RFC 768) over IPv4. It knows no sockets; a checksum of zero means "none", as the RFC says.
+
+use crate::checksum::verifies;
+use crate::ipv4::{PROTOCOL_UDP, pseudo_header_sum};
+use crate::{Error, u16_at};
+use std::net::Ipv4Addr;
+
+/// Checked bytes of a datagram.
+#[derive(Clone, Copy, Debug)]
+pub struct View<'a>(&'a [u8]);
+
+impl<'a> View<'a> {
+    /// Checks the length field; what follows that length is cut off.
+    pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
+        if bytes.len() < Header::LEN {
+            return Err(Error::Truncated);
+        }
+        let len = usize::from(u16_at(bytes, 4));
+        if len < Header::LEN {
+            return Err(Error::Malformed);
+        }
+        match bytes.get(..len) {
+            Some(datagram) => Ok(View(datagram)),
+            None => Err(Error::Truncated),
+        }
+    }
+
+    /// Source port.
+    pub fn source_port(&self) -> u16 {
+        u16_at(self.0, 0)
+    }
+
+    /// Destination port.
+    pub fn destination_port(&self) -> u16 {
+        u16_at(self.0, 2)
+    }
+
+    /// Checksum; zero if the sender computed none.
+    pub fn checksum(&self) -> u16 {
+        u16_at(self.0, 6)
+    }
+
+    /// Whether the checksum is right, or there is none.
+    pub fn checksum_is_valid(&self, source: Ipv4Addr, destination: Ipv4Addr) -> bool {
+        let len = u16_at(self.0, 4);
+        self.checksum() == 0
+            || verifies(pseudo_header_sum(source, destination, PROTOCOL_UDP, len).bytes(self.0))
+    }
+
+    /// What follows the header.
+    pub fn payload(&self) -> &'a [u8] {
+        &self.0[Header::LEN..]
+    }
+}
+
+/// Values of a UDP header. Length and checksum follow from the payload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Header {
+    /// Source port.
+    pub source_port: u16,
+    /// Destination port.
+    pub destination_port: u16,
+}
+
+impl Header {
+    /// Bytes of the header.
+    pub const LEN: usize = 8;
+
+    /// Reads the values; `Checksum` if it is wrong between these addresses.
+    pub fn parse(
+        view: &View<'_>,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+    ) -> Result<Header, Error> {
+        if !view.checksum_is_valid(source, destination) {
+            return Err(Error::Checksum);
+        }
+        Ok(Header {
+            source_port: view.source_port(),
+            destination_port: view.destination_port(),
+        })
+    }
+
+    /// Appends header and payload, with the checksum between these addresses.
+    pub fn emit(
+        &self,
+        source: Ipv4Addr,
+        destination: Ipv4Addr,
+        payload: &[u8],
+        out: &mut Vec<u8>,
+    ) -> Result<(), Error> {
+        let len = u16::try_from(Header::LEN + payload.len()).map_err(|_| Error::OutOfRange)?;
+        let start = out.len();
+        out.extend_from_slice(&self.source_port.to_be_bytes());
+        out.extend_from_slice(&self.destination_port.to_be_bytes());
+        out.extend_from_slice(&len.to_be_bytes());
+        out.extend_from_slice(&[0, 0]);
+        out.extend_from_slice(payload);
+        let sum = pseudo_header_sum(source, destination, PROTOCOL_UDP, len)
+            .bytes(&out[start..])
+            .finish();
+        out[start + 6..start + 8].copy_from_slice(&transmitted(sum).to_be_bytes());
+        Ok(())
+    }
+}
+
+/// A computed checksum as it is sent: zero would say that there is none, so it travels as all ones.
+pub fn transmitted(checksum: u16) -> u16 {
+    if checksum == 0 { 0xffff } else { checksum }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
+    const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+
+    #[test]
+    fn a_checksum_that_computes_to_zero_travels_as_ones() {
+        let header = Header {
+            source_port: 1,
+            destination_port: 2,
+        };
+        let mut bytes = Vec::new();
+        header.emit(A, B, &[0, 0], &mut bytes).unwrap();
+        // Put the complement of the missing part into the payload, so that everything sums to 0xffff.
+        let first = View::new(&bytes).unwrap().checksum();
+        let mut again = Vec::new();
+        header.emit(A, B, &first.to_be_bytes(), &mut again).unwrap();
+        let view = View::new(&again).unwrap();
+        assert_eq!(view.checksum(), 0xffff);
+        assert!(view.checksum_is_valid(A, B));
+    }
+
+    #[test]
+    fn no_checksum_is_accepted() {
+        let header = Header {
+            source_port: 1,
+            destination_port: 2,
+        };
+        let mut bytes = Vec::new();
+        header.emit(A, B, b"payload", &mut bytes).unwrap();
+        bytes[6..8].fill(0);
+        assert_eq!(Header::parse(&View::new(&bytes).unwrap(), A, B), Ok(header));
+    }
+
+    #[test]
+    fn too_long_is_refused() {
+        let header = Header {
+            source_port: 1,
+            destination_port: 2,
+        };
+        let mut bytes = Vec::new();
+        let payload = vec![0; 65_528];
+        assert_eq!(
+            header.emit(A, B, &payload, &mut bytes),
+            Err(Error::OutOfRange)
+        );
+        assert!(bytes.is_empty());
+        assert_eq!(header.emit(A, B, &payload[1..], &mut bytes), Ok(()));
+    }
+
+    proptest! {
+        #[test]
+        fn parse_gives_what_was_emitted(source_port: u16, destination_port: u16, payload: Vec<u8>, a: [u8; 4], b: [u8; 4], padding in 0usize..20) {
+            let header = Header { source_port, destination_port };
+            let mut bytes = Vec::new();
+            header.emit(a.into(), b.into(), &payload, &mut bytes).unwrap();
+            bytes.resize(bytes.len() + padding, 9);
+            let view = View::new(&bytes).unwrap();
+            prop_assert_eq!(Header::parse(&view, a.into(), b.into()), Ok(header));
+            prop_assert_eq!(view.payload(), &payload[..]);
+        }
+
+        #[test]
+        fn every_flipped_bit_is_noticed(payload in proptest::collection::vec(any::<u8>(), 0..40), bit: prop::sample::Index) {
+            let mut bytes = Vec::new();
+            Header { source_port: 5, destination_port: 6 }.emit(A, B, &payload, &mut bytes).unwrap();
+            let bit = bit.index(bytes.len() * 8);
+            bytes[bit / 8] ^= 0x80 >> (bit % 8);
+            // A cleared checksum means none; with one bit flipped that happens only if it had a single bit.
+            if let Ok(view) = View::new(&bytes) && view.checksum() != 0 && view.0.len() == bytes.len() {
+                prop_assert_eq!(Header::parse(&view, A, B), Err(Error::Checksum));
+            }
+        }
+
+        #[test]
+        fn any_bytes_are_read_or_refused(mut bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+            if let Ok(view) = View::new(&bytes) {
+                let _ = (Header::parse(&view, A, B), view.payload());
+            }
+            if bytes.len() > 4 {
+                bytes[4] = 0;
+            }
+            if let Ok(view) = View::new(&bytes) {
+                let _ = Header::parse(&view, A, B);
+                prop_assert!(view.payload().len() + Header::LEN <= bytes.len());
+            }
+        }
+    }
+}
