@@ -1,0 +1,223 @@
+"""The command line. Each command is a few lines here; what it does is elsewhere."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from types import FrameType
+from typing import Annotated, NoReturn
+
+import typer
+from pydantic import ValidationError
+from rich.console import Console
+from rich.table import Table
+
+from holdfast._core import HoldfastError, Program
+
+app = typer.Typer(
+    name="holdfast",
+    help="P4_16 compiler, software switch, and a network on two clocks: cut a link, and see what it cost.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+console = Console()
+errors = Console(stderr=True)
+
+Defines = Annotated[list[str], typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="Preprocessor macro.")]
+Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory to search for #include <...>.")]
+
+
+def fail(message: str) -> NoReturn:
+    """Ends the command with one clear message."""
+    errors.print(f"error: {message}", markup=False, highlight=False)
+    raise typer.Exit(1)
+
+
+def compile_or_fail(source: Path, defines: list[str], includes: list[Path]) -> Program:
+    """Compiles, printing warnings; diagnostics go to standard error as they are."""
+    if not source.is_file():
+        fail(f"there is no file {str(source)!r}")
+    macros = dict(d.split("=", 1) if "=" in d else (d, "1") for d in defines)
+    try:
+        program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros)
+    except HoldfastError as error:
+        sys.stderr.write(f"{error}\n")
+        raise typer.Exit(1) from None
+    for warning in program.warnings:
+        sys.stderr.write(f"{warning.rendered}\n")
+    return program
+
+
+@app.command()
+def demo(
+    live: Annotated[bool, typer.Option("--live", help="Real namespaces, kernel TCP, ping and iperf3 (needs root).")] = False,
+    seed: Annotated[int, typer.Option(help="Same seed, same result, byte for byte.")] = 1,
+    out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("out/demo"),
+    jitter_ms: Annotated[float, typer.Option(help="Uniform jitter per link between switches.")] = 0.1,
+    detection_delay_ms: Annotated[float, typer.Option(help="From the cut to the switch noticing it.")] = 50.0,
+    reaction_delay_ms: Annotated[float, typer.Option(help="From there to the controller's new routes.")] = 100.0,
+    executor: Annotated[str, typer.Option(help="jit or interpreter.")] = "jit",
+) -> None:
+    """Cut a link under a UDP stream and a ping: static, reroute and 1+1 protection side by side."""
+    from holdfast import demo as simulated
+
+    try:
+        parameters = simulated.DemoParameters(
+            seed=seed,
+            jitter_ms=jitter_ms,
+            detection_delay_ms=detection_delay_ms,
+            reaction_delay_ms=reaction_delay_ms,
+            executor=executor,  # type: ignore[arg-type]
+        )
+    except ValidationError as error:
+        first = error.errors()[0]
+        fail(f"--{'-'.join(str(part).replace('_', '-') for part in first['loc'])}: {first['msg']}")
+    if live:
+        from holdfast import demo_live
+
+        with _interruptible():
+            report = demo_live.run(parameters, out, progress=lambda text: console.print(f"[dim]{text}[/]"))
+        _print_table("demo --live: kernel hosts, one run per mechanism", {k: v.columns() for k, v in report.items()})
+    else:
+        streams, pings = simulated.run(parameters, out, progress=lambda text: console.print(f"[dim]{text}[/]"))
+        _print_table(
+            f"UDP, {parameters.packets_per_s:g} packets/s for {parameters.duration_s:g} s; link s1-s2 down from "
+            f"{parameters.failure_s:g} s to {parameters.repair_s:g} s",
+            {name: asdict(row) for name, row in streams.items()},
+        )
+        _print_table("ping, every 100 ms", {name: asdict(row) for name, row in pings.items()})
+    console.print(f"results in {out}/")
+
+
+def _print_table(title: str, rows: Mapping[str, Mapping[str, object]]) -> None:
+    table = Table(title=title, title_justify="left")
+    table.add_column("mechanism", style="bold")
+    for column in next(iter(rows.values())):
+        table.add_column(column.replace("_ms", " (ms)").replace("_", " "), justify="right")
+    for name, row in rows.items():
+        table.add_row(name, *(_cell(value) for value in row.values()))
+    console.print(table)
+
+
+def _cell(value: object) -> str:
+    if value is None:
+        return "-"
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+@contextmanager
+def _interruptible() -> Iterator[None]:
+    """Turns SIGTERM into the same clean way out as Ctrl-C, so that namespaces are removed."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    previous = signal.signal(signal.SIGTERM, interrupt)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
+
+
+@app.command("compile")
+def compile_command(
+    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model.")],
+    output: Annotated[Path | None, typer.Option("--output", "-o", help="Compiled program (device config).")] = None,
+    p4info: Annotated[Path | None, typer.Option("--p4info", help="P4Info in protobuf text format.")] = None,
+    emit_ir: Annotated[bool, typer.Option("--emit-ir", help="Print the intermediate representation.")] = False,
+    define: Defines = [],  # noqa: B006
+    include: Includes = [],  # noqa: B006
+) -> None:
+    """Compile a program: writes NAME.holdfast and NAME.p4info.txtpb beside the current directory's name for it."""
+    program = compile_or_fail(source, define, include)
+    artifact = program.artifact()
+    if emit_ir:
+        sys.stdout.write(artifact.decode())
+        return
+    output = output or Path(f"{source.stem}.holdfast")
+    p4info = p4info or Path(f"{source.stem}.p4info.txtpb")
+    try:
+        output.write_bytes(artifact)
+        p4info.write_text(program.p4info)
+    except OSError as error:
+        fail(f"cannot write {error.filename!r}: {error.strerror}")
+    console.print(f"{output}: {len(artifact)} bytes, {p4info}: P4Info", highlight=False)
+
+
+@app.command()
+def trace(
+    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model.")],
+    packet: Annotated[str, typer.Option(help="Hexadecimal bytes, or a pcap file.")],
+    entries: Annotated[Path | None, typer.Option(help="Table entries, groups and registers to install first (YAML).")] = None,
+    port: Annotated[int, typer.Option(help="Port that the packet arrives on.")] = 1,
+    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    define: Defines = [],  # noqa: B006
+    include: Includes = [],  # noqa: B006
+) -> None:
+    """Show the path of a packet through a program, step by step."""
+    from holdfast import tracing
+
+    program = compile_or_fail(source, define, include)
+    results = tracing.trace(program, entries, tracing.read_packets(packet), port)
+    if as_json:
+        sys.stdout.write(json.dumps(results, indent=2) + "\n")
+    else:
+        tracing.render(results, console)
+
+
+@app.command()
+def switch(
+    source: Annotated[Path, typer.Argument(help="Program to load; a P4Runtime client may replace it.")],
+    interface: Annotated[list[str], typer.Option("--interface", "-i", metavar="PORT@NAME", help="A port.")] = [],  # noqa: B006
+    grpc: Annotated[str, typer.Option(help="Address of the P4Runtime server (plaintext).")] = "127.0.0.1:9559",
+    device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
+    cpu_port: Annotated[int, typer.Option(help="Port of the controller.")] = 510,
+    executor: Annotated[str, typer.Option(help="jit or interpreter.")] = "jit",
+    define: Defines = [],  # noqa: B006
+    include: Includes = [],  # noqa: B006
+) -> None:
+    """Run a switch on Linux interfaces, controlled over P4Runtime (needs root)."""
+    from holdfast import live_switch
+
+    program = compile_or_fail(source, define, include)
+    with _interruptible():
+        live_switch.run(
+            program,
+            [live_switch.parse_port(text) for text in interface],
+            address=grpc,
+            device_id=device_id,
+            cpu_port=cpu_port,
+            executor=executor,
+            console=console,
+        )
+
+
+@app.command()
+def doctor() -> None:
+    """Say what this machine can and cannot do, and why."""
+    from holdfast import doctor as checks
+
+    table = Table(title="holdfast doctor", title_justify="left")
+    for column in ("check", "result", "what it means"):
+        table.add_column(column)
+    for check in checks.run():
+        table.add_row(check.name, "[green]yes[/]" if check.ok else "[yellow]no[/]", check.detail)
+    console.print(table)
+
+
+def main() -> None:
+    """Entry point: every error of the family ends in one message and exit status 1."""
+    try:
+        app()
+    except HoldfastError as error:
+        errors.print(f"error: {error}", markup=False, highlight=False)
+        sys.exit(1)
+    except KeyboardInterrupt:
+        errors.print("interrupted")
+        sys.exit(130)

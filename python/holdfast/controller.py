@@ -1,0 +1,75 @@
+"""What a controller is: a class with event handlers and a P4Runtime-shaped client per switch.
+
+The same class is driven in process and in virtual time when simulated, and over gRPC when live. What it decides upon takes
+effect ``reaction_delay_ms`` after the event reaches it; in simulation that is a stated parameter, never zero by accident.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import TYPE_CHECKING, Protocol
+
+from holdfast.errors import NetworkError
+from holdfast.topology import PS_PER_MS, Topology
+
+if TYPE_CHECKING:
+    from holdfast.p4runtime.client import Client
+
+
+class ControlPlane(Protocol):
+    """What a controller is attached to."""
+
+    @property
+    def topology(self) -> Topology:
+        """The network's map."""
+
+    @property
+    def clients(self) -> Mapping[str, Client]:
+        """A P4Runtime client per switch that the controller is responsible for."""
+
+    def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
+        """Calls the handler after a delay on the network's clock."""
+
+
+class Controller:
+    """Base of all controllers. Override the handlers that matter.
+
+    ``reaction_delay_ms``: from the moment an event (after its detection) is known to the controller's handler being run.
+    It stands for everything between: the control channel, computation, and the switch's installation of the result.
+    """
+
+    def __init__(self, *, reaction_delay_ms: float) -> None:
+        if reaction_delay_ms < 0:
+            raise NetworkError(f"reaction_delay_ms is {reaction_delay_ms}; it cannot be negative")
+        self.reaction_delay_ps = round(reaction_delay_ms * PS_PER_MS)
+        self._plane: ControlPlane | None = None
+
+    def attach(self, plane: ControlPlane) -> None:
+        """Called once by the network, before :meth:`on_start`."""
+        self._plane = plane
+
+    @property
+    def plane(self) -> ControlPlane:
+        """The network's side. Raises :class:`NetworkError` before the controller is attached."""
+        if self._plane is None:
+            raise NetworkError(f"{type(self).__name__} is not attached to a network yet")
+        return self._plane
+
+    @property
+    def topology(self) -> Topology:
+        """The network's map."""
+        return self.plane.topology
+
+    @property
+    def clients(self) -> Mapping[str, Client]:
+        """A P4Runtime client per switch."""
+        return self.plane.clients
+
+    def on_start(self) -> None:
+        """The pipelines are loaded; time is zero. Runs without reaction delay: it is the initial configuration."""
+
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        """A switch has noticed that a port went down or came up."""
+
+    def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
+        """A switch has sent a packet to its CPU port; ``metadata`` are the fields of the packet-in header."""

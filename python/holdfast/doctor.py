@@ -1,0 +1,64 @@
+"""``holdfast doctor``: what this machine can and cannot do, and why."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+from dataclasses import dataclass
+
+from holdfast import _core
+
+
+@dataclass(frozen=True)
+class Check:
+    """One line of the report."""
+
+    name: str
+    ok: bool
+    detail: str
+
+
+def run() -> list[Check]:
+    """All checks, the always possible ones first."""
+    checks = [
+        Check("python", sys.version_info >= (3, 11), f"{platform.python_version()} (3.11 or newer is needed)"),
+        Check("compiler and machine code", _jit_works(), f"{platform.machine()}; a small program was compiled and run"),
+        Check("simulation", True, f"{os.cpu_count()} cores; needs nothing else"),
+    ]
+    reason = _core.interfaces_ready()
+    checks.append(Check("live ports (AF_PACKET)", reason is None, reason or "packet sockets can be opened"))
+    checks.append(
+        Check(
+            "live hosts (namespaces)",
+            os.geteuid() == 0 and shutil.which("ip") is not None,
+            "ip (iproute2) found, running as root"
+            if os.geteuid() == 0 and shutil.which("ip")
+            else "needs root and the ip command (Debian package iproute2)",
+        )
+    )
+    for tool, package, use in (
+        ("ping", "iputils-ping", "holdfast demo --live measures round trips with it"),
+        ("iperf3", "iperf3", "holdfast demo --live measures TCP and UDP with it"),
+        ("tshark", "tshark", "reads the captures; nothing here needs it"),
+    ):
+        found = shutil.which(tool)
+        checks.append(Check(tool, found is not None, found or f"missing (Debian package {package}): {use}"))
+    return checks
+
+
+def _jit_works() -> bool:
+    source = """
+    #include <core.p4>
+    #include <v1model.p4>
+    struct headers {} struct metadata {}
+    parser P(packet_in p, out headers h, inout metadata m, inout standard_metadata_t s) { state start { transition accept; } }
+    control C(inout headers h, inout metadata m) { apply {} }
+    control I(inout headers h, inout metadata m, inout standard_metadata_t s) { apply { s.egress_spec = 2; } }
+    control E(inout headers h, inout metadata m, inout standard_metadata_t s) { apply {} }
+    control D(packet_out p, in headers h) { apply {} }
+    V1Switch(P(), C(), I(), E(), C(), D()) main;
+    """
+    switch = _core.Switch(_core.Program.compile_text(source, "doctor.p4"), executor="jit")
+    return switch.process(1, b"packet") == [(2, b"packet")]

@@ -1,0 +1,32 @@
+"""The one exception family. Everything that this package raises on purpose is a :class:`HoldfastError`."""
+
+from __future__ import annotations
+
+from holdfast._core import CompileError, ControlError, HoldfastError
+
+
+class TopologyError(HoldfastError):
+    """A topology that could not run."""
+
+
+class NetworkError(HoldfastError):
+    """A network asked for something that it cannot do."""
+
+
+class ScenarioError(HoldfastError):
+    """Parameters of a scenario that make no sense together."""
+
+
+class LiveError(HoldfastError):
+    """Something that the live parts need from the machine is missing, or refused."""
+
+
+__all__ = [
+    "CompileError",
+    "ControlError",
+    "HoldfastError",
+    "LiveError",
+    "NetworkError",
+    "ScenarioError",
+    "TopologyError",
+]

@@ -1,0 +1,305 @@
+"""A running network: a topology, a program in every switch, controllers, traffic and failures, on one of two clocks.
+
+Under the virtual clock (:class:`SimulatedNetwork`) everything happens in this thread, controllers talk to the switches in
+process, and the result is a function of topology, traffic, failures and seed. Under the wall clock (:class:`LiveNetwork`) the
+same nodes and links run in real time in a native thread, hosts are Linux network namespaces, and controllers use gRPC.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from types import TracebackType
+from typing import Literal, Self
+
+from holdfast import _core
+from holdfast.controller import Controller
+from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
+from holdfast.p4runtime.device import Device
+from holdfast.p4runtime.server import Server
+from holdfast.topology import PS_PER_MS, PS_PER_S, Jitter, Link, Topology
+from holdfast.traffic import Ping, Traffic, UdpStream
+
+CPU_PORT = 510
+"""The port behind which the controller sits, as in the applications' programs."""
+
+
+def _jitter_ps(jitter: Jitter | None) -> tuple[str, int, int]:
+    if jitter is None:
+        return ("none", 0, 0)
+    if jitter.distribution == "uniform":
+        return ("uniform", round(jitter.low_ms * PS_PER_MS), round(jitter.high_ms * PS_PER_MS))
+    return ("normal", round(jitter.mean_ms * PS_PER_MS), round(jitter.sigma_ms * PS_PER_MS))
+
+
+class Network(ABC):
+    """What both clocks share: building the native network, and running controllers' handlers at their times."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        programs: _core.Program | Mapping[str, _core.Program],
+        controllers: Sequence[Controller] = (),
+        *,
+        seed: int = 1,
+        detection_delay_ms: float = 0.0,
+        executor: Literal["jit", "interpreter"] = "jit",
+    ) -> None:
+        """``programs``: one for all switches, or by switch name. ``detection_delay_ms``: from a port's change of state to the
+        switch noticing it."""
+        if detection_delay_ms < 0:
+            raise NetworkError(f"detection_delay_ms is {detection_delay_ms}; it cannot be negative")
+        self.topology = topology
+        self.controllers = list(controllers)
+        self.core = _core.Network(seed=seed, detection_delay_ps=round(detection_delay_ms * PS_PER_MS))
+        self.programs: dict[str, _core.Program] = {}
+        self.devices: dict[str, Device] = {}
+        self._pending: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = 0
+        for name, switch in topology.switches.items():
+            program = programs if isinstance(programs, _core.Program) else programs.get(name)
+            if program is None:
+                raise NetworkError(f"there is no program for switch {name!r}")
+            self.programs[name] = program
+            core = self.core.add_switch(name, program, executor=executor, cpu_port=CPU_PORT)
+            self.devices[name] = Device(switch.index, core, executor=executor)
+        self._add_hosts()
+        self.link_ids = [self._add_link(link) for link in topology.links]
+        self._clients: Mapping[str, Client] = {}
+
+    @abstractmethod
+    def _add_hosts(self) -> None:
+        """Adds the nodes at the edge, whatever they are."""
+
+    def _add_link(self, link: Link) -> int:
+        return self.core.add_link(
+            link.a,
+            link.a_port,
+            link.b,
+            link.b_port,
+            rate_bps=link.rate_bps,
+            delay_ps=round(link.delay_ms * PS_PER_MS),
+            jitter=_jitter_ps(link.jitter),
+            loss=link.loss,
+            queue_bytes=link.queue_bytes,
+        )
+
+    @property
+    def clients(self) -> Mapping[str, Client]:
+        """A P4Runtime client per switch."""
+        return self._clients
+
+    def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
+        """Calls the handler after a delay on the network's clock."""
+        self._call_at(self.core.now_ps + round(delay_ms * PS_PER_MS), handler)
+
+    def _call_at(self, time_ps: int, handler: Callable[[], None]) -> None:
+        self._order += 1
+        heapq.heappush(self._pending, (time_ps, self._order, handler))
+
+    def _start_controllers(self) -> None:
+        for controller in self.controllers:
+            controller.attach(self)
+        for controller in self.controllers:
+            controller.on_start()
+
+    def _notify(self, notification: _core.Notification) -> None:
+        """Schedules the handlers of one notification after the controllers' reaction delays."""
+        node, port, up, data = notification.node, notification.port, notification.up, notification.data
+        for controller in self.controllers:
+            due_ps = notification.time_ps + controller.reaction_delay_ps
+            if notification.kind == "port_change":
+                self._call_at(due_ps, lambda c=controller: c.on_port_change(node, port, up))  # type: ignore[misc]
+            elif notification.kind == "packet_in":
+                packet, metadata = self.devices[node].split_packet_in(data)
+                self._call_at(due_ps, lambda c=controller: c.on_packet_in(node, packet, metadata))  # type: ignore[misc]
+
+    def _run_due(self, now_ps: int) -> None:
+        while self._pending and self._pending[0][0] <= now_ps:
+            heapq.heappop(self._pending)[2]()
+
+    def set_link(self, name: str, *, up: bool, at_s: float | None = None) -> None:
+        """Fails or repairs the link ``a-b``, now or at a time."""
+        link = self.link_ids[self.topology.find_link(name)]
+        self.core.set_link_state(link, up, None if at_s is None else round(at_s * PS_PER_S))
+
+    def set_node(self, name: str, *, up: bool, at_s: float | None = None) -> None:
+        """Fails or repairs a switch, now or at a time."""
+        if name not in self.topology.switches:
+            raise NetworkError(f"there is no switch {name!r} (known: {', '.join(self.topology.switches)})")
+        self.core.set_node_state(name, up, None if at_s is None else round(at_s * PS_PER_S))
+
+    def bytes_on_wire(self) -> int:
+        """Bytes put on all links between switches so far, both directions, with the physical layer's overhead."""
+        total = 0
+        for link, link_id in zip(self.topology.links, self.link_ids, strict=True):
+            if link.a in self.topology.switches and link.b in self.topology.switches:
+                counters = self.core.link_counters(link_id)
+                total += counters["a_to_b_bytes"] + counters["b_to_a_bytes"]
+        return total
+
+
+class SimulatedNetwork(Network):
+    """Under the virtual clock. Hosts are modelled; controllers are called in process."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        programs: _core.Program | Mapping[str, _core.Program],
+        controllers: Sequence[Controller] = (),
+        *,
+        seed: int = 1,
+        detection_delay_ms: float = 0.0,
+        executor: Literal["jit", "interpreter"] = "jit",
+    ) -> None:
+        super().__init__(
+            topology, programs, controllers, seed=seed, detection_delay_ms=detection_delay_ms, executor=executor
+        )
+        clients = {name: LocalClient(device) for name, device in self.devices.items()}
+        for name, client in clients.items():
+            client.set_pipeline(self.programs[name])
+        self._clients = clients
+        self._start_controllers()
+
+    def _add_hosts(self) -> None:
+        for name, host in self.topology.hosts.items():
+            attachment = self.topology.attachment(name)
+            self.core.add_host(
+                name,
+                mac=host.mac,
+                ipv4=str(host.address.ip),
+                prefix_len=host.address.network.prefixlen,
+                gateway_mac=self.topology.port_mac(attachment.switch, attachment.port),
+            )
+
+    def add(self, traffic: Traffic) -> int:
+        """Adds traffic between two hosts; returns the flow id for the core's ``sent`` and ``received``."""
+        for end in (traffic.source, traffic.destination):
+            if end not in self.topology.hosts:
+                raise NetworkError(f"there is no host {end!r} (known: {', '.join(self.topology.hosts)})")
+        start_ps, stop_ps = round(traffic.start_s * PS_PER_S), round(traffic.stop_s * PS_PER_S)
+        match traffic:
+            case UdpStream():
+                return self.core.add_udp_stream(
+                    traffic.source,
+                    traffic.destination,
+                    packets_per_s=traffic.packets_per_s,
+                    payload_bytes=traffic.payload_bytes,
+                    start_ps=start_ps,
+                    stop_ps=stop_ps,
+                    source_port=traffic.source_port,
+                    destination_port=traffic.destination_port,
+                )
+            case Ping():
+                return self.core.add_ping(
+                    traffic.source,
+                    traffic.destination,
+                    interval_ps=round(traffic.interval_ms * PS_PER_MS),
+                    start_ps=start_ps,
+                    stop_ps=stop_ps,
+                    payload_bytes=traffic.payload_bytes,
+                )
+
+    def run(self, until_s: float) -> None:
+        """Runs the simulation up to a time, controllers included."""
+        until_ps = round(until_s * PS_PER_S)
+        while True:
+            target_ps = min(until_ps, self._pending[0][0]) if self._pending else until_ps
+            for notification in self.core.run(max(target_ps, self.core.now_ps)):
+                self._notify(notification)
+            self._run_due(self.core.now_ps)
+            if self.core.now_ps >= until_ps and not (self._pending and self._pending[0][0] <= until_ps):
+                return
+
+
+class LiveNetwork(Network):
+    """Under the wall clock. Hosts are Linux interfaces, one per host of the topology; controllers use gRPC.
+
+    A context manager: entering starts the native thread, a P4Runtime server on loopback and the controllers' thread; leaving
+    stops them. ``interfaces`` maps each host to the interface that stands for its side of the link.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        programs: _core.Program | Mapping[str, _core.Program],
+        controllers: Sequence[Controller] = (),
+        *,
+        interfaces: Mapping[str, str],
+        seed: int = 1,
+        detection_delay_ms: float = 0.0,
+        executor: Literal["jit", "interpreter"] = "jit",
+    ) -> None:
+        if missing := topology.hosts.keys() - interfaces.keys():
+            raise NetworkError(f"hosts without an interface: {', '.join(sorted(missing))}")
+        self._interfaces = interfaces
+        self._stopping = threading.Event()
+        self._thread: threading.Thread | None = None
+        self._server: Server | None = None
+        self.failure: BaseException | None = None
+        super().__init__(
+            topology, programs, controllers, seed=seed, detection_delay_ms=detection_delay_ms, executor=executor
+        )
+
+    def _add_hosts(self) -> None:
+        for name in self.topology.hosts:
+            self.core.add_interface(name, self._interfaces[name])
+
+    def __enter__(self) -> Self:
+        self.core.start()
+        try:
+            self._server = Server(self.devices.values(), "127.0.0.1:0")
+            self._server.start()
+            clients: dict[str, GrpcClient] = {}
+            self._clients = clients
+            for name, switch in self.topology.switches.items():
+                clients[name] = GrpcClient(self._server.address, device_id=switch.index)
+                clients[name].set_pipeline(self.programs[name])
+            self._start_controllers()
+        except BaseException:
+            self._stop()
+            raise
+        self._thread = threading.Thread(target=self._control, name="holdfast-control", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stop()
+        if self.failure is not None and value is None:
+            raise self.failure
+
+    def _stop(self) -> None:
+        self._stopping.set()
+        if self._thread is not None:
+            self._thread.join()
+        for client in self._clients.values():
+            client.close()
+        if self._server is not None:
+            self._server.stop()
+        self.core.stop()
+
+    def _control(self) -> None:
+        """The controllers' thread: the same events as in simulation, on the wall clock."""
+        try:
+            while not self._stopping.is_set():
+                timeout_s = 0.05
+                if self._pending:
+                    timeout_s = min(timeout_s, max(0.0, (self._pending[0][0] - self.core.now_ps) / PS_PER_S))
+                for notification in self.core.poll(timeout_s):
+                    self._notify(notification)
+                self._run_due(self.core.now_ps)
+        except BaseException as error:  # noqa: BLE001 - handed to the thread that leaves the context
+            self.failure = error
+
+    def wait_until(self, at_s: float) -> None:
+        """Sleeps until the network's clock shows a time; raises what a controller raised meanwhile."""
+        while (remaining_s := at_s - self.core.now_ps / PS_PER_S) > 0:
+            if self.failure is not None:
+                raise self.failure
+            time.sleep(min(remaining_s, 0.1))

@@ -1,0 +1,185 @@
+"""Values: P4Runtime's binary strings and what people write instead.
+
+The specification (section "Bytestrings") asks for the shortest big-endian string that holds the value, at least one byte;
+receivers accept leading zeros. People write integers, addresses, prefixes and pairs. This file knows widths but no P4Info.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+from typing import TypeAlias
+
+from holdfast.p4runtime.errors import P4RuntimeError
+
+Value: TypeAlias = (
+    int | str | bytes | ipaddress.IPv4Address | ipaddress.IPv6Address | ipaddress.IPv4Network | ipaddress.IPv6Network
+)
+"""A number in one of the forms :func:`to_int` takes; a prefix only where a prefix is meant."""
+
+Pair: TypeAlias = tuple[Value, Value]
+"""(value, prefix length), (value, mask) or (low, high)."""
+
+_MAC = re.compile(r"[0-9A-Fa-f]{1,2}([:-])(?:[0-9A-Fa-f]{1,2}\1){4}[0-9A-Fa-f]{1,2}")
+
+
+def out_of_range(message: str) -> P4RuntimeError:
+    """A value that its field cannot hold."""
+    return P4RuntimeError("OUT_OF_RANGE", message)
+
+
+def encode(value: int) -> bytes:
+    """The canonical binary string of a non-negative integer: the shortest, at least one byte."""
+    return value.to_bytes(max(1, (value.bit_length() + 7) // 8), "big")
+
+
+def encode_signed(value: int) -> bytes:
+    """The canonical binary string of an ``int<W>``: the shortest two's complement."""
+    bits = (value if value >= 0 else ~value).bit_length() + 1
+    return value.to_bytes((bits + 7) // 8, "big", signed=True)
+
+
+def decode(data: bytes, width: int, what: str = "value") -> int:
+    """The integer in a binary string for ``bit<width>``. Leading zeros are fine; OUT_OF_RANGE if empty or too large."""
+    if not data:
+        raise out_of_range(f"{what}: the binary string is empty; zero is one byte of zero")
+    value = int.from_bytes(data, "big")
+    if value.bit_length() > width:
+        raise out_of_range(f"{what}: {_short(data)} does not fit into {width} bit{'s' if width != 1 else ''}")
+    return value
+
+
+def decode_signed(data: bytes, width: int, what: str = "value") -> int:
+    """The integer in a binary string for ``int<width>``. Sign extension is fine; OUT_OF_RANGE if empty or too large."""
+    if not data:
+        raise out_of_range(f"{what}: the binary string is empty; zero is one byte of zero")
+    value = int.from_bytes(data, "big", signed=True)
+    if not -(1 << (width - 1)) <= value < 1 << (width - 1):
+        raise out_of_range(f"{what}: {_short(data)} does not fit into {width} bits with sign")
+    return value
+
+
+def canonical(data: bytes) -> bytes:
+    """The canonical form of a binary string that is known to fit."""
+    return data.lstrip(b"\0") or b"\0"
+
+
+def all_ones(width: int) -> int:
+    """The largest value of ``bit<width>``; a mask of all bits."""
+    return (1 << width) - 1
+
+
+def prefix_mask(width: int, prefix_len: int) -> int:
+    """The mask of a prefix, in ``width`` bits."""
+    return all_ones(width) ^ all_ones(width - prefix_len)
+
+
+def to_int(value: Value, width: int, what: str = "value") -> int:
+    """The integer that a person means for ``bit<width>``.
+
+    Takes a non-negative int; bytes in network order; a string with an IPv4, IPv6 or MAC address (the field must have 32,
+    128 or 48 bits), or with a decimal, ``0x``, ``0o`` or ``0b`` number; an address of :mod:`ipaddress`. Raises INVALID_ARGUMENT for
+    what is none of these, OUT_OF_RANGE for what does not fit.
+    """
+    if isinstance(value, bytes | bytearray | memoryview):
+        return decode(bytes(value), width, what)
+    if isinstance(value, str):
+        number = _parse(value, width, what)
+    elif isinstance(value, ipaddress.IPv4Address | ipaddress.IPv6Address):
+        number = _address(value, width, what)
+    elif isinstance(value, int):
+        number = int(value)
+    else:
+        raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: {value!r} is no number, address or bytes")
+    if number < 0 or number.bit_length() > width:
+        raise out_of_range(f"{what}: {value!r} does not fit into {width} bit{'s' if width != 1 else ''}")
+    return number
+
+
+def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[int, int]:
+    """(value, prefix length in bits) from ``"10.0.0.0/24"``, a network, a pair, or a single value (then all bits count).
+
+    Bits behind the prefix must be zero: INVALID_ARGUMENT otherwise, with the value that was probably meant.
+    """
+    if isinstance(value, ipaddress.IPv4Network | ipaddress.IPv6Network):
+        value = str(value)
+    if isinstance(value, str) and "/" in value:
+        left, right = value.rsplit("/", 1)
+        value = (left, right)
+    if not isinstance(value, tuple):
+        return to_int(value, width, what), width
+    number, length = to_int(value[0], width, what), to_int(value[1], 16, f"{what}: prefix length")
+    if length > width:
+        raise out_of_range(f"{what}: a prefix of {length} bits in a field of {width}")
+    if number & ~prefix_mask(width, length):
+        meant = number & prefix_mask(width, length)
+        raise P4RuntimeError(
+            "INVALID_ARGUMENT",
+            f"{what}: {value[0]!r} has bits set behind its prefix of {length} bits; {show(meant, width)}/{length}?",
+        )
+    return number, length
+
+
+def to_ternary(value: Value | Pair, width: int, what: str = "ternary") -> tuple[int, int]:
+    """(value, mask) from a pair, a prefix, or a single value (then all bits count). Value bits outside the mask must be zero."""
+    is_network = isinstance(value, ipaddress.IPv4Network | ipaddress.IPv6Network)
+    if is_network or (isinstance(value, str) and "/" in value):
+        number, length = to_prefix(value, width, what)
+        return number, prefix_mask(width, length)
+    if not isinstance(value, tuple):
+        return to_int(value, width, what), all_ones(width)
+    number, mask = to_int(value[0], width, what), to_int(value[1], width, f"{what}: mask")
+    if number & ~mask:
+        raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: {value[0]!r} has bits set outside the mask {value[1]!r}")
+    return number, mask
+
+
+def to_range(value: Value | Pair, width: int, what: str = "range") -> tuple[int, int]:
+    """(low, high), both included, from a pair, or from a single value (then both)."""
+    if not isinstance(value, tuple):
+        number = to_int(value, width, what)
+        return number, number
+    low, high = to_int(value[0], width, f"{what}: low"), to_int(value[1], width, f"{what}: high")
+    if low > high:
+        raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: the low end {value[0]!r} is above the high end {value[1]!r}")
+    return low, high
+
+
+def show(value: int, width: int) -> str:
+    """A value for people: an address where the width suggests one, else hexadecimal above 16 bits, else decimal."""
+    if width == 32:
+        return str(ipaddress.IPv4Address(value))
+    if width == 128:
+        return str(ipaddress.IPv6Address(value))
+    if width == 48:
+        return value.to_bytes(6, "big").hex(":")
+    return hex(value) if width > 16 else str(value)
+
+
+def _address(address: ipaddress.IPv4Address | ipaddress.IPv6Address, width: int, what: str) -> int:
+    if address.max_prefixlen != width:
+        raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: {address} has {address.max_prefixlen} bits, the field {width}")
+    return int(address)
+
+
+def _parse(text: str, width: int, what: str) -> int:
+    if _MAC.fullmatch(text):
+        if width != 48:
+            raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: {text!r} is a MAC address, but the field has {width} bits")
+        return int.from_bytes(bytes(int(part, 16) for part in re.split("[:-]", text)), "big")
+    try:
+        return int(text, 0)
+    except ValueError:
+        pass
+    if text.isascii() and text.isdecimal():  # "010": int(text, 0) refuses leading zeros
+        raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: {text!r} has a leading zero; decimal or 0o octal?")
+    try:
+        address = ipaddress.ip_address(text)
+    except ValueError:
+        raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: {text!r} is no number and no address") from None
+    return _address(address, width, what)
+
+
+def _short(data: bytes) -> str:
+    """Bytes for a message, cut where long."""
+    return f"0x{data.hex()}" if len(data) <= 20 else f"0x{data[:20].hex()}... ({len(data)} bytes)"

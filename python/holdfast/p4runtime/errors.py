@@ -1,0 +1,116 @@
+"""What goes wrong in P4Runtime, in both directions: raised by the device, shown by the client.
+
+Codes are canonical gRPC status names, as in ``"NOT_FOUND"``. This file knows the error messages of the specification
+(section "Error Reporting Messages") but no transport.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+
+from holdfast._core import HoldfastError
+from holdfast.p4runtime.stubs import Proto, code_pb2, p4runtime_pb2, status_pb2
+
+
+@dataclass(frozen=True)
+class UpdateFailure:
+    """One element of a batch that was refused."""
+
+    index: int
+    """Position in the request, from 0."""
+    code: str
+    message: str
+    what: str = ""
+    """The element in words, as in ``insert ingress.ipv4_lpm``; empty where nobody knows."""
+
+    def __str__(self) -> str:
+        what = f" ({self.what})" if self.what else ""
+        return f"[{self.index}]{what} {self.code}: {self.message}"
+
+
+class P4RuntimeError(HoldfastError):
+    """A P4Runtime request was refused, or is not possible for this program.
+
+    ``code`` is the status of the whole call: ``UNKNOWN`` when elements of a batch failed, which ``failures`` then lists;
+    otherwise the reason itself. ``batch_size`` is the number of elements in that batch.
+    """
+
+    def __init__(
+        self, code: str, message: str, failures: Sequence[UpdateFailure] = (), batch_size: int | None = None
+    ) -> None:
+        self.code = code
+        self.message = message
+        self.failures = tuple(failures)
+        self.batch_size = len(self.failures) if batch_size is None else batch_size
+        super().__init__(code, message)
+
+    def __str__(self) -> str:
+        if not self.failures:
+            return f"{self.code}: {self.message}"
+        return "\n  ".join([self.message, *map(str, self.failures)])
+
+    def with_descriptions(self, descriptions: Sequence[str]) -> P4RuntimeError:
+        """The same error with each failure naming the element that it belongs to."""
+        failures = [
+            replace(f, what=descriptions[f.index]) if f.index < len(descriptions) else f for f in self.failures
+        ]
+        return P4RuntimeError(self.code, self.message, failures, self.batch_size)
+
+
+def invalid_argument(message: str) -> P4RuntimeError:
+    """The request makes no sense for this program, whatever the state of the device."""
+    return P4RuntimeError("INVALID_ARGUMENT", message)
+
+
+def unimplemented(message: str) -> P4RuntimeError:
+    """The request may make sense, but this device does not do it."""
+    return P4RuntimeError("UNIMPLEMENTED", message)
+
+
+def code_number(name: str) -> int:
+    """The number of a canonical status; that of ``UNKNOWN`` for a name that is none."""
+    codes = dict(code_pb2.Code.items())
+    return codes.get(name, codes["UNKNOWN"])
+
+
+def code_name(number: int) -> str:
+    """The name of a canonical status number."""
+    return next((name for name, value in code_pb2.Code.items() if value == number), "UNKNOWN")
+
+
+def batch_error(call: str, results: Sequence[tuple[str, str] | None]) -> P4RuntimeError:
+    """The error of a batch of which at least one element failed (specification, "Write RPC", "Error Reporting")."""
+    failures = [UpdateFailure(i, r[0], r[1]) for i, r in enumerate(results) if r is not None]
+    message = f"{len(failures)} of {len(results)} elements of the {call} failed"
+    return P4RuntimeError("UNKNOWN", message, failures, len(results))
+
+
+def to_status(error: P4RuntimeError) -> Proto:
+    """``google.rpc.Status``; for a batch with one ``p4.v1.Error`` per element, in order, OK ones included."""
+    status = status_pb2.Status(code=code_number(error.code), message=error.message)
+    if error.failures:
+        by_index = {f.index: f for f in error.failures}
+        for index in range(error.batch_size):
+            item = p4runtime_pb2.Error()
+            if failure := by_index.get(index):
+                item.canonical_code = code_number(failure.code)
+                item.message = failure.message
+                item.space = "holdfast"
+            status.details.add().Pack(item)
+    return status
+
+
+def from_status(status: Proto) -> P4RuntimeError:
+    """The error that a ``google.rpc.Status`` with ``p4.v1.Error`` details tells of. Details of other types are passed over."""
+    failures = []
+    for index, detail in enumerate(status.details):
+        item = p4runtime_pb2.Error()
+        if detail.Unpack(item) and item.canonical_code != 0:
+            failures.append(UpdateFailure(index, code_name(item.canonical_code), item.message))
+    return P4RuntimeError(code_name(status.code), status.message, failures, len(status.details))
+
+
+def quoted(names: Iterable[str]) -> str:
+    """Names for a message: ``'a', 'b'``."""
+    return ", ".join(f"'{name}'" for name in names)

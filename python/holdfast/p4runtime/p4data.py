@@ -1,0 +1,152 @@
+"""``P4Data``: values of the program's types, as registers and digests carry them.
+
+The core knows only flat bit strings; P4Info's type specification says how to cut them (specification, section
+"Representation of Arbitrary P4 Types"). Supported: ``bit``, ``int``, ``bool``, structs and tuples of supported types, serializable
+enums, and types introduced by ``type``. Headers, stacks, unions, varbit, and enums and errors without a representation are
+UNIMPLEMENTED.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from holdfast.p4runtime import codec
+from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplemented
+from holdfast.p4runtime.stubs import Proto, p4data_pb2
+
+Plain: TypeAlias = "int | bool | dict[str, Plain] | list[Plain]"
+"""A value for people: struct members by name, tuple members in order."""
+
+_MAX_DEPTH = 32  # of types within types: P4Info comes from outside and may refer to itself
+
+
+def _bits(spec: Proto) -> tuple[str, int]:
+    """("bit" | "int" | "varbit", width) of a ``P4BitstringLikeTypeSpec``."""
+    kind = spec.WhichOneof("type_spec")
+    if kind not in ("bit", "int"):
+        raise unimplemented(f"values of type {kind or 'unknown'} are not supported")
+    return kind, getattr(spec, kind).bitwidth
+
+
+def _resolve(spec: Proto, types: Proto, depth: int) -> tuple[str, Proto]:
+    """The kind and the specification of a type, with names looked up in ``P4TypeInfo``."""
+    if depth > _MAX_DEPTH:
+        raise invalid_argument("P4Info: types are nested too deeply, or in themselves")
+    kind = spec.WhichOneof("type_spec")
+    if kind == "struct":
+        if spec.struct.name not in types.structs:
+            raise invalid_argument(f"P4Info: no type_info for struct '{spec.struct.name}'")
+        return "struct", types.structs[spec.struct.name].members
+    if kind == "serializable_enum":
+        if spec.serializable_enum.name not in types.serializable_enums:
+            raise invalid_argument(f"P4Info: no type_info for enum '{spec.serializable_enum.name}'")
+        return "enum", types.serializable_enums[spec.serializable_enum.name].underlying_type.bitwidth
+    if kind == "new_type":
+        if spec.new_type.name not in types.new_types:
+            raise invalid_argument(f"P4Info: no type_info for type '{spec.new_type.name}'")
+        new_type = types.new_types[spec.new_type.name]
+        if new_type.WhichOneof("representation") == "translated_type":
+            if new_type.translated_type.WhichOneof("sdn_type") != "sdn_bitwidth":
+                raise unimplemented(f"type '{spec.new_type.name}' is translated to a string, which is not supported")
+            return "translated", new_type.translated_type.sdn_bitwidth
+        return _resolve(new_type.original_type, types, depth + 1)
+    if kind == "tuple":
+        return "tuple", spec.tuple.members
+    if kind == "bitstring":
+        return "bitstring", spec.bitstring
+    if kind == "bool":
+        return "bool", None
+    raise unimplemented(f"values of type {kind or 'unknown'} are not supported")
+
+
+def width_of(spec: Proto, types: Proto, depth: int = 0) -> int:
+    """Width in bits of a ``P4DataTypeSpec``, given the program's ``P4TypeInfo``."""
+    kind, inner = _resolve(spec, types, depth)
+    if kind == "bool":
+        return 1
+    if kind == "bitstring":
+        return _bits(inner)[1]
+    if kind in ("enum", "translated"):
+        return int(inner)
+    members = [m.type_spec for m in inner] if kind == "struct" else inner
+    return sum(width_of(member, types, depth + 1) for member in members)
+
+
+def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
+    """The canonical ``P4Data`` of a value, given as one number with the first member in the highest bits."""
+    kind, inner = _resolve(spec, types, depth)
+    data = p4data_pb2.P4Data()
+    if kind == "bool":
+        data.bool = bool(value)
+    elif kind == "enum":
+        data.enum_value = codec.encode(value)
+    elif kind == "translated":
+        data.bitstring = codec.encode(value)
+    elif kind == "bitstring":
+        sort, width = _bits(inner)
+        negative = sort == "int" and value >> (width - 1)
+        number = value - (1 << width) if negative else value
+        data.bitstring = codec.encode_signed(number) if sort == "int" else codec.encode(value)
+    else:
+        target = data.struct if kind == "struct" else data.tuple
+        target.SetInParent()
+        members = [m.type_spec for m in inner] if kind == "struct" else inner
+        rest = sum(width_of(member, types, depth + 1) for member in members)
+        for member in members:
+            width = width_of(member, types, depth + 1)
+            rest -= width
+            part = (value >> rest) & codec.all_ones(width)
+            target.members.append(to_p4data(member, types, part, depth + 1))
+    return data
+
+
+def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
+    """The reverse of :func:`to_p4data`. INVALID_ARGUMENT if the data is not of the type."""
+    kind, inner = _resolve(spec, types, depth)
+    expected = {"enum": "enum_value", "translated": "bitstring"}.get(kind, kind)
+    found = data.WhichOneof("data")
+    if found != expected:
+        raise invalid_argument(f"the data is of kind {found or 'nothing'}, the type asks for {expected}")
+    if kind == "bool":
+        return int(data.bool)
+    try:
+        if kind == "enum":
+            return codec.decode(data.enum_value, int(inner))
+        if kind == "translated":
+            return codec.decode(data.bitstring, int(inner))
+        if kind == "bitstring":
+            sort, width = _bits(inner)
+            if sort == "int":
+                return codec.decode_signed(data.bitstring, width) & codec.all_ones(width)
+            return codec.decode(data.bitstring, width)
+    except P4RuntimeError as e:
+        raise invalid_argument(e.message) from None  # "RegisterEntry": what does not match the type is INVALID_ARGUMENT
+    members = [m.type_spec for m in inner] if kind == "struct" else list(inner)
+    values = (data.struct if kind == "struct" else data.tuple).members
+    if len(values) != len(members):
+        raise invalid_argument(f"the data has {len(values)} members, the type has {len(members)}")
+    total = 0
+    for member, value in zip(members, values, strict=True):
+        part = from_p4data(member, types, value, depth + 1)
+        total = total << width_of(member, types, depth + 1) | part
+    return total
+
+
+def to_plain(spec: Proto, types: Proto, value: int, depth: int = 0) -> Plain:
+    """A value (one number, as in :func:`to_p4data`) for people."""
+    kind, inner = _resolve(spec, types, depth)
+    if kind == "bool":
+        return bool(value)
+    if kind == "bitstring":
+        sort, width = _bits(inner)
+        return value - (1 << width) if sort == "int" and value >> (width - 1) else value
+    if kind in ("enum", "translated"):
+        return value
+    members = [(m.name, m.type_spec) for m in inner] if kind == "struct" else [("", m) for m in inner]
+    rest = sum(width_of(spec, types, depth + 1) for _, spec in members)
+    parts: list[tuple[str, Plain]] = []
+    for name, member in members:
+        width = width_of(member, types, depth + 1)
+        rest -= width
+        parts.append((name, to_plain(member, types, (value >> rest) & codec.all_ones(width), depth + 1)))
+    return dict(parts) if kind == "struct" else [part for _, part in parts]

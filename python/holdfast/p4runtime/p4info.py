@@ -1,0 +1,327 @@
+"""P4Info as an index: from names and ids to tables, actions and the rest, checked once.
+
+The protobuf message is a list of lists; everything else in this room looks things up here. Building the index is also the
+verification of a P4Info that a client pushes: ids are unique and of known objects, widths are given. It knows nothing of
+entries or values.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
+
+from google.protobuf import text_format
+
+from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, quoted
+from holdfast.p4runtime.stubs import Proto, p4info_pb2
+
+MatchKind: TypeAlias = Literal["exact", "lpm", "ternary", "range", "optional"]
+Scope: TypeAlias = Literal["both", "table_only", "default_only"]
+
+_MATCH_KINDS: dict[int, MatchKind] = {2: "exact", 3: "lpm", 4: "ternary", 5: "range", 6: "optional"}
+_SCOPES: dict[int, Scope] = {0: "both", 1: "table_only", 2: "default_only"}
+
+
+class Named(Protocol):
+    """Anything with a control-plane name and an id."""
+
+    @property
+    def id(self) -> int: ...
+    @property
+    def name(self) -> str: ...
+
+
+@dataclass(frozen=True)
+class MatchField:
+    """A key field of a table. ``width`` in bits."""
+
+    id: int
+    name: str
+    width: int
+    kind: MatchKind
+
+
+@dataclass(frozen=True)
+class Param:
+    """A parameter of an action, or a field of a controller header. ``width`` in bits."""
+
+    id: int
+    name: str
+    width: int
+
+
+@dataclass(frozen=True)
+class Action:
+    """An action that tables can run."""
+
+    id: int
+    name: str
+    alias: str
+    params: Names[Param]
+
+
+@dataclass(frozen=True)
+class Table:
+    """A table. ``size`` in entries, as requested by the program."""
+
+    id: int
+    name: str
+    alias: str
+    fields: Names[MatchField]
+    actions: Names[Action]
+    scopes: Mapping[int, Scope]
+    size: int
+    const_default_action_id: int
+    is_const: bool
+    has_implementation: bool
+    direct_counter_id: int
+    direct_meter_id: int
+    supports_idle_timeout: bool
+
+    @cached_property
+    def needs_priority(self) -> bool:
+        """Whether entries carry a priority: some field is ternary, range or optional."""
+        return any(f.kind in ("ternary", "range", "optional") for f in self.fields)
+
+
+@dataclass(frozen=True)
+class Counter:
+    """An indexed counter. ``size`` in cells."""
+
+    id: int
+    name: str
+    alias: str
+    size: int
+    unit: Literal["unspecified", "bytes", "packets", "both"]
+
+
+@dataclass(frozen=True)
+class DirectCounter:
+    """A counter with one cell per table entry."""
+
+    id: int
+    name: str
+    alias: str
+    table_id: int
+
+
+@dataclass(frozen=True)
+class Register:
+    """A register array. ``size`` in cells; ``type_spec`` is a ``P4DataTypeSpec``."""
+
+    id: int
+    name: str
+    alias: str
+    size: int
+    type_spec: Proto = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class Digest:
+    """A digest message type; ``type_spec`` is a ``P4DataTypeSpec``."""
+
+    id: int
+    name: str
+    alias: str
+    type_spec: Proto = field(repr=False, compare=False)
+
+
+@dataclass(frozen=True)
+class ControllerHeader:
+    """The header between switch and controller, ``packet_in`` or ``packet_out``; fields in wire order."""
+
+    id: int
+    name: str
+    fields: Names[Param]
+
+
+T = TypeVar("T", bound=Named)
+
+
+class Names(Generic[T]):
+    """Objects of one kind, by id, and by name as people give it: whole, alias, or any unique ending after a dot."""
+
+    def __init__(self, kind: str, objects: Iterable[T], where: str = "") -> None:
+        self.kind = kind
+        self.where = where
+        self._by_id: dict[int, T] = {}
+        self._by_name: dict[str, list[T]] = {}
+        for item in objects:
+            if item.id == 0 or item.id in self._by_id:
+                raise invalid_argument(f"P4Info: {kind} '{item.name}'{where} has id {item.id}, which is zero or taken")
+            self._by_id[item.id] = item
+            for name in self._names_of(item):
+                self._by_name.setdefault(name, []).append(item)
+
+    @staticmethod
+    def _names_of(item: T) -> set[str]:
+        names = {item.name, getattr(item, "alias", "") or item.name}
+        parts = item.name.split(".")
+        names.update(".".join(parts[i:]) for i in range(1, len(parts)))
+        return names
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._by_id.values())
+
+    def __len__(self) -> int:
+        return len(self._by_id)
+
+    def __contains__(self, id: object) -> bool:
+        return id in self._by_id
+
+    def get(self, id: int) -> T | None:
+        """By id; None if there is none."""
+        return self._by_id.get(id)
+
+    def by_id(self, id: int) -> T:
+        """By id; INVALID_ARGUMENT if there is none."""
+        if (item := self._by_id.get(id)) is None:
+            raise invalid_argument(f"no {self.kind} has id {id}{self.where}; {self._choices()}")
+        return item
+
+    def __getitem__(self, name: str) -> T:
+        """By name; INVALID_ARGUMENT with suggestions if there is none, or if the name is ambiguous."""
+        found = self._by_name.get(name, [])
+        whole = [item for item in found if name in (item.name, getattr(item, "alias", ""))]
+        if len(whole) == 1 or (not whole and len(found) == 1):
+            return (whole or found)[0]
+        if found:
+            raise invalid_argument(f"{self.kind} '{name}'{self.where} could be {quoted(item.name for item in found)}")
+        raise invalid_argument(f"no {self.kind} '{name}'{self.where}; {self._suggest(name)}")
+
+    def _suggest(self, name: str) -> str:
+        close = difflib.get_close_matches(name, self._by_name, n=1)
+        if close:
+            return f"did you mean {quoted(item.name for item in self._by_name[close[0]])}?"
+        return self._choices()
+
+    def _choices(self) -> str:
+        names = [item.name for item in self]
+        if not names:
+            return "there are none"
+        shown = quoted(sorted(names)[:8])
+        return f"there are {shown}" + (f" and {len(names) - 8} more" if len(names) > 8 else "")
+
+
+class P4InfoIndex:
+    """The index of one ``p4.config.v1.P4Info``. Raises INVALID_ARGUMENT if the message contradicts itself."""
+
+    def __init__(self, message: Proto) -> None:
+        self.message = message
+        self.actions = Names("action", map(_action, message.actions))
+        self.tables = Names("table", [self._table(t) for t in message.tables])
+        self.counters = Names("counter", map(_counter, message.counters))
+        self.direct_counters = Names("direct counter", map(_direct_counter, message.direct_counters))
+        self.registers = Names("register", map(_register, message.registers))
+        self.digests = Names("digest", map(_digest, message.digests))
+        headers = Names("controller header", map(_controller_header, message.controller_packet_metadata))
+        self.controller_headers = headers
+        self.packet_in = next((h for h in headers if h.name == "packet_in"), None)
+        self.packet_out = next((h for h in headers if h.name == "packet_out"), None)
+        self._check_ids_are_unique()
+
+    @staticmethod
+    def from_text(text: str) -> P4InfoIndex:
+        """The index of a P4Info in protobuf text format. INVALID_ARGUMENT if it cannot be parsed."""
+        return P4InfoIndex(parse_text(text))
+
+    def _table(self, message: Proto) -> Table:
+        name = message.preamble.name
+        where = f" of table '{name}'"
+        direct = {counter.preamble.id for counter in self.message.direct_counters}
+        meters = {meter.preamble.id for meter in self.message.direct_meters}
+        refs = [(self.actions.get(ref.id), ref) for ref in message.action_refs]
+        for action, ref in refs:
+            if action is None:
+                raise invalid_argument(f"P4Info: table '{name}' refers to the unknown action id {ref.id}")
+            if ref.scope not in _SCOPES:
+                raise invalid_argument(f"P4Info: table '{name}' uses action '{action.name}' in an unsupported scope")
+        for id in message.direct_resource_ids:
+            if id not in direct and id not in meters:
+                raise invalid_argument(f"P4Info: table '{name}' refers to the unknown direct resource id {id}")
+        return Table(
+            id=message.preamble.id,
+            name=name,
+            alias=message.preamble.alias,
+            fields=Names("match field", [_match_field(f, where) for f in message.match_fields], where),
+            actions=Names("action", [a for a, _ in refs if a is not None], where),
+            scopes={ref.id: _SCOPES[ref.scope] for _, ref in refs},
+            size=message.size,
+            const_default_action_id=message.const_default_action_id,
+            is_const=message.is_const_table,
+            has_implementation=message.implementation_id != 0,
+            direct_counter_id=next((i for i in message.direct_resource_ids if i in direct), 0),
+            direct_meter_id=next((i for i in message.direct_resource_ids if i in meters), 0),
+            supports_idle_timeout=message.idle_timeout_behavior != 0,
+        )
+
+    def _check_ids_are_unique(self) -> None:
+        """Ids of all kinds share one number space (comment of ``Preamble.id``)."""
+        seen: dict[int, str] = {}
+        kinds: tuple[Names[Action] | Names[Table] | Names[Counter] | Names[DirectCounter] | Names[Register], ...]
+        kinds = (self.actions, self.tables, self.counters, self.direct_counters, self.registers)
+        for names in kinds:
+            for item in names:
+                if item.id in seen:
+                    raise invalid_argument(f"P4Info: '{item.name}' and '{seen[item.id]}' both have id {item.id}")
+                seen[item.id] = item.name
+
+
+def parse_text(text: str) -> Proto:
+    """A ``P4Info`` from protobuf text format. INVALID_ARGUMENT if it cannot be parsed."""
+    message = p4info_pb2.P4Info()
+    try:
+        text_format.Parse(text, message)
+    except text_format.ParseError as e:
+        raise P4RuntimeError("INVALID_ARGUMENT", f"P4Info text: {e}") from None
+    return message
+
+
+def _width(bitwidth: int, what: str) -> int:
+    if bitwidth <= 0:
+        raise invalid_argument(f"P4Info: {what} has no width in bits (translated to a string?), which is not supported")
+    return bitwidth
+
+
+def _match_field(message: Proto, where: str) -> MatchField:
+    kind = _MATCH_KINDS.get(message.match_type)
+    if kind is None:
+        raise invalid_argument(f"P4Info: match field '{message.name}'{where} has an unsupported match type")
+    width = _width(message.bitwidth, f"match field '{message.name}'{where}")
+    return MatchField(message.id, message.name, width, kind)
+
+
+def _action(message: Proto) -> Action:
+    where = f" of action '{message.preamble.name}'"
+    params = [Param(p.id, p.name, _width(p.bitwidth, f"parameter '{p.name}'{where}")) for p in message.params]
+    return Action(message.preamble.id, message.preamble.name, message.preamble.alias, Names("parameter", params, where))
+
+
+def _counter(message: Proto) -> Counter:
+    units: tuple[Literal["unspecified", "bytes", "packets", "both"], ...] = ("unspecified", "bytes", "packets", "both")
+    preamble, unit = message.preamble, message.spec.unit
+    return Counter(preamble.id, preamble.name, preamble.alias, message.size, units[unit] if unit < 4 else "unspecified")
+
+
+def _direct_counter(message: Proto) -> DirectCounter:
+    preamble = message.preamble
+    return DirectCounter(preamble.id, preamble.name, preamble.alias, message.direct_table_id)
+
+
+def _register(message: Proto) -> Register:
+    preamble = message.preamble
+    return Register(preamble.id, preamble.name, preamble.alias, message.size, message.type_spec)
+
+
+def _digest(message: Proto) -> Digest:
+    preamble = message.preamble
+    return Digest(preamble.id, preamble.name, preamble.alias, message.type_spec)
+
+
+def _controller_header(message: Proto) -> ControllerHeader:
+    where = f" of controller header '{message.preamble.name}'"
+    fields = [Param(m.id, m.name, _width(m.bitwidth, f"field '{m.name}'{where}")) for m in message.metadata]
+    return ControllerHeader(message.preamble.id, message.preamble.name, Names("metadata field", fields, where))

@@ -1,0 +1,114 @@
+"""From the logs of a run to the rows that people read."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import polars as pl
+
+from holdfast import _core
+from holdfast.topology import PS_PER_MS
+
+
+@dataclass(frozen=True)
+class Row:
+    """What one mechanism did to one stream.
+
+    ``longest_outage_ms``: the longest time between two packets reaching the receiver, beyond the sender's interval.
+    ``jitter_ms``: mean absolute difference of the latencies of consecutive packets (RFC 3550 without its smoothing).
+    ``relative_bytes``: bytes on the links between switches, relative to the first mechanism of the comparison.
+    """
+
+    sent: int
+    delivered: int
+    lost: int
+    duplicated: int
+    reordered: int
+    longest_outage_ms: float
+    latency_mean_ms: float | None
+    latency_p99_ms: float | None
+    jitter_ms: float | None
+    relative_bytes: float
+
+
+def packets(core: _core.Network, flow: int) -> pl.DataFrame:
+    """One row per packet sent and one per further copy that arrived, in the order of sending and arriving.
+
+    Columns: ``sequence``, ``sent_ps``, ``received_ps`` (null: lost), ``copy`` (0 the first that arrived), ``reordered`` (RFC 4737:
+    a later packet had arrived before).
+    """
+    sent = pl.DataFrame(_columns(core.sent(flow)), schema={"sequence": pl.Int64, "sent_ps": pl.Int64})
+    received = pl.DataFrame(
+        _columns(core.received(flow)),
+        schema={"sequence": pl.Int64, "sent_ps": pl.Int64, "received_ps": pl.Int64},
+    )
+    first = received.with_columns(copy=pl.int_range(pl.len()).over("sequence"))
+    arrivals = first.with_columns(
+        reordered=(pl.col("copy") == 0) & (pl.col("sequence") < pl.col("sequence").cum_max()),
+    )
+    return (
+        sent.join(arrivals.drop("sent_ps"), on="sequence", how="left", maintain_order="left_right")
+        .with_columns(pl.col("copy").fill_null(0), pl.col("reordered").fill_null(value=False))
+        .select("sequence", "sent_ps", "received_ps", "copy", "reordered")
+    )
+
+
+def _columns(raw: dict[str, bytes]) -> dict[str, pl.Series]:
+    return {name: pl.Series(name, memoryview(data).cast("q").tolist(), dtype=pl.Int64) for name, data in raw.items()}
+
+
+def summarise(frame: pl.DataFrame, interval_ps: int, relative_bytes: float) -> Row:
+    """The row of one stream; ``interval_ps`` is the sender's nominal interval."""
+    first = frame.filter((pl.col("copy") == 0) & pl.col("received_ps").is_not_null()).sort("received_ps")
+    sent = frame["sequence"].n_unique()
+    latency_ms = (first["received_ps"] - first["sent_ps"]) / PS_PER_MS
+    return Row(
+        sent=sent,
+        delivered=first.height,
+        lost=sent - first.height,
+        duplicated=frame.filter(pl.col("copy") > 0).height,
+        reordered=int(frame["reordered"].sum()),
+        longest_outage_ms=_longest_outage_ms(frame, first, interval_ps),
+        latency_mean_ms=_rounded(latency_ms.mean()),
+        latency_p99_ms=_rounded(latency_ms.quantile(0.99, "nearest")),
+        jitter_ms=_rounded(latency_ms.diff().abs().mean()),
+        relative_bytes=round(relative_bytes, 4),
+    )
+
+
+def _longest_outage_ms(frame: pl.DataFrame, first: pl.DataFrame, interval_ps: int) -> float:
+    """An outage that never ended counts up to the last packet sent."""
+    if frame.is_empty():
+        return 0.0
+    start, end = frame["sent_ps"].min(), frame["sent_ps"].max()
+    if first.is_empty():
+        return _rounded((end - start + interval_ps) / PS_PER_MS) or 0.0  # type: ignore[operator]
+    gaps = first["received_ps"].diff().drop_nulls().to_list()
+    gaps.append(max(0, end - first["received_ps"].max()))  # type: ignore[operator]
+    return _rounded(max(0, max(gaps) - interval_ps) / PS_PER_MS) or 0.0
+
+
+def _rounded(value: object) -> float | None:
+    """To nanoseconds, which is finer than anything that is claimed."""
+    return None if value is None else round(float(value), 6)  # type: ignore[arg-type]
+
+
+def write_summary(path: Path, rows: dict[str, Row]) -> None:
+    """Writes ``{mechanism: row}`` as JSON, byte for byte the same for the same rows."""
+    path.write_text(json.dumps({name: asdict(row) for name, row in rows.items()}, indent=2) + "\n")
+
+
+def bin_counts(frame: pl.DataFrame, bin_ms: float, until_s: float) -> tuple[Sequence[float], Sequence[float]]:
+    """Packets delivered per second over time (first copies, by arrival): bin centres in seconds, and rates."""
+    bins = round(until_s * 1000 / bin_ms)
+    width_ps = round(bin_ms * PS_PER_MS)
+    counts = [0] * bins
+    arrived = frame.filter((pl.col("copy") == 0) & pl.col("received_ps").is_not_null())
+    for received_ps in arrived["received_ps"]:
+        if (index := received_ps // width_ps) < bins:
+            counts[index] += 1
+    centres = [(i + 0.5) * bin_ms / 1000 for i in range(bins)]
+    return centres, [count * 1000 / bin_ms for count in counts]

@@ -1,0 +1,270 @@
+"""A topology is data: hosts, switches, links and their addresses. Nothing runs here (see :mod:`holdfast.network`).
+
+Names are what users guess: ``h1``, ``s1``; a switch's ports count from 1 in the order of its links, a host has port 0.
+Every host is alone in a subnet of its own, ``10.0.<n>.1/24`` by default, with its switch at ``.254``.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal, Self, TypeVar
+
+import networkx as nx
+import yaml
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from holdfast.errors import TopologyError
+
+PS_PER_MS = 1_000_000_000
+PS_PER_S = 1_000_000_000_000
+
+M = TypeVar("M", bound=BaseModel)
+
+
+class Jitter(BaseModel):
+    """Random delay added to each packet on a link, drawn per direction.
+
+    ``uniform``: between ``low_ms`` and ``high_ms``. ``normal``: mean ``mean_ms``, deviation ``sigma_ms``, never below zero.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    distribution: Literal["uniform", "normal"]
+    low_ms: float = Field(default=0.0, ge=0)
+    high_ms: float = Field(default=0.0, ge=0)
+    mean_ms: float = Field(default=0.0, ge=0)
+    sigma_ms: float = Field(default=0.0, ge=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.distribution == "uniform" and self.high_ms < self.low_ms:
+            raise ValueError(f"high_ms ({self.high_ms}) is below low_ms ({self.low_ms})")
+        return self
+
+
+class Host(BaseModel):
+    """An end system with one link."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    index: int = Field(ge=1, le=65_000)
+    address: ipaddress.IPv4Interface
+
+    @property
+    def mac(self) -> bytes:
+        """Locally administered, from the index."""
+        return bytes((0x02, 0, 0, 0)) + self.index.to_bytes(2, "big")
+
+    @property
+    def gateway(self) -> ipaddress.IPv4Address:
+        """The switch's address in the host's subnet: the last one before broadcast."""
+        return self.address.network.broadcast_address - 1
+
+
+class SwitchNode(BaseModel):
+    """A switch; what it does is decided by the program that a network loads into it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    name: str
+    index: int = Field(ge=1, le=65_000)
+
+
+class Link(BaseModel):
+    """A bidirectional link. Each direction has its own queue and draws its own jitter and loss."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    a: str
+    b: str
+    a_port: int = Field(ge=0, le=509)
+    b_port: int = Field(ge=0, le=509)
+    rate_bps: int = Field(default=1_000_000_000, gt=0)
+    delay_ms: float = Field(default=0.0, ge=0)
+    jitter: Jitter | None = None
+    loss: float = Field(default=0.0, ge=0, le=1)
+    queue_bytes: int = Field(default=150_000, ge=0)
+    cost: int = Field(default=1, ge=1)
+
+    @property
+    def name(self) -> str:
+        """``a-b``, the ends in the order of declaration."""
+        return f"{self.a}-{self.b}"
+
+
+@dataclass(frozen=True)
+class Attachment:
+    """Where a host meets the network."""
+
+    host: Host
+    switch: str
+    port: int
+
+
+class Topology:
+    """Hosts, switches and links, in the order in which they were added.
+
+    Raises :class:`holdfast.errors.TopologyError` on anything that could not run: unknown or doubled names, a host with two links,
+    overlapping subnets, values out of range.
+    """
+
+    def __init__(self, name: str = "topology") -> None:
+        self.name = name
+        self.hosts: dict[str, Host] = {}
+        self.switches: dict[str, SwitchNode] = {}
+        self.links: list[Link] = []
+
+    def _new_name(self, name: str) -> None:
+        if not name or not all(c.isalnum() or c in "_." for c in name):
+            raise TopologyError(f"node name {name!r}: use letters, digits, '_' and '.'")
+        if name in self.hosts or name in self.switches:
+            raise TopologyError(f"node {name!r} is declared twice")
+
+    def add_host(self, name: str, address: str | None = None) -> Host:
+        """Adds a host. ``address`` is an interface address with prefix, as in ``"10.0.1.1/24"``."""
+        self._new_name(name)
+        index = len(self.hosts) + 1
+        host = _validated(
+            Host, name=name, index=index, address=address or f"10.{index >> 8}.{index & 255}.1/24", where=f"host {name!r}"
+        )
+        if host.address.network.prefixlen > 30:
+            raise TopologyError(f"host {name!r}: a prefix of /{host.address.network.prefixlen} has no room for a gateway")
+        for other in self.hosts.values():
+            if other.address.network.overlaps(host.address.network):
+                raise TopologyError(f"hosts {other.name!r} and {name!r} have overlapping subnets; give each host its own")
+        self.hosts[name] = host
+        return host
+
+    def add_switch(self, name: str) -> SwitchNode:
+        """Adds a switch."""
+        self._new_name(name)
+        switch = SwitchNode(name=name, index=len(self.switches) + 1)
+        self.switches[name] = switch
+        return switch
+
+    def _free_port(self, node: str) -> int:
+        used = {link.a_port for link in self.links if link.a == node} | {
+            link.b_port for link in self.links if link.b == node
+        }
+        if node in self.hosts:
+            if used:
+                raise TopologyError(f"host {node!r} has a link already; hosts have one")
+            return 0
+        return next(port for port in range(1, 510) if port not in used)
+
+    def add_link(self, a: str, b: str, **parameters: Any) -> Link:
+        """Adds a link; ``parameters`` are the fields of :class:`Link`. Ports not given are the next free ones."""
+        for node in (a, b):
+            if node not in self.hosts and node not in self.switches:
+                known = ", ".join([*self.hosts, *self.switches]) or "none"
+                raise TopologyError(f"link {a}-{b}: there is no node {node!r} (known: {known})")
+        if a == b:
+            raise TopologyError(f"link {a}-{b}: both ends are the same node")
+        if a in self.hosts and b in self.hosts:
+            raise TopologyError(f"link {a}-{b}: two hosts need a switch between them")
+        a_port = parameters.pop("a_port", None)
+        b_port = parameters.pop("b_port", None)
+        link = _validated(
+            Link,
+            a=a,
+            b=b,
+            a_port=self._free_port(a) if a_port is None else a_port,
+            b_port=self._free_port(b) if b_port is None else b_port,
+            **parameters,
+            where=f"link {a}-{b}",
+        )
+        for node, port in ((a, link.a_port), (b, link.b_port)):
+            if any((node, port) in ((o.a, o.a_port), (o.b, o.b_port)) for o in self.links):
+                raise TopologyError(f"link {a}-{b}: port {port} of {node!r} is taken")
+        self.links.append(link)
+        self.__dict__.pop("graph", None)
+        return link
+
+    def find_link(self, name: str) -> int:
+        """Index in :attr:`links` of the link called ``a-b`` or ``b-a``."""
+        for i, link in enumerate(self.links):
+            if name in (link.name, f"{link.b}-{link.a}"):
+                return i
+        raise TopologyError(f"there is no link {name!r} (known: {', '.join(link.name for link in self.links)})")
+
+    @cached_property
+    def graph(self) -> nx.Graph:
+        """Switches and the links between them, edges with ``cost`` and ``link`` (index). Of parallel links the cheapest."""
+        graph = nx.Graph()
+        graph.add_nodes_from(self.switches)
+        for i, link in enumerate(self.links):
+            if link.a in self.switches and link.b in self.switches:
+                known = graph.get_edge_data(link.a, link.b)
+                if known is None or link.cost < known["cost"]:
+                    graph.add_edge(link.a, link.b, cost=link.cost, link=i)
+        return graph
+
+    def port_towards(self, node: str, neighbour: str) -> int:
+        """The port of ``node`` on the (cheapest) link to ``neighbour``."""
+        link = self.links[self.graph.edges[node, neighbour]["link"]]
+        return link.a_port if link.a == node else link.b_port
+
+    def port_mac(self, switch: str, port: int) -> bytes:
+        """MAC address of a switch's port."""
+        return bytes((0x02, 0x01)) + self.switches[switch].index.to_bytes(2, "big") + port.to_bytes(2, "big")
+
+    def attachment(self, host: str) -> Attachment:
+        """The switch and port that a host is connected to."""
+        for link in self.links:
+            if link.a == host:
+                return Attachment(self.hosts[host], link.b, link.b_port)
+            if link.b == host:
+                return Attachment(self.hosts[host], link.a, link.a_port)
+        raise TopologyError(f"host {host!r} has no link")
+
+    @classmethod
+    def from_yaml(cls, path: str | Path) -> Topology:
+        """Reads ``{name, hosts: {h1: {address}}, switches: [s1], links: [{a, b, rate_bps, delay_ms, ...}]}``."""
+        path = Path(path)
+        try:
+            data = yaml.safe_load(path.read_text())
+            document = _Document.model_validate(data)
+        except OSError as error:
+            raise TopologyError(f"{path}: {error.strerror}") from error
+        except (yaml.YAMLError, ValidationError) as error:
+            raise TopologyError(f"{path}: {error}") from error
+        topology = cls(document.name or path.stem)
+        for name, host in document.hosts.items():
+            topology.add_host(name, (host or {}).get("address"))
+        for switch in document.switches:
+            topology.add_switch(switch)
+        for link in document.links:
+            topology.add_link(**link)
+        return topology
+
+
+class _Document(BaseModel):
+    """The shape of a topology file; links are checked by :class:`Link`."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = ""
+    hosts: dict[str, dict[str, str] | None] = {}
+    switches: list[str] = []
+    links: list[dict[str, Any]] = []
+
+    @field_validator("links")
+    @classmethod
+    def _ends(cls, links: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for link in links:
+            if not {"a", "b"} <= link.keys():
+                raise ValueError(f"a link needs 'a' and 'b': {link}")
+        return links
+
+
+def _validated(model: type[M], *, where: str, **values: Any) -> M:
+    try:
+        return model.model_validate(values)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = ".".join(str(part) for part in first["loc"]) or "value"
+        raise TopologyError(f"{where}: {field}: {first['msg']}") from error

@@ -1,0 +1,116 @@
+"""``holdfast trace``: what a program does with a packet, read from the interpreter's structured trace."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import yaml
+from pydantic import BaseModel, ConfigDict, ValidationError
+from rich.console import Console
+from rich.tree import Tree
+
+from holdfast import _core
+from holdfast.errors import ScenarioError
+from holdfast.p4runtime.client import Client, LocalClient
+from holdfast.p4runtime.device import Device
+
+
+class _Entry(BaseModel):
+    model_config = ConfigDict(extra="forbid")
+
+    match: dict[str, Any] = {}
+    action: str
+    params: dict[str, Any] = {}
+    priority: int | None = None
+    default: bool = False
+
+
+class Entries(BaseModel):
+    """What an entries file holds.
+
+    ``tables``: entries by table name. ``multicast_groups`` and ``clone_sessions``: lists of ``[port, instance]`` by number.
+    ``registers``: values by register name and index.
+    """
+
+    model_config = ConfigDict(extra="forbid")
+
+    tables: dict[str, list[_Entry]] = {}
+    multicast_groups: dict[int, list[tuple[int, int]]] = {}
+    clone_sessions: dict[int, list[tuple[int, int]]] = {}
+    registers: dict[str, dict[int, int]] = {}
+
+    @classmethod
+    def read(cls, path: Path) -> Entries:
+        """Reads YAML. Raises :class:`ScenarioError` with what is wrong and where."""
+        try:
+            return cls.model_validate(yaml.safe_load(path.read_text()) or {})
+        except OSError as error:
+            raise ScenarioError(f"{path}: {error.strerror}") from error
+        except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
+            raise ScenarioError(f"{path}: {error}") from error
+
+    def install(self, client: Client) -> None:
+        """Writes everything through a P4Runtime client."""
+        for table, entries in self.tables.items():
+            for entry in entries:
+                if entry.default:
+                    client.set_default(table, entry.action, entry.params)
+                else:
+                    client.insert(table, entry.match, entry.action, entry.params, priority=entry.priority)
+        for group, replicas in self.multicast_groups.items():
+            client.multicast_group(group, replicas)
+        for session, replicas in self.clone_sessions.items():
+            client.clone_session(session, replicas)
+        for register, cells in self.registers.items():
+            for index, value in cells.items():
+                client.write_register(register, index, value)
+
+
+def read_packets(text: str) -> list[bytes]:
+    """Packets from hexadecimal text (blanks, colons and a leading 0x are fine) or from a pcap file."""
+    path = Path(text)
+    if path.suffix in (".pcap", ".cap") or path.is_file():
+        try:
+            return [data for _, data in _core.read_pcap(str(path))]
+        except OSError as error:
+            raise ScenarioError(f"{path}: {error}") from error
+    digits = text.removeprefix("0x").replace(":", "").replace(" ", "")
+    try:
+        return [bytes.fromhex(digits)]
+    except ValueError:
+        raise ScenarioError(f"--packet: {text[:40]!r} is neither hexadecimal bytes nor a pcap file") from None
+
+
+def trace(program: _core.Program, entries: Path | None, packets: list[bytes], port: int) -> list[dict[str, Any]]:
+    """Runs the packets in order through one switch; one structured trace each."""
+    switch = _core.Switch(program, executor="interpreter")
+    if entries is not None:
+        client = LocalClient(Device(1, switch, executor="interpreter"))
+        client.set_pipeline(program)
+        Entries.read(entries).install(client)
+    return [json.loads(switch.trace(port, packet)) for packet in packets]
+
+
+def render(results: list[dict[str, Any]], console: Console) -> None:
+    """Prints each trace as a tree."""
+    for number, result in enumerate(results, start=1):
+        tree = Tree(f"packet {number}")
+        _grow(tree, result)
+        console.print(tree, highlight=False)
+
+
+def _grow(tree: Tree, value: Any) -> None:
+    if isinstance(value, dict):
+        for key, item in value.items():
+            if isinstance(item, (dict, list)) and item:
+                _grow(tree.add(str(key)), item)
+            elif item not in (None, [], {}):
+                tree.add(f"{key}: {item}")
+    elif isinstance(value, list):
+        for item in value:
+            if isinstance(item, (dict, list)):
+                _grow(tree, item)
+            else:
+                tree.add(str(item))
