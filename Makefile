@@ -1,0 +1,73 @@
+# demo, test, bench, lint: the only commands a newcomer needs. Everything is installed into .venv and target.
+
+PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $(p))))
+VENV := .venv
+BIN := $(VENV)/bin
+CARGO ?= cargo
+
+RUST_SOURCES := $(shell find crates p4include -type f -not -name '*.md') Cargo.toml $(wildcard Cargo.lock)
+
+.PHONY: demo test test-rust test-python test-live bench lint format shell-env clean prerequisites
+
+demo: $(VENV)/.installed
+	@$(BIN)/holdfast demo
+
+test: test-rust test-python
+
+test-rust: prerequisites
+	$(CARGO) test --workspace --quiet
+
+test-python: $(VENV)/.test-installed
+	$(BIN)/python -m pytest
+
+# The part of the tests that needs root: namespaces, packet sockets, kernel TCP.
+test-live: $(VENV)/.test-installed
+	$(BIN)/python -m pytest tests/live
+
+bench: $(VENV)/.installed
+	$(CARGO) bench --workspace
+
+lint: $(VENV)/.test-installed
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(BIN)/ruff check python tests
+	$(BIN)/ruff format --check python tests
+	$(BIN)/mypy
+	$(BIN)/python -m mypy.stubtest holdfast._core
+
+format: $(VENV)/.test-installed
+	$(CARGO) fmt --all
+	$(BIN)/ruff format python tests
+	$(BIN)/ruff check --fix python tests
+
+# p4runtime-shell needs older protobuf than we do, so it lives in an environment of its own.
+shell-env: .venv-shell/.installed
+
+clean:
+	rm -rf target out $(VENV) .venv-shell fuzz/target
+
+prerequisites:
+	@test -n "$(PYTHON)" || { echo "Holdfast needs Python 3.11 or newer as python3 (or set PYTHON=/path/to/it)."; exit 1; }
+	@command -v $(CARGO) >/dev/null || { echo "Holdfast needs a Rust toolchain: install it from https://rustup.rs, then run make again."; exit 1; }
+
+$(VENV)/.created: | prerequisites
+	@"$(PYTHON)" -m venv $(VENV) || { echo "Python's venv module is incomplete: install your system's python3-venv package."; rm -rf $(VENV); exit 1; }
+	@touch $@
+
+$(VENV)/.maturin: $(VENV)/.created
+	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2'
+	@touch $@
+
+$(VENV)/.installed: $(VENV)/.maturin pyproject.toml $(RUST_SOURCES)
+	@echo "Building Holdfast (a few minutes the first time) ..."
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	@touch $@
+
+$(VENV)/.test-installed: $(VENV)/.installed
+	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras test
+	@touch $@
+
+.venv-shell/.installed: tests/p4runtime/shell-requirements.txt | prerequisites
+	"$(PYTHON)" -m venv .venv-shell
+	.venv-shell/bin/pip install --quiet --disable-pip-version-check -r $<
+	@touch $@
