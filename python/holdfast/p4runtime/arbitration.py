@@ -83,6 +83,8 @@ class Arbitration:
                 raise P4RuntimeError("FAILED_PRECONDITION", f"this stream is for device {self._device_id}")
             if name != session.role:
                 raise P4RuntimeError("FAILED_PRECONDITION", f"this stream has role '{session.role}'; open another one")
+        elif message.device_id != self._device_id:
+            raise P4RuntimeError("NOT_FOUND", f"there is no device {message.device_id} here")
         if message.role.id and not name:
             raise invalid_argument("role ids are not supported; use role names")
         if message.role.HasField("config"):

@@ -22,15 +22,19 @@ class _Stream:
     config: Proto
     buffer: dict[int, None] = field(default_factory=dict)  # in order, without repeats
     first_ns: int = 0
-    unacknowledged: dict[int, tuple[int, frozenset[int]]] = field(default_factory=dict)  # list id -> (sent_ns, values)
+    lists: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)  # unacknowledged: id -> (sent_ns, values)
+    unacknowledged: set[int] = field(default_factory=set)  # the values in `lists`
+
+    def forget(self, list_id: int) -> None:
+        _, values = self.lists.pop(list_id, (0, ()))
+        self.unacknowledged.difference_update(values)
 
     def forget_old(self, now_ns: int) -> None:
-        ids = [i for i, (sent, _) in self.unacknowledged.items() if now_ns - sent >= self.config.ack_timeout_ns]
-        for list_id in ids:
-            del self.unacknowledged[list_id]
-
-    def is_waiting(self, value: int) -> bool:
-        return value in self.buffer or any(value in values for _, values in self.unacknowledged.values())
+        while self.lists:
+            oldest = next(iter(self.lists))
+            if now_ns - self.lists[oldest][0] < self.config.ack_timeout_ns:
+                return
+            self.forget(oldest)
 
 
 class DigestBuffers:
@@ -71,9 +75,15 @@ class DigestBuffers:
         ids = [digest_id] if digest_id else list(self._streams)
         return [p4runtime_pb2.DigestEntry(digest_id=i, config=self._streams[i].config) for i in ids]
 
-    def snapshot(self) -> dict[int, Proto]:
-        """The configuration of each enabled digest."""
-        return {i: stream.config for i, stream in self._streams.items()}
+    def snapshot(self) -> dict[int, tuple[_Stream, Proto]]:
+        """What is enabled, to be given to :meth:`restore`."""
+        return {i: (stream, stream.config) for i, stream in self._streams.items()}
+
+    def restore(self, snapshot: dict[int, tuple[_Stream, Proto]]) -> None:
+        """Undoes all :meth:`configure` since the snapshot."""
+        self._streams = {i: stream for i, (stream, _) in snapshot.items()}
+        for stream, config in snapshot.values():
+            stream.config = config
 
     def add(self, digest_id: int, value: int, now_ns: int) -> None:
         """A digest message from the data plane. Dropped if not enabled, or waiting or unacknowledged already."""
@@ -81,7 +91,7 @@ class DigestBuffers:
         if stream is None:
             return
         stream.forget_old(now_ns)
-        if stream.is_waiting(value):
+        if value in stream.buffer or value in stream.unacknowledged:
             return
         if not stream.buffer:
             stream.first_ns = now_ns
@@ -93,7 +103,7 @@ class DigestBuffers:
     def acknowledge(self, digest_id: int, list_id: int) -> None:
         """A ``DigestListAck``; one for a list that is not waiting does nothing."""
         if stream := self._streams.get(digest_id):
-            stream.unacknowledged.pop(list_id, None)
+            stream.forget(list_id)
 
     def flush_due(self, now_ns: int) -> None:
         """Sends what has waited for its ``max_timeout_ns``."""
@@ -111,8 +121,9 @@ class DigestBuffers:
         for value in stream.buffer:
             message.data.append(p4data.to_p4data(self._specs[digest_id], self._types, value))
         if stream.config.ack_timeout_ns:
-            stream.unacknowledged[self._last_list_id] = (now_ns, frozenset(stream.buffer))
-            while sum(len(values) for _, values in stream.unacknowledged.values()) > MAX_UNACKNOWLEDGED:
-                del stream.unacknowledged[next(iter(stream.unacknowledged))]
+            stream.lists[self._last_list_id] = (now_ns, tuple(stream.buffer))
+            stream.unacknowledged.update(stream.buffer)
+            while len(stream.unacknowledged) > MAX_UNACKNOWLEDGED:
+                stream.forget(next(iter(stream.lists)))
         stream.buffer.clear()
         self._send(message)

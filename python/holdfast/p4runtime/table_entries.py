@@ -1,0 +1,185 @@
+"""Table entries between P4Runtime messages and the core, checked against P4Info (specification, "TableEntry").
+
+Here a message becomes what the core takes, or the error that the specification names; nothing here knows which entries exist.
+All values handed to the core are canonical, so equal entries compare equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from holdfast._core import Match, TableEntry
+from holdfast.p4runtime import codec
+from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplemented
+from holdfast.p4runtime.p4info import MatchField, Table
+from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
+
+EntryKey: TypeAlias = tuple[int, tuple[tuple[int, Match], ...], int, bool]
+"""What identifies an entry: table, canonical matches, priority, whether it is the default entry."""
+
+
+def entry_key(entry: TableEntry) -> EntryKey:
+    """The key of an entry with canonical matches."""
+    return entry.table_id, tuple(sorted(entry.matches.items())), entry.priority, entry.is_default
+
+
+def key_from_message(table: Table, message: Proto) -> TableEntry:
+    """A core entry with the key fields of a ``TableEntry`` only. INVALID_ARGUMENT as the specification says."""
+    if message.is_default_action:
+        if message.match:
+            raise invalid_argument(f"table '{table.name}': the default entry has no match fields")
+        if message.priority:
+            raise invalid_argument(f"table '{table.name}': the default entry has no priority")
+        return TableEntry(table.id, is_default=True)
+    matches = matches_from_message(table, message.match)
+    if table.needs_priority and message.priority <= 0:
+        raise invalid_argument(
+            f"table '{table.name}': an entry needs a priority above zero, because a key field is ternary, range or optional"
+        )
+    if not table.needs_priority and message.priority != 0:
+        raise invalid_argument(f"table '{table.name}': no priority, because all key fields are exact or lpm")
+    return TableEntry(table.id, matches, priority=message.priority)
+
+
+def matches_from_message(table: Table, messages: Iterable[Proto]) -> dict[int, Match]:
+    """The match fields of an entry, by id. Don't-care fields are left out; exact ones are all there."""
+    matches: dict[int, Match] = {}
+    for message in messages:
+        match_field = table.fields.by_id(message.field_id)
+        if match_field.id in matches:
+            raise invalid_argument(f"table '{table.name}': match field '{match_field.name}' is given twice")
+        matches[match_field.id] = _match_from_message(table, match_field, message)
+    for match_field in table.fields:
+        if match_field.kind == "exact" and match_field.id not in matches:
+            raise invalid_argument(f"table '{table.name}': exact match field '{match_field.name}' is missing")
+    return matches
+
+
+def _match_from_message(table: Table, match_field: MatchField, message: Proto) -> Match:
+    kind = message.WhichOneof("field_match_type")
+    what = f"table '{table.name}', match field '{match_field.name}'"
+    if kind != match_field.kind:
+        raise invalid_argument(f"{what}: the match is {kind or 'unset'}, the field is {match_field.kind}")
+    try:
+        match = _MATCH_READERS[match_field.kind](getattr(message, kind), match_field.width, what)
+    except P4RuntimeError as e:
+        # "Match Format": whatever is wrong with a match, bytestrings included, is INVALID_ARGUMENT.
+        raise invalid_argument(e.message) from None
+    return match
+
+
+def _exact(message: Proto, width: int, what: str) -> Match:
+    return "exact", codec.encode(codec.decode(message.value, width, what))
+
+
+def _optional(message: Proto, width: int, what: str) -> Match:
+    return "optional", codec.encode(codec.decode(message.value, width, what))
+
+
+def _lpm(message: Proto, width: int, what: str) -> Match:
+    value, length = codec.decode(message.value, width, what), message.prefix_len
+    if not 0 < length <= width:
+        hint = "; leave a don't-care field out" if length == 0 else ""
+        raise invalid_argument(f"{what}: prefix length {length} is not between 1 and {width}{hint}")
+    if value & ~codec.prefix_mask(width, length):
+        raise invalid_argument(f"{what}: the value has bits set behind its prefix of {length} bits")
+    return "lpm", codec.encode(value), length
+
+
+def _ternary(message: Proto, width: int, what: str) -> Match:
+    value, mask = codec.decode(message.value, width, what), codec.decode(message.mask, width, f"{what}: mask")
+    if mask == 0:
+        raise invalid_argument(f"{what}: the mask is zero; leave a don't-care field out")
+    if value & ~mask:
+        raise invalid_argument(f"{what}: the value has bits set where the mask has none")
+    return "ternary", codec.encode(value), codec.encode(mask)
+
+
+def _range(message: Proto, width: int, what: str) -> Match:
+    low, high = codec.decode(message.low, width, f"{what}: low"), codec.decode(message.high, width, f"{what}: high")
+    if low > high:
+        raise invalid_argument(f"{what}: the low end {low} is above the high end {high}")
+    if low == 0 and high == codec.all_ones(width):
+        raise invalid_argument(f"{what}: the range holds everything; leave a don't-care field out")
+    return "range", codec.encode(low), codec.encode(high)
+
+
+_MATCH_READERS = {"exact": _exact, "optional": _optional, "lpm": _lpm, "ternary": _ternary, "range": _range}
+
+
+def action_from_message(table: Table, message: Proto, *, is_default: bool) -> tuple[int, dict[int, bytes]]:
+    """(action id, arguments by parameter id) of a ``TableAction``."""
+    kind = message.WhichOneof("type")
+    if table.has_implementation:
+        raise unimplemented(f"table '{table.name}': action profiles and selectors are not supported")
+    if kind != "action":
+        raise invalid_argument(f"table '{table.name}': the action is {kind or 'unset'}, a direct table takes an action")
+    action = table.actions.by_id(message.action.action_id)
+    if table.scopes[action.id] == ("table_only" if is_default else "default_only"):
+        place = "as the default" if is_default else "in an entry"
+        raise P4RuntimeError("PERMISSION_DENIED", f"table '{table.name}': action '{action.name}' is not allowed {place}")
+    args: dict[int, bytes] = {}
+    for given in message.action.params:
+        param = action.params.by_id(given.param_id)
+        if param.id in args:
+            raise invalid_argument(f"action '{action.name}': parameter '{param.name}' is given twice")
+        try:
+            value = codec.decode(given.value, param.width, f"action '{action.name}', parameter '{param.name}'")
+        except P4RuntimeError as e:
+            raise invalid_argument(e.message) from None  # "Action Specification"
+        args[param.id] = codec.encode(value)
+    for param in action.params:
+        if param.id not in args:
+            raise invalid_argument(f"action '{action.name}': parameter '{param.name}' is missing")
+    return action.id, args
+
+
+def check_resources(table: Table, message: Proto, *, writing: bool) -> None:
+    """Refuses direct resources and timeouts that the table does not have (INVALID_ARGUMENT) or nobody here does (UNIMPLEMENTED)."""
+    if message.HasField("meter_config") or message.HasField("meter_counter_data"):
+        if table.direct_meter_id:
+            raise unimplemented(f"table '{table.name}': direct meters cannot be configured yet")
+        if writing:
+            raise invalid_argument(f"table '{table.name}' has no direct meter")
+    if writing and message.HasField("counter_data") and not table.direct_counter_id:
+        raise invalid_argument(f"table '{table.name}' has no direct counter")
+    if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
+        if not table.supports_idle_timeout or message.is_default_action:
+            raise invalid_argument(f"table '{table.name}' has no idle timeout for this entry")
+        raise unimplemented("idle timeouts are not supported")
+
+
+def canonical_matches(table: Table, matches: Mapping[int, Match]) -> dict[int, Match]:
+    """The core's matches with the shortest values, without don't-care fields."""
+    result: dict[int, Match] = {}
+    for id, match in sorted(matches.items()):
+        match_field = table.fields.by_id(id)
+        parts = tuple(codec.canonical(part) if isinstance(part, bytes) else part for part in match[1:])
+        full = codec.encode(codec.all_ones(match_field.width))
+        dont_care = {"lpm": (parts[0], 0), "ternary": (parts[0], b"\0"), "range": (b"\0", full)}
+        if parts != dont_care.get(match[0]):
+            result[id] = (match[0], *parts)  # type: ignore[assignment]  # the same form as `match`
+    return result
+
+
+def entry_message(table: Table, entry: TableEntry) -> Proto:
+    """``TableEntry`` with key, action and ``is_const`` of an entry read from the core."""
+    message = p4runtime_pb2.TableEntry(table_id=table.id, priority=entry.priority, is_default_action=entry.is_default)
+    for id, match in canonical_matches(table, entry.matches).items():
+        part = getattr(message.match.add(field_id=id), match[0])
+        if len(match) == 2:
+            part.value = match[1]
+        elif match[0] == "lpm":
+            part.value, part.prefix_len = match[1:]
+        elif match[0] == "ternary":
+            part.value, part.mask = match[1:]
+        else:
+            part.low, part.high = match[1:]
+    if entry.action_id:
+        action = message.action.action
+        action.action_id = entry.action_id
+        for param_id, value in sorted(entry.args.items()):
+            action.params.add(param_id=param_id, value=codec.canonical(value))
+    message.is_const = entry.is_const or (entry.is_default and table.const_default_action_id != 0)
+    return message
