@@ -1,0 +1,47 @@
+//! What can go wrong between this process and the kernel, in words that say what to do.
+
+use std::fmt;
+use std::io;
+
+/// Why the kernel did not do what was asked.
+#[derive(Debug)]
+pub enum PortError {
+    /// The process lacks a privilege. The text says which operation.
+    NotPermitted(String),
+    /// A program or a feature of the kernel is missing.
+    Missing(String),
+    /// The arguments make no sense, as in a name that is too long.
+    Invalid(String),
+    /// The kernel or the `ip` tool refused for another reason.
+    Failed(String),
+}
+
+impl PortError {
+    /// Classifies an I/O error of the operation `what`.
+    pub(crate) fn io(what: impl fmt::Display, error: &io::Error) -> PortError {
+        match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => PortError::NotPermitted(format!(
+                "{what}: not permitted; run as root, or with CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_ADMIN"
+            )),
+            _ => PortError::Failed(format!("{what}: {error}")),
+        }
+    }
+
+    /// The error that the last system call of this thread left.
+    pub(crate) fn last(what: impl fmt::Display) -> PortError {
+        PortError::io(what, &io::Error::last_os_error())
+    }
+}
+
+impl fmt::Display for PortError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            PortError::NotPermitted(text)
+            | PortError::Missing(text)
+            | PortError::Invalid(text)
+            | PortError::Failed(text) => f.write_str(text),
+        }
+    }
+}
+
+impl std::error::Error for PortError {}

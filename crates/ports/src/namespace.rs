@@ -1,0 +1,264 @@
+//! A host of a live network: a network namespace with its own interfaces, addresses and TCP.
+//!
+//! It knows nothing of what is at the far end of its cables.
+
+use crate::PortError;
+use crate::interface::{checked_name, disable_offloads, set_ipv6_enabled};
+use crate::ip::{ip, ip_batch};
+use crate::session::{NETNS_DIRECTORY, Session};
+use std::fs::File;
+use std::net::IpAddr;
+use std::os::fd::AsRawFd;
+use std::process::{Command, Output};
+use std::sync::Arc;
+
+/// A frame on the outer end of a veth pair may be this long (plus its Ethernet header): programs add headers to what hosts
+/// send, and the outer end must never be the one that refuses.
+const OUTER_MTU: u32 = 9000;
+
+/// How a veth pair that leads out of a namespace is made.
+#[derive(Clone, Debug)]
+pub struct VethOptions {
+    /// MAC address of the inner end; the kernel draws one if there is none.
+    pub mac: Option<[u8; 6]>,
+    /// MTU of the inner end, in bytes.
+    pub mtu: u32,
+}
+
+impl Default for VethOptions {
+    fn default() -> VethOptions {
+        VethOptions {
+            mac: None,
+            mtu: 1500,
+        }
+    }
+}
+
+/// A network namespace of this process, gone with all its interfaces and processes when dropped.
+pub struct Namespace {
+    name: String,
+    session: Arc<Session>,
+    // Interfaces outside, each the far end of one inside.
+    outer: Vec<String>,
+}
+
+impl Namespace {
+    /// Makes a namespace named `hf<n>-<label>`, with only a loopback interface, which is up. The kernel's IPv6 stays silent
+    /// until an IPv6 address is added.
+    pub fn new(label: &str) -> Result<Namespace, PortError> {
+        let fits = |b: u8| b.is_ascii_alphanumeric() || b"_.-".contains(&b);
+        if label.is_empty() || label.len() > 64 || !label.bytes().all(fits) {
+            return Err(PortError::Invalid(format!(
+                "{label:?} cannot name a namespace: 1 to 64 letters, digits, '_', '.' or '-'"
+            )));
+        }
+        let session = Session::current()?;
+        let name = session.namespace_name(label);
+        ip(&["netns", "add", &name])?;
+        let namespace = Namespace {
+            name,
+            session,
+            outer: Vec::new(),
+        };
+        namespace.within(|| set_ipv6_enabled("default", false))??;
+        namespace.batch(&["link set dev lo up".into()])?;
+        Ok(namespace)
+    }
+
+    /// The name that `ip netns` knows.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What to put in front of a command so that it runs in here.
+    pub fn exec_prefix(&self) -> Vec<String> {
+        ["ip", "netns", "exec", &self.name].map(String::from).into()
+    }
+
+    /// Adds a veth pair: `inside` in here, the other end (its name is the result) in the process's own namespace. Both are
+    /// up, without offloads; the outer one is no interface of the kernel's own IP stack: it has no address and answers nothing.
+    pub fn add_veth(&mut self, inside: &str, options: &VethOptions) -> Result<String, PortError> {
+        checked_name(inside)?;
+        let outer = self.session.next_interface();
+        ip_batch(
+            None,
+            &[format!(
+                "link add name {outer} mtu {OUTER_MTU} type veth peer name {inside} netns {}{}",
+                self.name,
+                inner_options(options)
+            )],
+        )?;
+        self.outer.push(outer.clone());
+        self.within(|| disable_offloads(inside))??;
+        disable_offloads(&outer)?;
+        set_ipv6_enabled(&outer, false)?;
+        ip_batch(None, &[format!("link set dev {outer} arp off up")])?;
+        self.batch(&[format!("link set dev {inside} up")])?;
+        Ok(outer)
+    }
+
+    /// Joins two namespaces by a veth pair, both ends up and without offloads. It goes with either of them.
+    pub fn connect(
+        &self,
+        interface: &str,
+        options: &VethOptions,
+        other: &Namespace,
+        other_interface: &str,
+        other_options: &VethOptions,
+    ) -> Result<(), PortError> {
+        checked_name(interface)?;
+        checked_name(other_interface)?;
+        self.batch(&[format!(
+            "link add name {interface}{} type veth peer name {other_interface} netns {}{}",
+            inner_options(options),
+            other.name,
+            inner_options(other_options)
+        )])?;
+        for (namespace, name) in [(self, interface), (other, other_interface)] {
+            namespace.within(|| disable_offloads(name))??;
+            namespace.batch(&[format!("link set dev {name} up")])?;
+        }
+        Ok(())
+    }
+
+    /// Gives an interface in here an address. The first IPv6 address of an interface starts the kernel's IPv6 on it, without
+    /// the traffic that it otherwise makes on its own (router solicitations, duplicate address detection).
+    pub fn add_address(
+        &self,
+        interface: &str,
+        address: IpAddr,
+        prefix_len: u8,
+    ) -> Result<(), PortError> {
+        checked_name(interface)?;
+        if address.is_ipv6() {
+            self.within(|| set_ipv6_enabled(interface, true))??;
+        }
+        self.batch(&[format!(
+            "address add {address}/{prefix_len} dev {interface}"
+        )])
+    }
+
+    /// Adds a route to a prefix, through a neighbour or (with no `via`) directly on an interface.
+    pub fn add_route(
+        &self,
+        destination: IpAddr,
+        prefix_len: u8,
+        via: Option<IpAddr>,
+        interface: &str,
+    ) -> Result<(), PortError> {
+        checked_name(interface)?;
+        let via = via.map_or(String::new(), |address| format!(" via {address}"));
+        self.batch(&[format!(
+            "route add {destination}/{prefix_len}{via} dev {interface}"
+        )])
+    }
+
+    /// Adds a permanent neighbour entry, so that nobody need answer ARP or neighbour discovery for it.
+    pub fn add_neighbour(
+        &self,
+        interface: &str,
+        address: IpAddr,
+        mac: [u8; 6],
+    ) -> Result<(), PortError> {
+        checked_name(interface)?;
+        self.batch(&[format!(
+            "neighbour replace {address} lladdr {} dev {interface} nud permanent",
+            mac_text(mac)
+        )])
+    }
+
+    /// Sets an interface up or down.
+    pub fn set_link(&self, interface: &str, up: bool) -> Result<(), PortError> {
+        checked_name(interface)?;
+        let state = if up { "up" } else { "down" };
+        self.batch(&[format!("link set dev {interface} {state}")])
+    }
+
+    /// Sets the MTU of an interface, in bytes.
+    pub fn set_mtu(&self, interface: &str, mtu: u32) -> Result<(), PortError> {
+        checked_name(interface)?;
+        self.batch(&[format!("link set dev {interface} mtu {mtu}")])
+    }
+
+    /// A command that will run in here, to be spawned by the caller. It is killed when the namespace is dropped.
+    pub fn command(&self, program: &str) -> Command {
+        let mut command = Command::new("ip");
+        command.args(["netns", "exec", &self.name, program]);
+        command
+    }
+
+    /// Runs a command in here and waits for its end.
+    pub fn run(&self, arguments: &[&str]) -> Result<Output, PortError> {
+        let [program, rest @ ..] = arguments else {
+            return Err(PortError::Invalid("no command given".into()));
+        };
+        self.command(program)
+            .args(rest)
+            .output()
+            .map_err(|e| PortError::io(format!("running {program} in {}", self.name), &e))
+    }
+
+    /// Runs `f` on a thread of its own that is in this namespace. Sockets opened there stay in it.
+    pub fn within<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, PortError> {
+        let path = format!("{NETNS_DIRECTORY}/{}", self.name);
+        let file = File::open(&path).map_err(|e| PortError::io(&path, &e))?;
+        std::thread::scope(|scope| {
+            let thread = scope.spawn(|| {
+                // SAFETY: no pointers; it concerns this thread only, which ends with `f`.
+                let result = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
+                if result < 0 {
+                    return Err(PortError::last(format!("entering {path}")));
+                }
+                Ok(f())
+            });
+            match thread.join() {
+                Ok(result) => result,
+                Err(panic) => std::panic::resume_unwind(panic),
+            }
+        })
+    }
+
+    fn batch(&self, commands: &[String]) -> Result<(), PortError> {
+        ip_batch(Some(&self.name), commands)
+    }
+
+    /// Ends the processes in here. Without this the namespace would live on without a name.
+    fn kill_processes(&self) {
+        let Ok(list) = ip(&["netns", "pids", &self.name]) else {
+            return;
+        };
+        let own = std::process::id() as libc::pid_t;
+        for pid in list.split_whitespace().filter_map(|p| p.parse().ok()) {
+            if pid != own && pid > 1 {
+                // SAFETY: no pointers. The process was found in a namespace that we made.
+                unsafe { libc::kill(pid, libc::SIGKILL) };
+            }
+        }
+    }
+}
+
+impl Drop for Namespace {
+    // What fails here is left to the guard.
+    fn drop(&mut self) {
+        if !self.session.is_ours() {
+            return;
+        }
+        // By name, because they would otherwise go only when the last process in the namespace has.
+        for outer in &self.outer {
+            let _ = ip(&["link", "delete", outer]);
+        }
+        self.kill_processes();
+        let _ = ip(&["netns", "delete", &self.name]);
+    }
+}
+
+fn inner_options(options: &VethOptions) -> String {
+    let mac = options
+        .mac
+        .map_or(String::new(), |mac| format!(" address {}", mac_text(mac)));
+    format!("{mac} mtu {}", options.mtu)
+}
+
+fn mac_text(mac: [u8; 6]) -> String {
+    mac.map(|b| format!("{b:02x}")).join(":")
+}

@@ -1,0 +1,191 @@
+//! What this machine lets us do, and if not, why not: for `holdfast doctor` and for tests that skip themselves.
+//!
+//! Nothing here changes anything.
+
+use crate::PortError;
+use crate::session::NETNS_DIRECTORY;
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::os::fd::{FromRawFd, OwnedFd};
+use std::path::Path;
+
+/// One thing that was looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What was looked at, as in `CAP_NET_RAW`.
+    pub name: &'static str,
+    /// Whether it is there.
+    pub available: bool,
+    /// Particulars, or why it is not there and what to do.
+    pub detail: String,
+}
+
+/// Whether this process can use Linux interfaces as ports; if not, the reason.
+pub fn interfaces_ready() -> Result<(), String> {
+    open_socket(libc::AF_PACKET)
+        .map(drop)
+        .map_err(|e| PortError::io("packet socket", &e).to_string())
+}
+
+/// Looks at everything that live networks and benchmarks use.
+pub fn probe() -> Vec<Finding> {
+    let mut findings = vec![
+        capability("CAP_NET_RAW", 13, "packet sockets"),
+        capability("CAP_NET_ADMIN", 12, "veth pairs and addresses"),
+        capability("CAP_SYS_ADMIN", 21, "network namespaces"),
+        finding(
+            "AF_PACKET",
+            interfaces_ready().map(|()| "packet sockets open".into()),
+        ),
+        finding("AF_XDP", af_xdp()),
+        finding("/run/netns", netns_directory()),
+    ];
+    findings.push(tool("ip", "install iproute2; live networks need it"));
+    findings.push(tool(
+        "iperf3",
+        "install iperf3 for TCP tests between namespaces",
+    ));
+    findings.push(tool(
+        "ping",
+        "install iputils-ping for pings between namespaces",
+    ));
+    findings.push(finding("cores", cores()));
+    findings.push(finding("perf counters", perf_counters()));
+    findings
+}
+
+fn finding(name: &'static str, result: Result<String, String>) -> Finding {
+    let available = result.is_ok();
+    let (Ok(detail) | Err(detail)) = result;
+    Finding {
+        name,
+        available,
+        detail,
+    }
+}
+
+/// A bit of the effective capabilities of this process.
+fn capability(name: &'static str, bit: u32, purpose: &str) -> Finding {
+    let effective = fs::read_to_string("/proc/self/status").ok().and_then(|s| {
+        let line = s.lines().find_map(|l| l.strip_prefix("CapEff:"))?;
+        u64::from_str_radix(line.trim(), 16).ok()
+    });
+    finding(
+        name,
+        match effective {
+            Some(bits) if bits >> bit & 1 == 1 => Ok(format!("held; for {purpose}")),
+            Some(_) => Err(format!("not held; needed for {purpose}; run as root")),
+            None => Err("the capabilities in /proc/self/status cannot be read".into()),
+        },
+    )
+}
+
+fn open_socket(family: libc::c_int) -> io::Result<OwnedFd> {
+    // SAFETY: no pointers; the result is checked.
+    let fd = unsafe { libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
+    if fd < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+fn af_xdp() -> Result<String, String> {
+    match open_socket(libc::AF_XDP) {
+        Ok(_) => Ok("XDP sockets open (ports use AF_PACKET)".into()),
+        Err(e) if e.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
+            Err("the kernel has no XDP sockets (ports use AF_PACKET)".into())
+        }
+        Err(e) => Err(format!("{e} (ports use AF_PACKET)")),
+    }
+}
+
+/// `ip netns add` makes the directory, so it is enough that it could be made.
+fn netns_directory() -> Result<String, String> {
+    let path = Path::new(NETNS_DIRECTORY);
+    let (place, text) = if path.is_dir() {
+        (NETNS_DIRECTORY, "writable")
+    } else {
+        ("/run", "can be made")
+    };
+    let name = CString::new(place).map_err(|e| e.to_string())?;
+    // SAFETY: the pointer is to a string that ends with a zero and lives across the call.
+    if unsafe { libc::access(name.as_ptr(), libc::W_OK) } == 0 {
+        Ok(text.into())
+    } else {
+        Err(format!("{place}: {}", io::Error::last_os_error()))
+    }
+}
+
+fn tool(name: &'static str, advice: &str) -> Finding {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let found = std::env::split_paths(&path)
+        .map(|directory| directory.join(name))
+        .find(|file| file.is_file());
+    finding(
+        name,
+        match found {
+            Some(file) => Ok(file.display().to_string()),
+            None => Err(format!("not found; {advice}")),
+        },
+    )
+}
+
+fn cores() -> Result<String, String> {
+    match std::thread::available_parallelism() {
+        Ok(count) => Ok(count.to_string()),
+        Err(e) => Err(format!("unknown: {e}")),
+    }
+}
+
+/// The first version of the kernel's `struct perf_event_attr`; newer ones only add to its end.
+#[repr(C)]
+struct PerfEventAttribute {
+    kind: u32,
+    bytes: u32,
+    config: u64,
+    sampling: [u64; 3],
+    flags: u64,
+    breakpoint: [u64; 2],
+}
+
+/// Opens a counter of cycles of this process, as a profiler would.
+fn perf_counters() -> Result<String, String> {
+    let attribute = PerfEventAttribute {
+        // A hardware event, number 0: cycles.
+        kind: 0,
+        bytes: size_of::<PerfEventAttribute>() as u32,
+        config: 0,
+        sampling: [0; 3],
+        // Disabled; not the kernel's cycles, not the hypervisor's.
+        flags: 1 | 1 << 5 | 1 << 6,
+        breakpoint: [0; 2],
+    };
+    // SAFETY: the attribute is as long as it says and lives across the call; this process, any processor, no group.
+    let fd = unsafe {
+        libc::syscall(
+            libc::SYS_perf_event_open,
+            &raw const attribute,
+            0 as libc::pid_t,
+            -1 as libc::c_int,
+            -1 as libc::c_int,
+            8 as libc::c_ulong,
+        )
+    };
+    if fd < 0 {
+        let error = io::Error::last_os_error();
+        return Err(match error.raw_os_error() {
+            Some(libc::EPERM | libc::EACCES) => {
+                "not permitted; see kernel.perf_event_paranoid".into()
+            }
+            Some(libc::ENOENT | libc::EOPNOTSUPP | libc::ENODEV) => {
+                "this (virtual) machine has no cycle counter".into()
+            }
+            _ => error.to_string(),
+        });
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    drop(unsafe { OwnedFd::from_raw_fd(fd as libc::c_int) });
+    Ok("cycles can be counted".into())
+}

@@ -1,0 +1,229 @@
+//! This process's share of the machine's names, and the promise that nothing of it outlives the process.
+//!
+//! A process takes the smallest number whose file in [`LOCK_DIRECTORY`] it can lock. All its names begin with `hf` and
+//! that number, so two runs never collide, and what a dead process left behind is recognised by a lock that nobody holds.
+//! A guard process holds the same lock (it is the same open file) while it waits for the pipe from this process to
+//! close; it then removes what is left, so that the number is free only when the machine is clean.
+
+use crate::PortError;
+use crate::ip::ip;
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions, TryLockError};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where the lock files are. Like /run/netns it is shared by all processes that see each other's namespaces.
+const LOCK_DIRECTORY: &str = "/run/holdfast";
+
+/// Where `ip netns` keeps its names.
+pub(crate) const NETNS_DIRECTORY: &str = "/run/netns";
+
+/// More processes than this do not run networks on one machine at the same time.
+const MAX_SESSIONS: u32 = 1000;
+
+/// Removes everything of the session whose prefix is `$1`. Interfaces go first: a namespace lives as long as a process in
+/// it, its cables need not.
+const SWEEP: &str = r#"
+for i in $(sed -n "s/^ *\($1v[0-9]*\):.*/\1/p" /proc/net/dev); do
+    ip link delete "$i" >/dev/null 2>&1
+done
+for f in /run/netns/"$1"-*; do
+    [ -e "$f" ] || continue
+    n=${f##*/}
+    for p in $(ip netns pids "$n" 2>/dev/null); do kill -9 "$p" 2>/dev/null; done
+    ip netns delete "$n" >/dev/null 2>&1
+done
+"#;
+
+/// A number and whatever goes with it.
+pub(crate) struct Session {
+    number: u32,
+    process: u32,
+    links: AtomicU32,
+    // Held for as long as the session lives.
+    _lock: File,
+    // Its standard input is the pipe whose end tells it that this process has died.
+    _guard: Child,
+}
+
+static CURRENT: Mutex<Option<Arc<Session>>> = Mutex::new(None);
+
+impl Session {
+    /// The session of this process; taken at the first call. A forked process takes its own.
+    pub(crate) fn current() -> Result<Arc<Session>, PortError> {
+        let mut current = CURRENT.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(session) = current.as_ref()
+            && session.is_ours()
+        {
+            return Ok(session.clone());
+        }
+        let session = Arc::new(Session::take()?);
+        *current = Some(session.clone());
+        Ok(session)
+    }
+
+    fn take() -> Result<Session, PortError> {
+        std::fs::create_dir_all(LOCK_DIRECTORY)
+            .map_err(|e| PortError::io(format!("creating {LOCK_DIRECTORY}"), &e))?;
+        for number in 0..MAX_SESSIONS {
+            let Some(lock) = try_lock(number)? else {
+                continue;
+            };
+            sweep(number)?;
+            let guard = start_guard(number, &lock)?;
+            return Ok(Session {
+                number,
+                process: std::process::id(),
+                links: AtomicU32::new(0),
+                _lock: lock,
+                _guard: guard,
+            });
+        }
+        Err(PortError::Failed(format!(
+            "all {MAX_SESSIONS} locks in {LOCK_DIRECTORY} are held by living processes"
+        )))
+    }
+
+    /// Whether this process, and not one that it was forked from, owns the names.
+    pub(crate) fn is_ours(&self) -> bool {
+        self.process == std::process::id()
+    }
+
+    /// The name of the namespace with this label.
+    pub(crate) fn namespace_name(&self, label: &str) -> String {
+        format!("{}-{label}", prefix(self.number))
+    }
+
+    /// A name for an interface in the process's own namespace, never given before.
+    pub(crate) fn next_interface(&self) -> String {
+        let link = self.links.fetch_add(1, Ordering::Relaxed);
+        format!("{}v{link}", prefix(self.number))
+    }
+}
+
+fn prefix(number: u32) -> String {
+    format!("hf{number}")
+}
+
+fn lock_path(number: u32) -> PathBuf {
+    PathBuf::from(LOCK_DIRECTORY).join(format!("{number}.lock"))
+}
+
+/// The lock of a number, or `None` if a living process has it.
+fn try_lock(number: u32) -> Result<Option<File>, PortError> {
+    let path = lock_path(number);
+    let file = OpenOptions::new()
+        .create(true)
+        .truncate(false)
+        .write(true)
+        .open(&path)
+        .map_err(|e| PortError::io(format!("opening {}", path.display()), &e))?;
+    match file.try_lock() {
+        Ok(()) => Ok(Some(file)),
+        Err(TryLockError::WouldBlock) => Ok(None),
+        Err(TryLockError::Error(e)) => {
+            Err(PortError::io(format!("locking {}", path.display()), &e))
+        }
+    }
+}
+
+/// Starts the shell that waits for this process to end. The lock is its standard output, only so that it has it open.
+fn start_guard(number: u32, lock: &File) -> Result<Child, PortError> {
+    let failed = |e: std::io::Error| PortError::io("starting the guard that cleans up", &e);
+    let held = lock.try_clone().map_err(failed)?;
+    Command::new("sh")
+        .arg("-c")
+        .arg(format!(
+            "trap '' INT TERM HUP\nread -r _\nexec </dev/null\n{SWEEP}"
+        ))
+        .args(["holdfast-guard", &prefix(number)])
+        .current_dir("/")
+        .process_group(0)
+        .stdin(Stdio::piped())
+        .stdout(held)
+        .stderr(Stdio::null())
+        .spawn()
+        .map_err(failed)
+}
+
+/// Removes the namespaces and interfaces of a number that is ours or nobody's.
+fn sweep(number: u32) -> Result<(), PortError> {
+    let status = Command::new("sh")
+        .args(["-c", SWEEP, "holdfast-sweep", &prefix(number)])
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .map_err(|e| PortError::io("running sh to clean up", &e))?;
+    // The status is that of the last command, which may have raced with the kernel; what counts is what is left.
+    let left = leftovers()?.contains(&number);
+    if left {
+        return Err(PortError::Failed(format!(
+            "could not remove what a dead process left as {}* (sh: {status}); look at `ip netns` and `ip link`",
+            prefix(number)
+        )));
+    }
+    Ok(())
+}
+
+/// Removes the namespaces and interfaces of processes that no longer live, and says how many processes that were.
+pub fn clean() -> Result<usize, PortError> {
+    // Fails early, with a good message, when there is no ip tool.
+    ip(&["-V"])?;
+    std::fs::create_dir_all(LOCK_DIRECTORY)
+        .map_err(|e| PortError::io(format!("creating {LOCK_DIRECTORY}"), &e))?;
+    let mut cleaned = 0;
+    for number in leftovers()? {
+        if let Some(lock) = try_lock(number)? {
+            sweep(number)?;
+            cleaned += 1;
+            drop(lock);
+        }
+    }
+    Ok(cleaned)
+}
+
+/// Numbers that occur in names of namespaces and interfaces.
+fn leftovers() -> Result<BTreeSet<u32>, PortError> {
+    let mut numbers = BTreeSet::new();
+    if let Ok(entries) = std::fs::read_dir(NETNS_DIRECTORY) {
+        for entry in entries.flatten() {
+            numbers.extend(session_of(&entry.file_name().to_string_lossy(), '-'));
+        }
+    }
+    let interfaces = std::fs::read_to_string("/proc/net/dev")
+        .map_err(|e| PortError::io("reading /proc/net/dev", &e))?;
+    for line in interfaces.lines() {
+        if let Some((name, _)) = line.trim().split_once(':') {
+            numbers.extend(session_of(name, 'v'));
+        }
+    }
+    Ok(numbers)
+}
+
+/// The number in `hf<number><separator>...`.
+fn session_of(name: &str, separator: char) -> Option<u32> {
+    let (number, _) = name.strip_prefix("hf")?.split_once(separator)?;
+    // "007" is not a name that we give.
+    let value: u32 = number.parse().ok()?;
+    (value.to_string() == number).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_of_sessions() {
+        assert_eq!(session_of("hf3-h1", '-'), Some(3));
+        assert_eq!(session_of("hf12v0", 'v'), Some(12));
+        for other in [
+            "hf-h1", "hfx-h1", "hf+3-h1", "hf03-h1", "eth0", "hf3", "3-h1",
+        ] {
+            assert_eq!(session_of(other, '-'), None, "{other}");
+        }
+    }
+}
