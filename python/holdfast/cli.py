@@ -58,8 +58,10 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path]) -> P
 def demo(
     live: Annotated[bool, typer.Option("--live", help="Real namespaces, kernel TCP, ping and iperf3 (needs root).")] = False,
     seed: Annotated[int, typer.Option(help="Same seed, same result, byte for byte.")] = 1,
-    out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("out/demo"),
-    jitter_ms: Annotated[float, typer.Option(help="Uniform jitter per link between switches.")] = 0.1,
+    out: Annotated[Path | None, typer.Option(help="Where the results go  [default: out/demo or out/demo-live]")] = None,
+    jitter_ms: Annotated[
+        float | None, typer.Option(help="Uniform jitter per link between switches  [default: 0.1, live: 0]")
+    ] = None,
     detection_delay_ms: Annotated[float, typer.Option(help="From the cut to the switch noticing it.")] = 50.0,
     reaction_delay_ms: Annotated[float, typer.Option(help="From there to the controller's new routes.")] = 100.0,
     executor: Annotated[str, typer.Option(help="jit or interpreter.")] = "jit",
@@ -70,7 +72,7 @@ def demo(
     try:
         parameters = simulated.DemoParameters(
             seed=seed,
-            jitter_ms=jitter_ms,
+            jitter_ms=(0.0 if live else 0.1) if jitter_ms is None else jitter_ms,
             detection_delay_ms=detection_delay_ms,
             reaction_delay_ms=reaction_delay_ms,
             executor=executor,  # type: ignore[arg-type]
@@ -78,6 +80,7 @@ def demo(
     except ValidationError as error:
         first = error.errors()[0]
         fail(f"--{'-'.join(str(part).replace('_', '-') for part in first['loc'])}: {first['msg']}")
+    out = out or Path("out/demo-live" if live else "out/demo")
     if live:
         from holdfast import demo_live
 

@@ -31,6 +31,11 @@ MTU = 1600
 """Of the links between switches: room for a full Ethernet payload and the outer headers."""
 
 
+PING_START_S = 0.0505
+"""Half a packet interval away from the stream's packets, which share the protection connection: packets that are sent
+together arrive in any order under jitter, and the acceptance window drops what is overtaken on both paths."""
+
+
 class DemoParameters(BaseModel):
     """Everything that the demo can be asked to do differently; times in the unit of their names."""
 
@@ -104,7 +109,7 @@ def simulate(name: str, parameters: DemoParameters) -> tuple[pl.DataFrame, int]:
                 stop_s=parameters.duration_s,
             )
         ),
-        "ping": network.add(Ping(source="h1", destination="h2", stop_s=parameters.duration_s)),
+        "ping": network.add(Ping(source="h1", destination="h2", start_s=PING_START_S, stop_s=parameters.duration_s)),
     }
     network.set_link("s1-s2", up=False, at_s=parameters.failure_s)
     network.set_link("s1-s2", up=True, at_s=parameters.repair_s)

@@ -1,0 +1,358 @@
+"""One P4Runtime device over one switch: everything the service does, without gRPC.
+
+Both transports (:mod:`holdfast.p4runtime.server`, and the in-process client) call the same methods with the same protobuf
+messages. Refusals are :class:`P4RuntimeError`. A device reads no clock and starts no thread; its lock makes calls from several
+threads follow one another, so a write never overlaps a change of the primary.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+
+from holdfast import _core
+from holdfast._core import ControlError, HoldfastError, Program, Switch
+from holdfast.p4runtime import packet_io
+from holdfast.p4runtime.arbitration import Arbitration, Session, election_id_of
+from holdfast.p4runtime.errors import P4RuntimeError, batch_error, code_number, invalid_argument, unimplemented
+from holdfast.p4runtime.p4info import P4InfoIndex, parse_text
+from holdfast.p4runtime.pipeline import Pipeline, Result, check_belongs
+from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
+
+API_VERSION = "1.5.0"
+"""Of P4Runtime; what it adds and is optional (backup replicas, action profiles) answers UNIMPLEMENTED."""
+
+_ENTITIES_PER_RESPONSE = 512
+
+
+def _scratch_switch(program: Program) -> Switch:
+    return _core.Switch(program, executor="interpreter")
+
+
+class Device:
+    """A switch as P4Runtime sees it.
+
+    ``preloaded``: the switch's program is the pipeline from the start, with the P4Info that its compiler made. Otherwise a client
+    has to push one first; until then everything answers FAILED_PRECONDITION.
+    ``packet_out`` takes a packet with its packet-out header; by default the switch's own.
+    ``load_program`` and ``make_switch`` exist for switches that are not the native core's.
+    """
+
+    def __init__(
+        self,
+        switch: Switch,
+        device_id: int = 1,
+        *,
+        preloaded: bool = True,
+        packet_out: Callable[[bytes], None] | None = None,
+        load_program: Callable[[bytes], Program] = Program.from_artifact,
+        make_switch: Callable[[Program], Switch] = _scratch_switch,
+    ) -> None:
+        if device_id <= 0 or device_id.bit_length() > 64:
+            raise invalid_argument(f"device id {device_id} is not between 1 and 2^64 - 1")
+        self.device_id = device_id
+        self.switch = switch
+        self.short_packet_ins = 0
+        """Packets from the CPU port that were shorter than the packet-in header."""
+        self._lock = threading.RLock()
+        self._arbitration = Arbitration(device_id)
+        self._packet_out = packet_out or switch.packet_out
+        self._load_program = load_program
+        self._make_switch = make_switch
+        self._running: Pipeline | None = None
+        self._saved: Pipeline | None = None
+        if preloaded:
+            self._running = self._preloaded_pipeline(switch)
+
+    def _preloaded_pipeline(self, switch: Switch) -> Pipeline:
+        program = switch.program
+        if not program.p4info:
+            raise invalid_argument(f"program '{program.name}' carries no P4Info; compile it, or have a client push it")
+        config = p4runtime_pb2.ForwardingPipelineConfig()
+        config.p4info.CopyFrom(parse_text(program.p4info))
+        config.p4_device_config = program.artifact()
+        return Pipeline(config, P4InfoIndex(config.p4info), program, switch, self._send_digest)
+
+    # ---- Streams ----
+
+    def open(self, send: Callable[[Proto], None]) -> Session:
+        """A new stream. ``send`` takes a ``StreamMessageResponse``, from any thread, and must not block."""
+        return Session(send)
+
+    def close(self, session: Session) -> None:
+        """The stream is gone. If it was the primary's, the others are told that there is none."""
+        with self._lock:
+            self._arbitration.disconnect(session)
+
+    def handle(self, session: Session, message: Proto) -> None:
+        """A ``StreamMessageRequest``. Raises what the stream must be terminated with; lesser errors are sent on the stream."""
+        kind = message.WhichOneof("update")
+        with self._lock:
+            if kind == "arbitration":
+                self._arbitration.update(session, message.arbitration)
+                return
+            try:
+                if not self._arbitration.is_primary(session):
+                    raise P4RuntimeError("PERMISSION_DENIED", "the client is not the primary")
+                if kind == "packet":
+                    self._handle_packet_out(message.packet)
+                elif kind == "digest_ack":
+                    self._handle_digest_ack(message.digest_ack)
+                elif kind == "other":
+                    raise unimplemented("there are no stream messages of other types here")
+                else:
+                    raise invalid_argument("the stream message is empty, or of a later version of P4Runtime")
+            except P4RuntimeError as e:
+                session.send(_stream_error(message, e))
+
+    def _handle_packet_out(self, message: Proto) -> None:
+        if self._running is None:
+            raise no_pipeline()
+        data = packet_io.packet_out_bytes(message, self._running.index.packet_out)
+        try:
+            self._packet_out(data)
+        except P4RuntimeError:
+            raise
+        except HoldfastError as e:
+            raise P4RuntimeError(getattr(e, "code", "INTERNAL"), str(e)) from None
+
+    def _handle_digest_ack(self, message: Proto) -> None:
+        if self._running is None:
+            raise no_pipeline()
+        self._running.index.digests.by_id(message.digest_id)
+        self._running.digests.acknowledge(message.digest_id, message.list_id)
+
+    def _send_to_primaries(self, response: Proto) -> None:
+        for session in self._arbitration.primaries():
+            session.send(response)
+
+    def _send_digest(self, digest_list: Proto) -> None:
+        self._send_to_primaries(p4runtime_pb2.StreamMessageResponse(digest=digest_list))
+
+    # ---- From the data plane ----
+
+    def deliver_packet_in(self, data: bytes) -> bool:
+        """A packet from the CPU port, packet-in header first: to the primaries. False if it is shorter than the header."""
+        with self._lock:
+            header = self._running.index.packet_in if self._running else None
+            message = packet_io.packet_in_message(data, header)
+            if message is None:
+                self.short_packet_ins += 1
+                return False
+            self._send_to_primaries(p4runtime_pb2.StreamMessageResponse(packet=message))
+            return True
+
+    def deliver_digest(self, digest_id: int, value: int, now_ns: int) -> None:
+        """A digest message: its members as one number, the first in the highest bits. Grouped as the client asked for."""
+        with self._lock:
+            if self._running is not None:
+                self._running.digests.add(digest_id, value, now_ns)
+
+    def flush_digests(self, now_ns: int) -> int | None:
+        """Sends digests that waited long enough. Returns when to call again, if any wait."""
+        with self._lock:
+            if self._running is None:
+                return None
+            self._running.digests.flush_due(now_ns)
+            return self._running.digests.next_due_ns()
+
+    # ---- Write and Read ----
+
+    def write(self, request: Proto) -> Proto:
+        """``WriteRequest`` to ``WriteResponse``. UNKNOWN with one failure per refused update if some were."""
+        with self._lock:
+            self._check_client(request)
+            pipeline = self._target()
+            if request.atomicity not in p4runtime_pb2.WriteRequest.Atomicity.values():
+                raise invalid_argument(f"there is no atomicity {request.atomicity}")
+            # Between updates of one batch no packet passes, so what is rolled back is also atomic for the data plane.
+            atomic = request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR
+            results = pipeline.write(request.updates, atomic=atomic)
+            if any(results):
+                raise batch_error("write", results)
+            return p4runtime_pb2.WriteResponse()
+
+    def read(self, request: Proto) -> Iterator[Proto]:
+        """``ReadRequest`` to ``ReadResponse`` messages, as of now. Raises after the last one if a request was refused."""
+        with self._lock:
+            self._check_device(request)
+            pipeline = self._target()
+            entities: list[Proto] = []
+            results: list[Result] = []
+            for wanted in request.entities:
+                try:
+                    entities += pipeline.read(wanted)
+                    results.append(None)
+                except P4RuntimeError as e:
+                    results.append((e.code, e.message))
+                except ControlError as e:
+                    results.append((e.code, str(e)))
+        return self._responses(entities, results)
+
+    @staticmethod
+    def _responses(entities: list[Proto], results: list[Result]) -> Iterator[Proto]:
+        for start in range(0, len(entities), _ENTITIES_PER_RESPONSE):
+            yield p4runtime_pb2.ReadResponse(entities=entities[start : start + _ENTITIES_PER_RESPONSE])
+        if any(results):
+            raise batch_error("read", results)
+
+    def capabilities(self, request: Proto) -> Proto:
+        """``CapabilitiesRequest`` to ``CapabilitiesResponse``."""
+        if request.device_id:
+            self._check_device(request)
+        return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+
+    # ---- The pipeline ----
+
+    def set_forwarding_pipeline_config(self, request: Proto) -> Proto:
+        """``SetForwardingPipelineConfigRequest`` to its response."""
+        actions = p4runtime_pb2.SetForwardingPipelineConfigRequest
+        with self._lock:
+            self._check_client(request)
+            if request.action == actions.COMMIT:
+                self._commit_saved(request)
+            elif request.action == actions.VERIFY:
+                self._verified(request)
+            elif request.action == actions.VERIFY_AND_SAVE:
+                self._saved = self._verified(request)
+                self._saved.record = True
+            elif request.action == actions.VERIFY_AND_COMMIT:
+                self._realize(self._verified(request))
+            elif request.action == actions.RECONCILE_AND_COMMIT:
+                self._reconcile(self._verified(request))
+            else:
+                raise invalid_argument(f"there is no action {request.action}" if request.action else "the action is not set")
+            return p4runtime_pb2.SetForwardingPipelineConfigResponse()
+
+    def get_forwarding_pipeline_config(self, request: Proto) -> Proto:
+        """``GetForwardingPipelineConfigRequest`` to its response: the config that reads and writes refer to."""
+        kinds = p4runtime_pb2.GetForwardingPipelineConfigRequest
+        with self._lock:
+            self._check_device(request)
+            if request.response_type not in kinds.ResponseType.values():
+                raise invalid_argument(f"there is no response type {request.response_type}")
+            response = p4runtime_pb2.GetForwardingPipelineConfigResponse()
+            pipeline = self._saved or self._running
+            if pipeline is None:
+                return response
+            config = response.config
+            config.SetInParent()
+            if pipeline.config.HasField("cookie"):
+                config.cookie.CopyFrom(pipeline.config.cookie)
+            if request.response_type in (kinds.ALL, kinds.P4INFO_AND_COOKIE):
+                config.p4info.CopyFrom(pipeline.config.p4info)
+            if request.response_type in (kinds.ALL, kinds.DEVICE_CONFIG_AND_COOKIE):
+                config.p4_device_config = pipeline.config.p4_device_config
+            return response
+
+    def _verified(self, request: Proto) -> Pipeline:
+        """The config of a request as a pipeline on a scratch switch. INVALID_ARGUMENT if it cannot be realized."""
+        if not request.HasField("config"):
+            raise invalid_argument("the config is missing")
+        config = p4runtime_pb2.ForwardingPipelineConfig()
+        config.CopyFrom(request.config)
+        if not config.HasField("p4info"):
+            raise invalid_argument("the config has no P4Info")
+        if not config.p4_device_config:
+            raise invalid_argument("the config has no p4_device_config; it is the compiled program")
+        index = P4InfoIndex(config.p4info)
+        try:
+            program = self._load_program(config.p4_device_config)
+            scratch = self._make_switch(program)
+        except HoldfastError as e:
+            raise invalid_argument(f"p4_device_config: {e}") from None
+        check_belongs(index, scratch)
+        return Pipeline(config, index, program, scratch, self._send_digest)
+
+    def _realize(self, verified: Pipeline) -> Pipeline:
+        """Runs the program of a verified pipeline on the device's own switch, which clears it."""
+        self.switch.set_program(verified.program)
+        self._saved = None
+        running = Pipeline(verified.config, verified.index, verified.program, self.switch, self._send_digest)
+        self._running = running
+        return running
+
+    def _commit_saved(self, request: Proto) -> None:
+        if request.HasField("config"):
+            raise invalid_argument("COMMIT realizes the saved config; it takes none")
+        saved = self._saved
+        if saved is None:
+            raise P4RuntimeError("NOT_FOUND", "no config has been saved")
+        running = self._realize(saved)
+        failures = [r for r in self.switch.write(saved.accepted, "continue_on_error") if r] if saved.accepted else []
+        running.notes, running.digests = saved.notes, saved.digests
+        if failures:
+            raise P4RuntimeError("INTERNAL", f"{len(failures)} saved writes failed on commit, first: {failures[0][1]}")
+
+    def _reconcile(self, verified: Pipeline) -> None:
+        old = self._running
+        if old is None:
+            self._realize(verified)
+            return
+        updates = _clear_initial_entries(old, verified)
+        updates += list(old.state())
+        refused = next((r for r in verified.switch.write(updates, "rollback_on_error") if r and r[0] != "ABORTED"), None)
+        if refused:
+            raise invalid_argument(f"the existing state cannot be preserved: {refused[0]}: {refused[1]}")
+        running = self._realize(verified)
+        if updates:
+            self.switch.write(updates, "rollback_on_error")
+        running.notes = old.notes
+        for id, (_, config) in old.digests.snapshot().items():
+            if digest := running.index.digests.get(id):
+                running.digests.configure(p4runtime_pb2.Update.INSERT, digest, config)
+
+    def _target(self) -> Pipeline:
+        """What reads and writes refer to: the saved config if there is one, else the running one."""
+        pipeline = self._saved or self._running
+        if pipeline is None:
+            raise no_pipeline()
+        return pipeline
+
+    # ---- Checks in front of everything ----
+
+    def _check_device(self, request: Proto) -> None:
+        if request.device_id != self.device_id:
+            raise P4RuntimeError("NOT_FOUND", f"there is no device {request.device_id} here")
+
+    def _check_client(self, request: Proto) -> None:
+        self._check_device(request)
+        self._arbitration.check_primary(request.role, request.role_id, election_id_of(request))
+
+
+def no_pipeline() -> P4RuntimeError:
+    """Nothing can be said before there is a pipeline."""
+    return P4RuntimeError("FAILED_PRECONDITION", "no forwarding pipeline config has been set")
+
+
+def _clear_initial_entries(old: Pipeline, new: Pipeline) -> list[_core.Update]:
+    """Deletes of initial entries in tables that both programs have. INVALID_ARGUMENT if a table changed its shape."""
+    updates: list[_core.Update] = []
+    for table in old.index.tables:
+        entries = old.switch.table_entries(table.id, include_default=False)
+        counterpart = new.index.tables.get(table.id)
+        if counterpart is None or list(counterpart.fields) != list(table.fields):
+            if any(not e.is_const for e in entries):
+                raise invalid_argument(f"the entries of table '{table.name}' cannot be preserved: it is gone or its key changed")
+            continue
+        for entry in new.switch.table_entries(table.id, include_default=False):
+            if not entry.is_const:
+                updates.append(("delete", entry))
+    return updates
+
+
+def _stream_error(message: Proto, error: P4RuntimeError) -> Proto:
+    """``StreamError`` for a message, which it carries back."""
+    response = p4runtime_pb2.StreamMessageResponse()
+    response.error.canonical_code = code_number(error.code)
+    response.error.message = error.message
+    kind = message.WhichOneof("update")
+    if kind == "packet":
+        response.error.packet_out.packet_out.CopyFrom(message.packet)
+    elif kind == "digest_ack":
+        response.error.digest_list_ack.digest_list_ack.CopyFrom(message.digest_ack)
+    else:
+        response.error.other.SetInParent()
+        if kind == "other":
+            response.error.other.other.CopyFrom(message.other)
+    return response
