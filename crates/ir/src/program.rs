@@ -200,7 +200,11 @@ impl StandardMetadata {
             ("enq_qdepth", self.enq_qdepth, 19),
             ("deq_timedelta", self.deq_timedelta, 32),
             ("deq_qdepth", self.deq_qdepth, 19),
-            ("ingress_global_timestamp", self.ingress_global_timestamp, 48),
+            (
+                "ingress_global_timestamp",
+                self.ingress_global_timestamp,
+                48,
+            ),
             ("egress_global_timestamp", self.egress_global_timestamp, 48),
             ("mcast_grp", self.mcast_grp, 16),
             ("egress_rid", self.egress_rid, 16),

@@ -72,7 +72,7 @@
 //! 32. Expressions nest at most [`MAX_EXPR_DEPTH`] deep.
 //! 33. Statements nest at most [`MAX_NESTING`] deep.
 //! 34. There are at most [`MAX_STATEMENTS`] statements, and all values of all expressions, entries and matches together
-//!     have at most [`MAX_TOTAL_LIMBS`] limbs.
+//!     have at most [`MAX_TOTAL_LIMBS`] limbs; a match of anything or of a value set counts as one.
 //! 35. A location with a line names a file of the program.
 //!
 //! # What an executor cannot rely on
@@ -101,7 +101,7 @@ pub const MAX_NESTING: u32 = 256;
 /// Statements of a program.
 pub const MAX_STATEMENTS: u64 = 1 << 20;
 /// Limbs of all values that expressions, entries and matches of a program have.
-pub const MAX_TOTAL_LIMBS: u64 = 1 << 23;
+pub const MAX_TOTAL_LIMBS: u64 = 1 << 22;
 /// Bytes that registers, counters and meters of a program may need.
 pub const MAX_OBJECT_BYTES: u64 = 1 << 30;
 /// Entries that a table or value set may ask for.
@@ -254,10 +254,10 @@ impl<'a> Verifier<'a> {
         width
     }
 
-    /// Accounts for one value. Whether there is room for more.
+    /// Accounts for one value (or, with no width, for a match of anything). Whether there is room for more.
     fn spend(&mut self, width: u32, place: Place<'_>) -> bool {
         let before = self.limbs;
-        self.limbs = before.saturating_add(u64::from(width.div_ceil(64)));
+        self.limbs = before.saturating_add(u64::from(width.div_ceil(64).max(1)));
         // Reported when the line is crossed, not for every value beyond it.
         if before <= MAX_TOTAL_LIMBS {
             self.check(self.limbs <= MAX_TOTAL_LIMBS, 34, place, || {

@@ -110,7 +110,10 @@ impl<'a> Verifier<'a> {
 
     fn key_set(&mut self, set: &KeySet, width: Option<u32>, place: Place<'_>) {
         let (a, b) = match set {
-            KeySet::Any => return,
+            KeySet::Any => {
+                self.spend(0, place);
+                return;
+            }
             KeySet::ValueSet(id) => return self.value_set(*id, &[width], place),
             KeySet::Mask { value, mask } => (value, mask),
             KeySet::Range { low, high } => (low, high),
@@ -134,6 +137,7 @@ impl<'a> Verifier<'a> {
     }
 
     fn value_set(&mut self, id: ValueSetId, widths: &[Option<u32>], place: Place<'_>) {
+        self.spend(0, place);
         let Some(value_set) = self.program.value_sets.get(id.index()) else {
             self.check(false, 21, place, || {
                 format!("there is no value set {}", id.0)

@@ -371,6 +371,7 @@ impl Verifier<'_> {
         for value in key_match_values(found) {
             self.constant(value, place);
         }
+        self.spend(0, place);
         let fits = key_match_values(found).all(|v| v.width() == key.width);
         if !self.check(fits, 17, place, || {
             format!("a match is not of the width of key {}", key.name)

@@ -1,0 +1,644 @@
+//! Text to program: tokens, ids, constants, and everything outside of bodies. The grammar is in [`super`].
+
+use super::lexer::{Lexer, Token, unescape};
+use super::{COUNTER_UNITS, MATCH_KINDS, MAX_TEXT_BYTES, VERSION, value_of};
+use crate::verify::{MAX_EXPR_WIDTH, MAX_STATEMENTS, MAX_TOTAL_LIMBS};
+use crate::*;
+use std::fmt;
+
+/// Why a text is no program.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ParseError {
+    /// Line, from 1.
+    pub line: u32,
+    /// Column in characters, from 1.
+    pub column: u32,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl fmt::Display for ParseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.line, self.column, self.message)
+    }
+}
+
+impl std::error::Error for ParseError {}
+
+/// Reads a program. It has the right form, and is not verified.
+pub fn parse(text: &str) -> Result<Program, ParseError> {
+    if text.len() > MAX_TEXT_BYTES {
+        return Err(ParseError {
+            line: 1,
+            column: 1,
+            message: format!("a program text has at most {MAX_TEXT_BYTES} bytes"),
+        });
+    }
+    Parser::new(text)
+        .and_then(|mut parser| parser.program())
+        .map_err(|(at, message)| {
+            let before = &text[..at];
+            let line_start = before.rfind('\n').map_or(0, |i| i + 1);
+            ParseError {
+                line: 1 + before.bytes().filter(|&b| b == b'\n').count() as u32,
+                column: 1 + before[line_start..].chars().count() as u32,
+                message,
+            }
+        })
+}
+
+/// A failure is a byte position and a message.
+pub(super) type Parsed<T> = Result<T, (usize, String)>;
+
+pub(super) struct Parser<'a> {
+    lexer: Lexer<'a>,
+    /// The token to be consumed next, and where it begins.
+    pub(super) token: Token<'a>,
+    pub(super) at: usize,
+    /// What may still be allocated.
+    limbs_left: u64,
+    statements_left: u64,
+    /// Levels of statements and of operators around the next token.
+    pub(super) nesting: u32,
+    pub(super) depth: u32,
+}
+
+impl<'a> Parser<'a> {
+    fn new(text: &'a str) -> Parsed<Parser<'a>> {
+        let mut parser = Parser {
+            lexer: Lexer::new(text),
+            token: Token::End,
+            at: 0,
+            limbs_left: MAX_TOTAL_LIMBS,
+            statements_left: MAX_STATEMENTS,
+            nesting: 0,
+            depth: 0,
+        };
+        parser.advance()?;
+        Ok(parser)
+    }
+
+    // Tokens.
+
+    fn advance(&mut self) -> Parsed<()> {
+        (self.at, self.token) = self.lexer.next()?;
+        Ok(())
+    }
+
+    pub(super) fn fail<T>(&self, message: impl Into<String>) -> Parsed<T> {
+        Err((self.at, message.into()))
+    }
+
+    pub(super) fn expected<T>(&self, what: &str) -> Parsed<T> {
+        self.fail(match self.token {
+            Token::Word(found) | Token::Number(found) => {
+                let shown: String = found.chars().take(40).collect();
+                format!("expected {what}, found {shown}")
+            }
+            Token::String(_) => format!("expected {what}, found a string"),
+            Token::Mark(found) => format!("expected {what}, found {found:?}"),
+            Token::DotDot => format!("expected {what}, found \"..\""),
+            Token::End => format!("expected {what}, found the end of the text"),
+        })
+    }
+
+    pub(super) fn eat_word(&mut self, word: &str) -> Parsed<bool> {
+        let found = self.token == Token::Word(word);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn word(&mut self, word: &str) -> Parsed<()> {
+        if self.eat_word(word)? {
+            return Ok(());
+        }
+        self.expected(&format!("{word:?}"))
+    }
+
+    pub(super) fn is_mark(&self, mark: char) -> bool {
+        self.token == Token::Mark(mark)
+    }
+
+    pub(super) fn eat_mark(&mut self, mark: char) -> Parsed<bool> {
+        let found = self.is_mark(mark);
+        if found {
+            self.advance()?;
+        }
+        Ok(found)
+    }
+
+    pub(super) fn mark(&mut self, mark: char) -> Parsed<()> {
+        if self.eat_mark(mark)? {
+            return Ok(());
+        }
+        self.expected(&format!("{mark:?}"))
+    }
+
+    pub(super) fn dots(&mut self) -> Parsed<()> {
+        if self.token != Token::DotDot {
+            return self.expected("\"..\"");
+        }
+        self.advance()
+    }
+
+    /// One of `words`.
+    pub(super) fn choice<T: Copy>(&mut self, words: &super::Words<T>, what: &str) -> Parsed<T> {
+        if let Token::Word(word) = self.token
+            && let Some(value) = value_of(words, word)
+        {
+            self.advance()?;
+            return Ok(value);
+        }
+        self.expected(what)
+    }
+
+    pub(super) fn number<T: std::str::FromStr>(&mut self) -> Parsed<T> {
+        let Token::Number(text) = self.token else {
+            return self.expected("a number");
+        };
+        match text.parse() {
+            Ok(value) => {
+                self.advance()?;
+                Ok(value)
+            }
+            Err(_) => self.expected("a smaller decimal number"),
+        }
+    }
+
+    pub(super) fn string(&mut self) -> Parsed<String> {
+        let Token::String(text) = self.token else {
+            return self.expected("a string");
+        };
+        let value = unescape(text).map_err(|message| (self.at, message))?;
+        self.advance()?;
+        Ok(value)
+    }
+
+    pub(super) fn slot(&mut self) -> Parsed<SlotId> {
+        if !self.eat_mark('%')? {
+            return self.expected("a slot");
+        }
+        Ok(SlotId(self.number()?))
+    }
+
+    /// An id like `t3`.
+    pub(super) fn id(&mut self, letter: char, what: &str) -> Parsed<u32> {
+        if let Token::Word(word) = self.token
+            && let Some(digits) = word.strip_prefix(letter)
+            && digits.bytes().all(|b| b.is_ascii_digit())
+            && let Ok(id) = digits.parse()
+        {
+            self.advance()?;
+            return Ok(id);
+        }
+        self.expected(&format!("{what}, {letter} and a number"))
+    }
+
+    /// An id that must be the next of its kind.
+    fn new_id(&mut self, letter: char, what: &str, count: usize) -> Parsed<()> {
+        let at = self.at;
+        let found = match letter {
+            '%' => self.slot()?.0,
+            ' ' => self.number()?,
+            _ => self.id(letter, what)?,
+        };
+        if found as usize != count {
+            return Err((at, format!("the next {what} has the number {count}")));
+        }
+        Ok(())
+    }
+
+    /// `open item, item close`.
+    pub(super) fn list<T>(
+        &mut self,
+        open: char,
+        close: char,
+        mut item: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
+        self.mark(open)?;
+        let mut items = Vec::new();
+        if self.eat_mark(close)? {
+            return Ok(items);
+        }
+        loop {
+            items.push(item(self)?);
+            if self.eat_mark(close)? {
+                return Ok(items);
+            }
+            self.mark(',')?;
+        }
+    }
+
+    // Budgets.
+
+    pub(super) fn spend_limbs(&mut self, limbs: u64) -> Parsed<()> {
+        match self.limbs_left.checked_sub(limbs) {
+            Some(left) => self.limbs_left = left,
+            None => return self.fail("the values of the program are too large in all"),
+        }
+        Ok(())
+    }
+
+    pub(super) fn spend_statement(&mut self) -> Parsed<()> {
+        match self.statements_left.checked_sub(1) {
+            Some(left) => self.statements_left = left,
+            None => return self.fail("too many statements"),
+        }
+        Ok(())
+    }
+
+    /// A constant.
+    pub(super) fn bits(&mut self) -> Parsed<Bits> {
+        if let Token::Number(text) = self.token
+            && let Some((width, digits)) = text.split_once('w')
+            && let Ok(width) = width.parse::<u32>()
+            && (1..=MAX_EXPR_WIDTH).contains(&width)
+        {
+            self.spend_limbs(u64::from(width.div_ceil(64)))?;
+            let Some(value) = bits_of(width, digits) else {
+                return self.fail(format!("these digits are no value of {width} bits"));
+            };
+            self.advance()?;
+            return Ok(value);
+        }
+        self.expected("a constant with its width")
+    }
+
+    // Items.
+
+    fn program(&mut self) -> Parsed<Program> {
+        self.word("holdfast_ir")?;
+        let at = self.at;
+        let version: u32 = self.number()?;
+        if version != VERSION {
+            return Err((
+                at,
+                format!("version {version} of the text form; this reads version {VERSION}"),
+            ));
+        }
+        self.word("program")?;
+        Ok(Program {
+            name: self.string()?,
+            files: self.items("file", ' ', Self::string)?,
+            slots: self.items("slot", '%', Self::slot_item)?,
+            standard: self.standard()?,
+            errors: self.items("error", ' ', Self::string)?,
+            headers: self.items("header", 'h', Self::header)?,
+            registers: self.items("register", 'r', Self::register)?,
+            counters: self.items("counter", 'c', Self::counter)?,
+            meters: self.items("meter", 'm', Self::meter)?,
+            digests: self.items("digest", 'd', Self::digest)?,
+            value_sets: self.items("value_set", 'v', Self::value_set)?,
+            field_lists: self.items("field_list", 'l', |p| {
+                let slots = p.list('(', ')', Self::slot)?;
+                Ok(FieldList { slots })
+            })?,
+            actions: self.items("action", 'a', Self::action)?,
+            tables: self.items("table", 't', Self::table)?,
+            parser: crate::Parser {
+                states: self.items("state", 's', Self::state)?,
+            },
+            verify_checksum: self.control("verify_checksum")?,
+            ingress: self.control("ingress")?,
+            egress: self.control("egress")?,
+            compute_checksum: self.control("compute_checksum")?,
+            deparser: self.last_control("deparser")?,
+        })
+    }
+
+    /// All items that begin with `keyword` and the next id.
+    fn items<T>(
+        &mut self,
+        keyword: &str,
+        letter: char,
+        mut item: impl FnMut(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Vec<T>> {
+        let mut items = Vec::new();
+        while self.eat_word(keyword)? {
+            self.new_id(letter, keyword, items.len())?;
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+
+    fn slot_item(&mut self) -> Parsed<Slot> {
+        let name = self.string()?;
+        self.mark(':')?;
+        let width = self.number()?;
+        Ok(Slot { name, width })
+    }
+
+    fn standard(&mut self) -> Parsed<StandardMetadata> {
+        self.word("standard")?;
+        self.mark('{')?;
+        let mut field = |name: &str| {
+            self.word(name)?;
+            self.mark('=')?;
+            self.slot()
+        };
+        let standard = StandardMetadata {
+            ingress_port: field("ingress_port")?,
+            egress_spec: field("egress_spec")?,
+            egress_port: field("egress_port")?,
+            instance_type: field("instance_type")?,
+            packet_length: field("packet_length")?,
+            enq_timestamp: field("enq_timestamp")?,
+            enq_qdepth: field("enq_qdepth")?,
+            deq_timedelta: field("deq_timedelta")?,
+            deq_qdepth: field("deq_qdepth")?,
+            ingress_global_timestamp: field("ingress_global_timestamp")?,
+            egress_global_timestamp: field("egress_global_timestamp")?,
+            mcast_grp: field("mcast_grp")?,
+            egress_rid: field("egress_rid")?,
+            checksum_error: field("checksum_error")?,
+            parser_error: field("parser_error")?,
+            priority: field("priority")?,
+        };
+        self.mark('}')?;
+        Ok(standard)
+    }
+
+    fn header(&mut self) -> Parsed<Header> {
+        let name = self.string()?;
+        self.word("valid")?;
+        let valid = self.slot()?;
+        self.mark('{')?;
+        let mut fields = Vec::new();
+        while !self.eat_mark('}')? {
+            let slot = self.slot()?;
+            let varbit_length = self.optional("length", Self::slot)?;
+            fields.push(Field {
+                slot,
+                varbit_length,
+            });
+        }
+        Ok(Header {
+            name,
+            valid,
+            fields,
+        })
+    }
+
+    /// `[word item]`.
+    pub(super) fn optional<T>(
+        &mut self,
+        word: &str,
+        item: impl FnOnce(&mut Self) -> Parsed<T>,
+    ) -> Parsed<Option<T>> {
+        if self.eat_word(word)? {
+            return item(self).map(Some);
+        }
+        Ok(None)
+    }
+
+    /// `string "id" number`.
+    fn named(&mut self) -> Parsed<(String, u32)> {
+        let name = self.string()?;
+        self.word("id")?;
+        Ok((name, self.number()?))
+    }
+
+    fn register(&mut self) -> Parsed<Register> {
+        let (name, id) = self.named()?;
+        self.mark(':')?;
+        let width = self.number()?;
+        self.word("size")?;
+        let size = self.number()?;
+        Ok(Register {
+            name,
+            id,
+            width,
+            size,
+        })
+    }
+
+    fn counter(&mut self) -> Parsed<Counter> {
+        let (name, id) = self.named()?;
+        let unit = self.choice(COUNTER_UNITS, "a unit")?;
+        let size = self.size()?;
+        Ok(Counter {
+            name,
+            id,
+            unit,
+            size,
+        })
+    }
+
+    fn meter(&mut self) -> Parsed<Meter> {
+        let (name, id) = self.named()?;
+        let bytes = self.choice(&[("bytes", true), ("packets", false)], "a unit")?;
+        let size = self.size()?;
+        Ok(Meter {
+            name,
+            id,
+            bytes,
+            size,
+        })
+    }
+
+    fn size(&mut self) -> Parsed<Option<u64>> {
+        if self.eat_word("direct")? {
+            return Ok(None);
+        }
+        self.word("size")?;
+        self.number().map(Some)
+    }
+
+    fn digest(&mut self) -> Parsed<Digest> {
+        let (name, id) = self.named()?;
+        let widths = self.list('(', ')', Self::number)?;
+        Ok(Digest { name, id, widths })
+    }
+
+    fn value_set(&mut self) -> Parsed<ValueSet> {
+        let (name, id) = self.named()?;
+        let widths = self.list('(', ')', Self::number)?;
+        self.word("size")?;
+        let size = self.number()?;
+        Ok(ValueSet {
+            name,
+            id,
+            widths,
+            size,
+        })
+    }
+
+    fn action(&mut self) -> Parsed<Action> {
+        let (name, id) = self.named()?;
+        let params = self.list('(', ')', |p| {
+            let slot = p.slot()?;
+            let (name, id) = p.named()?;
+            Ok(ActionParam { name, id, slot })
+        })?;
+        let body = self.body()?;
+        Ok(Action {
+            name,
+            id,
+            params,
+            body,
+        })
+    }
+
+    fn table(&mut self) -> Parsed<Table> {
+        let (name, id) = self.named()?;
+        self.mark('{')?;
+        let mut keys = Vec::new();
+        while self.eat_word("key")? {
+            keys.push(self.key()?);
+        }
+        let mut actions = Vec::new();
+        while self.eat_word("action")? {
+            actions.push(self.table_action()?);
+        }
+        self.word("default")?;
+        let default_action = self.call()?;
+        let const_default_action = self.eat_word("const_default_action")?;
+        let mut entries = Vec::new();
+        while self.eat_word("entry")? {
+            entries.push(self.entry()?);
+        }
+        let const_entries = self.eat_word("const_entries")?;
+        self.word("size")?;
+        let table = Table {
+            name,
+            id,
+            keys,
+            actions,
+            default_action,
+            const_default_action,
+            entries,
+            const_entries,
+            size: self.number()?,
+            direct_counter: self
+                .optional("direct_counter", |p| Ok(CounterId(p.id('c', "a counter")?)))?,
+            direct_meter: self.optional("direct_meter", |p| Ok(MeterId(p.id('m', "a meter")?)))?,
+            support_timeout: self.eat_word("support_timeout")?,
+        };
+        self.mark('}')?;
+        Ok(table)
+    }
+
+    fn key(&mut self) -> Parsed<Key> {
+        let (name, id) = self.named()?;
+        self.mark(':')?;
+        let width = self.number()?;
+        let kind = self.choice(MATCH_KINDS, "a match kind")?;
+        Ok(Key {
+            name,
+            id,
+            width,
+            kind,
+        })
+    }
+
+    fn table_action(&mut self) -> Parsed<TableAction> {
+        let action = ActionId(self.id('a', "an action")?);
+        let scope = if self.eat_word("table_only")? {
+            ActionScope::TableOnly
+        } else if self.eat_word("default_only")? {
+            ActionScope::DefaultOnly
+        } else {
+            ActionScope::Both
+        };
+        Ok(TableAction { action, scope })
+    }
+
+    fn call(&mut self) -> Parsed<ActionCall> {
+        let action = ActionId(self.id('a', "an action")?);
+        let args = self.list('(', ')', Self::bits)?;
+        Ok(ActionCall { action, args })
+    }
+
+    fn entry(&mut self) -> Parsed<ConstEntry> {
+        let matches = self.list('(', ')', Self::key_match)?;
+        let priority = self.optional("priority", Self::priority)?.unwrap_or(0);
+        let action = self.call()?;
+        Ok(ConstEntry {
+            matches,
+            priority,
+            action,
+        })
+    }
+
+    fn priority(&mut self) -> Parsed<i32> {
+        let at = self.at;
+        let negative = self.eat_mark('-')?;
+        let size: i64 = i64::from(self.number::<u32>()?);
+        let value = if negative { -size } else { size };
+        i32::try_from(value).map_err(|_| (at, "a priority has 32 bits".into()))
+    }
+
+    fn key_match(&mut self) -> Parsed<KeyMatch> {
+        match self.choice(MATCH_KINDS, "a match")? {
+            MatchKind::Exact => Ok(KeyMatch::Exact(self.bits()?)),
+            MatchKind::Lpm => {
+                let value = self.bits()?;
+                self.mark('/')?;
+                let prefix_len = self.number()?;
+                Ok(KeyMatch::Lpm { value, prefix_len })
+            }
+            MatchKind::Ternary => {
+                let value = self.bits()?;
+                self.mark('&')?;
+                let mask = self.bits()?;
+                Ok(KeyMatch::Ternary { value, mask })
+            }
+            MatchKind::Range => {
+                let low = self.bits()?;
+                self.dots()?;
+                let high = self.bits()?;
+                Ok(KeyMatch::Range { low, high })
+            }
+            MatchKind::Optional if self.eat_word("_")? => {
+                self.spend_limbs(1)?;
+                Ok(KeyMatch::Optional(None))
+            }
+            MatchKind::Optional => Ok(KeyMatch::Optional(Some(self.bits()?))),
+            MatchKind::Selector => self.fail("a selector field has no match"),
+        }
+    }
+
+    fn control(&mut self, name: &str) -> Parsed<Vec<Stmt>> {
+        self.word("control")?;
+        self.word(name)?;
+        self.body()
+    }
+
+    fn last_control(&mut self, name: &str) -> Parsed<Vec<Stmt>> {
+        let body = self.control(name)?;
+        if self.token != Token::End {
+            return self.expected("the end of the text");
+        }
+        Ok(body)
+    }
+}
+
+/// The value of `0xHEX` or `DECIMAL` if it has at most `width` bits.
+fn bits_of(width: u32, digits: &str) -> Option<Bits> {
+    let Some(hex) = digits.strip_prefix("0x") else {
+        let good = digits.bytes().all(|b| b.is_ascii_digit());
+        let value: u64 = good.then(|| digits.parse().ok())??;
+        let fits = width >= 64 || value >> width == 0;
+        return fits.then(|| Bits::from_u64(width, value));
+    };
+    if hex.is_empty() || !hex.bytes().all(|b| b.is_ascii_hexdigit()) {
+        return None;
+    }
+    let hex = hex.trim_start_matches('0').as_bytes();
+    if hex.len() > width.div_ceil(4) as usize {
+        return None;
+    }
+    let limbs: Option<Vec<u64>> = hex
+        .rchunks(16)
+        .map(|chunk| u64::from_str_radix(std::str::from_utf8(chunk).ok()?, 16).ok())
+        .collect();
+    let limbs = limbs?;
+    let value = Bits::from_limbs(width, &limbs);
+    // The highest digit may be cut.
+    let whole = limbs
+        .last()
+        .is_none_or(|top| value.limbs().get(limbs.len() - 1) == Some(top));
+    whole.then_some(value)
+}
