@@ -6,7 +6,10 @@ field raises). Ids are P4Runtime ids, as in the program's P4Info.
 """
 
 from collections.abc import Sequence
-from typing import Literal
+from os import PathLike
+from subprocess import CompletedProcess
+from types import TracebackType
+from typing import Literal, Self
 
 class HoldfastError(Exception):
     """Base of everything this package raises on purpose."""
@@ -221,6 +224,53 @@ class Network:
     def link_counters(self, link: int) -> dict[str, int]:
         """Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``loss_drops``,
         ``down_drops``."""
+
+def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]:
+    """The frames of a pcap file of Ethernet frames, each with its time in picoseconds."""
+
+def write_pcap(path: str | PathLike[str], frames: Sequence[tuple[int, bytes]]) -> None:
+    """Writes frames, each with its time in picoseconds, to a pcap file (which keeps nanoseconds)."""
+
+class Namespace:
+    """A Linux network namespace of this process, gone with its interfaces and processes when closed or when the process ends.
+
+    Its IPv6 is silent until it is given an IPv6 address. A context manager: leaving closes it.
+    """
+
+    def __init__(self, label: str) -> None: ...
+    @property
+    def name(self) -> str:
+        """As ``ip netns`` knows it: ``hf<n>-<label>``."""
+    @property
+    def exec_prefix(self) -> list[str]:
+        """What to put in front of a command so that it runs in here: ``subprocess.Popen([*namespace.exec_prefix, "iperf3", "-s"])``."""
+    def run(self, command: Sequence[str], *, check: bool = True, timeout_s: float | None = None) -> CompletedProcess[str]:
+        """Runs a command in here and waits for it, as ``subprocess.run`` does with ``capture_output`` and ``text``."""
+    def add_veth(self, interface: str = "eth0", *, mac: bytes | None = None, mtu: int = 1500) -> str:
+        """Adds a veth pair and gives the name of the end outside, which is up, has no address and answers nothing (see
+        :meth:`Network.add_interface`). Inside it is ``interface``, up as well. Offloads are off at both ends."""
+    def add_address(self, interface: str, address: str) -> None:
+        """Gives an interface in here an address, as in ``10.0.0.1/24``."""
+    def add_route(self, destination: str, interface: str, *, via: str | None = None) -> None:
+        """Adds a route to a prefix (``0.0.0.0/0``: the default) by an interface, through a gateway if one is given."""
+    def add_neighbour(self, interface: str, address: str, mac: bytes) -> None:
+        """Adds a permanent neighbour entry, so that nobody need answer ARP."""
+    def set_link(self, interface: str, up: bool) -> None:
+        """Sets an interface in here up or down."""
+    def set_mtu(self, interface: str, mtu: int) -> None:
+        """Sets the MTU of an interface in here, in bytes."""
+    def close(self) -> None:
+        """Ends the processes in here and removes the namespace with its interfaces. Once is enough."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None, /
+    ) -> None: ...
+
+def clean() -> int:
+    """Removes the namespaces and interfaces that dead processes left behind; how many processes that were."""
+
+def probe() -> dict[str, tuple[bool, str]]:
+    """What live networks and benchmarks need, by name: whether it is there, and particulars or the reason why not."""
 
 def interfaces_ready() -> str | None:
     """None if this process may open packet sockets, else the reason."""

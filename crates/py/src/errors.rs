@@ -1,0 +1,38 @@
+//! The exceptions of the native core, and how they are made. What they say is decided where they happen.
+
+use pyo3::create_exception;
+use pyo3::exceptions::PyException;
+use pyo3::prelude::*;
+
+create_exception!(
+    holdfast._core,
+    HoldfastError,
+    PyException,
+    "Base of everything this package raises on purpose."
+);
+create_exception!(
+    holdfast._core,
+    CompileError,
+    HoldfastError,
+    "The program has errors. ``str(e)`` is the rendered diagnostics with source lines and carets."
+);
+create_exception!(
+    holdfast._core,
+    ControlError,
+    HoldfastError,
+    "A control-plane operation was refused. ``code`` is a canonical gRPC status name, as in ``\"NOT_FOUND\"``."
+);
+
+/// A [`ControlError`] with its code.
+pub(crate) fn control_error(py: Python<'_>, code: &str, message: &str) -> PyErr {
+    let error = ControlError::new_err(message.to_owned());
+    match error.value(py).setattr("code", code) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+/// A [`HoldfastError`] with the text of another error.
+pub(crate) fn failed(error: impl std::fmt::Display) -> PyErr {
+    HoldfastError::new_err(error.to_string())
+}

@@ -1,0 +1,218 @@
+//! The kernel's side for Python: namespaces, and what this machine permits.
+
+use crate::errors::failed;
+use ::ports::VethOptions;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::collections::BTreeMap;
+use std::net::IpAddr;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// None if this process may open packet sockets, else the reason.
+#[pyfunction]
+pub(crate) fn interfaces_ready() -> Option<String> {
+    ::ports::interfaces_ready().err()
+}
+
+/// What live networks and benchmarks need, by name: whether it is there, and particulars or the reason why not.
+#[pyfunction]
+pub(crate) fn probe() -> BTreeMap<&'static str, (bool, String)> {
+    ::ports::probe()
+        .into_iter()
+        .map(|finding| (finding.name, (finding.available, finding.detail)))
+        .collect()
+}
+
+/// Removes the namespaces and interfaces that dead processes left behind; how many processes that were.
+#[pyfunction]
+pub(crate) fn clean(py: Python<'_>) -> PyResult<usize> {
+    py.detach(::ports::clean).map_err(failed)
+}
+
+/// A Linux network namespace of this process, gone with its interfaces and processes when closed or when the process ends.
+#[pyclass(module = "holdfast._core", frozen)]
+pub(crate) struct Namespace {
+    // None when closed.
+    inner: Mutex<Option<::ports::Namespace>>,
+    name: String,
+}
+
+impl Namespace {
+    fn lock(&self) -> MutexGuard<'_, Option<::ports::Namespace>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the namespace while other Python threads run.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut ::ports::Namespace) -> Result<T, ::ports::PortError> + Send,
+    ) -> PyResult<T> {
+        py.detach(|| {
+            self.lock()
+                .as_mut()
+                .map(|namespace| f(namespace).map_err(|e| e.to_string()))
+                .unwrap_or_else(|| Err(format!("namespace {} is closed", self.name)))
+        })
+        .map_err(failed)
+    }
+}
+
+fn mac(bytes: &[u8]) -> PyResult<[u8; 6]> {
+    bytes
+        .try_into()
+        .map_err(|_| failed(format!("a MAC address has 6 bytes, not {}", bytes.len())))
+}
+
+fn address(text: &str) -> PyResult<IpAddr> {
+    text.parse()
+        .map_err(|_| failed(format!("{text:?} is no IPv4 or IPv6 address")))
+}
+
+/// `10.0.0.0/8` as address and length.
+fn prefix(text: &str) -> PyResult<(IpAddr, u8)> {
+    let bad = || {
+        failed(format!(
+            "{text:?} is no address with prefix length, as in 10.0.0.1/24"
+        ))
+    };
+    let (start, length) = text.split_once('/').ok_or_else(bad)?;
+    let start = address(start)?;
+    let length: u8 = length.parse().map_err(|_| bad())?;
+    if length > if start.is_ipv4() { 32 } else { 128 } {
+        return Err(bad());
+    }
+    Ok((start, length))
+}
+
+#[pymethods]
+impl Namespace {
+    #[new]
+    fn new(py: Python<'_>, label: &str) -> PyResult<Namespace> {
+        let inner = py
+            .detach(|| ::ports::Namespace::new(label))
+            .map_err(failed)?;
+        Ok(Namespace {
+            name: inner.name().into(),
+            inner: Mutex::new(Some(inner)),
+        })
+    }
+
+    /// As ``ip netns`` knows it: ``hf<n>-<label>``.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// What to put in front of a command so that it runs in here: ``subprocess.run([*namespace.exec_prefix, "ping", ...])``.
+    #[getter]
+    fn exec_prefix(&self) -> Vec<String> {
+        ["ip", "netns", "exec", &self.name].map(String::from).into()
+    }
+
+    /// Runs a command in here and waits for it, as ``subprocess.run`` with these options does.
+    #[pyo3(signature = (command, *, check=true, timeout_s=None))]
+    fn run<'py>(
+        &self,
+        py: Python<'py>,
+        command: Vec<String>,
+        check: bool,
+        timeout_s: Option<f64>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        let mut full = self.exec_prefix();
+        full.extend(command);
+        let options = PyDict::new(py);
+        options.set_item("check", check)?;
+        options.set_item("timeout", timeout_s)?;
+        options.set_item("capture_output", true)?;
+        options.set_item("text", true)?;
+        py.import("subprocess")?
+            .call_method("run", (full,), Some(&options))
+    }
+
+    /// Adds a veth pair and gives the name of the end outside, which is up, has no address and answers nothing. Inside it is
+    /// ``interface``, up as well. Offloads are off at both ends.
+    #[pyo3(signature = (interface="eth0", *, mac=None, mtu=1500))]
+    fn add_veth(
+        &self,
+        py: Python<'_>,
+        interface: &str,
+        mac: Option<&[u8]>,
+        mtu: u32,
+    ) -> PyResult<String> {
+        let options = VethOptions {
+            mac: mac.map(self::mac).transpose()?,
+            mtu,
+        };
+        self.with(py, |namespace| namespace.add_veth(interface, &options))
+    }
+
+    /// Gives an interface in here an address, as in ``10.0.0.1/24``.
+    fn add_address(&self, py: Python<'_>, interface: &str, address: &str) -> PyResult<()> {
+        let (address, length) = prefix(address)?;
+        self.with(py, |namespace| {
+            namespace.add_address(interface, address, length)
+        })
+    }
+
+    /// Adds a route to a prefix (``0.0.0.0/0``: the default) by an interface, through a gateway if one is given.
+    #[pyo3(signature = (destination, interface, *, via=None))]
+    fn add_route(
+        &self,
+        py: Python<'_>,
+        destination: &str,
+        interface: &str,
+        via: Option<&str>,
+    ) -> PyResult<()> {
+        let (destination, length) = prefix(destination)?;
+        let via = via.map(address).transpose()?;
+        self.with(py, |namespace| {
+            namespace.add_route(destination, length, via, interface)
+        })
+    }
+
+    /// Adds a permanent neighbour entry, so that nobody need answer ARP.
+    fn add_neighbour(
+        &self,
+        py: Python<'_>,
+        interface: &str,
+        address: &str,
+        mac: &[u8],
+    ) -> PyResult<()> {
+        let (address, mac) = (self::address(address)?, self::mac(mac)?);
+        self.with(py, |namespace| {
+            namespace.add_neighbour(interface, address, mac)
+        })
+    }
+
+    /// Sets an interface in here up or down.
+    fn set_link(&self, py: Python<'_>, interface: &str, up: bool) -> PyResult<()> {
+        self.with(py, |namespace| namespace.set_link(interface, up))
+    }
+
+    /// Sets the MTU of an interface in here, in bytes.
+    fn set_mtu(&self, py: Python<'_>, interface: &str, mtu: u32) -> PyResult<()> {
+        self.with(py, |namespace| namespace.set_mtu(interface, mtu))
+    }
+
+    /// Ends the processes in here and removes the namespace with its interfaces. Once is enough.
+    fn close(&self, py: Python<'_>) {
+        py.detach(|| self.lock().take());
+    }
+
+    fn __enter__(slf: Bound<'_, Self>) -> Bound<'_, Self> {
+        slf
+    }
+
+    #[pyo3(signature = (kind, value, traceback, /))]
+    fn __exit__(
+        &self,
+        py: Python<'_>,
+        kind: Option<Bound<'_, PyAny>>,
+        value: Option<Bound<'_, PyAny>>,
+        traceback: Option<Bound<'_, PyAny>>,
+    ) {
+        let _ = (kind, value, traceback);
+        self.close(py);
+    }
+}
