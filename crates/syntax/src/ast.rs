@@ -287,7 +287,7 @@ pub struct BlockType {
 /// A parser with a body.
 #[derive(Clone, Debug)]
 pub struct ParserDecl {
-    /// Name, type parameters and parameters.
+    /// Name, type parameters (which the grammar allows here; whether they are is for later passes) and parameters.
     pub ty: BlockType,
     /// The constructor's parameters; empty when not written.
     pub constructor_params: Vec<Param>,
@@ -393,7 +393,7 @@ pub struct ValueSetDecl {
 /// A control with a body.
 #[derive(Clone, Debug)]
 pub struct ControlDecl {
-    /// Name, type parameters and parameters.
+    /// Name, type parameters (which the grammar allows here; whether they are is for later passes) and parameters.
     pub ty: BlockType,
     /// The constructor's parameters; empty when not written.
     pub constructor_params: Vec<Param>,
@@ -694,7 +694,7 @@ pub enum AnnotationTokenKind {
     Word(Arc<str>),
     /// An integer literal.
     Int(IntLiteral),
-    /// A string literal, escapes resolved.
+    /// A string literal: the text between the quotes, unchanged, since the language gives escapes no meaning.
     Str(Arc<str>),
     /// Anything else: an operator or punctuation, as written.
     Symbol(Arc<str>),
@@ -912,7 +912,7 @@ pub enum ExprKind {
     Int(IntLiteral),
     /// `true` or `false`
     Bool(bool),
-    /// A string literal, escapes resolved.
+    /// A string literal: the text between the quotes, unchanged, since the language gives escapes no meaning.
     Str(Arc<str>),
     /// `this`
     This,

@@ -2,8 +2,93 @@
 //!
 //! This crate never fails: whatever the text, it returns a tree (perhaps with holes) and a list of diagnostics. It
 //! deliberately does not know what names mean, what types things have, or which architecture a program is for; that is
-//! the business of `compile`.
+//! the business of `compile`. It opens no file itself either: a [`Loader`] does.
+//!
+//! ```
+//! let parsed = syntax::parse_str("const bit<8> ONE = 8w1;");
+//! assert!(parsed.diagnostics.is_empty());
+//! assert_eq!(parsed.program.decls.len(), 1);
+//! ```
 #![forbid(unsafe_code)]
 
 pub mod ast;
+mod condition;
+pub mod diagnostics;
+pub mod dump;
+mod errors;
+mod lexer;
+pub mod loader;
+mod macros;
+mod parser;
+mod preprocess;
 pub mod source;
+mod token;
+
+use std::path::Path;
+
+pub use diagnostics::{Diagnostic, Severity, render_all};
+pub use loader::{FileLoader, IncludeStyle, LoadError, Loaded, Loader, MemoryLoader};
+pub use source::{SourceMap, Span};
+
+use diagnostics::Sink;
+use preprocess::Preprocessor;
+
+/// What came of a program.
+#[derive(Debug)]
+pub struct Parsed {
+    /// The tree. Where there are errors it lacks what could not be read.
+    pub program: ast::Program,
+    /// The files, which spans point into.
+    pub sources: SourceMap,
+    /// What was wrong, in the order it was found.
+    pub diagnostics: Vec<Diagnostic>,
+}
+
+impl Parsed {
+    /// Whether any diagnostic is an error.
+    pub fn has_errors(&self) -> bool {
+        self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
+    /// All diagnostics as text.
+    pub fn render(&self) -> String {
+        render_all(&self.diagnostics, &self.sources)
+    }
+}
+
+/// Parses the program in the file `path` with the macros `defines` (name and value) predefined.
+pub fn parse(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> Parsed {
+    let mut sources = SourceMap::new();
+    let mut sink = Sink::default();
+    let mut preprocessor = Preprocessor::new(loader, &mut sources, &mut sink);
+    preprocessor.define(defines);
+    let main = match loader.open(path) {
+        Ok(loaded) => preprocessor.file(loaded, None),
+        Err(error) => {
+            let main = preprocessor.file(
+                Loaded {
+                    path: path.to_path_buf(),
+                    text: String::new(),
+                },
+                None,
+            );
+            preprocessor
+                .sink
+                .push(errors::cannot_open(Span::new(main, 0, 0), path, &error));
+            main
+        }
+    };
+    let tokens = preprocessor.finish(main);
+    let program = parser::parse(&tokens, &mut sink);
+    Parsed {
+        program,
+        sources,
+        diagnostics: sink.into_vec(),
+    }
+}
+
+/// Parses `text` as a file `input.p4` that can include nothing.
+pub fn parse_str(text: &str) -> Parsed {
+    let loader = MemoryLoader::new().file("input.p4", text);
+    parse(Path::new("input.p4"), &loader, &[])
+}

@@ -3,6 +3,7 @@
 //! A [`Span`] is small and `Copy`; only the [`SourceMap`] can turn it into file names, lines and text. Nothing here
 //! knows what the text means or where it was loaded from.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::Arc;
 
@@ -62,4 +63,181 @@ pub struct Location {
     pub line: u32,
     /// The column.
     pub column: u32,
+}
+
+/// One loaded file.
+#[derive(Clone, Debug)]
+pub struct SourceFile {
+    /// The name to show.
+    pub name: Arc<str>,
+    /// The text.
+    pub text: Arc<str>,
+    /// The `#include` that loaded it.
+    pub included_at: Option<Span>,
+    line_starts: Vec<u32>,
+    line_overrides: Vec<LineOverride>,
+}
+
+/// The effect of a `#line` directive: from `from_line` on (physical, from 0), lines are called `line` and up.
+#[derive(Clone, Debug)]
+struct LineOverride {
+    from_line: u32,
+    line: u32,
+    file: Option<Arc<str>>,
+}
+
+/// A macro expansion that left tokens in the program.
+#[derive(Clone, Debug)]
+pub struct Expansion {
+    /// The use of the macro in the text.
+    pub site: Span,
+    /// The macro's name.
+    pub macro_name: Arc<str>,
+    /// The name in its `#define`.
+    pub definition: Span,
+}
+
+/// All files of one compilation.
+#[derive(Clone, Debug, Default)]
+pub struct SourceMap {
+    files: Vec<SourceFile>,
+    expansions: BTreeMap<(FileId, u32), Expansion>,
+}
+
+impl SourceMap {
+    /// An empty map.
+    pub fn new() -> SourceMap {
+        SourceMap::default()
+    }
+
+    /// Adds a file.
+    pub fn add(
+        &mut self,
+        name: impl Into<Arc<str>>,
+        text: impl Into<Arc<str>>,
+        included_at: Option<Span>,
+    ) -> FileId {
+        let text = text.into();
+        let starts = text
+            .bytes()
+            .enumerate()
+            .filter(|(_, b)| *b == b'\n')
+            .map(|(i, _)| i as u32 + 1);
+        let line_starts = std::iter::once(0).chain(starts).collect();
+        let id = FileId(self.files.len() as u32);
+        self.files.push(SourceFile {
+            name: name.into(),
+            text,
+            included_at,
+            line_starts,
+            line_overrides: Vec::new(),
+        });
+        id
+    }
+
+    /// The files in the order they were loaded.
+    pub fn files(&self) -> &[SourceFile] {
+        &self.files
+    }
+
+    /// A file, if `id` came from this map.
+    pub fn file(&self, id: FileId) -> Option<&SourceFile> {
+        self.files.get(id.0 as usize)
+    }
+
+    /// The text of a span; empty when the span is not from this map.
+    pub fn text(&self, span: Span) -> &str {
+        let text = self.file(span.file).map_or("", |f| &f.text);
+        text.get(span.start as usize..span.end as usize)
+            .unwrap_or("")
+    }
+
+    /// Where a span starts, as a person would say it.
+    pub fn location(&self, span: Span) -> Location {
+        let Some(file) = self.file(span.file) else {
+            return Location {
+                file: "<unknown>".into(),
+                line: 1,
+                column: 1,
+            };
+        };
+        let physical = file.line_of(span.start);
+        let (start, _) = file.line_range(physical);
+        let before = file
+            .text
+            .get(start as usize..span.start as usize)
+            .unwrap_or("");
+        let column = before.chars().count() as u32 + 1;
+        let active = file
+            .line_overrides
+            .iter()
+            .rev()
+            .find(|o| o.from_line <= physical);
+        let (name, line) = match active {
+            Some(o) => {
+                let line = o.line.saturating_add(physical - o.from_line);
+                (o.file.clone().unwrap_or_else(|| file.name.clone()), line)
+            }
+            None => (file.name.clone(), physical + 1),
+        };
+        Location {
+            file: name,
+            line,
+            column,
+        }
+    }
+
+    /// The physical line a span starts on: its range of bytes without the line end, and its text.
+    pub fn line(&self, span: Span) -> (Span, &str) {
+        let Some(file) = self.file(span.file) else {
+            return (Span::default(), "");
+        };
+        let (start, end) = file.line_range(file.line_of(span.start));
+        let line = Span::new(span.file, start, end);
+        (line, self.text(line))
+    }
+
+    /// The macro whose expansion put something at `span`, if `span` is (the start of) such a place.
+    pub fn expansion(&self, span: Span) -> Option<&Expansion> {
+        self.expansions
+            .get(&(span.file, span.start))
+            .filter(|e| span.end <= e.site.end)
+    }
+
+    /// Notes that the text at `expansion.site` was replaced by a macro's.
+    pub(crate) fn add_expansion(&mut self, expansion: Expansion) {
+        self.expansions
+            .entry((expansion.site.file, expansion.site.start))
+            .or_insert(expansion);
+    }
+
+    /// Applies a `#line` directive: the line after the one `at` stands on is called `line` of `name`.
+    pub(crate) fn override_line(&mut self, at: Span, line: u32, name: Option<Arc<str>>) {
+        let Some(file) = self.files.get_mut(at.file.0 as usize) else {
+            return;
+        };
+        let from_line = file.line_of(at.start) + 1;
+        let file_name = name.or_else(|| file.line_overrides.last().and_then(|o| o.file.clone()));
+        file.line_overrides.push(LineOverride {
+            from_line,
+            line,
+            file: file_name,
+        });
+    }
+}
+
+impl SourceFile {
+    fn line_of(&self, offset: u32) -> u32 {
+        (self.line_starts.partition_point(|start| *start <= offset) as u32).saturating_sub(1)
+    }
+
+    fn line_range(&self, line: u32) -> (u32, u32) {
+        let start = self.line_starts.get(line as usize).copied().unwrap_or(0);
+        let next = self.line_starts.get(line as usize + 1).copied();
+        let mut end = next.map_or(self.text.len() as u32, |n| n - 1);
+        if end > start && self.text.as_bytes().get(end as usize - 1) == Some(&b'\r') {
+            end -= 1;
+        }
+        (start, end)
+    }
 }

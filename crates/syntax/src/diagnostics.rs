@@ -1,0 +1,212 @@
+//! What is wrong with a program and how it is shown to a person.
+//!
+//! Every room that looks at programs makes its own [`Diagnostic`]s with constructor functions in one file of its own
+//! (here `errors.rs`) and its own range of codes: `syntax` has E0001 to E0999 (and W0001 to W0999 for warnings),
+//! `compile` has E1000 and up. Nothing here knows any particular error.
+
+use std::fmt::Write as _;
+
+use crate::source::{SourceMap, Span};
+
+/// How bad it is.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub enum Severity {
+    /// The program means something, but perhaps not what was intended.
+    Warning,
+    /// The program is not valid P4.
+    Error,
+}
+
+/// Something to say about a place in the program.
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[must_use]
+pub struct Diagnostic {
+    /// A stable code such as `E0201`, unique to one constructor function.
+    pub code: &'static str,
+    /// How bad it is.
+    pub severity: Severity,
+    /// One sentence, lower case, no full stop, names in backquotes.
+    pub message: String,
+    /// The place.
+    pub span: Span,
+    /// Other places that matter.
+    pub labels: Vec<Label>,
+    /// Facts without a place.
+    pub notes: Vec<String>,
+    /// What to do about it, where there is one thing to do.
+    pub hint: Option<String>,
+}
+
+/// Another place that matters to a diagnostic.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Label {
+    /// The place.
+    pub span: Span,
+    /// What is there.
+    pub message: String,
+}
+
+impl Diagnostic {
+    /// An error at `span`.
+    pub fn error(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            code,
+            severity: Severity::Error,
+            message: message.into(),
+            span,
+            labels: Vec::new(),
+            notes: Vec::new(),
+            hint: None,
+        }
+    }
+
+    /// A warning at `span`.
+    pub fn warning(code: &'static str, span: Span, message: impl Into<String>) -> Diagnostic {
+        Diagnostic {
+            severity: Severity::Warning,
+            ..Diagnostic::error(code, span, message)
+        }
+    }
+
+    /// Adds another place.
+    pub fn label(mut self, span: Span, message: impl Into<String>) -> Diagnostic {
+        self.labels.push(Label {
+            span,
+            message: message.into(),
+        });
+        self
+    }
+
+    /// Adds a fact.
+    pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
+        self.notes.push(note.into());
+        self
+    }
+
+    /// Sets what to do about it.
+    pub fn hint(mut self, hint: impl Into<String>) -> Diagnostic {
+        self.hint = Some(hint.into());
+        self
+    }
+
+    /// Whether it is an error.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+
+    /// The text to show: the message, the source line with carets, then labels, notes and the hint.
+    pub fn render(&self, sources: &SourceMap) -> String {
+        let mut out = String::new();
+        let severity = match self.severity {
+            Severity::Error => "error",
+            Severity::Warning => "warning",
+        };
+        let _ = writeln!(out, "{severity}[{}]: {}", self.code, self.message);
+        let mut margin = snippet(&mut out, sources, self.span);
+        for label in &self.labels {
+            let _ = writeln!(out, "note: {}", label.message);
+            margin = snippet(&mut out, sources, label.span);
+        }
+        if let Some(expansion) = sources.expansion(self.span) {
+            let at = sources.location(expansion.definition);
+            let (name, file, line) = (&expansion.macro_name, at.file, at.line);
+            let _ = writeln!(
+                out,
+                "{margin} = note: in the expansion of `{name}`, defined at {file}:{line}"
+            );
+        }
+        if let Some(include) = sources.file(self.span.file).and_then(|f| f.included_at) {
+            let at = sources.location(include);
+            let _ = writeln!(
+                out,
+                "{margin} = note: included from {}:{}",
+                at.file, at.line
+            );
+        }
+        for note in &self.notes {
+            let _ = writeln!(out, "{margin} = note: {note}");
+        }
+        if let Some(hint) = &self.hint {
+            let _ = writeln!(out, "{margin} = hint: {hint}");
+        }
+        out
+    }
+}
+
+/// Collects what is reported. Past a limit only the fact that there is more is kept, since nobody reads the rest.
+#[derive(Default)]
+pub(crate) struct Sink {
+    list: Vec<Diagnostic>,
+}
+
+impl Sink {
+    const LIMIT: usize = 100;
+
+    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
+        match self.list.len() {
+            n if n < Sink::LIMIT => self.list.push(diagnostic),
+            Sink::LIMIT => self.list.push(crate::errors::too_many(diagnostic.span)),
+            _ => {}
+        }
+    }
+
+    pub(crate) fn into_vec(self) -> Vec<Diagnostic> {
+        self.list
+    }
+}
+
+/// Renders a list with a blank line between any two.
+pub fn render_all(diagnostics: &[Diagnostic], sources: &SourceMap) -> String {
+    diagnostics
+        .iter()
+        .map(|d| d.render(sources))
+        .collect::<Vec<_>>()
+        .join("\n")
+}
+
+/// Longer lines are shown in part: machine-made programs have lines of megabytes.
+const MAX_LINE: usize = 140;
+
+/// Writes place, source line and carets; returns the blank margin that lines under it start with.
+fn snippet(out: &mut String, sources: &SourceMap, span: Span) -> String {
+    let at = sources.location(span);
+    let number = at.line.to_string();
+    let margin = " ".repeat(number.len());
+    let _ = writeln!(out, "{margin}--> {}:{}:{}", at.file, at.line, at.column);
+    let (line_span, line) = sources.line(span);
+    let before = at.column as usize - 1;
+    let within = span.end.min(line_span.end).saturating_sub(span.start) as usize;
+    let marked = sources
+        .text(Span::new(span.file, span.start, span.start + within as u32))
+        .chars()
+        .count()
+        .max(1);
+    let skip = if before + marked > MAX_LINE {
+        before.saturating_sub(MAX_LINE / 4)
+    } else {
+        0
+    };
+    let shown: Vec<char> = line.chars().skip(skip).take(MAX_LINE).collect();
+    let text: String = shown
+        .iter()
+        .map(|c| {
+            if c.is_control() && *c != '\t' {
+                '\u{fffd}'
+            } else {
+                *c
+            }
+        })
+        .collect();
+    // Tabs stay tabs in both lines, so that the carets stand under the text whatever the tab width.
+    let pad: String = shown
+        .iter()
+        .take(before - skip)
+        .map(|c| if *c == '\t' { '\t' } else { ' ' })
+        .collect();
+    let missing = (before - skip).saturating_sub(shown.len());
+    let carets = "^".repeat(marked.min(MAX_LINE));
+    let _ = writeln!(out, "{margin} |");
+    let _ = writeln!(out, "{}", format!("{number} | {text}").trim_end());
+    let _ = writeln!(out, "{margin} | {pad}{}{carets}", " ".repeat(missing));
+    margin
+}

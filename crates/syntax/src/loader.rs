@@ -1,0 +1,162 @@
+//! Where the text of files comes from.
+//!
+//! The preprocessor asks a [`Loader`]; it opens no file itself.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+/// A file's text and the path it was found under, which includes relative to it start from.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// The path, shown in messages.
+    pub path: PathBuf,
+    /// The text.
+    pub text: String,
+}
+
+/// Why a file could not be loaded.
+#[derive(Clone, Debug)]
+pub enum LoadError {
+    /// It is in none of these places.
+    NotFound(Vec<PathBuf>),
+    /// It is there, but reading it failed.
+    Unreadable(PathBuf, String),
+}
+
+/// How an `#include` names its file.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum IncludeStyle {
+    /// `#include "file"`: first looked for beside the including file.
+    Quoted,
+    /// `#include <file>`: only in the include directories.
+    Angled,
+}
+
+/// Finds and reads files.
+pub trait Loader {
+    /// Reads the file at exactly `path`.
+    fn open(&self, path: &Path) -> Result<Loaded, LoadError>;
+
+    /// Finds and reads the file an `#include` in the file `from` names.
+    fn include(&self, name: &str, style: IncludeStyle, from: &Path) -> Result<Loaded, LoadError>;
+}
+
+/// Tries `name` beside `from` if quoted, then in each of `dirs`; a name found nowhere is `NotFound` with all places.
+fn search(
+    name: &str,
+    style: IncludeStyle,
+    from: &Path,
+    dirs: &[PathBuf],
+    open: impl Fn(&Path) -> Result<Loaded, LoadError>,
+) -> Result<Loaded, LoadError> {
+    let beside = match style {
+        IncludeStyle::Quoted => Some(from.parent().unwrap_or(Path::new("")).to_path_buf()),
+        IncludeStyle::Angled => None,
+    };
+    let mut tried = Vec::new();
+    for dir in beside.iter().chain(dirs) {
+        match open(&dir.join(name)) {
+            Err(LoadError::NotFound(places)) => {
+                tried.extend(places);
+                tried.dedup();
+            }
+            found_or_unreadable => return found_or_unreadable,
+        }
+    }
+    Err(LoadError::NotFound(tried))
+}
+
+/// Loads from the file system, then from files the caller built in.
+#[derive(Clone, Debug, Default)]
+pub struct FileLoader {
+    include_dirs: Vec<PathBuf>,
+    builtins: BTreeMap<String, String>,
+}
+
+impl FileLoader {
+    /// A loader without include directories and built-in files.
+    pub fn new() -> FileLoader {
+        FileLoader::default()
+    }
+
+    /// Adds a directory to look for includes in, after the ones already there.
+    #[must_use]
+    pub fn include_dir(mut self, dir: impl Into<PathBuf>) -> FileLoader {
+        self.include_dirs.push(dir.into());
+        self
+    }
+
+    /// Adds a file that includes find under `name` when no include directory has it.
+    #[must_use]
+    pub fn builtin(mut self, name: impl Into<String>, text: impl Into<String>) -> FileLoader {
+        self.builtins.insert(name.into(), text.into());
+        self
+    }
+}
+
+impl Loader for FileLoader {
+    fn open(&self, path: &Path) -> Result<Loaded, LoadError> {
+        if !path.is_file() {
+            return Err(LoadError::NotFound(vec![path.to_path_buf()]));
+        }
+        match std::fs::read(path) {
+            // The language allows any 8-bit characters in comments and strings.
+            Ok(bytes) => Ok(Loaded {
+                path: path.to_path_buf(),
+                text: String::from_utf8_lossy(&bytes).into_owned(),
+            }),
+            Err(error) => Err(LoadError::Unreadable(path.to_path_buf(), error.to_string())),
+        }
+    }
+
+    fn include(&self, name: &str, style: IncludeStyle, from: &Path) -> Result<Loaded, LoadError> {
+        match search(name, style, from, &self.include_dirs, |path| {
+            self.open(path)
+        }) {
+            Err(LoadError::NotFound(tried)) => match self.builtins.get(name) {
+                Some(text) => Ok(Loaded {
+                    path: Path::new("<builtin>").join(name),
+                    text: text.clone(),
+                }),
+                None => Err(LoadError::NotFound(tried)),
+            },
+            other => other,
+        }
+    }
+}
+
+/// Loads from a map of paths to texts; `<name>` is looked for under exactly that name.
+#[derive(Clone, Debug, Default)]
+pub struct MemoryLoader {
+    files: BTreeMap<PathBuf, String>,
+}
+
+impl MemoryLoader {
+    /// A loader without files.
+    pub fn new() -> MemoryLoader {
+        MemoryLoader::default()
+    }
+
+    /// Adds a file.
+    #[must_use]
+    pub fn file(mut self, path: impl Into<PathBuf>, text: impl Into<String>) -> MemoryLoader {
+        self.files.insert(path.into(), text.into());
+        self
+    }
+}
+
+impl Loader for MemoryLoader {
+    fn open(&self, path: &Path) -> Result<Loaded, LoadError> {
+        match self.files.get(path) {
+            Some(text) => Ok(Loaded {
+                path: path.to_path_buf(),
+                text: text.clone(),
+            }),
+            None => Err(LoadError::NotFound(vec![path.to_path_buf()])),
+        }
+    }
+
+    fn include(&self, name: &str, style: IncludeStyle, from: &Path) -> Result<Loaded, LoadError> {
+        search(name, style, from, &[PathBuf::new()], |path| self.open(path))
+    }
+}

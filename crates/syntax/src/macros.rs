@@ -1,0 +1,516 @@
+//! Macros: `#define`, `#undef` and expansion.
+//!
+//! Expansion follows the C standard through Prosser's algorithm: each token carries the set of macros it may no longer
+//! name, which is what keeps a macro that mentions itself from expanding forever. What is left to bound is size, and a
+//! program that asks for too much is cut off with an error. Tokens from a macro's body take the place of its use;
+//! tokens from arguments keep their own.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::errors;
+use crate::lexer;
+use crate::preprocess::Preprocessor;
+use crate::source::{Expansion, Span};
+use crate::token::{Token, TokenKind as T};
+
+/// Macros may make this many tokens in all.
+const MAX_PRODUCED: usize = 2_000_000;
+/// Uses of macros in arguments of macros may be this deep.
+const MAX_ARGUMENT_DEPTH: usize = 100;
+
+/// A macro's definition.
+pub(crate) struct Macro {
+    id: u32,
+    name: Arc<str>,
+    definition: Span,
+    /// `None` for a macro without parentheses.
+    params: Option<Vec<Arc<str>>>,
+    /// Whether the last parameter takes all remaining arguments.
+    variadic: bool,
+    body: Vec<Token>,
+}
+
+impl Macro {
+    fn param(&self, token: &Token) -> Option<usize> {
+        let params = self.params.as_ref()?;
+        if token.kind.is_word() {
+            params.iter().position(|p| *p == token.text)
+        } else {
+            None
+        }
+    }
+
+    fn same_as(&self, other: &Macro) -> bool {
+        let texts = |m: &Macro| m.body.iter().map(|t| t.text.clone()).collect::<Vec<_>>();
+        self.params == other.params
+            && self.variadic == other.variadic
+            && texts(self) == texts(other)
+    }
+}
+
+/// The macros a token may no longer name, sorted.
+#[derive(Clone, Default)]
+struct Hidden(Option<Rc<Vec<u32>>>);
+
+impl Hidden {
+    fn ids(&self) -> &[u32] {
+        self.0.as_deref().map_or(&[], |ids| ids)
+    }
+
+    fn contains(&self, id: u32) -> bool {
+        self.ids().binary_search(&id).is_ok()
+    }
+
+    fn and(&self, other: &Hidden) -> Hidden {
+        Hidden::from(
+            self.ids()
+                .iter()
+                .copied()
+                .filter(|id| other.contains(*id))
+                .collect(),
+        )
+    }
+
+    fn or(&self, other: &Hidden) -> Hidden {
+        if other.ids().iter().all(|id| self.contains(*id)) {
+            return self.clone();
+        }
+        let mut ids = [self.ids(), other.ids()].concat();
+        ids.sort_unstable();
+        ids.dedup();
+        Hidden::from(ids)
+    }
+
+    fn from(ids: Vec<u32>) -> Hidden {
+        Hidden(if ids.is_empty() {
+            None
+        } else {
+            Some(Rc::new(ids))
+        })
+    }
+}
+
+/// A token during expansion.
+#[derive(Clone)]
+struct Live {
+    token: Token,
+    hidden: Hidden,
+}
+
+/// The arguments of one use of a macro.
+struct Actuals {
+    list: Vec<Vec<Live>>,
+    close: Live,
+}
+
+impl Preprocessor<'_> {
+    // -- Definition ---------------------------------------------------------------------------------------------------
+
+    pub(crate) fn is_defined(&self, name: &str) -> bool {
+        self.macros.contains_key(name) || matches!(name, "__LINE__" | "__FILE__")
+    }
+
+    pub(crate) fn define_macro(&mut self, word: &Token, args: &[Token]) {
+        let Some((name, rest)) = args
+            .split_first()
+            .filter(|(n, _)| n.kind.is_word() && &*n.text != "defined")
+        else {
+            let span = args.first().map_or(word.span, |t| t.span);
+            self.sink.push(errors::macro_name_expected(span, "define"));
+            return;
+        };
+        let (params, variadic, body) = match rest.first() {
+            Some(open) if open.kind == T::LParen && !open.space_before => {
+                match macro_params(&rest[1..]) {
+                    Some((params, variadic, used)) => (Some(params), variadic, &rest[1 + used..]),
+                    None => {
+                        self.sink
+                            .push(errors::malformed_macro_params(open.span, &name.text));
+                        return;
+                    }
+                }
+            }
+            _ => (None, false, rest),
+        };
+        let id = self.next_macro;
+        self.next_macro += 1;
+        let body = body.to_vec();
+        let new = Macro {
+            id,
+            name: name.text.clone(),
+            definition: name.span,
+            params,
+            variadic,
+            body,
+        };
+        if !self.check_body(&new) {
+            return;
+        }
+        if let Some(old) = self.macros.get(&name.text).filter(|old| !old.same_as(&new)) {
+            self.sink.push(errors::macro_redefined(
+                name.span,
+                &name.text,
+                old.definition,
+            ));
+        }
+        self.macros.insert(name.text.clone(), Rc::new(new));
+    }
+
+    /// Checks the places of `#` and `##` in a body.
+    fn check_body(&mut self, new: &Macro) -> bool {
+        let ends = [new.body.first(), new.body.last()];
+        if let Some(paste) = ends.into_iter().flatten().find(|t| t.kind == T::HashHash) {
+            self.sink.push(errors::paste_at_edge(paste.span));
+            return false;
+        }
+        if new.params.is_some() {
+            for (i, token) in new.body.iter().enumerate() {
+                let operand = new.body.get(i + 1);
+                if token.kind == T::Hash && operand.is_none_or(|t| new.param(t).is_none()) {
+                    self.sink.push(errors::stringify_needs_param(token.span));
+                    return false;
+                }
+            }
+        }
+        true
+    }
+
+    pub(crate) fn undefine(&mut self, word: &Token, args: &[Token]) {
+        match args {
+            [name, ..] if name.kind.is_word() => {
+                self.macros.remove(&name.text);
+            }
+            _ => self
+                .sink
+                .push(errors::macro_name_expected(word.span, "undef")),
+        }
+    }
+
+    // -- Expansion ----------------------------------------------------------------------------------------------------
+
+    /// Expands all macros in `tokens`.
+    pub(crate) fn expand(&mut self, tokens: &[Token]) -> Vec<Token> {
+        let may_expand = |t: &Token| t.kind.is_word() && self.is_defined(&t.text);
+        if !tokens.iter().any(may_expand) {
+            return tokens.to_vec();
+        }
+        let live = tokens
+            .iter()
+            .map(|t| Live {
+                token: t.clone(),
+                hidden: Hidden::default(),
+            })
+            .collect();
+        self.expand_live(live)
+            .into_iter()
+            .map(|l| l.token)
+            .collect()
+    }
+
+    fn expand_live(&mut self, mut todo: Vec<Live>) -> Vec<Live> {
+        let mut done = Vec::with_capacity(todo.len());
+        todo.reverse();
+        while let Some(live) = todo.pop() {
+            let expands = |m: &&Rc<Macro>| {
+                let called = todo.last().is_some_and(|next| next.token.kind == T::LParen);
+                !live.hidden.contains(m.id) && (called || m.params.is_none())
+            };
+            let used = match live.token.kind.is_word() {
+                true => self.macros.get(&live.token.text).filter(expands).cloned(),
+                false => None,
+            };
+            match used {
+                Some(used) => self.use_macro(&used, live, &mut todo, &mut done),
+                None => done.push(self.predefined(live)),
+            }
+        }
+        done
+    }
+
+    /// Replaces one use of a macro, whose name has just been taken from `todo`.
+    fn use_macro(
+        &mut self,
+        used: &Rc<Macro>,
+        name: Live,
+        todo: &mut Vec<Live>,
+        done: &mut Vec<Live>,
+    ) {
+        let mut site = name.token.span;
+        let mut hidden = name.hidden.clone();
+        let mut args = Vec::new();
+        if let Some(params) = &used.params {
+            let Some(actuals) = collect_actuals(used, params.len(), todo) else {
+                self.sink
+                    .push(errors::unterminated_macro_use(site, &used.name));
+                return;
+            };
+            site = site.to(actuals.close.token.span);
+            let given = actuals.list.len();
+            if given != params.len() {
+                self.sink.push(errors::wrong_macro_args(
+                    site,
+                    &used.name,
+                    params.len(),
+                    given,
+                    used.definition,
+                ));
+                // The bare name reads as a value, so that the parser finds nothing else to say.
+                done.push(name);
+                return;
+            }
+            hidden = hidden.and(&actuals.close.hidden);
+            args = actuals.list;
+        }
+        let hidden = hidden.or(&Hidden::from(vec![used.id]));
+        let mut replacement = self.substitute(used, &args, site);
+        self.produced += replacement.len();
+        if self.produced > MAX_PRODUCED {
+            todo.clear();
+            self.stop(site);
+            return;
+        }
+        for live in &mut replacement {
+            live.hidden = live.hidden.or(&hidden);
+        }
+        if let Some(first) = replacement.first_mut() {
+            first.token.line_start = name.token.line_start;
+            first.token.space_before = name.token.space_before;
+            let (macro_name, definition) = (used.name.clone(), used.definition);
+            self.sources.add_expansion(Expansion {
+                site,
+                macro_name,
+                definition,
+            });
+        }
+        todo.extend(replacement.into_iter().rev());
+    }
+
+    /// `__LINE__` and `__FILE__`; any other token stays as it is.
+    fn predefined(&mut self, mut live: Live) -> Live {
+        let text = match &*live.token.text {
+            "__LINE__" => self.sources.location(live.token.span).line.to_string(),
+            "__FILE__" => quote(&self.sources.location(live.token.span).file),
+            _ => return live,
+        };
+        live.token.kind = if text.starts_with('"') {
+            T::Str
+        } else {
+            T::Int
+        };
+        live.token.text = self.interner.intern(&text);
+        live
+    }
+
+    /// The body of `used` with `args` in place of its parameters.
+    fn substitute(&mut self, used: &Macro, args: &[Vec<Live>], site: Span) -> Vec<Live> {
+        let mut expanded: Vec<Option<Vec<Live>>> = vec![None; args.len()];
+        let mut out: Vec<Live> = Vec::new();
+        let mut i = 0;
+        while i < used.body.len() {
+            let group_end = paste_group(used, i);
+            let group = &used.body[i..group_end];
+            let param = used.param(&group[0]);
+            if let (1, Some(p)) = (group.len(), param) {
+                if expanded[p].is_none() {
+                    expanded[p] = Some(self.expand_argument(args[p].clone(), site));
+                }
+                let mut arg = expanded[p].clone().unwrap_or_default();
+                if let Some(first) = arg.first_mut() {
+                    first.token.space_before = group[0].space_before;
+                }
+                out.extend(arg);
+            } else {
+                let pasted = self.paste(used, group, args, site);
+                out.extend(pasted);
+            }
+            i = group_end;
+            if out.len() > MAX_PRODUCED {
+                break;
+            }
+        }
+        for live in &mut out {
+            live.token.line_start = false;
+        }
+        out
+    }
+
+    fn expand_argument(&mut self, arg: Vec<Live>, site: Span) -> Vec<Live> {
+        if self.argument_depth >= MAX_ARGUMENT_DEPTH {
+            self.stop(site);
+            return arg;
+        }
+        self.argument_depth += 1;
+        let expanded = self.expand_live(arg);
+        self.argument_depth -= 1;
+        expanded
+    }
+
+    /// The operands of a run of `##`, or a single `#` operand or token, put together.
+    fn paste(
+        &mut self,
+        used: &Macro,
+        group: &[Token],
+        args: &[Vec<Live>],
+        site: Span,
+    ) -> Vec<Live> {
+        let mut out: Vec<Live> = Vec::new();
+        let operands = group.split(|t| t.kind == T::HashHash);
+        for operand in operands {
+            let right = match operand {
+                [hash, param] if hash.kind == T::Hash => {
+                    vec![self.stringify(used.param(param).map_or(&[], |p| &args[p]), hash, site)]
+                }
+                _ => operand
+                    .iter()
+                    .flat_map(|t| raw_operand(used, t, args, site))
+                    .collect(),
+            };
+            let takes_rest = operand
+                .last()
+                .and_then(|t| used.param(t))
+                .is_some_and(|p| p + 1 == args.len());
+            let after_comma = out.last().is_some_and(|l| l.token.kind == T::Comma);
+            if used.variadic && takes_rest && after_comma {
+                // `, ## __VA_ARGS__`: the comma goes away with the arguments.
+                if right.is_empty() {
+                    out.pop();
+                }
+                out.extend(right);
+            } else {
+                self.join(&mut out, right, site);
+            }
+        }
+        out
+    }
+
+    /// Appends `right` to `left`, making one token of the two that meet.
+    fn join(&mut self, left: &mut Vec<Live>, right: Vec<Live>, site: Span) {
+        let mut right = right.into_iter();
+        if let (Some(last), Some(first)) = (left.last_mut(), right.as_slice().first()) {
+            let text = format!("{}{}", last.token.text, first.token.text);
+            match lexer::single(&text) {
+                Some(kind) => {
+                    last.token.kind = kind;
+                    last.token.text = self.interner.intern(&text);
+                    last.token.span = site;
+                    last.hidden = last.hidden.and(&first.hidden);
+                    right.next();
+                }
+                None => self.sink.push(errors::bad_paste(site, &text)),
+            }
+        }
+        left.extend(right);
+    }
+
+    fn stringify(&mut self, arg: &[Live], hash: &Token, site: Span) -> Live {
+        let mut text = String::new();
+        for (i, live) in arg.iter().enumerate() {
+            if i > 0 && live.token.space_before {
+                text.push(' ');
+            }
+            text.push_str(&live.token.text);
+        }
+        let text = self.interner.intern(&quote(&text));
+        Live {
+            token: Token {
+                kind: T::Str,
+                text,
+                span: site,
+                ..hash.clone()
+            },
+            hidden: Hidden::default(),
+        }
+    }
+}
+
+fn quote(text: &str) -> String {
+    format!("\"{}\"", text.replace('\\', "\\\\").replace('"', "\\\""))
+}
+
+/// The parameters after the opening parenthesis, whether the last takes the rest, and how many tokens they are.
+fn macro_params(tokens: &[Token]) -> Option<(Vec<Arc<str>>, bool, usize)> {
+    let mut params: Vec<Arc<str>> = Vec::new();
+    let mut i = 0;
+    if tokens.first()?.kind == T::RParen {
+        return Some((params, false, 1));
+    }
+    loop {
+        let token = tokens.get(i)?;
+        let mut variadic = token.kind == T::Dots;
+        if variadic {
+            params.push("__VA_ARGS__".into());
+        } else if token.kind.is_word() && !params.contains(&token.text) {
+            params.push(token.text.clone());
+            if tokens.get(i + 1)?.kind == T::Dots {
+                variadic = true;
+                i += 1;
+            }
+        } else {
+            return None;
+        }
+        i += 2;
+        match tokens.get(i - 1)?.kind {
+            T::RParen => return Some((params, variadic, i)),
+            T::Comma if !variadic => {}
+            _ => return None,
+        }
+    }
+}
+
+/// Takes the arguments of a use of a macro, from the opening parenthesis on; `None` when they never end.
+fn collect_actuals(used: &Macro, wanted: usize, todo: &mut Vec<Live>) -> Option<Actuals> {
+    todo.pop();
+    let mut list: Vec<Vec<Live>> = Vec::new();
+    let mut arg = Vec::new();
+    let mut depth = 0;
+    loop {
+        let live = todo.pop()?;
+        let in_rest = used.variadic && list.len() + 1 >= wanted;
+        match live.token.kind {
+            T::RParen if depth == 0 => {
+                let nothing = list.is_empty() && arg.is_empty() && wanted == 0;
+                if !nothing {
+                    list.push(arg);
+                }
+                if used.variadic && list.len() + 1 == wanted {
+                    list.push(Vec::new());
+                }
+                return Some(Actuals { list, close: live });
+            }
+            T::Comma if depth == 0 && !in_rest => list.push(std::mem::take(&mut arg)),
+            kind => {
+                depth += i32::from(kind == T::LParen) - i32::from(kind == T::RParen);
+                arg.push(live);
+            }
+        }
+    }
+}
+
+/// Where the run of operands joined by `##` that starts at `start` ends. `# param` is one operand.
+fn paste_group(used: &Macro, start: usize) -> usize {
+    let operand_end = |i: usize| {
+        let stringify =
+            used.params.is_some() && used.body.get(i).is_some_and(|t| t.kind == T::Hash);
+        if stringify { i + 2 } else { i + 1 }
+    };
+    let mut end = operand_end(start);
+    while used.body.get(end).is_some_and(|t| t.kind == T::HashHash) && end + 1 < used.body.len() {
+        end = operand_end(end + 1);
+    }
+    end.min(used.body.len())
+}
+
+/// A body token, or the argument for it, not expanded.
+fn raw_operand(used: &Macro, token: &Token, args: &[Vec<Live>], site: Span) -> Vec<Live> {
+    match used.param(token) {
+        Some(p) => args.get(p).cloned().unwrap_or_default(),
+        None => vec![Live {
+            token: Token {
+                span: site,
+                ..token.clone()
+            },
+            hidden: Hidden::default(),
+        }],
+    }
+}

@@ -1,0 +1,347 @@
+//! Tokens to tree.
+//!
+//! Recursive descent. A function that cannot make its node reports why and returns [`Failed`]; the nearest list of
+//! statements, declarations, fields, ... skips to where its next item seems to start and goes on, so that one mistake
+//! gives one message. Nothing is reported twice at one token.
+//!
+//! Names are looked up for one purpose only: to tell a type from a value where the grammar cannot, which is `a < b` and
+//! `(a) b`. Everything else about names is for later passes.
+//!
+//! Trees are bounded in height, so that neither this parser nor the passes after it can run out of stack: nesting by a
+//! limit on recursion, chains such as `a + b + c + ...`, which need no recursion here, by a limit on their length.
+
+mod annotation;
+mod decl;
+mod expr;
+mod recovery;
+mod stmt;
+mod table;
+mod types;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use crate::ast::{Name, Path, Program};
+use crate::diagnostics::{Diagnostic, Sink};
+use crate::errors;
+use crate::source::Span;
+use crate::token::{Token, TokenKind as T};
+
+/// Constructs may be nested this deep.
+const MAX_DEPTH: usize = 200;
+/// Chains of operators may make a tree this much higher.
+const MAX_CHAIN: usize = 500;
+
+/// What was wrong has been reported.
+struct Failed;
+
+type Outcome<R> = Result<R, Failed>;
+
+/// Parses tokens that end with an end marker.
+pub(crate) fn parse(tokens: &[Token], sink: &mut Sink) -> Program {
+    Parser::new(tokens, sink).program()
+}
+
+/// What is known about the names in scope: whether they are types.
+struct Scopes {
+    stack: Vec<HashMap<Arc<str>, bool>>,
+}
+
+impl Scopes {
+    fn is_type(&self, name: &str) -> bool {
+        self.lookup(name) == Some(true)
+    }
+
+    fn lookup(&self, name: &str) -> Option<bool> {
+        self.stack
+            .iter()
+            .rev()
+            .find_map(|scope| scope.get(name).copied())
+    }
+
+    fn declare(&mut self, name: &Name, is_type: bool) {
+        if let Some(scope) = self.stack.last_mut() {
+            scope.insert(name.text.clone(), is_type);
+        }
+    }
+}
+
+struct Parser<'t> {
+    tokens: &'t [Token],
+    pos: usize,
+    sink: &'t mut Sink,
+    /// For each opening bracket the index of its partner.
+    partners: Vec<Option<u32>>,
+    /// Whether every bracket has a partner.
+    balanced: bool,
+    scopes: Scopes,
+    depth: usize,
+    /// How high chains have made the tree so far, in the expression being read.
+    chain: usize,
+    /// Where the last error was reported, so as not to report two at one place.
+    last_error: Option<usize>,
+    /// Set when the rest is not read any more.
+    aborted: bool,
+    /// Whether `>` ends the expression being read, as in `bit<W>`.
+    gt_closes: bool,
+    /// Whether the statements being read are a parser state's.
+    in_state: bool,
+}
+
+impl<'t> Parser<'t> {
+    fn new(tokens: &'t [Token], sink: &'t mut Sink) -> Parser<'t> {
+        let (partners, balanced) = recovery::partners(tokens);
+        Parser {
+            tokens,
+            pos: 0,
+            sink,
+            partners,
+            balanced,
+            scopes: Scopes {
+                stack: vec![HashMap::new()],
+            },
+            depth: 0,
+            chain: 0,
+            last_error: None,
+            aborted: false,
+            gt_closes: false,
+            in_state: false,
+        }
+    }
+
+    // -- Looking at tokens --------------------------------------------------------------------------------------------
+
+    fn token(&self) -> &'t Token {
+        self.token_at(0)
+    }
+
+    /// The token `ahead` of the current one; past the end it is the end marker.
+    fn token_at(&self, ahead: usize) -> &'t Token {
+        self.token_index(self.pos + ahead)
+    }
+
+    fn token_index(&self, index: usize) -> &'t Token {
+        &self.tokens[index.min(self.tokens.len() - 1)]
+    }
+
+    fn kind(&self) -> T {
+        self.token().kind
+    }
+
+    fn kind_at(&self, ahead: usize) -> T {
+        self.token_at(ahead).kind
+    }
+
+    fn at(&self, kind: T) -> bool {
+        self.kind() == kind
+    }
+
+    /// The index after the bracket that closes the one at `index`.
+    fn after_partner(&self, index: usize) -> Option<usize> {
+        self.partners
+            .get(index)
+            .copied()
+            .flatten()
+            .map(|partner| partner as usize + 1)
+    }
+
+    fn span(&self) -> Span {
+        self.token().span
+    }
+
+    /// The span of the last token read.
+    fn last_span(&self) -> Span {
+        self.token_index(self.pos.saturating_sub(1)).span
+    }
+
+    /// From `start` to the last token read.
+    fn since(&self, start: Span) -> Span {
+        start.to(self.last_span())
+    }
+
+    // -- Taking tokens ------------------------------------------------------------------------------------------------
+
+    /// Takes the current token; the end marker stays.
+    fn bump(&mut self) -> &'t Token {
+        let token = self.token();
+        if token.kind != T::Eof {
+            self.pos += 1;
+        }
+        token
+    }
+
+    fn eat(&mut self, kind: T) -> bool {
+        let found = self.at(kind);
+        if found {
+            self.bump();
+        }
+        found
+    }
+
+    fn expect(&mut self, kind: T) -> Outcome<Span> {
+        if self.at(kind) {
+            Ok(self.bump().span)
+        } else {
+            Err(self.expected(kind.describe()))
+        }
+    }
+
+    /// A name where one is declared or selected.
+    fn name(&mut self, what: &str) -> Outcome<Name> {
+        if self.kind().is_name() {
+            let token = self.bump();
+            return Ok(Name {
+                text: token.text.clone(),
+                span: token.span,
+            });
+        }
+        if self.kind().is_keyword() && !self.at(T::Underscore) {
+            let (span, text) = (self.span(), self.token().text.clone());
+            return Err(self.fail(errors::keyword_as_name(span, &text, what)));
+        }
+        Err(self.expected(what))
+    }
+
+    /// `name` or `.name` where an expression or a type names something.
+    fn path(&mut self, what: &str) -> Outcome<Path> {
+        let start = self.span();
+        let absolute = self.eat(T::Dot);
+        let name = self.name(what)?;
+        Ok(Path {
+            absolute,
+            span: start.to(name.span),
+            name,
+        })
+    }
+
+    /// A semicolon. A missing one at the end of a line is reported and taken as written.
+    fn semi(&mut self, after: &str) -> Outcome<()> {
+        if self.eat(T::Semi) {
+            return Ok(());
+        }
+        let ends_line = self.token().line_start || matches!(self.kind(), T::RBrace | T::Eof);
+        if ends_line && !self.at(T::Unknown) {
+            let span = self.last_span().after();
+            self.report(errors::missing_semicolon(span, after));
+            return Ok(());
+        }
+        Err(self.expected("`;`"))
+    }
+
+    // -- Reporting ----------------------------------------------------------------------------------------------------
+
+    /// Reports a mistake that does not stop the construct being read.
+    fn report(&mut self, diagnostic: Diagnostic) {
+        if !self.aborted && self.last_error != Some(self.pos) {
+            self.last_error = Some(self.pos);
+            self.sink.push(diagnostic);
+        }
+    }
+
+    fn fail(&mut self, diagnostic: Diagnostic) -> Failed {
+        self.report(diagnostic);
+        Failed
+    }
+
+    /// Reports that the current token is not what was wanted.
+    fn expected(&mut self, what: &str) -> Failed {
+        let token = self.token();
+        let diagnostic = match token.kind {
+            T::Unknown => errors::unexpected_character(token.span, &token.text),
+            T::Eof => errors::expected(token.span, what, "the end of the file"),
+            T::Str => errors::expected(token.span, what, "a string"),
+            _ => errors::expected(token.span, what, &format!("`{}`", token.text)),
+        };
+        let diagnostic = match (what, token.kind) {
+            ("`)`", T::Assign) => diagnostic.hint("to compare, write `==`"),
+            _ => diagnostic,
+        };
+        self.fail(diagnostic)
+    }
+
+    // -- Nesting ------------------------------------------------------------------------------------------------------
+
+    /// Runs `read` one level deeper, or gives up on the file if that is too deep.
+    fn deeper<R>(&mut self, read: impl FnOnce(&mut Self) -> Outcome<R>) -> Outcome<R> {
+        if self.depth >= MAX_DEPTH {
+            return Err(self.too_deep());
+        }
+        self.depth += 1;
+        let result = read(self);
+        self.depth -= 1;
+        result
+    }
+
+    /// Counts one more link of a chain.
+    fn link(&mut self) -> Outcome<()> {
+        self.chain += 1;
+        if self.chain > MAX_CHAIN {
+            Err(self.too_deep())
+        } else {
+            Ok(())
+        }
+    }
+
+    /// The parser would only repeat itself on every level on its way out, so it stops reading.
+    fn too_deep(&mut self) -> Failed {
+        let failed = self.fail(errors::too_deep(self.span()));
+        self.aborted = true;
+        self.pos = self.tokens.len() - 1;
+        failed
+    }
+
+    /// Runs `read` with `>` as an operator again, as it is inside any brackets.
+    fn bracketed<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
+        let outer = std::mem::replace(&mut self.gt_closes, false);
+        let result = read(self);
+        self.gt_closes = outer;
+        result
+    }
+
+    /// Runs `read` in a scope of its own.
+    fn scoped<R>(&mut self, read: impl FnOnce(&mut Self) -> R) -> R {
+        self.scopes.stack.push(HashMap::new());
+        let result = read(self);
+        self.scopes.stack.pop();
+        result
+    }
+
+    // -- Lists --------------------------------------------------------------------------------------------------------
+
+    /// Items between commas up to (not including) `close`.
+    fn comma_list<R>(
+        &mut self,
+        close: T,
+        trailing_comma: bool,
+        mut item: impl FnMut(&mut Self) -> Outcome<R>,
+    ) -> Outcome<Vec<R>> {
+        let mut items = Vec::new();
+        while !self.at(close) {
+            items.push(item(self)?);
+            if self.at(close) {
+                break;
+            }
+            if !self.at(T::Comma) {
+                return Err(self.expected(&format!("`,` or {}", close.describe())));
+            }
+            let comma = self.bump().span;
+            if self.at(close) && !trailing_comma {
+                self.report(errors::trailing_comma(comma));
+            }
+        }
+        Ok(items)
+    }
+
+    /// `<T1, T2>` after a declared name.
+    fn type_params(&mut self) -> Outcome<Vec<Name>> {
+        if !self.eat(T::Lt) {
+            return Ok(Vec::new());
+        }
+        let names = self.comma_list(T::Gt, false, |p| p.name("a type parameter"))?;
+        self.expect(T::Gt)?;
+        for name in &names {
+            self.scopes.declare(name, true);
+        }
+        Ok(names)
+    }
+}

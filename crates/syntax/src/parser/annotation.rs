@@ -1,0 +1,138 @@
+//! Annotations.
+
+use super::{Outcome, Parser};
+use crate::ast::{
+    Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, Name, NamedExpr,
+};
+use crate::token::{Token, TokenKind as T};
+
+impl Parser<'_> {
+    /// Any number of annotations.
+    pub(super) fn annotations(&mut self) -> Outcome<Vec<Annotation>> {
+        let mut annotations = Vec::new();
+        while self.at(T::At) {
+            annotations.push(self.annotation()?);
+        }
+        Ok(annotations)
+    }
+
+    fn annotation(&mut self) -> Outcome<Annotation> {
+        let start = self.expect(T::At)?;
+        if &*self.token().text == "pragma" && self.at(T::Ident) {
+            return self.pragma(start);
+        }
+        let name = self.annotation_name()?;
+        let body = match self.kind() {
+            T::LParen => {
+                self.bump();
+                let tokens = self.annotation_tokens()?;
+                self.expect(T::RParen)?;
+                AnnotationBody::Tokens(tokens)
+            }
+            T::LBracket => {
+                self.bump();
+                let body = self.bracketed(Self::structured_body)?;
+                self.expect(T::RBracket)?;
+                body
+            }
+            _ => AnnotationBody::None,
+        };
+        Ok(Annotation {
+            name,
+            body,
+            is_pragma: false,
+            span: self.since(start),
+        })
+    }
+
+    /// `@pragma name tokens` to the end of the line.
+    fn pragma(&mut self, start: crate::source::Span) -> Outcome<Annotation> {
+        self.bump();
+        let name = self.annotation_name()?;
+        let mut tokens = Vec::new();
+        while !self.token().line_start && !self.at(T::Eof) {
+            let token = self.bump();
+            tokens.push(self.annotation_token(token));
+        }
+        let body = if tokens.is_empty() {
+            AnnotationBody::None
+        } else {
+            AnnotationBody::Tokens(tokens)
+        };
+        Ok(Annotation {
+            name,
+            body,
+            is_pragma: true,
+            span: self.since(start),
+        })
+    }
+
+    /// Any word is good as an annotation's name.
+    fn annotation_name(&mut self) -> Outcome<Name> {
+        if !self.kind().is_word() {
+            return Err(self.expected("an annotation's name"));
+        }
+        let token = self.bump();
+        Ok(Name {
+            text: token.text.clone(),
+            span: token.span,
+        })
+    }
+
+    /// Tokens up to the parenthesis that closes the body.
+    fn annotation_tokens(&mut self) -> Outcome<Vec<AnnotationToken>> {
+        let mut tokens = Vec::new();
+        let mut depth = 0;
+        loop {
+            match self.kind() {
+                T::RParen if depth == 0 => return Ok(tokens),
+                T::Eof => return Err(self.expected("`)`")),
+                T::LParen => depth += 1,
+                T::RParen => depth -= 1,
+                _ => {}
+            }
+            let token = self.bump();
+            tokens.push(self.annotation_token(token));
+        }
+    }
+
+    fn annotation_token(&mut self, token: &Token) -> AnnotationToken {
+        let text = token.text.clone();
+        let kind = match token.kind {
+            T::Str => AnnotationTokenKind::Str(super::expr::string_value(&text)),
+            T::Int => match super::expr::int_literal(&text) {
+                Ok(literal) => AnnotationTokenKind::Int(literal),
+                Err(_) => AnnotationTokenKind::Symbol(text),
+            },
+            kind if kind.is_word() => AnnotationTokenKind::Word(text),
+            _ => AnnotationTokenKind::Symbol(text),
+        };
+        AnnotationToken {
+            kind,
+            span: token.span,
+        }
+    }
+
+    fn structured_body(&mut self) -> Outcome<AnnotationBody> {
+        if self.kind().is_name() && self.kind_at(1) == T::Assign {
+            let list = self.comma_list(T::RBracket, true, Self::named_expr)?;
+            Ok(AnnotationBody::KeyValue(list))
+        } else {
+            Ok(AnnotationBody::List(self.comma_list(
+                T::RBracket,
+                true,
+                Self::expr,
+            )?))
+        }
+    }
+
+    /// `name = expression`
+    pub(super) fn named_expr(&mut self) -> Outcome<NamedExpr> {
+        let name = self.name("a name")?;
+        self.expect(T::Assign)?;
+        Ok(NamedExpr {
+            name,
+            value: self.expr()?,
+        })
+    }
+}

@@ -1,0 +1,194 @@
+//! Going on after a mistake: which brackets belong together and where the next item starts.
+
+use super::{Failed, Outcome, Parser};
+use crate::errors;
+use crate::source::Span;
+use crate::token::{Token, TokenKind as T};
+
+/// For each opening bracket the index of its partner, and whether all have one.
+///
+/// A closing bracket that does not fit the innermost open one closes an outer one if that fits, and those between stay
+/// alone; round and square brackets never reach across a brace.
+pub(super) fn partners(tokens: &[Token]) -> (Vec<Option<u32>>, bool) {
+    let mut partners = vec![None; tokens.len()];
+    let mut open: Vec<(usize, T)> = Vec::new();
+    let mut balanced = true;
+    for (i, token) in tokens.iter().enumerate() {
+        let closes = match token.kind {
+            T::LParen | T::LBracket | T::LBrace => {
+                open.push((i, token.kind));
+                continue;
+            }
+            T::RParen => T::LParen,
+            T::RBracket => T::LBracket,
+            T::RBrace => T::LBrace,
+            _ => continue,
+        };
+        let stop = |kind: &T| closes != T::LBrace && *kind == T::LBrace;
+        let mut candidate = open.len();
+        while candidate > 0 && open[candidate - 1].1 != closes && !stop(&open[candidate - 1].1) {
+            candidate -= 1;
+        }
+        if candidate == 0 || open[candidate - 1].1 != closes {
+            balanced = false;
+            continue;
+        }
+        balanced &= candidate == open.len();
+        partners[open[candidate - 1].0] = Some(i as u32);
+        open.truncate(candidate - 1);
+    }
+    (partners, balanced && open.is_empty())
+}
+
+/// Reserved words that start a declaration and can start nothing else.
+pub(super) fn starts_declaration(kind: T) -> bool {
+    use T::*;
+    matches!(
+        kind,
+        Action
+            | Control
+            | Enum
+            | Extern
+            | Header
+            | HeaderUnion
+            | Package
+            | Parser
+            | Struct
+            | Table
+            | Typedef
+    )
+}
+
+/// Reserved words that start a statement and can start nothing else.
+fn starts_statement(kind: T) -> bool {
+    use T::*;
+    matches!(
+        kind,
+        Break | Const | Continue | Exit | For | If | Return | Switch | Transition
+    )
+}
+
+impl Parser<'_> {
+    /// Skips what is left of the broken item that began at `start`: up to and including its `;` or its `{ ... }`, but
+    /// not past the `}` that ends the list it is in, nor past a word at the start of a line that starts another item.
+    pub(super) fn skip_item(&mut self, start: usize) {
+        if self.balanced && self.leave_brackets(start) {
+            return;
+        }
+        loop {
+            let token = self.token();
+            let fresh = token.line_start && self.pos > start;
+            match token.kind {
+                T::Eof | T::RBrace => return,
+                T::Semi => {
+                    self.bump();
+                    return;
+                }
+                kind if fresh
+                    && (starts_declaration(kind) || starts_statement(kind) || kind == T::At) =>
+                {
+                    return;
+                }
+                T::LParen | T::LBracket | T::LBrace => match self.after_partner(self.pos) {
+                    Some(after) => {
+                        self.pos = after;
+                        if token.kind == T::LBrace && self.body_ends_item() {
+                            return;
+                        }
+                    }
+                    None => {
+                        self.bump();
+                    }
+                },
+                _ => {
+                    self.bump();
+                }
+            }
+        }
+    }
+
+    /// Goes to the end of the outermost bracket opened since `start` and still open here. Whether that ends the item.
+    fn leave_brackets(&mut self, start: usize) -> bool {
+        let mut index = start;
+        while index < self.pos {
+            index = match self.after_partner(index) {
+                Some(after) if after > self.pos => {
+                    let is_brace = self.token_index(index).kind == T::LBrace;
+                    self.pos = after;
+                    return is_brace && self.body_ends_item();
+                }
+                Some(after) => after,
+                None => index + 1,
+            };
+        }
+        false
+    }
+
+    /// Whether an item is over after a `{ ... }` that has just been skipped: it is not before the rest of an
+    /// expression or statement.
+    fn body_ends_item(&self) -> bool {
+        let next = self.token();
+        next.kind != T::Else
+            && (next.line_start || next.kind.is_word() || matches!(next.kind, T::At | T::RBrace))
+    }
+
+    /// Items between braces, the opening one included, each read by `item`. Broken ones are skipped. `stops` says that
+    /// what follows cannot be an item here, so that the closing brace must be missing.
+    pub(super) fn braced_items<R>(
+        &mut self,
+        what: &str,
+        mut item: impl FnMut(&mut Self) -> Outcome<R>,
+    ) -> Outcome<Vec<R>> {
+        let open = self.expect(T::LBrace)?;
+        let mut items = Vec::new();
+        self.bracketed(|p| {
+            while !p.closes(open, what) {
+                let start = p.pos;
+                match item(p) {
+                    Ok(item) => items.push(item),
+                    Err(Failed) => p.skip_item(start),
+                }
+                p.progress(start);
+            }
+        });
+        Ok(items)
+    }
+
+    /// Whether a list that `open` opened ends here; takes the closing brace, or reports that it is missing.
+    pub(super) fn closes(&mut self, open: Span, what: &str) -> bool {
+        if self.eat(T::RBrace) {
+            return true;
+        }
+        let missing = self.at(T::Eof)
+            || (!self.balanced && self.token().line_start && self.starts_outer_item(what));
+        if missing {
+            self.report(errors::unclosed_brace(self.span(), what, open));
+        }
+        missing
+    }
+
+    /// Whether a declaration starts here that cannot be inside `what`.
+    fn starts_outer_item(&self, what: &str) -> bool {
+        let state = self.at(T::State) && self.kind_at(1).is_name() && self.kind_at(2) == T::LBrace;
+        match what {
+            "control" => {
+                starts_declaration(self.kind()) && !matches!(self.kind(), T::Action | T::Table)
+            }
+            "parser" => starts_declaration(self.kind()),
+            _ => {
+                let apply = self.at(T::Apply) && self.kind_at(1) == T::LBrace;
+                starts_declaration(self.kind()) || state || apply
+            }
+        }
+    }
+
+    /// Makes sure that a loop goes on: nothing read since `start` means the current token is skipped.
+    pub(super) fn progress(&mut self, start: usize) {
+        if self.pos == start {
+            let span = self.span();
+            let text = self.token().text.clone();
+            self.report(errors::unexpected(span, &text));
+            self.bump();
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! Tokens: what the lexer makes, the preprocessor rewrites and the parser reads.
+//!
+//! One token type serves all three. To the preprocessor a keyword is a word like any other.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use crate::source::Span;
+
+/// A token. Its text is shared, so cloning is cheap.
+#[derive(Clone, Debug)]
+pub struct Token {
+    /// What it is.
+    pub kind: TokenKind,
+    /// The text: as written, or as made by a macro.
+    pub text: Arc<str>,
+    /// Where it stands, or where the macro it came from was used.
+    pub span: Span,
+    /// Whether it is the first on its line.
+    pub line_start: bool,
+    /// Whether blanks or a comment stand before it.
+    pub space_before: bool,
+    /// Whether it is a `>` with another `>` right behind it: half a shift, or the end of nested type arguments.
+    pub joint: bool,
+}
+
+macro_rules! token_kinds {
+    (
+        classes { $($class:ident: $what:literal),* $(,)? }
+        words { $($word:ident: $spelling:literal),* $(,)? }
+        symbols { $($symbol:ident: $text:literal),* $(,)? }
+    ) => {
+        /// What a [`Token`] is.
+        #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+        #[allow(missing_docs)]
+        pub enum TokenKind { $($class,)* $($word,)* $($symbol,)* }
+
+        impl TokenKind {
+            /// The keyword spelled `text`.
+            pub fn keyword(text: &str) -> Option<TokenKind> {
+                match text { $($spelling => Some(TokenKind::$word),)* _ => None }
+            }
+
+            /// Whether it is a keyword, reserved or not.
+            pub fn is_keyword(self) -> bool {
+                matches!(self, $(TokenKind::$word)|*)
+            }
+
+            /// How to name it in a message.
+            pub fn describe(self) -> &'static str {
+                match self {
+                    $(TokenKind::$class => $what,)*
+                    $(TokenKind::$word => concat!("`", $spelling, "`"),)*
+                    $(TokenKind::$symbol => concat!("`", $text, "`"),)*
+                }
+            }
+        }
+
+        /// All symbols; the lexer wants the longer ones first.
+        pub(crate) const SYMBOLS: &[(&str, TokenKind)] = &[$(($text, TokenKind::$symbol),)*];
+    };
+}
+
+token_kinds! {
+    classes {
+        Eof: "the end of the file",
+        Ident: "a name",
+        Int: "an integer",
+        Str: "a string",
+        // A quote without its partner, to the end of the line.
+        OpenStr: "an unterminated string",
+        // A `/*` without its partner, to the end of the file.
+        OpenComment: "an unterminated comment",
+        // A character no P4 token starts with.
+        Unknown: "an unexpected character",
+    }
+    words {
+        Abstract: "abstract", Action: "action", Actions: "actions", Apply: "apply", Bit: "bit", Bool: "bool",
+        Break: "break", Const: "const", Continue: "continue", Control: "control", Default: "default", Else: "else",
+        Entries: "entries", Enum: "enum", Error: "error", Exit: "exit", Extern: "extern", False: "false", For: "for",
+        Header: "header", HeaderUnion: "header_union", If: "if", In: "in", Inout: "inout", IntWord: "int", Key: "key",
+        List: "list", MatchKind: "match_kind", Out: "out", Package: "package", Parser: "parser",
+        Priority: "priority", Return: "return", Select: "select", State: "state", StringWord: "string",
+        Struct: "struct", Switch: "switch", Table: "table", This: "this", Transition: "transition", True: "true",
+        Tuple: "tuple", Type: "type", Typedef: "typedef", ValueSet: "value_set", Varbit: "varbit", Void: "void",
+        Underscore: "_",
+    }
+    symbols {
+        SatAddAssign: "|+|=", SatSubAssign: "|-|=",
+        Mask: "&&&", Dots: "...", ShlAssign: "<<=", SatAdd: "|+|", SatSub: "|-|", InvalidHeader: "{#}",
+        HashHash: "##", Range: "..", Shl: "<<", And: "&&", Or: "||", EqEq: "==", Ne: "!=", Ge: ">=", Le: "<=",
+        Concat: "++", AddAssign: "+=", SubAssign: "-=", MulAssign: "*=", DivAssign: "/=", ModAssign: "%=",
+        AndAssign: "&=", OrAssign: "|=", XorAssign: "^=", PlusColon: "+:",
+        Plus: "+", Minus: "-", Star: "*", Slash: "/", Percent: "%", Pipe: "|", Amp: "&", Caret: "^", Tilde: "~",
+        LParen: "(", RParen: ")", LBracket: "[", RBracket: "]", LBrace: "{", RBrace: "}", Lt: "<", Gt: ">",
+        Not: "!", Colon: ":", Comma: ",", Question: "?", Dot: ".", Assign: "=", Semi: ";", At: "@", Hash: "#",
+    }
+}
+
+impl TokenKind {
+    /// Whether it is an identifier or keyword.
+    pub fn is_word(self) -> bool {
+        self == TokenKind::Ident || self.is_keyword()
+    }
+
+    /// Whether it may stand where a declaration needs a name: an identifier, or a keyword that is one only in context.
+    pub fn is_name(self) -> bool {
+        self.is_value_name() || self == TokenKind::List
+    }
+
+    /// Whether it may stand where an expression needs a name.
+    pub fn is_value_name(self) -> bool {
+        use TokenKind::*;
+        matches!(
+            self,
+            Ident | Apply | Key | Actions | State | Entries | Type | Priority
+        )
+    }
+}
+
+/// Keeps one copy of each token text.
+#[derive(Default)]
+pub(crate) struct Interner {
+    texts: HashSet<Arc<str>>,
+}
+
+impl Interner {
+    pub(crate) fn intern(&mut self, text: &str) -> Arc<str> {
+        if let Some(known) = self.texts.get(text) {
+            return known.clone();
+        }
+        let new: Arc<str> = text.into();
+        self.texts.insert(new.clone());
+        new
+    }
+}
