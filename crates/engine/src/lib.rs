@@ -7,10 +7,34 @@
 //!
 //! Two executors give a program its meaning: [`interpreter`] here (readable, traces) and the machine code of `jit`. Both
 //! implement [`exec::Executor`], and both call the same [`runtime::Runtime`] for tables and other objects.
+//!
+//! - [`packet`], [`exec`]: a packet in memory, and what an executor is.
+//! - [`switch`]: the v1model architecture around the two halves of the pipeline.
+//! - [`runtime`]: the objects that programs use, with [`table`], [`meter`], [`digest`], [`value_set`], [`random`] behind it; [`hash`].
+//! - [`control`]: what the control plane may do.
+//! - [`interpreter`], [`trace`]: the reference executor, and what it writes down.
 #![forbid(unsafe_code)]
 
+pub mod control;
+pub mod digest;
 pub mod exec;
+pub mod hash;
+pub mod interpreter;
+pub mod meter;
 pub mod packet;
+mod plan;
+pub mod random;
+mod replication;
+pub mod runtime;
+pub mod switch;
+pub mod table;
+pub mod trace;
+pub mod value_set;
 
+pub use control::{ControlError, ControlErrorCode};
 pub use exec::{DropReason, Executor, Intents, PacketContext};
+pub use interpreter::Interpreter;
 pub use packet::Packet;
+pub use runtime::Runtime;
+pub use switch::{DROP_PORT, Emission, Enqueued, Output, Recirculated, Switch, SwitchConfig};
+pub use trace::Trace;

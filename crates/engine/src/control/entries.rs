@@ -1,0 +1,441 @@
+//! Table entries and default actions: what the control plane may say, checked against the program.
+
+use super::{ControlError, ControlErrorCode, Undo};
+use crate::runtime::CounterData;
+use crate::switch::Switch;
+use crate::table::NewEntry;
+use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, Program, TableId};
+
+/// A table without a stated size holds this many entries.
+pub const DEFAULT_TABLE_SIZE: u64 = 1024;
+
+/// A table entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// One match per key field, of its kind and width and in canonical form (no bits set that do not count). A selector field's is
+    /// `Optional(None)`.
+    pub matches: Vec<KeyMatch>,
+    /// Above zero in a table with ternary, range or optional fields, the highest first; else zero.
+    pub priority: i32,
+    /// What a hit runs.
+    pub action: ActionId,
+    /// One value per parameter, of its width.
+    pub args: Vec<Bits>,
+    /// Nanoseconds without a hit after which [`Switch::take_idle_entries`] names the entry; 0 is never.
+    pub idle_timeout_ns: u64,
+}
+
+/// An entry as it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstalledEntry {
+    /// The entry.
+    pub entry: Entry,
+    /// From the source, and not to be changed.
+    pub is_const: bool,
+    /// The direct counter, if the table has one.
+    pub counter: Option<CounterData>,
+    /// Since the last hit (or the insertion), if the table has idle timeouts.
+    pub idle_ns: Option<u64>,
+}
+
+fn invalid(message: impl Into<String>) -> ControlError {
+    ControlError::new(ControlErrorCode::InvalidArgument, message)
+}
+
+impl Switch {
+    /// Inserts an entry.
+    pub fn insert_entry(&mut self, table: TableId, entry: Entry) -> Result<(), ControlError> {
+        self.apply_insert(table, entry).map(|_| ())
+    }
+
+    /// Changes the action of the entry with the same matches and priority.
+    pub fn modify_entry(&mut self, table: TableId, entry: Entry) -> Result<(), ControlError> {
+        self.apply_modify(table, entry).map(|_| ())
+    }
+
+    /// Deletes the entry with these matches and priority.
+    pub fn delete_entry(
+        &mut self,
+        table: TableId,
+        matches: &[KeyMatch],
+        priority: i32,
+    ) -> Result<(), ControlError> {
+        self.apply_delete(table, matches, priority).map(|_| ())
+    }
+
+    /// The entry with these matches and priority.
+    pub fn read_entry(
+        &self,
+        table: TableId,
+        matches: &[KeyMatch],
+        priority: i32,
+    ) -> Result<InstalledEntry, ControlError> {
+        let number = self.find_entry(table, matches, priority)?;
+        Ok(self.installed_entry(table, number))
+    }
+
+    /// All entries of a table, in the order in which they were inserted.
+    pub fn read_entries(&self, table: TableId) -> Result<Vec<InstalledEntry>, ControlError> {
+        self.declared_table(table)?;
+        let entries = self.runtime().table(table).entries();
+        Ok(entries
+            .into_iter()
+            .map(|n| self.installed_entry(table, n))
+            .collect())
+    }
+
+    /// Sets what runs on a miss.
+    pub fn set_default_action(
+        &mut self,
+        table: TableId,
+        action: ActionCall,
+    ) -> Result<(), ControlError> {
+        self.apply_default_action(table, Some(action)).map(|_| ())
+    }
+
+    /// Sets what runs on a miss back to what the program says.
+    pub fn reset_default_action(&mut self, table: TableId) -> Result<(), ControlError> {
+        self.apply_default_action(table, None).map(|_| ())
+    }
+
+    /// What runs on a miss.
+    pub fn default_action(&self, table: TableId) -> Result<ActionCall, ControlError> {
+        self.declared_table(table)?;
+        Ok(self.action_call(table, 0))
+    }
+
+    /// Entries that have been idle for as long as their timeout, each named once per idle period, by table and insertion.
+    pub fn take_idle_entries(&mut self, now_ps: u64) -> Vec<(TableId, InstalledEntry)> {
+        self.runtime_mut().set_now_ps(now_ps);
+        let mut idle = Vec::new();
+        for i in 0..self.program().tables.len() {
+            let table = TableId(i as u32);
+            for number in self.runtime_mut().table_mut(table).take_idle(now_ps) {
+                idle.push((table, self.installed_entry(table, number)));
+            }
+        }
+        idle
+    }
+
+    pub(super) fn apply_insert(
+        &mut self,
+        table: TableId,
+        entry: Entry,
+    ) -> Result<Undo, ControlError> {
+        self.check_writable(table)?;
+        self.check_matches(table, &entry.matches, entry.priority)?;
+        let action = self.check_entry_action(table, &entry)?;
+        let declared = self.declared_table(table)?;
+        let contents = self.runtime().table(table);
+        if contents.find(&entry.matches, entry.priority).is_some() {
+            return Err(ControlError::new(
+                ControlErrorCode::AlreadyExists,
+                format!(
+                    "table {} has an entry with these matches already",
+                    declared.name
+                ),
+            ));
+        }
+        let size = capacity(declared);
+        if contents.len() as u64 >= size {
+            return Err(ControlError::new(
+                ControlErrorCode::ResourceExhausted,
+                format!("table {} is full ({size} entries)", declared.name),
+            ));
+        }
+        let now_ps = self.runtime().now_ps();
+        let number = self.runtime_mut().table_mut(table).insert(
+            NewEntry {
+                matches: entry.matches,
+                priority: entry.priority,
+                is_const: false,
+                idle_timeout_ns: entry.idle_timeout_ns,
+                action,
+                args: &entry.args,
+            },
+            now_ps,
+        );
+        Ok(Undo::Inserted(table, number))
+    }
+
+    pub(super) fn apply_modify(
+        &mut self,
+        table: TableId,
+        entry: Entry,
+    ) -> Result<Undo, ControlError> {
+        self.check_writable(table)?;
+        let number = self.find_entry(table, &entry.matches, entry.priority)?;
+        let action = self.check_entry_action(table, &entry)?;
+        let contents = self.runtime_mut().table_mut(table);
+        let snapshot = contents.snapshot(number).ok_or_else(not_found)?;
+        contents.modify(number, action, &entry.args, entry.idle_timeout_ns);
+        Ok(Undo::Modified(table, number, snapshot))
+    }
+
+    pub(super) fn apply_delete(
+        &mut self,
+        table: TableId,
+        matches: &[KeyMatch],
+        priority: i32,
+    ) -> Result<Undo, ControlError> {
+        self.check_writable(table)?;
+        let number = self.find_entry(table, matches, priority)?;
+        let removed = self.runtime_mut().table_mut(table).remove(number);
+        Ok(Undo::Deleted(table, removed.ok_or_else(not_found)?))
+    }
+
+    pub(super) fn apply_default_action(
+        &mut self,
+        table: TableId,
+        action: Option<ActionCall>,
+    ) -> Result<Undo, ControlError> {
+        let declared = self.declared_table(table)?;
+        if declared.const_default_action {
+            return Err(ControlError::new(
+                ControlErrorCode::PermissionDenied,
+                format!("the default action of table {} is constant", declared.name),
+            ));
+        }
+        let call = action.unwrap_or_else(|| declared.default_action.clone());
+        let scope = ActionScope::TableOnly;
+        let position = self.check_action(table, call.action, &call.args, scope)?;
+        let contents = self.runtime_mut().table_mut(table);
+        let (former, args) = contents.action(0);
+        contents.set_default(position, &call.args);
+        Ok(Undo::DefaultAction(table, former, args))
+    }
+
+    /// The number of the entry with these matches and priority.
+    pub(super) fn find_entry(
+        &self,
+        table: TableId,
+        matches: &[KeyMatch],
+        priority: i32,
+    ) -> Result<u32, ControlError> {
+        self.check_matches(table, matches, priority)?;
+        let found = self.runtime().table(table).find(matches, priority);
+        found.ok_or_else(not_found)
+    }
+
+    pub(super) fn declared_table(&self, table: TableId) -> Result<&ir::Table, ControlError> {
+        self.program().tables.get(table.index()).ok_or_else(|| {
+            ControlError::new(
+                ControlErrorCode::NotFound,
+                format!("there is no table {}", table.0),
+            )
+        })
+    }
+
+    fn installed_entry(&self, table: TableId, number: u32) -> InstalledEntry {
+        let contents = self.runtime().table(table);
+        let call = self.action_call(table, number);
+        let installed = contents.entry(number);
+        let idle = contents
+            .last_hit_ps(number)
+            .map(|hit_ps| self.runtime().now_ps().saturating_sub(hit_ps) / 1000);
+        InstalledEntry {
+            entry: Entry {
+                matches: installed.map(|e| e.matches.clone()).unwrap_or_default(),
+                priority: installed.map_or(0, |e| e.priority),
+                action: call.action,
+                args: call.args,
+                idle_timeout_ns: installed.map_or(0, |e| e.idle_timeout_ns),
+            },
+            is_const: installed.is_some_and(|e| e.is_const),
+            counter: contents.counter(number),
+            idle_ns: idle,
+        }
+    }
+
+    fn action_call(&self, table: TableId, number: u32) -> ActionCall {
+        let (position, args) = self.runtime().table(table).action(number);
+        let actions = &self.program().tables[table.index()].actions;
+        ActionCall {
+            action: actions[position as usize].action,
+            args,
+        }
+    }
+
+    fn check_writable(&self, table: TableId) -> Result<(), ControlError> {
+        let declared = self.declared_table(table)?;
+        if declared.const_entries {
+            return Err(ControlError::new(
+                ControlErrorCode::PermissionDenied,
+                format!("the entries of table {} are constant", declared.name),
+            ));
+        }
+        Ok(())
+    }
+
+    fn check_matches(
+        &self,
+        table: TableId,
+        matches: &[KeyMatch],
+        priority: i32,
+    ) -> Result<(), ControlError> {
+        let declared = self.declared_table(table)?;
+        if declared.keys.is_empty() {
+            return Err(invalid(format!(
+                "table {} has no key, so it has no entries but the default",
+                declared.name
+            )));
+        }
+        if matches.len() != declared.keys.len() {
+            return Err(invalid(format!(
+                "table {} has {} key fields, the entry matches {}",
+                declared.name,
+                declared.keys.len(),
+                matches.len()
+            )));
+        }
+        for (key, key_match) in declared.keys.iter().zip(matches) {
+            check_match(key, key_match).map_err(|why| {
+                invalid(format!("field {} of {}: {why}", key.name, declared.name))
+            })?;
+        }
+        match (declared.needs_priority(), priority) {
+            (true, ..=0) => Err(invalid(format!(
+                "entries of table {} need a priority above zero",
+                declared.name
+            ))),
+            (false, p) if p != 0 => Err(invalid(format!(
+                "entries of table {} have no priority; {p} is not zero",
+                declared.name
+            ))),
+            _ => Ok(()),
+        }
+    }
+
+    fn check_entry_action(&self, table: TableId, entry: &Entry) -> Result<u32, ControlError> {
+        if entry.idle_timeout_ns != 0 && !self.declared_table(table)?.support_timeout {
+            return Err(invalid("the table does not support idle timeouts"));
+        }
+        let forbidden = ActionScope::DefaultOnly;
+        self.check_action(table, entry.action, &entry.args, forbidden)
+    }
+
+    /// Position in the table's actions of `action`, if it may be used with these arguments where `forbidden` may not.
+    fn check_action(
+        &self,
+        table: TableId,
+        action: ActionId,
+        args: &[Bits],
+        forbidden: ActionScope,
+    ) -> Result<u32, ControlError> {
+        let program = self.program();
+        let declared = self.declared_table(table)?;
+        let name = action_name(program, action);
+        let position = declared.actions.iter().position(|a| a.action == action);
+        let Some(position) = position else {
+            return Err(invalid(format!(
+                "table {} has no action {name}",
+                declared.name
+            )));
+        };
+        if declared.actions[position].scope == forbidden {
+            let place = match forbidden {
+                ActionScope::TableOnly => "@tableonly; it cannot be the default",
+                _ => "@defaultonly; entries cannot name it",
+            };
+            return Err(invalid(format!("action {name} is {place}")));
+        }
+        check_args(program, action, args)?;
+        Ok(position as u32)
+    }
+}
+
+fn not_found() -> ControlError {
+    ControlError::new(ControlErrorCode::NotFound, "there is no such entry")
+}
+
+fn capacity(declared: &ir::Table) -> u64 {
+    match declared.size {
+        0 => DEFAULT_TABLE_SIZE,
+        size => size,
+    }
+}
+
+fn action_name(program: &Program, action: ActionId) -> String {
+    match program.actions.get(action.index()) {
+        Some(declared) => declared.name.clone(),
+        None => format!("number {}", action.0),
+    }
+}
+
+fn check_args(program: &Program, action: ActionId, args: &[Bits]) -> Result<(), ControlError> {
+    let declared = &program.actions[action.index()];
+    if args.len() != declared.params.len() {
+        return Err(invalid(format!(
+            "action {} takes {} arguments, not {}",
+            declared.name,
+            declared.params.len(),
+            args.len()
+        )));
+    }
+    for (param, arg) in declared.params.iter().zip(args) {
+        let width = program.slots[param.slot.index()].width;
+        if arg.width() != width {
+            return Err(invalid(format!(
+                "parameter {} of action {} has {width} bits, the argument {}",
+                param.name,
+                declared.name,
+                arg.width()
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// Whether a match fits a key field: kind, width, canonical form.
+pub(super) fn check_match(key: &ir::Key, key_match: &KeyMatch) -> Result<(), String> {
+    use KeyMatch as M;
+    let fits = matches!(
+        (key.kind, key_match),
+        (MatchKind::Exact, M::Exact(_))
+            | (MatchKind::Lpm, M::Lpm { .. })
+            | (MatchKind::Ternary, M::Ternary { .. })
+            | (MatchKind::Range, M::Range { .. })
+            | (MatchKind::Optional, M::Optional(_))
+            | (MatchKind::Selector, M::Optional(None))
+    );
+    if !fits {
+        return Err(format!("a match of another kind than {:?}", key.kind));
+    }
+    check_values(key.width, key_match)
+}
+
+/// Whether a match has values of this width, in canonical form.
+pub(super) fn check_values(width: u32, key_match: &KeyMatch) -> Result<(), String> {
+    use KeyMatch as M;
+    let values: &[&Bits] = match key_match {
+        M::Exact(value) | M::Optional(Some(value)) | M::Lpm { value, .. } => &[value],
+        M::Ternary { value, mask } => &[value, mask],
+        M::Range { low, high } => &[low, high],
+        M::Optional(None) => &[],
+    };
+    if let Some(value) = values.iter().find(|v| v.width() != width) {
+        return Err(format!("{width} bits wide, the value {}", value.width()));
+    }
+    match key_match {
+        M::Lpm { prefix_len, .. } if *prefix_len > width => {
+            Err(format!("{width} bits wide, the prefix {prefix_len}"))
+        }
+        M::Lpm { value, prefix_len } => {
+            let mask = Bits::prefix_mask(width, *prefix_len);
+            canonical(value, &mask, "beyond the prefix")
+        }
+        M::Ternary { value, mask } => canonical(value, mask, "outside the mask"),
+        M::Range { low, high } if low.ucmp(high).is_gt() => {
+            Err("the lowest value is above the highest".to_string())
+        }
+        _ => Ok(()),
+    }
+}
+
+fn canonical(value: &Bits, mask: &Bits, place: &str) -> Result<(), String> {
+    if value.and(mask) == *value {
+        Ok(())
+    } else {
+        Err(format!("the value has ones {place}"))
+    }
+}

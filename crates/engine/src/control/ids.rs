@@ -1,0 +1,49 @@
+//! From P4Runtime ids to the program's own.
+
+use ir::{ActionId, CounterId, DigestId, MeterId, Program, RegisterId, TableId, ValueSetId};
+
+macro_rules! by_id {
+    ($($(#[$doc:meta])* $name:ident: $list:ident -> $id:ident;)*) => {$(
+        $(#[$doc])*
+        pub fn $name(program: &Program, id: u32) -> Option<$id> {
+            let at = program.$list.iter().position(|object| object.id == id)?;
+            Some($id(at as u32))
+        }
+    )*};
+}
+
+by_id! {
+    /// The table with this P4Runtime id.
+    table: tables -> TableId;
+    /// The action with this P4Runtime id.
+    action: actions -> ActionId;
+    /// The counter, indexed or direct, with this P4Runtime id.
+    counter: counters -> CounterId;
+    /// The meter, indexed or direct, with this P4Runtime id.
+    meter: meters -> MeterId;
+    /// The register with this P4Runtime id.
+    register: registers -> RegisterId;
+    /// The digest with this P4Runtime id.
+    digest: digests -> DigestId;
+    /// The value set with this P4Runtime id.
+    value_set: value_sets -> ValueSetId;
+}
+
+/// Position in the table's keys of the match field with this P4Runtime id.
+pub fn match_field(program: &Program, table: TableId, id: u32) -> Option<usize> {
+    let table = program.tables.get(table.index())?;
+    table.keys.iter().position(|key| key.id == id)
+}
+
+/// Position in the action's parameters of the one with this P4Runtime id.
+pub fn action_param(program: &Program, action: ActionId, id: u32) -> Option<usize> {
+    let action = program.actions.get(action.index())?;
+    action.params.iter().position(|param| param.id == id)
+}
+
+/// The table that a direct counter belongs to.
+pub fn table_of_direct_counter(program: &Program, counter: CounterId) -> Option<TableId> {
+    let mut tables = program.tables.iter();
+    let at = tables.position(|table| table.direct_counter == Some(counter))?;
+    Some(TableId(at as u32))
+}

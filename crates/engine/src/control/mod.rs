@@ -1,0 +1,338 @@
+//! The control plane's hands on a switch: entries, default actions, counters, registers, meters, groups, sessions, value sets.
+//!
+//! Ids are the program's ([`ir`]'s); [`ids`] finds them by P4Runtime id. Every write is an [`Update`] that gives what undoes
+//! it, so a batch can be all or nothing. Nothing runs in between, because the caller owns the switch. It knows nothing of
+//! gRPC, protobuf, roles or elections.
+//!
+//! Reads are in a stable order: entries as they were inserted, everything else by id or index.
+
+mod entries;
+pub mod ids;
+mod objects;
+
+pub use entries::{Entry, InstalledEntry};
+pub use objects::{CloneSession, MulticastGroup, Replica};
+
+use crate::meter::{Meter, MeterConfig};
+use crate::runtime::CounterData;
+use crate::switch::Switch;
+use crate::table::EntrySnapshot;
+use ir::{ActionCall, Bits, CounterId, KeyMatch, MeterId, RegisterId, TableId, ValueSetId};
+use std::fmt;
+
+/// Why an operation was refused: a canonical gRPC status.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum ControlErrorCode {
+    /// The arguments make no sense for this program.
+    InvalidArgument,
+    /// There is no such thing.
+    NotFound,
+    /// There is one already.
+    AlreadyExists,
+    /// The program says that it must not be changed.
+    PermissionDenied,
+    /// It is full.
+    ResourceExhausted,
+    /// Not in this state.
+    FailedPrecondition,
+    /// Undone, or not tried, because another update of the batch failed.
+    Aborted,
+    /// An index beyond the end.
+    OutOfRange,
+    /// This switch cannot do that.
+    Unimplemented,
+}
+
+impl ControlErrorCode {
+    /// The status name, as in `"NOT_FOUND"`.
+    pub fn name(self) -> &'static str {
+        match self {
+            ControlErrorCode::InvalidArgument => "INVALID_ARGUMENT",
+            ControlErrorCode::NotFound => "NOT_FOUND",
+            ControlErrorCode::AlreadyExists => "ALREADY_EXISTS",
+            ControlErrorCode::PermissionDenied => "PERMISSION_DENIED",
+            ControlErrorCode::ResourceExhausted => "RESOURCE_EXHAUSTED",
+            ControlErrorCode::FailedPrecondition => "FAILED_PRECONDITION",
+            ControlErrorCode::Aborted => "ABORTED",
+            ControlErrorCode::OutOfRange => "OUT_OF_RANGE",
+            ControlErrorCode::Unimplemented => "UNIMPLEMENTED",
+        }
+    }
+}
+
+/// A refused operation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControlError {
+    /// Status.
+    pub code: ControlErrorCode,
+    /// What is wrong and what would be right.
+    pub message: String,
+}
+
+impl ControlError {
+    /// An error.
+    pub fn new(code: ControlErrorCode, message: impl Into<String>) -> ControlError {
+        ControlError {
+            code,
+            message: message.into(),
+        }
+    }
+}
+
+impl fmt::Display for ControlError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.code.name(), self.message)
+    }
+}
+
+impl std::error::Error for ControlError {}
+
+/// What an update does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operation {
+    /// Creates.
+    Insert,
+    /// Changes what exists.
+    Modify,
+    /// Takes away.
+    Delete,
+}
+
+/// What an update is about.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Entity {
+    /// A table entry. A delete looks at the matches and the priority only.
+    TableEntry {
+        /// Table.
+        table: TableId,
+        /// Entry.
+        entry: Entry,
+    },
+    /// The default action (modify only); `None` resets it to the program's.
+    DefaultAction {
+        /// Table.
+        table: TableId,
+        /// New default.
+        action: Option<ActionCall>,
+    },
+    /// A counter cell (modify only).
+    Counter {
+        /// Counter.
+        counter: CounterId,
+        /// Cell.
+        index: u64,
+        /// New contents.
+        data: CounterData,
+    },
+    /// The direct counter of an entry (modify only).
+    DirectCounter {
+        /// Table.
+        table: TableId,
+        /// The entry's matches.
+        matches: Vec<KeyMatch>,
+        /// The entry's priority.
+        priority: i32,
+        /// New contents.
+        data: CounterData,
+    },
+    /// A register cell (modify only).
+    Register {
+        /// Register.
+        register: RegisterId,
+        /// Cell.
+        index: u64,
+        /// New value, of the register's width.
+        value: Bits,
+    },
+    /// A meter cell (modify only); `None` makes everything green again.
+    Meter {
+        /// Meter.
+        meter: MeterId,
+        /// Cell.
+        index: u64,
+        /// New configuration.
+        config: Option<MeterConfig>,
+    },
+    /// A multicast group.
+    MulticastGroup(MulticastGroup),
+    /// A clone session.
+    CloneSession(CloneSession),
+    /// A value set's members (modify only).
+    ValueSet {
+        /// Value set.
+        value_set: ValueSetId,
+        /// One match per key in each.
+        members: Vec<Vec<KeyMatch>>,
+    },
+}
+
+/// One change.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Update {
+    /// What to do.
+    pub operation: Operation,
+    /// With what.
+    pub entity: Entity,
+}
+
+/// What puts a change back. Undone in reverse order of the changes.
+#[derive(Debug)]
+enum Undo {
+    Inserted(TableId, u32),
+    Modified(TableId, u32, EntrySnapshot),
+    Deleted(TableId, EntrySnapshot),
+    DefaultAction(TableId, u32, Vec<Bits>),
+    Counter(CounterId, u64, CounterData),
+    DirectCounter(TableId, u32, CounterData),
+    Register(RegisterId, u64, Bits),
+    Meter(MeterId, u64, Option<Meter>),
+    MulticastGroup(u32, Option<MulticastGroup>),
+    CloneSession(u32, Option<CloneSession>),
+    ValueSet(ValueSetId, Vec<Vec<KeyMatch>>),
+}
+
+impl Switch {
+    /// Applies one update.
+    pub fn write(&mut self, update: Update) -> Result<(), ControlError> {
+        self.apply(update).map(|_| ())
+    }
+
+    /// Applies updates in order, with nothing in between; one result each.
+    ///
+    /// Without `rollback` a failed update does nothing and the others go on. With it, the first failure undoes all; that
+    /// update then has its own error and all others [`ControlErrorCode::Aborted`].
+    pub fn write_batch(
+        &mut self,
+        updates: Vec<Update>,
+        rollback: bool,
+    ) -> Vec<Result<(), ControlError>> {
+        if !rollback {
+            return updates.into_iter().map(|u| self.write(u)).collect();
+        }
+        let count = updates.len();
+        let mut undos = Vec::with_capacity(count);
+        for (failed, update) in updates.into_iter().enumerate() {
+            match self.apply(update) {
+                Ok(undo) => undos.push(undo),
+                Err(error) => {
+                    for undo in undos.into_iter().rev() {
+                        self.undo(undo);
+                    }
+                    return aborted(count, failed, error);
+                }
+            }
+        }
+        vec![Ok(()); count]
+    }
+
+    fn apply(&mut self, update: Update) -> Result<Undo, ControlError> {
+        let operation = update.operation;
+        match update.entity {
+            Entity::TableEntry { table, entry } => match operation {
+                Operation::Insert => self.apply_insert(table, entry),
+                Operation::Modify => self.apply_modify(table, entry),
+                Operation::Delete => self.apply_delete(table, &entry.matches, entry.priority),
+            },
+            Entity::MulticastGroup(group) => self.apply_multicast_group(operation, group),
+            Entity::CloneSession(session) => self.apply_clone_session(operation, session),
+            other if operation != Operation::Modify => Err(ControlError::new(
+                ControlErrorCode::InvalidArgument,
+                format!("{} can only be modified", kind_name(&other)),
+            )),
+            Entity::DefaultAction { table, action } => self.apply_default_action(table, action),
+            Entity::Counter {
+                counter,
+                index,
+                data,
+            } => self.apply_counter(counter, index, data),
+            Entity::DirectCounter {
+                table,
+                matches,
+                priority,
+                data,
+            } => self.apply_direct_counter(table, &matches, priority, data),
+            Entity::Register {
+                register,
+                index,
+                value,
+            } => self.apply_register(register, index, value),
+            Entity::Meter {
+                meter,
+                index,
+                config,
+            } => self.apply_meter(meter, index, config),
+            Entity::ValueSet { value_set, members } => self.apply_value_set(value_set, members),
+        }
+    }
+
+    fn undo(&mut self, undo: Undo) {
+        match undo {
+            Undo::Inserted(table, entry) => {
+                self.runtime_mut().table_mut(table).remove(entry);
+            }
+            Undo::Modified(table, entry, snapshot) => {
+                self.runtime_mut().table_mut(table).reset(entry, snapshot);
+            }
+            Undo::Deleted(table, snapshot) => {
+                self.runtime_mut().table_mut(table).restore(snapshot);
+            }
+            Undo::DefaultAction(table, action, args) => {
+                self.runtime_mut()
+                    .table_mut(table)
+                    .set_default(action, &args);
+            }
+            Undo::Counter(counter, index, data) => {
+                self.runtime_mut().set_counter_cell(counter, index, data);
+            }
+            Undo::DirectCounter(table, entry, data) => {
+                if let Some(cell) = self.runtime_mut().table_mut(table).counter_mut(entry) {
+                    *cell = data;
+                }
+            }
+            Undo::Register(register, index, value) => {
+                self.runtime_mut()
+                    .register_write(register, index, value.limbs());
+            }
+            Undo::Meter(meter, index, cell) => {
+                self.runtime_mut().swap_meter(meter, index, cell);
+            }
+            Undo::MulticastGroup(id, group) => self.replication_mut().put_group(id, group),
+            Undo::CloneSession(id, session) => self.replication_mut().put_session(id, session),
+            Undo::ValueSet(value_set, members) => {
+                self.runtime_mut()
+                    .value_set_mut(value_set)
+                    .set_members(members);
+            }
+        }
+    }
+}
+
+fn aborted(count: usize, failed: usize, error: ControlError) -> Vec<Result<(), ControlError>> {
+    let message = format!("update {failed} of the batch failed; nothing was changed");
+    (0..count)
+        .map(|i| {
+            Err(if i == failed {
+                error.clone()
+            } else {
+                ControlError::new(ControlErrorCode::Aborted, message.clone())
+            })
+        })
+        .collect()
+}
+
+fn kind_name(entity: &Entity) -> &'static str {
+    match entity {
+        Entity::TableEntry { .. } => "a table entry",
+        Entity::DefaultAction { .. } => "a default action",
+        Entity::Counter { .. } => "a counter cell",
+        Entity::DirectCounter { .. } => "a direct counter cell",
+        Entity::Register { .. } => "a register cell",
+        Entity::Meter { .. } => "a meter cell",
+        Entity::MulticastGroup(_) => "a multicast group",
+        Entity::CloneSession(_) => "a clone session",
+        Entity::ValueSet { .. } => "a value set",
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,392 @@
+//! Counters, registers, meters, multicast groups, clone sessions and value sets.
+
+use super::entries::check_values;
+use super::{ControlError, ControlErrorCode, Operation, Undo};
+use crate::digest::{DigestConfig, DigestList};
+use crate::meter::MeterConfig;
+use crate::runtime::CounterData;
+use crate::switch::{DROP_PORT, Switch};
+use ir::{Bits, CounterId, DigestId, KeyMatch, MeterId, RegisterId, TableId, ValueSetId};
+
+/// A copy that the replication engine makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Replica {
+    /// Egress port.
+    pub port: u32,
+    /// What the copy finds in `egress_rid`.
+    pub rid: u16,
+}
+
+/// A multicast group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MulticastGroup {
+    /// What `mcast_grp` says: 1 to 65535.
+    pub group_id: u32,
+    /// Copies, made in this order.
+    pub replicas: Vec<Replica>,
+}
+
+/// A clone session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloneSession {
+    /// What the program's `clone` says.
+    pub session_id: u32,
+    /// Copies, made in this order.
+    pub replicas: Vec<Replica>,
+    /// Length that a clone's payload is cut to fit when it is made; 0 is the whole packet. Headers are never cut.
+    pub packet_length_bytes: u32,
+    /// What the clones find in `priority`.
+    pub class_of_service: u8,
+}
+
+fn invalid(message: impl Into<String>) -> ControlError {
+    ControlError::new(ControlErrorCode::InvalidArgument, message)
+}
+
+fn no_such(what: &str, id: u32) -> ControlError {
+    ControlError::new(
+        ControlErrorCode::NotFound,
+        format!("there is no {what} {id}"),
+    )
+}
+
+/// The declaration with this id.
+fn declared<'a, T>(list: &'a [T], what: &str, id: u32) -> Result<&'a T, ControlError> {
+    list.get(id as usize).ok_or_else(|| no_such(what, id))
+}
+
+fn check_index(name: &str, index: u64, size: u64) -> Result<(), ControlError> {
+    if index < size {
+        return Ok(());
+    }
+    Err(ControlError::new(
+        ControlErrorCode::OutOfRange,
+        format!("{name} has {size} cells; there is no cell {index}"),
+    ))
+}
+
+impl Switch {
+    /// A counter cell.
+    pub fn read_counter(
+        &self,
+        counter: CounterId,
+        index: u64,
+    ) -> Result<CounterData, ControlError> {
+        self.check_counter(counter, index)?;
+        Ok(self
+            .runtime()
+            .counter_cell(counter, index)
+            .unwrap_or_default())
+    }
+
+    /// Sets a counter cell.
+    pub fn write_counter(
+        &mut self,
+        counter: CounterId,
+        index: u64,
+        data: CounterData,
+    ) -> Result<(), ControlError> {
+        self.apply_counter(counter, index, data).map(|_| ())
+    }
+
+    /// The direct counter of an entry.
+    pub fn read_direct_counter(
+        &self,
+        table: TableId,
+        matches: &[KeyMatch],
+        priority: i32,
+    ) -> Result<CounterData, ControlError> {
+        let entry = self.find_entry(table, matches, priority)?;
+        let cell = self.runtime().table(table).counter(entry);
+        cell.ok_or_else(|| invalid("the table has no direct counter"))
+    }
+
+    /// A register cell.
+    pub fn read_register(&self, register: RegisterId, index: u64) -> Result<Bits, ControlError> {
+        let object = declared(&self.program().registers, "register", register.0)?;
+        check_index(&object.name, index, object.size)?;
+        let cell = self.runtime().register_cell(register, index);
+        Ok(cell.unwrap_or_else(|| Bits::zero(object.width)))
+    }
+
+    /// Sets a register cell.
+    pub fn write_register(
+        &mut self,
+        register: RegisterId,
+        index: u64,
+        value: Bits,
+    ) -> Result<(), ControlError> {
+        self.apply_register(register, index, value).map(|_| ())
+    }
+
+    /// The configuration of a meter cell; `None` when it has none (everything is green).
+    pub fn read_meter(
+        &self,
+        meter: MeterId,
+        index: u64,
+    ) -> Result<Option<MeterConfig>, ControlError> {
+        self.check_meter(meter, index)?;
+        Ok(self.runtime().meter_config(meter, index))
+    }
+
+    /// Configures a meter cell.
+    pub fn write_meter(
+        &mut self,
+        meter: MeterId,
+        index: u64,
+        config: Option<MeterConfig>,
+    ) -> Result<(), ControlError> {
+        self.apply_meter(meter, index, config).map(|_| ())
+    }
+
+    /// All multicast groups, by id.
+    pub fn multicast_groups(&self) -> impl Iterator<Item = &MulticastGroup> {
+        self.replication().groups()
+    }
+
+    /// All clone sessions, by id.
+    pub fn clone_sessions(&self) -> impl Iterator<Item = &CloneSession> {
+        self.replication().sessions()
+    }
+
+    /// A value set's members.
+    pub fn value_set_members(
+        &self,
+        value_set: ValueSetId,
+    ) -> Result<&[Vec<KeyMatch>], ControlError> {
+        declared(&self.program().value_sets, "value set", value_set.0)?;
+        Ok(self.runtime().value_set(value_set).members())
+    }
+
+    /// Replaces a value set's members.
+    pub fn set_value_set_members(
+        &mut self,
+        value_set: ValueSetId,
+        members: Vec<Vec<KeyMatch>>,
+    ) -> Result<(), ControlError> {
+        self.apply_value_set(value_set, members).map(|_| ())
+    }
+
+    /// Takes the digest messages that wait, as lists.
+    pub fn take_digests(&mut self, now_ps: u64) -> Vec<DigestList> {
+        self.runtime_mut().digests_mut().take(now_ps)
+    }
+
+    /// Configures the delivery of a digest.
+    pub fn configure_digest(
+        &mut self,
+        digest: DigestId,
+        config: DigestConfig,
+    ) -> Result<(), ControlError> {
+        declared(&self.program().digests, "digest", digest.0)?;
+        self.runtime_mut().digests_mut().set_config(digest, config);
+        Ok(())
+    }
+
+    /// Acknowledges a digest list.
+    pub fn acknowledge_digest(
+        &mut self,
+        digest: DigestId,
+        list_id: u64,
+    ) -> Result<(), ControlError> {
+        declared(&self.program().digests, "digest", digest.0)?;
+        if self
+            .runtime_mut()
+            .digests_mut()
+            .acknowledge(digest, list_id)
+        {
+            return Ok(());
+        }
+        Err(ControlError::new(
+            ControlErrorCode::NotFound,
+            format!("list {list_id} waits for no acknowledgement"),
+        ))
+    }
+
+    fn check_counter(&self, counter: CounterId, index: u64) -> Result<(), ControlError> {
+        let object = declared(&self.program().counters, "counter", counter.0)?;
+        let size = object.size.ok_or_else(|| {
+            invalid(format!(
+                "{} is direct: its cells belong to entries",
+                object.name
+            ))
+        })?;
+        check_index(&object.name, index, size)
+    }
+
+    fn check_meter(&self, meter: MeterId, index: u64) -> Result<(), ControlError> {
+        let object = declared(&self.program().meters, "meter", meter.0)?;
+        let Some(size) = object.size else {
+            return Err(ControlError::new(
+                ControlErrorCode::Unimplemented,
+                format!(
+                    "{} is a direct meter; only indexed meters run here",
+                    object.name
+                ),
+            ));
+        };
+        check_index(&object.name, index, size)
+    }
+
+    pub(super) fn apply_counter(
+        &mut self,
+        counter: CounterId,
+        index: u64,
+        data: CounterData,
+    ) -> Result<Undo, ControlError> {
+        let former = self.read_counter(counter, index)?;
+        self.runtime_mut().set_counter_cell(counter, index, data);
+        Ok(Undo::Counter(counter, index, former))
+    }
+
+    pub(super) fn apply_direct_counter(
+        &mut self,
+        table: TableId,
+        matches: &[KeyMatch],
+        priority: i32,
+        data: CounterData,
+    ) -> Result<Undo, ControlError> {
+        let entry = self.find_entry(table, matches, priority)?;
+        let cell = self.runtime_mut().table_mut(table).counter_mut(entry);
+        let cell = cell.ok_or_else(|| invalid("the table has no direct counter"))?;
+        let former = std::mem::replace(cell, data);
+        Ok(Undo::DirectCounter(table, entry, former))
+    }
+
+    pub(super) fn apply_register(
+        &mut self,
+        register: RegisterId,
+        index: u64,
+        value: Bits,
+    ) -> Result<Undo, ControlError> {
+        let former = self.read_register(register, index)?;
+        if value.width() != former.width() {
+            return Err(invalid(format!(
+                "the register's cells have {} bits, the value {}",
+                former.width(),
+                value.width()
+            )));
+        }
+        let runtime = self.runtime_mut();
+        runtime.register_write(register, index, value.limbs());
+        Ok(Undo::Register(register, index, former))
+    }
+
+    pub(super) fn apply_meter(
+        &mut self,
+        meter: MeterId,
+        index: u64,
+        config: Option<MeterConfig>,
+    ) -> Result<Undo, ControlError> {
+        self.check_meter(meter, index)?;
+        if config.is_some_and(|c| c.pir < c.cir) {
+            return Err(invalid("the peak rate is below the committed rate"));
+        }
+        let former = self.runtime_mut().swap_meter(meter, index, None);
+        self.runtime_mut().set_meter_config(meter, index, config);
+        Ok(Undo::Meter(meter, index, former))
+    }
+
+    pub(super) fn apply_multicast_group(
+        &mut self,
+        operation: Operation,
+        group: MulticastGroup,
+    ) -> Result<Undo, ControlError> {
+        let id = group.group_id;
+        if !(1..=0xffff).contains(&id) {
+            return Err(invalid(format!(
+                "multicast group ids are 1 to 65535, not {id}"
+            )));
+        }
+        check_replicas(&group.replicas)?;
+        let former = self.replication().group(id).cloned();
+        check_existence(operation, former.is_some(), "multicast group", id)?;
+        let group = (operation != Operation::Delete).then_some(group);
+        self.replication_mut().put_group(id, group);
+        Ok(Undo::MulticastGroup(id, former))
+    }
+
+    pub(super) fn apply_clone_session(
+        &mut self,
+        operation: Operation,
+        session: CloneSession,
+    ) -> Result<Undo, ControlError> {
+        let id = session.session_id;
+        if session.class_of_service > 7 {
+            return Err(invalid("a class of service has 3 bits"));
+        }
+        check_replicas(&session.replicas)?;
+        let former = self.replication().session(id).cloned();
+        check_existence(operation, former.is_some(), "clone session", id)?;
+        let session = (operation != Operation::Delete).then_some(session);
+        self.replication_mut().put_session(id, session);
+        Ok(Undo::CloneSession(id, former))
+    }
+
+    pub(super) fn apply_value_set(
+        &mut self,
+        value_set: ValueSetId,
+        members: Vec<Vec<KeyMatch>>,
+    ) -> Result<Undo, ControlError> {
+        let object = declared(&self.program().value_sets, "value set", value_set.0)?;
+        if members.len() as u64 > object.size {
+            return Err(ControlError::new(
+                ControlErrorCode::ResourceExhausted,
+                format!("{} holds {} members", object.name, object.size),
+            ));
+        }
+        for member in &members {
+            if member.len() != object.widths.len() {
+                return Err(invalid(format!(
+                    "members of {} have {} fields",
+                    object.name,
+                    object.widths.len()
+                )));
+            }
+            for (&width, key_match) in object.widths.iter().zip(member) {
+                check_values(width, key_match)
+                    .map_err(|why| invalid(format!("{}: {why}", object.name)))?;
+            }
+        }
+        let former = self
+            .runtime_mut()
+            .value_set_mut(value_set)
+            .set_members(members);
+        Ok(Undo::ValueSet(value_set, former))
+    }
+}
+
+fn check_replicas(replicas: &[Replica]) -> Result<(), ControlError> {
+    for (i, replica) in replicas.iter().enumerate() {
+        if replica.port >= DROP_PORT {
+            return Err(invalid(format!(
+                "ports are 0 to {}, not {}",
+                DROP_PORT - 1,
+                replica.port
+            )));
+        }
+        if replicas[..i].contains(replica) {
+            return Err(invalid(format!(
+                "port {} with instance {} occurs twice",
+                replica.port, replica.rid
+            )));
+        }
+    }
+    Ok(())
+}
+
+fn check_existence(
+    operation: Operation,
+    exists: bool,
+    what: &str,
+    id: u32,
+) -> Result<(), ControlError> {
+    match (operation, exists) {
+        (Operation::Insert, true) => Err(ControlError::new(
+            ControlErrorCode::AlreadyExists,
+            format!("there is a {what} {id} already"),
+        )),
+        (Operation::Modify | Operation::Delete, false) => Err(no_such(what, id)),
+        _ => Ok(()),
+    }
+}

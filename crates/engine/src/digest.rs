@@ -1,0 +1,158 @@
+//! Digest messages on their way to the control plane.
+//!
+//! Messages wait in lists, one list per digest type, until [`DigestQueue::take`] hands them over. A list handed over is
+//! *outstanding* until it is acknowledged or its acknowledgement time is over; while it is, a message equal to one in it is not
+//! sent again. How lists are paced towards a client (timeouts, streams) is the P4Runtime server's business.
+
+use ir::{Bits, DigestId, Program};
+use std::collections::{BTreeMap, VecDeque};
+
+/// Messages of one type that may wait; more are lost, and counted.
+pub const MAX_WAITING: usize = 1 << 16;
+
+/// How a digest type is delivered.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DigestConfig {
+    /// Most messages in a list; 0 is no limit.
+    pub max_list_size: u32,
+    /// How long a list suppresses messages equal to its own unless acknowledged; 0 suppresses nothing.
+    pub ack_timeout_ns: u64,
+}
+
+/// Messages of one type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DigestList {
+    /// Type.
+    pub digest: DigestId,
+    /// Names the list in an acknowledgement; counts up from 1 for each type.
+    pub list_id: u64,
+    /// When its first message was sent.
+    pub first_ps: u64,
+    /// The messages: one value per member.
+    pub messages: Vec<Vec<Bits>>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Queue {
+    widths: Vec<u32>,
+    config: DigestConfig,
+    waiting: VecDeque<(u64, Vec<u64>)>,
+    /// By list id: when it was taken, and its messages.
+    outstanding: BTreeMap<u64, (u64, Vec<Vec<u64>>)>,
+    last_list_id: u64,
+    lost: u64,
+}
+
+/// The digest messages of one switch.
+#[derive(Clone, Debug)]
+pub struct DigestQueue {
+    queues: Vec<Queue>,
+}
+
+impl DigestQueue {
+    /// Empty queues for the digests of a program.
+    pub fn new(program: &Program) -> DigestQueue {
+        let queue = |digest: &ir::Digest| Queue {
+            widths: digest.widths.clone(),
+            ..Queue::default()
+        };
+        DigestQueue {
+            queues: program.digests.iter().map(queue).collect(),
+        }
+    }
+
+    /// A message from a program: the limbs of each member in turn.
+    pub fn push(&mut self, digest: DigestId, values: &[u64], now_ps: u64) {
+        let queue = &mut self.queues[digest.index()];
+        if queue.is_suppressed(values, now_ps) {
+            return;
+        }
+        if queue.waiting.len() >= MAX_WAITING {
+            queue.lost += 1;
+            return;
+        }
+        queue.waiting.push_back((now_ps, values.to_vec()));
+    }
+
+    /// The configuration of a type.
+    pub fn config(&self, digest: DigestId) -> DigestConfig {
+        self.queues[digest.index()].config
+    }
+
+    /// Configures a type; gives the former configuration.
+    pub fn set_config(&mut self, digest: DigestId, config: DigestConfig) -> DigestConfig {
+        std::mem::replace(&mut self.queues[digest.index()].config, config)
+    }
+
+    /// Messages lost because too many waited.
+    pub fn lost(&self) -> u64 {
+        self.queues.iter().map(|q| q.lost).sum()
+    }
+
+    /// Whether any message waits.
+    pub fn is_empty(&self) -> bool {
+        self.queues.iter().all(|q| q.waiting.is_empty())
+    }
+
+    /// Takes all waiting messages, as lists, by type and then in the order in which they were sent.
+    pub fn take(&mut self, now_ps: u64) -> Vec<DigestList> {
+        let mut lists = Vec::new();
+        for (i, queue) in self.queues.iter_mut().enumerate() {
+            while !queue.waiting.is_empty() {
+                lists.push(queue.take_list(DigestId(i as u32), now_ps));
+            }
+        }
+        lists
+    }
+
+    /// Acknowledges a list; `false` if it is not outstanding.
+    pub fn acknowledge(&mut self, digest: DigestId, list_id: u64) -> bool {
+        self.queues[digest.index()]
+            .outstanding
+            .remove(&list_id)
+            .is_some()
+    }
+}
+
+impl Queue {
+    fn is_suppressed(&mut self, values: &[u64], now_ps: u64) -> bool {
+        let timeout_ps = u128::from(self.config.ack_timeout_ns) * 1000;
+        self.outstanding
+            .retain(|_, (taken_ps, _)| u128::from(now_ps.saturating_sub(*taken_ps)) < timeout_ps);
+        self.outstanding
+            .values()
+            .any(|(_, messages)| messages.iter().any(|m| m == values))
+    }
+
+    fn take_list(&mut self, digest: DigestId, now_ps: u64) -> DigestList {
+        let limit = match self.config.max_list_size {
+            0 => self.waiting.len(),
+            n => self.waiting.len().min(n as usize),
+        };
+        let first_ps = self.waiting.front().map_or(now_ps, |(at, _)| *at);
+        let taken: Vec<Vec<u64>> = self.waiting.drain(..limit).map(|(_, m)| m).collect();
+        self.last_list_id += 1;
+        let messages = taken.iter().map(|m| self.unpack(m)).collect();
+        if self.config.ack_timeout_ns != 0 {
+            self.outstanding.insert(self.last_list_id, (now_ps, taken));
+        }
+        DigestList {
+            digest,
+            list_id: self.last_list_id,
+            first_ps,
+            messages,
+        }
+    }
+
+    fn unpack(&self, message: &[u64]) -> Vec<Bits> {
+        let mut at = 0;
+        self.widths
+            .iter()
+            .map(|&width| {
+                let limbs = width.div_ceil(64) as usize;
+                at += limbs;
+                Bits::from_limbs(width, &message[at - limbs..at])
+            })
+            .collect()
+    }
+}

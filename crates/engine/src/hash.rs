@@ -1,0 +1,191 @@
+//! The hash functions and checksums of v1model over bytes, as pure functions.
+//!
+//! [`hash`] is what both executors call; the named functions are there to be tested on their own. Nothing here knows
+//! about packets, slots or fields: the caller lays the fields out as bytes.
+
+use ir::HashAlgorithm;
+
+/// Hashes `data`, then `payload`, into limbs (least significant first).
+///
+/// `data` that is no whole number of 16-bit words is padded with a zero byte for the algorithms over words, *before* the
+/// payload follows; so is the payload at its end. The result is cut to, or extended with zeros to, the length of `out`; the
+/// caller cuts the last limb to the width it wants.
+pub fn hash(algorithm: HashAlgorithm, data: &[u8], payload: &[u8], out: &mut [u64]) {
+    if let HashAlgorithm::Identity = algorithm {
+        return identity(data, payload, out);
+    }
+    let value = match algorithm {
+        HashAlgorithm::Crc32 => u64::from(!crc32_update(crc32_update(!0, data), payload)),
+        HashAlgorithm::Crc16 => u64::from(crc16_update(crc16_update(0, data), payload)),
+        HashAlgorithm::Csum16 => {
+            let sum = word_sum(data) + word_sum(payload);
+            u64::from(!fold(sum))
+        }
+        HashAlgorithm::Xor16 => u64::from(xor16(data) ^ xor16(payload)),
+        HashAlgorithm::Identity => unreachable!("handled above"),
+    };
+    out.fill(0);
+    if let Some(low) = out.first_mut() {
+        *low = value;
+    }
+}
+
+/// CRC-32/ISO-HDLC.
+pub fn crc32(data: &[u8]) -> u32 {
+    !crc32_update(!0, data)
+}
+
+/// CRC-16/ARC.
+pub fn crc16(data: &[u8]) -> u16 {
+    crc16_update(0, data)
+}
+
+/// The Internet checksum (RFC 1071) of 16-bit words, the last padded with zeros.
+pub fn csum16(data: &[u8]) -> u16 {
+    !fold(word_sum(data))
+}
+
+/// Exclusive or of 16-bit words, the last padded with zeros.
+pub fn xor16(data: &[u8]) -> u16 {
+    words(data).fold(0, |acc, word| acc ^ word)
+}
+
+fn identity(data: &[u8], payload: &[u8], out: &mut [u64]) {
+    out.fill(0);
+    let lowest_first = payload.iter().rev().chain(data.iter().rev());
+    for (i, &byte) in lowest_first.take(8 * out.len()).enumerate() {
+        out[i / 8] |= u64::from(byte) << (8 * (i % 8));
+    }
+}
+
+fn words(data: &[u8]) -> impl Iterator<Item = u16> {
+    data.chunks(2)
+        .map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
+}
+
+fn word_sum(data: &[u8]) -> u64 {
+    words(data).map(u64::from).sum()
+}
+
+fn fold(mut sum: u64) -> u16 {
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    sum as u16
+}
+
+/// `CRC32[k][b]`: the effect of byte `b` followed by `k` zero bytes, so that eight bytes are done at a time.
+const CRC32: [[u32; 256]; 8] = crc32_tables();
+const CRC16: [u16; 256] = crc16_table();
+
+const fn crc32_tables() -> [[u32; 256]; 8] {
+    let mut tables = [[0; 256]; 8];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u32;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = (crc >> 1) ^ (0xedb8_8320 & (crc & 1).wrapping_neg());
+            bit += 1;
+        }
+        tables[0][byte] = crc;
+        byte += 1;
+    }
+    let mut zeros = 1;
+    while zeros < 8 {
+        let mut byte = 0;
+        while byte < 256 {
+            let before = tables[zeros - 1][byte];
+            tables[zeros][byte] = (before >> 8) ^ tables[0][(before & 0xff) as usize];
+            byte += 1;
+        }
+        zeros += 1;
+    }
+    tables
+}
+
+const fn crc16_table() -> [u16; 256] {
+    let mut table = [0; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        let mut crc = byte as u16;
+        let mut bit = 0;
+        while bit < 8 {
+            crc = (crc >> 1) ^ (0xa001 & (crc & 1).wrapping_neg());
+            bit += 1;
+        }
+        table[byte] = crc;
+        byte += 1;
+    }
+    table
+}
+
+fn crc32_update(mut crc: u32, data: &[u8]) -> u32 {
+    let mut chunks = data.chunks_exact(8);
+    for c in &mut chunks {
+        let low = crc ^ u32::from_le_bytes([c[0], c[1], c[2], c[3]]);
+        crc = CRC32[7][(low & 0xff) as usize]
+            ^ CRC32[6][(low >> 8 & 0xff) as usize]
+            ^ CRC32[5][(low >> 16 & 0xff) as usize]
+            ^ CRC32[4][(low >> 24) as usize]
+            ^ CRC32[3][c[4] as usize]
+            ^ CRC32[2][c[5] as usize]
+            ^ CRC32[1][c[6] as usize]
+            ^ CRC32[0][c[7] as usize];
+    }
+    for &byte in chunks.remainder() {
+        crc = (crc >> 8) ^ CRC32[0][((crc ^ u32::from(byte)) & 0xff) as usize];
+    }
+    crc
+}
+
+fn crc16_update(mut crc: u16, data: &[u8]) -> u16 {
+    for &byte in data {
+        crc = (crc >> 8) ^ CRC16[((crc ^ u16::from(byte)) & 0xff) as usize];
+    }
+    crc
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn published_check_values() {
+        assert_eq!(crc32(b"123456789"), 0xcbf4_3926);
+        assert_eq!(crc16(b"123456789"), 0xbb3d);
+        // The example of RFC 1071, section 3: the sum is ddf2.
+        assert_eq!(
+            csum16(&[0x00, 0x01, 0xf2, 0x03, 0xf4, 0xf5, 0xf6, 0xf7]),
+            !0xddf2
+        );
+        assert_eq!(
+            xor16(&[0x12, 0x34, 0xff, 0x00, 0x01]),
+            0x1234 ^ 0xff00 ^ 0x0100
+        );
+        assert_eq!(crc32(b""), 0);
+        assert_eq!(csum16(b""), 0xffff);
+    }
+
+    #[test]
+    fn data_and_payload_follow_each_other() {
+        let mut out = [7u64; 2];
+        hash(HashAlgorithm::Crc32, b"12345", b"6789", &mut out);
+        assert_eq!(out, [0xcbf4_3926, 0]);
+        hash(HashAlgorithm::Crc16, b"1234567", b"89", &mut out);
+        assert_eq!(out, [0xbb3d, 0]);
+        hash(HashAlgorithm::Identity, &[1, 2], &[3, 4], &mut out);
+        assert_eq!(out, [0x0102_0304, 0]);
+        hash(HashAlgorithm::Identity, &[9; 20], &[], &mut out);
+        assert_eq!(out, [0x0909_0909_0909_0909; 2]);
+    }
+
+    #[test]
+    fn odd_data_is_padded_before_the_payload() {
+        let mut out = [0u64];
+        hash(HashAlgorithm::Xor16, &[0xab], &[0x01, 0x02, 0x03], &mut out);
+        assert_eq!(out[0], 0xab00 ^ 0x0102 ^ 0x0300);
+        hash(HashAlgorithm::Csum16, &[0xab], &[0x01], &mut out);
+        assert_eq!(out[0], u64::from(csum16(&[0xab, 0, 1, 0])));
+    }
+}

@@ -1,0 +1,288 @@
+//! What the switch needs to know of a program to handle packet states: where the standard metadata and the headers are.
+
+use ir::{Expr, FieldListId, Layout, Program, SlotId, StandardMetadata, Stmt};
+use std::ops::Range;
+use std::sync::Arc;
+
+/// Picoseconds in a microsecond, the unit of v1model's timestamps.
+const PS_PER_US: u64 = 1_000_000;
+
+/// Offsets and lists drawn from a program.
+#[derive(Clone, Debug)]
+pub(crate) struct Plan {
+    program: Arc<Program>,
+    layout: Layout,
+    standard: StandardMetadata,
+    headers: Vec<HeaderPlan>,
+    /// Some code that runs in egress reads `packet_length`.
+    egress_reads_length: bool,
+}
+
+/// One header in the state.
+#[derive(Clone, Debug)]
+struct HeaderPlan {
+    valid: SlotId,
+    /// All its slots, the validity first.
+    limbs: Vec<Range<usize>>,
+    /// Bits of the fields of fixed width.
+    fixed_bits: u64,
+    /// The slot with the length of its varbit.
+    varbit_length: Option<SlotId>,
+}
+
+/// What a copy that begins egress is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EgressStart {
+    pub now_ps: u64,
+    pub enqueued_ps: u64,
+    pub port: u32,
+    pub rid: u16,
+    pub priority: u8,
+    pub enq_qdepth: u32,
+    pub deq_qdepth: u32,
+    /// Bytes of the packet that the parser did not take.
+    pub payload_bytes: usize,
+}
+
+impl Plan {
+    pub(crate) fn new(program: &Arc<Program>) -> Plan {
+        let layout = Layout::new(program);
+        Plan {
+            headers: program
+                .headers
+                .iter()
+                .map(|h| HeaderPlan::new(h, program, &layout))
+                .collect(),
+            egress_reads_length: egress_reads(program, program.standard.packet_length),
+            standard: program.standard,
+            program: program.clone(),
+            layout,
+        }
+    }
+
+    pub(crate) fn limbs(&self) -> usize {
+        self.layout.limbs()
+    }
+
+    fn set(&self, state: &mut [u64], slot: SlotId, value: u64) {
+        self.layout.set_u64(state, slot, value);
+    }
+
+    /// The standard metadata of a packet that arrives at a port. The state is zero.
+    pub(crate) fn arrive(&self, state: &mut [u64], now_ps: u64, port: u32, bytes: usize) {
+        self.set(state, self.standard.ingress_port, u64::from(port));
+        self.set(state, self.standard.packet_length, bytes as u64);
+        self.set_ingress_time(state, now_ps);
+    }
+
+    pub(crate) fn set_ingress_time(&self, state: &mut [u64], now_ps: u64) {
+        let slot = self.standard.ingress_global_timestamp;
+        self.set(state, slot, now_ps / PS_PER_US);
+    }
+
+    /// A clone's ingress time is the original's.
+    pub(crate) fn keep_ingress_time(&self, state: &mut [u64], original: &[u64]) {
+        self.copy(state, original, self.standard.ingress_global_timestamp);
+    }
+
+    /// The standard metadata of a packet made from another one, and what it preserves. The state is zero.
+    pub(crate) fn derive(
+        &self,
+        state: &mut [u64],
+        original: &[u64],
+        preserve: Option<FieldListId>,
+        instance_type: u64,
+        bytes: usize,
+    ) {
+        self.preserve(state, original, preserve);
+        self.copy(state, original, self.standard.ingress_port);
+        self.set(state, self.standard.packet_length, bytes as u64);
+        self.set_instance_type(state, instance_type);
+    }
+
+    pub(crate) fn preserve(
+        &self,
+        state: &mut [u64],
+        original: &[u64],
+        preserve: Option<FieldListId>,
+    ) {
+        let list = preserve.and_then(|id| self.program.field_lists.get(id.index()));
+        for &slot in list.into_iter().flat_map(|list| &list.slots) {
+            self.copy(state, original, slot);
+        }
+    }
+
+    fn copy(&self, state: &mut [u64], original: &[u64], slot: SlotId) {
+        let at = self.layout.offset(slot);
+        let limbs = at..at + self.layout.slot_limbs(slot);
+        state[limbs.clone()].copy_from_slice(&original[limbs]);
+    }
+
+    pub(crate) fn copy_headers(&self, state: &mut [u64], original: &[u64]) {
+        for limbs in self.headers.iter().flat_map(|h| &h.limbs) {
+            state[limbs.clone()].copy_from_slice(&original[limbs.clone()]);
+        }
+    }
+
+    /// Bytes of all valid headers.
+    pub(crate) fn headers_bytes(&self, state: &[u64]) -> usize {
+        let get = |slot: SlotId| self.layout.get_u64(state, slot);
+        let valid = self.headers.iter().filter(|h| get(h.valid) != 0);
+        valid
+            .map(|h| (h.fixed_bits + h.varbit_length.map_or(0, get)).div_ceil(8) as usize)
+            .sum()
+    }
+
+    pub(crate) fn set_instance_type(&self, state: &mut [u64], instance_type: u64) {
+        self.set(state, self.standard.instance_type, instance_type);
+    }
+
+    pub(crate) fn mcast_grp(&self, state: &[u64]) -> u32 {
+        self.layout.get_u64(state, self.standard.mcast_grp) as u32
+    }
+
+    pub(crate) fn egress_spec(&self, state: &[u64]) -> u32 {
+        self.layout.get_u64(state, self.standard.egress_spec) as u32
+    }
+
+    pub(crate) fn priority(&self, state: &[u64]) -> u8 {
+        self.layout.get_u64(state, self.standard.priority) as u8
+    }
+
+    /// The standard metadata that a copy finds when it begins egress.
+    pub(crate) fn start_egress(&self, state: &mut [u64], start: EgressStart) {
+        let standard = self.standard;
+        let waited_ps = start.now_ps.saturating_sub(start.enqueued_ps);
+        self.set(state, standard.egress_port, u64::from(start.port));
+        self.set(state, standard.egress_rid, u64::from(start.rid));
+        self.set(state, standard.priority, u64::from(start.priority));
+        // Anything but the drop port, so that only the egress control can drop.
+        self.set(state, standard.egress_spec, 0);
+        self.set(
+            state,
+            standard.egress_global_timestamp,
+            start.now_ps / PS_PER_US,
+        );
+        self.set(state, standard.enq_timestamp, start.enqueued_ps / PS_PER_US);
+        self.set(state, standard.deq_timedelta, waited_ps / PS_PER_US);
+        self.set(state, standard.enq_qdepth, u64::from(start.enq_qdepth));
+        self.set(state, standard.deq_qdepth, u64::from(start.deq_qdepth));
+        if self.egress_reads_length {
+            let bytes = self.headers_bytes(state) + start.payload_bytes;
+            self.set(state, standard.packet_length, bytes as u64);
+        }
+    }
+}
+
+impl HeaderPlan {
+    fn new(header: &ir::Header, program: &Program, layout: &Layout) -> HeaderPlan {
+        let fields = header.fields.iter();
+        let slots = fields.clone().flat_map(|f| [Some(f.slot), f.varbit_length]);
+        let limbs = std::iter::once(header.valid)
+            .chain(slots.flatten())
+            .map(|slot| {
+                let at = layout.offset(slot);
+                at..at + layout.slot_limbs(slot)
+            })
+            .collect();
+        HeaderPlan {
+            valid: header.valid,
+            limbs,
+            fixed_bits: fields
+                .clone()
+                .filter(|f| f.varbit_length.is_none())
+                .map(|f| u64::from(program.slots[f.slot.index()].width))
+                .sum(),
+            varbit_length: fields.clone().find_map(|f| f.varbit_length),
+        }
+    }
+}
+
+/// Whether code that may run in egress, or a list of preserved slots, mentions a slot.
+fn egress_reads(program: &Program, slot: SlotId) -> bool {
+    let controls = [
+        &program.egress,
+        &program.compute_checksum,
+        &program.deparser,
+    ];
+    let actions = program.actions.iter().map(|a| &a.body);
+    controls
+        .into_iter()
+        .chain(actions)
+        .any(|body| block_reads(body, slot))
+        || program
+            .field_lists
+            .iter()
+            .any(|list| list.slots.contains(&slot))
+}
+
+fn block_reads(body: &[Stmt], slot: SlotId) -> bool {
+    body.iter().any(|stmt| stmt_reads(stmt, slot))
+}
+
+fn stmt_reads(stmt: &Stmt, slot: SlotId) -> bool {
+    use ir::StmtKind::*;
+    let reads = |expr: &Expr| expr_reads(expr, slot);
+    match &stmt.kind {
+        Assign { value, .. } => reads(value),
+        If {
+            cond,
+            then,
+            otherwise,
+        } => reads(cond) || block_reads(then, slot) || block_reads(otherwise, slot),
+        Switch {
+            value,
+            cases,
+            default,
+        } => {
+            reads(value)
+                || cases.iter().any(|(_, body)| block_reads(body, slot))
+                || block_reads(default, slot)
+        }
+        Block { body, .. } | Loop { body, .. } => block_reads(body, slot),
+        Apply { keys, .. } => keys.iter().any(reads),
+        RegisterRead { index, .. } | Count { index, .. } | MeterExecute { index, .. } => {
+            reads(index)
+        }
+        RegisterWrite { index, value, .. } => reads(index) || reads(value),
+        Hash { data: values, .. } | Digest { values, .. } | Log { values, .. } => {
+            values.iter().any(reads)
+        }
+        Random { low, high, .. } => reads(low) || reads(high),
+        Clone { session: value, .. }
+        | Truncate { length: value }
+        | Assert { cond: value }
+        | Advance { bits: value }
+        | Reject { error: value } => reads(value),
+        Extract { varbit_length, .. } => varbit_length.as_ref().is_some_and(reads),
+        SetValid(_)
+        | SetInvalid(_)
+        | Break(_)
+        | Exit
+        | Resubmit { .. }
+        | Recirculate { .. }
+        | Lookahead { .. }
+        | Emit(_) => false,
+    }
+}
+
+fn expr_reads(expr: &Expr, slot: SlotId) -> bool {
+    match expr {
+        Expr::Const(_) | Expr::PacketLength => false,
+        Expr::Slot(read) => *read == slot,
+        Expr::Unary { a, .. }
+        | Expr::Slice { a, .. }
+        | Expr::ZeroExtend { a, .. }
+        | Expr::SignExtend { a, .. } => expr_reads(a, slot),
+        Expr::Binary { a, b, .. } | Expr::Concat { a, b } => {
+            expr_reads(a, slot) || expr_reads(b, slot)
+        }
+        Expr::Mux {
+            cond,
+            then,
+            otherwise,
+        } => [cond, then, otherwise]
+            .into_iter()
+            .any(|e| expr_reads(e, slot)),
+    }
+}

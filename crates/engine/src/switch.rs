@@ -1,0 +1,709 @@
+//! One v1model switch: what happens to a packet between, before and after the halves of the pipeline.
+//!
+//! # What the architecture does
+//!
+//! The behaviour is that of the reference target (`docs/simple_switch.md` of p4lang/behavioral-model). After ingress, in this order:
+//!
+//! 1. a requested clone is made of the packet as it arrived (it is parsed again, then goes to egress);
+//! 2. digest messages have been sent;
+//! 3. if `resubmit` was called, the packet as it arrived goes to the parser again, and nothing below happens;
+//! 4. else if `mcast_grp` is not zero, one copy per replica of the group goes to egress;
+//! 5. else if `egress_spec` is the drop port, the packet is dropped;
+//! 6. else it goes to the egress of port `egress_spec`.
+//!
+//! After egress: a requested clone is made of the packet as the egress control left it (to egress, without parsing); then if
+//! `egress_spec` is the drop port, the packet is dropped; else if `recirculate` was called, the deparsed packet goes to the
+//! parser again; else it leaves at `egress_port`. A packet that an executor says must be dropped (step limit, failed
+//! assertion) makes no clones and goes nowhere.
+//!
+//! # Where it differs from the reference target
+//!
+//! - Clones, resubmitted and recirculated packets keep `ingress_port` (there it becomes 0), and a clone from ingress keeps
+//!   what the parser wrote to metadata when it parsed the clone (there it is reset).
+//! - The last `truncate` of a pass counts (there the shortest does).
+//! - A chain of resubmissions, recirculations and clones of clones ends after [`MAX_PASSES`], and one received packet causes at most
+//!   [`MAX_WORK`] of them in all; what is beyond is dropped as [`DropReason::RecirculationLimit`].
+//!
+//! # Two ways to use it
+//!
+//! [`Switch::receive`] runs a packet and all its copies to the end. A traffic manager that queues between the halves
+//! calls [`Switch::ingress`], keeps the [`Enqueued`] copies as long as it wants, and calls [`Switch::egress`] for each.
+
+use crate::exec::{DropReason, Executor, Intents, PacketContext};
+use crate::interpreter::Interpreter;
+use crate::packet::Packet;
+use crate::plan::Plan;
+use crate::replication::Replication;
+use crate::runtime::Runtime;
+use crate::trace::{CopyKind, EventKind, Recorder, Trace};
+use ir::{FieldListId, Loc, Program};
+use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
+
+/// The value of `egress_spec` that drops.
+pub const DROP_PORT: u32 = 511;
+
+/// Most resubmissions, recirculations and clones of clones in a chain from one received packet.
+pub const MAX_PASSES: u32 = 1024;
+
+/// Most resubmissions, recirculations and clones that one received packet causes in all.
+pub const MAX_WORK: u32 = 1 << 16;
+
+/// Values of `instance_type`, as in the reference target.
+pub mod instance_type {
+    /// Arrived at a port.
+    pub const NORMAL: u64 = 0;
+    /// Cloned from ingress.
+    pub const INGRESS_CLONE: u64 = 1;
+    /// Cloned from egress.
+    pub const EGRESS_CLONE: u64 = 2;
+    /// Recirculated.
+    pub const RECIRCULATED: u64 = 4;
+    /// A multicast replica.
+    pub const REPLICATION: u64 = 5;
+    /// Resubmitted.
+    pub const RESUBMITTED: u64 = 6;
+}
+
+/// What a switch is told when it is made.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct SwitchConfig {
+    /// The port that leads to the control plane. The switch treats it like any other; whoever owns it asks.
+    pub cpu_port: u32,
+    /// Seeds the generator behind `random`.
+    pub seed: u64,
+}
+
+impl Default for SwitchConfig {
+    fn default() -> SwitchConfig {
+        SwitchConfig {
+            cpu_port: 510,
+            seed: 0,
+        }
+    }
+}
+
+/// A packet that leaves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Output {
+    /// Port.
+    pub port: u32,
+    /// Packet.
+    pub packet: Packet,
+}
+
+/// A copy of a packet between ingress and egress.
+#[derive(Debug)]
+pub struct Enqueued {
+    /// Port to leave at.
+    pub port: u32,
+    /// `egress_rid`.
+    pub rid: u16,
+    /// `priority`, 0 to 7.
+    pub priority: u8,
+    /// Packets ahead of it when it was enqueued; a traffic manager sets it.
+    pub enq_qdepth: u32,
+    /// Packet as it entered ingress.
+    packet: Packet,
+    state: Vec<u64>,
+    consumed: usize,
+    truncate: Option<u32>,
+    enqueued_ps: u64,
+    lineage: Lineage,
+}
+
+impl Enqueued {
+    /// Length in bytes as it entered ingress: what a queue between the halves holds.
+    pub fn bytes(&self) -> usize {
+        self.packet.len()
+    }
+}
+
+/// A packet on its way from the deparser to the parser.
+#[derive(Debug)]
+pub struct Recirculated {
+    packet: Packet,
+    /// Zero but for the standard metadata and what is preserved.
+    state: Vec<u64>,
+    lineage: Lineage,
+}
+
+/// What a copy inherits.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Lineage {
+    /// Resubmissions, recirculations and clones so far.
+    passes: u32,
+    /// Number of its trace while recording.
+    branch: usize,
+}
+
+/// What egress makes of a copy.
+#[derive(Debug)]
+pub enum Emission {
+    /// A packet leaves.
+    Output(Output),
+    /// A clone from egress, for egress.
+    Enqueued(Enqueued),
+    /// A packet for [`Switch::recirculate`].
+    Recirculated(Recirculated),
+}
+
+/// One switch.
+pub struct Switch {
+    program: Arc<Program>,
+    executor: Arc<dyn Executor>,
+    config: SwitchConfig,
+    plan: Plan,
+    runtime: Runtime,
+    replication: Replication,
+    drops: BTreeMap<DropReason, u64>,
+    /// Work that the packet being received may still cause.
+    work_left: u32,
+    recorder: Option<Recorder>,
+    interpreter: Option<Arc<Interpreter>>,
+    // Buffers that are used again from packet to packet.
+    emitted: Vec<u8>,
+    free_states: Vec<Vec<u64>>,
+    enqueued: Vec<Enqueued>,
+    emissions: Vec<Emission>,
+    queue: VecDeque<Enqueued>,
+    again: VecDeque<Recirculated>,
+}
+
+impl Switch {
+    /// A switch that runs a verified `program` with `executor`, which must be of the same program.
+    pub fn new(program: Arc<Program>, executor: Arc<dyn Executor>, config: SwitchConfig) -> Switch {
+        Switch {
+            plan: Plan::new(&program),
+            runtime: Runtime::new(program.clone(), config.seed),
+            program,
+            executor,
+            config,
+            replication: Replication::default(),
+            drops: BTreeMap::new(),
+            work_left: MAX_WORK,
+            recorder: None,
+            interpreter: None,
+            emitted: Vec::new(),
+            free_states: Vec::new(),
+            enqueued: Vec::new(),
+            emissions: Vec::new(),
+            queue: VecDeque::new(),
+            again: VecDeque::new(),
+        }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// The configuration.
+    pub fn config(&self) -> SwitchConfig {
+        self.config
+    }
+
+    /// Tables and other stateful objects.
+    pub fn runtime(&self) -> &Runtime {
+        &self.runtime
+    }
+
+    /// Tables and other stateful objects.
+    pub fn runtime_mut(&mut self) -> &mut Runtime {
+        &mut self.runtime
+    }
+
+    pub(crate) fn replication(&self) -> &Replication {
+        &self.replication
+    }
+
+    pub(crate) fn replication_mut(&mut self) -> &mut Replication {
+        &mut self.replication
+    }
+
+    /// Counted drops, by reason.
+    pub fn drops(&self) -> &BTreeMap<DropReason, u64> {
+        &self.drops
+    }
+
+    /// Runs a packet and all its copies to the end; appends what leaves, in order. Copies take no time.
+    pub fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
+        let mut enqueued = std::mem::take(&mut self.enqueued);
+        self.ingress(now_ps, port, packet, &mut enqueued);
+        let mut queue = std::mem::take(&mut self.queue);
+        let mut again = std::mem::take(&mut self.again);
+        let mut emissions = std::mem::take(&mut self.emissions);
+        loop {
+            queue.extend(enqueued.drain(..));
+            if let Some(copy) = queue.pop_front() {
+                self.egress(now_ps, copy, 0, &mut emissions);
+            } else if let Some(packet) = again.pop_front() {
+                self.recirculate_within(now_ps, packet, &mut enqueued);
+            } else {
+                break;
+            }
+            for emission in emissions.drain(..) {
+                match emission {
+                    Emission::Output(output) => out.push(output),
+                    Emission::Enqueued(copy) => queue.push_back(copy),
+                    Emission::Recirculated(packet) => again.push_back(packet),
+                }
+            }
+        }
+        (self.enqueued, self.queue) = (enqueued, queue);
+        (self.again, self.emissions) = (again, emissions);
+    }
+
+    /// Like [`Switch::receive`] on the interpreter, with the trace of what happened. Tables, registers and counters are used, and changed, as they are.
+    pub fn trace(&mut self, now_ps: u64, port: u32, packet: Packet) -> (Vec<Output>, Trace) {
+        let interpreter = self
+            .interpreter
+            .get_or_insert_with(|| Arc::new(Interpreter::new(self.program.clone())))
+            .clone();
+        let usual = std::mem::replace(&mut self.executor, interpreter);
+        self.recorder = Some(Recorder::new(self.program.clone()));
+        let mut out = Vec::new();
+        self.receive(now_ps, port, packet, &mut out);
+        self.executor = usual;
+        let trace = match self.recorder.take() {
+            Some(recorder) => recorder.finish(),
+            None => Trace::new(self.program.clone()),
+        };
+        (out, trace)
+    }
+
+    /// Parser to ingress, resubmissions included: appends the copies that go to egress, clones first.
+    pub fn ingress(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Enqueued>) {
+        self.work_left = MAX_WORK;
+        let bytes = packet.len();
+        self.note(
+            0,
+            EventKind::Received {
+                now_ps,
+                port,
+                bytes,
+            },
+        );
+        let mut state = self.fresh_state();
+        self.plan.arrive(&mut state, now_ps, port, bytes);
+        self.ingress_pass(now_ps, packet, state, Lineage::default(), out);
+    }
+
+    /// Takes a packet that egress recirculated to the parser again.
+    pub fn recirculate(&mut self, now_ps: u64, packet: Recirculated, out: &mut Vec<Enqueued>) {
+        self.work_left = MAX_WORK;
+        self.recirculate_within(now_ps, packet, out);
+    }
+
+    fn recirculate_within(&mut self, now_ps: u64, packet: Recirculated, out: &mut Vec<Enqueued>) {
+        let Recirculated {
+            packet,
+            mut state,
+            lineage,
+        } = packet;
+        self.plan.set_ingress_time(&mut state, now_ps);
+        self.ingress_pass(now_ps, packet, state, lineage, out);
+    }
+
+    /// Runs ingress, and again as long as the program resubmits.
+    fn ingress_pass(
+        &mut self,
+        now_ps: u64,
+        packet: Packet,
+        mut state: Vec<u64>,
+        mut lineage: Lineage,
+        out: &mut Vec<Enqueued>,
+    ) {
+        loop {
+            let (intents, consumed) = self.run(now_ps, &mut state, &packet, 0, lineage, |e, cx| {
+                e.ingress(cx)
+            });
+            if let Some(reason) = intents.drop {
+                return self.drop_packet(reason, state, lineage);
+            }
+            if let Some((session, preserve)) = intents.clone {
+                self.clone_ingress(now_ps, &packet, &state, session, preserve, lineage, out);
+            }
+            let Some(preserve) = intents.resubmit else {
+                return self.forward(now_ps, packet, state, consumed, intents, lineage, out);
+            };
+            let Some(next) = self.descend(lineage, CopyKind::Resubmit) else {
+                return self.drop_packet(DropReason::RecirculationLimit, state, lineage);
+            };
+            let mut again = self.fresh_state();
+            let bytes = packet.len();
+            self.plan.derive(
+                &mut again,
+                &state,
+                preserve,
+                instance_type::RESUBMITTED,
+                bytes,
+            );
+            self.plan.set_ingress_time(&mut again, now_ps);
+            self.free_states.push(std::mem::replace(&mut state, again));
+            lineage = next;
+        }
+    }
+
+    /// Multicast, drop or unicast.
+    #[allow(clippy::too_many_arguments)]
+    fn forward(
+        &mut self,
+        now_ps: u64,
+        packet: Packet,
+        mut state: Vec<u64>,
+        consumed: usize,
+        intents: Intents,
+        lineage: Lineage,
+        out: &mut Vec<Enqueued>,
+    ) {
+        let group = self.plan.mcast_grp(&state);
+        let mut copy = Enqueued {
+            port: self.plan.egress_spec(&state),
+            rid: 0,
+            priority: self.plan.priority(&state),
+            enq_qdepth: 0,
+            packet,
+            state: Vec::new(),
+            consumed,
+            truncate: intents.truncate,
+            enqueued_ps: now_ps,
+            lineage,
+        };
+        if group != 0 {
+            self.plan
+                .set_instance_type(&mut state, instance_type::REPLICATION);
+            copy.state = state;
+            return self.multicast(group, copy, out);
+        }
+        if copy.port == DROP_PORT {
+            return self.drop_packet(DropReason::IngressDrop, state, lineage);
+        }
+        self.plan
+            .set_instance_type(&mut state, instance_type::NORMAL);
+        copy.state = state;
+        self.note_enqueued(&copy);
+        out.push(copy);
+    }
+
+    fn multicast(&mut self, group: u32, copy: Enqueued, out: &mut Vec<Enqueued>) {
+        let replicas = self.replication.group(group).map(|g| g.replicas.clone());
+        match replicas {
+            Some(replicas) if !replicas.is_empty() => {
+                self.replicate(copy, &replicas, CopyKind::Replica, |copy| out.push(copy));
+            }
+            _ => self.drop_packet(DropReason::EmptyMulticastGroup, copy.state, copy.lineage),
+        }
+    }
+
+    /// One copy for each replica, in order; the last takes the original's memory.
+    fn replicate(
+        &mut self,
+        original: Enqueued,
+        replicas: &[crate::control::Replica],
+        kind: CopyKind,
+        mut enqueue: impl FnMut(Enqueued),
+    ) {
+        let parent = original.lineage;
+        let mut original = Some(original);
+        for (i, replica) in replicas.iter().enumerate() {
+            let copy = if i + 1 == replicas.len() {
+                original.take()
+            } else {
+                original.as_ref().map(|o| self.duplicate(o))
+            };
+            let Some(mut copy) = copy else { break };
+            copy.port = replica.port;
+            copy.rid = replica.rid;
+            copy.lineage.branch = self.fork(parent.branch, kind);
+            self.note_enqueued(&copy);
+            enqueue(copy);
+        }
+        if let Some(unused) = original {
+            self.free_states.push(unused.state);
+        }
+    }
+
+    fn duplicate(&mut self, original: &Enqueued) -> Enqueued {
+        let mut state = self.free_states.pop().unwrap_or_default();
+        state.clear();
+        state.extend_from_slice(&original.state);
+        Enqueued {
+            state,
+            packet: original.packet.clone(),
+            ..*original
+        }
+    }
+
+    /// A clone of the packet as it arrived: parsed again, then to egress.
+    #[allow(clippy::too_many_arguments)]
+    fn clone_ingress(
+        &mut self,
+        now_ps: u64,
+        packet: &Packet,
+        original: &[u64],
+        session: u32,
+        preserve: Option<FieldListId>,
+        lineage: Lineage,
+        out: &mut Vec<Enqueued>,
+    ) {
+        let Some(session) = self.session(session, lineage) else {
+            return;
+        };
+        let Some(lineage) = self.spend(lineage) else {
+            return self.count_drop(DropReason::RecirculationLimit, lineage);
+        };
+        let mut state = self.fresh_state();
+        let kind = instance_type::INGRESS_CLONE;
+        self.plan
+            .derive(&mut state, original, preserve, kind, packet.len());
+        self.plan.keep_ingress_time(&mut state, original);
+        let (intents, consumed) =
+            self.run(now_ps, &mut state, packet, 0, lineage, |e, cx| e.parse(cx));
+        if let Some(reason) = intents.drop {
+            return self.drop_packet(reason, state, lineage);
+        }
+        // What is preserved has its final values from ingress, whatever the parser did just now.
+        self.plan.preserve(&mut state, original, preserve);
+        self.plan.set_instance_type(&mut state, kind);
+        let mut packet = packet.clone();
+        if session.packet_length_bytes != 0 {
+            packet.truncate((session.packet_length_bytes as usize).max(consumed));
+        }
+        let copy = Enqueued {
+            port: 0,
+            rid: 0,
+            priority: session.class_of_service,
+            enq_qdepth: 0,
+            packet,
+            state,
+            consumed,
+            truncate: None,
+            enqueued_ps: now_ps,
+            lineage,
+        };
+        self.replicate(copy, &session.replicas, CopyKind::IngressClone, |copy| {
+            out.push(copy)
+        });
+    }
+
+    /// A clone of the packet as the egress control left it: to egress again.
+    fn clone_egress(
+        &mut self,
+        now_ps: u64,
+        original: &Enqueued,
+        session: u32,
+        preserve: Option<FieldListId>,
+        out: &mut Vec<Emission>,
+    ) {
+        let Some(session) = self.session(session, original.lineage) else {
+            return;
+        };
+        let Some(lineage) = self.spend(original.lineage) else {
+            return self.count_drop(DropReason::RecirculationLimit, original.lineage);
+        };
+        let mut state = self.fresh_state();
+        let headers = self.plan.headers_bytes(&original.state);
+        let mut packet = original.packet.clone();
+        if session.packet_length_bytes != 0 {
+            let payload = (session.packet_length_bytes as usize).saturating_sub(headers);
+            packet.truncate(original.consumed + payload);
+        }
+        let bytes = headers + packet.len() - original.consumed;
+        let kind = instance_type::EGRESS_CLONE;
+        self.plan
+            .derive(&mut state, &original.state, preserve, kind, bytes);
+        self.plan.keep_ingress_time(&mut state, &original.state);
+        self.plan.copy_headers(&mut state, &original.state);
+        let copy = Enqueued {
+            port: 0,
+            rid: 0,
+            priority: session.class_of_service,
+            enq_qdepth: 0,
+            packet,
+            state,
+            consumed: original.consumed,
+            truncate: None,
+            enqueued_ps: now_ps,
+            lineage,
+        };
+        self.replicate(copy, &session.replicas, CopyKind::EgressClone, |copy| {
+            out.push(Emission::Enqueued(copy))
+        });
+    }
+
+    /// Egress to deparser for one copy. `deq_qdepth` is the number of packets left behind it in its queue.
+    pub fn egress(
+        &mut self,
+        now_ps: u64,
+        mut copy: Enqueued,
+        deq_qdepth: u32,
+        out: &mut Vec<Emission>,
+    ) {
+        self.plan.start_egress(
+            &mut copy.state,
+            crate::plan::EgressStart {
+                now_ps,
+                enqueued_ps: copy.enqueued_ps,
+                port: copy.port,
+                rid: copy.rid,
+                priority: copy.priority,
+                enq_qdepth: copy.enq_qdepth,
+                deq_qdepth,
+                payload_bytes: copy.packet.len() - copy.consumed,
+            },
+        );
+        let (intents, _) = self.run(
+            now_ps,
+            &mut copy.state,
+            &copy.packet,
+            copy.consumed,
+            copy.lineage,
+            |e, cx| e.egress(cx),
+        );
+        if let Some(reason) = intents.drop {
+            return self.drop_packet(reason, copy.state, copy.lineage);
+        }
+        if let Some((session, preserve)) = intents.clone {
+            self.clone_egress(now_ps, &copy, session, preserve, out);
+        }
+        if self.plan.egress_spec(&copy.state) == DROP_PORT {
+            return self.drop_packet(DropReason::EgressDrop, copy.state, copy.lineage);
+        }
+        copy.packet.replace_front(copy.consumed, &self.emitted);
+        if let Some(length) = intents.truncate.or(copy.truncate) {
+            copy.packet.truncate(length as usize);
+        }
+        match intents.recirculate {
+            Some(preserve) => self.recirculate_copy(copy, preserve, out),
+            None => {
+                let (port, bytes) = (copy.port, copy.packet.len());
+                self.note(copy.lineage.branch, EventKind::Sent { port, bytes });
+                self.free_states.push(copy.state);
+                let packet = copy.packet;
+                out.push(Emission::Output(Output { port, packet }));
+            }
+        }
+    }
+
+    fn recirculate_copy(
+        &mut self,
+        copy: Enqueued,
+        preserve: Option<FieldListId>,
+        out: &mut Vec<Emission>,
+    ) {
+        let Some(lineage) = self.descend(copy.lineage, CopyKind::Recirculate) else {
+            return self.drop_packet(DropReason::RecirculationLimit, copy.state, copy.lineage);
+        };
+        let mut state = self.fresh_state();
+        self.plan.derive(
+            &mut state,
+            &copy.state,
+            preserve,
+            instance_type::RECIRCULATED,
+            copy.packet.len(),
+        );
+        self.free_states.push(copy.state);
+        out.push(Emission::Recirculated(Recirculated {
+            packet: copy.packet,
+            state,
+            lineage,
+        }));
+    }
+
+    /// Runs half of the pipeline; gives what the program asked for and how many bytes the parser took.
+    fn run(
+        &mut self,
+        now_ps: u64,
+        state: &mut [u64],
+        packet: &Packet,
+        consumed: usize,
+        lineage: Lineage,
+        half: impl FnOnce(&dyn Executor, &mut PacketContext<'_>),
+    ) -> (Intents, usize) {
+        self.runtime.set_now_ps(now_ps);
+        self.emitted.clear();
+        let trace = self.recorder.as_mut().map(|r| r.branch_mut(lineage.branch));
+        let mut cx = PacketContext {
+            now_ps,
+            state,
+            packet: packet.bytes(),
+            consumed,
+            emitted: &mut self.emitted,
+            runtime: &mut self.runtime,
+            intents: Intents::default(),
+            trace,
+        };
+        half(&*self.executor, &mut cx);
+        debug_assert!(cx.consumed <= packet.len());
+        (cx.intents, cx.consumed)
+    }
+
+    /// The clone session, or a count.
+    fn session(&mut self, id: u32, lineage: Lineage) -> Option<crate::control::CloneSession> {
+        let session = self.replication.session(id).cloned();
+        if session.is_none() {
+            self.count_drop(DropReason::UnknownCloneSession, lineage);
+        }
+        session
+    }
+
+    /// One more pass, if the limits allow.
+    fn spend(&mut self, lineage: Lineage) -> Option<Lineage> {
+        if lineage.passes >= MAX_PASSES || self.work_left == 0 {
+            return None;
+        }
+        self.work_left -= 1;
+        Some(Lineage {
+            passes: lineage.passes + 1,
+            ..lineage
+        })
+    }
+
+    /// One more pass with a trace of its own.
+    fn descend(&mut self, lineage: Lineage, kind: CopyKind) -> Option<Lineage> {
+        let next = self.spend(lineage)?;
+        Some(Lineage {
+            branch: self.fork(lineage.branch, kind),
+            ..next
+        })
+    }
+
+    fn fork(&mut self, parent: usize, kind: CopyKind) -> usize {
+        match &mut self.recorder {
+            Some(recorder) => recorder.fork(parent, kind),
+            None => 0,
+        }
+    }
+
+    fn fresh_state(&mut self) -> Vec<u64> {
+        let mut state = self.free_states.pop().unwrap_or_default();
+        state.clear();
+        state.resize(self.plan.limbs(), 0);
+        state
+    }
+
+    fn drop_packet(&mut self, reason: DropReason, state: Vec<u64>, lineage: Lineage) {
+        self.free_states.push(state);
+        self.count_drop(reason, lineage);
+    }
+
+    fn count_drop(&mut self, reason: DropReason, lineage: Lineage) {
+        *self.drops.entry(reason).or_insert(0) += 1;
+        self.note(lineage.branch, EventKind::Dropped(reason));
+    }
+
+    fn note_enqueued(&mut self, copy: &Enqueued) {
+        let (port, rid) = (copy.port, copy.rid);
+        self.note(copy.lineage.branch, EventKind::Enqueued { port, rid });
+    }
+
+    fn note(&mut self, branch: usize, kind: EventKind) {
+        if let Some(recorder) = &mut self.recorder {
+            recorder.branch_mut(branch).push(kind, Loc::default());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,338 @@
+//! What happened to one packet, step by step, for people and for tools.
+//!
+//! The interpreter and the switch append [`Event`]s; [`Trace::to_json`] and [`Trace`]'s `Display` show them. A copy of the
+//! packet (clone, replica, resubmitted or recirculated packet) has a trace of its own inside the event that made it. The trace
+//! holds ids and values; names and source lines come from the program when it is shown.
+
+mod json;
+mod tree;
+
+use crate::exec::DropReason;
+use ir::{
+    Bits, CounterId, DigestId, HashAlgorithm, HeaderId, KeyMatch, Loc, MeterId, Program,
+    RegisterId, SlotId, StateId, TableId, Target,
+};
+use std::sync::Arc;
+
+/// The trace of one packet, or of one copy of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trace {
+    program: Arc<Program>,
+    /// What happened, in order.
+    pub events: Vec<Event>,
+}
+
+/// A block of the pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Block {
+    /// The parser.
+    Parser,
+    /// The control that checks checksums.
+    VerifyChecksum,
+    /// The ingress control.
+    Ingress,
+    /// The egress control.
+    Egress,
+    /// The control that updates checksums.
+    ComputeChecksum,
+    /// The deparser.
+    Deparser,
+}
+
+/// Why there is a copy of a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyKind {
+    /// Clone from ingress to egress.
+    IngressClone,
+    /// Clone from egress to egress.
+    EgressClone,
+    /// A replica for a multicast group.
+    Replica,
+    /// The original packet, to the parser again.
+    Resubmit,
+    /// The packet as deparsed, to the parser again.
+    Recirculate,
+}
+
+/// Something that happened, and (but for what the switch does) the source line that asked for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Event {
+    /// What happened.
+    pub kind: EventKind,
+    /// Source position.
+    pub loc: Loc,
+}
+
+/// What happened.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EventKind {
+    /// A packet came in.
+    Received {
+        /// Time.
+        now_ps: u64,
+        /// Port.
+        port: u32,
+        /// Length.
+        bytes: usize,
+    },
+    /// A block of the pipeline begins.
+    Block(Block),
+    /// The parser entered a state.
+    State(StateId),
+    /// A header was taken from the packet.
+    Extract {
+        /// The header.
+        header: HeaderId,
+        /// Its length in the packet.
+        bytes: usize,
+        /// Its fields' values.
+        fields: Vec<Bits>,
+    },
+    /// The parser looked ahead.
+    Lookahead {
+        /// Where the value went.
+        dst: SlotId,
+        /// The value.
+        value: Bits,
+    },
+    /// The parser skipped this many bits.
+    Advance(u64),
+    /// The parser left a state.
+    Transition {
+        /// The key of the select, empty for an unconditional transition.
+        keys: Vec<Bits>,
+        /// Where it went.
+        target: Target,
+    },
+    /// The parser stopped with an error (index in the program's errors).
+    ParserError(u64),
+    /// A variable got a value.
+    Assign {
+        /// The variable.
+        dst: SlotId,
+        /// The value.
+        value: Bits,
+    },
+    /// A header became valid or invalid.
+    SetValid {
+        /// The header.
+        header: HeaderId,
+        /// Which.
+        valid: bool,
+    },
+    /// An `if`.
+    Branch(bool),
+    /// A `switch`.
+    Switch {
+        /// The value.
+        value: Bits,
+        /// The case that ran; `None` is the default.
+        case: Option<usize>,
+    },
+    /// A table was applied.
+    Table(Box<TableApplied>),
+    /// A register was read.
+    RegisterRead {
+        /// The register.
+        register: RegisterId,
+        /// Cell.
+        index: u64,
+        /// The value.
+        value: Bits,
+    },
+    /// A register was written.
+    RegisterWrite {
+        /// The register.
+        register: RegisterId,
+        /// Cell.
+        index: u64,
+        /// The value.
+        value: Bits,
+    },
+    /// A counter counted.
+    Count {
+        /// The counter.
+        counter: CounterId,
+        /// Cell.
+        index: u64,
+    },
+    /// A meter coloured the packet.
+    Meter {
+        /// The meter.
+        meter: MeterId,
+        /// Cell.
+        index: u64,
+        /// 0 green, 1 yellow, 2 red.
+        colour: u8,
+    },
+    /// A hash was computed.
+    Hash {
+        /// Function.
+        algorithm: HashAlgorithm,
+        /// Where the value went.
+        dst: SlotId,
+        /// The value.
+        value: Bits,
+    },
+    /// A random value was drawn.
+    Random {
+        /// Where the value went.
+        dst: SlotId,
+        /// The value.
+        value: Bits,
+    },
+    /// A clone was asked for.
+    Clone {
+        /// Session.
+        session: u32,
+    },
+    /// A resubmission was asked for.
+    Resubmit,
+    /// A recirculation was asked for.
+    Recirculate,
+    /// The outgoing packet will be cut.
+    Truncate(u32),
+    /// A digest message was sent.
+    Digest {
+        /// Type.
+        digest: DigestId,
+        /// Members.
+        values: Vec<Bits>,
+    },
+    /// `log_msg`.
+    Log(String),
+    /// `assert`.
+    Assert(bool),
+    /// `exit`.
+    Exit,
+    /// A header was emitted, or left out because it is invalid.
+    Emit {
+        /// The header.
+        header: HeaderId,
+        /// Bytes emitted; `None` when it is invalid.
+        bytes: Option<usize>,
+    },
+    /// The packet was handed to the egress of a port.
+    Enqueued {
+        /// Port.
+        port: u32,
+        /// `egress_rid`.
+        rid: u16,
+    },
+    /// A copy was made, and what happened to it.
+    Copy {
+        /// Why.
+        kind: CopyKind,
+        /// Which: number of the copy's own trace while recording.
+        branch: usize,
+        /// What happened to it.
+        trace: Vec<Event>,
+    },
+    /// The packet left.
+    Sent {
+        /// Port.
+        port: u32,
+        /// Length.
+        bytes: usize,
+    },
+    /// The packet went nowhere.
+    Dropped(DropReason),
+}
+
+/// A table lookup and what came of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableApplied {
+    /// The table.
+    pub table: TableId,
+    /// Values of the key fields.
+    pub keys: Vec<Bits>,
+    /// The entry found: its matches and priority.
+    pub entry: Option<(Vec<KeyMatch>, i32)>,
+    /// Position in the table's actions of the action that runs.
+    pub action: u32,
+    /// Its arguments.
+    pub args: Vec<Bits>,
+}
+
+impl Trace {
+    /// An empty trace.
+    pub fn new(program: Arc<Program>) -> Trace {
+        Trace {
+            program,
+            events: Vec::new(),
+        }
+    }
+
+    /// The program that names the ids.
+    pub fn program(&self) -> &Program {
+        &self.program
+    }
+
+    /// Appends an event.
+    pub fn push(&mut self, kind: EventKind, loc: Loc) {
+        self.events.push(Event { kind, loc });
+    }
+
+    /// `file:line`, if there is one.
+    fn place(&self, loc: Loc) -> Option<String> {
+        let file = self.program.files.get(loc.file as usize)?;
+        (loc.line != 0).then(|| format!("{file}:{}", loc.line))
+    }
+}
+
+/// The traces of a packet and all its copies while they happen.
+#[derive(Clone, Debug)]
+pub(crate) struct Recorder {
+    program: Arc<Program>,
+    branches: Vec<Trace>,
+}
+
+impl Recorder {
+    pub(crate) fn new(program: Arc<Program>) -> Recorder {
+        Recorder {
+            branches: vec![Trace::new(program.clone())],
+            program,
+        }
+    }
+
+    pub(crate) fn branch_mut(&mut self, branch: usize) -> &mut Trace {
+        &mut self.branches[branch]
+    }
+
+    /// Notes in `parent` that a copy was made; gives the number of the copy's own trace.
+    pub(crate) fn fork(&mut self, parent: usize, kind: CopyKind) -> usize {
+        let branch = self.branches.len();
+        self.branches.push(Trace::new(self.program.clone()));
+        let copy = EventKind::Copy {
+            kind,
+            branch,
+            trace: Vec::new(),
+        };
+        self.branches[parent].push(copy, Loc::default());
+        branch
+    }
+
+    /// Puts every copy's trace into the event that made it.
+    pub(crate) fn finish(mut self) -> Trace {
+        // A copy's number is greater than that of what it was copied from.
+        let mut finished: Vec<Vec<Event>> = vec![Vec::new(); self.branches.len()];
+        while self.branches.len() > 1 {
+            let Some(last) = self.branches.pop() else {
+                break;
+            };
+            finished[self.branches.len()] = adopt(last.events, &mut finished);
+        }
+        let mut root = self.branches.remove(0);
+        root.events = adopt(root.events, &mut finished);
+        root
+    }
+}
+
+fn adopt(mut events: Vec<Event>, finished: &mut [Vec<Event>]) -> Vec<Event> {
+    for event in &mut events {
+        if let EventKind::Copy { branch, trace, .. } = &mut event.kind {
+            *trace = std::mem::take(&mut finished[*branch]);
+        }
+    }
+    events
+}

@@ -1,0 +1,62 @@
+//! Parser value sets: a few members that the control plane lists, tried one after the other.
+
+use ir::{Bits, KeyMatch};
+
+/// One value set.
+#[derive(Clone, Debug)]
+pub struct ValueSet {
+    widths: Vec<u32>,
+    members: Vec<Vec<KeyMatch>>,
+}
+
+impl ValueSet {
+    /// An empty set of the declared shape.
+    pub fn new(declared: &ir::ValueSet) -> ValueSet {
+        ValueSet {
+            widths: declared.widths.clone(),
+            members: Vec::new(),
+        }
+    }
+
+    /// The members, as they were set.
+    pub fn members(&self) -> &[Vec<KeyMatch>] {
+        &self.members
+    }
+
+    /// Replaces the members; each has one match per key, of its width. Gives the former ones.
+    pub fn set_members(&mut self, members: Vec<Vec<KeyMatch>>) -> Vec<Vec<KeyMatch>> {
+        std::mem::replace(&mut self.members, members)
+    }
+
+    /// Whether a member matches the limbs of each key in turn.
+    pub fn contains(&self, key: &[u64]) -> bool {
+        self.members.iter().any(|member| {
+            let mut at = 0;
+            member.iter().zip(&self.widths).all(|(key_match, &width)| {
+                let limbs = width.div_ceil(64) as usize;
+                at += limbs;
+                matches(key_match, &key[at - limbs..at])
+            })
+        })
+    }
+}
+
+/// Whether a value (limbs, least significant first) matches.
+fn matches(key_match: &KeyMatch, value: &[u64]) -> bool {
+    let equal = |wanted: &Bits, mask: &Bits| {
+        let masked = value.iter().zip(mask.limbs()).map(|(v, m)| v & m);
+        masked.eq(wanted.limbs().iter().copied())
+    };
+    match key_match {
+        KeyMatch::Exact(wanted) | KeyMatch::Optional(Some(wanted)) => value == wanted.limbs(),
+        KeyMatch::Optional(None) => true,
+        KeyMatch::Ternary { value, mask } => equal(value, mask),
+        KeyMatch::Lpm { value, prefix_len } => {
+            equal(value, &Bits::prefix_mask(value.width(), *prefix_len))
+        }
+        KeyMatch::Range { low, high } => {
+            low.limbs().iter().rev().le(value.iter().rev())
+                && value.iter().rev().le(high.limbs().iter().rev())
+        }
+    }
+}
