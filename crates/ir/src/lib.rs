@@ -12,8 +12,11 @@
 //! - [`layout`]: where each slot lives in the per-packet state array that both executors share.
 //! - [`text`]: the text form, printed and parsed; it is also the compiled artifact.
 //! - [`verify`]: the list of invariants, and the check that a program holds them.
+//! - `arbitrary` (feature of that name): random valid programs, for tests.
 #![forbid(unsafe_code)]
 
+#[cfg(any(test, feature = "arbitrary"))]
+pub mod arbitrary;
 pub mod bits;
 pub mod layout;
 pub mod program;

@@ -1,0 +1,67 @@
+//! A small deterministic generator of numbers (SplitMix64), so that programs depend on the seed and on nothing else.
+
+use crate::Bits;
+
+/// A source of pseudo-random numbers.
+#[derive(Clone, Debug)]
+pub struct Rng(u64);
+
+impl Rng {
+    /// Starts from a seed.
+    pub fn new(seed: u64) -> Rng {
+        Rng(seed)
+    }
+
+    /// 64 bits.
+    #[allow(clippy::should_implement_trait)]
+    pub fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        z ^ (z >> 31)
+    }
+
+    /// A number below `n`, which is not zero.
+    pub fn below(&mut self, n: u32) -> u32 {
+        (self.next() % u64::from(n)) as u32
+    }
+
+    /// A number from `low` to `high`, both included.
+    pub fn between(&mut self, low: u32, high: u32) -> u32 {
+        low + self.below(high - low + 1)
+    }
+
+    /// True once in `n` times.
+    pub fn one_in(&mut self, n: u32) -> bool {
+        self.below(n) == 0
+    }
+
+    /// One of several, at least one.
+    pub fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u32) as usize]
+    }
+
+    /// A value: often an extreme one.
+    pub fn bits(&mut self, width: u32) -> Bits {
+        let one = Bits::from_u64(width, 1);
+        let top = one.shl(&Bits::from_u64(32, u64::from(width - 1)));
+        match self.below(10) {
+            0 => Bits::zero(width),
+            1 => Bits::ones(width),
+            2 => top,
+            3 => top.sub(&one),
+            4 => Bits::ones(width).sub(&one),
+            5 | 6 => self.small_bits(width),
+            _ => {
+                let limbs: Vec<u64> = (0..width.div_ceil(64)).map(|_| self.next()).collect();
+                Bits::from_limbs(width, &limbs)
+            }
+        }
+    }
+
+    /// A value below eight.
+    pub fn small_bits(&mut self, width: u32) -> Bits {
+        Bits::from_u64(width, u64::from(self.below(8)))
+    }
+}
