@@ -1,1 +1,19 @@
-//! `jit`
+//! `jit`: the IR to machine code, with Cranelift.
+//!
+//! [`compile`] makes a [`JitExecutor`] of a verified program: three native functions, one for each way in which the
+//! engine enters the pipeline (parser to ingress; the parser alone; egress to deparser). Fields are values in
+//! registers, not memory; a header's bounds are checked once; fields that nobody reads are not loaded; table actions
+//! are expanded in place. What the code does is what `ir::program` says and what the interpreter in `engine` does,
+//! bit for bit; a difference is a bug.
+//!
+//! All unsafe code that making and running machine code needs is here: entering it ([`executor`]) and what it calls
+//! ([`shims`]). This room deliberately knows nothing of P4 source, of how tables look up, or of what happens to a
+//! packet between the halves of the pipeline; it writes no trace.
+
+mod code;
+mod executor;
+mod frame;
+mod shims;
+mod usage;
+
+pub use executor::{CompileStats, JitError, JitExecutor, compile};

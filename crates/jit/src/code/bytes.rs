@@ -1,0 +1,239 @@
+//! Packet bytes to values and back.
+//!
+//! A [`Window`] reads fields out of bytes whose presence has been checked: it never touches a byte beyond them, and
+//! neighbouring fields share one wide load. A [`Packer`] is the opposite: it concatenates values and writes eight
+//! bytes at a time. Neither knows of headers.
+
+use super::Gen;
+use super::wide::{Limbs, Wide, limbs_for};
+use cranelift_codegen::ir::types::{I8, I16, I32, I64};
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value};
+
+/// Checked bytes of the packet.
+pub(crate) struct Window {
+    /// Address of the first.
+    base: Value,
+    /// How many there are.
+    bytes: u32,
+    /// Loads made so far: first byte, number of bytes, value.
+    loads: Vec<(u32, u32, Value)>,
+}
+
+impl Window {
+    /// `bytes` bytes from `base`, which the caller has checked.
+    pub fn new(base: Value, bytes: u32) -> Window {
+        Window {
+            base,
+            bytes,
+            loads: Vec::new(),
+        }
+    }
+
+    /// The load that covers bytes `first` to `last`, as first byte and size: aligned to its size within the window if
+    /// possible, so that neighbours use the same one. `None` if no single load does.
+    fn covering(&self, first: u32, last: u32) -> Option<(u32, u32)> {
+        let span = last - first + 1;
+        let size = match self.bytes {
+            8.. => 8,
+            4..8 => 4,
+            2..4 => 2,
+            _ => 1,
+        };
+        if span > size {
+            return None;
+        }
+        let aligned = first / size * size;
+        if last < aligned + size && aligned + size <= self.bytes {
+            return Some((aligned, size));
+        }
+        Some((first.min(self.bytes - size), size))
+    }
+}
+
+fn integer(bytes: u32) -> Type {
+    match bytes {
+        1 => I8,
+        2 => I16,
+        4 => I32,
+        _ => I64,
+    }
+}
+
+impl Gen<'_, '_> {
+    /// Swaps the bytes of a value of 2, 4 or 8 bytes if the machine is little-endian.
+    fn network_order(&mut self, value: Value, bytes: u32) -> Value {
+        if bytes == 1 || cfg!(target_endian = "big") {
+            return value;
+        }
+        self.b.ins().bswap(value)
+    }
+
+    /// 1, 2, 4 or 8 bytes of the window as a number in network order.
+    fn load_window(&mut self, window: &mut Window, first: u32, bytes: u32) -> Value {
+        debug_assert!(first + bytes <= window.bytes);
+        let known = (window.loads.iter()).find(|l| (l.0, l.1) == (first, bytes));
+        if let Some(&(_, _, value)) = known {
+            return value;
+        }
+        // Not to be moved: that the bytes are there has been checked by control flow.
+        let flags = MemFlagsData::new().with_notrap().with_readonly();
+        let raw = (self.b.ins()).load(integer(bytes), flags, window.base, first as i32);
+        let mut value = self.network_order(raw, bytes);
+        if bytes < 8 {
+            value = self.b.ins().uextend(I64, value);
+        }
+        window.loads.push((first, bytes, value));
+        value
+    }
+
+    /// Up to 8 bytes, with as many loads as there are ones in `bytes`.
+    fn load_pieces(&mut self, window: &mut Window, first: u32, bytes: u32) -> Value {
+        let mut result = None;
+        let mut done = 0;
+        for size in [8, 4, 2, 1] {
+            if bytes & size == 0 {
+                continue;
+            }
+            let piece = self.load_window(window, first + done, size);
+            result = Some(match result {
+                None => piece,
+                Some(high) => {
+                    let high = self.shl_imm(high, 8 * size);
+                    self.b.ins().bor(high, piece)
+                }
+            });
+            done += size;
+        }
+        result.expect("at least one byte")
+    }
+
+    /// `width` bits (at most 64) that start `offset` bits into the window.
+    fn window_limb(&mut self, window: &mut Window, offset: u32, width: u32) -> Value {
+        let end = offset + width;
+        let (first, last) = (offset / 8, (end - 1) / 8);
+        let span = last - first + 1;
+        if offset % 8 == 0 && matches!(width, 8 | 16 | 32 | 64) {
+            return self.load_window(window, first, span);
+        }
+        let mask = u64::MAX >> (64 - width);
+        if span == 9 {
+            let high = self.load_pieces(window, first, 8);
+            let low = self.load_window(window, last, 1);
+            let below = 8 * (last + 1) - end;
+            let high = self.shl_imm(high, 8 - below);
+            let low = self.shr_imm(low, below);
+            let value = self.b.ins().bor(high, low);
+            return self.and_imm(value, mask);
+        }
+        let (loaded, load_end) = match window.covering(first, last) {
+            Some((start, size)) => (self.load_window(window, start, size), start + size),
+            None => (self.load_pieces(window, first, span), last + 1),
+        };
+        let value = self.shr_imm(loaded, 8 * load_end - end);
+        self.and_imm(value, mask)
+    }
+
+    /// A field that starts `offset` bits into the window.
+    pub(crate) fn window_field(&mut self, window: &mut Window, offset: u32, width: u32) -> Wide {
+        let limbs: Limbs = (0..limbs_for(width) as u32)
+            .map(|i| {
+                let low = 64 * i;
+                let bits = (width - low).min(64);
+                self.window_limb(window, offset + width - low - bits, bits)
+            })
+            .collect();
+        Wide { width, limbs }
+    }
+}
+
+/// Concatenates values into memory, first value first, most significant bit first.
+pub(crate) struct Packer {
+    base: Value,
+    /// Bytes written.
+    written: u32,
+    /// The bits to be written next, right-aligned; what is above them has been written.
+    pending: Option<Value>,
+    pending_bits: u32,
+}
+
+impl Packer {
+    /// Bytes beyond the end that [`Gen::pack_end`] may write to.
+    pub const SLACK: u32 = 7;
+
+    /// Writes from `base`.
+    pub fn new(base: Value) -> Packer {
+        Packer {
+            base,
+            written: 0,
+            pending: None,
+            pending_bits: 0,
+        }
+    }
+}
+
+impl Gen<'_, '_> {
+    /// Appends a value.
+    pub(crate) fn pack(&mut self, packer: &mut Packer, value: &Wide) {
+        let mut width = value.width;
+        for &limb in value.limbs.iter().rev() {
+            let bits = (width - 1) % 64 + 1;
+            self.pack_limb(packer, limb, bits);
+            width -= bits;
+        }
+    }
+
+    fn pack_limb(&mut self, packer: &mut Packer, limb: Value, bits: u32) {
+        let room = 64 - packer.pending_bits;
+        let Some(pending) = packer.pending else {
+            packer.pending = Some(limb);
+            packer.pending_bits = bits;
+            return self.pack_flush(packer, bits == 64);
+        };
+        if bits <= room {
+            // Room for 64 bits means nothing pending, so the shift is below 64.
+            let up = self.shl_imm(pending, bits);
+            packer.pending = Some(self.b.ins().bor(up, limb));
+            packer.pending_bits += bits;
+            return self.pack_flush(packer, bits == room);
+        }
+        let up = self.shl_imm(pending, room);
+        let first = self.shr_imm(limb, bits - room);
+        packer.pending = Some(self.b.ins().bor(up, first));
+        self.pack_flush(packer, true);
+        // The bits just written stay above, and are shifted out later.
+        packer.pending = Some(limb);
+        packer.pending_bits = bits - room;
+    }
+
+    fn pack_flush(&mut self, packer: &mut Packer, full: bool) {
+        if let Some(pending) = packer.pending.filter(|_| full) {
+            self.store_packed(packer, pending, 8);
+            packer.pending = None;
+            packer.pending_bits = 0;
+        }
+    }
+
+    fn store_packed(&mut self, packer: &mut Packer, value: Value, bytes: u32) {
+        let mut value = value;
+        if bytes < 8 {
+            value = self.b.ins().ireduce(integer(bytes), value);
+        }
+        let value = self.network_order(value, bytes);
+        let flags = MemFlagsData::new().with_notrap();
+        (self.b.ins()).store(flags, value, packer.base, packer.written as i32);
+        packer.written += bytes;
+    }
+
+    /// Writes what is pending, padded with zeros to whole bytes, and tells how many bytes the whole is. May write up to
+    /// [`Packer::SLACK`] zero bytes more.
+    pub(crate) fn pack_end(&mut self, mut packer: Packer) -> u32 {
+        let total = packer.written + packer.pending_bits.div_ceil(8);
+        if let Some(pending) = packer.pending {
+            let bytes = packer.pending_bits.div_ceil(8);
+            let store = if bytes.is_power_of_two() { bytes } else { 8 };
+            let value = self.shl_imm(pending, 8 * store - packer.pending_bits);
+            self.store_packed(&mut packer, value, store);
+        }
+        total
+    }
+}

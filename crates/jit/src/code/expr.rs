@@ -1,0 +1,63 @@
+//! Expressions.
+
+use super::Gen;
+use super::wide::Wide;
+use ir::Expr;
+
+impl Gen<'_, '_> {
+    /// The value of an expression. Expressions have no side effects, so both sides of a [`Expr::Mux`] are evaluated.
+    pub(crate) fn expr(&mut self, expr: &Expr) -> Wide {
+        match expr {
+            Expr::Const(bits) => self.constant(bits),
+            Expr::Slot(slot) => self.read(*slot),
+            Expr::Unary { op, a } => {
+                let a = self.expr(a);
+                self.unary(*op, &a)
+            }
+            Expr::Binary { op, a, b } => {
+                let a = self.expr(a);
+                let b = self.expr(b);
+                self.binary(*op, &a, &b)
+            }
+            Expr::Slice { a, high, low } => {
+                let a = self.expr(a);
+                self.slice(&a, *high, *low)
+            }
+            Expr::Concat { a, b } => {
+                let a = self.expr(a);
+                let b = self.expr(b);
+                self.concat(&a, &b)
+            }
+            Expr::ZeroExtend { a, width } => {
+                let a = self.expr(a);
+                self.resize(&a, *width)
+            }
+            Expr::SignExtend { a, width } => {
+                let a = self.expr(a);
+                self.sign_extend(&a, *width)
+            }
+            Expr::Mux {
+                cond,
+                then,
+                otherwise,
+            } => {
+                let cond = self.expr(cond);
+                let then = self.expr(then);
+                let otherwise = self.expr(otherwise);
+                self.mux(cond.low(), &then, &otherwise)
+            }
+            Expr::PacketLength => {
+                let length = self.and_imm(self.packet_len, u32::MAX.into());
+                Wide {
+                    width: 32,
+                    limbs: smallvec::smallvec![length],
+                }
+            }
+        }
+    }
+
+    /// The values of several expressions.
+    pub(crate) fn exprs(&mut self, exprs: &[Expr]) -> Vec<Wide> {
+        exprs.iter().map(|e| self.expr(e)).collect()
+    }
+}

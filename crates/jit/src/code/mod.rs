@@ -1,0 +1,456 @@
+//! Code generation for one function: one half of the pipeline.
+//!
+//! A slot is a value, not memory: [`Place`] says where each one lives in this function. What the other half or the
+//! engine may read is also written to the state array at every assignment, which costs a store but keeps nothing alive
+//! until the end of the function.
+//!
+//! [`Gen`] is the state of generation; its methods are spread over the files of this module by subject: [`wide`]
+//! (operators), [`expr`], [`stmt`] (statements), [`table`], [`parser`], [`bytes`] (packet bytes to values and
+//! back), [`hash`].
+
+mod bytes;
+mod expr;
+mod hash;
+mod parser;
+mod stmt;
+mod table;
+pub(crate) mod wide;
+
+use crate::frame::{Frame, drop_code};
+use crate::shims::Shim;
+use crate::usage::{Usage, shared_with_engine};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{
+    Block, FuncRef, Function, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind,
+    Value,
+};
+use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use ir::{LabelId, Layout, MAX_STEPS, Program, SlotId, StmtKind};
+use parser::ParserBlocks;
+use std::mem::offset_of;
+use wide::{Limbs, Wide, limbs_for};
+
+/// Slots of more limbs than this live in the state array and nowhere else, so that a huge varbit does not become
+/// hundreds of values.
+const MAX_VALUE_LIMBS: usize = 8;
+
+/// Which part of the pipeline a function runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Half {
+    /// Parser, checksum verification, ingress.
+    Ingress,
+    /// The parser only.
+    Parse,
+    /// Egress, checksum computation, deparser.
+    Egress,
+}
+
+impl Half {
+    /// All of them.
+    pub const ALL: [Half; 3] = [Half::Ingress, Half::Parse, Half::Egress];
+
+    /// The name of its function, for profilers.
+    pub fn symbol(self) -> &'static str {
+        match self {
+            Half::Ingress => "ingress",
+            Half::Parse => "parse",
+            Half::Egress => "egress",
+        }
+    }
+}
+
+/// Where a slot lives in one function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// The function does not touch it, or writes what nobody reads.
+    Unused,
+    /// In the state array, and nobody writes it while the function runs.
+    ReadOnly,
+    /// In the state array.
+    Memory,
+    /// In consecutive variables from this one, one per limb.
+    Values {
+        /// The variable of the least significant limb.
+        first: Variable,
+        /// Assignments also go to the state array.
+        exported: bool,
+    },
+}
+
+/// An enclosing block or loop.
+struct Label {
+    id: LabelId,
+    /// Where a break goes.
+    after: Block,
+    /// Whether some break goes there.
+    used: bool,
+}
+
+/// The state of generation of one function.
+pub(crate) struct Gen<'a, 'f> {
+    pub(crate) b: FunctionBuilder<'f>,
+    program: &'a Program,
+    layout: &'a Layout,
+    half: Half,
+    places: Vec<Place>,
+    /// Functions of [`Shim`], by its number.
+    shims: &'a [FuncRef],
+    frame: Value,
+    state: Value,
+    packet: Value,
+    packet_len: Value,
+    /// Bytes of the packet that the parser has passed.
+    cursor: Variable,
+    steps: Variable,
+    /// Where the next emitted byte goes.
+    emit_at: Variable,
+    labels: Vec<Label>,
+    /// End of the current control, where `exit` goes.
+    control_end: Block,
+    control_end_used: bool,
+    /// Stops the half: the packet has spent its steps.
+    step_limit: Option<Block>,
+    /// Stops the half: an assertion failed.
+    assert_failed: Option<Block>,
+    /// Memory for values that pass through functions; live within one statement only.
+    scratch: StackSlot,
+    scratch_used: u32,
+    scratch_size: u32,
+    /// Loops around the current statement.
+    loop_depth: u32,
+    /// While the parser is generated.
+    parser_blocks: Option<ParserBlocks>,
+}
+
+/// What [`generate`] needs to know.
+pub(crate) struct Input<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Its layout.
+    pub layout: &'a Layout,
+    /// Which half.
+    pub half: Half,
+    /// Functions of [`Shim`] as imported into the function, by number.
+    pub shims: &'a [FuncRef],
+}
+
+/// Fills `function`, whose signature takes the frame and returns nothing.
+pub(crate) fn generate(
+    input: &Input<'_>,
+    function: &mut Function,
+    context: &mut FunctionBuilderContext,
+    frontend: cranelift_codegen::isa::TargetFrontendConfig,
+) {
+    let mut b = FunctionBuilder::new(function, context);
+    let entry = b.create_block();
+    b.append_block_params_for_function_params(entry);
+    b.switch_to_block(entry);
+    b.seal_block(entry);
+    let frame = b.block_params(entry)[0];
+    let mut pointer = |offset: usize| b.ins().load(I64, constant_memory(), frame, offset as i32);
+    let state = pointer(offset_of!(Frame, state));
+    let packet = pointer(offset_of!(Frame, packet));
+    let packet_len = pointer(offset_of!(Frame, packet_len));
+    let scratch = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
+    let (cursor, steps, emit_at) = (b.declare_var(I64), b.declare_var(I64), b.declare_var(I64));
+    let control_end = b.create_block();
+    let mut g = Gen {
+        b,
+        program: input.program,
+        layout: input.layout,
+        half: input.half,
+        places: Vec::new(),
+        shims: input.shims,
+        frame,
+        state,
+        packet,
+        packet_len,
+        cursor,
+        steps,
+        emit_at,
+        labels: Vec::new(),
+        control_end,
+        control_end_used: false,
+        step_limit: None,
+        assert_failed: None,
+        scratch,
+        scratch_used: 0,
+        scratch_size: 8,
+        loop_depth: 0,
+        parser_blocks: None,
+    };
+    g.place_slots();
+    g.half();
+    g.finish();
+    let (scratch, size) = (g.scratch, g.scratch_size);
+    g.b.seal_all_blocks();
+    g.b.finalize(frontend);
+    function.sized_stack_slots[scratch].size = size;
+}
+
+/// Memory that does not change while the function runs and that may be read at any point of it.
+fn constant_memory() -> MemFlagsData {
+    MemFlagsData::trusted().with_readonly().with_can_move()
+}
+
+impl Gen<'_, '_> {
+    fn place_slots(&mut self) {
+        let program = self.program;
+        let usage = match self.half {
+            Half::Ingress => Usage::of_ingress(program),
+            Half::Parse => Usage::of_parser(program),
+            Half::Egress => Usage::of_egress(program),
+        };
+        let mut exported = shared_with_engine(program);
+        let mut imported = exported.clone();
+        if self.half == Half::Egress {
+            imported.fill(true);
+        } else {
+            let egress = Usage::of_egress(program);
+            for (export, read) in exported.iter_mut().zip(egress.reads) {
+                *export |= read;
+            }
+        }
+        let zero = self.imm(0);
+        for (i, slot) in program.slots.iter().enumerate() {
+            let count = limbs_for(slot.width);
+            let place = match (usage.reads[i], usage.writes[i]) {
+                (false, false) => Place::Unused,
+                (false, true) if !exported[i] => Place::Unused,
+                (true, false) => Place::ReadOnly,
+                _ if count > MAX_VALUE_LIMBS => Place::Memory,
+                _ => self.declare_values(SlotId(i as u32), imported[i], exported[i], zero),
+            };
+            self.places.push(place);
+        }
+        for variable in [self.cursor, self.steps, self.emit_at] {
+            self.b.def_var(variable, zero);
+        }
+    }
+
+    fn declare_values(&mut self, slot: SlotId, import: bool, exported: bool, zero: Value) -> Place {
+        let variables: Vec<Variable> = (0..self.layout.slot_limbs(slot))
+            .map(|_| self.b.declare_var(I64))
+            .collect();
+        for (i, &variable) in variables.iter().enumerate() {
+            // A load whose value nobody uses disappears.
+            let value = if import {
+                self.load_state(slot, i, MemFlagsData::trusted())
+            } else {
+                zero
+            };
+            self.b.def_var(variable, value);
+        }
+        Place::Values {
+            first: variables[0],
+            exported,
+        }
+    }
+
+    fn load_state(&mut self, slot: SlotId, limb: usize, flags: MemFlagsData) -> Value {
+        let offset = 8 * (self.layout.offset(slot) + limb);
+        self.b.ins().load(I64, flags, self.state, offset as i32)
+    }
+
+    fn width(&self, slot: SlotId) -> u32 {
+        self.program.slots[slot.index()].width
+    }
+
+    /// The value of a slot.
+    fn read(&mut self, slot: SlotId) -> Wide {
+        let limbs: Limbs = (0..self.layout.slot_limbs(slot))
+            .map(|i| match self.places[slot.index()] {
+                Place::Unused | Place::ReadOnly => self.load_state(slot, i, constant_memory()),
+                Place::Memory => self.load_state(slot, i, MemFlagsData::trusted()),
+                Place::Values { first, .. } => self.b.use_var(nth(first, i)),
+            })
+            .collect();
+        Wide {
+            width: self.width(slot),
+            limbs,
+        }
+    }
+
+    /// Assigns a slot.
+    fn write(&mut self, slot: SlotId, value: &Wide) {
+        debug_assert_eq!(value.width, self.width(slot));
+        let place = self.places[slot.index()];
+        for (i, &limb) in value.limbs.iter().enumerate() {
+            let to_state = match place {
+                Place::Values { first, exported } => {
+                    self.b.def_var(nth(first, i), limb);
+                    exported
+                }
+                Place::Memory => true,
+                Place::Unused | Place::ReadOnly => false,
+            };
+            if to_state {
+                let offset = 8 * (self.layout.offset(slot) + i);
+                (self.b.ins()).store(MemFlagsData::trusted(), limb, self.state, offset as i32);
+            }
+        }
+    }
+
+    /// Assigns zero.
+    fn clear(&mut self, slot: SlotId) {
+        let zero = self.constant(&ir::Bits::zero(self.width(slot)));
+        self.write(slot, &zero);
+    }
+
+    /// Stores a word into the frame.
+    fn store_frame(&mut self, offset: usize, value: Value) {
+        (self.b.ins()).store(MemFlagsData::trusted(), value, self.frame, offset as i32);
+    }
+
+    /// Calls a shim.
+    fn call(&mut self, shim: Shim, args: &[Value]) -> Option<Value> {
+        let inst = self.b.ins().call(self.shims[shim as usize], args);
+        self.b.inst_results(inst).first().copied()
+    }
+
+    /// The address of memory for `limbs` limbs, usable within the current statement.
+    fn scratch(&mut self, limbs: usize) -> Value {
+        let offset = self.scratch_used;
+        self.scratch_used += 8 * limbs as u32;
+        self.scratch_size = self.scratch_size.max(self.scratch_used);
+        self.b.ins().stack_addr(I64, self.scratch, offset as i32)
+    }
+
+    /// Writes values one after the other into scratch memory, each in whole limbs.
+    fn spill(&mut self, values: &[&Wide]) -> Value {
+        let count = values.iter().map(|v| v.limbs.len()).sum();
+        let at = self.scratch(count);
+        let limbs = values.iter().flat_map(|v| &v.limbs);
+        for (i, &limb) in limbs.enumerate() {
+            (self.b.ins()).store(MemFlagsData::trusted(), limb, at, 8 * i as i32);
+        }
+        at
+    }
+
+    /// Reads a value of this width; what was written there has no bits above it.
+    fn reload(&mut self, at: Value, width: u32) -> Wide {
+        let limbs = (0..limbs_for(width))
+            .map(|i| {
+                self.b
+                    .ins()
+                    .load(I64, MemFlagsData::trusted(), at, 8 * i as i32)
+            })
+            .collect();
+        Wide { width, limbs }
+    }
+
+    /// Continues at `next`, which only the current block can reach so far.
+    fn continue_in(&mut self, next: Block) {
+        self.b.switch_to_block(next);
+        self.b.seal_block(next);
+    }
+
+    /// Spends a step, and leaves the half if there is none left.
+    fn spend_step(&mut self) {
+        let stop = match self.step_limit {
+            Some(block) => block,
+            None => {
+                let block = self.b.create_block();
+                self.b.set_cold_block(block);
+                *self.step_limit.insert(block)
+            }
+        };
+        let steps = self.b.use_var(self.steps);
+        let one = self.imm(1);
+        let steps = self.b.ins().iadd(steps, one);
+        self.b.def_var(self.steps, steps);
+        let limit = self.imm(MAX_STEPS.into());
+        let over = (self.b.ins()).icmp(IntCC::UnsignedGreaterThan, steps, limit);
+        let next = self.b.create_block();
+        self.b.ins().brif(over, stop, &[], next, &[]);
+        self.continue_in(next);
+    }
+
+    fn half(&mut self) {
+        let program = self.program;
+        match self.half {
+            Half::Parse => self.parser(),
+            Half::Ingress => {
+                self.parser();
+                self.control(&program.verify_checksum);
+                self.control(&program.ingress);
+            }
+            Half::Egress => {
+                let buffer = offset_of!(Frame, emitted) as i32;
+                let at = (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, buffer);
+                self.b.def_var(self.emit_at, at);
+                self.control(&program.egress);
+                self.control(&program.compute_checksum);
+                self.control(&program.deparser);
+                self.store_emitted_len();
+            }
+        }
+        self.b.ins().return_(&[]);
+    }
+
+    fn store_emitted_len(&mut self) {
+        let buffer = offset_of!(Frame, emitted) as i32;
+        let start = (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, buffer);
+        let end = self.b.use_var(self.emit_at);
+        let len = self.b.ins().isub(end, start);
+        self.store_frame(offset_of!(Frame, emitted_len), len);
+    }
+
+    /// Runs a control; `exit` in it ends here.
+    fn control(&mut self, body: &[ir::Stmt]) {
+        self.control_end = self.b.create_block();
+        self.control_end_used = false;
+        let falls_through = self.stmts(body);
+        let end = self.control_end;
+        if !falls_through && !self.control_end_used {
+            // An endless loop: nothing gets here, but code may follow.
+            self.continue_in(end);
+            return;
+        }
+        if falls_through {
+            self.b.ins().jump(end, &[]);
+        }
+        self.continue_in(end);
+    }
+
+    /// The blocks that stop the half early.
+    fn finish(&mut self) {
+        for (block, code) in [
+            (self.step_limit, drop_code::STEP_LIMIT),
+            (self.assert_failed, drop_code::ASSERT_FAILED),
+        ] {
+            if let Some(block) = block {
+                self.b.switch_to_block(block);
+                let code = self.imm(code);
+                self.store_frame(offset_of!(Frame, drop), code);
+                self.b.ins().return_(&[]);
+            }
+        }
+    }
+}
+
+/// The variable `i` places after `first`; variables of a slot are declared together.
+fn nth(first: Variable, i: usize) -> Variable {
+    Variable::from_u32(first.as_u32() + i as u32)
+}
+
+/// Bytes that the deparser may write, each `emit` once; one in a loop makes room for itself.
+pub(crate) fn emit_capacity(program: &Program) -> usize {
+    fn emitted(program: &Program, stmts: &[ir::Stmt]) -> usize {
+        let bytes = |stmt: &ir::Stmt| match &stmt.kind {
+            StmtKind::Emit(header) => program.header_max_bytes(*header),
+            StmtKind::If {
+                then, otherwise, ..
+            } => emitted(program, then) + emitted(program, otherwise),
+            StmtKind::Switch { cases, default, .. } => {
+                let cases: usize = cases.iter().map(|(_, body)| emitted(program, body)).sum();
+                cases + emitted(program, default)
+            }
+            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => emitted(program, body),
+            _ => 0,
+        };
+        stmts.iter().map(bytes).sum()
+    }
+    emitted(program, &program.deparser) + bytes::Packer::SLACK as usize
+}

@@ -1,0 +1,428 @@
+//! The parser: states, transitions, and the statements that move through the packet.
+//!
+//! The cursor is a value. Bounds are checked once per extracted header, and everything inside is then read without
+//! checks.
+
+use super::Gen;
+use super::bytes::Window;
+use super::wide::{Wide, limbs_for};
+use crate::frame::Frame;
+use crate::shims::Shim;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::{Block, InstBuilder, Value};
+use cranelift_frontend::Switch;
+use ir::{
+    Bits, ERROR_WIDTH, Expr, HeaderId, KeySet, Parser, SelectCase, SlotId, Target, Transition,
+};
+use std::mem::offset_of;
+
+/// Positions of core.p4's errors in [`ir::Program::errors`].
+mod error {
+    pub const PACKET_TOO_SHORT: u64 = 1;
+    pub const NO_MATCH: u64 = 2;
+    pub const HEADER_TOO_SHORT: u64 = 4;
+    pub const PARSER_INVALID_ARGUMENT: u64 = 6;
+}
+
+/// The blocks of the parser while it is generated.
+pub(crate) struct ParserBlocks {
+    /// Of each state.
+    states: Vec<Block>,
+    /// The state being generated.
+    current: usize,
+    /// Behind the parser.
+    done: Block,
+    /// Blocks that set an error and end the parser.
+    failures: Vec<(u64, Block)>,
+}
+
+/// What is known of a state before the parser is generated.
+#[derive(Clone, Copy, Default)]
+struct Entered {
+    /// There is a way to it from the start.
+    at_all: bool,
+    /// Some state not before it goes to it.
+    again: bool,
+}
+
+fn targets(transition: &Transition) -> Vec<usize> {
+    let state = |target: &Target| match target {
+        Target::State(id) => Some(id.index()),
+        Target::Accept | Target::Reject => None,
+    };
+    match transition {
+        Transition::Goto(target) => state(target).into_iter().collect(),
+        Transition::Select { cases, .. } => cases.iter().filter_map(|c| state(&c.target)).collect(),
+    }
+}
+
+fn entered(parser: &Parser) -> Vec<Entered> {
+    let mut result = vec![Entered::default(); parser.states.len()];
+    result[0].at_all = true;
+    let mut open = vec![0];
+    while let Some(from) = open.pop() {
+        for to in targets(&parser.states[from].transition) {
+            result[to].again |= to <= from;
+            if !std::mem::replace(&mut result[to].at_all, true) {
+                open.push(to);
+            }
+        }
+    }
+    result
+}
+
+impl Gen<'_, '_> {
+    /// Generates the parser; continues behind it.
+    pub(crate) fn parser(&mut self) {
+        let program = self.program;
+        let states = &program.parser.states;
+        let entered = entered(&program.parser);
+        let blocks: Vec<Block> = states.iter().map(|_| self.b.create_block()).collect();
+        let done = self.b.create_block();
+        self.b.ins().jump(blocks[0], &[]);
+        self.parser_blocks = Some(ParserBlocks {
+            states: blocks.clone(),
+            current: 0,
+            done,
+            failures: Vec::new(),
+        });
+        for (i, state) in states.iter().enumerate() {
+            if !entered[i].at_all {
+                continue;
+            }
+            self.b.switch_to_block(blocks[i]);
+            if !entered[i].again {
+                self.b.seal_block(blocks[i]);
+            }
+            self.parser_mut().current = i;
+            if self.stmts(&state.body) {
+                self.transition(&state.transition);
+            }
+        }
+        for (i, &block) in blocks.iter().enumerate() {
+            if entered[i].at_all && entered[i].again {
+                self.b.seal_block(block);
+            }
+        }
+        for (code, block) in std::mem::take(&mut self.parser_mut().failures) {
+            self.b.switch_to_block(block);
+            self.b.seal_block(block);
+            let error = self.small_constant(ERROR_WIDTH, code);
+            self.write(program.standard.parser_error, &error);
+            self.b.ins().jump(done, &[]);
+        }
+        self.continue_in(done);
+        self.parser_blocks = None;
+        let cursor = self.b.use_var(self.cursor);
+        self.store_frame(offset_of!(Frame, consumed), cursor);
+    }
+
+    fn parser_mut(&mut self) -> &mut ParserBlocks {
+        let blocks = self.parser_blocks.as_mut();
+        blocks.expect("parser statements are in the parser only")
+    }
+
+    /// The block that sets this error and rejects.
+    fn failure(&mut self, error: u64) -> Block {
+        let known = (self.parser_mut().failures.iter()).find(|f| f.0 == error);
+        if let Some(&(_, block)) = known {
+            return block;
+        }
+        let block = self.b.create_block();
+        self.b.set_cold_block(block);
+        self.parser_mut().failures.push((error, block));
+        block
+    }
+
+    /// Rejects with this error if the condition holds.
+    fn fail_if(&mut self, condition: Value, error: u64) {
+        let failure = self.failure(error);
+        let next = self.b.create_block();
+        self.b.ins().brif(condition, failure, &[], next, &[]);
+        self.continue_in(next);
+    }
+
+    /// The bytes that the cursor has not passed.
+    fn remaining(&mut self) -> Value {
+        let cursor = self.b.use_var(self.cursor);
+        self.b.ins().isub(self.packet_len, cursor)
+    }
+
+    /// Rejects unless `bytes` more bytes are there.
+    fn demand(&mut self, bytes: Value) {
+        let remaining = self.remaining();
+        let short = (self.b.ins()).icmp(IntCC::UnsignedLessThan, remaining, bytes);
+        self.fail_if(short, error::PACKET_TOO_SHORT);
+    }
+
+    /// The address of the byte at the cursor.
+    fn at_cursor(&mut self) -> Value {
+        let cursor = self.b.use_var(self.cursor);
+        self.b.ins().iadd(self.packet, cursor)
+    }
+
+    fn move_cursor(&mut self, bytes: Value) {
+        let cursor = self.b.use_var(self.cursor);
+        let cursor = self.b.ins().iadd(cursor, bytes);
+        self.b.def_var(self.cursor, cursor);
+    }
+
+    /// [`ir::StmtKind::Extract`].
+    pub(crate) fn extract(&mut self, header: HeaderId, varbit_length: Option<&Expr>) {
+        if let Some(length) = varbit_length {
+            return self.extract_varbit(header, length);
+        }
+        let program = self.program;
+        let bytes = program.header_max_bytes(header) as u32;
+        let count = self.imm(bytes.into());
+        self.demand(count);
+        let mut window = Window::new(self.at_cursor(), bytes);
+        let header = &program.headers[header.index()];
+        let mut offset = 0;
+        for field in &header.fields {
+            let width = self.width(field.slot);
+            let value = self.window_field(&mut window, offset, width);
+            self.write(field.slot, &value);
+            offset += width;
+        }
+        let valid = self.small_constant(1, 1);
+        self.write(header.valid, &valid);
+        self.move_cursor(count);
+    }
+
+    /// A header with a varbit: what comes before it is where it always is, the rest is read by a function.
+    fn extract_varbit(&mut self, header: HeaderId, length: &Expr) {
+        let program = self.program;
+        let header = &program.headers[header.index()];
+        let length = self.expr(length).low();
+        let is_varbit = |f: &ir::Field| f.varbit_length.is_some();
+        let fixed: u32 = (header.fields.iter())
+            .filter(|f| !is_varbit(f))
+            .map(|f| self.width(f.slot))
+            .sum();
+        let max = (header.fields.iter().find(|f| is_varbit(f))).map_or(0, |f| self.width(f.slot));
+        let bytes = self.check_varbit(length, max, fixed);
+
+        let base = self.at_cursor();
+        // Everything before the varbit is within the bytes that have been checked.
+        let mut window = Window::new(base, fixed.div_ceil(8));
+        let mut offset = 0;
+        let mut shift = None;
+        for field in &header.fields {
+            let width = self.width(field.slot);
+            let value = if let Some(length_slot) = field.varbit_length {
+                shift = Some(length);
+                let length = Wide {
+                    width: 32,
+                    limbs: smallvec::smallvec![length],
+                };
+                self.write(length_slot, &length);
+                let at = self.imm(offset.into());
+                self.read_bits(base, at, length.low(), width)
+            } else if let Some(shift) = shift {
+                let at = self.imm(offset.into());
+                let at = self.b.ins().iadd(at, shift);
+                let count = self.imm(width.into());
+                offset += width;
+                self.read_bits(base, at, count, width)
+            } else {
+                offset += width;
+                self.window_field(&mut window, offset - width, width)
+            };
+            self.write(field.slot, &value);
+        }
+        let valid = self.small_constant(1, 1);
+        self.write(header.valid, &valid);
+        self.move_cursor(bytes);
+    }
+
+    /// Checks the length of a varbit; gives the bytes of the whole header, which are there.
+    fn check_varbit(&mut self, length: Value, max: u32, fixed: u32) -> Value {
+        let max = self.imm(max.into());
+        let too_long = (self.b.ins()).icmp(IntCC::UnsignedGreaterThan, length, max);
+        self.fail_if(too_long, error::HEADER_TOO_SHORT);
+        let fixed = self.imm(fixed.into());
+        let bits = self.b.ins().iadd(length, fixed);
+        let odd = self.and_imm(bits, 7);
+        self.fail_if(odd, error::PARSER_INVALID_ARGUMENT);
+        let bytes = self.shr_imm(bits, 3);
+        self.demand(bytes);
+        bytes
+    }
+
+    /// `count` bits from `offset` bits behind `base`, as a value of `width` bits.
+    fn read_bits(&mut self, base: Value, offset: Value, count: Value, width: u32) -> Wide {
+        let out = self.scratch(limbs_for(width));
+        let limbs = self.imm(limbs_for(width) as u64);
+        self.call(Shim::ReadBits, &[base, offset, count, out, limbs]);
+        self.reload(out, width)
+    }
+
+    /// [`ir::StmtKind::Lookahead`].
+    pub(crate) fn lookahead(&mut self, dst: SlotId, offset: u32) {
+        let width = self.width(dst);
+        let bytes = (offset + width).div_ceil(8);
+        let count = self.imm(bytes.into());
+        self.demand(count);
+        let mut window = Window::new(self.at_cursor(), bytes);
+        let value = self.window_field(&mut window, offset, width);
+        self.write(dst, &value);
+    }
+
+    /// [`ir::StmtKind::Advance`].
+    pub(crate) fn advance(&mut self, bits: &Expr) {
+        let bits = self.expr(bits).low();
+        let odd = self.and_imm(bits, 7);
+        self.fail_if(odd, error::PARSER_INVALID_ARGUMENT);
+        let bytes = self.shr_imm(bits, 3);
+        self.demand(bytes);
+        self.move_cursor(bytes);
+    }
+
+    /// [`ir::StmtKind::Reject`].
+    pub(crate) fn reject(&mut self, error: &Expr) {
+        let error = self.expr(error);
+        self.write(self.program.standard.parser_error, &error);
+        let done = self.parser_mut().done;
+        self.b.ins().jump(done, &[]);
+    }
+
+    fn transition(&mut self, transition: &Transition) {
+        self.scratch_used = 0;
+        match transition {
+            Transition::Goto(target) => {
+                let mut again = Vec::new();
+                let block = self.target(*target, &mut again);
+                self.b.ins().jump(block, &[]);
+                self.transitions_back(again);
+            }
+            Transition::Select { keys, cases } => {
+                let keys = self.exprs(keys);
+                self.select(&keys, cases);
+            }
+        }
+    }
+
+    /// The block to jump to for a target. If that spends a step, a block in between, noted in `again` with the state.
+    fn target(&mut self, target: Target, again: &mut Vec<(Block, Block)>) -> Block {
+        let parser = self.parser_mut();
+        let Target::State(state) = target else {
+            return parser.done;
+        };
+        let block = parser.states[state.index()];
+        if state.index() > parser.current {
+            return block;
+        }
+        let between = self.b.create_block();
+        again.push((between, block));
+        between
+    }
+
+    /// Fills the blocks that [`Gen::target`] made.
+    fn transitions_back(&mut self, again: Vec<(Block, Block)>) {
+        for (between, state) in again {
+            self.continue_in(between);
+            self.spend_step();
+            self.b.ins().jump(state, &[]);
+        }
+    }
+
+    fn select(&mut self, keys: &[Wide], cases: &[SelectCase]) {
+        let mut again = Vec::new();
+        if let Some((values, rest)) = exact_cases(keys, cases) {
+            let mut switch = Switch::new();
+            for (value, target) in values {
+                // The first case counts.
+                if !switch.entries().contains_key(&value.into()) {
+                    let block = self.target(target, &mut again);
+                    switch.set_entry(value.into(), block);
+                }
+            }
+            let otherwise = match rest {
+                Some(target) => self.target(target, &mut again),
+                None => self.failure(error::NO_MATCH),
+            };
+            switch.emit(&mut self.b, keys[0].low(), otherwise);
+            return self.transitions_back(again);
+        }
+        for case in cases {
+            let condition = self.case_matches(keys, &case.matches);
+            let block = self.target(case.target, &mut again);
+            let Some(condition) = condition else {
+                self.b.ins().jump(block, &[]);
+                return self.transitions_back(again);
+            };
+            let next = self.b.create_block();
+            self.b.ins().brif(condition, block, &[], next, &[]);
+            self.continue_in(next);
+        }
+        let failure = self.failure(error::NO_MATCH);
+        self.b.ins().jump(failure, &[]);
+        self.transitions_back(again);
+    }
+
+    /// Whether all matches hold; `None` if they always do.
+    fn case_matches(&mut self, keys: &[Wide], matches: &[KeySet]) -> Option<Value> {
+        if let [KeySet::ValueSet(value_set)] = matches {
+            let key = self.spill(&keys.iter().collect::<Vec<_>>());
+            let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
+            let (id, limbs) = (self.imm(value_set.0.into()), self.imm(limbs));
+            return self.call(Shim::ValueSetContains, &[self.frame, id, key, limbs]);
+        }
+        let mut all = None;
+        for (key, key_set) in keys.iter().zip(matches) {
+            if let Some(one) = self.key_matches(key, key_set) {
+                all = Some(match all {
+                    None => one,
+                    Some(others) => self.b.ins().band(others, one),
+                });
+            }
+        }
+        all
+    }
+
+    fn key_matches(&mut self, key: &Wide, key_set: &KeySet) -> Option<Value> {
+        match key_set {
+            // A value set covers all keys and stands alone.
+            KeySet::Any | KeySet::ValueSet(_) => None,
+            KeySet::Mask { mask, .. } if mask.is_zero() => None,
+            KeySet::Mask { value, mask } => {
+                let mask = self.constant(mask);
+                let masked = self.binary(ir::BinaryOp::And, key, &mask);
+                let value = self.constant(value);
+                Some(self.equal(&masked, &value))
+            }
+            KeySet::Range { low, high } => {
+                let (low, high) = (self.constant(low), self.constant(high));
+                let below = self.less(key, &low, false);
+                let above = self.less(&high, key, false);
+                let outside = self.b.ins().bor(below, above);
+                Some(self.b.ins().bxor_imm_u(outside, 1))
+            }
+        }
+    }
+}
+
+/// The cases as a table of values and the target of all other values, if they are of that form: one key of at most 64
+/// bits, and values only, but for a last case that takes anything. `None` as the other target is a mismatch.
+#[expect(clippy::type_complexity, reason = "used once")]
+fn exact_cases(
+    keys: &[Wide],
+    cases: &[SelectCase],
+) -> Option<(Vec<(u64, Target)>, Option<Target>)> {
+    let [key] = keys else { return None };
+    if key.width > 64 {
+        return None;
+    }
+    let mut values = Vec::new();
+    for case in cases {
+        match &case.matches[..] {
+            [KeySet::Any] => return Some((values, Some(case.target))),
+            [KeySet::Mask { value, mask }] if *mask == Bits::ones(key.width) => {
+                values.push((value.low_u64(), case.target));
+            }
+            _ => return None,
+        }
+    }
+    Some((values, None))
+}

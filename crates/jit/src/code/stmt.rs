@@ -1,0 +1,386 @@
+//! Statements.
+//!
+//! Each method that generates statements tells whether control can reach what follows; if not, the current block is
+//! finished and nothing more is generated for it.
+
+use super::bytes::Packer;
+use super::wide::{Wide, limbs_for};
+use super::{Gen, Label};
+use crate::frame::{Frame, preserve_code};
+use crate::shims::Shim;
+use cranelift_codegen::ir::{Block, InstBuilder, Value};
+use cranelift_frontend::Switch;
+use ir::{Bits, Expr, FieldListId, HeaderId, LabelId, RegisterId, SlotId, Stmt, StmtKind};
+use smallvec::smallvec;
+use std::mem::offset_of;
+
+impl Gen<'_, '_> {
+    /// Several statements.
+    pub(crate) fn stmts(&mut self, stmts: &[Stmt]) -> bool {
+        stmts.iter().all(|stmt| {
+            self.scratch_used = 0;
+            self.stmt(&stmt.kind)
+        })
+    }
+
+    fn stmt(&mut self, stmt: &StmtKind) -> bool {
+        match stmt {
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => self.if_else(cond, then, otherwise),
+            StmtKind::Switch {
+                value,
+                cases,
+                default,
+            } => self.switch(value, cases, default),
+            StmtKind::Block { label, body } => self.block(*label, body),
+            StmtKind::Loop { label, body } => self.endless_loop(*label, body),
+            StmtKind::Break(label) => {
+                let label = (self.labels.iter_mut().rev())
+                    .find(|l| l.id == *label)
+                    .expect("a break is inside what it names");
+                label.used = true;
+                let after = label.after;
+                self.b.ins().jump(after, &[]);
+                false
+            }
+            StmtKind::Exit => {
+                self.control_end_used = true;
+                let end = self.control_end;
+                self.b.ins().jump(end, &[]);
+                false
+            }
+            StmtKind::Apply {
+                table,
+                keys,
+                hit,
+                action_run,
+            } => self.apply(*table, keys, *hit, *action_run),
+            StmtKind::Reject { error } => {
+                self.reject(error);
+                false
+            }
+            _ => {
+                self.leaf(stmt);
+                true
+            }
+        }
+    }
+
+    /// Statements that control flow goes straight through, on packet and slots.
+    fn leaf(&mut self, stmt: &StmtKind) {
+        match stmt {
+            StmtKind::Assign { dst, value } => {
+                let value = self.expr(value);
+                self.write(*dst, &value);
+            }
+            StmtKind::SetValid(header) => {
+                let one = self.small_constant(1, 1);
+                self.write(self.program.headers[header.index()].valid, &one);
+            }
+            StmtKind::SetInvalid(header) => self.set_invalid(*header),
+            StmtKind::Hash {
+                dst,
+                algorithm,
+                data,
+                payload,
+            } => self.hash(*dst, *algorithm, data, *payload),
+            StmtKind::Extract {
+                header,
+                varbit_length,
+            } => self.extract(*header, varbit_length.as_ref()),
+            StmtKind::Lookahead { dst, offset } => self.lookahead(*dst, *offset),
+            StmtKind::Advance { bits } => self.advance(bits),
+            StmtKind::Emit(header) => self.emit(*header),
+            StmtKind::Assert { cond } => self.assert(cond),
+            StmtKind::Clone {
+                session, preserve, ..
+            } => self.clone_packet(session, *preserve),
+            StmtKind::Resubmit { preserve } => {
+                self.request(offset_of!(Frame, resubmit), *preserve);
+            }
+            StmtKind::Recirculate { preserve } => {
+                self.request(offset_of!(Frame, recirculate), *preserve);
+            }
+            StmtKind::Truncate { length } => {
+                let length = self.expr(length).low();
+                let one = self.imm(1);
+                let code = self.b.ins().iadd(length, one);
+                self.store_frame(offset_of!(Frame, truncate), code);
+            }
+            _ => self.extern_call(stmt),
+        }
+    }
+
+    /// Statements that are calls into the switch.
+    fn extern_call(&mut self, stmt: &StmtKind) {
+        match stmt {
+            StmtKind::RegisterRead {
+                dst,
+                register,
+                index,
+            } => self.register_read(*dst, *register, index),
+            StmtKind::RegisterWrite {
+                register,
+                index,
+                value,
+            } => self.register_write(*register, index, value),
+            StmtKind::Count { counter, index } => {
+                let index = self.expr(index).low();
+                let id = self.imm(counter.0.into());
+                self.call(Shim::Count, &[self.frame, id, index]);
+            }
+            StmtKind::MeterExecute { meter, index, dst } => {
+                let index = self.expr(index).low();
+                let id = self.imm(meter.0.into());
+                let colour = self.call(Shim::MeterExecute, &[self.frame, id, index]);
+                self.write_word(*dst, colour.expect("gives a result"));
+            }
+            StmtKind::Random { dst, low, high } => {
+                let low = self.expr(low).low();
+                let high = self.expr(high).low();
+                let value = self.call(Shim::Random, &[self.frame, low, high]);
+                self.write_word(*dst, value.expect("gives a result"));
+            }
+            StmtKind::Digest { digest, values } => {
+                let values = self.exprs(values);
+                let at = self.spill(&values.iter().collect::<Vec<_>>());
+                let limbs = values.iter().map(|v| v.limbs.len() as u64).sum();
+                let (id, limbs) = (self.imm(digest.0.into()), self.imm(limbs));
+                self.call(Shim::Digest, &[self.frame, id, at, limbs]);
+            }
+            // A log goes to the trace, which machine code does not write; its values have no side effects. Everything
+            // else has been generated by the callers.
+            _ => {}
+        }
+    }
+
+    /// Assigns a word, cut or extended with zeros to the width of the slot.
+    pub(crate) fn write_word(&mut self, dst: SlotId, word: Value) {
+        let word = Wide {
+            width: 64,
+            limbs: smallvec![word],
+        };
+        let value = self.resize(&word, self.width(dst));
+        self.write(dst, &value);
+    }
+
+    fn if_else(&mut self, cond: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> bool {
+        let cond = self.expr(cond).low();
+        let (first, after) = (self.b.create_block(), self.b.create_block());
+        if otherwise.is_empty() {
+            self.b.ins().brif(cond, first, &[], after, &[]);
+            self.continue_in(first);
+            self.body(then, after);
+            self.continue_in(after);
+            return true;
+        }
+        let second = self.b.create_block();
+        self.b.ins().brif(cond, first, &[], second, &[]);
+        self.continue_in(first);
+        let from_first = self.body(then, after);
+        self.continue_in(second);
+        let from_second = self.body(otherwise, after);
+        self.join_in(after, from_first || from_second)
+    }
+
+    /// A body that goes on at `after`; tells whether its end is reached.
+    fn body(&mut self, stmts: &[Stmt], after: Block) -> bool {
+        let falls_through = self.stmts(stmts);
+        if falls_through {
+            self.b.ins().jump(after, &[]);
+        }
+        falls_through
+    }
+
+    /// Continues at `after` if anything goes there.
+    fn join_in(&mut self, after: Block, reached: bool) -> bool {
+        if reached {
+            self.continue_in(after);
+        }
+        reached
+    }
+
+    fn switch(&mut self, value: &Expr, cases: &[(Vec<Bits>, Vec<Stmt>)], default: &[Stmt]) -> bool {
+        let value = self.expr(value);
+        let after = self.b.create_block();
+        let otherwise = self.b.create_block();
+        let blocks: Vec<Block> = cases.iter().map(|_| self.b.create_block()).collect();
+        if value.width <= 64 {
+            let mut switch = Switch::new();
+            for ((values, _), &block) in cases.iter().zip(&blocks) {
+                for value in values {
+                    switch.set_entry(value.low_u64().into(), block);
+                }
+            }
+            switch.emit(&mut self.b, value.low(), otherwise);
+        } else {
+            for ((values, _), &block) in cases.iter().zip(&blocks) {
+                for wanted in values {
+                    let wanted = self.constant(wanted);
+                    let equal = self.equal(&value, &wanted);
+                    let next = self.b.create_block();
+                    self.b.ins().brif(equal, block, &[], next, &[]);
+                    self.continue_in(next);
+                }
+            }
+            self.b.ins().jump(otherwise, &[]);
+        }
+        let mut reached = false;
+        for ((_, body), &block) in cases.iter().zip(&blocks) {
+            self.continue_in(block);
+            reached |= self.body(body, after);
+        }
+        self.continue_in(otherwise);
+        reached |= self.body(default, after);
+        self.join_in(after, reached)
+    }
+
+    fn labelled(&mut self, label: LabelId, body: &[Stmt]) -> (bool, Block, bool) {
+        let after = self.b.create_block();
+        self.labels.push(Label {
+            id: label,
+            after,
+            used: false,
+        });
+        let falls_through = self.stmts(body);
+        let label = self.labels.pop().expect("pushed above");
+        (falls_through, after, label.used)
+    }
+
+    fn block(&mut self, label: LabelId, body: &[Stmt]) -> bool {
+        let (falls_through, after, used) = self.labelled(label, body);
+        if falls_through {
+            self.b.ins().jump(after, &[]);
+        }
+        self.join_in(after, falls_through || used)
+    }
+
+    fn endless_loop(&mut self, label: LabelId, body: &[Stmt]) -> bool {
+        let start = self.b.create_block();
+        self.b.ins().jump(start, &[]);
+        self.b.switch_to_block(start);
+        self.loop_depth += 1;
+        let (falls_through, after, used) = self.labelled(label, body);
+        self.loop_depth -= 1;
+        if falls_through {
+            self.spend_step();
+            self.b.ins().jump(start, &[]);
+        }
+        self.b.seal_block(start);
+        self.join_in(after, used)
+    }
+
+    fn set_invalid(&mut self, header: HeaderId) {
+        let program = self.program;
+        let header = &program.headers[header.index()];
+        self.clear(header.valid);
+        for field in &header.fields {
+            self.clear(field.slot);
+            if let Some(length) = field.varbit_length {
+                self.clear(length);
+            }
+        }
+    }
+
+    fn assert(&mut self, cond: &Expr) {
+        let cond = self.expr(cond).low();
+        let failed = match self.assert_failed {
+            Some(block) => block,
+            None => {
+                let block = self.b.create_block();
+                self.b.set_cold_block(block);
+                *self.assert_failed.insert(block)
+            }
+        };
+        let next = self.b.create_block();
+        self.b.ins().brif(cond, next, &[], failed, &[]);
+        self.continue_in(next);
+    }
+
+    fn clone_packet(&mut self, session: &Expr, preserve: Option<FieldListId>) {
+        let session = self.expr(session).low();
+        let (one, preserve) = (self.imm(1), self.imm(preserve_code(preserve)));
+        self.store_frame(offset_of!(Frame, clone), one);
+        self.store_frame(offset_of!(Frame, clone_session), session);
+        self.store_frame(offset_of!(Frame, clone_preserve), preserve);
+    }
+
+    fn request(&mut self, offset: usize, preserve: Option<FieldListId>) {
+        let code = self.imm(preserve_code(preserve) + 1);
+        self.store_frame(offset, code);
+    }
+
+    fn register_read(&mut self, dst: SlotId, register: RegisterId, index: &Expr) {
+        let index = self.expr(index).low();
+        let width = self.width(dst);
+        let out = self.scratch(limbs_for(width));
+        let id = self.imm(register.0.into());
+        self.call(Shim::RegisterRead, &[self.frame, id, index, out]);
+        let value = self.reload(out, width);
+        self.write(dst, &value);
+    }
+
+    fn register_write(&mut self, register: RegisterId, index: &Expr, value: &Expr) {
+        let index = self.expr(index).low();
+        let value = self.expr(value);
+        let at = self.spill(&[&value]);
+        let (id, limbs) = (
+            self.imm(register.0.into()),
+            self.imm(value.limbs.len() as u64),
+        );
+        self.call(Shim::RegisterWrite, &[self.frame, id, index, at, limbs]);
+    }
+
+    /// Appends a header to what the deparser has emitted, if it is valid.
+    fn emit(&mut self, header: HeaderId) {
+        let program = self.program;
+        let fields = &program.headers[header.index()].fields;
+        let valid = self.read(program.headers[header.index()].valid).low();
+        let (valid_block, after) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(valid, valid_block, &[], after, &[]);
+        self.continue_in(valid_block);
+        if self.loop_depth > 0 {
+            let end = self.b.use_var(self.emit_at);
+            let room = self.imm(super::emit_capacity(program) as u64);
+            let end = self.call(Shim::Reserve, &[self.frame, end, room]);
+            self.b.def_var(self.emit_at, end.expect("gives a result"));
+        }
+        let base = self.b.use_var(self.emit_at);
+        let bytes = if fields.iter().any(|f| f.varbit_length.is_some()) {
+            self.emit_varbit(base, fields)
+        } else {
+            let mut packer = Packer::new(base);
+            for field in fields {
+                let value = self.read(field.slot);
+                self.pack(&mut packer, &value);
+            }
+            let bytes = self.pack_end(packer);
+            self.imm(bytes.into())
+        };
+        let end = self.b.ins().iadd(base, bytes);
+        self.b.def_var(self.emit_at, end);
+        self.b.ins().jump(after, &[]);
+        self.continue_in(after);
+    }
+
+    /// Writes the fields of a header with a varbit to `base`; gives the number of bytes.
+    fn emit_varbit(&mut self, base: Value, fields: &[ir::Field]) -> Value {
+        let mut offset = self.imm(0);
+        for field in fields {
+            let value = self.read(field.slot);
+            let bits = match field.varbit_length {
+                Some(length) => self.read(length).low(),
+                None => self.imm(value.width.into()),
+            };
+            let at = self.spill(&[&value]);
+            self.call(Shim::AppendBits, &[base, offset, at, bits]);
+            offset = self.b.ins().iadd(offset, bits);
+        }
+        let seven = self.imm(7);
+        let up = self.b.ins().iadd(offset, seven);
+        self.shr_imm(up, 3)
+    }
+}

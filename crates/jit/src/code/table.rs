@@ -1,0 +1,94 @@
+//! Applying a table: the key is packed, the lookup is a call, and the actions are in place.
+
+use super::Gen;
+use super::wide::{Wide, limbs_for};
+use crate::shims::Shim;
+use cranelift_codegen::ir::types::I32;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
+use cranelift_frontend::Switch;
+use ir::{ActionId, Expr, SlotId, TableId};
+
+impl Gen<'_, '_> {
+    /// [`ir::StmtKind::Apply`]. Tells whether the code behind it can be reached.
+    pub(crate) fn apply(
+        &mut self,
+        table: TableId,
+        keys: &[Expr],
+        hit: Option<SlotId>,
+        action_run: Option<SlotId>,
+    ) -> bool {
+        let program = self.program;
+        let keys = self.exprs(keys);
+        let key = self.spill(&keys.iter().collect::<Vec<_>>());
+        let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
+        let (id, limbs) = (self.imm(table.0.into()), self.imm(limbs));
+        let call = self.shims[Shim::Lookup as usize];
+        let call = self.b.ins().call(call, &[self.frame, id, key, limbs]);
+        let results = self.b.inst_results(call);
+        let (args, found) = (results[0], results[1]);
+        if let Some(hit) = hit {
+            let bit = self.shr_imm(found, 32);
+            self.write_word(hit, bit);
+        }
+        // The position without the bit that tells of a hit.
+        let position = self.b.ins().ireduce(I32, found);
+        if let Some(slot) = action_run {
+            let position = self
+                .b
+                .ins()
+                .uextend(cranelift_codegen::ir::types::I64, position);
+            self.write_word(slot, position);
+        }
+        let actions: Vec<ActionId> = (program.tables[table.index()].actions.iter())
+            .map(|a| a.action)
+            .collect();
+        self.dispatch(position, args, &actions)
+    }
+
+    /// Runs the action at `position`; positions beyond the end run nothing.
+    fn dispatch(&mut self, position: Value, args: Value, actions: &[ActionId]) -> bool {
+        let program = self.program;
+        let after = self.b.create_block();
+        let mut switch = Switch::new();
+        let mut bodies = Vec::new();
+        for (i, action) in actions.iter().enumerate() {
+            let action = &program.actions[action.index()];
+            if action.body.is_empty() && action.params.is_empty() {
+                continue;
+            }
+            let block = self.b.create_block();
+            switch.set_entry(i as u128, block);
+            bodies.push((block, action));
+        }
+        switch.emit(&mut self.b, position, after);
+        for (block, action) in bodies {
+            self.continue_in(block);
+            self.load_params(args, action);
+            if self.stmts(&action.body) {
+                self.b.ins().jump(after, &[]);
+            }
+        }
+        // The table's default is always a way here for the code generator, though perhaps never taken.
+        self.continue_in(after);
+        true
+    }
+
+    fn load_params(&mut self, args: Value, action: &ir::Action) {
+        let mut at = 0;
+        for param in &action.params {
+            let width = self.width(param.slot);
+            let limbs = (0..limbs_for(width))
+                .map(|i| {
+                    (self.b.ins()).load(
+                        cranelift_codegen::ir::types::I64,
+                        MemFlagsData::trusted(),
+                        args,
+                        at + 8 * i as i32,
+                    )
+                })
+                .collect();
+            self.write(param.slot, &Wide { width, limbs });
+            at += 8 * limbs_for(width) as i32;
+        }
+    }
+}

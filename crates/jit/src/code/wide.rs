@@ -1,0 +1,658 @@
+//! Values wider than a register, and every operator of P4 on them.
+//!
+//! A [`Wide`] is what an expression of the IR becomes: one Cranelift value per 64-bit limb, least significant first, with
+//! all bits above the width zero. Widths are known when code is generated, so each operator expands to straight-line
+//! code for exactly its limbs; only what would expand without bound (wide multiplication, division, very wide variable shifts)
+//! goes through a function of [`crate::shims`]. Nothing here knows of slots, packets or statements.
+
+use super::Gen;
+use crate::shims::Shim;
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{InstBuilder, Value};
+use ir::{BinaryOp, Bits, UnaryOp};
+use smallvec::{SmallVec, smallvec};
+
+/// Multiplications of more limbs than this are calls.
+const INLINE_MUL_LIMBS: usize = 5;
+/// Variable shifts of more limbs than this are calls.
+const INLINE_SHIFT_LIMBS: usize = 16;
+
+/// A value of a fixed width.
+#[derive(Clone, Debug)]
+pub(crate) struct Wide {
+    /// Width in bits.
+    pub width: u32,
+    /// Limbs, least significant first; bits above the width are zero.
+    pub limbs: Limbs,
+}
+
+/// The limbs of a value.
+pub(crate) type Limbs = SmallVec<[Value; 2]>;
+
+/// Number of limbs of a value of `width` bits.
+pub(crate) fn limbs_for(width: u32) -> usize {
+    width.div_ceil(64) as usize
+}
+
+/// Ones in the bits of the most significant limb that a value of `width` bits uses.
+pub(crate) fn top_mask(width: u32) -> u64 {
+    match width % 64 {
+        0 => u64::MAX,
+        used => (1 << used) - 1,
+    }
+}
+
+impl Wide {
+    /// The least significant limb.
+    pub fn low(&self) -> Value {
+        self.limbs[0]
+    }
+
+    fn top(&self) -> Value {
+        *self.limbs.last().expect("at least one limb")
+    }
+}
+
+impl Gen<'_, '_> {
+    /// A 64-bit constant.
+    pub fn imm(&mut self, value: u64) -> Value {
+        self.b.ins().iconst(I64, value as i64)
+    }
+
+    /// A constant.
+    pub fn constant(&mut self, bits: &Bits) -> Wide {
+        Wide {
+            width: bits.width(),
+            limbs: bits.limbs().iter().map(|&l| self.imm(l)).collect(),
+        }
+    }
+
+    /// A constant of at most 64 bits.
+    pub fn small_constant(&mut self, width: u32, value: u64) -> Wide {
+        self.constant(&Bits::from_u64(width, value))
+    }
+
+    /// A 64-bit 0 or 1 from the result of a comparison.
+    fn flag(&mut self, condition: Value) -> Value {
+        self.b.ins().uextend(I64, condition)
+    }
+
+    fn one_bit(&mut self, condition: Value) -> Wide {
+        let limb = self.flag(condition);
+        Wide {
+            width: 1,
+            limbs: smallvec![limb],
+        }
+    }
+
+    pub(crate) fn and_imm(&mut self, value: Value, mask: u64) -> Value {
+        if mask == u64::MAX {
+            return value;
+        }
+        let mask = self.imm(mask);
+        self.b.ins().band(value, mask)
+    }
+
+    /// Clears the bits above the width.
+    fn masked(&mut self, width: u32, mut limbs: Limbs) -> Wide {
+        debug_assert_eq!(limbs.len(), limbs_for(width));
+        if let Some(top) = limbs.last_mut() {
+            *top = self.and_imm(*top, top_mask(width));
+        }
+        Wide { width, limbs }
+    }
+
+    /// The most significant limb with the sign bit copied into the bits above the width.
+    fn signed_top(&mut self, a: &Wide) -> Value {
+        let top = a.top();
+        match a.width % 64 {
+            0 => top,
+            used => {
+                let up = self.shl_imm(top, 64 - used);
+                self.sshr_imm(up, 64 - used)
+            }
+        }
+    }
+
+    /// All ones if the value is negative as a signed number, else zero.
+    fn sign_mask(&mut self, a: &Wide) -> Value {
+        let top = self.signed_top(a);
+        self.sshr_imm(top, 63)
+    }
+
+    pub(crate) fn shl_imm(&mut self, a: Value, n: u32) -> Value {
+        if n == 0 {
+            return a;
+        }
+        self.b.ins().ishl_imm_u(a, i64::from(n))
+    }
+
+    pub(crate) fn shr_imm(&mut self, a: Value, n: u32) -> Value {
+        if n == 0 {
+            return a;
+        }
+        self.b.ins().ushr_imm_u(a, i64::from(n))
+    }
+
+    fn sshr_imm(&mut self, a: Value, n: u32) -> Value {
+        self.b.ins().sshr_imm_u(a, i64::from(n))
+    }
+
+    /// Limbs of `a << n`, `count` of them, `n` known.
+    fn shl_limbs(&mut self, a: &[Value], n: u32, count: usize) -> Limbs {
+        let (whole, part) = ((n / 64) as usize, n % 64);
+        let mut out = Limbs::new();
+        for i in 0..count {
+            let this = i.checked_sub(whole).and_then(|j| a.get(j)).copied();
+            let below = i.checked_sub(whole + 1).and_then(|j| a.get(j)).copied();
+            out.push(self.join(below.filter(|_| part != 0), this, part));
+        }
+        out
+    }
+
+    /// Limbs of `a >> n`, `count` of them, `n` known. Bits that come in from above are zero.
+    fn shr_limbs(&mut self, a: &[Value], n: u32, count: usize) -> Limbs {
+        let (whole, part) = ((n / 64) as usize, n % 64);
+        let mut out = Limbs::new();
+        for i in 0..count {
+            let this = a.get(i + whole).copied();
+            let above = a.get(i + whole + 1).copied().filter(|_| part != 0);
+            out.push(match (this, above) {
+                (None, _) => self.imm(0),
+                (Some(this), None) => self.shr_imm(this, part),
+                (Some(this), Some(above)) => {
+                    let low = self.shr_imm(this, part);
+                    let high = self.shl_imm(above, 64 - part);
+                    self.b.ins().bor(low, high)
+                }
+            });
+        }
+        out
+    }
+
+    /// `this << part` with the high bits of `below` moving in.
+    fn join(&mut self, below: Option<Value>, this: Option<Value>, part: u32) -> Value {
+        let high = this.map(|v| self.shl_imm(v, part));
+        let low = below.map(|v| self.shr_imm(v, 64 - part));
+        match (high, low) {
+            (None, None) => self.imm(0),
+            (Some(v), None) | (None, Some(v)) => v,
+            (Some(high), Some(low)) => self.b.ins().bor(high, low),
+        }
+    }
+
+    /// Bits `high` down to `low`.
+    pub fn slice(&mut self, a: &Wide, high: u32, low: u32) -> Wide {
+        let width = high - low + 1;
+        let limbs = self.shr_limbs(&a.limbs, low, limbs_for(width));
+        if high + 1 == a.width {
+            return Wide { width, limbs };
+        }
+        self.masked(width, limbs)
+    }
+
+    /// `a` above `b`.
+    pub fn concat(&mut self, a: &Wide, b: &Wide) -> Wide {
+        let width = a.width + b.width;
+        let mut limbs = self.shl_limbs(&a.limbs, b.width, limbs_for(width));
+        for (limb, &low) in limbs.iter_mut().zip(&b.limbs) {
+            *limb = self.b.ins().bor(*limb, low);
+        }
+        Wide { width, limbs }
+    }
+
+    /// Another width, cut or extended with zeros.
+    pub fn resize(&mut self, a: &Wide, width: u32) -> Wide {
+        let mut limbs: Limbs = a.limbs.iter().copied().take(limbs_for(width)).collect();
+        while limbs.len() < limbs_for(width) {
+            let zero = self.imm(0);
+            limbs.push(zero);
+        }
+        if width >= a.width {
+            return Wide { width, limbs };
+        }
+        self.masked(width, limbs)
+    }
+
+    /// To a larger width, with copies of the sign bit.
+    pub fn sign_extend(&mut self, a: &Wide, width: u32) -> Wide {
+        let top = self.signed_top(a);
+        let mut limbs: Limbs = a.limbs.clone();
+        *limbs.last_mut().expect("at least one limb") = top;
+        if limbs.len() < limbs_for(width) {
+            let sign = self.sshr_imm(top, 63);
+            limbs.resize(limbs_for(width), sign);
+        }
+        self.masked(width, limbs)
+    }
+
+    /// `then` if `condition` is not zero, else `otherwise`.
+    pub fn mux(&mut self, condition: Value, then: &Wide, otherwise: &Wide) -> Wide {
+        let limbs = (then.limbs.iter().zip(&otherwise.limbs))
+            .map(|(&t, &o)| self.b.ins().select(condition, t, o))
+            .collect();
+        Wide {
+            width: then.width,
+            limbs,
+        }
+    }
+
+    fn zip(&mut self, a: &Wide, b: &Wide, f: impl Fn(&mut Self, Value, Value) -> Value) -> Wide {
+        let limbs = (a.limbs.iter().zip(&b.limbs))
+            .map(|(&x, &y)| f(self, x, y))
+            .collect();
+        Wide {
+            width: a.width,
+            limbs,
+        }
+    }
+
+    /// Applies a unary operator.
+    pub fn unary(&mut self, op: UnaryOp, a: &Wide) -> Wide {
+        match op {
+            UnaryOp::Not => {
+                let limbs = a.limbs.iter().map(|&l| self.b.ins().bnot(l)).collect();
+                self.masked(a.width, limbs)
+            }
+            UnaryOp::Neg => {
+                let zero = self.constant(&Bits::zero(a.width));
+                self.sub(&zero, a)
+            }
+        }
+    }
+
+    /// Applies a binary operator, with the meaning of [`Bits::binary`].
+    pub fn binary(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
+        match op {
+            BinaryOp::Add => self.add(a, b),
+            BinaryOp::Sub => self.sub(a, b),
+            BinaryOp::Mul => self.mul(a, b),
+            BinaryOp::Div | BinaryOp::Mod => self.div_mod(op, a, b),
+            BinaryOp::And => self.zip(a, b, |g, x, y| g.b.ins().band(x, y)),
+            BinaryOp::Or => self.zip(a, b, |g, x, y| g.b.ins().bor(x, y)),
+            BinaryOp::Xor => self.zip(a, b, |g, x, y| g.b.ins().bxor(x, y)),
+            BinaryOp::Shl | BinaryOp::Shr | BinaryOp::Sar => self.shift(op, a, b),
+            BinaryOp::AddSat => {
+                let sum = self.add(a, b);
+                let overflow = self.less(&sum, a, false);
+                let ones = self.constant(&Bits::ones(a.width));
+                self.mux(overflow, &ones, &sum)
+            }
+            BinaryOp::SubSat => {
+                let difference = self.sub(a, b);
+                let overflow = self.less(a, b, false);
+                let zero = self.constant(&Bits::zero(a.width));
+                self.mux(overflow, &zero, &difference)
+            }
+            BinaryOp::SAddSat => self.signed_add_saturating(a, b),
+            BinaryOp::SSubSat => self.signed_sub_saturating(a, b),
+            BinaryOp::Eq => {
+                let equal = self.equal(a, b);
+                self.one_bit(equal)
+            }
+            BinaryOp::Ne => {
+                let equal = self.equal(a, b);
+                let one = self.b.ins().bxor_imm_u(equal, 1);
+                self.one_bit(one)
+            }
+            BinaryOp::Ult | BinaryOp::Slt => {
+                let less = self.less(a, b, op == BinaryOp::Slt);
+                self.one_bit(less)
+            }
+            BinaryOp::Ule | BinaryOp::Sle => {
+                let greater = self.less(b, a, op == BinaryOp::Sle);
+                let one = self.b.ins().bxor_imm_u(greater, 1);
+                self.one_bit(one)
+            }
+        }
+    }
+
+    fn to_i128(&mut self, a: &Wide) -> Value {
+        self.b.ins().iconcat(a.limbs[0], a.limbs[1])
+    }
+
+    fn from_i128(&mut self, width: u32, value: Value) -> Wide {
+        let (low, high) = self.b.ins().isplit(value);
+        self.masked(width, smallvec![low, high])
+    }
+
+    fn add(&mut self, a: &Wide, b: &Wide) -> Wide {
+        if a.limbs.len() == 2 {
+            let (x, y) = (self.to_i128(a), self.to_i128(b));
+            let sum = self.b.ins().iadd(x, y);
+            return self.from_i128(a.width, sum);
+        }
+        let limbs = self.add_limbs(&a.limbs, &b.limbs);
+        self.masked(a.width, limbs)
+    }
+
+    fn add_limbs(&mut self, a: &[Value], b: &[Value]) -> Limbs {
+        let mut out = Limbs::new();
+        let mut carry = None;
+        for (i, (&x, &y)) in a.iter().zip(b).enumerate() {
+            let mut sum = self.b.ins().iadd(x, y);
+            let last = i + 1 == a.len();
+            let mut next = None;
+            if !last {
+                let over = self.b.ins().icmp(IntCC::UnsignedLessThan, sum, x);
+                next = Some(self.flag(over));
+            }
+            if let Some(carry) = carry {
+                sum = self.b.ins().iadd(sum, carry);
+                if let Some(first) = next {
+                    let over = self.b.ins().icmp(IntCC::UnsignedLessThan, sum, carry);
+                    let over = self.flag(over);
+                    next = Some(self.b.ins().bor(first, over));
+                }
+            }
+            out.push(sum);
+            carry = next;
+        }
+        out
+    }
+
+    fn sub(&mut self, a: &Wide, b: &Wide) -> Wide {
+        if a.limbs.len() == 2 {
+            let (x, y) = (self.to_i128(a), self.to_i128(b));
+            let difference = self.b.ins().isub(x, y);
+            return self.from_i128(a.width, difference);
+        }
+        let mut out = Limbs::new();
+        let mut borrow: Option<Value> = None;
+        for (i, (&x, &y)) in a.limbs.iter().zip(&b.limbs).enumerate() {
+            let mut difference = self.b.ins().isub(x, y);
+            let last = i + 1 == a.limbs.len();
+            let mut next = None;
+            if !last {
+                let under = self.b.ins().icmp(IntCC::UnsignedLessThan, x, y);
+                next = Some(self.flag(under));
+            }
+            if let Some(borrow) = borrow {
+                let before = difference;
+                difference = self.b.ins().isub(before, borrow);
+                if let Some(first) = next {
+                    let under = (self.b.ins()).icmp(IntCC::UnsignedLessThan, before, borrow);
+                    let under = self.flag(under);
+                    next = Some(self.b.ins().bor(first, under));
+                }
+            }
+            out.push(difference);
+            borrow = next;
+        }
+        self.masked(a.width, out)
+    }
+
+    fn mul(&mut self, a: &Wide, b: &Wide) -> Wide {
+        match a.limbs.len() {
+            1 => {
+                let product = self.b.ins().imul(a.low(), b.low());
+                self.masked(a.width, smallvec![product])
+            }
+            2 => {
+                let (x, y) = (self.to_i128(a), self.to_i128(b));
+                let product = self.b.ins().imul(x, y);
+                self.from_i128(a.width, product)
+            }
+            n if n <= INLINE_MUL_LIMBS => self.mul_rows(a, b),
+            _ => self.call_binary(BinaryOp::Mul, a, b),
+        }
+    }
+
+    /// Schoolbook multiplication, one row per limb of `a`, each added with its carries to what is above.
+    fn mul_rows(&mut self, a: &Wide, b: &Wide) -> Wide {
+        let n = a.limbs.len();
+        let zero = self.imm(0);
+        let mut out: Limbs = smallvec![zero; n];
+        for i in 0..n {
+            let mut low_row: Limbs = smallvec![zero; n];
+            let mut high_row: Limbs = smallvec![zero; n];
+            for j in 0..n - i {
+                low_row[i + j] = self.b.ins().imul(a.limbs[i], b.limbs[j]);
+                if i + j + 1 < n {
+                    high_row[i + j + 1] = self.b.ins().umulhi(a.limbs[i], b.limbs[j]);
+                }
+            }
+            out = self.add_limbs(&out, &low_row);
+            out = self.add_limbs(&out, &high_row);
+        }
+        self.masked(a.width, out)
+    }
+
+    fn div_mod(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
+        if a.limbs.len() > 1 {
+            return self.call_binary(op, a, b);
+        }
+        // A zero divisor is replaced, because the instruction would trap, and the result with it.
+        let (x, y) = (a.low(), b.low());
+        let (zero, one) = (self.imm(0), self.imm(1));
+        let by_zero = self.b.ins().icmp(IntCC::Equal, y, zero);
+        let divisor = self.b.ins().select(by_zero, one, y);
+        let result = if op == BinaryOp::Div {
+            self.b.ins().udiv(x, divisor)
+        } else {
+            self.b.ins().urem(x, divisor)
+        };
+        let result = self.b.ins().select(by_zero, zero, result);
+        Wide {
+            width: a.width,
+            limbs: smallvec![result],
+        }
+    }
+
+    /// An operator through [`Bits::binary`].
+    fn call_binary(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
+        let (x, y) = (self.spill(&[a]), self.spill(&[b]));
+        let out = self.scratch(a.limbs.len());
+        let op = self.imm(crate::shims::operator_code(op));
+        let (width, by_width) = (self.imm(a.width.into()), self.imm(b.width.into()));
+        self.call(Shim::Binary, &[op, width, by_width, x, y, out]);
+        self.reload(out, a.width)
+    }
+
+    /// Equality, as the result of a comparison.
+    pub fn equal(&mut self, a: &Wide, b: &Wide) -> Value {
+        if a.limbs.len() == 1 {
+            return self.b.ins().icmp(IntCC::Equal, a.low(), b.low());
+        }
+        let mut difference = self.b.ins().bxor(a.limbs[0], b.limbs[0]);
+        for (&x, &y) in a.limbs.iter().zip(&b.limbs).skip(1) {
+            let bits = self.b.ins().bxor(x, y);
+            difference = self.b.ins().bor(difference, bits);
+        }
+        let zero = self.imm(0);
+        self.b.ins().icmp(IntCC::Equal, difference, zero)
+    }
+
+    /// `a < b`, as the result of a comparison.
+    pub fn less(&mut self, a: &Wide, b: &Wide, signed: bool) -> Value {
+        let n = a.limbs.len();
+        let (top_a, top_b, order) = if signed {
+            let (x, y) = (self.signed_top(a), self.signed_top(b));
+            (x, y, IntCC::SignedLessThan)
+        } else {
+            (a.top(), b.top(), IntCC::UnsignedLessThan)
+        };
+        if n == 2 {
+            let x = self.b.ins().iconcat(a.limbs[0], top_a);
+            let y = self.b.ins().iconcat(b.limbs[0], top_b);
+            return self.b.ins().icmp(order, x, y);
+        }
+        let mut result = None;
+        for i in 0..n {
+            let (x, y, order) = if i + 1 == n {
+                (top_a, top_b, order)
+            } else {
+                (a.limbs[i], b.limbs[i], IntCC::UnsignedLessThan)
+            };
+            let less = self.b.ins().icmp(order, x, y);
+            result = Some(match result {
+                None => less,
+                Some(lower) => {
+                    let same = self.b.ins().icmp(IntCC::Equal, x, y);
+                    self.b.ins().select(same, lower, less)
+                }
+            });
+        }
+        result.expect("at least one limb")
+    }
+
+    fn signed_add_saturating(&mut self, a: &Wide, b: &Wide) -> Wide {
+        // Overflow: both operands have a sign that the sum has not.
+        let sum = self.add(a, b);
+        let x = self.b.ins().bxor(a.top(), sum.top());
+        let y = self.b.ins().bxor(b.top(), sum.top());
+        let overflow = self.b.ins().band(x, y);
+        self.saturate(a, &sum, overflow)
+    }
+
+    fn signed_sub_saturating(&mut self, a: &Wide, b: &Wide) -> Wide {
+        // Overflow: the signs of the operands differ and the result's differs from the first's.
+        let difference = self.sub(a, b);
+        let x = self.b.ins().bxor(a.top(), b.top());
+        let y = self.b.ins().bxor(a.top(), difference.top());
+        let overflow = self.b.ins().band(x, y);
+        self.saturate(a, &difference, overflow)
+    }
+
+    /// `result`, or the end of the range on `a`'s side if `overflow` has a one in the place of the sign.
+    fn saturate(&mut self, a: &Wide, result: &Wide, overflow: Value) -> Wide {
+        let max = Bits::ones(a.width);
+        let sign_bit = Bits::binary(BinaryOp::Shr, &max, &Bits::from_u64(8, 1)).not();
+        let (min, max) = (self.constant(&sign_bit), self.constant(&sign_bit.not()));
+        let negative = self.sign_mask(a);
+        let end = self.mux(negative, &min, &max);
+        let sign_limb = *sign_bit.limbs().last().expect("at least one limb");
+        let overflow = self.and_imm(overflow, sign_limb);
+        self.mux(overflow, &end, result)
+    }
+
+    fn shift(&mut self, op: BinaryOp, a: &Wide, by: &Wide) -> Wide {
+        if a.limbs.len() > INLINE_SHIFT_LIMBS {
+            return self.call_binary(op, a, by);
+        }
+        let width = self.imm(a.width.into());
+        let mut too_far = (self.b.ins()).icmp(IntCC::UnsignedGreaterThanOrEqual, by.low(), width);
+        for &limb in &by.limbs[1..] {
+            let zero = self.imm(0);
+            let more = self.b.ins().icmp(IntCC::NotEqual, limb, zero);
+            too_far = self.b.ins().bor(too_far, more);
+        }
+        let n = by.low();
+        match op {
+            BinaryOp::Shl => {
+                let limbs = self.shl_variable(&a.limbs, n);
+                let shifted = self.masked(a.width, limbs);
+                let zero = self.constant(&Bits::zero(a.width));
+                self.mux(too_far, &zero, &shifted)
+            }
+            BinaryOp::Shr => {
+                let limbs = self.shr_variable(&a.limbs, n, false);
+                let shifted = Wide {
+                    width: a.width,
+                    limbs,
+                };
+                let zero = self.constant(&Bits::zero(a.width));
+                self.mux(too_far, &zero, &shifted)
+            }
+            _ => {
+                let sign = self.sign_mask(a);
+                let mut limbs = a.limbs.clone();
+                *limbs.last_mut().expect("at least one limb") = self.signed_top(a);
+                let limbs = self.shr_variable(&limbs, n, true);
+                let shifted = self.masked(a.width, limbs);
+                let signs = self.masked(a.width, smallvec![sign; a.limbs.len()]);
+                self.mux(too_far, &signs, &shifted)
+            }
+        }
+    }
+
+    /// `a << n` for `n` below the number of bits of the limbs.
+    fn shl_variable(&mut self, a: &[Value], n: Value) -> Limbs {
+        match a {
+            [limb] => smallvec![self.b.ins().ishl(*limb, n)],
+            [low, high] => {
+                let x = self.b.ins().iconcat(*low, *high);
+                let shifted = self.b.ins().ishl(x, n);
+                let (low, high) = self.b.ins().isplit(shifted);
+                smallvec![low, high]
+            }
+            _ => {
+                // Within limbs first, then whole limbs by the bits of `n / 64`.
+                let back = self.b.ins().bnot(n);
+                let mut limbs = Limbs::new();
+                for (i, &limb) in a.iter().enumerate() {
+                    let mut out = self.b.ins().ishl(limb, n);
+                    if i > 0 {
+                        let half = self.shr_imm(a[i - 1], 1);
+                        let carried = self.b.ins().ushr(half, back);
+                        out = self.b.ins().bor(out, carried);
+                    }
+                    limbs.push(out);
+                }
+                let zero = self.imm(0);
+                self.move_limbs(limbs, n, |i, step| i.checked_sub(step), zero)
+            }
+        }
+    }
+
+    /// `a >> n` for `n` below the number of bits of the limbs; copies of the highest bit come in if `signed`.
+    fn shr_variable(&mut self, a: &[Value], n: Value, signed: bool) -> Limbs {
+        match a {
+            [limb] if signed => smallvec![self.b.ins().sshr(*limb, n)],
+            [limb] => smallvec![self.b.ins().ushr(*limb, n)],
+            [low, high] => {
+                let x = self.b.ins().iconcat(*low, *high);
+                let shifted = if signed {
+                    self.b.ins().sshr(x, n)
+                } else {
+                    self.b.ins().ushr(x, n)
+                };
+                let (low, high) = self.b.ins().isplit(shifted);
+                smallvec![low, high]
+            }
+            _ => self.shr_many(a, n, signed),
+        }
+    }
+
+    fn shr_many(&mut self, a: &[Value], n: Value, signed: bool) -> Limbs {
+        let count = a.len();
+        let fill = if signed {
+            self.sshr_imm(a[count - 1], 63)
+        } else {
+            self.imm(0)
+        };
+        let back = self.b.ins().bnot(n);
+        let mut limbs = Limbs::new();
+        for (i, &limb) in a.iter().enumerate() {
+            let out = self.b.ins().ushr(limb, n);
+            let above = a.get(i + 1).copied().unwrap_or(fill);
+            let doubled = self.shl_imm(above, 1);
+            let carried = self.b.ins().ishl(doubled, back);
+            limbs.push(self.b.ins().bor(out, carried));
+        }
+        let source = |i: usize, step: usize| Some(i + step).filter(|&j| j < count);
+        self.move_limbs(limbs, n, source, fill)
+    }
+
+    /// Moves whole limbs by `n / 64` places: one conditional move of all limbs per bit of that number.
+    fn move_limbs(
+        &mut self,
+        mut limbs: Limbs,
+        n: Value,
+        source: impl Fn(usize, usize) -> Option<usize>,
+        fill: Value,
+    ) -> Limbs {
+        let mut step = 1;
+        while step < limbs.len() {
+            let bit = self.and_imm(n, 64 * step as u64);
+            let before = limbs.clone();
+            for (i, limb) in limbs.iter_mut().enumerate() {
+                let from = source(i, step).map_or(fill, |j| before[j]);
+                *limb = self.b.ins().select(bit, from, before[i]);
+            }
+            step *= 2;
+        }
+        limbs
+    }
+}

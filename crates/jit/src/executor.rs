@@ -1,0 +1,305 @@
+//! Makes executable memory of a program, and runs it on packets.
+
+use crate::code::{Half, Input, emit_capacity, generate};
+use crate::frame::{Frame, drop_code, preserve_of};
+use crate::shims::Shim;
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{AbiParam, FuncRef};
+use cranelift_codegen::settings::{self, Configurable};
+use cranelift_frontend::FunctionBuilderContext;
+use cranelift_jit::{JITBuilder, JITModule};
+use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
+use engine::{DropReason, Executor, PacketContext};
+use ir::verify::{VerifyError, verify};
+use ir::{Layout, Program};
+use std::fmt;
+use std::mem::ManuallyDrop;
+use std::sync::{Arc, Mutex};
+
+/// Why there is no machine code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JitError {
+    /// The program violates invariants of the IR.
+    Invalid(Vec<VerifyError>),
+    /// The code generator does not support this machine.
+    Host(String),
+    /// The code generator gave up, which only an extremely large program can make it do.
+    Codegen(String),
+}
+
+impl fmt::Display for JitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JitError::Invalid(errors) => {
+                write!(f, "the program is invalid")?;
+                errors.iter().try_for_each(|e| write!(f, "; {e}"))
+            }
+            JitError::Host(why) => write!(f, "no machine code for this host: {why}"),
+            JitError::Codegen(why) => write!(f, "code generation failed: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for JitError {}
+
+/// What compilation made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompileStats {
+    /// Bytes of machine code.
+    pub code_bytes: usize,
+    /// Instructions of the code generator's own intermediate form, before optimisation.
+    pub instructions: usize,
+}
+
+/// A function of a half.
+type HalfFn = unsafe extern "C" fn(*mut Frame);
+
+/// A program as machine code.
+pub struct JitExecutor {
+    program: Arc<Program>,
+    stats: CompileStats,
+    /// Limbs that the state array must have.
+    state_limbs: usize,
+    /// Bytes that the deparser may write without asking for room.
+    emit_capacity: usize,
+    ingress: HalfFn,
+    parse: HalfFn,
+    egress: HalfFn,
+    /// Owns the memory that the functions are in; never locked but to be freed.
+    module: ManuallyDrop<Mutex<JITModule>>,
+}
+
+impl fmt::Debug for JitExecutor {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("JitExecutor")
+            .field("program", &self.program.name)
+            .field("stats", &self.stats)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Compiles a program.
+pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
+    verify(&program).map_err(JitError::Invalid)?;
+    let mut module = new_module()?;
+    let mut compiler = Compiler::new(&mut module)?;
+    let layout = Layout::new(&program);
+    let mut ids = Vec::new();
+    for half in Half::ALL {
+        ids.push(compiler.function(&program, &layout, half)?);
+    }
+    let stats = compiler.stats;
+    module.finalize_definitions().map_err(codegen_error)?;
+    let function = |id: FuncId| {
+        let address = module.get_finalized_function(id);
+        // SAFETY: the function was defined with this signature in the platform's calling convention, and its memory is
+        // freed only when the executor that gets the pointer is dropped.
+        unsafe { std::mem::transmute::<*const u8, HalfFn>(address) }
+    };
+    Ok(JitExecutor {
+        state_limbs: layout.limbs(),
+        emit_capacity: emit_capacity(&program),
+        ingress: function(ids[0]),
+        parse: function(ids[1]),
+        egress: function(ids[2]),
+        stats,
+        module: ManuallyDrop::new(Mutex::new(module)),
+        program,
+    })
+}
+
+fn codegen_error(error: impl fmt::Display) -> JitError {
+    JitError::Codegen(error.to_string())
+}
+
+fn new_module() -> Result<JITModule, JitError> {
+    let mut flags = settings::builder();
+    let verifier = if cfg!(debug_assertions) {
+        "true"
+    } else {
+        "false"
+    };
+    for (name, value) in [
+        ("opt_level", "speed"),
+        ("is_pic", "false"),
+        ("use_colocated_libcalls", "false"),
+        ("unwind_info", "false"),
+        // Frames of programs with very wide values exceed the guard page of the stack.
+        ("enable_probestack", "true"),
+        ("probestack_strategy", "inline"),
+        ("enable_verifier", verifier),
+    ] {
+        (flags.set(name, value)).map_err(|e| JitError::Host(e.to_string()))?;
+    }
+    let isa = cranelift_native::builder()
+        .map_err(|e| JitError::Host(e.to_string()))?
+        .finish(settings::Flags::new(flags))
+        .map_err(|e| JitError::Host(e.to_string()))?;
+    let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
+    for shim in Shim::ALL {
+        builder.symbol(shim.symbol(), shim.address());
+    }
+    Ok(JITModule::new(builder))
+}
+
+struct Compiler<'m> {
+    module: &'m mut JITModule,
+    shims: Vec<FuncId>,
+    stats: CompileStats,
+}
+
+impl<'m> Compiler<'m> {
+    fn new(module: &'m mut JITModule) -> Result<Compiler<'m>, JitError> {
+        let call_conv = module.target_config().default_call_conv;
+        let shims = Shim::ALL
+            .iter()
+            .map(|shim| {
+                let signature = shim.signature(call_conv);
+                module.declare_function(shim.symbol(), Linkage::Import, &signature)
+            })
+            .collect::<Result<_, _>>()
+            .map_err(codegen_error)?;
+        Ok(Compiler {
+            module,
+            shims,
+            stats: CompileStats::default(),
+        })
+    }
+
+    fn function(
+        &mut self,
+        program: &Program,
+        layout: &Layout,
+        half: Half,
+    ) -> Result<FuncId, JitError> {
+        let mut context = self.module.make_context();
+        context.func.signature.params.push(AbiParam::new(I64));
+        let signature = &context.func.signature;
+        let id = (self.module)
+            .declare_function(half.symbol(), Linkage::Local, signature)
+            .map_err(codegen_error)?;
+        let shims: Vec<FuncRef> = (self.shims.iter())
+            .map(|&shim| self.module.declare_func_in_func(shim, &mut context.func))
+            .collect();
+        let input = Input {
+            program,
+            layout,
+            half,
+            shims: &shims,
+        };
+        let frontend = self.module.target_config();
+        let mut builder_context = FunctionBuilderContext::new();
+        generate(&input, &mut context.func, &mut builder_context, frontend);
+        self.stats.instructions += context.func.dfg.num_insts();
+        (self.module)
+            .define_function(id, &mut context)
+            .map_err(|e| JitError::Codegen(format!("{e:?}")))?;
+        if let Some(code) = context.compiled_code() {
+            self.stats.code_bytes += code.code_buffer().len();
+        }
+        Ok(id)
+    }
+}
+
+impl Drop for JitExecutor {
+    fn drop(&mut self) {
+        // SAFETY: the field is not used again.
+        let module = unsafe { ManuallyDrop::take(&mut self.module) };
+        let module = match module.into_inner() {
+            Ok(module) => module,
+            Err(poisoned) => poisoned.into_inner(),
+        };
+        // SAFETY: the functions run only while the executor is borrowed, and their addresses do not leave it.
+        unsafe { module.free_memory() }
+    }
+}
+
+impl JitExecutor {
+    /// The program that was compiled.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// What compilation made.
+    pub fn stats(&self) -> CompileStats {
+        self.stats
+    }
+
+    /// Runs one half.
+    ///
+    /// # Panics
+    /// If the state array is too short, or more has been consumed than there is: the caller violates the contract of
+    /// [`PacketContext`].
+    fn run(&self, function: HalfFn, cx: &mut PacketContext<'_>) {
+        assert!(cx.state.len() >= self.state_limbs, "state array too short");
+        assert!(
+            cx.consumed <= cx.packet.len(),
+            "consumed more than the packet"
+        );
+        cx.emitted.clear();
+        let mut frame = Frame {
+            state: cx.state.as_mut_ptr(),
+            packet: cx.packet.as_ptr(),
+            packet_len: cx.packet.len() as u64,
+            consumed: cx.consumed as u64,
+            emitted: cx.emitted.as_mut_ptr(),
+            emitted_len: 0,
+            drop: 0,
+            clone: 0,
+            clone_session: 0,
+            clone_preserve: 0,
+            resubmit: 0,
+            recirculate: 0,
+            truncate: 0,
+            context: std::ptr::from_mut(cx).cast(),
+        };
+        // SAFETY: the function was generated for this program, which is verified. It reads and writes `state` within its
+        // layout (checked above), reads `packet` within `packet_len`, and writes at most `emit_capacity` bytes behind
+        // `emitted` (made room for by `egress`; the others write none) unless it asks `reserve` for more. Only shims use
+        // `context`, one at a time, and nothing else uses `cx` meanwhile; the pointer's lifetime ends with this call.
+        unsafe { function(&raw mut frame) };
+        // SAFETY: the function has written the first `emitted_len` bytes behind `emitted`, the vector's own memory.
+        unsafe { cx.emitted.set_len(frame.emitted_len as usize) };
+        self.finish(&frame, cx);
+    }
+
+    /// Takes over what the frame says that the program asked for.
+    fn finish(&self, frame: &Frame, cx: &mut PacketContext<'_>) {
+        cx.consumed = frame.consumed as usize;
+        let intents = &mut cx.intents;
+        if frame.clone != 0 {
+            let preserve = preserve_of(frame.clone_preserve);
+            intents.clone = Some((frame.clone_session as u32, preserve));
+        }
+        if let Some(code) = frame.resubmit.checked_sub(1) {
+            intents.resubmit = Some(preserve_of(code));
+        }
+        if let Some(code) = frame.recirculate.checked_sub(1) {
+            intents.recirculate = Some(preserve_of(code));
+        }
+        if let Some(length) = frame.truncate.checked_sub(1) {
+            intents.truncate = Some(length as u32);
+        }
+        match frame.drop {
+            drop_code::STEP_LIMIT => intents.drop = Some(DropReason::StepLimit),
+            drop_code::ASSERT_FAILED => intents.drop = Some(DropReason::AssertFailed),
+            _ => {}
+        }
+    }
+}
+
+impl Executor for JitExecutor {
+    fn ingress(&self, cx: &mut PacketContext<'_>) {
+        self.run(self.ingress, cx);
+    }
+
+    fn parse(&self, cx: &mut PacketContext<'_>) {
+        self.run(self.parse, cx);
+    }
+
+    fn egress(&self, cx: &mut PacketContext<'_>) {
+        cx.emitted.clear();
+        cx.emitted.reserve(self.emit_capacity);
+        self.run(self.egress, cx);
+    }
+}

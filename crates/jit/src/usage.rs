@@ -1,0 +1,265 @@
+//! Which slots a half of the pipeline reads and writes.
+//!
+//! The answer decides where each slot lives in the function of that half ([`crate::code`]): only what the other half or
+//! the engine may look at has to reach the state array. It is a conservative union over all paths; that a
+//! particular path writes before it reads is left to the code generator's own analysis of values.
+
+use ir::{Expr, Field, HeaderId, KeySet, Program, SlotId, Stmt, StmtKind, Transition};
+
+/// Slots read and written, by [`SlotId`] index.
+#[derive(Clone, Debug)]
+pub(crate) struct Usage {
+    /// May be read.
+    pub reads: Vec<bool>,
+    /// May be written.
+    pub writes: Vec<bool>,
+}
+
+impl Usage {
+    /// Of the parser alone.
+    pub fn of_parser(program: &Program) -> Usage {
+        let mut walk = Walk::new(program);
+        walk.parser();
+        walk.usage
+    }
+
+    /// Of parser, checksum verification and ingress.
+    pub fn of_ingress(program: &Program) -> Usage {
+        let mut walk = Walk::new(program);
+        walk.parser();
+        walk.stmts(&program.verify_checksum);
+        walk.stmts(&program.ingress);
+        walk.usage
+    }
+
+    /// Of egress, checksum computation and deparser.
+    pub fn of_egress(program: &Program) -> Usage {
+        let mut walk = Walk::new(program);
+        walk.read(program.standard.egress_spec);
+        walk.stmts(&program.egress);
+        walk.stmts(&program.compute_checksum);
+        walk.stmts(&program.deparser);
+        walk.usage
+    }
+}
+
+/// Slots that the engine reads and writes between the halves: the standard metadata, and what clone, resubmit and
+/// recirculate preserve.
+pub(crate) fn shared_with_engine(program: &Program) -> Vec<bool> {
+    let mut shared = vec![false; program.slots.len()];
+    for (_, slot, _) in program.standard.fields() {
+        shared[slot.index()] = true;
+    }
+    for slot in program.field_lists.iter().flat_map(|list| &list.slots) {
+        shared[slot.index()] = true;
+    }
+    shared
+}
+
+struct Walk<'a> {
+    program: &'a Program,
+    usage: Usage,
+    actions_seen: Vec<bool>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(program: &'a Program) -> Walk<'a> {
+        let none = vec![false; program.slots.len()];
+        Walk {
+            program,
+            usage: Usage {
+                reads: none.clone(),
+                writes: none,
+            },
+            actions_seen: vec![false; program.actions.len()],
+        }
+    }
+
+    fn read(&mut self, slot: SlotId) {
+        self.usage.reads[slot.index()] = true;
+    }
+
+    fn write(&mut self, slot: SlotId) {
+        self.usage.writes[slot.index()] = true;
+    }
+
+    fn parser(&mut self) {
+        let program = self.program;
+        self.write(program.standard.parser_error);
+        for state in &program.parser.states {
+            self.stmts(&state.body);
+            if let Transition::Select { keys, cases } = &state.transition {
+                self.exprs(keys);
+                // Matching reads nothing but the keys.
+                debug_assert!(cases.iter().all(|case| {
+                    case.matches.len() == keys.len()
+                        || matches!(case.matches[..], [KeySet::ValueSet(_)])
+                }));
+            }
+        }
+    }
+
+    fn exprs(&mut self, exprs: &[Expr]) {
+        for expr in exprs {
+            self.expr(expr);
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        match expr {
+            Expr::Const(_) | Expr::PacketLength => {}
+            Expr::Slot(slot) => self.read(*slot),
+            Expr::Unary { a, .. }
+            | Expr::Slice { a, .. }
+            | Expr::ZeroExtend { a, .. }
+            | Expr::SignExtend { a, .. } => self.expr(a),
+            Expr::Binary { a, b, .. } | Expr::Concat { a, b } => {
+                self.expr(a);
+                self.expr(b);
+            }
+            Expr::Mux {
+                cond,
+                then,
+                otherwise,
+            } => {
+                self.expr(cond);
+                self.expr(then);
+                self.expr(otherwise);
+            }
+        }
+    }
+
+    fn header(&mut self, header: HeaderId, mut each: impl FnMut(&mut Self, SlotId)) {
+        let program = self.program;
+        let header = &program.headers[header.index()];
+        each(self, header.valid);
+        for &Field {
+            slot,
+            varbit_length,
+        } in &header.fields
+        {
+            each(self, slot);
+            if let Some(length) = varbit_length {
+                each(self, length);
+            }
+        }
+    }
+
+    fn stmts(&mut self, stmts: &'a [Stmt]) {
+        for stmt in stmts {
+            self.stmt(&stmt.kind);
+        }
+    }
+
+    fn action(&mut self, action: ir::ActionId) {
+        if std::mem::replace(&mut self.actions_seen[action.index()], true) {
+            return;
+        }
+        let program = self.program;
+        let action = &program.actions[action.index()];
+        for param in &action.params {
+            self.write(param.slot);
+        }
+        self.stmts(&action.body);
+    }
+
+    fn stmt(&mut self, stmt: &'a StmtKind) {
+        match stmt {
+            StmtKind::Assign { dst, value } => {
+                self.expr(value);
+                self.write(*dst);
+            }
+            StmtKind::SetValid(header) => {
+                self.write(self.program.headers[header.index()].valid);
+            }
+            StmtKind::SetInvalid(header) => self.header(*header, Walk::write),
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => {
+                self.expr(cond);
+                self.stmts(then);
+                self.stmts(otherwise);
+            }
+            StmtKind::Switch {
+                value,
+                cases,
+                default,
+            } => {
+                self.expr(value);
+                for (_, body) in cases {
+                    self.stmts(body);
+                }
+                self.stmts(default);
+            }
+            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => self.stmts(body),
+            StmtKind::Apply {
+                table,
+                keys,
+                hit,
+                action_run,
+            } => {
+                self.exprs(keys);
+                for slot in hit.iter().chain(action_run) {
+                    self.write(*slot);
+                }
+                let program = self.program;
+                for action in &program.tables[table.index()].actions {
+                    self.action(action.action);
+                }
+            }
+            _ => self.leaf(stmt),
+        }
+    }
+
+    /// Statements without a body.
+    fn leaf(&mut self, stmt: &'a StmtKind) {
+        match stmt {
+            StmtKind::RegisterRead { dst, index, .. } => {
+                self.expr(index);
+                self.write(*dst);
+            }
+            StmtKind::RegisterWrite { index, value, .. } => {
+                self.expr(index);
+                self.expr(value);
+            }
+            StmtKind::Count { index, .. } => self.expr(index),
+            StmtKind::MeterExecute { index, dst, .. } => {
+                self.expr(index);
+                self.write(*dst);
+            }
+            StmtKind::Hash { dst, data, .. } => {
+                self.exprs(data);
+                self.write(*dst);
+            }
+            StmtKind::Random { dst, low, high } => {
+                self.expr(low);
+                self.expr(high);
+                self.write(*dst);
+            }
+            StmtKind::Clone { session, .. } => self.expr(session),
+            StmtKind::Truncate { length } => self.expr(length),
+            StmtKind::Digest { values, .. } | StmtKind::Log { values, .. } => self.exprs(values),
+            StmtKind::Assert { cond } => self.expr(cond),
+            StmtKind::Extract {
+                header,
+                varbit_length,
+            } => {
+                if let Some(length) = varbit_length {
+                    self.expr(length);
+                }
+                self.header(*header, Walk::write);
+            }
+            StmtKind::Lookahead { dst, .. } => self.write(*dst),
+            StmtKind::Advance { bits } => self.expr(bits),
+            StmtKind::Reject { error } => {
+                self.expr(error);
+                self.write(self.program.standard.parser_error);
+            }
+            StmtKind::Emit(header) => self.header(*header, Walk::read),
+            // Those with a body are in `stmt`.
+            _ => {}
+        }
+    }
+}
