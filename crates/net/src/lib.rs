@@ -1,1 +1,47 @@
-//! `net`
+//! `net`: nodes, ports, links, queues, hosts, events and failures, on two clocks.
+//!
+//! A [`Network`] is one model. Under the virtual clock ([`clock::r#virtual`]) it is a deterministic discrete-event simulation: the
+//! same calls with the same seed give identical results, to the byte. Under the wall clock ([`clock::wall`]) the same event
+//! loop runs in real time, and nodes may be interfaces of the machine.
+//!
+//! It deliberately does not know P4 (switches are the engine's), sockets (external frames come and go through
+//! [`clock::wall::FrameIo`]) or controllers (they read [`Notification`]s and write to switches between events). Only
+//! `clock::wall` reads a clock or starts a thread; nothing iterates a map in an order that could differ between runs.
+//!
+//! Time is whole picoseconds since the network's beginning.
+#![forbid(unsafe_code)]
+
+mod capture;
+pub mod clock;
+mod error;
+mod event;
+pub mod flow;
+mod host;
+pub mod link;
+mod network;
+mod node;
+mod notification;
+pub mod random;
+mod step;
+mod switch;
+
+pub use error::NetError;
+pub use flow::{Destination, Ping, ReceivedLog, SentLog, UdpStream};
+pub use host::HostConfig;
+pub use link::{DirectionCounters, Jitter, LinkConfig, LinkCounters, LinkDirection};
+pub use network::Network;
+pub use node::NodeCounters;
+pub use notification::{Notification, NotificationEvent};
+pub use wire::MacAddress;
+
+/// A node of a network, by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct NodeId(pub u32);
+
+/// A link of a network, by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LinkId(pub u32);
+
+/// A flow of a network, by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct FlowId(pub u32);

@@ -1,0 +1,389 @@
+//! The wall clock: the same event loop, in real time, in a thread of its own. It does not know sockets; frames of external
+//! interfaces go through [`FrameIo`].
+//!
+//! # Precision
+//!
+//! Events happen when the clock ([`Instant`]) has passed their time, and what they cause is computed from their time, not
+//! from the moment they were processed, so lateness does not add up along a path. A sleeping thread wakes up late by tens
+//! of microseconds, so the loop sleeps only until [`SPIN`] before the next event and then polls, without sleeping, until the
+//! event is due: link delays are right to a few microseconds as long as the processor keeps up and the thread is not
+//! descheduled. The price is processor time, up to all of one core if there is always an event within the next [`SPIN`].
+//! [`WallStatistics`] tells how late events were.
+//!
+//! # Order
+//!
+//! The network's time never runs ahead of an event that is still to happen: frames and commands that come in while events
+//! are overdue are given the time of the next event at most. An overloaded network is late, but consistent. External frames
+//! and commands get their turn after at most [`BURST`] events.
+//!
+//! # Control
+//!
+//! Another thread controls the network with closures ([`WallClock::call`]), which run between events: what one closure does
+//! is atomic for packets.
+
+use crate::{NetError, Network, Notification};
+use std::collections::VecDeque;
+use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant, SystemTime};
+
+/// How long before an event the loop stops sleeping.
+pub const SPIN: Duration = Duration::from_micros(100);
+/// Most events between two looks at commands and external frames.
+pub const BURST: usize = 64;
+/// Most notifications that wait to be polled; later ones are lost, and counted.
+pub const MAX_NOTIFICATIONS: usize = 1 << 16;
+/// The longest sleep without a waker, and so the longest that a command waits then.
+const UNWAKEABLE_SLEEP: Duration = Duration::from_millis(1);
+/// The longest sleep otherwise.
+const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// Most commands between two looks at events.
+const COMMAND_BURST: usize = 64;
+
+const PS_PER_NS: u64 = 1000;
+
+/// What became of a frame for an external interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendOutcome {
+    /// It was sent, or queued for sending.
+    Accepted,
+    /// It was not: the interface is full, down or gone, or the frame too long for it.
+    Dropped,
+}
+
+/// Ends a [`FrameIo::wait`], from any thread; a wake-up while nobody waits ends the next wait at once.
+pub type Waker = Arc<dyn Fn() + Send + Sync>;
+
+/// External interfaces, known by their position in [`Network::interfaces`].
+pub trait FrameIo {
+    /// Sends a frame, or queues it to be sent by the next `wait` at the latest.
+    fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome;
+
+    /// Waits until a frame is there, the waker was called or the time is over (zero: does not wait), and hands the frames
+    /// that are there to `rx`. It should return soon rather than drain a flood.
+    fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8]));
+
+    /// What ends a wait. Without one, the loop never waits longer than a millisecond.
+    fn waker(&self) -> Option<Waker> {
+        None
+    }
+}
+
+/// No external interfaces at all: a network of modelled hosts in real time.
+#[derive(Clone, Debug, Default)]
+pub struct NoInterfaces {
+    woken: Arc<(Mutex<bool>, Condvar)>,
+}
+
+impl FrameIo for NoInterfaces {
+    fn send(&mut self, _: usize, _: &[u8]) -> SendOutcome {
+        SendOutcome::Dropped
+    }
+
+    fn wait(&mut self, timeout: Duration, _: &mut dyn FnMut(usize, &[u8])) {
+        if timeout.is_zero() {
+            std::hint::spin_loop();
+            return;
+        }
+        let (woken, condition) = &*self.woken;
+        let waited = condition.wait_timeout_while(locked(woken), timeout, |woken| !*woken);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 = false;
+    }
+
+    fn waker(&self) -> Option<Waker> {
+        let shared = Arc::clone(&self.woken);
+        Some(Arc::new(move || {
+            let (woken, condition) = &*shared;
+            *locked(woken) = true;
+            condition.notify_one();
+        }))
+    }
+}
+
+/// How well the loop kept up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct WallStatistics {
+    /// Events that happened.
+    pub events: u64,
+    /// The most that an event was late.
+    pub max_lateness_ps: u64,
+    /// Sum of what events were late; divided by `events`, the mean.
+    pub total_lateness_ps: u64,
+    /// Frames that came from external interfaces.
+    pub frames_in: u64,
+    /// Frames that went to external interfaces.
+    pub frames_out: u64,
+    /// Notifications lost because nobody polled.
+    pub notifications_lost: u64,
+}
+
+/// Real time as the network counts it.
+#[derive(Clone, Copy, Debug)]
+struct RealTime {
+    start: Instant,
+    /// The network's time at the start.
+    start_ps: u64,
+}
+
+impl RealTime {
+    fn now_ps(&self) -> u64 {
+        self.start_ps + self.start.elapsed().as_nanos() as u64 * PS_PER_NS
+    }
+}
+
+enum Command {
+    Run(Box<dyn FnOnce(&mut Network) + Send>),
+    Stop,
+}
+
+/// What both threads see.
+#[derive(Default)]
+struct Shared {
+    notifications: Mutex<VecDeque<Notification>>,
+    notified: Condvar,
+    statistics: Mutex<WallStatistics>,
+}
+
+/// Nothing is left half-done under these locks, so a poisoned one is as good as any.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// A network that runs in real time, in a thread of its own. Dropping it stops the thread.
+pub struct WallClock {
+    commands: Sender<Command>,
+    waker: Option<Waker>,
+    shared: Arc<Shared>,
+    time: RealTime,
+    thread: Option<JoinHandle<Network>>,
+}
+
+impl WallClock {
+    /// Starts the thread. `io` must have the network's interfaces in their order. Time goes on from where the network is.
+    pub fn start(mut network: Network, io: Box<dyn FrameIo + Send>) -> Result<WallClock, NetError> {
+        let time = RealTime {
+            start: Instant::now(),
+            start_ps: network.now_ps,
+        };
+        let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
+        network.capture_epoch_ns = since_epoch
+            .map_or(0, |time| time.as_nanos() as u64)
+            .saturating_sub(time.start_ps / PS_PER_NS);
+        let (commands, receiver) = mpsc::channel();
+        let shared = Arc::new(Shared::default());
+        let waker = io.waker();
+        let mut event_loop = EventLoop {
+            network,
+            io,
+            commands: receiver,
+            shared: Arc::clone(&shared),
+            time,
+            longest_sleep: if waker.is_some() {
+                LONGEST_SLEEP
+            } else {
+                UNWAKEABLE_SLEEP
+            },
+            statistics: WallStatistics::default(),
+        };
+        let thread = std::thread::Builder::new()
+            .name("holdfast-net".to_owned())
+            .spawn(move || {
+                event_loop.run();
+                event_loop.network
+            })
+            .map_err(|error| NetError::Io(format!("cannot start a thread: {error}")))?;
+        Ok(WallClock {
+            commands,
+            waker,
+            shared,
+            time,
+            thread: Some(thread),
+        })
+    }
+
+    /// What time it is in the network.
+    pub fn now_ps(&self) -> u64 {
+        self.time.now_ps()
+    }
+
+    /// Runs a closure on the network between events, and gives what it returns.
+    pub fn call<R: Send + 'static>(
+        &self,
+        run: impl FnOnce(&mut Network) -> R + Send + 'static,
+    ) -> Result<R, NetError> {
+        let (answer, result) = mpsc::sync_channel(1);
+        self.post(move |network| {
+            // The caller waits, so this fails only if the caller's thread died.
+            let _ = answer.send(run(network));
+        })?;
+        result.recv().map_err(|_| gone())
+    }
+
+    /// Runs a closure on the network between events, later. Closures run in the order in which they were posted.
+    pub fn post(&self, run: impl FnOnce(&mut Network) + Send + 'static) -> Result<(), NetError> {
+        self.commands
+            .send(Command::Run(Box::new(run)))
+            .map_err(|_| gone())?;
+        self.wake();
+        Ok(())
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = &self.waker {
+            waker();
+        }
+    }
+
+    /// Notifications since the last call; waits for one, up to the timeout.
+    pub fn poll(&self, timeout: Duration) -> Vec<Notification> {
+        let waiting = locked(&self.shared.notifications);
+        let waited = self
+            .shared
+            .notified
+            .wait_timeout_while(waiting, timeout, |notifications| notifications.is_empty());
+        let mut notifications = waited.unwrap_or_else(PoisonError::into_inner).0;
+        notifications.drain(..).collect()
+    }
+
+    /// How well the loop kept up so far.
+    pub fn statistics(&self) -> WallStatistics {
+        *locked(&self.shared.statistics)
+    }
+
+    /// Stops the thread and gives the network back, as it is. Notifications that nobody polled go with it.
+    pub fn stop(mut self) -> Result<(Network, WallStatistics), NetError> {
+        let network = self.join()?;
+        Ok((network, self.statistics()))
+    }
+
+    fn join(&mut self) -> Result<Network, NetError> {
+        let Some(thread) = self.thread.take() else {
+            return Err(gone());
+        };
+        // It fails if the thread is gone already; joining tells why.
+        let _ = self.commands.send(Command::Stop);
+        self.wake();
+        thread.join().map_err(|panic| {
+            let text = panic
+                .downcast_ref::<String>()
+                .map(String::as_str)
+                .or_else(|| panic.downcast_ref::<&str>().copied());
+            NetError::Stopped(text.unwrap_or("its thread panicked").to_owned())
+        })
+    }
+}
+
+impl Drop for WallClock {
+    fn drop(&mut self) {
+        // Nobody is left to tell.
+        let _ = self.join();
+    }
+}
+
+fn gone() -> NetError {
+    NetError::Stopped("its thread has ended".to_owned())
+}
+
+/// What the thread runs.
+struct EventLoop {
+    network: Network,
+    io: Box<dyn FrameIo + Send>,
+    commands: Receiver<Command>,
+    shared: Arc<Shared>,
+    time: RealTime,
+    longest_sleep: Duration,
+    statistics: WallStatistics,
+}
+
+impl EventLoop {
+    fn run(&mut self) {
+        loop {
+            self.run_due_events();
+            let stop = self.run_commands();
+            self.send_outbound();
+            self.publish();
+            if stop {
+                break;
+            }
+            self.wait();
+        }
+        // Frames that `io` has queued leave, those that came in last do not: the network has stopped.
+        self.io.wait(Duration::ZERO, &mut |_, _| {});
+        // A failed capture is reported by whoever asks for it.
+        let _ = self.network.flush_captures();
+    }
+
+    fn run_due_events(&mut self) {
+        let mut now_ps = self.time.now_ps();
+        for _ in 0..BURST {
+            if !self.network.step(now_ps) {
+                // Nothing is overdue, so the network's time may be the real one.
+                self.network.now_ps = now_ps.max(self.network.now_ps);
+                return;
+            }
+            now_ps = self.time.now_ps();
+            let lateness_ps = now_ps.saturating_sub(self.network.now_ps);
+            self.statistics.events += 1;
+            self.statistics.total_lateness_ps += lateness_ps;
+            self.statistics.max_lateness_ps = self.statistics.max_lateness_ps.max(lateness_ps);
+            self.send_outbound();
+        }
+    }
+
+    /// Whether it is time to stop.
+    fn run_commands(&mut self) -> bool {
+        for _ in 0..COMMAND_BURST {
+            match self.commands.try_recv() {
+                Ok(Command::Run(run)) => run(&mut self.network),
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return true,
+                Err(TryRecvError::Empty) => return false,
+            }
+        }
+        false
+    }
+
+    fn send_outbound(&mut self) {
+        let mut outbound = std::mem::take(&mut self.network.outbound);
+        for (interface, packet) in outbound.drain(..) {
+            self.statistics.frames_out += 1;
+            let outcome = self.io.send(interface, packet.bytes());
+            self.network.interface_sent(interface, outcome);
+        }
+        self.network.outbound = outbound;
+    }
+
+    fn publish(&mut self) {
+        if !self.network.notifications.is_empty() {
+            let mut waiting = locked(&self.shared.notifications);
+            for notification in self.network.notifications.drain(..) {
+                if waiting.len() < MAX_NOTIFICATIONS {
+                    waiting.push_back(notification);
+                } else {
+                    self.statistics.notifications_lost += 1;
+                }
+            }
+            self.shared.notified.notify_all();
+        }
+        *locked(&self.shared.statistics) = self.statistics;
+    }
+
+    fn wait(&mut self) {
+        let timeout = match self.network.events.next_time_ps() {
+            None => self.longest_sleep,
+            Some(next_ps) => {
+                let ahead_ps = next_ps.saturating_sub(self.time.now_ps());
+                let ahead = Duration::from_nanos(ahead_ps / PS_PER_NS);
+                ahead.saturating_sub(SPIN).min(self.longest_sleep)
+            }
+        };
+        let (network, time, statistics) = (&mut self.network, &self.time, &mut self.statistics);
+        self.io.wait(timeout, &mut |interface, frame| {
+            let next_ps = network.events.next_time_ps().unwrap_or(u64::MAX);
+            network.now_ps = time.now_ps().min(next_ps).max(network.now_ps);
+            statistics.frames_in += 1;
+            network.receive_external(interface, frame);
+        });
+    }
+}
+

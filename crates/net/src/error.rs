@@ -1,0 +1,99 @@
+//! Why a network refuses a request. Parameters out of range are refused, never bent to fit.
+
+use std::fmt;
+
+/// A refused request; the text says what to do.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum NetError {
+    /// No node has this name.
+    UnknownNode(String),
+    /// A node has this name already.
+    DuplicateNode(String),
+    /// There is no such link.
+    UnknownLink(u32),
+    /// There is no such flow.
+    UnknownFlow(u32),
+    /// The node is not of the kind that the request is for.
+    WrongKind {
+        /// The node.
+        node: String,
+        /// What it would have to be.
+        expected: &'static str,
+    },
+    /// A link ends there already.
+    PortInUse {
+        /// The node.
+        node: String,
+        /// The port.
+        port: u32,
+    },
+    /// The node has no such port, or not one for links.
+    InvalidPort {
+        /// The node.
+        node: String,
+        /// The port.
+        port: u32,
+        /// Why not.
+        reason: &'static str,
+    },
+    /// A parameter is outside what it may be.
+    OutOfRange {
+        /// The parameter.
+        parameter: &'static str,
+        /// What it may be.
+        expected: String,
+    },
+    /// The time has passed.
+    TimeInPast {
+        /// What was asked for.
+        at_ps: u64,
+        /// What time it is.
+        now_ps: u64,
+    },
+    /// The network has nodes that exist in real time only.
+    NeedsWallClock,
+    /// The thread of the wall clock is gone; the text is its last word.
+    Stopped(String),
+    /// A capture file or external interface failed.
+    Io(String),
+}
+
+impl fmt::Display for NetError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            NetError::UnknownNode(name) => write!(f, "no node is named \"{name}\""),
+            NetError::DuplicateNode(name) => write!(f, "a node is named \"{name}\" already"),
+            NetError::UnknownLink(link) => write!(f, "there is no link {link}"),
+            NetError::UnknownFlow(flow) => write!(f, "there is no flow {flow}"),
+            NetError::WrongKind { node, expected } => write!(f, "\"{node}\" is not {expected}"),
+            NetError::PortInUse { node, port } => {
+                write!(f, "a link ends at port {port} of \"{node}\" already")
+            }
+            NetError::InvalidPort { node, port, reason } => {
+                write!(f, "port {port} of \"{node}\" cannot be used: {reason}")
+            }
+            NetError::OutOfRange { parameter, expected } => {
+                write!(f, "{parameter} must be {expected}")
+            }
+            NetError::TimeInPast { at_ps, now_ps } => {
+                write!(f, "{at_ps} ps has passed: it is {now_ps} ps")
+            }
+            NetError::NeedsWallClock => f.write_str(
+                "a network with external interfaces runs on the wall clock only: use start() instead of run()",
+            ),
+            NetError::Stopped(reason) => write!(f, "the network is not running: {reason}"),
+            NetError::Io(reason) => f.write_str(reason),
+        }
+    }
+}
+
+impl std::error::Error for NetError {}
+
+/// An `OutOfRange`.
+pub(crate) fn out_of_range(parameter: &'static str, expected: impl Into<String>) -> NetError {
+    NetError::OutOfRange {
+        parameter,
+        expected: expected.into(),
+    }
+}

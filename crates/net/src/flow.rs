@@ -1,0 +1,443 @@
+//! Traffic of modelled hosts: constant-rate UDP and pings, with everything needed to tell lost, late, repeated and damaged
+//! packets. It does not know nodes or events; it builds the frames, says when the next is due, and keeps the logs.
+//!
+//! # Payload of a UDP stream
+//!
+//! Big-endian: [`MAGIC`] (32 bits), flow (32), sequence number from 0 (64), time of sending in picoseconds (64), then a
+//! fixed pattern. The receiver believes a packet only if the checksums are right, the pattern is complete, and the flow sent
+//! that sequence number at that time. What fails is counted as corrupted, never logged as received.
+//!
+//! # Pings
+//!
+//! A ping's ICMP identifier tells the flow, its sequence number counts the requests modulo 2^16, and the payload is the
+//! pattern. The reply's sequence number is taken to be the latest request with the same 16 bits.
+//!
+//! # Times
+//!
+//! Packet k of a stream is due at `start_ps + floor(k * 10^12 / rate)`, computed exactly for a rate that is a whole number of
+//! nano-packets per second: no drift, however long the stream. The last one is due before `stop_ps`.
+
+use crate::error::{NetError, out_of_range};
+use crate::host::Host;
+use crate::{FlowId, NodeId};
+use engine::Packet;
+use std::collections::BTreeMap;
+use std::net::Ipv4Addr;
+use wire::checksum::Sum;
+use wire::{MacAddress, checksum, ethernet, icmpv4, ipv4, udp};
+
+/// First bytes of a stream's payload.
+pub const MAGIC: [u8; 4] = *b"HFp1";
+/// Bytes of the fields in a stream's payload, the least that a payload may have.
+pub const STREAM_FIELDS_BYTES: usize = 24;
+
+const SEQUENCE_AT: usize = 8;
+const IPV4_AT: usize = ethernet::Header::LEN;
+const TRANSPORT_AT: usize = IPV4_AT + ipv4::Header::MIN_LEN;
+/// UDP's and ICMP echo's headers have the same length.
+const PAYLOAD_AT: usize = TRANSPORT_AT + udp::Header::LEN;
+/// Most bytes of a payload in one IPv4 packet.
+pub const MAX_PAYLOAD_BYTES: usize =
+    ipv4::Header::MAX_TOTAL_LEN - ipv4::Header::MIN_LEN - udp::Header::LEN;
+
+/// Where a stream goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Destination {
+    /// A modelled host.
+    Host(String),
+    /// An address, such as a multicast group's or a namespace's.
+    Ipv4(Ipv4Addr),
+}
+
+/// A constant-rate UDP stream.
+#[derive(Clone, Debug, PartialEq)]
+pub struct UdpStream {
+    /// The host that sends.
+    pub source: String,
+    /// Where to.
+    pub destination: Destination,
+    /// Rate, in whole nano-packets per second.
+    pub packets_per_s: f64,
+    /// Bytes of UDP payload, at least [`STREAM_FIELDS_BYTES`].
+    pub payload_bytes: usize,
+    /// When the first packet is due.
+    pub start_ps: u64,
+    /// No packet is due at this time or later.
+    pub stop_ps: u64,
+    /// UDP source port.
+    pub source_port: u16,
+    /// UDP destination port.
+    pub destination_port: u16,
+}
+
+/// Echo requests at a constant interval.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ping {
+    /// The host that asks.
+    pub source: String,
+    /// Whom.
+    pub destination: Destination,
+    /// Time between requests.
+    pub interval_ps: u64,
+    /// When the first request is due.
+    pub start_ps: u64,
+    /// No request is due at this time or later.
+    pub stop_ps: u64,
+    /// Bytes of ICMP payload.
+    pub payload_bytes: usize,
+}
+
+/// What a flow sent: the position is the sequence number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentLog {
+    /// When each packet was sent.
+    pub sent_ps: Vec<u64>,
+}
+
+/// What arrived of a flow, in order of arrival, duplicates included. The columns have the same length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReceivedLog {
+    /// Sequence numbers.
+    pub sequence: Vec<u64>,
+    /// When each packet was sent.
+    pub sent_ps: Vec<u64>,
+    /// When it arrived (for a ping: when the reply did).
+    pub received_ps: Vec<u64>,
+}
+
+impl ReceivedLog {
+    /// An empty log, in constants.
+    pub const EMPTY: ReceivedLog = ReceivedLog {
+        sequence: Vec::new(),
+        sent_ps: Vec::new(),
+        received_ps: Vec::new(),
+    };
+
+    /// Number of arrivals.
+    pub fn len(&self) -> usize {
+        self.sequence.len()
+    }
+
+    /// Whether nothing arrived.
+    pub fn is_empty(&self) -> bool {
+        self.sequence.is_empty()
+    }
+
+    fn push(&mut self, sequence: u64, sent_ps: u64, received_ps: u64) {
+        self.sequence.push(sequence);
+        self.sent_ps.push(sent_ps);
+        self.received_ps.push(received_ps);
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Kind {
+    Udp,
+    Ping,
+}
+
+/// Due times without drift: the whole interval, and the fraction that is carried.
+#[derive(Clone, Copy, Debug)]
+struct Schedule {
+    next_ps: u64,
+    stop_ps: u64,
+    interval_ps: u64,
+    remainder: u64,
+    carried: u64,
+    divisor: u64,
+}
+
+impl Schedule {
+    fn new(start_ps: u64, stop_ps: u64, interval_ps: u64) -> Result<Schedule, NetError> {
+        if interval_ps == 0 {
+            return Err(out_of_range("interval_ps", "at least 1"));
+        }
+        if stop_ps < start_ps {
+            return Err(out_of_range("stop_ps", "not before start_ps"));
+        }
+        Ok(Schedule {
+            next_ps: start_ps,
+            stop_ps,
+            interval_ps,
+            remainder: 0,
+            carried: 0,
+            divisor: 1,
+        })
+    }
+
+    /// 10^21 picoseconds per 10^9 seconds, divided by nano-packets per second.
+    fn at_rate(start_ps: u64, stop_ps: u64, packets_per_s: f64) -> Result<Schedule, NetError> {
+        const PS_PER_GS: u128 = 1_000_000_000_000_000_000_000;
+        let nano = (packets_per_s * 1e9).round();
+        // Written so that NaN fails too. Below 100 nano-packets per second the interval would not fit.
+        if !(100.0..=1e18).contains(&nano) {
+            return Err(out_of_range("packets_per_s", "from 1e-7 to 1e9"));
+        }
+        let divisor = nano as u64;
+        let schedule = Schedule::new(start_ps, stop_ps, (PS_PER_GS / u128::from(divisor)) as u64)?;
+        let remainder = (PS_PER_GS % u128::from(divisor)) as u64;
+        Ok(Schedule {
+            remainder,
+            divisor,
+            ..schedule
+        })
+    }
+
+    fn due_ps(&self) -> Option<u64> {
+        (self.next_ps < self.stop_ps).then_some(self.next_ps)
+    }
+
+    fn advance(&mut self) {
+        self.next_ps = self.next_ps.saturating_add(self.interval_ps);
+        self.carried += self.remainder;
+        if self.carried >= self.divisor {
+            self.carried -= self.divisor;
+            self.next_ps = self.next_ps.saturating_add(1);
+        }
+    }
+}
+
+/// A flow: its frames, its schedule and its logs.
+#[derive(Debug)]
+pub(crate) struct Flow {
+    kind: Kind,
+    pub(crate) source: NodeId,
+    /// Whose log `received` gives: the destination host, or for pings the source.
+    pub(crate) receiver: Option<NodeId>,
+    schedule: Schedule,
+    /// The whole frame; sequence number and time are written into it for each packet.
+    frame: Vec<u8>,
+    /// The sum behind the transport checksum, without what changes from packet to packet.
+    fixed_sum: Sum,
+    pub(crate) sent: SentLog,
+    received: BTreeMap<NodeId, ReceivedLog>,
+    pub(crate) corrupted: u64,
+}
+
+/// The fixed bytes of payloads.
+fn pattern(len: usize) -> impl Iterator<Item = u8> {
+    (0..len).map(|i| (i as u8).wrapping_mul(0x9d) ^ (i >> 8) as u8)
+}
+
+/// The flow that a payload claims to be of.
+pub(crate) fn claimed_flow(payload: &[u8]) -> Option<FlowId> {
+    let rest = payload.strip_prefix(&MAGIC)?;
+    let id = rest.first_chunk::<4>()?;
+    Some(FlowId(u32::from_be_bytes(*id)))
+}
+
+fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
+    let bytes = bytes.get(offset..)?.first_chunk::<8>()?;
+    Some(u64::from_be_bytes(*bytes))
+}
+
+impl Flow {
+    /// A UDP stream from `source` to an address behind `next_hop`.
+    pub(crate) fn udp(
+        id: FlowId,
+        (source, host): (NodeId, &Host),
+        (receiver, destination, next_hop): (Option<NodeId>, Ipv4Addr, MacAddress),
+        stream: &UdpStream,
+    ) -> Result<Flow, NetError> {
+        let schedule = Schedule::at_rate(stream.start_ps, stream.stop_ps, stream.packets_per_s)?;
+        if !(STREAM_FIELDS_BYTES..=MAX_PAYLOAD_BYTES).contains(&stream.payload_bytes) {
+            return Err(out_of_range(
+                "payload_bytes",
+                format!("from {STREAM_FIELDS_BYTES} to {MAX_PAYLOAD_BYTES}"),
+            ));
+        }
+        let mut payload = Vec::with_capacity(stream.payload_bytes);
+        payload.extend_from_slice(&MAGIC);
+        payload.extend_from_slice(&id.0.to_be_bytes());
+        payload.extend_from_slice(&[0; 16]);
+        payload.extend(pattern(stream.payload_bytes).skip(STREAM_FIELDS_BYTES));
+        let header = udp::Header {
+            source_port: stream.source_port,
+            destination_port: stream.destination_port,
+        };
+        let mut segment = Vec::new();
+        let len = (udp::Header::LEN + payload.len()) as u16;
+        header
+            .emit(host.config.ipv4, destination, &payload, &mut segment)
+            .map_err(unsendable)?;
+        segment[6..8].fill(0);
+        let fixed_sum =
+            ipv4::pseudo_header_sum(host.config.ipv4, destination, ipv4::PROTOCOL_UDP, len)
+                .bytes(&segment);
+        let frame = frame(host, next_hop, destination, ipv4::PROTOCOL_UDP, &segment)?;
+        Ok(Flow {
+            kind: Kind::Udp,
+            source,
+            receiver,
+            schedule,
+            frame,
+            fixed_sum,
+            sent: SentLog::default(),
+            received: BTreeMap::new(),
+            corrupted: 0,
+        })
+    }
+
+    /// Pings with the given ICMP identifier.
+    pub(crate) fn ping(
+        identifier: u16,
+        (source, host): (NodeId, &Host),
+        (destination, next_hop): (Ipv4Addr, MacAddress),
+        ping: &Ping,
+    ) -> Result<Flow, NetError> {
+        let schedule = Schedule::new(ping.start_ps, ping.stop_ps, ping.interval_ps)?;
+        if ping.payload_bytes > MAX_PAYLOAD_BYTES {
+            return Err(out_of_range(
+                "payload_bytes",
+                format!("at most {MAX_PAYLOAD_BYTES}"),
+            ));
+        }
+        let payload: Vec<u8> = pattern(ping.payload_bytes).collect();
+        let mut segment = Vec::new();
+        icmpv4::Message::EchoRequest {
+            identifier,
+            sequence: 0,
+        }
+        .emit(&payload, &mut segment)
+        .map_err(unsendable)?;
+        segment[2..4].fill(0);
+        let fixed_sum = Sum::new().bytes(&segment);
+        let frame = frame(host, next_hop, destination, ipv4::PROTOCOL_ICMP, &segment)?;
+        Ok(Flow {
+            kind: Kind::Ping,
+            source,
+            receiver: Some(source),
+            schedule,
+            frame,
+            fixed_sum,
+            sent: SentLog::default(),
+            received: BTreeMap::new(),
+            corrupted: 0,
+        })
+    }
+
+    /// When the next packet is due.
+    pub(crate) fn due_ps(&self) -> Option<u64> {
+        self.schedule.due_ps()
+    }
+
+    /// Lets a packet's time pass.
+    pub(crate) fn advance(&mut self) {
+        self.schedule.advance();
+    }
+
+    /// The next packet, logged as sent.
+    pub(crate) fn next_packet(&mut self, now_ps: u64) -> Packet {
+        let sequence = self.sent.sent_ps.len() as u64;
+        self.sent.sent_ps.push(now_ps);
+        match self.kind {
+            Kind::Udp => {
+                let fields = PAYLOAD_AT + SEQUENCE_AT;
+                self.put(fields, &sequence.to_be_bytes());
+                self.put(fields + 8, &now_ps.to_be_bytes());
+                let sum = self
+                    .fixed_sum
+                    .bytes(&self.frame[fields..fields + 16])
+                    .finish();
+                self.put(TRANSPORT_AT + 6, &udp::transmitted(sum).to_be_bytes());
+            }
+            Kind::Ping => {
+                self.put(TRANSPORT_AT + 6, &(sequence as u16).to_be_bytes());
+                let sum = self.fixed_sum.word(sequence as u16).finish();
+                self.put(TRANSPORT_AT + 2, &sum.to_be_bytes());
+            }
+        }
+        self.put(IPV4_AT + 4, &(sequence as u16).to_be_bytes());
+        self.put(IPV4_AT + 10, &[0, 0]);
+        let sum = checksum::checksum(&self.frame[IPV4_AT..TRANSPORT_AT]);
+        self.put(IPV4_AT + 10, &sum.to_be_bytes());
+        Packet::new(&self.frame)
+    }
+
+    fn put(&mut self, at: usize, bytes: &[u8]) {
+        self.frame[at..at + bytes.len()].copy_from_slice(bytes);
+    }
+
+    /// A datagram with right checksums that claims to be of this flow arrived at a host; whether it is intact.
+    pub(crate) fn datagram(&mut self, now_ps: u64, node: NodeId, payload: &[u8]) -> bool {
+        let sent = &self.frame[PAYLOAD_AT..];
+        let intact = self.kind == Kind::Udp
+            && payload.len() == sent.len()
+            && payload[..SEQUENCE_AT] == sent[..SEQUENCE_AT]
+            && payload[STREAM_FIELDS_BYTES..] == sent[STREAM_FIELDS_BYTES..];
+        let fields = (
+            u64_at(payload, SEQUENCE_AT),
+            u64_at(payload, SEQUENCE_AT + 8),
+        );
+        if let (true, (Some(sequence), Some(sent_ps))) = (intact, fields)
+            && self.sent_at(sequence) == Some(sent_ps)
+        {
+            self.received
+                .entry(node)
+                .or_default()
+                .push(sequence, sent_ps, now_ps);
+            true
+        } else {
+            self.corrupted += 1;
+            false
+        }
+    }
+
+    /// A reply with right checksums and this flow's identifier arrived at the source; whether it is intact.
+    pub(crate) fn echo_reply(&mut self, now_ps: u64, sequence: u16, payload: &[u8]) -> bool {
+        let requests = self.sent.sent_ps.len() as u64;
+        let behind = (requests as u16).wrapping_sub(1).wrapping_sub(sequence);
+        let extended = requests.checked_sub(1 + u64::from(behind));
+        match extended.and_then(|sequence| Some((sequence, self.sent_at(sequence)?))) {
+            Some((sequence, sent_ps)) if *payload == self.frame[PAYLOAD_AT..] => {
+                self.received
+                    .entry(self.source)
+                    .or_default()
+                    .push(sequence, sent_ps, now_ps);
+                true
+            }
+            _ => {
+                self.corrupted += 1;
+                false
+            }
+        }
+    }
+
+    fn sent_at(&self, sequence: u64) -> Option<u64> {
+        self.sent
+            .sent_ps
+            .get(usize::try_from(sequence).ok()?)
+            .copied()
+    }
+
+    /// What arrived at a host.
+    pub(crate) fn received_at(&self, node: NodeId) -> &ReceivedLog {
+        const EMPTY: &ReceivedLog = &ReceivedLog::EMPTY;
+        self.received.get(&node).unwrap_or(EMPTY)
+    }
+}
+
+/// Parameters were checked, so this is what remains.
+fn unsendable(_: wire::Error) -> NetError {
+    out_of_range("payload_bytes", "what fits into a packet")
+}
+
+fn frame(
+    host: &Host,
+    next_hop: MacAddress,
+    destination: Ipv4Addr,
+    protocol: u8,
+    segment: &[u8],
+) -> Result<Vec<u8>, NetError> {
+    let mut frame = Vec::with_capacity(TRANSPORT_AT + segment.len());
+    host.ethernet(next_hop, ethernet::ETHERTYPE_IPV4)
+        .emit(&mut frame)
+        .and_then(|()| {
+            host.ipv4(destination, protocol, segment.len())
+                .emit(&mut frame)
+        })
+        .map_err(unsendable)?;
+    frame.extend_from_slice(segment);
+    Ok(frame)
+}
+

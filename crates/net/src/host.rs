@@ -1,0 +1,241 @@
+//! The modelled host: one network card on port 0, an address, and answers to ARP and ICMP echo. It does not know time,
+//! links or flows; it says what a frame is and builds the frames that it sends.
+//!
+//! There is no ARP cache. What leaves the subnet goes to the gateway's MAC address, which is configured. A neighbour in the
+//! subnet is known by its real address if it is a modelled host, and answered at the address that it wrote from. The host
+//! is a member of every IPv4 multicast group. Fragments are not reassembled.
+
+use std::net::Ipv4Addr;
+use wire::{MacAddress, arp, ethernet, icmpv4, ipv4, udp};
+
+/// Time to live of packets that hosts send.
+pub(crate) const TTL: u8 = 64;
+
+/// Configuration of a modelled host.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HostConfig {
+    /// Address of the card.
+    pub mac: MacAddress,
+    /// Address of the host.
+    pub ipv4: Ipv4Addr,
+    /// Length of its subnet's prefix.
+    pub prefix_len: u8,
+    /// Where packets that leave the subnet go.
+    pub gateway_mac: MacAddress,
+}
+
+/// What a frame is to a host.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Received<'a> {
+    /// For another station or another IP address.
+    NotAddressed,
+    /// A checksum or length is wrong; with the UDP payload as far as it can be made out.
+    Corrupt(Option<&'a [u8]>),
+    /// Something the host answers at once with this frame.
+    Answer(Vec<u8>),
+    /// The answer to a ping.
+    EchoReply {
+        identifier: u16,
+        sequence: u16,
+        payload: &'a [u8],
+    },
+    /// A UDP datagram.
+    Datagram { payload: &'a [u8] },
+    /// Anything else.
+    Other,
+}
+
+/// A modelled host.
+#[derive(Debug)]
+pub(crate) struct Host {
+    pub(crate) config: HostConfig,
+    /// Ping flows of this host; the position is the ICMP identifier.
+    pub(crate) pings: Vec<crate::FlowId>,
+}
+
+impl Host {
+    pub(crate) fn new(config: HostConfig) -> Host {
+        Host {
+            config,
+            pings: Vec::new(),
+        }
+    }
+
+    /// Whether an address is in the host's subnet.
+    pub(crate) fn is_on_link(&self, address: Ipv4Addr) -> bool {
+        let mask = u32::MAX
+            .checked_shl(32 - u32::from(self.config.prefix_len))
+            .unwrap_or(0);
+        (u32::from(address) ^ u32::from(self.config.ipv4)) & mask == 0
+    }
+
+    /// What a frame is to this host.
+    pub(crate) fn receive<'a>(&self, frame: &'a [u8]) -> Received<'a> {
+        let Ok(ethernet) = ethernet::View::new(frame) else {
+            return Received::Corrupt(None);
+        };
+        let to = ethernet.destination();
+        if to != self.config.mac && !to.is_multicast() {
+            return Received::NotAddressed;
+        }
+        match ethernet.ethertype() {
+            ethernet::ETHERTYPE_ARP => self.receive_arp(ethernet.payload()),
+            ethernet::ETHERTYPE_IPV4 => self.receive_ipv4(&ethernet),
+            _ => Received::Other,
+        }
+    }
+
+    fn receive_arp<'a>(&self, payload: &'a [u8]) -> Received<'a> {
+        let message = arp::View::new(payload).and_then(|view| arp::Message::parse(&view));
+        match message {
+            Err(wire::Error::Truncated) => Received::Corrupt(None),
+            Err(_) => Received::Other,
+            Ok(request) if request.target_ipv4 != self.config.ipv4 => Received::NotAddressed,
+            Ok(reply) if reply.operation == arp::Operation::Reply => Received::Other,
+            Ok(request) => {
+                let reply = arp::Message {
+                    operation: arp::Operation::Reply,
+                    sender_mac: self.config.mac,
+                    sender_ipv4: self.config.ipv4,
+                    target_mac: request.sender_mac,
+                    target_ipv4: request.sender_ipv4,
+                };
+                let mut frame = Vec::with_capacity(ethernet::Header::LEN + arp::Message::LEN);
+                let emitted = self
+                    .ethernet(request.sender_mac, ethernet::ETHERTYPE_ARP)
+                    .emit(&mut frame)
+                    .and_then(|()| reply.emit(&mut frame));
+                emitted.map_or(Received::Other, |()| Received::Answer(frame))
+            }
+        }
+    }
+
+    fn receive_ipv4<'a>(&self, ethernet: &ethernet::View<'a>) -> Received<'a> {
+        let Ok(packet) = ipv4::View::new(ethernet.payload()) else {
+            return Received::Corrupt(None);
+        };
+        if !packet.checksum_is_valid() {
+            return Received::Corrupt(datagram_payload(&packet));
+        }
+        let to = packet.destination();
+        if to != self.config.ipv4 && !to.is_multicast() && !to.is_broadcast() {
+            return Received::NotAddressed;
+        }
+        if packet.is_fragment() {
+            return Received::Other;
+        }
+        match packet.protocol() {
+            ipv4::PROTOCOL_ICMP => self.receive_icmp(ethernet.source(), &packet),
+            ipv4::PROTOCOL_UDP => {
+                let datagram = udp::View::new(packet.payload())
+                    .and_then(|view| udp::Header::parse(&view, packet.source(), to));
+                match (datagram, datagram_payload(&packet)) {
+                    (Ok(_), Some(payload)) => Received::Datagram { payload },
+                    (_, payload) => Received::Corrupt(payload),
+                }
+            }
+            _ => Received::Other,
+        }
+    }
+
+    fn receive_icmp<'a>(&self, from: MacAddress, packet: &ipv4::View<'a>) -> Received<'a> {
+        let Ok(view) = icmpv4::View::new(packet.payload()) else {
+            return Received::Corrupt(None);
+        };
+        match icmpv4::Message::parse(&view) {
+            Err(wire::Error::Checksum) => Received::Corrupt(None),
+            Ok(icmpv4::Message::EchoReply {
+                identifier,
+                sequence,
+            }) => Received::EchoReply {
+                identifier,
+                sequence,
+                payload: view.payload(),
+            },
+            Ok(icmpv4::Message::EchoRequest {
+                identifier,
+                sequence,
+            }) if packet.destination() == self.config.ipv4 => {
+                let reply = icmpv4::Message::EchoReply {
+                    identifier,
+                    sequence,
+                };
+                self.echo_reply(from, packet, reply, view.payload())
+            }
+            _ => Received::Other,
+        }
+    }
+
+    fn echo_reply<'a>(
+        &self,
+        from: MacAddress,
+        request: &ipv4::View<'_>,
+        reply: icmpv4::Message,
+        payload: &[u8],
+    ) -> Received<'a> {
+        let on_link = self.is_on_link(request.source());
+        let next_hop = if on_link {
+            from
+        } else {
+            self.config.gateway_mac
+        };
+        let header = ipv4::Header {
+            // As Linux does, the reply keeps the class of the request.
+            traffic_class: request.traffic_class(),
+            identification: request.identification(),
+            ..self.ipv4(
+                request.source(),
+                ipv4::PROTOCOL_ICMP,
+                request.payload().len(),
+            )
+        };
+        let mut frame = Vec::with_capacity(ethernet::Header::LEN + request.total_len());
+        let emitted = self
+            .ethernet(next_hop, ethernet::ETHERTYPE_IPV4)
+            .emit(&mut frame)
+            .and_then(|()| header.emit(&mut frame))
+            .and_then(|()| reply.emit(payload, &mut frame));
+        emitted.map_or(Received::Other, |()| Received::Answer(frame))
+    }
+
+    /// The Ethernet header of what this host sends.
+    pub(crate) fn ethernet(&self, destination: MacAddress, ethertype: u16) -> ethernet::Header {
+        ethernet::Header {
+            destination,
+            source: self.config.mac,
+            ethertype,
+        }
+    }
+
+    /// The IPv4 header of what this host sends.
+    pub(crate) fn ipv4(
+        &self,
+        destination: Ipv4Addr,
+        protocol: u8,
+        payload_len: usize,
+    ) -> ipv4::Header {
+        ipv4::Header {
+            traffic_class: 0,
+            identification: 0,
+            dont_fragment: true,
+            more_fragments: false,
+            fragment_offset: 0,
+            ttl: TTL,
+            protocol,
+            source: self.config.ipv4,
+            destination,
+            options: ipv4::Options::default(),
+            payload_len,
+        }
+    }
+}
+
+/// The payload of a UDP datagram, checksums aside.
+fn datagram_payload<'a>(packet: &ipv4::View<'a>) -> Option<&'a [u8]> {
+    if packet.protocol() != ipv4::PROTOCOL_UDP {
+        return None;
+    }
+    udp::View::new(packet.payload())
+        .ok()
+        .map(|view| view.payload())
+}

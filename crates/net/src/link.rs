@@ -1,0 +1,378 @@
+//! Links: a queue, a transmitter and a wire in each direction. It does not know what is at the ends, nor what the packets
+//! are; it says when a packet arrives, or why not.
+//!
+//! # The model
+//!
+//! Each direction is a transmitter of a fixed rate behind a drop-tail queue. A packet that finds the transmitter idle is
+//! transmitted at once. One that finds it busy waits if the bytes that wait already (not the packet being transmitted) and
+//! its own are at most `queue_bytes`, and is dropped otherwise. Queue limits count frame bytes, as a `bfifo` does.
+//!
+//! A frame of n bytes occupies the wire for max(n + 4, 64) + 20 bytes: frame check sequence ([`FCS_BYTES`]), the minimum
+//! Ethernet frame ([`MIN_FRAME_BYTES`]), and preamble, start delimiter and inter-frame gap ([`OVERHEAD_BYTES`]). The counters
+//! give both sums. Transmission takes a whole number of picoseconds, rounded up.
+//!
+//! After its last bit was sent, a packet propagates for the delay plus a jitter drawn for this packet, and then arrives. A
+//! later packet that draws less may overtake. A total below zero counts as zero. Loss is drawn per packet, after the queue:
+//! a lost packet takes its time on the wire and counts as sent.
+//!
+//! A direction that fails loses what waits, what is being sent and what propagates; all of it and everything offered until
+//! the repair counts as `down_drops`.
+//!
+//! # How it is computed
+//!
+//! With a constant rate, the start of transmission is known when a packet is offered. So there is one event per packet (its
+//! arrival), and the queue only remembers when its packets start, to know how many bytes wait at a time.
+
+use crate::NodeId;
+use crate::error::{NetError, out_of_range};
+use crate::random::Stream;
+use std::collections::VecDeque;
+
+/// Bytes of the frame check sequence.
+pub const FCS_BYTES: u64 = 4;
+/// Bytes of the shortest frame, frame check sequence included.
+pub const MIN_FRAME_BYTES: u64 = 64;
+/// Bytes of preamble, start frame delimiter and inter-frame gap.
+pub const OVERHEAD_BYTES: u64 = 20;
+/// The longest delay (about eleven days) and the largest jitter.
+pub const MAX_DELAY_PS: u64 = 1_000_000_000_000_000_000;
+
+/// Bytes of time that a frame takes on the wire.
+pub fn wire_bytes(frame_bytes: usize) -> u64 {
+    (frame_bytes as u64 + FCS_BYTES).max(MIN_FRAME_BYTES) + OVERHEAD_BYTES
+}
+
+/// How long a frame takes to send, rounded up.
+pub fn serialisation_ps(frame_bytes: usize, rate_bps: u64) -> u64 {
+    const PS_PER_S: u64 = 1_000_000_000_000;
+    let bits = wire_bytes(frame_bytes) * 8;
+    match bits.checked_mul(PS_PER_S) {
+        Some(product) => product.div_ceil(rate_bps),
+        None => {
+            let time = (u128::from(bits) * u128::from(PS_PER_S)).div_ceil(u128::from(rate_bps));
+            u64::try_from(time).unwrap_or(u64::MAX)
+        }
+    }
+}
+
+/// What is added to the propagation delay of each packet.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Jitter {
+    /// Nothing.
+    #[default]
+    None,
+    /// Uniform between the bounds, both included.
+    Uniform {
+        /// Least.
+        low_ps: i64,
+        /// Most.
+        high_ps: i64,
+    },
+    /// Normal.
+    Normal {
+        /// Mean.
+        mean_ps: i64,
+        /// Standard deviation.
+        sigma_ps: u64,
+    },
+}
+
+/// Parameters of a link, the same in both directions.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct LinkConfig {
+    /// Rate of each direction's transmitter.
+    pub rate_bps: u64,
+    /// Propagation delay.
+    pub delay_ps: u64,
+    /// What is added to the delay.
+    pub jitter: Jitter,
+    /// Probability that a packet is lost on the wire.
+    pub loss: f64,
+    /// Frame bytes that may wait in each direction.
+    pub queue_bytes: u64,
+}
+
+impl LinkConfig {
+    /// A link with this rate and delay, no jitter, no loss and a queue of 150,000 bytes.
+    pub fn new(rate_bps: u64, delay_ps: u64) -> LinkConfig {
+        LinkConfig {
+            rate_bps,
+            delay_ps,
+            jitter: Jitter::None,
+            loss: 0.0,
+            queue_bytes: 150_000,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), NetError> {
+        if self.rate_bps == 0 {
+            return Err(out_of_range("rate_bps", "at least 1"));
+        }
+        if self.delay_ps > MAX_DELAY_PS {
+            return Err(out_of_range("delay_ps", format!("at most {MAX_DELAY_PS}")));
+        }
+        // Written so that NaN fails too.
+        if !(0.0..=1.0).contains(&self.loss) {
+            return Err(out_of_range("loss", "a probability, from 0 to 1"));
+        }
+        self.check_jitter()
+    }
+
+    fn check_jitter(&self) -> Result<(), NetError> {
+        let in_range = |value: i64| value.unsigned_abs() <= MAX_DELAY_PS;
+        match self.jitter {
+            Jitter::None => Ok(()),
+            Jitter::Uniform { low_ps, high_ps } => {
+                if low_ps > high_ps {
+                    return Err(out_of_range("jitter", "a low bound and then a high one"));
+                }
+                if !in_range(low_ps) || !in_range(high_ps) {
+                    return Err(out_of_range(
+                        "jitter",
+                        format!("within {MAX_DELAY_PS} ps of zero"),
+                    ));
+                }
+                if low_ps < 0 && low_ps.unsigned_abs() > self.delay_ps {
+                    return Err(out_of_range(
+                        "jitter",
+                        "such that no packet arrives before it was sent",
+                    ));
+                }
+                Ok(())
+            }
+            Jitter::Normal { mean_ps, sigma_ps } => {
+                if !in_range(mean_ps) || sigma_ps > MAX_DELAY_PS {
+                    return Err(out_of_range(
+                        "jitter",
+                        format!("within {MAX_DELAY_PS} ps of zero"),
+                    ));
+                }
+                Ok(())
+            }
+        }
+    }
+}
+
+/// What became of the packets offered to a direction. At any time,
+/// `offered = delivered + queue_drops + loss_drops + down_drops + in_transit`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DirectionCounters {
+    /// Packets that the sending node handed over.
+    pub offered: u64,
+    /// Packets put on the wire: their transmission started.
+    pub packets: u64,
+    /// Bytes of `packets` with everything that takes time on the wire ([`wire_bytes`]).
+    pub bytes: u64,
+    /// Frame bytes of `packets`.
+    pub frame_bytes: u64,
+    /// Packets that arrived at the far end.
+    pub delivered: u64,
+    /// Packets that found the queue full.
+    pub queue_drops: u64,
+    /// Packets lost at random.
+    pub loss_drops: u64,
+    /// Packets lost to a failure: offered while it lasted, or waiting or under way when it began.
+    pub down_drops: u64,
+    /// Packets that wait or are under way now.
+    pub in_transit: u64,
+}
+
+impl DirectionCounters {
+    /// Accounts for a packet whose transmission starts.
+    fn started(&mut self, frame_bytes: usize, lost: bool) {
+        self.packets += 1;
+        self.bytes += wire_bytes(frame_bytes);
+        self.frame_bytes += frame_bytes as u64;
+        if lost {
+            self.loss_drops += 1;
+            self.in_transit -= 1;
+        }
+    }
+}
+
+/// Counters of a link, by direction.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct LinkCounters {
+    /// From the end named first.
+    pub a_to_b: DirectionCounters,
+    /// From the end named second.
+    pub b_to_a: DirectionCounters,
+}
+
+/// One of a link's directions.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LinkDirection {
+    /// From the end named first.
+    AToB,
+    /// From the end named second.
+    BToA,
+}
+
+/// One end of a link.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Attachment {
+    pub(crate) node: NodeId,
+    pub(crate) port: u32,
+}
+
+/// A packet whose transmission has not started.
+#[derive(Clone, Copy, Debug)]
+struct Waiting {
+    start_ps: u64,
+    frame_bytes: usize,
+    lost: bool,
+}
+
+/// One direction of a link.
+#[derive(Debug)]
+pub(crate) struct Direction {
+    pub(crate) from: Attachment,
+    pub(crate) to: Attachment,
+    config: LinkConfig,
+    /// As the experimenter set it; `up` also needs both nodes.
+    pub(crate) enabled: bool,
+    pub(crate) up: bool,
+    /// Grows with every failure; packets of an earlier generation are gone.
+    pub(crate) generation: u32,
+    /// Grows with every change of `up`; a detection of an earlier change says nothing.
+    pub(crate) epoch: u32,
+    /// What the receiving end was told last.
+    pub(crate) reported_up: bool,
+    busy_until_ps: u64,
+    waiting: VecDeque<Waiting>,
+    waiting_bytes: u64,
+    counters: DirectionCounters,
+    loss: Stream,
+    jitter: Stream,
+}
+
+impl Direction {
+    /// `name` tells its random streams from all others'.
+    pub(crate) fn new(
+        from: Attachment,
+        to: Attachment,
+        config: LinkConfig,
+        seed: u64,
+        name: &str,
+    ) -> Direction {
+        Direction {
+            from,
+            to,
+            config,
+            enabled: true,
+            up: true,
+            generation: 0,
+            epoch: 0,
+            reported_up: true,
+            busy_until_ps: 0,
+            waiting: VecDeque::new(),
+            waiting_bytes: 0,
+            counters: DirectionCounters::default(),
+            loss: Stream::named(seed, &format!("{name}/loss")),
+            jitter: Stream::named(seed, &format!("{name}/jitter")),
+        }
+    }
+
+    /// Takes a packet; when it arrives, if it does.
+    pub(crate) fn offer(&mut self, now_ps: u64, frame_bytes: usize) -> Option<u64> {
+        self.counters.offered += 1;
+        if !self.up {
+            self.counters.down_drops += 1;
+            return None;
+        }
+        self.settle(now_ps);
+        let busy = self.busy_until_ps > now_ps;
+        if busy && self.waiting_bytes + frame_bytes as u64 > self.config.queue_bytes {
+            self.counters.queue_drops += 1;
+            return None;
+        }
+        let start_ps = if busy { self.busy_until_ps } else { now_ps };
+        let sent_ps = start_ps.saturating_add(serialisation_ps(frame_bytes, self.config.rate_bps));
+        self.busy_until_ps = sent_ps;
+        let lost = self.config.loss > 0.0 && self.loss.chance(self.config.loss);
+        self.counters.in_transit += 1;
+        if busy {
+            self.waiting_bytes += frame_bytes as u64;
+            self.waiting.push_back(Waiting {
+                start_ps,
+                frame_bytes,
+                lost,
+            });
+        } else {
+            self.counters.started(frame_bytes, lost);
+        }
+        // Drawn for lost packets too, so that losing one does not shift the draws of the others.
+        let propagation_ps = self.propagation_ps();
+        (!lost).then(|| sent_ps.saturating_add(propagation_ps))
+    }
+
+    fn propagation_ps(&mut self) -> u64 {
+        let delay_ps = self.config.delay_ps;
+        let jitter_ps = match self.config.jitter {
+            Jitter::None => return delay_ps,
+            Jitter::Uniform { low_ps, high_ps } => self.jitter.uniform(low_ps, high_ps),
+            // The cast saturates, and the sum below does too.
+            Jitter::Normal { mean_ps, sigma_ps } => {
+                let deviation_ps = (self.jitter.normal() * sigma_ps as f64).round() as i64;
+                mean_ps.saturating_add(deviation_ps)
+            }
+        };
+        delay_ps.saturating_add_signed(jitter_ps)
+    }
+
+    /// Moves packets whose transmission has started out of the queue.
+    fn settle(&mut self, now_ps: u64) {
+        while let Some(&Waiting {
+            start_ps,
+            frame_bytes,
+            lost,
+        }) = self.waiting.front()
+        {
+            if start_ps > now_ps {
+                break;
+            }
+            self.waiting.pop_front();
+            self.waiting_bytes -= frame_bytes as u64;
+            self.counters.started(frame_bytes, lost);
+        }
+    }
+
+    /// A packet of the current generation arrived.
+    pub(crate) fn arrived(&mut self) {
+        self.counters.delivered += 1;
+        self.counters.in_transit -= 1;
+    }
+
+    /// Fails or repairs the direction; whether that changed anything.
+    pub(crate) fn set_up(&mut self, now_ps: u64, up: bool) -> bool {
+        if self.up == up {
+            return false;
+        }
+        self.settle(now_ps);
+        self.up = up;
+        self.epoch += 1;
+        if !up {
+            self.generation += 1;
+            self.counters.down_drops += self.counters.in_transit;
+            self.counters.in_transit = 0;
+            self.waiting.clear();
+            self.waiting_bytes = 0;
+            self.busy_until_ps = now_ps;
+        }
+        true
+    }
+
+    /// Counters at a time.
+    pub(crate) fn counters(&self, now_ps: u64) -> DirectionCounters {
+        let mut counters = self.counters;
+        for packet in self
+            .waiting
+            .iter()
+            .take_while(|packet| packet.start_ps <= now_ps)
+        {
+            counters.started(packet.frame_bytes, packet.lost);
+        }
+        counters
+    }
+}
+

@@ -1,0 +1,569 @@
+//! A network: what it is made of, what can be done to it, and what can be read from it. What happens in it is in `step`.
+
+use crate::capture::Capture;
+use crate::clock::wall::SendOutcome;
+use crate::error::{NetError, out_of_range};
+use crate::event::{Event, EventQueue};
+use crate::flow::{Destination, Flow, Ping, ReceivedLog, SentLog, UdpStream};
+use crate::host::{Host, HostConfig};
+use crate::link::{Attachment, Direction, LinkConfig, LinkCounters, LinkDirection, MAX_DELAY_PS};
+use crate::node::{MAX_PORT, Node, NodeCounters, NodeKind};
+use crate::notification::Notification;
+use crate::random::named_seed;
+use crate::switch::{Pipeline, SwitchNode};
+use crate::{FlowId, LinkId, NodeId};
+use engine::{Output, Packet, Switch};
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::path::Path;
+use wire::MacAddress;
+
+/// Nodes and links, and the events among them.
+///
+/// Nodes are named; a port is a number at its node. Requests that make no sense are refused with a [`NetError`] and change
+/// nothing.
+#[derive(Debug)]
+pub struct Network {
+    seed: u64,
+    detection_delay_ps: u64,
+    pub(crate) now_ps: u64,
+    /// Added to the time in captures.
+    pub(crate) capture_epoch_ns: u64,
+    pub(crate) events: EventQueue,
+    pub(crate) nodes: Vec<Node>,
+    by_name: BTreeMap<String, NodeId>,
+    /// Link i has the directions 2i (from a to b) and 2i + 1.
+    pub(crate) directions: Vec<Direction>,
+    pub(crate) flows: Vec<Flow>,
+    /// Names of external interfaces and their nodes.
+    pub(crate) interfaces: Vec<(String, NodeId)>,
+    pub(crate) notifications: Vec<Notification>,
+    /// Frames for external interfaces, until the wall clock's loop takes them.
+    pub(crate) outbound: Vec<(usize, Packet)>,
+    /// Kept between packets for its capacity.
+    pub(crate) outputs: Vec<Output>,
+    pub(crate) steps: u64,
+}
+
+/// Building.
+impl Network {
+    /// An empty network. Switches learn of a port's state `detection_delay_ps` after it changed.
+    pub fn new(seed: u64, detection_delay_ps: u64) -> Network {
+        Network {
+            seed,
+            detection_delay_ps,
+            now_ps: 0,
+            capture_epoch_ns: 0,
+            events: EventQueue::default(),
+            nodes: Vec::new(),
+            by_name: BTreeMap::new(),
+            directions: Vec::new(),
+            flows: Vec::new(),
+            interfaces: Vec::new(),
+            notifications: Vec::new(),
+            outbound: Vec::new(),
+            outputs: Vec::new(),
+            steps: 0,
+        }
+    }
+
+    /// The seed for the random numbers of the component called `name`, such as a switch: the same whatever else there is.
+    pub fn seed_of(&self, name: &str) -> u64 {
+        named_seed(self.seed, name)
+    }
+
+    fn add_node(&mut self, name: &str, kind: NodeKind) -> Result<NodeId, NetError> {
+        if name.is_empty() {
+            return Err(out_of_range("name", "not empty"));
+        }
+        if self.by_name.contains_key(name) {
+            return Err(NetError::DuplicateNode(name.to_owned()));
+        }
+        let id = NodeId(self.nodes.len() as u32);
+        self.nodes.push(Node::new(name, kind));
+        self.by_name.insert(name.to_owned(), id);
+        Ok(id)
+    }
+
+    /// A switch; packets leave it `latency_ps` after they arrived.
+    pub fn add_switch(
+        &mut self,
+        name: &str,
+        switch: Box<Switch>,
+        latency_ps: u64,
+    ) -> Result<NodeId, NetError> {
+        self.add_pipeline(name, Pipeline::Engine(switch), latency_ps)
+    }
+
+    pub(crate) fn add_pipeline(
+        &mut self,
+        name: &str,
+        pipeline: Pipeline,
+        latency_ps: u64,
+    ) -> Result<NodeId, NetError> {
+        if latency_ps > MAX_DELAY_PS {
+            return Err(out_of_range(
+                "latency_ps",
+                format!("at most {MAX_DELAY_PS}"),
+            ));
+        }
+        let switch = SwitchNode {
+            pipeline,
+            latency_ps,
+        };
+        self.add_node(name, NodeKind::Switch(Box::new(switch)))
+    }
+
+    /// A modelled host with one card on port 0.
+    pub fn add_host(&mut self, name: &str, config: HostConfig) -> Result<NodeId, NetError> {
+        if config.prefix_len > 32 {
+            return Err(out_of_range("prefix_len", "at most 32"));
+        }
+        if config.mac.is_multicast() || config.mac == MacAddress::default() {
+            return Err(out_of_range("mac", "the address of one station"));
+        }
+        self.add_node(name, NodeKind::Host(Box::new(Host::new(config))))
+    }
+
+    /// An interface of the machine as a node with port 0. The network then runs on the wall clock only. The interfaces' order
+    /// is that in which they were added; [`Network::interfaces`] gives it.
+    pub fn add_interface(&mut self, name: &str, interface: &str) -> Result<NodeId, NetError> {
+        if interface.is_empty() {
+            return Err(out_of_range("interface", "not empty"));
+        }
+        if self.interfaces().any(|other| other == interface) {
+            return Err(out_of_range("interface", "one that no other node is"));
+        }
+        let index = self.interfaces.len();
+        let node = self.add_node(name, NodeKind::Interface(index))?;
+        self.interfaces.push((interface.to_owned(), node));
+        Ok(node)
+    }
+
+    /// Names of the machine's interfaces, in the order by which [`crate::clock::wall::FrameIo`] knows them.
+    pub fn interfaces(&self) -> impl Iterator<Item = &str> {
+        self.interfaces.iter().map(|(name, _)| name.as_str())
+    }
+
+    /// A link between two ports, the same in both directions.
+    pub fn add_link(
+        &mut self,
+        a: &str,
+        a_port: u32,
+        b: &str,
+        b_port: u32,
+        config: LinkConfig,
+    ) -> Result<LinkId, NetError> {
+        config.check()?;
+        let a_end = Attachment {
+            node: self.node_id(a)?,
+            port: a_port,
+        };
+        let b_end = Attachment {
+            node: self.node_id(b)?,
+            port: b_port,
+        };
+        self.node(a_end.node).check_free(a_port)?;
+        self.node(b_end.node).check_free(b_port)?;
+        if a_end == b_end {
+            return Err(NetError::InvalidPort {
+                node: a.to_owned(),
+                port: a_port,
+                reason: "a link has two ends",
+            });
+        }
+        let first = self.directions.len() as u32;
+        for (from, to, name) in [
+            (a_end, b_end, format!("{a}:{a_port}>{b}:{b_port}")),
+            (b_end, a_end, format!("{b}:{b_port}>{a}:{a_port}")),
+        ] {
+            let direction = self.directions.len() as u32;
+            self.nodes[from.node.0 as usize].attach(from.port, direction);
+            self.directions
+                .push(Direction::new(from, to, config, self.seed, &name));
+        }
+        for direction in [first, first + 1] {
+            self.refresh_direction(direction);
+        }
+        Ok(LinkId(first / 2))
+    }
+
+    /// Writes what crosses a port from now on, in both directions, as pcap with nanoseconds. The CPU port of a switch shows
+    /// packet-ins and packet-outs. A port may have several captures.
+    pub fn capture(
+        &mut self,
+        node: &str,
+        port: u32,
+        out: Box<dyn Write + Send>,
+    ) -> Result<(), NetError> {
+        let id = self.node_id(node)?;
+        let switch = matches!(self.node(id).kind, NodeKind::Switch(_));
+        if port > if switch { MAX_PORT } else { 0 } {
+            return Err(NetError::InvalidPort {
+                node: node.to_owned(),
+                port,
+                reason: "the node has no such port",
+            });
+        }
+        let capture = Capture::new(port, out)
+            .map_err(|error| NetError::Io(format!("capture of {node}, port {port}: {error}")))?;
+        self.nodes[id.0 as usize].captures.push(capture);
+        Ok(())
+    }
+
+    /// [`Network::capture`] into a file, which is replaced.
+    pub fn capture_to_path(&mut self, node: &str, port: u32, path: &Path) -> Result<(), NetError> {
+        self.node_id(node)?;
+        let file = std::fs::File::create(path)
+            .map_err(|error| NetError::Io(format!("{}: {error}", path.display())))?;
+        self.capture(node, port, Box::new(std::io::BufWriter::new(file)))
+    }
+
+    /// Completes the captures on disk, as happens at the end of runs. The error of the first one that failed, if one did.
+    pub fn flush_captures(&mut self) -> Result<(), NetError> {
+        let mut result = Ok(());
+        for node in &mut self.nodes {
+            for capture in &mut node.captures {
+                if let Err(reason) = capture.flush()
+                    && result.is_ok()
+                {
+                    let (name, port) = (&node.name, capture.port);
+                    result = Err(NetError::Io(format!(
+                        "capture of {name}, port {port}: {reason}"
+                    )));
+                }
+            }
+        }
+        result
+    }
+}
+
+/// Traffic.
+impl Network {
+    /// Starts a constant-rate stream of a modelled host.
+    pub fn add_udp_stream(&mut self, stream: &UdpStream) -> Result<FlowId, NetError> {
+        self.check_not_past(stream.start_ps)?;
+        let (source, host) = self.host(&stream.source)?;
+        let destination = self.destination(host, &stream.destination)?;
+        let id = FlowId(self.flows.len() as u32);
+        let flow = Flow::udp(id, (source, host), destination, stream)?;
+        Ok(self.start_flow(id, flow))
+    }
+
+    /// Starts pings of a modelled host.
+    pub fn add_ping(&mut self, ping: &Ping) -> Result<FlowId, NetError> {
+        self.check_not_past(ping.start_ps)?;
+        let (source, host) = self.host(&ping.source)?;
+        let (_, address, next_hop) = self.destination(host, &ping.destination)?;
+        let identifier = u16::try_from(host.pings.len())
+            .map_err(|_| out_of_range("pings of one host", "at most 65536"))?;
+        let flow = Flow::ping(identifier, (source, host), (address, next_hop), ping)?;
+        let id = FlowId(self.flows.len() as u32);
+        if let NodeKind::Host(host) = &mut self.nodes[source.0 as usize].kind {
+            host.pings.push(id);
+        }
+        Ok(self.start_flow(id, flow))
+    }
+
+    fn start_flow(&mut self, id: FlowId, flow: Flow) -> FlowId {
+        if let Some(due_ps) = flow.due_ps() {
+            self.events.push(due_ps, Event::Send { flow: id });
+        }
+        self.flows.push(flow);
+        id
+    }
+
+    fn host(&self, name: &str) -> Result<(NodeId, &Host), NetError> {
+        let id = self.node_id(name)?;
+        match &self.node(id).kind {
+            NodeKind::Host(host) => Ok((id, host)),
+            _ => Err(NetError::WrongKind {
+                node: name.to_owned(),
+                expected: "a modelled host",
+            }),
+        }
+    }
+
+    /// The node whose log counts, the address, and the MAC address to send to.
+    fn destination(
+        &self,
+        source: &Host,
+        destination: &Destination,
+    ) -> Result<(Option<NodeId>, Ipv4Addr, MacAddress), NetError> {
+        let (node, address) = match destination {
+            Destination::Host(name) => {
+                let (node, host) = self.host(name)?;
+                (Some(node), host.config.ipv4)
+            }
+            Destination::Ipv4(address) => {
+                let owner = self.hosts().find(|(_, host)| host.config.ipv4 == *address);
+                (owner.map(|(node, _)| node), *address)
+            }
+        };
+        if address.is_multicast() {
+            let [_, b, c, d] = address.octets();
+            return Ok((node, address, MacAddress([1, 0, 0x5e, b & 0x7f, c, d])));
+        }
+        let neighbour = self.hosts().find(|(_, host)| host.config.ipv4 == address);
+        let next_hop = match neighbour {
+            Some((_, host)) if source.is_on_link(address) => host.config.mac,
+            _ => source.config.gateway_mac,
+        };
+        Ok((node, address, next_hop))
+    }
+
+    fn hosts(&self) -> impl Iterator<Item = (NodeId, &Host)> {
+        self.nodes
+            .iter()
+            .enumerate()
+            .filter_map(|(i, node)| match &node.kind {
+                NodeKind::Host(host) => Some((NodeId(i as u32), &**host)),
+                _ => None,
+            })
+    }
+
+    /// Sends a frame from a host or interface node, as it is, now.
+    pub fn send_frame(&mut self, node: &str, frame: &[u8]) -> Result<(), NetError> {
+        let id = self.node_id(node)?;
+        if matches!(self.node(id).kind, NodeKind::Switch(_)) {
+            return Err(NetError::WrongKind {
+                node: node.to_owned(),
+                expected: "a host; use packet_out for switches",
+            });
+        }
+        if self.node(id).up {
+            self.transmit(id, 0, Packet::new(frame));
+        } else {
+            self.nodes[id.0 as usize].counters.down_drops += 1;
+        }
+        Ok(())
+    }
+
+    /// Hands a packet (with its packet-out header) to a switch's CPU port, now.
+    pub fn packet_out(&mut self, node: &str, packet: &[u8]) -> Result<(), NetError> {
+        let id = self.node_id(node)?;
+        let NodeKind::Switch(switch) = &self.node(id).kind else {
+            return Err(not_a_switch(node));
+        };
+        let port = switch.cpu_port();
+        self.receive(id, port, Packet::new(packet));
+        Ok(())
+    }
+}
+
+/// Failures and repairs.
+impl Network {
+    /// Fails or repairs both directions of a link, at a time or now. What waits or is under way on a failing link is lost.
+    pub fn set_link_state(
+        &mut self,
+        link: LinkId,
+        up: bool,
+        at_ps: Option<u64>,
+    ) -> Result<(), NetError> {
+        let first = self.first_direction(link)?;
+        self.set_directions([first, first + 1], up, at_ps)
+    }
+
+    /// Fails or repairs one direction of a link. Loss of signal is noticed by the receiving end alone.
+    pub fn set_direction_state(
+        &mut self,
+        link: LinkId,
+        direction: LinkDirection,
+        up: bool,
+        at_ps: Option<u64>,
+    ) -> Result<(), NetError> {
+        let first = self.first_direction(link)?;
+        let direction = match direction {
+            LinkDirection::AToB => first,
+            LinkDirection::BToA => first + 1,
+        };
+        self.set_directions([direction; 2], up, at_ps)
+    }
+
+    fn set_directions(
+        &mut self,
+        directions: [u32; 2],
+        up: bool,
+        at_ps: Option<u64>,
+    ) -> Result<(), NetError> {
+        self.at_or_now(at_ps, Event::DirectionState { directions, up })
+    }
+
+    /// Fails or repairs a node, at a time or now. While it is down all its links are, and it processes and sends nothing.
+    /// What was inside is lost; tables, registers and logs are not.
+    pub fn set_node_state(
+        &mut self,
+        node: &str,
+        up: bool,
+        at_ps: Option<u64>,
+    ) -> Result<(), NetError> {
+        let node = self.node_id(node)?;
+        self.at_or_now(at_ps, Event::NodeState { node, up })
+    }
+
+    fn at_or_now(&mut self, at_ps: Option<u64>, event: Event) -> Result<(), NetError> {
+        match at_ps {
+            None => self.dispatch(event),
+            Some(at_ps) => {
+                self.check_not_past(at_ps)?;
+                self.events.push(at_ps, event);
+            }
+        }
+        Ok(())
+    }
+
+    /// When a change at this time is noticed.
+    pub(crate) fn detection_ps(&self) -> u64 {
+        self.now_ps.saturating_add(self.detection_delay_ps)
+    }
+}
+
+/// Reading.
+impl Network {
+    /// What time it is.
+    pub fn now_ps(&self) -> u64 {
+        self.now_ps
+    }
+
+    /// How many events have happened.
+    pub fn steps(&self) -> u64 {
+        self.steps
+    }
+
+    /// Number of scheduled events; a network without any stays as it is until somebody does something.
+    pub fn pending_events(&self) -> usize {
+        self.events.len()
+    }
+
+    /// A switch, for reading.
+    pub fn switch(&self, name: &str) -> Result<&Switch, NetError> {
+        match &self.node(self.node_id(name)?).kind {
+            NodeKind::Switch(switch) => match &switch.pipeline {
+                Pipeline::Engine(switch) => Ok(switch),
+                #[cfg(test)]
+                Pipeline::Test(_) => Err(not_a_switch(name)),
+            },
+            _ => Err(not_a_switch(name)),
+        }
+    }
+
+    /// A switch, for control: what is done to it is done now, between packets.
+    pub fn switch_mut(&mut self, name: &str) -> Result<&mut Switch, NetError> {
+        let id = self.node_id(name)?;
+        match &mut self.nodes[id.0 as usize].kind {
+            NodeKind::Switch(switch) => match &mut switch.pipeline {
+                Pipeline::Engine(switch) => Ok(switch),
+                #[cfg(test)]
+                Pipeline::Test(_) => Err(not_a_switch(name)),
+            },
+            _ => Err(not_a_switch(name)),
+        }
+    }
+
+    /// What a flow sent.
+    pub fn sent(&self, flow: FlowId) -> Result<&SentLog, NetError> {
+        Ok(&self.flow(flow)?.sent)
+    }
+
+    /// What arrived of a flow at its destination; for a ping, the replies as they arrived back. A stream to an address that
+    /// no modelled host has, such as a multicast group's, is received by nobody in particular: use
+    /// [`Network::received_at`].
+    pub fn received(&self, flow: FlowId) -> Result<&ReceivedLog, NetError> {
+        const EMPTY: &ReceivedLog = &ReceivedLog::EMPTY;
+        let flow = self.flow(flow)?;
+        Ok(flow.receiver.map_or(EMPTY, |node| flow.received_at(node)))
+    }
+
+    /// What arrived of a stream at a host.
+    pub fn received_at(&self, flow: FlowId, host: &str) -> Result<&ReceivedLog, NetError> {
+        let flow = self.flow(flow)?;
+        Ok(flow.received_at(self.host(host)?.0))
+    }
+
+    /// Packets that claim to be of a flow and reached a host damaged. They are in no log.
+    pub fn corrupted(&self, flow: FlowId) -> Result<u64, NetError> {
+        Ok(self.flow(flow)?.corrupted)
+    }
+
+    /// Counters of a link, as of now.
+    pub fn link_counters(&self, link: LinkId) -> Result<LinkCounters, NetError> {
+        let first = self.first_direction(link)? as usize;
+        Ok(LinkCounters {
+            a_to_b: self.directions[first].counters(self.now_ps),
+            b_to_a: self.directions[first + 1].counters(self.now_ps),
+        })
+    }
+
+    /// Counters of a node.
+    pub fn node_counters(&self, node: &str) -> Result<NodeCounters, NetError> {
+        Ok(self.node(self.node_id(node)?).counters)
+    }
+
+    /// Whether both directions of a link work: it is enabled and the nodes at its ends are up.
+    pub fn link_is_up(&self, link: LinkId) -> Result<bool, NetError> {
+        let first = self.first_direction(link)? as usize;
+        Ok(self.directions[first].up && self.directions[first + 1].up)
+    }
+
+    /// Whether a port has a signal: there is a link, and it works towards this port. Controllers of real switches ask this
+    /// when they start.
+    pub fn port_is_up(&self, node: &str, port: u32) -> Result<bool, NetError> {
+        let node = self.node(self.node_id(node)?);
+        let towards = node.direction_from(port).map(|away| away ^ 1);
+        Ok(towards.is_some_and(|direction| self.directions[direction as usize].up))
+    }
+
+    /// The node of this name.
+    pub fn node_id(&self, name: &str) -> Result<NodeId, NetError> {
+        self.by_name
+            .get(name)
+            .copied()
+            .ok_or_else(|| NetError::UnknownNode(name.to_owned()))
+    }
+
+    pub(crate) fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id.0 as usize]
+    }
+
+    fn flow(&self, flow: FlowId) -> Result<&Flow, NetError> {
+        self.flows
+            .get(flow.0 as usize)
+            .ok_or(NetError::UnknownFlow(flow.0))
+    }
+
+    fn first_direction(&self, link: LinkId) -> Result<u32, NetError> {
+        let first = link
+            .0
+            .checked_mul(2)
+            .filter(|&first| (first as usize) < self.directions.len());
+        first.ok_or(NetError::UnknownLink(link.0))
+    }
+
+    pub(crate) fn check_not_past(&self, at_ps: u64) -> Result<(), NetError> {
+        if at_ps < self.now_ps {
+            return Err(NetError::TimeInPast {
+                at_ps,
+                now_ps: self.now_ps,
+            });
+        }
+        Ok(())
+    }
+
+    /// An external interface took, or did not take, a frame.
+    pub(crate) fn interface_sent(&mut self, interface: usize, outcome: SendOutcome) {
+        let (_, node) = self.interfaces[interface];
+        let counters = &mut self.nodes[node.0 as usize].counters;
+        match outcome {
+            SendOutcome::Accepted => counters.accepted += 1,
+            SendOutcome::Dropped => counters.interface_drops += 1,
+        }
+    }
+}
+
+fn not_a_switch(node: &str) -> NetError {
+    NetError::WrongKind {
+        node: node.to_owned(),
+        expected: "a switch",
+    }
+}

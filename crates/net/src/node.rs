@@ -1,0 +1,119 @@
+//! What every node has, and what kinds there are.
+
+use crate::capture::Capture;
+use crate::error::NetError;
+use crate::host::Host;
+use crate::switch::SwitchNode;
+use std::sync::Arc;
+
+/// The largest port number.
+pub const MAX_PORT: u32 = 65_535;
+
+/// Counters of a node.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct NodeCounters {
+    /// Packets that arrived, by link, from outside, or as packet-outs.
+    pub received: u64,
+    /// Packets handed to links.
+    pub sent: u64,
+    /// Packets that a switch sent to its controller.
+    pub packet_ins: u64,
+    /// Packets that a switch sent to a port without a link.
+    pub unconnected_drops: u64,
+    /// Packets that were inside the node or came to it from elsewhere than a link while it was down.
+    pub down_drops: u64,
+    /// Packets that a host took for itself: answered, logged, or passed on as host frames.
+    pub accepted: u64,
+    /// Frames for other stations that reached a host.
+    pub not_addressed: u64,
+    /// Frames that reached a host damaged: a checksum, a length or a stream's payload is wrong.
+    pub corrupted: u64,
+    /// Frames that an external interface did not take.
+    pub interface_drops: u64,
+}
+
+/// What a node is.
+#[derive(Debug)]
+pub(crate) enum NodeKind {
+    Switch(Box<SwitchNode>),
+    Host(Box<Host>),
+    /// The position among the network's interfaces.
+    Interface(usize),
+}
+
+/// A node.
+#[derive(Debug)]
+pub(crate) struct Node {
+    pub(crate) name: Arc<str>,
+    pub(crate) kind: NodeKind,
+    pub(crate) up: bool,
+    /// Grows with every failure; what was inside then is gone.
+    pub(crate) generation: u32,
+    /// By port, the direction that leads away.
+    pub(crate) ports: Vec<Option<u32>>,
+    pub(crate) captures: Vec<Capture>,
+    pub(crate) counters: NodeCounters,
+}
+
+impl Node {
+    pub(crate) fn new(name: &str, kind: NodeKind) -> Node {
+        Node {
+            name: name.into(),
+            kind,
+            up: true,
+            generation: 0,
+            ports: Vec::new(),
+            captures: Vec::new(),
+            counters: NodeCounters::default(),
+        }
+    }
+
+    /// The direction that leads away from a port.
+    pub(crate) fn direction_from(&self, port: u32) -> Option<u32> {
+        self.ports.get(port as usize).copied().flatten()
+    }
+
+    /// Whether a link may end at a port.
+    pub(crate) fn check_free(&self, port: u32) -> Result<(), NetError> {
+        let invalid = |reason| NetError::InvalidPort {
+            node: self.name.to_string(),
+            port,
+            reason,
+        };
+        match &self.kind {
+            NodeKind::Switch(switch) if port == switch.cpu_port() => {
+                return Err(invalid("it is the CPU port"));
+            }
+            NodeKind::Switch(_) if port > MAX_PORT => return Err(invalid("ports end at 65535")),
+            NodeKind::Host(_) | NodeKind::Interface(_) if port != 0 => {
+                return Err(invalid("hosts and interfaces have port 0 only"));
+            }
+            _ => {}
+        }
+        if self.direction_from(port).is_some() {
+            return Err(NetError::PortInUse {
+                node: self.name.to_string(),
+                port,
+            });
+        }
+        Ok(())
+    }
+
+    /// Records the direction that leads away from a port.
+    pub(crate) fn attach(&mut self, port: u32, direction: u32) {
+        let port = port as usize;
+        if self.ports.len() <= port {
+            self.ports.resize(port + 1, None);
+        }
+        self.ports[port] = Some(direction);
+    }
+
+    /// Captures a frame that crosses a port.
+    pub(crate) fn capture(&mut self, time_ns: u64, port: u32, frame: &[u8]) {
+        for capture in &mut self.captures {
+            if capture.port == port {
+                capture.write(time_ns, frame);
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+//! What a network tells its controllers. It does not know them: how fast they react is for whoever runs the network.
+
+use std::sync::Arc;
+
+/// Something for controllers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Notification {
+    /// When it happened.
+    pub time_ps: u64,
+    /// Where.
+    pub node: Arc<str>,
+    /// What.
+    pub event: NotificationEvent,
+}
+
+/// What happened at a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NotificationEvent {
+    /// A switch noticed that a port lost or regained its signal.
+    PortChange {
+        /// The port.
+        port: u32,
+        /// Whether it has a signal now.
+        up: bool,
+    },
+    /// A switch sent a packet to its controller.
+    PacketIn {
+        /// The switch's CPU port.
+        port: u32,
+        /// The packet, with the program's packet-in header.
+        data: Vec<u8>,
+    },
+    /// A switch that had no digest messages waiting has some now; they are read from the switch.
+    Digest,
+    /// A frame addressed to a host that is neither ARP nor ICMP echo nor of a flow.
+    HostFrame {
+        /// The frame.
+        data: Vec<u8>,
+    },
+}

@@ -1,0 +1,299 @@
+//! What happens in a network: one event at a time, and what it causes. It does not know which clock drives it.
+
+use crate::event::Event;
+use crate::flow::claimed_flow;
+use crate::host::Received;
+use crate::network::Network;
+use crate::node::NodeKind;
+use crate::notification::{Notification, NotificationEvent};
+use crate::{FlowId, NodeId};
+use engine::Packet;
+
+impl Network {
+    /// Makes the next event happen if it is due at `limit_ps` or before; whether one was.
+    pub(crate) fn step(&mut self, limit_ps: u64) -> bool {
+        let Some((time_ps, event)) = self.events.pop_until(limit_ps) else {
+            return false;
+        };
+        debug_assert!(time_ps >= self.now_ps, "time runs forward");
+        self.now_ps = time_ps;
+        self.steps += 1;
+        self.dispatch(event);
+        true
+    }
+
+    /// Makes an event happen now.
+    pub(crate) fn dispatch(&mut self, event: Event) {
+        match event {
+            Event::DirectionState { directions, up } => {
+                for direction in directions {
+                    self.directions[direction as usize].enabled = up;
+                    self.refresh_direction(direction);
+                }
+            }
+            Event::NodeState { node, up } => self.set_node_up(node, up),
+            Event::Detect { direction, epoch } => self.detect(direction, epoch),
+            Event::Arrive {
+                direction,
+                generation,
+                packet,
+            } => {
+                let link = &mut self.directions[direction as usize];
+                if link.generation == generation {
+                    link.arrived();
+                    let to = link.to;
+                    self.receive(to.node, to.port, packet);
+                }
+            }
+            Event::Depart {
+                node,
+                generation,
+                port,
+                packet,
+            } => self.depart(node, generation, port, packet),
+            Event::Send { flow } => self.send_next(flow),
+        }
+    }
+
+    /// Recomputes whether a direction works, after something that it depends on changed.
+    pub(crate) fn refresh_direction(&mut self, direction: u32) {
+        let link = &self.directions[direction as usize];
+        let to = link.to.node;
+        let up = link.enabled && self.node(link.from.node).up && self.node(to).up;
+        let noticed = matches!(self.node(to).kind, NodeKind::Switch(_));
+        let now_ps = self.now_ps;
+        let link = &mut self.directions[direction as usize];
+        if link.set_up(now_ps, up) && noticed {
+            let epoch = link.epoch;
+            self.events
+                .push(self.detection_ps(), Event::Detect { direction, epoch });
+        }
+    }
+
+    fn set_node_up(&mut self, node: NodeId, up: bool) {
+        let state = &mut self.nodes[node.0 as usize];
+        if state.up == up {
+            return;
+        }
+        state.up = up;
+        state.generation += u32::from(!up);
+        for away in self.node(node).ports.clone().into_iter().flatten() {
+            self.refresh_direction(away);
+            self.refresh_direction(away ^ 1);
+            // What changed on the link while the node was down, it has yet to notice.
+            let (direction, link) = (away ^ 1, &self.directions[(away ^ 1) as usize]);
+            if up && link.reported_up != link.up {
+                let epoch = link.epoch;
+                self.events
+                    .push(self.detection_ps(), Event::Detect { direction, epoch });
+            }
+        }
+    }
+
+    /// The receiving end notices the state of a direction. A node that is down notices nothing.
+    fn detect(&mut self, direction: u32, epoch: u32) {
+        let link = &mut self.directions[direction as usize];
+        if link.epoch != epoch
+            || link.reported_up == link.up
+            || !self.nodes[link.to.node.0 as usize].up
+        {
+            return;
+        }
+        link.reported_up = link.up;
+        let (to, up) = (link.to, link.up);
+        self.notify(to.node, NotificationEvent::PortChange { port: to.port, up });
+    }
+
+    pub(crate) fn notify(&mut self, node: NodeId, event: NotificationEvent) {
+        self.notifications.push(Notification {
+            time_ps: self.now_ps,
+            node: self.node(node).name.clone(),
+            event,
+        });
+    }
+
+    /// A packet arrived at a port of a node.
+    pub(crate) fn receive(&mut self, node: NodeId, port: u32, packet: Packet) {
+        let time_ns = self.capture_time_ns();
+        let state = &mut self.nodes[node.0 as usize];
+        if !state.up {
+            state.counters.down_drops += 1;
+            return;
+        }
+        state.counters.received += 1;
+        state.capture(time_ns, port, packet.bytes());
+        match &state.kind {
+            NodeKind::Switch(_) => self.receive_at_switch(node, port, packet),
+            NodeKind::Host(_) => self.receive_at_host(node, &packet),
+            NodeKind::Interface(index) => self.outbound.push((*index, packet)),
+        }
+    }
+
+    fn receive_at_switch(&mut self, node: NodeId, port: u32, packet: Packet) {
+        let state = &mut self.nodes[node.0 as usize];
+        let generation = state.generation;
+        let NodeKind::Switch(switch) = &mut state.kind else {
+            return;
+        };
+        let mut outputs = std::mem::take(&mut self.outputs);
+        let had_digests = switch.has_digests();
+        switch.receive(self.now_ps, port, packet, &mut outputs);
+        let latency_ps = switch.latency_ps;
+        if !had_digests && switch.has_digests() {
+            self.notify(node, NotificationEvent::Digest);
+        }
+        for output in outputs.drain(..) {
+            let (port, packet) = (output.port, output.packet);
+            if latency_ps == 0 {
+                self.depart(node, generation, port, packet);
+            } else {
+                let event = Event::Depart {
+                    node,
+                    generation,
+                    port,
+                    packet,
+                };
+                self.events
+                    .push(self.now_ps.saturating_add(latency_ps), event);
+            }
+        }
+        self.outputs = outputs;
+    }
+
+    /// A packet leaves a switch.
+    fn depart(&mut self, node: NodeId, generation: u32, port: u32, packet: Packet) {
+        let time_ns = self.capture_time_ns();
+        let state = &mut self.nodes[node.0 as usize];
+        if state.generation != generation {
+            state.counters.down_drops += 1;
+            return;
+        }
+        let to_controller =
+            matches!(&state.kind, NodeKind::Switch(switch) if switch.cpu_port() == port);
+        if !to_controller {
+            return self.transmit(node, port, packet);
+        }
+        state.counters.packet_ins += 1;
+        state.capture(time_ns, port, packet.bytes());
+        let data = packet.bytes().to_vec();
+        self.notify(node, NotificationEvent::PacketIn { port, data });
+    }
+
+    /// Hands a packet to the link at a port.
+    pub(crate) fn transmit(&mut self, node: NodeId, port: u32, packet: Packet) {
+        let time_ns = self.capture_time_ns();
+        let state = &mut self.nodes[node.0 as usize];
+        let Some(direction) = state.direction_from(port) else {
+            state.counters.unconnected_drops += 1;
+            return;
+        };
+        state.counters.sent += 1;
+        state.capture(time_ns, port, packet.bytes());
+        let link = &mut self.directions[direction as usize];
+        if let Some(arrival_ps) = link.offer(self.now_ps, packet.len()) {
+            let generation = link.generation;
+            self.events.push(
+                arrival_ps,
+                Event::Arrive {
+                    direction,
+                    generation,
+                    packet,
+                },
+            );
+        }
+    }
+
+    fn receive_at_host(&mut self, node: NodeId, packet: &Packet) {
+        let state = &mut self.nodes[node.0 as usize];
+        let NodeKind::Host(host) = &state.kind else {
+            return;
+        };
+        let (now_ps, frame) = (self.now_ps, packet.bytes());
+        match host.receive(frame) {
+            Received::NotAddressed => state.counters.not_addressed += 1,
+            Received::Corrupt(payload) => {
+                state.counters.corrupted += 1;
+                if let Some(flow) = payload.and_then(claimed_flow)
+                    && let Some(flow) = self.flows.get_mut(flow.0 as usize)
+                {
+                    flow.corrupted += 1;
+                }
+            }
+            Received::Answer(frame) => {
+                state.counters.accepted += 1;
+                self.transmit(node, 0, Packet::new(&frame));
+            }
+            Received::EchoReply {
+                identifier,
+                sequence,
+                payload,
+            } => {
+                let flow = host.pings.get(usize::from(identifier)).copied();
+                let intact =
+                    self.with_flow(flow, |flow| flow.echo_reply(now_ps, sequence, payload));
+                self.accepted_by_host(node, intact, frame);
+            }
+            Received::Datagram { payload } => {
+                let flow = claimed_flow(payload);
+                let intact = self.with_flow(flow, |flow| flow.datagram(now_ps, node, payload));
+                self.accepted_by_host(node, intact, frame);
+            }
+            Received::Other => self.accepted_by_host(node, None, frame),
+        }
+    }
+
+    fn with_flow(
+        &mut self,
+        flow: Option<FlowId>,
+        take: impl FnOnce(&mut crate::flow::Flow) -> bool,
+    ) -> Option<bool> {
+        self.flows.get_mut(flow?.0 as usize).map(take)
+    }
+
+    /// A host took a packet for a flow (intact or not), or for nobody it knows.
+    fn accepted_by_host(&mut self, node: NodeId, intact: Option<bool>, frame: &[u8]) {
+        let counters = &mut self.nodes[node.0 as usize].counters;
+        if intact == Some(false) {
+            counters.corrupted += 1;
+        } else {
+            counters.accepted += 1;
+        }
+        if intact.is_none() {
+            let data = frame.to_vec();
+            self.notify(node, NotificationEvent::HostFrame { data });
+        }
+    }
+
+    /// A flow's next packet is due. A host that is down lets the time pass without sending.
+    fn send_next(&mut self, id: FlowId) {
+        let flow = &mut self.flows[id.0 as usize];
+        let source = flow.source;
+        if self.nodes[source.0 as usize].up {
+            let packet = flow.next_packet(self.now_ps);
+            self.transmit(source, 0, packet);
+        }
+        let flow = &mut self.flows[id.0 as usize];
+        flow.advance();
+        if let Some(due_ps) = flow.due_ps() {
+            self.events.push(due_ps, Event::Send { flow: id });
+        }
+    }
+
+    /// A frame came in from an external interface.
+    pub(crate) fn receive_external(&mut self, interface: usize, frame: &[u8]) {
+        let Some(&(_, node)) = self.interfaces.get(interface) else {
+            return;
+        };
+        let state = &mut self.nodes[node.0 as usize];
+        if state.up {
+            state.counters.received += 1;
+            self.transmit(node, 0, Packet::new(frame));
+        } else {
+            state.counters.down_drops += 1;
+        }
+    }
+
+    fn capture_time_ns(&self) -> u64 {
+        self.capture_epoch_ns + self.now_ps / 1000
+    }
+}

@@ -1,0 +1,72 @@
+//! A switch as a node: the engine's switch, and how long a packet takes through it. It does not know what the program does.
+//!
+//! A packet is processed with the tables as they are when it arrives, and what comes out leaves `latency_ps` later; what
+//! comes out of the CPU port then is a packet-in. Failing a switch loses what is inside, but not its tables and registers.
+
+use engine::{Output, Packet, Switch};
+
+/// What runs the packets.
+pub(crate) enum Pipeline {
+    /// A P4 program.
+    Engine(Box<Switch>),
+    /// A closure with CPU port [`TEST_CPU_PORT`], for tests of the network alone.
+    #[cfg(test)]
+    Test(TestPipeline),
+}
+
+/// Time, port and packet in; packets out.
+#[cfg(test)]
+pub(crate) type TestPipeline = Box<dyn FnMut(u64, u32, Packet, &mut Vec<Output>) + Send>;
+
+#[cfg(test)]
+pub(crate) const TEST_CPU_PORT: u32 = 510;
+
+/// A switch as a node.
+pub(crate) struct SwitchNode {
+    pub(crate) pipeline: Pipeline,
+    pub(crate) latency_ps: u64,
+}
+
+impl SwitchNode {
+    /// The port that leads to the controller.
+    pub(crate) fn cpu_port(&self) -> u32 {
+        match &self.pipeline {
+            Pipeline::Engine(switch) => switch.config().cpu_port,
+            #[cfg(test)]
+            Pipeline::Test(_) => TEST_CPU_PORT,
+        }
+    }
+
+    /// Whether digest messages wait to be read.
+    pub(crate) fn has_digests(&self) -> bool {
+        match &self.pipeline {
+            Pipeline::Engine(switch) => !switch.runtime().digests().is_empty(),
+            #[cfg(test)]
+            Pipeline::Test(_) => false,
+        }
+    }
+
+    /// Runs one packet; outputs are appended.
+    pub(crate) fn receive(
+        &mut self,
+        now_ps: u64,
+        port: u32,
+        packet: Packet,
+        outputs: &mut Vec<Output>,
+    ) {
+        match &mut self.pipeline {
+            Pipeline::Engine(switch) => switch.receive(now_ps, port, packet, outputs),
+            #[cfg(test)]
+            Pipeline::Test(run) => run(now_ps, port, packet, outputs),
+        }
+    }
+}
+
+impl std::fmt::Debug for SwitchNode {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("SwitchNode")
+            .field("cpu_port", &self.cpu_port())
+            .field("latency_ps", &self.latency_ps)
+            .finish_non_exhaustive()
+    }
+}
