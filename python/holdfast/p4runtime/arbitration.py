@@ -1,9 +1,9 @@
 """Who may write: the rules of "Client Arbitration and Controller Replication" for one device.
 
-A :class:`Session` is one open stream; how messages travel on it is the transport's business. The election id that wins is the
-highest ever seen for a role, so a role can be without a primary while backups are connected. Every role has full access to the
-pipeline: no scheme of role configurations has been agreed upon, so a ``role.config`` is refused, as the specification demands.
-Callers hold the device's lock.
+A :class:`Session` is one open stream; how messages travel on it is the transport's business. The election id that wins
+is the highest ever seen for a role, so a role can be without a primary while backups are connected. Every role has full
+access to the pipeline: no scheme of role configurations has been agreed upon, so a ``role.config`` is refused, as the
+specification demands. Callers hold the device's lock.
 """
 
 from __future__ import annotations

@@ -1,14 +1,15 @@
 """Values: P4Runtime's binary strings and what people write instead.
 
-The specification (section "Bytestrings") asks for the shortest big-endian string that holds the value, at least one byte;
-receivers accept leading zeros. People write integers, addresses, prefixes and pairs. This file knows widths but no P4Info.
+The specification (section "Bytestrings") asks for the shortest big-endian string that holds the value, at least one
+byte; receivers accept leading zeros. People write integers, addresses, prefixes and pairs. This file knows widths but
+no P4Info.
 """
 
 from __future__ import annotations
 
 import ipaddress
 import re
-from typing import TypeAlias
+from typing import TypeAlias, TypeGuard
 
 from holdfast.p4runtime.errors import P4RuntimeError
 
@@ -17,7 +18,7 @@ Value: TypeAlias = (
 )
 """A number in one of the forms :func:`to_int` takes; a prefix only where a prefix is meant."""
 
-Pair: TypeAlias = tuple[Value, Value]
+Pair: TypeAlias = tuple[Value, Value] | list[Value]
 """(value, prefix length), (value, mask) or (low, high)."""
 
 _MAC = re.compile(r"[0-9A-Fa-f]{1,2}([:-])(?:[0-9A-Fa-f]{1,2}\1){4}[0-9A-Fa-f]{1,2}")
@@ -74,12 +75,21 @@ def prefix_mask(width: int, prefix_len: int) -> int:
     return all_ones(width) ^ all_ones(width - prefix_len)
 
 
-def to_int(value: Value, width: int, what: str = "value") -> int:
+def is_pair(value: Value | Pair | None) -> TypeGuard[Pair]:
+    """Whether a value is a pair; one in a list, as YAML has it, must have two elements: INVALID_ARGUMENT otherwise."""
+    if not isinstance(value, tuple | list):
+        return False
+    if len(value) != 2:
+        raise P4RuntimeError("INVALID_ARGUMENT", f"{value!r} has {len(value)} elements; a pair has two")
+    return True
+
+
+def to_int(value: Value | Pair, width: int, what: str = "value") -> int:
     """The integer that a person means for ``bit<width>``.
 
-    Takes a non-negative int; bytes in network order; a string with an IPv4, IPv6 or MAC address (the field must have 32,
-    128 or 48 bits), or with a decimal, ``0x``, ``0o`` or ``0b`` number; an address of :mod:`ipaddress`. Raises INVALID_ARGUMENT for
-    what is none of these, OUT_OF_RANGE for what does not fit.
+    Takes a non-negative int; bytes in network order; a string with an IPv4, IPv6 or MAC address (the field must have
+    32, 128 or 48 bits), or with a decimal, ``0x``, ``0o`` or ``0b`` number; an address of :mod:`ipaddress`. Raises
+    INVALID_ARGUMENT for what is none of these, OUT_OF_RANGE for what does not fit.
     """
     if isinstance(value, bytes | bytearray | memoryview):
         return decode(bytes(value), width, what)
@@ -97,7 +107,7 @@ def to_int(value: Value, width: int, what: str = "value") -> int:
 
 
 def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[int, int]:
-    """(value, prefix length in bits) from ``"10.0.0.0/24"``, a network, a pair, or a single value (then all bits count).
+    """(value, prefix length in bits) from ``"10.0.0.0/24"``, a network, a pair, or a single value (all bits).
 
     Bits behind the prefix must be zero: INVALID_ARGUMENT otherwise, with the value that was probably meant.
     """
@@ -106,7 +116,7 @@ def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[in
     if isinstance(value, str) and "/" in value:
         left, right = value.rsplit("/", 1)
         value = (left, right)
-    if not isinstance(value, tuple):
+    if not is_pair(value):
         return to_int(value, width, what), width
     number, length = to_int(value[0], width, what), to_int(value[1], 16, f"{what}: prefix length")
     if length > width:
@@ -121,12 +131,15 @@ def to_prefix(value: Value | Pair, width: int, what: str = "prefix") -> tuple[in
 
 
 def to_ternary(value: Value | Pair, width: int, what: str = "ternary") -> tuple[int, int]:
-    """(value, mask) from a pair, a prefix, or a single value (then all bits count). Value bits outside the mask must be zero."""
+    """(value, mask) from a pair, a prefix, or a single value (then all bits count).
+
+    Value bits outside the mask must be zero.
+    """
     is_network = isinstance(value, ipaddress.IPv4Network | ipaddress.IPv6Network)
     if is_network or (isinstance(value, str) and "/" in value):
         number, length = to_prefix(value, width, what)
         return number, prefix_mask(width, length)
-    if not isinstance(value, tuple):
+    if not is_pair(value):
         return to_int(value, width, what), all_ones(width)
     number, mask = to_int(value[0], width, what), to_int(value[1], width, f"{what}: mask")
     if number & ~mask:
@@ -136,7 +149,7 @@ def to_ternary(value: Value | Pair, width: int, what: str = "ternary") -> tuple[
 
 def to_range(value: Value | Pair, width: int, what: str = "range") -> tuple[int, int]:
     """(low, high), both included, from a pair, or from a single value (then both)."""
-    if not isinstance(value, tuple):
+    if not is_pair(value):
         number = to_int(value, width, what)
         return number, number
     low, high = to_int(value[0], width, f"{what}: low"), to_int(value[1], width, f"{what}: high")
@@ -158,14 +171,18 @@ def show(value: int, width: int) -> str:
 
 def _address(address: ipaddress.IPv4Address | ipaddress.IPv6Address, width: int, what: str) -> int:
     if address.max_prefixlen != width:
-        raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: {address} has {address.max_prefixlen} bits, the field {width}")
+        raise P4RuntimeError(
+            "INVALID_ARGUMENT", f"{what}: {address} has {address.max_prefixlen} bits, the field {width}"
+        )
     return int(address)
 
 
 def _parse(text: str, width: int, what: str) -> int:
     if _MAC.fullmatch(text):
         if width != 48:
-            raise P4RuntimeError("INVALID_ARGUMENT", f"{what}: {text!r} is a MAC address, but the field has {width} bits")
+            raise P4RuntimeError(
+                "INVALID_ARGUMENT", f"{what}: {text!r} is a MAC address, but the field has {width} bits"
+            )
         return int.from_bytes(bytes(int(part, 16) for part in re.split("[:-]", text)), "big")
     try:
         return int(text, 0)

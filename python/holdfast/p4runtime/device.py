@@ -1,14 +1,16 @@
 """One P4Runtime device over one switch: everything the service does, without gRPC.
 
-Both transports (:mod:`holdfast.p4runtime.server`, and the in-process client) call the same methods with the same protobuf
-messages. Refusals are :class:`P4RuntimeError`. A device reads no clock and starts no thread; its lock makes calls from several
-threads follow one another, so a write never overlaps a change of the primary.
+Both transports (:mod:`holdfast.p4runtime.server`, and the in-process client) call the same methods with the same
+protobuf messages. Refusals are :class:`P4RuntimeError`. A device reads no clock and starts no thread; its lock makes
+calls from several threads follow one another, so a write never overlaps a change of the primary.
 """
 
 from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Iterator
+from functools import lru_cache
+from typing import Literal
 
 from holdfast import _core
 from holdfast._core import ControlError, HoldfastError, Program, Switch
@@ -25,28 +27,32 @@ API_VERSION = "1.5.0"
 _ENTITIES_PER_RESPONSE = 512
 
 
-def _scratch_switch(program: Program) -> Switch:
-    return _core.Switch(program, executor="interpreter")
+@lru_cache(maxsize=32)
+def _load_program(artifact: bytes) -> Program:
+    """The program of an artifact.
+
+    The same one for the same bytes, so switches that are given one program share its code.
+    """
+    return Program.from_artifact(artifact)
 
 
 class Device:
-    """A switch as P4Runtime sees it.
+    """A switch as P4Runtime sees it, without a pipeline until a client pushes one or :meth:`load` is called.
 
-    ``preloaded``: the switch's program is the pipeline from the start, with the P4Info that its compiler made. Otherwise a client
-    has to push one first; until then everything answers FAILED_PRECONDITION.
-    ``packet_out`` takes a packet with its packet-out header; by default the switch's own.
-    ``load_program`` and ``make_switch`` exist for switches that are not the native core's.
+    ``executor``: what a pushed program is verified on; give the switch's. ``packet_out`` takes a packet with its
+    packet-out header; by default the switch's own. ``load_program`` and ``make_switch`` are for switches that are not
+    the native core's.
     """
 
     def __init__(
         self,
+        device_id: int,
         switch: Switch,
-        device_id: int = 1,
         *,
-        preloaded: bool = True,
+        executor: Literal["jit", "interpreter"] = "jit",
         packet_out: Callable[[bytes], None] | None = None,
-        load_program: Callable[[bytes], Program] = Program.from_artifact,
-        make_switch: Callable[[Program], Switch] = _scratch_switch,
+        load_program: Callable[[bytes], Program] = _load_program,
+        make_switch: Callable[[Program], Switch] | None = None,
     ) -> None:
         if device_id <= 0 or device_id.bit_length() > 64:
             raise invalid_argument(f"device id {device_id} is not between 1 and 2^64 - 1")
@@ -58,20 +64,22 @@ class Device:
         self._arbitration = Arbitration(device_id)
         self._packet_out = packet_out or switch.packet_out
         self._load_program = load_program
-        self._make_switch = make_switch
+        self._make_switch = make_switch or (lambda program: _core.Switch(program, executor=executor))
         self._running: Pipeline | None = None
         self._saved: Pipeline | None = None
-        if preloaded:
-            self._running = self._preloaded_pipeline(switch)
 
-    def _preloaded_pipeline(self, switch: Switch) -> Pipeline:
-        program = switch.program
+    def load(self, program: Program) -> None:
+        """Makes a compiled program the pipeline without any client, as if the switch had come with it.
+
+        Clears the switch.
+        """
         if not program.p4info:
             raise invalid_argument(f"program '{program.name}' carries no P4Info; compile it, or have a client push it")
         config = p4runtime_pb2.ForwardingPipelineConfig()
         config.p4info.CopyFrom(parse_text(program.p4info))
         config.p4_device_config = program.artifact()
-        return Pipeline(config, P4InfoIndex(config.p4info), program, switch, self._send_digest)
+        with self._lock:
+            self._realize(config, P4InfoIndex(config.p4info), program)
 
     # ---- Streams ----
 
@@ -85,7 +93,10 @@ class Device:
             self._arbitration.disconnect(session)
 
     def handle(self, session: Session, message: Proto) -> None:
-        """A ``StreamMessageRequest``. Raises what the stream must be terminated with; lesser errors are sent on the stream."""
+        """A ``StreamMessageRequest``.
+
+        Raises what the stream must be terminated with; lesser errors are sent on the stream.
+        """
         kind = message.WhichOneof("update")
         with self._lock:
             if kind == "arbitration":
@@ -131,8 +142,21 @@ class Device:
 
     # ---- From the data plane ----
 
-    def deliver_packet_in(self, data: bytes) -> bool:
-        """A packet from the CPU port, packet-in header first: to the primaries. False if it is shorter than the header."""
+    def split_packet_in(self, data: bytes) -> tuple[bytes, dict[str, int]]:
+        """Payload and packet-in header fields by name of a packet from the CPU port; all payload if it is too short."""
+        with self._lock:
+            header = self._running.index.packet_in if self._running else None
+            message = packet_io.packet_in_message(data, header)
+            if message is None or header is None:
+                return data, {}
+            names = {part.id: part.name for part in header.fields}
+            return message.payload, {names[m.metadata_id]: int.from_bytes(m.value, "big") for m in message.metadata}
+
+    def packet_in(self, data: bytes) -> bool:
+        """A packet from the CPU port, packet-in header first: to the primaries.
+
+        False if it is shorter than the header.
+        """
         with self._lock:
             header = self._running.index.packet_in if self._running else None
             message = packet_io.packet_in_message(data, header)
@@ -142,8 +166,11 @@ class Device:
             self._send_to_primaries(p4runtime_pb2.StreamMessageResponse(packet=message))
             return True
 
-    def deliver_digest(self, digest_id: int, value: int, now_ns: int) -> None:
-        """A digest message: its members as one number, the first in the highest bits. Grouped as the client asked for."""
+    def digest(self, digest_id: int, value: int, now_ns: int) -> None:
+        """A digest message: its members as one number, the first in the highest bits.
+
+        Grouped as the client asked for.
+        """
         with self._lock:
             if self._running is not None:
                 self._running.digests.add(digest_id, value, now_ns)
@@ -173,7 +200,10 @@ class Device:
             return p4runtime_pb2.WriteResponse()
 
     def read(self, request: Proto) -> Iterator[Proto]:
-        """``ReadRequest`` to ``ReadResponse`` messages, as of now. Raises after the last one if a request was refused."""
+        """``ReadRequest`` to ``ReadResponse`` messages, as of now.
+
+        Raises after the last one if a request was refused.
+        """
         with self._lock:
             self._check_device(request)
             pipeline = self._target()
@@ -217,11 +247,14 @@ class Device:
                 self._saved = self._verified(request)
                 self._saved.record = True
             elif request.action == actions.VERIFY_AND_COMMIT:
-                self._realize(self._verified(request))
+                verified = self._verified(request)
+                self._realize(verified.config, verified.index, verified.program)
             elif request.action == actions.RECONCILE_AND_COMMIT:
                 self._reconcile(self._verified(request))
             else:
-                raise invalid_argument(f"there is no action {request.action}" if request.action else "the action is not set")
+                raise invalid_argument(
+                    f"there is no action {request.action}" if request.action else "the action is not set"
+                )
             return p4runtime_pb2.SetForwardingPipelineConfigResponse()
 
     def get_forwarding_pipeline_config(self, request: Proto) -> Proto:
@@ -264,13 +297,12 @@ class Device:
         check_belongs(index, scratch)
         return Pipeline(config, index, program, scratch, self._send_digest)
 
-    def _realize(self, verified: Pipeline) -> Pipeline:
-        """Runs the program of a verified pipeline on the device's own switch, which clears it."""
-        self.switch.set_program(verified.program)
+    def _realize(self, config: Proto, index: P4InfoIndex, program: Program) -> Pipeline:
+        """Runs a program on the device's own switch, which clears it."""
+        self.switch.set_program(program)
         self._saved = None
-        running = Pipeline(verified.config, verified.index, verified.program, self.switch, self._send_digest)
-        self._running = running
-        return running
+        self._running = Pipeline(config, index, program, self.switch, self._send_digest)
+        return self._running
 
     def _commit_saved(self, request: Proto) -> None:
         if request.HasField("config"):
@@ -278,7 +310,7 @@ class Device:
         saved = self._saved
         if saved is None:
             raise P4RuntimeError("NOT_FOUND", "no config has been saved")
-        running = self._realize(saved)
+        running = self._realize(saved.config, saved.index, saved.program)
         failures = [r for r in self.switch.write(saved.accepted, "continue_on_error") if r] if saved.accepted else []
         running.notes, running.digests = saved.notes, saved.digests
         if failures:
@@ -287,14 +319,16 @@ class Device:
     def _reconcile(self, verified: Pipeline) -> None:
         old = self._running
         if old is None:
-            self._realize(verified)
+            self._realize(verified.config, verified.index, verified.program)
             return
         updates = _clear_initial_entries(old, verified)
         updates += list(old.state())
-        refused = next((r for r in verified.switch.write(updates, "rollback_on_error") if r and r[0] != "ABORTED"), None)
+        refused = next(
+            (r for r in verified.switch.write(updates, "rollback_on_error") if r and r[0] != "ABORTED"), None
+        )
         if refused:
             raise invalid_argument(f"the existing state cannot be preserved: {refused[0]}: {refused[1]}")
-        running = self._realize(verified)
+        running = self._realize(verified.config, verified.index, verified.program)
         if updates:
             self.switch.write(updates, "rollback_on_error")
         running.notes = old.notes
@@ -333,7 +367,9 @@ def _clear_initial_entries(old: Pipeline, new: Pipeline) -> list[_core.Update]:
         counterpart = new.index.tables.get(table.id)
         if counterpart is None or list(counterpart.fields) != list(table.fields):
             if any(not e.is_const for e in entries):
-                raise invalid_argument(f"the entries of table '{table.name}' cannot be preserved: it is gone or its key changed")
+                raise invalid_argument(
+                    f"the entries of table '{table.name}' cannot be preserved: it is gone or its key changed"
+                )
             continue
         for entry in new.switch.table_entries(table.id, include_default=False):
             if not entry.is_const:

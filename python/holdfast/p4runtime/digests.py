@@ -1,7 +1,7 @@
 """Digests on their way to the controller: grouped, without repeats, until acknowledged (specification, "DigestEntry").
 
-No clock here: whoever calls says what time it is, in nanoseconds, so the same code serves virtual and real time. Values are one
-number per digest message, as in :mod:`holdfast.p4runtime.p4data`.
+No clock here: whoever calls says what time it is, in nanoseconds, so the same code serves virtual and real time. Values
+are one number per digest message, as in :mod:`holdfast.p4runtime.p4data`.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ class _Stream:
     config: Proto
     buffer: dict[int, None] = field(default_factory=dict)  # in order, without repeats
     first_ns: int = 0
-    lists: dict[int, tuple[int, tuple[int, ...]]] = field(default_factory=dict)  # unacknowledged: id -> (sent_ns, values)
+    lists: dict[int, tuple[int, tuple[int, ...]]] = field(
+        default_factory=dict
+    )  # unacknowledged: id -> (sent_ns, values)
     unacknowledged: set[int] = field(default_factory=set)  # the values in `lists`
 
     def forget(self, list_id: int) -> None:
@@ -38,7 +40,10 @@ class _Stream:
 
 
 class DigestBuffers:
-    """The digests that the client enabled. ``send`` takes a ``DigestList``; ``type_info`` is the program's ``P4TypeInfo``."""
+    """The digests that the client enabled.
+
+    ``send`` takes a ``DigestList``; ``type_info`` is the program's ``P4TypeInfo``.
+    """
 
     def __init__(self, type_info: Proto, send: Callable[[Proto], None]) -> None:
         self._types = type_info

@@ -32,8 +32,8 @@ class UpdateFailure:
 class P4RuntimeError(HoldfastError):
     """A P4Runtime request was refused, or is not possible for this program.
 
-    ``code`` is the status of the whole call: ``UNKNOWN`` when elements of a batch failed, which ``failures`` then lists;
-    otherwise the reason itself. ``batch_size`` is the number of elements in that batch.
+    ``code`` is the status of the whole call: ``UNKNOWN`` when elements of a batch failed, which ``failures`` then
+    lists; otherwise the reason itself. ``batch_size`` is the number of elements in that batch.
     """
 
     def __init__(
@@ -52,9 +52,7 @@ class P4RuntimeError(HoldfastError):
 
     def with_descriptions(self, descriptions: Sequence[str]) -> P4RuntimeError:
         """The same error with each failure naming the element that it belongs to."""
-        failures = [
-            replace(f, what=descriptions[f.index]) if f.index < len(descriptions) else f for f in self.failures
-        ]
+        failures = [replace(f, what=descriptions[f.index]) if f.index < len(descriptions) else f for f in self.failures]
         return P4RuntimeError(self.code, self.message, failures, self.batch_size)
 
 
@@ -70,7 +68,7 @@ def unimplemented(message: str) -> P4RuntimeError:
 
 def code_number(name: str) -> int:
     """The number of a canonical status; that of ``UNKNOWN`` for a name that is none."""
-    codes = dict(code_pb2.Code.items())
+    codes: dict[str, int] = dict(code_pb2.Code.items())
     return codes.get(name, codes["UNKNOWN"])
 
 
@@ -102,7 +100,10 @@ def to_status(error: P4RuntimeError) -> Proto:
 
 
 def from_status(status: Proto) -> P4RuntimeError:
-    """The error that a ``google.rpc.Status`` with ``p4.v1.Error`` details tells of. Details of other types are passed over."""
+    """The error that a ``google.rpc.Status`` with ``p4.v1.Error`` details tells of.
+
+    Details of other types are passed over.
+    """
     failures = []
     for index, detail in enumerate(status.details):
         item = p4runtime_pb2.Error()

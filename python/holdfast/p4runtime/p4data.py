@@ -1,9 +1,9 @@
 """``P4Data``: values of the program's types, as registers and digests carry them.
 
 The core knows only flat bit strings; P4Info's type specification says how to cut them (specification, section
-"Representation of Arbitrary P4 Types"). Supported: ``bit``, ``int``, ``bool``, structs and tuples of supported types, serializable
-enums, and types introduced by ``type``. Headers, stacks, unions, varbit, and enums and errors without a representation are
-UNIMPLEMENTED.
+"Representation of Arbitrary P4 Types"). Supported: ``bit``, ``int``, ``bool``, structs and tuples of supported types,
+serializable enums, and types introduced by ``type``. Headers, stacks, unions, varbit, and enums and errors without a
+representation are UNIMPLEMENTED.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """P4Info as an index: from names and ids to tables, actions and the rest, checked once.
 
-The protobuf message is a list of lists; everything else in this room looks things up here. Building the index is also the
-verification of a P4Info that a client pushes: ids are unique and of known objects, widths are given. It knows nothing of
-entries or values.
+The protobuf message is a list of lists; everything else in this room looks things up here. Building the index is also
+the verification of a P4Info that a client pushes: ids are unique and of known objects, widths are given. It knows
+nothing of entries or values.
 """
 
 from __future__ import annotations
@@ -29,9 +29,12 @@ class Named(Protocol):
     """Anything with a control-plane name and an id."""
 
     @property
-    def id(self) -> int: ...
+    def id(self) -> int:
+        """P4Runtime id."""
+
     @property
-    def name(self) -> str: ...
+    def name(self) -> str:
+        """Control-plane name."""
 
 
 @dataclass(frozen=True)
@@ -227,6 +230,26 @@ class P4InfoIndex:
     def from_text(text: str) -> P4InfoIndex:
         """The index of a P4Info in protobuf text format. INVALID_ARGUMENT if it cannot be parsed."""
         return P4InfoIndex(parse_text(text))
+
+    def table(self, name: str) -> Table:
+        """The table of a name; INVALID_ARGUMENT with suggestions if there is none."""
+        return self.tables[name]
+
+    def action(self, name: str) -> Action:
+        """The action of a name; likewise."""
+        return self.actions[name]
+
+    def counter(self, name: str) -> Counter:
+        """The indexed counter of a name; likewise."""
+        return self.counters[name]
+
+    def register(self, name: str) -> Register:
+        """The register of a name; likewise."""
+        return self.registers[name]
+
+    def digest(self, name: str) -> Digest:
+        """The digest of a name; likewise."""
+        return self.digests[name]
 
     def _table(self, message: Proto) -> Table:
         name = message.preamble.name

@@ -1,7 +1,7 @@
 """Controller headers: from the bits in front of a packet to ``PacketMetadata`` and back (specification, "Packet I/O").
 
-The program's ``@controller_header`` headers are packed without gaps in wire order; a header that is no whole number of bytes
-is filled up with zero bits at its end. A program without such a header exchanges bare packets.
+The program's ``@controller_header`` headers are packed without gaps in wire order; a header that is no whole number of
+bytes is filled up with zero bits at its end. A program without such a header exchanges bare packets.
 """
 
 from __future__ import annotations
@@ -18,7 +18,10 @@ def header_bytes(header: ControllerHeader | None) -> int:
 
 
 def packet_out_bytes(message: Proto, header: ControllerHeader | None) -> bytes:
-    """What goes into the CPU port for a ``PacketOut``. INVALID_ARGUMENT unless each metadata field occurs exactly once."""
+    """What goes into the CPU port for a ``PacketOut``.
+
+    INVALID_ARGUMENT unless each metadata field occurs exactly once.
+    """
     given: dict[int, bytes] = {}
     for item in message.metadata:
         if header is None or item.metadata_id not in header.fields:
@@ -38,7 +41,7 @@ def packet_out_bytes(message: Proto, header: ControllerHeader | None) -> bytes:
             raise invalid_argument(e.message) from None
         total, bits = total << field.width | value, bits + field.width
     length = (bits + 7) // 8
-    return (total << (length * 8 - bits)).to_bytes(length, "big") + message.payload
+    return (total << (length * 8 - bits)).to_bytes(length, "big") + bytes(message.payload)
 
 
 def packet_in_message(data: bytes, header: ControllerHeader | None) -> Proto | None:

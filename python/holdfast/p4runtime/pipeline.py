@@ -1,14 +1,15 @@
 """One accepted forwarding pipeline on one switch: writes and reads of all entities.
 
-Translates updates to the core's, in batches, and keeps what the core does not: metadata of entries, the initial default actions,
-digest settings. It knows nothing of clients, streams or how a pipeline came to be accepted. Callers hold the device's lock.
+Translates updates to the core's, in batches, and keeps what the core does not: metadata of entries, the initial default
+actions, digest settings. It knows nothing of clients, streams or how a pipeline came to be accepted. Callers hold the
+device's lock.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TYPE_CHECKING, Literal, TypeAlias, TypeVar
 
 from holdfast._core import (
     CloneSession,
@@ -20,7 +21,6 @@ from holdfast._core import (
     RegisterCell,
     Switch,
     TableEntry,
-    Update,
 )
 from holdfast.p4runtime import codec, p4data, replication, table_entries
 from holdfast.p4runtime.digests import DigestBuffers
@@ -28,6 +28,11 @@ from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplem
 from holdfast.p4runtime.p4info import P4InfoIndex, Table
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 from holdfast.p4runtime.table_entries import EntryKey, entry_key
+
+if TYPE_CHECKING:
+    from holdfast._core import Update
+
+V = TypeVar("V")
 
 Verb: TypeAlias = Literal["insert", "modify", "delete"]
 Result: TypeAlias = tuple[str, str] | None
@@ -59,6 +64,8 @@ class _Plan:
     """What one P4Runtime update comes to: updates of the core that succeed together, then a note of it."""
 
     core: list[Update] = field(default_factory=list)
+    setting: Callable[[], None] | None = None
+    """A change of digest settings, which may be refused and can be undone."""
     then: Callable[[], None] = lambda: None
 
 
@@ -131,9 +138,11 @@ class Pipeline:
         if failures:
             return next((r for r in failures if r[0] != "ABORTED"), failures[0])
         try:
-            plan.then()
+            if plan.setting:
+                plan.setting()
         except P4RuntimeError as e:
             return e.code, e.message
+        plan.then()
         return None
 
     def _write_all(self, updates: Sequence[Proto]) -> list[Result]:
@@ -148,8 +157,8 @@ class Pipeline:
         for position, update in enumerate(updates):
             try:
                 plan = self._plan(update, exists)
-                if not plan.core:
-                    plan.then()  # digest settings, undone below if need be; notes are harmless for the same reason
+                if plan.setting:
+                    plan.setting()  # undone below if need be
             except P4RuntimeError as e:
                 results[position] = (e.code, e.message)
                 plan = _Plan()
@@ -166,11 +175,12 @@ class Pipeline:
             self.digests.restore(digests)
             return [r or ("ABORTED", "another update of the batch failed") for r in results]
         for plan in plans:
-            if plan.core:
-                plan.then()
+            plan.then()
         return results
 
-    def _core_write(self, updates: list[Update], atomicity: Literal["continue_on_error", "rollback_on_error"]) -> list[Result]:
+    def _core_write(
+        self, updates: list[Update], atomicity: Literal["continue_on_error", "rollback_on_error"]
+    ) -> list[Result]:
         if not updates:
             return []
         outcome = self.switch.write(updates, atomicity)
@@ -201,7 +211,7 @@ class Pipeline:
                 return self._plan_register(verb, message)
             case "digest_entry":
                 digest = self.index.digests.by_id(message.digest_id)
-                return _Plan(then=lambda: self.digests.configure(update.type, digest, message.config))
+                return _Plan(setting=lambda: self.digests.configure(update.type, digest, message.config))
         raise unimplemented(f"{kind} is not supported")
 
     def _plan_table_entry(self, verb: Verb, message: Proto, exists: Callable[[TableEntry], bool]) -> _Plan:
@@ -217,7 +227,7 @@ class Pipeline:
         entry = table_entries.key_from_message(table, message)
         key = entry_key(entry)
         if verb == "delete":
-            return _Plan([("delete", entry)], lambda: self._note_entry(key, None))
+            return _Plan([("delete", entry)], then=lambda: self._note_entry(key, None))
         table_entries.check_resources(table, message, writing=True)
         plan = _Plan(then=lambda: self._note_entry(key, message))
         if verb == "insert" or message.HasField("action"):
@@ -230,7 +240,7 @@ class Pipeline:
 
     def _plan_default_entry(self, verb: Verb, table: Table, message: Proto) -> _Plan:
         if verb != "modify":
-            raise invalid_argument(f"table '{table.name}': the default entry can be modified only, not {verb}ed".replace("eed", "ed"))
+            raise invalid_argument(f"table '{table.name}' always has its default entry; it can only be modified")
         entry = table_entries.key_from_message(table, message)
         if table.const_default_action_id:
             raise P4RuntimeError("PERMISSION_DENIED", f"table '{table.name}': its default action is constant")
@@ -242,7 +252,9 @@ class Pipeline:
         else:
             original = self.initial_defaults.get(table.id)
             if original is None:
-                raise P4RuntimeError("INTERNAL", f"table '{table.name}': the switch did not tell its initial default action")
+                raise P4RuntimeError(
+                    "INTERNAL", f"table '{table.name}': the switch did not tell its initial default action"
+                )
             entry.action_id, entry.args = original.action_id, dict(original.args)
             plan = _Plan(then=lambda: self._note_entry(key, None))
         plan.core.append(("modify", entry))
@@ -268,12 +280,13 @@ class Pipeline:
         if kind == "multicast_group_entry":
             inner = message.multicast_group_entry
             entity, notes = replication.group_from_message(inner, key_only=verb == "delete"), self.notes.groups
-            return _Plan([(verb, entity)], lambda: _note(notes, verb, inner.multicast_group_id, _group_note(inner)))
+            note = inner.metadata, replication.numeric_ports(inner.replicas)
+            return _Plan([(verb, entity)], then=lambda: _note(notes, verb, inner.multicast_group_id, note))
         if kind == "clone_session_entry":
             inner = message.clone_session_entry
             entity, sessions = replication.session_from_message(inner, key_only=verb == "delete"), self.notes.sessions
             ports = replication.numeric_ports(inner.replicas)
-            return _Plan([(verb, entity)], lambda: _note(sessions, verb, inner.session_id, ports))
+            return _Plan([(verb, entity)], then=lambda: _note(sessions, verb, inner.session_id, ports))
         raise invalid_argument("the packet replication engine entry has no type")
 
     def _plan_counter(self, verb: Verb, message: Proto) -> _Plan:
@@ -337,7 +350,13 @@ class Pipeline:
 
     def _read_table_entries(self, message: Proto) -> Iterator[Proto]:
         if message.table_id == 0:
-            filters = message.match, message.HasField("action"), message.priority, message.controller_metadata, message.metadata
+            filters = (
+                message.match,
+                message.HasField("action"),
+                message.priority,
+                message.controller_metadata,
+                message.metadata,
+            )
             if any(filters):
                 raise invalid_argument("a read of all tables takes no other filter; name a table")
             return (m for table in self.index.tables for m in self._read_table(table, message))
@@ -357,7 +376,9 @@ class Pipeline:
         for entry in self.switch.table_entries(table.id, include_default=message.is_default_action):
             if entry.is_default != message.is_default_action:
                 continue
-            if (message.priority and entry.priority != message.priority) or (action_id and entry.action_id != action_id):
+            if (message.priority and entry.priority != message.priority) or (
+                action_id and entry.action_id != action_id
+            ):
                 continue
             matches = table_entries.canonical_matches(table, entry.matches)
             if wanted is not None and matches != wanted:
@@ -443,9 +464,9 @@ class Pipeline:
         """The entry with that key, as the switch has it."""
         table = self.index.tables.by_id(key.table_id)
         for entry in self.switch.table_entries(table.id, include_default=key.is_default):
-            if entry.is_default == key.is_default and entry.priority == key.priority:
-                if table_entries.canonical_matches(table, entry.matches) == key.matches:
-                    return entry
+            same = entry.is_default == key.is_default and entry.priority == key.priority
+            if same and table_entries.canonical_matches(table, entry.matches) == key.matches:
+                return entry
         return None
 
     # ---- Moving to another program ----
@@ -488,10 +509,10 @@ def check_belongs(index: P4InfoIndex, switch: Switch) -> None:
         for table in index.tables:
             switch.table_entries(table.id, include_default=True)
         for register in index.registers:
-            switch.registers(register.id, 0 if register.size else None)
+            switch.registers(register.id, register.size - 1 if register.size else None)
             p4data.width_of(register.type_spec, index.message.type_info)
         for counter in index.counters:
-            switch.counters(counter.id, 0 if counter.size else None)
+            switch.counters(counter.id, counter.size - 1 if counter.size else None)
     except ControlError as e:
         raise invalid_argument(f"the P4Info and the device config are not of one program: {e}") from None
 
@@ -519,11 +540,7 @@ def _cells(message: Proto, size: int, what: str) -> Iterable[int]:
     return (index,)
 
 
-def _group_note(message: Proto) -> tuple[bytes, frozenset[tuple[int, int]]]:
-    return message.metadata, replication.numeric_ports(message.replicas)
-
-
-def _note(notes: dict[int, object] | dict, verb: Verb, id: int, value: object) -> None:  # type: ignore[type-arg]
+def _note(notes: dict[int, V], verb: Verb, id: int, value: V) -> None:
     if verb == "delete":
         notes.pop(id, None)
     else:

@@ -1,6 +1,9 @@
-"""Multicast groups and clone sessions between P4Runtime messages and the core (specification, "PacketReplicationEngineEntry").
+"""Multicast groups and clone sessions between P4Runtime messages and the core.
 
-Ports are v1model's: 9 bits, not translated. The deprecated numeric port field is taken too, and given back to who used it.
+Specification: "PacketReplicationEngineEntry".
+
+Ports are v1model's: 9 bits, not translated. The deprecated numeric port field is taken too, and given back to who used
+it.
 """
 
 from __future__ import annotations
@@ -42,7 +45,9 @@ def session_from_message(message: Proto, *, key_only: bool = False) -> CloneSess
     if key_only:
         return CloneSession(message.session_id)
     if message.class_of_service > codec.all_ones(CLASS_BITS):
-        raise invalid_argument(f"{what}: class of service {message.class_of_service} is above {codec.all_ones(CLASS_BITS)}")
+        raise invalid_argument(
+            f"{what}: class of service {message.class_of_service} is above {codec.all_ones(CLASS_BITS)}"
+        )
     if message.packet_length_bytes < 0:
         raise invalid_argument(f"{what}: packet length {message.packet_length_bytes} bytes is negative")
     replicas = replicas_from_messages(message.replicas, what)
@@ -61,7 +66,9 @@ def replicas_from_messages(messages: Iterable[Proto], what: str) -> Replicas:
         if kind == "port":
             port = codec.decode(message.port, PORT_BITS, f"{what}: port")
         elif message.egress_port > codec.all_ones(PORT_BITS):
-            raise P4RuntimeError("OUT_OF_RANGE", f"{what}: port {message.egress_port} does not fit into {PORT_BITS} bits")
+            raise P4RuntimeError(
+                "OUT_OF_RANGE", f"{what}: port {message.egress_port} does not fit into {PORT_BITS} bits"
+            )
         else:
             port = message.egress_port
         if message.instance > codec.all_ones(INSTANCE_BITS):

@@ -2,11 +2,12 @@
 
 The published ``*_pb2.py`` files were written by a protoc so old that protobuf 4 and later refuse to execute them. Their
 content, the serialized file descriptors, is as good as ever. Where the plain import fails, this module takes the
-descriptors out of the installed files, registers them with the current runtime, and puts the resulting modules under their
-usual names, so ``from p4.v1 import p4runtime_pb2`` and the published ``p4runtime_pb2_grpc`` work unchanged afterwards.
+descriptors out of the installed files, registers them with the current runtime, and puts the resulting modules under
+their usual names, so ``from p4.v1 import p4runtime_pb2`` and the published ``p4runtime_pb2_grpc`` work unchanged
+afterwards.
 
-It knows nothing of what the messages mean. Messages are typed :data:`Proto`, because the package ships no type stubs; the
-docstrings say which message is meant.
+It knows nothing of what the messages mean. Messages are typed :data:`Proto`, because the package ships no type stubs;
+the docstrings say which message is meant.
 """
 
 from __future__ import annotations

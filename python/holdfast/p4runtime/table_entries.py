@@ -1,21 +1,24 @@
 """Table entries between P4Runtime messages and the core, checked against P4Info (specification, "TableEntry").
 
-Here a message becomes what the core takes, or the error that the specification names; nothing here knows which entries exist.
-All values handed to the core are canonical, so equal entries compare equal.
+Here a message becomes what the core takes, or the error that the specification names; nothing here knows which entries
+exist. All values handed to the core are canonical, so equal entries compare equal.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
-from holdfast._core import Match, TableEntry
+from holdfast._core import TableEntry
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplemented
 from holdfast.p4runtime.p4info import MatchField, Table
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
-EntryKey: TypeAlias = tuple[int, tuple[tuple[int, Match], ...], int, bool]
+if TYPE_CHECKING:
+    from holdfast._core import Match
+
+EntryKey: TypeAlias = "tuple[int, tuple[tuple[int, Match], ...], int, bool]"
 """What identifies an entry: table, canonical matches, priority, whether it is the default entry."""
 
 
@@ -35,7 +38,7 @@ def key_from_message(table: Table, message: Proto) -> TableEntry:
     matches = matches_from_message(table, message.match)
     if table.needs_priority and message.priority <= 0:
         raise invalid_argument(
-            f"table '{table.name}': an entry needs a priority above zero, because a key field is ternary, range or optional"
+            f"table '{table.name}': an entry needs a priority above zero (a key field is ternary, range or optional)"
         )
     if not table.needs_priority and message.priority != 0:
         raise invalid_argument(f"table '{table.name}': no priority, because all key fields are exact or lpm")
@@ -118,7 +121,9 @@ def action_from_message(table: Table, message: Proto, *, is_default: bool) -> tu
     action = table.actions.by_id(message.action.action_id)
     if table.scopes[action.id] == ("table_only" if is_default else "default_only"):
         place = "as the default" if is_default else "in an entry"
-        raise P4RuntimeError("PERMISSION_DENIED", f"table '{table.name}': action '{action.name}' is not allowed {place}")
+        raise P4RuntimeError(
+            "PERMISSION_DENIED", f"table '{table.name}': action '{action.name}' is not allowed {place}"
+        )
     args: dict[int, bytes] = {}
     for given in message.action.params:
         param = action.params.by_id(given.param_id)
@@ -136,7 +141,7 @@ def action_from_message(table: Table, message: Proto, *, is_default: bool) -> tu
 
 
 def check_resources(table: Table, message: Proto, *, writing: bool) -> None:
-    """Refuses direct resources and timeouts that the table does not have (INVALID_ARGUMENT) or nobody here does (UNIMPLEMENTED)."""
+    """Refuses resources that the table does not have (INVALID_ARGUMENT) or that nobody has here (UNIMPLEMENTED)."""
     if message.HasField("meter_config") or message.HasField("meter_counter_data"):
         if table.direct_meter_id:
             raise unimplemented(f"table '{table.name}': direct meters cannot be configured yet")

@@ -1,0 +1,279 @@
+"""The P4Runtime service over gRPC: devices behind an address.
+
+Only transport: threads, streams, status codes, TLS. What the answers are is :mod:`holdfast.p4runtime.device`'s
+business.
+"""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator
+from concurrent import futures
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, NoReturn, Self
+
+import grpc
+
+from holdfast._core import HoldfastError
+from holdfast.p4runtime.addresses import is_loopback
+from holdfast.p4runtime.arbitration import Session
+from holdfast.p4runtime.device import API_VERSION, Device
+from holdfast.p4runtime.errors import P4RuntimeError, code_number, invalid_argument, to_status
+from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc
+
+log = logging.getLogger(__name__)
+
+MAX_STREAMS = 48  # each occupies a worker thread as long as it is open
+_WORKERS = 64
+_QUEUE_MESSAGES = 8192  # notifications waiting for a slow client; packet-ins and digests beyond are dropped
+_MAX_MESSAGE_BYTES = 128 << 20  # specification, "gRPC Server Maximum Receive Message Size"
+_DIGEST_PERIOD_S = 0.01
+
+
+@dataclass(frozen=True)
+class TlsFiles:
+    """PEM files of the server; with ``client_ca``, clients must present a certificate signed by it."""
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+    def server_credentials(self) -> grpc.ServerCredentials:
+        """For gRPC. OSError if a file cannot be read."""
+        pair = (Path(self.key).read_bytes(), Path(self.certificate).read_bytes())
+        ca = Path(self.client_ca).read_bytes() if self.client_ca else None
+        return grpc.ssl_server_credentials([pair], root_certificates=ca, require_client_auth=ca is not None)
+
+
+@dataclass(frozen=True)
+class _End:
+    """The last item of a stream: why it ends."""
+
+    error: P4RuntimeError | None = None
+
+
+class _Stream:
+    """What waits to be sent on one stream."""
+
+    def __init__(self) -> None:
+        self.items: queue.SimpleQueue[Proto | _End] = queue.SimpleQueue()
+        self.dropped = 0
+
+    def send(self, message: Proto) -> None:
+        """Queues a message; notifications, but never arbitration, are dropped when the client does not keep up."""
+        if self.items.qsize() >= _QUEUE_MESSAGES and message.WhichOneof("update") != "arbitration":
+            self.dropped += 1
+        else:
+            self.items.put(message)
+
+    def end(self, error: P4RuntimeError | None = None) -> None:
+        self.items.put(_End(error))
+
+
+class _Servicer(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]  # the base is untyped
+    def __init__(self, devices: dict[int, Device]) -> None:
+        self._devices = devices
+        self._streams: set[_Stream] = set()
+        self._lock = threading.Lock()
+        self._closing = False
+
+    # The names of the following methods are gRPC's.
+
+    def Write(self, request: Proto, context: grpc.ServicerContext) -> Proto:
+        return _answer(context, lambda: self._device(request).write(request))
+
+    def Read(self, request: Proto, context: grpc.ServicerContext) -> Iterator[Proto]:
+        responses = _answer(context, lambda: self._device(request).read(request))
+        while (response := _answer(context, lambda: next(responses, None))) is not None:
+            yield response
+
+    def SetForwardingPipelineConfig(self, request: Proto, context: grpc.ServicerContext) -> Proto:
+        return _answer(context, lambda: self._device(request).set_forwarding_pipeline_config(request))
+
+    def GetForwardingPipelineConfig(self, request: Proto, context: grpc.ServicerContext) -> Proto:
+        return _answer(context, lambda: self._device(request).get_forwarding_pipeline_config(request))
+
+    def Capabilities(self, request: Proto, context: grpc.ServicerContext) -> Proto:
+        if not request.device_id:
+            return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+        return _answer(context, lambda: self._device(request).capabilities(request))
+
+    def StreamChannel(self, requests: Iterator[Proto], context: grpc.ServicerContext) -> Iterator[Proto]:
+        stream = _Stream()
+        with self._lock:
+            refused = self._closing or len(self._streams) >= MAX_STREAMS
+            if not refused:
+                self._streams.add(stream)
+        if refused:
+            _abort(context, P4RuntimeError("RESOURCE_EXHAUSTED", f"the server takes {MAX_STREAMS} streams"))
+        if not context.add_callback(stream.end):
+            stream.end()  # over before it began
+        reader = threading.Thread(
+            target=self._read_stream, args=(requests, stream), daemon=True, name="p4runtime-stream"
+        )
+        reader.start()
+        try:
+            while not isinstance(item := stream.items.get(), _End):
+                yield item
+            if item.error:
+                _abort(context, item.error)
+        finally:
+            with self._lock:
+                self._streams.discard(stream)
+
+    def _read_stream(self, requests: Iterator[Proto], stream: _Stream) -> None:
+        device: Device | None = None
+        session: Session | None = None
+        error: P4RuntimeError | None = None
+        try:
+            for message in requests:
+                if device is None or session is None:
+                    if message.WhichOneof("update") != "arbitration":
+                        raise P4RuntimeError(
+                            "FAILED_PRECONDITION", "the first message on a stream is the arbitration update"
+                        )
+                    device = self._device(message.arbitration)
+                    session = device.open(stream.send)
+                device.handle(session, message)
+        except P4RuntimeError as e:
+            error = e
+        except grpc.RpcError:
+            pass  # the client is gone
+        except Exception:
+            log.exception("P4Runtime stream")
+            error = P4RuntimeError("INTERNAL", "the server failed; its log says how")
+        finally:
+            if device and session:
+                device.close(session)
+            stream.end(error)
+
+    def end_streams(self) -> None:
+        """Ends all streams and takes no more."""
+        with self._lock:
+            self._closing = True
+            streams = list(self._streams)
+        for stream in streams:
+            stream.end(P4RuntimeError("UNAVAILABLE", "the server is shutting down"))
+
+    def _device(self, message: Proto) -> Device:
+        if (device := self._devices.get(message.device_id)) is None:
+            raise P4RuntimeError("NOT_FOUND", f"there is no device {message.device_id} here")
+        return device
+
+
+class Server:
+    """Devices behind an address; a context manager that runs while inside.
+
+    ``address`` is as in ``127.0.0.1:9559``; with port 0 a free one is taken, and :attr:`address` tells which. Without
+    TLS the address must be a loopback one, unless plaintext is asked for by name with ``insecure=True``. Raises
+    :class:`P4RuntimeError` if it cannot listen there.
+    """
+
+    def __init__(
+        self, devices: Iterable[Device], address: str, tls: TlsFiles | None = None, *, insecure: bool = False
+    ) -> None:
+        self._devices = _by_id(devices)
+        if tls is None and not insecure and not is_loopback(address):
+            raise invalid_argument(
+                f"{address} is not loopback: give TLS files, or ask for plaintext with insecure=True"
+            )
+        if tls is not None and insecure:
+            raise invalid_argument("TLS files and insecure=True exclude each other")
+        self._servicer = _Servicer(self._devices)
+        self._executor = futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="p4runtime")
+        options = [("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES), ("grpc.so_reuseport", 0)]
+        self._server = grpc.server(self._executor, options=options)
+        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self._servicer, self._server)
+        self.port = self._listen(address, tls)
+        """The port it listens on; 0 for a Unix socket."""
+        self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{self.port}"
+        """Where clients find it."""
+        self._stopping = threading.Event()
+        self._timer = threading.Thread(target=self._flush_digests, daemon=True, name="p4runtime-digests")
+
+    def _listen(self, address: str, tls: TlsFiles | None) -> int:
+        try:
+            if tls is None:
+                port = self._server.add_insecure_port(address)
+            else:
+                port = self._server.add_secure_port(address, tls.server_credentials())
+        except (RuntimeError, OSError) as e:
+            raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}: {e}") from None
+        if port == 0:
+            raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}")
+        return int(port)
+
+    def _flush_digests(self) -> None:
+        while not self._stopping.wait(_DIGEST_PERIOD_S):
+            for device in self._devices.values():
+                device.flush_digests(time.time_ns())
+
+    def start(self) -> None:
+        """Answers from now on."""
+        self._server.start()
+        self._timer.start()
+
+    def stop(self, grace_s: float = 1.0) -> None:
+        """Ends all streams, lets calls in progress finish for so long, and returns when the server is gone."""
+        self._stopping.set()
+        self._servicer.end_streams()
+        self._server.stop(grace_s).wait()
+        if self._timer.is_alive():
+            self._timer.join()
+        self._executor.shutdown(wait=True)
+
+    def wait(self) -> None:
+        """Blocks until another thread stops the server."""
+        self._server.wait_for_termination()
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def serve(devices: Iterable[Device], address: str, tls: TlsFiles | None = None, *, insecure: bool = False) -> Server:
+    """A :class:`Server` that is started."""
+    server = Server(devices, address, tls, insecure=insecure)
+    server.start()
+    return server
+
+
+def _by_id(devices: Iterable[Device]) -> dict[int, Device]:
+    result: dict[int, Device] = {}
+    for device in devices:
+        if device.device_id in result:
+            raise invalid_argument(f"two devices have id {device.device_id}")
+        result[device.device_id] = device
+    return result
+
+
+def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
+    """What the call returns, or the end of the RPC with the status of what it raises."""
+    try:
+        return call()
+    except P4RuntimeError as e:
+        _abort(context, e)
+    except HoldfastError as e:
+        _abort(context, P4RuntimeError(getattr(e, "code", "INTERNAL"), str(e)))
+    except Exception:
+        log.exception("P4Runtime call")
+        _abort(context, P4RuntimeError("INTERNAL", "the server failed; its log says how"))
+
+
+def _abort(context: grpc.ServicerContext, error: P4RuntimeError) -> NoReturn:
+    if error.failures:
+        context.set_trailing_metadata((("grpc-status-details-bin", to_status(error).SerializeToString()),))
+    number = code_number(error.code)
+    code = next(c for c in grpc.StatusCode if c.value[0] == number)
+    context.abort(code, error.message)
+    raise AssertionError("abort raises")
