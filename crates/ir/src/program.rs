@@ -738,6 +738,7 @@ pub enum StmtKind {
         header: HeaderId,
         /// For a header with a varbit, its length in bits (32 bits). More than its slot's width: error HeaderTooShort
         /// (value 4); not a whole number of bytes in all: error ParserInvalidArgument (value 6).
+        /// Checked in this order, as the specification of `packet_in.extract` does: whole bytes, too few bytes, too long.
         varbit_length: Option<Expr>,
     },
     /// Parser only. `dst` = the bits that start `offset` bits after the cursor; the cursor stays.
