@@ -77,3 +77,18 @@ pub enum DropReason {
     /// Resubmitted or recirculated too often.
     RecirculationLimit,
 }
+
+impl DropReason {
+    /// Name, as in `ingress_drop`.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropReason::IngressDrop => "ingress_drop",
+            DropReason::EgressDrop => "egress_drop",
+            DropReason::EmptyMulticastGroup => "empty_multicast_group",
+            DropReason::UnknownCloneSession => "unknown_clone_session",
+            DropReason::StepLimit => "step_limit",
+            DropReason::AssertFailed => "assert_failed",
+            DropReason::RecirculationLimit => "recirculation_limit",
+        }
+    }
+}

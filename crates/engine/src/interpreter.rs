@@ -1,10 +1,16 @@
 //! The reference executor: walks the program's tree over [`ir::Bits`], exactly as the documentation of [`ir::program`] says.
 //!
-//! It is meant to be read. It holds no state of its own, knows no tables but through [`crate::runtime::Runtime`], and writes what it
-//! does to the trace when there is one.
+//! It is meant to be read. It holds no state of its own, knows no tables but through [`crate::runtime::Runtime`], and
+//! writes what it does to the trace when there is one. Statements that only a parser or a deparser has are in
+//! [`parser`]; externs are in [`externs`].
 
-use crate::exec::{Executor, PacketContext};
-use ir::{Layout, Program};
+mod externs;
+mod parser;
+
+use crate::exec::{DropReason, Executor, PacketContext};
+use crate::switch::DROP_PORT;
+use crate::trace::{Block, EventKind, TableApplied};
+use ir::{Bits, Expr, LabelId, Layout, Loc, MAX_STEPS, Program, SlotId, Stmt, StmtKind, TableId};
 use std::sync::Arc;
 
 /// The interpreter of one program.
@@ -22,12 +28,278 @@ impl Interpreter {
             program,
         }
     }
+
+    fn run<'r, 'c>(&'r self, cx: &'r mut PacketContext<'c>) -> Run<'r, 'c> {
+        Run {
+            program: &self.program,
+            layout: &self.layout,
+            cx,
+            steps: 0,
+        }
+    }
 }
 
 impl Executor for Interpreter {
-    fn ingress(&self, _cx: &mut PacketContext<'_>) {}
+    fn ingress(&self, cx: &mut PacketContext<'_>) {
+        let program = &self.program;
+        let mut run = self.run(cx);
+        let _ = run.parser()
+            && run.control(Block::VerifyChecksum, &program.verify_checksum)
+            && run.control(Block::Ingress, &program.ingress);
+    }
 
-    fn parse(&self, _cx: &mut PacketContext<'_>) {}
+    fn parse(&self, cx: &mut PacketContext<'_>) {
+        self.run(cx).parser();
+    }
 
-    fn egress(&self, _cx: &mut PacketContext<'_>) {}
+    fn egress(&self, cx: &mut PacketContext<'_>) {
+        let program = &self.program;
+        let mut run = self.run(cx);
+        let _ = run.control(Block::Egress, &program.egress)
+            && !run.drops()
+            && run.control(Block::ComputeChecksum, &program.compute_checksum)
+            && run.control(Block::Deparser, &program.deparser);
+    }
 }
+
+/// One half of the pipeline, running.
+struct Run<'r, 'c> {
+    program: &'r Program,
+    layout: &'r Layout,
+    cx: &'r mut PacketContext<'c>,
+    steps: u32,
+}
+
+/// How a statement ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Flow {
+    /// The next one runs.
+    Next,
+    /// The block or loop with this label ends.
+    Break(LabelId),
+    /// The control ends.
+    Exit,
+    /// The parser ends with an error, which is set.
+    Reject,
+    /// This half of the pipeline ends, and the packet with it.
+    Drop,
+}
+
+impl Run<'_, '_> {
+    /// Runs a control to its end; `false` if the packet is dropped.
+    fn control(&mut self, block: Block, body: &[Stmt]) -> bool {
+        if !body.is_empty() {
+            self.note(Loc::default(), || EventKind::Block(block));
+        }
+        self.block(body) != Flow::Drop
+    }
+
+    /// Whether the packet is to be dropped after egress.
+    fn drops(&self) -> bool {
+        let egress_spec = self.program.standard.egress_spec;
+        self.layout.get_u64(self.cx.state, egress_spec) == u64::from(DROP_PORT)
+    }
+
+    fn drop_packet(&mut self, reason: DropReason) -> Flow {
+        self.cx.intents.drop = Some(reason);
+        Flow::Drop
+    }
+
+    /// Spends a step, if there is one left.
+    fn step(&mut self) -> bool {
+        self.steps += 1;
+        self.steps <= MAX_STEPS
+    }
+
+    fn block(&mut self, body: &[Stmt]) -> Flow {
+        for stmt in body {
+            let flow = self.stmt(stmt);
+            if flow != Flow::Next {
+                return flow;
+            }
+        }
+        Flow::Next
+    }
+
+    fn stmt(&mut self, stmt: &Stmt) -> Flow {
+        let loc = stmt.loc;
+        match &stmt.kind {
+            StmtKind::Assign { dst, value } => {
+                let value = self.eval(value);
+                self.set(*dst, &value);
+                let dst = *dst;
+                self.note(loc, || EventKind::Assign { dst, value });
+            }
+            StmtKind::SetValid(header) => self.set_valid(*header, true, loc),
+            StmtKind::SetInvalid(header) => self.set_valid(*header, false, loc),
+            StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            } => {
+                let taken = self.truth(cond);
+                self.note(loc, || EventKind::Branch(taken));
+                return self.block(if taken { then } else { otherwise });
+            }
+            StmtKind::Switch {
+                value,
+                cases,
+                default,
+            } => return self.switch(value, cases, default, loc),
+            StmtKind::Block { label, body } => {
+                let flow = self.block(body);
+                return leave(*label, flow);
+            }
+            StmtKind::Loop { label, body } => return self.repeat(*label, body),
+            StmtKind::Break(label) => return Flow::Break(*label),
+            StmtKind::Exit => {
+                self.note(loc, || EventKind::Exit);
+                return Flow::Exit;
+            }
+            StmtKind::Apply {
+                table,
+                keys,
+                hit,
+                action_run,
+            } => return self.apply(*table, keys, *hit, *action_run, loc),
+            StmtKind::Extract { .. }
+            | StmtKind::Lookahead { .. }
+            | StmtKind::Advance { .. }
+            | StmtKind::Reject { .. } => return self.parser_stmt(stmt),
+            StmtKind::Emit(header) => self.emit(*header, loc),
+            _ => return self.extern_call(stmt),
+        }
+        Flow::Next
+    }
+
+    fn switch(
+        &mut self,
+        value: &Expr,
+        cases: &[(Vec<Bits>, Vec<Stmt>)],
+        default: &[Stmt],
+        loc: Loc,
+    ) -> Flow {
+        let value = self.eval(value);
+        let case = cases.iter().position(|(values, _)| values.contains(&value));
+        self.note(loc, || EventKind::Switch { value, case });
+        self.block(case.map_or(default, |i| &cases[i].1))
+    }
+
+    fn repeat(&mut self, label: LabelId, body: &[Stmt]) -> Flow {
+        loop {
+            match self.block(body) {
+                Flow::Next => {}
+                flow => return leave(label, flow),
+            }
+            if !self.step() {
+                return self.drop_packet(DropReason::StepLimit);
+            }
+        }
+    }
+
+    fn apply(
+        &mut self,
+        table: TableId,
+        keys: &[Expr],
+        hit: Option<SlotId>,
+        action_run: Option<SlotId>,
+        loc: Loc,
+    ) -> Flow {
+        let keys: Vec<Bits> = keys.iter().map(|key| self.eval(key)).collect();
+        let packed: Vec<u64> = keys.iter().flat_map(|key| key.limbs()).copied().collect();
+        let packet_bytes = self.cx.packet.len();
+        let found = self.cx.runtime.lookup(table, &packed, packet_bytes);
+        let (is_hit, position, entry) = (found.hit, found.action, found.entry);
+        if let Some(slot) = hit {
+            self.set(slot, &Bits::from_bool(is_hit));
+        }
+        if let Some(slot) = action_run {
+            self.set(slot, &Bits::from_u64(32, u64::from(position)));
+        }
+        let program = self.program;
+        let Some(member) = program.tables[table.index()].actions.get(position as usize) else {
+            return Flow::Next;
+        };
+        let action = &program.actions[member.action.index()];
+        let (_, args) = self.cx.runtime.table(table).action(entry);
+        for (param, value) in action.params.iter().zip(&args) {
+            self.set(param.slot, value);
+        }
+        self.note_applied(table, keys, entry, position, args, loc);
+        self.block(&action.body)
+    }
+
+    fn note_applied(
+        &mut self,
+        table: TableId,
+        keys: Vec<Bits>,
+        entry: u32,
+        action: u32,
+        args: Vec<Bits>,
+        loc: Loc,
+    ) {
+        let Some(trace) = &mut self.cx.trace else {
+            return;
+        };
+        let installed = self.cx.runtime.table(table).entry(entry);
+        let applied = TableApplied {
+            table,
+            keys,
+            entry: installed.map(|e| (e.matches.clone(), e.priority)),
+            action,
+            args,
+        };
+        trace.push(EventKind::Table(Box::new(applied)), loc);
+    }
+
+    /// Evaluates an expression.
+    fn eval(&self, expr: &Expr) -> Bits {
+        match expr {
+            Expr::Const(value) => value.clone(),
+            Expr::Slot(slot) => self.get(*slot),
+            Expr::Unary { op, a } => Bits::unary(*op, &self.eval(a)),
+            Expr::Binary { op, a, b } => Bits::binary(*op, &self.eval(a), &self.eval(b)),
+            Expr::Slice { a, high, low } => self.eval(a).slice(*high, *low),
+            Expr::Concat { a, b } => self.eval(a).concat(&self.eval(b)),
+            Expr::ZeroExtend { a, width } => self.eval(a).resize(*width),
+            Expr::SignExtend { a, width } => self.eval(a).sign_extend(*width),
+            Expr::Mux {
+                cond,
+                then,
+                otherwise,
+            } => self.eval(if self.truth(cond) { then } else { otherwise }),
+            Expr::PacketLength => Bits::from_u64(32, self.cx.packet.len() as u64),
+        }
+    }
+
+    fn truth(&self, cond: &Expr) -> bool {
+        !self.eval(cond).is_zero()
+    }
+
+    fn get(&self, slot: SlotId) -> Bits {
+        self.layout.get(self.cx.state, slot)
+    }
+
+    fn set(&mut self, slot: SlotId, value: &Bits) {
+        self.layout.set(self.cx.state, slot, value);
+    }
+
+    /// Writes an event, if there is a trace; the event is not even made if not.
+    fn note(&mut self, loc: Loc, event: impl FnOnce() -> EventKind) {
+        if let Some(trace) = &mut self.cx.trace {
+            trace.push(event(), loc);
+        }
+    }
+}
+
+/// What follows a block or loop with this label whose body ended so.
+fn leave(label: LabelId, flow: Flow) -> Flow {
+    if flow == Flow::Break(label) {
+        Flow::Next
+    } else {
+        flow
+    }
+}
+
+#[cfg(test)]
+mod tests;

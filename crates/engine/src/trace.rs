@@ -336,3 +336,111 @@ fn adopt(mut events: Vec<Event>, finished: &mut [Vec<Event>]) -> Vec<Event> {
     }
     events
 }
+
+/// A value in hexadecimal.
+pub(crate) fn hex(value: &Bits) -> String {
+    let digits = value.width().div_ceil(4) as usize;
+    let mut text = String::with_capacity(digits + 2);
+    text.push_str("0x");
+    for i in (0..digits as u32).rev() {
+        let nibble = (0..4).fold(0, |n, bit| n | u32::from(value.bit(4 * i + bit)) << bit);
+        text.extend(char::from_digit(nibble, 16));
+    }
+    text
+}
+
+/// How people write a match.
+fn match_text(key_match: &KeyMatch) -> String {
+    match key_match {
+        KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => hex(value),
+        KeyMatch::Optional(None) => "*".to_string(),
+        KeyMatch::Lpm { value, prefix_len } => format!("{}/{prefix_len}", hex(value)),
+        KeyMatch::Ternary { value, mask } => format!("{} &&& {}", hex(value), hex(mask)),
+        KeyMatch::Range { low, high } => format!("{}..{}", hex(low), hex(high)),
+    }
+}
+
+fn colour_name(colour: u8) -> &'static str {
+    match colour {
+        0 => "green",
+        1 => "yellow",
+        _ => "red",
+    }
+}
+
+impl Trace {
+    fn error_name(&self, error: u64) -> String {
+        match self.program.errors.get(error as usize) {
+            Some(name) => name.clone(),
+            None => format!("number {error}"),
+        }
+    }
+}
+
+impl Block {
+    /// Name, as in `verify_checksum`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Block::Parser => "parser",
+            Block::VerifyChecksum => "verify_checksum",
+            Block::Ingress => "ingress",
+            Block::Egress => "egress",
+            Block::ComputeChecksum => "compute_checksum",
+            Block::Deparser => "deparser",
+        }
+    }
+}
+
+impl CopyKind {
+    /// Name, as in `ingress_clone`.
+    pub fn name(self) -> &'static str {
+        match self {
+            CopyKind::IngressClone => "ingress_clone",
+            CopyKind::EgressClone => "egress_clone",
+            CopyKind::Replica => "replica",
+            CopyKind::Resubmit => "resubmit",
+            CopyKind::Recirculate => "recirculate",
+        }
+    }
+}
+
+impl EventKind {
+    /// Name, as in `extract`.
+    pub fn name(&self) -> &'static str {
+        use EventKind::*;
+        match self {
+            Received { .. } => "received",
+            Block(_) => "block",
+            State(_) => "state",
+            Extract { .. } => "extract",
+            Lookahead { .. } => "lookahead",
+            Advance(_) => "advance",
+            Transition { .. } => "transition",
+            ParserError(_) => "parser_error",
+            Assign { .. } => "assign",
+            SetValid { .. } => "set_valid",
+            Branch(_) => "branch",
+            Switch { .. } => "switch",
+            Table(_) => "table",
+            RegisterRead { .. } => "register_read",
+            RegisterWrite { .. } => "register_write",
+            Count { .. } => "count",
+            Meter { .. } => "meter",
+            Hash { .. } => "hash",
+            Random { .. } => "random",
+            Clone { .. } => "clone",
+            Resubmit => "resubmit",
+            Recirculate => "recirculate",
+            Truncate(_) => "truncate",
+            Digest { .. } => "digest",
+            Log(_) => "log",
+            Assert(_) => "assert",
+            Exit => "exit",
+            Emit { .. } => "emit",
+            Enqueued { .. } => "enqueued",
+            Copy { .. } => "copy",
+            Sent { .. } => "sent",
+            Dropped(_) => "dropped",
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! The parser and the deparser: between the packet's bytes and header instances.
+
+use super::{Flow, Run};
+use crate::exec::DropReason;
+use crate::trace::{Block, EventKind};
+use ir::{
+    Bits, Expr, HeaderId, KeySet, Loc, SelectCase, SlotId, Stmt, StmtKind, Target, Transition,
+};
+
+/// Values of the errors that the language itself raises, in the order of core.p4.
+mod error {
+    pub const PACKET_TOO_SHORT: u64 = 1;
+    pub const NO_MATCH: u64 = 2;
+    pub const HEADER_TOO_SHORT: u64 = 4;
+    pub const PARSER_INVALID_ARGUMENT: u64 = 6;
+}
+
+impl Run<'_, '_> {
+    /// Runs the parser from the start of the packet; `false` if the packet is dropped.
+    pub(super) fn parser(&mut self) -> bool {
+        self.note(Loc::default(), || EventKind::Block(Block::Parser));
+        self.cx.consumed = 0;
+        let program = self.program;
+        let mut current = ir::StateId(0);
+        loop {
+            let state = &program.parser.states[current.index()];
+            self.note(state.loc, || EventKind::State(current));
+            match self.block(&state.body) {
+                Flow::Next => {}
+                flow => return flow != Flow::Drop,
+            }
+            let Target::State(next) = self.transition(&state.transition, state.loc) else {
+                return true;
+            };
+            if next <= current && !self.step() {
+                self.drop_packet(DropReason::StepLimit);
+                return false;
+            }
+            current = next;
+        }
+    }
+
+    fn transition(&mut self, transition: &Transition, loc: Loc) -> Target {
+        let (keys, target) = match transition {
+            Transition::Goto(target) => (Vec::new(), Some(*target)),
+            Transition::Select { keys, cases } => {
+                let keys: Vec<Bits> = keys.iter().map(|key| self.eval(key)).collect();
+                let case = cases.iter().find(|case| self.selects(case, &keys));
+                (keys, case.map(|case| case.target))
+            }
+        };
+        let reached = target.unwrap_or(Target::Reject);
+        self.note(loc, || EventKind::Transition {
+            keys,
+            target: reached,
+        });
+        if target.is_none() {
+            self.fail(error::NO_MATCH, loc);
+        }
+        reached
+    }
+
+    fn selects(&self, case: &SelectCase, keys: &[Bits]) -> bool {
+        if let [KeySet::ValueSet(value_set)] = case.matches[..] {
+            let key: Vec<u64> = keys.iter().flat_map(|k| k.limbs()).copied().collect();
+            return self.cx.runtime.value_set_contains(value_set, &key);
+        }
+        let mut pairs = case.matches.iter().zip(keys);
+        pairs.all(|(key_set, key)| match key_set {
+            KeySet::Any => true,
+            KeySet::Mask { value, mask } => key.and(mask) == *value,
+            KeySet::Range { low, high } => low.ucmp(key).is_le() && key.ucmp(high).is_le(),
+            KeySet::ValueSet(value_set) => {
+                self.cx.runtime.value_set_contains(*value_set, key.limbs())
+            }
+        })
+    }
+
+    /// Sets the parser error and ends the parser.
+    fn fail(&mut self, error: u64, loc: Loc) -> Flow {
+        let slot = self.program.standard.parser_error;
+        self.layout.set_u64(self.cx.state, slot, error);
+        self.note(loc, || EventKind::ParserError(error));
+        Flow::Reject
+    }
+
+    pub(super) fn parser_stmt(&mut self, stmt: &Stmt) -> Flow {
+        match &stmt.kind {
+            StmtKind::Extract {
+                header,
+                varbit_length,
+            } => self.extract(*header, varbit_length.as_ref(), stmt.loc),
+            StmtKind::Lookahead { dst, offset } => self.lookahead(*dst, *offset, stmt.loc),
+            StmtKind::Advance { bits } => {
+                let bits = self.eval(bits).low_u64();
+                self.advance(bits, stmt.loc)
+            }
+            StmtKind::Reject { error } => {
+                let error = self.eval(error).low_u64();
+                self.fail(error, stmt.loc)
+            }
+            _ => Flow::Next,
+        }
+    }
+
+    /// Bits that the parser has not taken.
+    fn remaining_bits(&self) -> u64 {
+        8 * (self.cx.packet.len() - self.cx.consumed) as u64
+    }
+
+    fn extract(&mut self, header: HeaderId, varbit_length: Option<&Expr>, loc: Loc) -> Flow {
+        let program = self.program;
+        let fields = &program.headers[header.index()].fields;
+        let varbit_bits = varbit_length.map_or(0, |length| self.eval(length).low_u64());
+        let width = |slot: SlotId| u64::from(program.slots[slot.index()].width);
+        let length_of = |field: &ir::Field| match field.varbit_length {
+            Some(_) => varbit_bits,
+            None => width(field.slot),
+        };
+        let bits: u64 = fields.iter().map(length_of).sum();
+        if bits % 8 != 0 {
+            return self.fail(error::PARSER_INVALID_ARGUMENT, loc);
+        }
+        if bits > self.remaining_bits() {
+            return self.fail(error::PACKET_TOO_SHORT, loc);
+        }
+        let varbits = fields.iter().filter(|f| f.varbit_length.is_some());
+        if varbits.clone().any(|f| varbit_bits > width(f.slot)) {
+            return self.fail(error::HEADER_TOO_SHORT, loc);
+        }
+        let mut at = 8 * self.cx.consumed as u64;
+        for field in fields {
+            let length = length_of(field);
+            let value = read_bits(self.cx.packet, at, length, width(field.slot) as u32);
+            self.set(field.slot, &value);
+            if let Some(slot) = field.varbit_length {
+                self.set(slot, &Bits::from_u64(32, varbit_bits));
+            }
+            at += length;
+        }
+        self.set(
+            program.headers[header.index()].valid,
+            &Bits::from_bool(true),
+        );
+        self.cx.consumed += (bits / 8) as usize;
+        self.note_extract(header, (bits / 8) as usize, loc);
+        Flow::Next
+    }
+
+    fn note_extract(&mut self, header: HeaderId, bytes: usize, loc: Loc) {
+        if self.cx.trace.is_none() {
+            return;
+        }
+        let declared = &self.program.headers[header.index()];
+        let fields = declared.fields.iter().map(|f| self.get(f.slot)).collect();
+        self.note(loc, || EventKind::Extract {
+            header,
+            bytes,
+            fields,
+        });
+    }
+
+    fn lookahead(&mut self, dst: SlotId, offset: u32, loc: Loc) -> Flow {
+        let width = self.program.slots[dst.index()].width;
+        if u64::from(offset) + u64::from(width) > self.remaining_bits() {
+            return self.fail(error::PACKET_TOO_SHORT, loc);
+        }
+        let at = 8 * self.cx.consumed as u64 + u64::from(offset);
+        let value = read_bits(self.cx.packet, at, u64::from(width), width);
+        self.set(dst, &value);
+        self.note(loc, || EventKind::Lookahead { dst, value });
+        Flow::Next
+    }
+
+    fn advance(&mut self, bits: u64, loc: Loc) -> Flow {
+        if bits % 8 != 0 {
+            return self.fail(error::PARSER_INVALID_ARGUMENT, loc);
+        }
+        if bits > self.remaining_bits() {
+            return self.fail(error::PACKET_TOO_SHORT, loc);
+        }
+        self.cx.consumed += (bits / 8) as usize;
+        self.note(loc, || EventKind::Advance(bits));
+        Flow::Next
+    }
+
+    pub(super) fn set_valid(&mut self, header: HeaderId, valid: bool, loc: Loc) {
+        let declared = &self.program.headers[header.index()];
+        self.set(declared.valid, &Bits::from_bool(valid));
+        if !valid {
+            for field in &declared.fields {
+                for slot in [Some(field.slot), field.varbit_length]
+                    .into_iter()
+                    .flatten()
+                {
+                    self.set(slot, &Bits::zero(self.program.slots[slot.index()].width));
+                }
+            }
+        }
+        self.note(loc, || EventKind::SetValid { header, valid });
+    }
+
+    /// Appends a valid header. If a varbit makes it no whole number of bytes, zero bits fill the last one.
+    pub(super) fn emit(&mut self, header: HeaderId, loc: Loc) {
+        let declared = &self.program.headers[header.index()];
+        if self.get(declared.valid).is_zero() {
+            return self.note(loc, || EventKind::Emit {
+                header,
+                bytes: None,
+            });
+        }
+        let before = self.cx.emitted.len();
+        let mut used_bits = 0;
+        for field in &declared.fields {
+            let value = self.get(field.slot);
+            let width = match field.varbit_length {
+                Some(length) => self.get(length).low_u64().min(u64::from(value.width())) as u32,
+                None => value.width(),
+            };
+            for bit in (0..width).rev() {
+                if used_bits % 8 == 0 {
+                    self.cx.emitted.push(0);
+                }
+                if let Some(last) = self.cx.emitted.last_mut() {
+                    *last |= u8::from(value.bit(bit)) << (7 - used_bits % 8);
+                }
+                used_bits += 1;
+            }
+        }
+        let bytes = Some(self.cx.emitted.len() - before);
+        self.note(loc, || EventKind::Emit { header, bytes });
+    }
+}
+
+/// `count` bits from bit `at` of the packet (which has them), as a value of `width` bits.
+fn read_bits(packet: &[u8], at: u64, count: u64, width: u32) -> Bits {
+    if count == 0 {
+        return Bits::zero(width);
+    }
+    let bytes = &packet[(at / 8) as usize..(at + count).div_ceil(8) as usize];
+    let beyond = (8 - (at + count) % 8) % 8;
+    let shifted = Bits::from_be_bytes(8 * bytes.len() as u32, bytes);
+    let shift = Bits::from_u64(8, beyond);
+    let aligned = Bits::binary(ir::BinaryOp::Shr, &shifted, &shift);
+    // Bits of the first byte that belong to what is before.
+    aligned.resize(count as u32).resize(width)
+}
