@@ -1,6 +1,6 @@
 //! The text form of a program, both ways; it is also the compiled artifact, the device config of P4Runtime.
 //!
-//! For every verified program [`parse`] of [`print`] is the program itself. [`parse`] accepts any input: it does not panic,
+//! For every verified program [`parse`] of [`print()`] is the program itself. [`parse`] accepts any input: it does not panic,
 //! nests no deeper than [`crate::verify`] allows and allocates in proportion to a text of at most [`MAX_TEXT_BYTES`].
 //! It knows only syntax; whether ids, widths and places make sense is for [`crate::verify::verify`].
 //!

@@ -1,7 +1,7 @@
 //! The invariants of a program, and the check that it holds them.
 //!
 //! A program may come from outside (it is a device configuration), and machine code is made of it without further
-//! checks. So what an executor relies on is in this list, and nothing else is. [`verify`] needs time and memory in
+//! checks. So what an executor relies on is in this list, and nothing else is. [`verify()`] needs time and memory in
 //! proportion to the program, whatever the program says. It does not ask whether a program is sensible.
 //!
 //! # Storage

@@ -502,8 +502,8 @@ impl Generator {
                     preserve,
                 }
             }
-            1 if self.rng.one_in(3) && ingress => StmtKind::Resubmit { preserve },
-            1 if self.rng.one_in(3) => StmtKind::Recirculate { preserve },
+            1 if ingress && self.rng.one_in(3) => StmtKind::Resubmit { preserve },
+            1 if !ingress && self.rng.one_in(3) => StmtKind::Recirculate { preserve },
             2..=8 => self.apply(),
             _ => self.of_action(),
         }

@@ -62,14 +62,14 @@ fn mutate(text: &str, rng: &mut Rng) -> String {
     for _ in 0..1 + rng.below(4) {
         let at = rng.below(chars.len() as u32) as usize;
         match rng.below(5) {
-            0 => {
+            0 if chars.len() > 1 => {
                 chars.remove(at);
             }
             1 => chars.insert(
                 at,
                 rng.pick(&['(', '{', '"', '\\', '9', '%', 'é', '@', '.', '\0']),
             ),
-            2 => chars.truncate(at.max(1)),
+            2 => chars.truncate(at.max(2)),
             _ => {
                 let digits: Vec<usize> = (0..chars.len())
                     .filter(|&i| chars[i].is_ascii_digit())

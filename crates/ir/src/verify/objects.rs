@@ -86,7 +86,7 @@ impl Verifier<'_> {
                 }
             }
             self.check(varbits <= 1, 3, place, || "two varbits".into());
-            self.check(varbits > 0 || bits % 8 == 0, 4, place, || {
+            self.check(varbits > 0 || bits.is_multiple_of(8), 4, place, || {
                 format!("{bits} bits are no whole number of bytes")
             });
         }
@@ -323,8 +323,10 @@ impl Verifier<'_> {
                 action.name
             )
         });
-        for (arg, param) in call.args.iter().zip(&action.params) {
+        for arg in &call.args {
             self.constant(arg, place);
+        }
+        for (arg, param) in call.args.iter().zip(&action.params) {
             let slot = program.slots.get(param.slot.index());
             let fits = slot.is_none_or(|s| s.width == arg.width());
             self.check(fits, 16, place, || {
