@@ -13,6 +13,8 @@ pub(crate) struct Usage {
     pub reads: Vec<bool>,
     /// May be written.
     pub writes: Vec<bool>,
+    /// Whether a clone may be asked for.
+    pub clones: bool,
 }
 
 impl Usage {
@@ -43,15 +45,31 @@ impl Usage {
     }
 }
 
-/// Slots that the engine reads and writes between the halves: the standard metadata, and what clone, resubmit and
-/// recirculate preserve.
-pub(crate) fn shared_with_engine(program: &Program) -> Vec<bool> {
+/// Slots that the engine reads and writes between the halves: the standard metadata; what clone, resubmit and
+/// recirculate preserve; and, where it measures or copies headers in the state, their slots.
+pub(crate) fn shared_with_engine(program: &Program, egress: &Usage) -> Vec<bool> {
     let mut shared = vec![false; program.slots.len()];
     for (_, slot, _) in program.standard.fields() {
         shared[slot.index()] = true;
     }
     for slot in program.field_lists.iter().flat_map(|list| &list.slots) {
         shared[slot.index()] = true;
+    }
+    let length = program.standard.packet_length;
+    let measures = egress.reads[length.index()]
+        || program.field_lists.iter().any(|l| l.slots.contains(&length));
+    for header in &program.headers {
+        if measures || egress.clones {
+            shared[header.valid.index()] = true;
+        }
+        for field in &header.fields {
+            if egress.clones {
+                shared[field.slot.index()] = true;
+            }
+            if let Some(length) = field.varbit_length.filter(|_| measures || egress.clones) {
+                shared[length.index()] = true;
+            }
+        }
     }
     shared
 }
@@ -70,6 +88,7 @@ impl<'a> Walk<'a> {
             usage: Usage {
                 reads: none.clone(),
                 writes: none,
+                clones: false,
             },
             actions_seen: vec![false; program.actions.len()],
         }
@@ -238,7 +257,10 @@ impl<'a> Walk<'a> {
                 self.expr(high);
                 self.write(*dst);
             }
-            StmtKind::Clone { session, .. } => self.expr(session),
+            StmtKind::Clone { session, .. } => {
+                self.usage.clones = true;
+                self.expr(session);
+            }
             StmtKind::Truncate { length } => self.expr(length),
             StmtKind::Digest { values, .. } | StmtKind::Log { values, .. } => self.exprs(values),
             StmtKind::Assert { cond } => self.expr(cond),

@@ -202,12 +202,12 @@ impl Gen<'_, '_> {
             Half::Parse => Usage::of_parser(program),
             Half::Egress => Usage::of_egress(program),
         };
-        let mut exported = shared_with_engine(program);
+        let egress = Usage::of_egress(program);
+        let mut exported = shared_with_engine(program, &egress);
         let mut imported = exported.clone();
         if self.half == Half::Egress {
             imported.fill(true);
         } else {
-            let egress = Usage::of_egress(program);
             for (export, read) in exported.iter_mut().zip(egress.reads) {
                 *export |= read;
             }

@@ -236,17 +236,17 @@ impl Gen<'_, '_> {
         self.move_cursor(bytes);
     }
 
-    /// Checks the length of a varbit; gives the bytes of the whole header, which are there.
+    /// Checks the length of a varbit, in the order of the specification; gives the bytes of the whole header, which are there.
     fn check_varbit(&mut self, length: Value, max: u32, fixed: u32) -> Value {
-        let max = self.imm(max.into());
-        let too_long = (self.b.ins()).icmp(IntCC::UnsignedGreaterThan, length, max);
-        self.fail_if(too_long, error::HEADER_TOO_SHORT);
         let fixed = self.imm(fixed.into());
         let bits = self.b.ins().iadd(length, fixed);
         let odd = self.and_imm(bits, 7);
         self.fail_if(odd, error::PARSER_INVALID_ARGUMENT);
         let bytes = self.shr_imm(bits, 3);
         self.demand(bytes);
+        let max = self.imm(max.into());
+        let too_long = (self.b.ins()).icmp(IntCC::UnsignedGreaterThan, length, max);
+        self.fail_if(too_long, error::HEADER_TOO_SHORT);
         bytes
     }
 

@@ -1,0 +1,259 @@
+//! Two switches that must not be told apart.
+
+use engine::control::{CloneSession, Entity, Entry, MulticastGroup, Operation, Replica, Update};
+use engine::meter::MeterConfig;
+use engine::{Interpreter, Output, Packet, Switch, SwitchConfig};
+use ir::arbitrary::Rng;
+use ir::{
+    ActionScope, Bits, CounterId, Key, KeyMatch, MatchKind, MeterId, Program, RegisterId, TableId,
+    ValueSetId,
+};
+use std::sync::Arc;
+
+/// One program on the interpreter and as machine code.
+pub struct Pair {
+    program: Arc<Program>,
+    interpreted: Switch,
+    compiled: Switch,
+    now_ps: u64,
+    /// Said when they differ.
+    what: String,
+}
+
+impl Pair {
+    /// Both with empty tables.
+    pub fn new(program: Program, seed: u64) -> Pair {
+        let program = Arc::new(program);
+        let config = SwitchConfig {
+            seed,
+            ..SwitchConfig::default()
+        };
+        let interpreter = Arc::new(Interpreter::new(program.clone()));
+        let executor = match jit::compile(program.clone()) {
+            Ok(executor) => Arc::new(executor),
+            Err(error) => panic!("{}: {error}", program.name),
+        };
+        Pair {
+            what: program.name.clone(),
+            interpreted: Switch::new(program.clone(), interpreter, config),
+            compiled: Switch::new(program.clone(), executor, config),
+            program,
+            now_ps: 0,
+        }
+    }
+
+    /// The same update to both.
+    pub fn write(&mut self, operation: Operation, entity: Entity) -> bool {
+        let update = Update { operation, entity };
+        let results = [
+            self.interpreted.write(update.clone()),
+            self.compiled.write(update),
+        ];
+        assert_eq!(results[0], results[1], "{}", self.what);
+        results[0].is_ok()
+    }
+
+    /// Some random entries, groups, sessions and so on.
+    pub fn configure(&mut self, rng: &mut Rng) {
+        for table in 0..self.program.tables.len() as u32 {
+            for _ in 0..4 {
+                self.random_entry(TableId(table), rng);
+            }
+        }
+        for id in 0..8 {
+            let replicas: Vec<Replica> = (0..rng.below(3))
+                .map(|i| Replica {
+                    port: rng.below(8),
+                    rid: i as u16,
+                })
+                .collect();
+            self.write(
+                Operation::Insert,
+                Entity::MulticastGroup(MulticastGroup {
+                    group_id: id + 1,
+                    replicas: replicas.clone(),
+                }),
+            );
+            if !replicas.is_empty() {
+                self.write(
+                    Operation::Insert,
+                    Entity::CloneSession(CloneSession {
+                        session_id: id,
+                        replicas,
+                        packet_length_bytes: if rng.one_in(2) { 0 } else { rng.below(80) },
+                        class_of_service: rng.below(8) as u8,
+                    }),
+                );
+            }
+        }
+        self.random_meters(rng);
+        self.random_value_sets(rng);
+    }
+
+    fn random_meters(&mut self, rng: &mut Rng) {
+        for (i, meter) in self.program.clone().meters.iter().enumerate() {
+            for index in 0..meter.size.unwrap_or(0).min(8) {
+                let config = MeterConfig {
+                    cir: rng.below(100).into(),
+                    cburst: rng.below(1000).into(),
+                    pir: 100 + u64::from(rng.below(100)),
+                    pburst: rng.below(2000).into(),
+                };
+                self.write(
+                    Operation::Modify,
+                    Entity::Meter {
+                        meter: MeterId(i as u32),
+                        index,
+                        config: (!rng.one_in(3)).then_some(config),
+                    },
+                );
+            }
+        }
+    }
+
+    fn random_value_sets(&mut self, rng: &mut Rng) {
+        for (i, set) in self.program.clone().value_sets.iter().enumerate() {
+            let members = (0..rng.below(4))
+                .map(|_| {
+                    let widths = set.widths.iter();
+                    widths.map(|&w| KeyMatch::Exact(rng.small_bits(w))).collect()
+                })
+                .collect();
+            self.write(
+                Operation::Modify,
+                Entity::ValueSet {
+                    value_set: ValueSetId(i as u32),
+                    members,
+                },
+            );
+        }
+    }
+
+    fn random_entry(&mut self, id: TableId, rng: &mut Rng) {
+        let program = self.program.clone();
+        let table = &program.tables[id.index()];
+        if table.keys.is_empty() {
+            return;
+        }
+        let usable: Vec<_> = (table.actions.iter())
+            .filter(|a| a.scope != ActionScope::DefaultOnly)
+            .map(|a| a.action)
+            .collect();
+        if usable.is_empty() {
+            return;
+        }
+        let action = rng.pick(&usable);
+        let params = &program.actions[action.index()].params;
+        let entry = Entry {
+            matches: table.keys.iter().map(|k| random_match(k, rng)).collect(),
+            priority: if table.needs_priority() {
+                1000 + rng.below(1 << 20) as i32
+            } else {
+                0
+            },
+            action,
+            args: (params.iter())
+                .map(|p| rng.bits(program.slots[p.slot.index()].width))
+                .collect(),
+            idle_timeout_ns: 0,
+        };
+        // Refusals (constant entries, one that exists) are alike, which is enough.
+        self.write(Operation::Insert, Entity::TableEntry { table: id, entry });
+    }
+
+    /// The same packet to both.
+    pub fn receive(&mut self, port: u32, packet: &[u8]) {
+        self.now_ps += 1_234_567_890;
+        let mut outputs: [Vec<Output>; 2] = Default::default();
+        for (switch, out) in [&mut self.interpreted, &mut self.compiled]
+            .into_iter()
+            .zip(&mut outputs)
+        {
+            switch.receive(self.now_ps, port, Packet::new(packet), out);
+        }
+        let [interpreted, compiled] = &outputs;
+        let simple = |out: &[Output]| -> Vec<(u32, Vec<u8>)> {
+            out.iter().map(|o| (o.port, o.packet.bytes().to_vec())).collect()
+        };
+        if simple(interpreted) != simple(compiled)
+            || self.interpreted.drops() != self.compiled.drops()
+        {
+            self.explain(port, packet, interpreted, compiled);
+        }
+        let digests = [&mut self.interpreted, &mut self.compiled].map(|s| s.take_digests(0));
+        assert_eq!(digests[0], digests[1], "{}: digests", self.what);
+    }
+
+    fn explain(&self, port: u32, packet: &[u8], interpreted: &[Output], compiled: &[Output]) -> ! {
+        let show = |out: &[Output]| -> Vec<String> {
+            let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+            (out.iter())
+                .map(|o| format!("port {} {}", o.port, hex(o.packet.bytes())))
+                .collect()
+        };
+        panic!(
+            "{}: port {port}, {} bytes\ninterpreter: {:#?} {:?}\nmachine code: {:#?} {:?}",
+            self.what,
+            packet.len(),
+            show(interpreted),
+            self.interpreted.drops(),
+            show(compiled),
+            self.compiled.drops(),
+        )
+    }
+
+    /// All that packets left behind.
+    pub fn compare_objects(&self) {
+        let (a, b) = (self.interpreted.runtime(), self.compiled.runtime());
+        assert_eq!(a.out_of_range(), b.out_of_range(), "{}", self.what);
+        for (i, register) in self.program.registers.iter().enumerate() {
+            let id = RegisterId(i as u32);
+            for index in 0..register.size.min(4096) {
+                let cells = [a, b].map(|r| r.register_cell(id, index));
+                assert_eq!(cells[0], cells[1], "{}: {}[{index}]", self.what, register.name);
+            }
+        }
+        for (i, counter) in self.program.counters.iter().enumerate() {
+            let id = CounterId(i as u32);
+            for index in 0..counter.size.unwrap_or(0).min(4096) {
+                let cells = [a, b].map(|r| r.counter_cell(id, index));
+                assert_eq!(cells[0], cells[1], "{}: {}[{index}]", self.what, counter.name);
+            }
+        }
+        for (i, table) in self.program.tables.iter().enumerate() {
+            let tables = [a, b].map(|r| r.table(TableId(i as u32)));
+            for entry in tables[0].entries() {
+                let counters = tables.map(|t| (t.counter(entry), t.last_hit_ps(entry)));
+                assert_eq!(counters[0], counters[1], "{}: {}", self.what, table.name);
+            }
+        }
+    }
+}
+
+fn random_match(key: &Key, rng: &mut Rng) -> KeyMatch {
+    let value = rng.small_bits(key.width);
+    match key.kind {
+        MatchKind::Exact => KeyMatch::Exact(value),
+        MatchKind::Lpm => {
+            let prefix_len = rng.below(key.width + 1);
+            let value = value.and(&Bits::prefix_mask(key.width, prefix_len));
+            KeyMatch::Lpm { value, prefix_len }
+        }
+        MatchKind::Ternary => {
+            let mask = rng.bits(key.width);
+            let value = value.and(&mask);
+            KeyMatch::Ternary { value, mask }
+        }
+        MatchKind::Range => {
+            let other = rng.bits(key.width);
+            let (low, high) = if value.ucmp(&other).is_le() {
+                (value, other)
+            } else {
+                (other, value)
+            };
+            KeyMatch::Range { low, high }
+        }
+        MatchKind::Optional => KeyMatch::Optional(rng.one_in(2).then_some(value)),
+        MatchKind::Selector => KeyMatch::Optional(None),
+    }
+}
