@@ -321,6 +321,11 @@ impl Flow {
         self.schedule.due_ps()
     }
 
+    /// Time between packets, rounded down.
+    pub(crate) fn interval_ps(&self) -> u64 {
+        self.schedule.interval_ps
+    }
+
     /// Lets a packet's time pass.
     pub(crate) fn advance(&mut self) {
         self.schedule.advance();
@@ -440,4 +445,3 @@ fn frame(
     frame.extend_from_slice(segment);
     Ok(frame)
 }
-

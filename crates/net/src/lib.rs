@@ -22,6 +22,7 @@ mod network;
 mod node;
 mod notification;
 pub mod random;
+pub mod statistics;
 mod step;
 mod switch;
 
@@ -32,6 +33,7 @@ pub use link::{DirectionCounters, Jitter, LinkConfig, LinkCounters, LinkDirectio
 pub use network::Network;
 pub use node::NodeCounters;
 pub use notification::{Notification, NotificationEvent};
+pub use statistics::{FlowStatistics, Latency};
 pub use wire::MacAddress;
 
 /// A node of a network, by position.

@@ -375,4 +375,3 @@ impl Direction {
         counters
     }
 }
-

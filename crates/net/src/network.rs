@@ -10,6 +10,7 @@ use crate::link::{Attachment, Direction, LinkConfig, LinkCounters, LinkDirection
 use crate::node::{MAX_PORT, Node, NodeCounters, NodeKind};
 use crate::notification::Notification;
 use crate::random::named_seed;
+use crate::statistics::FlowStatistics;
 use crate::switch::{Pipeline, SwitchNode};
 use crate::{FlowId, LinkId, NodeId};
 use engine::{Output, Packet, Switch};
@@ -479,6 +480,17 @@ impl Network {
     pub fn received_at(&self, flow: FlowId, host: &str) -> Result<&ReceivedLog, NetError> {
         let flow = self.flow(flow)?;
         Ok(flow.received_at(self.host(host)?.0))
+    }
+
+    /// What the logs of a flow say, at its destination.
+    pub fn flow_statistics(&self, flow: FlowId) -> Result<FlowStatistics, NetError> {
+        let received = self.received(flow)?;
+        let flow = self.flow(flow)?;
+        Ok(FlowStatistics::new(
+            &flow.sent,
+            received,
+            flow.interval_ps(),
+        ))
     }
 
     /// Packets that claim to be of a flow and reached a host damaged. They are in no log.

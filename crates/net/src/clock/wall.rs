@@ -386,4 +386,3 @@ impl EventLoop {
         });
     }
 }
-
