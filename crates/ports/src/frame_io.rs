@@ -3,42 +3,41 @@
 //! It waits, and it moves frames. When to wait and for how long is the loop's business.
 
 use crate::{PacketCounters, PacketSocket, PortError, ReceiveBuffer};
+use net::clock::wall::{FrameIo, SendOutcome, Waker};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
 use std::time::Duration;
 
-/// Wakes a [`PacketIo`] that waits, from any thread.
-#[derive(Clone)]
-pub struct Waker {
-    event: Arc<OwnedFd>,
+/// What ends a wait, from any thread.
+struct Event {
+    descriptor: OwnedFd,
 }
 
-impl Waker {
-    fn new() -> Result<Waker, PortError> {
+impl Event {
+    fn new() -> Result<Event, PortError> {
         // SAFETY: no pointers; the result is checked.
         let fd = unsafe { libc::eventfd(0, libc::EFD_NONBLOCK | libc::EFD_CLOEXEC) };
         if fd < 0 {
             return Err(PortError::last("eventfd"));
         }
-        Ok(Waker {
+        Ok(Event {
             // SAFETY: the descriptor is new and nobody else's.
-            event: Arc::new(unsafe { OwnedFd::from_raw_fd(fd) }),
+            descriptor: unsafe { OwnedFd::from_raw_fd(fd) },
         })
     }
 
-    /// Ends the current wait, or the next one at once if nobody waits now.
-    pub fn wake(&self) {
-        // It fails only when the counter is full, and then it is awake already.
+    fn set(&self) {
+        // It fails only when the counter is full, and then it is set already.
         // SAFETY: no pointers; the descriptor is open for as long as `self` lives.
-        unsafe { libc::eventfd_write(self.event.as_raw_fd(), 1) };
+        unsafe { libc::eventfd_write(self.descriptor.as_raw_fd(), 1) };
     }
 
     fn reset(&self) {
         let mut value: libc::eventfd_t = 0;
         // SAFETY: the pointer is to a counter; the descriptor does not block.
-        unsafe { libc::eventfd_read(self.event.as_raw_fd(), &raw mut value) };
+        unsafe { libc::eventfd_read(self.descriptor.as_raw_fd(), &raw mut value) };
     }
 }
 
@@ -46,8 +45,8 @@ impl Waker {
 pub struct PacketIo {
     sockets: Vec<PacketSocket>,
     buffer: ReceiveBuffer,
-    waker: Waker,
-    // The waker's descriptor, then those of the sockets in their order.
+    event: Arc<Event>,
+    // The event's descriptor, then those of the sockets in their order.
     polled: Vec<libc::pollfd>,
     // Interfaces with frames to flush.
     unflushed: Vec<usize>,
@@ -58,13 +57,13 @@ pub struct PacketIo {
 impl PacketIo {
     /// Opens these interfaces (of the thread's network namespace); each is known by its position from then on.
     pub fn open<S: AsRef<str>>(interfaces: &[S]) -> Result<PacketIo, PortError> {
-        let waker = Waker::new()?;
+        let event = Arc::new(Event::new()?);
         let sockets = interfaces
             .iter()
             .map(|name| PacketSocket::open(name.as_ref()))
             .collect::<Result<Vec<_>, _>>()?;
         let descriptors = sockets.iter().map(PacketSocket::raw_fd);
-        let polled = std::iter::once(waker.event.as_raw_fd())
+        let polled = std::iter::once(event.descriptor.as_raw_fd())
             .chain(descriptors)
             .map(|fd| libc::pollfd {
                 fd,
@@ -75,16 +74,11 @@ impl PacketIo {
         Ok(PacketIo {
             sockets,
             buffer: ReceiveBuffer::new(),
-            waker,
+            event,
             polled,
             unflushed: Vec::new(),
             waiter: None,
         })
-    }
-
-    /// What wakes [`wait`](Self::wait).
-    pub fn waker(&self) -> Waker {
-        self.waker.clone()
     }
 
     /// What went through an interface so far.
@@ -92,36 +86,10 @@ impl PacketIo {
         self.sockets[interface].counters()
     }
 
-    /// Queues a frame for an interface; it leaves before the next wait, or when a batch is full.
-    pub fn send(&mut self, interface: usize, frame: &[u8]) {
-        if !self.unflushed.contains(&interface) {
-            self.unflushed.push(interface);
-        }
-        self.sockets[interface].send(frame);
-    }
-
     /// Gives everything queued to the kernel.
     pub fn flush(&mut self) {
         for interface in self.unflushed.drain(..) {
             self.sockets[interface].flush();
-        }
-    }
-
-    /// Sends what is queued, waits until a frame is there, somebody wakes us or the time is over, and hands on the frames that
-    /// are there: at most one batch of each interface, so that none starves the others or the caller.
-    pub fn wait(&mut self, timeout: Duration, deliver: &mut dyn FnMut(usize, &[u8])) {
-        self.flush();
-        self.make_timers_precise();
-        if !self.poll(timeout) {
-            return;
-        }
-        if self.polled[0].revents != 0 {
-            self.waker.reset();
-        }
-        for (interface, socket) in self.sockets.iter_mut().enumerate() {
-            if self.polled[interface + 1].revents != 0 {
-                socket.receive(&mut self.buffer, &mut |frame| deliver(interface, frame));
-            }
         }
     }
 
@@ -155,5 +123,42 @@ impl PacketIo {
             thread::sleep(Duration::from_millis(1));
         }
         ready > 0
+    }
+}
+
+impl FrameIo for PacketIo {
+    /// Queues the frame. It leaves before the next wait, or with a full batch; if the kernel then refuses it, that is
+    /// counted in [`PacketCounters::tx_drops`].
+    fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome {
+        let Some(socket) = self.sockets.get_mut(interface) else {
+            return SendOutcome::Dropped;
+        };
+        if !self.unflushed.contains(&interface) {
+            self.unflushed.push(interface);
+        }
+        socket.send(frame);
+        SendOutcome::Accepted
+    }
+
+    /// Hands on at most one batch of each interface, so that none starves the others or the caller.
+    fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8])) {
+        self.flush();
+        self.make_timers_precise();
+        if !self.poll(timeout) {
+            return;
+        }
+        if self.polled[0].revents != 0 {
+            self.event.reset();
+        }
+        for (interface, socket) in self.sockets.iter_mut().enumerate() {
+            if self.polled[interface + 1].revents != 0 {
+                socket.receive(&mut self.buffer, &mut |frame| rx(interface, frame));
+            }
+        }
+    }
+
+    fn waker(&self) -> Option<Waker> {
+        let event = self.event.clone();
+        Some(Arc::new(move || event.set()))
     }
 }

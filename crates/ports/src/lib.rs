@@ -31,7 +31,7 @@ mod probe;
 mod session;
 
 pub use error::PortError;
-pub use frame_io::{PacketIo, Waker};
+pub use frame_io::PacketIo;
 pub use interface::disable_offloads;
 pub use namespace::{Namespace, VethOptions};
 pub use packet_socket::{PacketCounters, PacketSocket, ReceiveBuffer};

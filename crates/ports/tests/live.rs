@@ -1,5 +1,6 @@
 //! Live: real namespaces, real packet sockets, the kernel's own TCP. Needs root; says so and skips without.
 
+use net::clock::wall::FrameIo;
 use ports::{
     Namespace, PacketIo, PacketSocket, ReceiveBuffer, VethOptions, clean, disable_offloads,
 };
@@ -142,7 +143,7 @@ fn tcp_crosses_two_ports_with_good_checksums_and_ordinary_lengths() {
     }
     let (hosts, outer) = two_hosts("tcp");
     let mut io = PacketIo::open(&outer).expect("ports");
-    let waker = io.waker();
+    let wake = io.waker().expect("a waker");
     let stop = AtomicBool::new(false);
     let (mut segments, mut bad, mut longest) = (0u64, 0u64, 0);
     std::thread::scope(|scope| {
@@ -160,7 +161,7 @@ fn tcp_crosses_two_ports_with_good_checksums_and_ordinary_lengths() {
         });
         transfer(&hosts, 8 << 20);
         stop.store(true, Ordering::Relaxed);
-        waker.wake();
+        wake();
         (segments, bad, longest) = forwarder.join().expect("forwarder");
     });
     assert!(segments > 5000, "{segments} segments");
@@ -187,7 +188,7 @@ fn a_round_trip_takes_well_under_a_millisecond() {
     }
     let (hosts, outer) = two_hosts("rtt");
     let mut io = PacketIo::open(&outer).expect("ports");
-    let waker = io.waker();
+    let wake = io.waker().expect("a waker");
     let stop = AtomicBool::new(false);
     let bind = |i: usize, port| {
         hosts[i]
@@ -222,7 +223,7 @@ fn a_round_trip_takes_well_under_a_millisecond() {
             assert_eq!(buffer[..length], data);
         }
         stop.store(true, Ordering::Relaxed);
-        waker.wake();
+        wake();
     });
     assert!(best < Duration::from_millis(1), "{best:?}");
 }
