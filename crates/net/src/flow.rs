@@ -445,3 +445,6 @@ fn frame(
     frame.extend_from_slice(segment);
     Ok(frame)
 }
+
+#[cfg(test)]
+mod tests;

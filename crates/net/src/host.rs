@@ -239,3 +239,6 @@ fn datagram_payload<'a>(packet: &ipv4::View<'a>) -> Option<&'a [u8]> {
         .ok()
         .map(|view| view.payload())
 }
+
+#[cfg(test)]
+mod tests;

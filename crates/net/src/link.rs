@@ -375,3 +375,6 @@ impl Direction {
         counters
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -579,3 +579,6 @@ fn not_a_switch(node: &str) -> NetError {
         expected: "a switch",
     }
 }
+
+#[cfg(test)]
+mod tests;

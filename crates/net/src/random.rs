@@ -117,7 +117,8 @@ mod tests {
         // Published results depend on these numbers: a change here changes every figure.
         let mut stream = Stream::named(1, "a:1>b:1/jitter");
         let draws: Vec<u64> = (0..3).map(|_| stream.next_u64()).collect();
-        expect_test::expect!["[6bce61201a6895ec, ce73fc46139b7661, bfcada1f66f9da5f]"].assert_eq(&format!("{draws:x?}"));
+        expect_test::expect!["[6bce61201a6895ec, ce73fc46139b7661, bfcada1f66f9da5f]"]
+            .assert_eq(&format!("{draws:x?}"));
     }
 
     #[test]

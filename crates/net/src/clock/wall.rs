@@ -386,3 +386,6 @@ impl EventLoop {
         });
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+use super::*;
+use crate::host::{HostConfig, Received};
+use proptest::prelude::*;
+
+const A: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
+const B: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 1);
+
+fn host(mac: u8, ipv4: Ipv4Addr) -> Host {
+    let mac = MacAddress([2, 0, 0, 0, 0, mac]);
+    Host::new(HostConfig {
+        mac,
+        ipv4,
+        prefix_len: 24,
+        gateway_mac: MacAddress([2; 6]),
+    })
+}
+
+fn stream(payload_bytes: usize) -> UdpStream {
+    UdpStream {
+        source: "a".to_owned(),
+        destination: Destination::Host("b".to_owned()),
+        packets_per_s: 1000.0,
+        payload_bytes,
+        start_ps: 0,
+        stop_ps: u64::MAX,
+        source_port: 5001,
+        destination_port: 5002,
+    }
+}
+
+fn flow(stream: &UdpStream) -> Result<Flow, NetError> {
+    let to = (Some(NodeId(1)), B, MacAddress([2, 0, 0, 0, 0, 9]));
+    Flow::udp(FlowId(7), (NodeId(0), &host(1, A)), to, stream)
+}
+
+fn ping(payload_bytes: usize) -> Flow {
+    let ping = Ping {
+        source: "a".to_owned(),
+        destination: Destination::Host("b".to_owned()),
+        interval_ps: 1000,
+        start_ps: 0,
+        stop_ps: u64::MAX,
+        payload_bytes,
+    };
+    Flow::ping(3, (NodeId(0), &host(1, A)), (B, MacAddress([2; 6])), &ping).unwrap()
+}
+
+fn due_times(schedule: &mut Schedule, n: usize) -> Vec<u64> {
+    let mut times = Vec::new();
+    while let (Some(due_ps), true) = (schedule.due_ps(), times.len() < n) {
+        times.push(due_ps);
+        schedule.advance();
+    }
+    times
+}
+
+#[test]
+fn packets_are_whole_and_checked() {
+    for payload_bytes in [STREAM_FIELDS_BYTES, 25, 1000] {
+        let mut flow = flow(&stream(payload_bytes)).unwrap();
+        let receiver = host(9, B);
+        for k in 0..3 {
+            let packet = flow.next_packet(1000 + k);
+            assert_eq!(packet.len(), PAYLOAD_AT + payload_bytes);
+            let Received::Datagram { payload } = receiver.receive(packet.bytes()) else {
+                panic!("{:?}", receiver.receive(packet.bytes()));
+            };
+            assert_eq!(claimed_flow(payload), Some(FlowId(7)));
+            assert!(flow.datagram(5000 + k, NodeId(1), payload));
+        }
+        let expected = ReceivedLog {
+            sequence: vec![0, 1, 2],
+            sent_ps: vec![1000, 1001, 1002],
+            received_ps: vec![5000, 5001, 5002],
+        };
+        assert_eq!(*flow.received_at(NodeId(1)), expected);
+        assert_eq!(*flow.received_at(NodeId(2)), ReceivedLog::EMPTY);
+        assert_eq!(flow.sent.sent_ps, [1000, 1001, 1002]);
+        assert_eq!(flow.corrupted, 0);
+    }
+}
+
+#[test]
+fn no_changed_payload_is_believed() {
+    let mut flow = flow(&stream(60)).unwrap();
+    flow.next_packet(0);
+    let packet = flow.next_packet(1_000_000);
+    let good = &packet.bytes()[PAYLOAD_AT..];
+    assert!(flow.datagram(5, NodeId(1), good));
+    let mut refused = 0;
+    for bit in 0..good.len() * 8 {
+        let mut broken = good.to_vec();
+        broken[bit / 8] ^= 0x80 >> (bit % 8);
+        assert!(!flow.datagram(5, NodeId(1), &broken), "bit {bit}");
+        refused += 1;
+    }
+    let mut long = good.to_vec();
+    long.push(0);
+    for wrong in [&long[..], &good[..59], &good[..10], &[]] {
+        assert!(!flow.datagram(5, NodeId(1), wrong));
+        refused += 1;
+    }
+    assert_eq!(flow.corrupted, refused);
+    assert_eq!(flow.received_at(NodeId(1)).len(), 1);
+}
+
+#[test]
+fn times_do_not_drift() {
+    let mut third = Schedule::at_rate(5, u64::MAX, 3.0).unwrap();
+    let times = due_times(&mut third, 3_000_001);
+    assert_eq!(
+        times[..4],
+        [5, 333_333_333_338, 666_666_666_671, 1_000_000_000_005]
+    );
+    assert_eq!(times[3_000_000], 5 + 1_000_000 * 1_000_000_000_000);
+}
+
+#[test]
+fn the_last_packet_is_due_before_the_end() {
+    let mut schedule = Schedule::at_rate(0, 3_000_000_000, 1000.0).unwrap();
+    assert_eq!(
+        due_times(&mut schedule, 10),
+        [0, 1_000_000_000, 2_000_000_000]
+    );
+    let mut schedule = Schedule::at_rate(0, 3_000_000_001, 1000.0).unwrap();
+    assert_eq!(due_times(&mut schedule, 10).len(), 4);
+    let mut nothing = Schedule::at_rate(7, 7, 1000.0).unwrap();
+    assert_eq!(due_times(&mut nothing, 10), []);
+    let mut end_of_time = Schedule::new(u64::MAX - 1, u64::MAX, 5).unwrap();
+    assert_eq!(due_times(&mut end_of_time, 10), [u64::MAX - 1]);
+}
+
+proptest! {
+    #[test]
+    fn due_times_are_the_exact_quotients(nano in 100u64..=1_000_000_000_000_000_000, start_ps in 0u64..1 << 50) {
+        // Rates that a 64-bit float holds exactly enough to be rounded to these nano-packets.
+        let nano = (nano as f64 / 1e9 * 1e9).round() as u64;
+        let mut schedule = Schedule::at_rate(start_ps, u64::MAX, nano as f64 / 1e9).unwrap();
+        let nano = schedule.divisor;
+        for (k, due_ps) in due_times(&mut schedule, 100).into_iter().enumerate() {
+            let exact = k as u128 * 1_000_000_000_000_000_000_000 / u128::from(nano);
+            prop_assert_eq!(u128::from(due_ps - start_ps), exact);
+        }
+    }
+}
+
+#[test]
+fn nonsense_is_refused() {
+    for packets_per_s in [0.0, -1.0, 1e-8, 2e9, f64::NAN, f64::INFINITY] {
+        assert!(
+            flow(&UdpStream {
+                packets_per_s,
+                ..stream(100)
+            })
+            .is_err(),
+            "{packets_per_s}"
+        );
+    }
+    for payload_bytes in [
+        0,
+        STREAM_FIELDS_BYTES - 1,
+        MAX_PAYLOAD_BYTES + 1,
+        usize::MAX,
+    ] {
+        assert!(flow(&stream(payload_bytes)).is_err(), "{payload_bytes}");
+    }
+    assert!(flow(&stream(MAX_PAYLOAD_BYTES)).is_ok());
+    assert!(
+        flow(&UdpStream {
+            start_ps: 2,
+            stop_ps: 1,
+            ..stream(100)
+        })
+        .is_err()
+    );
+    assert!(Schedule::new(0, 1, 0).is_err());
+}
+
+#[test]
+fn replies_are_matched_over_the_wrap_of_sequence_numbers() {
+    let mut flow = ping(10);
+    let payload = flow.frame[PAYLOAD_AT..].to_vec();
+    assert!(!flow.echo_reply(1, 0, &payload), "nothing was asked yet");
+    for k in 0..70_000 {
+        flow.next_packet(k * 1000);
+    }
+    // The latest request is 69,999 = 65,536 + 4,463.
+    assert!(flow.echo_reply(1, 4463, &payload));
+    assert!(flow.echo_reply(2, 4462, &payload));
+    assert!(flow.echo_reply(3, 4464, &payload));
+    assert!(flow.echo_reply(4, 4464, &payload), "duplicates are logged");
+    assert_eq!(
+        flow.received_at(NodeId(0)).sequence,
+        [69_999, 69_998, 4464, 4464]
+    );
+    assert_eq!(flow.received_at(NodeId(0)).sent_ps[2], 4_464_000);
+    assert_eq!(flow.corrupted, 1);
+    for wrong in [&payload[..9], &[&payload[..], &[0]].concat(), &[0; 10]] {
+        assert!(!flow.echo_reply(1, 4463, wrong));
+    }
+}
+
+#[test]
+fn pings_are_answered_by_hosts_and_recognised() {
+    for payload_bytes in [0, 1, 56, 1400] {
+        let mut flow = ping(payload_bytes);
+        for sequence in 0..3 {
+            let request = flow.next_packet(10);
+            let mut bytes = request.bytes().to_vec();
+            bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
+            let Received::Answer(mut answer) = host(9, B).receive(&bytes) else {
+                panic!("no answer");
+            };
+            answer[..6].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
+            let source = host(1, A);
+            let Received::EchoReply {
+                identifier: 3,
+                sequence: s,
+                payload,
+            } = source.receive(&answer)
+            else {
+                panic!("{:?}", source.receive(&answer));
+            };
+            assert_eq!(s, sequence);
+            assert!(flow.echo_reply(20, s, payload));
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn any_payload_is_taken_or_refused(payload: Vec<u8>) {
+        let mut flow = flow(&stream(100)).unwrap();
+        flow.next_packet(0);
+        prop_assert!(!flow.datagram(1, NodeId(1), &payload));
+        let mut claiming = MAGIC.to_vec();
+        claiming.extend_from_slice(&payload);
+        let _ = claimed_flow(&claiming);
+        prop_assert!(!flow.datagram(1, NodeId(1), &claiming));
+    }
+}
