@@ -20,7 +20,7 @@ const INITIAL_BUCKETS: usize = 8;
 /// One step of the hash: both halves of a 128-bit product.
 #[inline]
 fn mix(hash: u64, limb: u64) -> u64 {
-    let product = u128::from(hash ^ limb) * 0x9e37_79b9_7f4a_7c15_f39c_c060_5ced_c835;
+    let product = u128::from(hash ^ limb) * 0x9e37_79b9_7f4a_7c15;
     (product >> 64) as u64 ^ product as u64
 }
 

@@ -1,1 +1,383 @@
+//! Every lookup structure against a linear scan, over random keys, entries and operations.
 
+use super::*;
+use crate::random::Random;
+use ir::{ActionId, ActionScope, TableAction};
+use proptest::prelude::*;
+
+/// The meaning of a table, in the fewest words.
+#[derive(Default)]
+struct Reference {
+    entries: Vec<(Vec<KeyMatch>, i32, u32)>,
+    /// Of an entry in an lpm table, the prefix length counts; else the priority.
+    is_lpm: bool,
+}
+
+impl Reference {
+    fn find(&self, matches: &[KeyMatch], priority: i32) -> Option<usize> {
+        let mut entries = self.entries.iter();
+        entries.position(|(m, p, _)| m == matches && *p == priority)
+    }
+
+    /// The argument of the best entry; the first of equally good ones.
+    fn lookup(&self, key: &[Bits]) -> Option<u32> {
+        let mut best: Option<(i32, u32)> = None;
+        for (matches, priority, argument) in &self.entries {
+            if !matches.iter().zip(key).all(|(m, k)| holds(m, k)) {
+                continue;
+            }
+            let merit = if self.is_lpm {
+                prefix_len(matches)
+            } else {
+                *priority
+            };
+            if best.is_none_or(|(other, _)| merit > other) {
+                best = Some((merit, *argument));
+            }
+        }
+        best.map(|(_, argument)| argument)
+    }
+}
+
+fn prefix_len(matches: &[KeyMatch]) -> i32 {
+    let mut lengths = matches.iter().filter_map(|m| match m {
+        KeyMatch::Lpm { prefix_len, .. } => Some(*prefix_len as i32),
+        _ => None,
+    });
+    lengths.next().unwrap_or(0)
+}
+
+fn holds(key_match: &KeyMatch, key: &Bits) -> bool {
+    match key_match {
+        KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => key == value,
+        KeyMatch::Optional(None) => true,
+        KeyMatch::Ternary { value, mask } => key.and(mask) == *value,
+        KeyMatch::Lpm { value, prefix_len } => {
+            (0..*prefix_len).all(|i| key.bit(key.width() - 1 - i) == value.bit(key.width() - 1 - i))
+        }
+        KeyMatch::Range { low, high } => low.ucmp(key).is_le() && key.ucmp(high).is_le(),
+    }
+}
+
+const WIDTHS: [u32; 14] = [1, 4, 6, 7, 8, 12, 31, 32, 48, 64, 65, 128, 129, 300];
+
+fn pick<T: Copy>(random: &mut Random, list: &[T]) -> T {
+    list[random.between(0, list.len() as u64 - 1) as usize]
+}
+
+/// Values from a small pool, so that entries and keys meet: a few bits differ at the top, the middle or the bottom.
+fn value(random: &mut Random, width: u32) -> Bits {
+    let mut limbs = vec![0u64; width.div_ceil(64) as usize];
+    for _ in 0..random.between(0, 3) {
+        let near = pick(
+            random,
+            &[0, 1, 2, width / 2, width - 1, width.saturating_sub(2)],
+        );
+        let bit = near.min(width - 1);
+        limbs[(bit / 64) as usize] |= 1 << (bit % 64);
+    }
+    Bits::from_limbs(width, &limbs)
+}
+
+fn key_match(random: &mut Random, key: &ir::Key) -> KeyMatch {
+    let width = key.width;
+    let value = value(random, width);
+    match key.kind {
+        MatchKind::Exact => KeyMatch::Exact(value),
+        MatchKind::Lpm => {
+            let prefix_len = match random.between(0, 2) {
+                0 => random.between(0, u64::from(width)) as u32,
+                1 => random.between(0, u64::from(width.min(3))) as u32,
+                _ => width - random.between(0, u64::from(width.min(2))) as u32,
+            };
+            KeyMatch::Lpm {
+                value: value.and(&Bits::prefix_mask(width, prefix_len)),
+                prefix_len,
+            }
+        }
+        MatchKind::Ternary => {
+            let mask = match random.between(0, 3) {
+                0 => Bits::ones(width),
+                1 => Bits::zero(width),
+                2 => self::value(random, width),
+                _ => self::value(random, width).not(),
+            };
+            KeyMatch::Ternary {
+                value: value.and(&mask),
+                mask,
+            }
+        }
+        MatchKind::Range => {
+            let other = self::value(random, width);
+            let (low, high) = match value.ucmp(&other).is_le() {
+                true => (value, other),
+                false => (other, value),
+            };
+            KeyMatch::Range { low, high }
+        }
+        MatchKind::Optional if random.between(0, 1) == 0 => KeyMatch::Optional(Some(value)),
+        MatchKind::Optional | MatchKind::Selector => KeyMatch::Optional(None),
+    }
+}
+
+fn keys(random: &mut Random, kinds: &[MatchKind]) -> Vec<ir::Key> {
+    let one = |(i, &kind): (usize, &MatchKind)| ir::Key {
+        name: format!("k{i}"),
+        id: i as u32 + 1,
+        width: pick(random, &WIDTHS),
+        kind,
+    };
+    kinds.iter().enumerate().map(one).collect()
+}
+
+/// A program with one action of one 32-bit parameter and one table that has it.
+fn program(keys: Vec<ir::Key>) -> ir::Program {
+    let mut program = ir::arbitrary::program(1);
+    program.slots.push(ir::Slot {
+        name: "argument".to_string(),
+        width: 32,
+    });
+    let slot = ir::SlotId(program.slots.len() as u32 - 1);
+    program.actions = vec![ir::Action {
+        name: "act".to_string(),
+        id: 1,
+        params: vec![ir::ActionParam {
+            name: "argument".to_string(),
+            id: 1,
+            slot,
+        }],
+        body: vec![],
+    }];
+    program.tables = vec![ir::Table {
+        name: "table".to_string(),
+        id: 1,
+        keys,
+        actions: vec![TableAction {
+            action: ActionId(0),
+            scope: ActionScope::Both,
+        }],
+        default_action: ActionCall {
+            action: ActionId(0),
+            args: vec![Bits::from_u64(32, 9999)],
+        },
+        const_default_action: false,
+        entries: vec![],
+        const_entries: false,
+        size: 0,
+        direct_counter: None,
+        direct_meter: None,
+        support_timeout: false,
+    }];
+    program
+}
+
+fn new_entry(matches: Vec<KeyMatch>, priority: i32, args: &[Bits]) -> NewEntry<'_> {
+    NewEntry {
+        matches,
+        priority,
+        is_const: false,
+        idle_timeout_ns: 0,
+        action: 0,
+        args,
+    }
+}
+
+/// Random operations on a table and on the reference, and lookups in between.
+fn compare(seed: u64, kinds: &[MatchKind], operations: usize) -> Result<(), TestCaseError> {
+    let mut random = Random::new(seed);
+    let keys = keys(&mut random, kinds);
+    let program = program(keys.clone());
+    let mut table = Table::new(&program, &program.tables[0]);
+    let needs_priority = program.tables[0].needs_priority();
+    let mut reference = Reference {
+        is_lpm: !needs_priority,
+        ..Reference::default()
+    };
+    let mut deleted = Vec::new();
+    for argument in 0..operations as u32 {
+        let matches: Vec<KeyMatch> = keys.iter().map(|k| key_match(&mut random, k)).collect();
+        let priority = if needs_priority {
+            pick(&mut random, &[1, 2, 3, 7, i32::MAX])
+        } else {
+            0
+        };
+        let args = [Bits::from_u64(32, u64::from(argument))];
+        let found = table.find(&matches, priority);
+        let expected = reference.find(&matches, priority);
+        prop_assert_eq!(found.is_some(), expected.is_some(), "{:?}", matches);
+        match (found, expected) {
+            (Some(entry), Some(at)) if random.between(0, 1) == 0 => {
+                table.modify(entry, 0, &args, 0);
+                reference.entries[at].2 = argument;
+            }
+            (Some(entry), Some(at)) => {
+                deleted.extend(table.remove(entry));
+                reference.entries.remove(at);
+            }
+            _ => {
+                table.insert(new_entry(matches.clone(), priority, &args), 0);
+                reference.entries.push((matches, priority, argument));
+            }
+        }
+        if random.between(0, 3) == 0 && !reference.entries.is_empty() {
+            let at = random.between(0, reference.entries.len() as u64 - 1) as usize;
+            let (matches, priority, _) = reference.entries.remove(at);
+            let entry = table.find(&matches, priority);
+            prop_assert!(entry.is_some());
+            table.remove(entry.unwrap_or(0));
+        }
+        check_lookups(&mut random, &keys, &mut table, &reference)?;
+    }
+    prop_assert_eq!(table.len(), reference.entries.len());
+    for (matches, priority, _) in &reference.entries {
+        let entry = table.find(matches, *priority).unwrap_or(0);
+        table.remove(entry);
+    }
+    prop_assert!(table.is_empty());
+    prop_assert_eq!(table.entries(), Vec::<u32>::new());
+    Ok(())
+}
+
+fn check_lookups(
+    random: &mut Random,
+    keys: &[ir::Key],
+    table: &mut Table,
+    reference: &Reference,
+) -> Result<(), TestCaseError> {
+    for _ in 0..6 {
+        let key: Vec<Bits> = keys.iter().map(|k| value(random, k.width)).collect();
+        let packed: Vec<u64> = key.iter().flat_map(|k| k.limbs()).copied().collect();
+        let expected = reference.lookup(&key);
+        let found = table.lookup(&packed, 0, 0);
+        prop_assert_eq!(found.hit, expected.is_some(), "{:?}", key);
+        prop_assert_eq!(
+            found.args,
+            &[u64::from(expected.unwrap_or(9999))][..],
+            "{:?}",
+            key
+        );
+    }
+    Ok(())
+}
+
+use MatchKind::{Exact, Lpm, Optional, Range, Selector, Ternary};
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(300))]
+
+    #[test]
+    fn exact(seed in any::<u64>(), fields in 1usize..4) {
+        compare(seed, &[Exact; 3][..fields], 60)?;
+    }
+
+    #[test]
+    fn exact_with_a_selector(seed in any::<u64>()) {
+        compare(seed, &[Selector, Exact, Selector], 60)?;
+    }
+
+    #[test]
+    fn lpm_alone(seed in any::<u64>()) {
+        compare(seed, &[Lpm], 80)?;
+    }
+
+    #[test]
+    fn lpm_beside_exact_fields(seed in any::<u64>(), at in 0usize..3) {
+        let mut kinds = [Exact; 3];
+        kinds[at] = Lpm;
+        compare(seed, &kinds, 80)?;
+    }
+
+    #[test]
+    fn ternary(seed in any::<u64>(), fields in 1usize..4) {
+        compare(seed, &[Ternary; 3][..fields], 60)?;
+    }
+
+    #[test]
+    fn range(seed in any::<u64>(), fields in 1usize..3) {
+        compare(seed, &[Range; 2][..fields], 60)?;
+    }
+
+    #[test]
+    fn optional(seed in any::<u64>(), fields in 1usize..4) {
+        compare(seed, &[Optional; 3][..fields], 60)?;
+    }
+
+    #[test]
+    fn mixed(seed in any::<u64>(), order in Just([Ternary, Range, Optional, Exact, Lpm]).prop_shuffle()) {
+        compare(seed, &order, 60)?;
+    }
+}
+
+#[test]
+fn of_equal_priorities_the_first_inserted_wins_even_after_undo() {
+    let keys = vec![ir::Key {
+        name: "k".to_string(),
+        id: 1,
+        width: 8,
+        kind: Ternary,
+    }];
+    let program = program(keys);
+    let mut table = Table::new(&program, &program.tables[0]);
+    let ternary = |value, mask| KeyMatch::Ternary {
+        value: Bits::from_u64(8, value),
+        mask: Bits::from_u64(8, mask),
+    };
+    let arg = |n| [Bits::from_u64(32, n)];
+    let first = table.insert(new_entry(vec![ternary(0x10, 0xf0)], 5, &arg(1)), 0);
+    table.insert(new_entry(vec![ternary(0x01, 0x0f)], 5, &arg(2)), 0);
+    assert_eq!(table.lookup(&[0x11], 0, 0).args, [1]);
+    let removed = table.remove(first).expect("is there");
+    assert_eq!(table.lookup(&[0x11], 0, 0).args, [2]);
+    table.restore(removed);
+    assert_eq!(table.lookup(&[0x11], 0, 0).args, [1]);
+    let order: Vec<i32> = table
+        .entries()
+        .into_iter()
+        .map(|e| table.action(e).1[0].low_u64() as i32)
+        .collect();
+    assert_eq!(order, [1, 2]);
+}
+
+#[test]
+fn a_large_routing_table_gives_what_was_put_in() {
+    let keys = vec![ir::Key {
+        name: "dst".to_string(),
+        id: 1,
+        width: 32,
+        kind: Lpm,
+    }];
+    let program = program(keys);
+    let mut table = Table::new(&program, &program.tables[0]);
+    let mut random = Random::new(3);
+    let mut model = std::collections::BTreeMap::new();
+    for n in 0..50_000u32 {
+        let prefix_len = pick(&mut random, &[8, 16, 20, 22, 23, 24, 24, 24, 28, 32]);
+        let value = Bits::from_u64(32, random.next_u64()).and(&Bits::prefix_mask(32, prefix_len));
+        if model.insert((prefix_len, value.low_u64()), n).is_none() {
+            let matches = vec![KeyMatch::Lpm { value, prefix_len }];
+            table.insert(
+                new_entry(matches, 0, &[Bits::from_u64(32, u64::from(n))]),
+                0,
+            );
+        } else {
+            let entry = table.find(&[KeyMatch::Lpm { value, prefix_len }], 0);
+            table.modify(
+                entry.expect("is there"),
+                0,
+                &[Bits::from_u64(32, u64::from(n))],
+                0,
+            );
+        }
+    }
+    let longest = |key: u64| {
+        (0..=32u32).rev().find_map(|length| {
+            let value = Bits::from_u64(32, key).and(&Bits::prefix_mask(32, length));
+            model.get(&(length, value.low_u64())).copied()
+        })
+    };
+    for _ in 0..50_000 {
+        let key = random.next_u64() & 0xffff_ffff;
+        let expected = u64::from(longest(key).unwrap_or(9999));
+        assert_eq!(table.lookup(&[key], 0, 0).args, [expected]);
+    }
+}
