@@ -147,10 +147,11 @@ pub(crate) fn wrong_macro_args(
     definition: Span,
 ) -> Diagnostic {
     let s = if wanted == 1 { "" } else { "s" };
+    let are = if given == 1 { "is" } else { "are" };
     Diagnostic::error(
         "E0013",
         span,
-        format!("the macro `{name}` takes {wanted} argument{s}, but {given} are given"),
+        format!("the macro `{name}` takes {wanted} argument{s}, but {given} {are} given"),
     )
     .label(definition, format!("`{name}` is defined here"))
 }
@@ -248,11 +249,7 @@ pub(crate) fn file_too_large(span: Span, limit_mb: usize) -> Diagnostic {
 
 /// A character P4 has no use for.
 pub(crate) fn unexpected_character(span: Span, text: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0100",
-        span,
-        format!("unexpected character `{}`", text.escape_debug()),
-    )
+    Diagnostic::error("E0100", span, format!("unexpected character `{text}`"))
 }
 
 /// A string without its closing quote.
@@ -281,11 +278,6 @@ pub(crate) fn malformed_integer(span: Span, text: &str, problem: &str) -> Diagno
 /// Something else was wanted here.
 pub(crate) fn expected(span: Span, wanted: &str, found: &str) -> Diagnostic {
     Diagnostic::error("E0200", span, format!("expected {wanted}, found {found}"))
-}
-
-/// Something nobody can use here.
-pub(crate) fn unexpected(span: Span, text: &str) -> Diagnostic {
-    Diagnostic::error("E0201", span, format!("unexpected `{text}`"))
 }
 
 /// A line ends without its semicolon.
@@ -421,12 +413,17 @@ pub(crate) fn after_apply(span: Span, apply: Span) -> Diagnostic {
 }
 
 /// A control without `apply`.
-pub(crate) fn control_without_apply(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
+pub(crate) fn control_without_apply(span: Span, name: &str, ends_early: bool) -> Diagnostic {
+    let diagnostic = Diagnostic::error(
         "E0219",
         span,
         format!("the control `{name}` has no `apply` block"),
-    )
+    );
+    if ends_early {
+        diagnostic.hint("a `}` too many in it ends it early")
+    } else {
+        diagnostic
+    }
 }
 
 /// A parser without states.
@@ -460,14 +457,18 @@ pub(crate) fn function_without_body(span: Span, name: &str) -> Diagnostic {
 
 /// A method without a return type.
 pub(crate) fn method_without_type(span: Span, name: &str, object: &str) -> Diagnostic {
-    Diagnostic::error(
+    let diagnostic = Diagnostic::error(
         "E0224",
         span,
         format!("the method `{name}` has no return type"),
-    )
-    .note(format!(
-        "only a constructor has none, and that would be called `{object}`"
-    ))
+    );
+    if name == object {
+        diagnostic.note("a constructor has none, but cannot be abstract")
+    } else {
+        diagnostic.note(format!(
+            "only a constructor has none, and that would be called `{object}`"
+        ))
+    }
 }
 
 /// An enum without members.
@@ -516,6 +517,11 @@ pub(crate) fn bare_priority(span: Span) -> Diagnostic {
         span,
         "a priority that is not just a number needs parentheses",
     )
+}
+
+/// `@name(` without its `)`.
+pub(crate) fn unclosed_annotation(span: Span) -> Diagnostic {
+    Diagnostic::error("E0201", span, "this annotation has no closing `)`")
 }
 
 /// `headr foo { ... }`

@@ -164,7 +164,12 @@ impl Lexer<'_> {
                 _ => i += 1,
             }
         }
-        self.skip_while(|c| c != '\n');
+        let rest = self.rest();
+        let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
+        // Brackets and semicolons at the end of the line were hardly meant to be in it.
+        self.pos += line
+            .trim_end_matches(|c: char| c.is_whitespace() || ")]};".contains(c))
+            .len();
         TokenKind::OpenStr
     }
 }

@@ -78,8 +78,10 @@ pub fn parse(path: &Path, loader: &dyn Loader, defines: &[(String, String)]) -> 
             main
         }
     };
-    let tokens = preprocessor.finish(main);
-    let program = parser::parse(&tokens, &mut sink);
+    let (tokens, complete) = preprocessor.finish(main);
+    // What the parser finds wrong where a program was cut off is nobody's mistake.
+    let mut ignored = Sink::default();
+    let program = parser::parse(&tokens, if complete { &mut sink } else { &mut ignored });
     Parsed {
         program,
         sources,

@@ -15,7 +15,7 @@ use crate::source::{Expansion, Span};
 use crate::token::{Token, TokenKind as T};
 
 /// Macros may make this many tokens in all.
-const MAX_PRODUCED: usize = 2_000_000;
+const MAX_PRODUCED: usize = 1_000_000;
 /// Uses of macros in arguments of macros may be this deep.
 const MAX_ARGUMENT_DEPTH: usize = 100;
 
@@ -73,6 +73,10 @@ impl Hidden {
     }
 
     fn or(&self, other: &Hidden) -> Hidden {
+        // Most tokens come straight from a body, and all of them can share one set.
+        if self.0.is_none() {
+            return other.clone();
+        }
         if other.ids().iter().all(|id| self.contains(*id)) {
             return self.clone();
         }
@@ -240,9 +244,16 @@ impl Preprocessor<'_> {
         let mut hidden = name.hidden.clone();
         let mut args = Vec::new();
         if let Some(params) = &used.params {
-            let Some(actuals) = collect_actuals(used, params.len(), todo) else {
+            let closed = is_closed(todo);
+            let Some(actuals) = closed
+                .then(|| collect_actuals(used, params.len(), todo))
+                .flatten()
+            else {
                 self.sink
                     .push(errors::unterminated_macro_use(site, &used.name));
+                done.push(name);
+                // The rest stays as it is, except for what must have been meant as arguments.
+                done.extend(todo.drain(..).rev().skip_while(|l| l.token.kind != T::Semi));
                 return;
             };
             site = site.to(actuals.close.token.span);
@@ -456,6 +467,15 @@ fn macro_params(tokens: &[Token]) -> Option<(Vec<Arc<str>>, bool, usize)> {
             _ => return None,
         }
     }
+}
+
+/// Whether the parenthesis that stands next in `todo` is closed.
+fn is_closed(todo: &[Live]) -> bool {
+    let mut depth = 0;
+    todo.iter().rev().any(|live| {
+        depth += i32::from(live.token.kind == T::LParen) - i32::from(live.token.kind == T::RParen);
+        depth == 0
+    })
 }
 
 /// Takes the arguments of a use of a macro, from the opening parenthesis on; `None` when they never end.

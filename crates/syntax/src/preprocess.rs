@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::sync::Arc;
 
-use crate::diagnostics::Sink;
+use crate::diagnostics::{Diagnostic, Sink};
 use crate::errors;
 use crate::lexer;
 use crate::loader::{IncludeStyle, Loaded, Loader};
@@ -111,8 +111,9 @@ impl<'a> Preprocessor<'a> {
         );
     }
 
-    /// The whole program's tokens with an end marker, which stands at the end of the file `main`.
-    pub(crate) fn finish(mut self, main: FileId) -> Vec<Token> {
+    /// The whole program's tokens with an end marker, which stands at the end of the file `main`, and whether they are
+    /// really all.
+    pub(crate) fn finish(mut self, main: FileId) -> (Vec<Token>, bool) {
         let end = self
             .sources
             .file(main)
@@ -127,7 +128,7 @@ impl<'a> Preprocessor<'a> {
             space_before: true,
             joint: false,
         });
-        self.out
+        (self.out, !self.stopped)
     }
 
     /// Reads a file to its end.
@@ -203,11 +204,16 @@ impl<'a> Preprocessor<'a> {
         }
     }
 
-    /// Gives up on the rest of the program because it is too large.
+    /// Stops because the program is too large.
     pub(crate) fn stop(&mut self, at: Span) {
+        self.give_up(errors::program_too_large(at));
+    }
+
+    /// Reports why the rest of the program is not read.
+    fn give_up(&mut self, diagnostic: Diagnostic) {
         if !self.stopped {
             self.stopped = true;
-            self.sink.push(errors::program_too_large(at));
+            self.sink.push(diagnostic);
         }
     }
 
@@ -346,8 +352,7 @@ impl<'a> Preprocessor<'a> {
         };
         self.includes += 1;
         if self.open_files >= MAX_INCLUDE_DEPTH {
-            self.sink
-                .push(errors::includes_too_deep(span, MAX_INCLUDE_DEPTH));
+            self.give_up(errors::includes_too_deep(span, MAX_INCLUDE_DEPTH));
             return;
         }
         if self.includes > MAX_INCLUDES {

@@ -4,6 +4,8 @@ use super::{Outcome, Parser};
 use crate::ast::{
     Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, Name, NamedExpr,
 };
+use crate::errors;
+use crate::source::Span;
 use crate::token::{Token, TokenKind as T};
 
 impl Parser<'_> {
@@ -24,10 +26,8 @@ impl Parser<'_> {
         let name = self.annotation_name()?;
         let body = match self.kind() {
             T::LParen => {
-                self.bump();
-                let tokens = self.annotation_tokens()?;
-                self.expect(T::RParen)?;
-                AnnotationBody::Tokens(tokens)
+                let open = self.bump().span;
+                AnnotationBody::Tokens(self.annotation_tokens(open)?)
             }
             T::LBracket => {
                 self.bump();
@@ -46,7 +46,7 @@ impl Parser<'_> {
     }
 
     /// `@pragma name tokens` to the end of the line.
-    fn pragma(&mut self, start: crate::source::Span) -> Outcome<Annotation> {
+    fn pragma(&mut self, start: Span) -> Outcome<Annotation> {
         self.bump();
         let name = self.annotation_name()?;
         let mut tokens = Vec::new();
@@ -79,14 +79,26 @@ impl Parser<'_> {
         })
     }
 
-    /// Tokens up to the parenthesis that closes the body.
-    fn annotation_tokens(&mut self) -> Outcome<Vec<AnnotationToken>> {
+    /// Tokens up to and including the parenthesis that closes the body, which `open` opened. If there is none, the body
+    /// ends with its line.
+    fn annotation_tokens(&mut self, open: Span) -> Outcome<Vec<AnnotationToken>> {
+        let start = self.pos;
         let mut tokens = Vec::new();
         let mut depth = 0;
         loop {
             match self.kind() {
-                T::RParen if depth == 0 => return Ok(tokens),
-                T::Eof => return Err(self.expected("`)`")),
+                T::RParen if depth == 0 => {
+                    self.bump();
+                    return Ok(tokens);
+                }
+                T::Eof => {
+                    self.pos = start;
+                    let failed = self.fail(errors::unclosed_annotation(open));
+                    while !self.token().line_start {
+                        self.bump();
+                    }
+                    return Err(failed);
+                }
                 T::LParen => depth += 1,
                 T::RParen => depth -= 1,
                 _ => {}

@@ -64,11 +64,7 @@ impl Place {
                 "in a parser, before its states",
                 self == Place::Parser,
             ),
-            _ => (
-                "this declaration",
-                "at the top level",
-                self == Place::TopLevel,
-            ),
+            _ => (global(kind), "at the top level", self == Place::TopLevel),
         };
         if allowed {
             Ok(())
@@ -79,6 +75,19 @@ impl Place {
 
     fn is_local(self) -> bool {
         matches!(self, Place::Parser | Place::Control | Place::Block)
+    }
+}
+
+/// What a declaration is that can only stand at the top level.
+fn global(kind: &DeclKind) -> &'static str {
+    match kind {
+        DeclKind::Parser(_) | DeclKind::ParserType(_) => "a parser",
+        DeclKind::Control(_) | DeclKind::ControlType(_) => "a control",
+        DeclKind::Package(_) => "a package",
+        DeclKind::Extern(_) | DeclKind::ExternFunction(_) => "an extern",
+        DeclKind::Error(_) => "a list of errors",
+        DeclKind::MatchKind(_) => "a list of match kinds",
+        _ => "a type",
     }
 }
 
@@ -707,9 +716,12 @@ impl Parser<'_> {
             let open = p.expect(T::LBrace)?;
             let (locals, apply) = p.control_body(open);
             let apply = apply.unwrap_or_else(|| {
+                let ends_early = !p.balanced && p.at_stray();
+                let name = &ty.name;
                 p.report(errors::control_without_apply(
-                    ty.name.span,
-                    ty.name.as_str(),
+                    name.span,
+                    name.as_str(),
+                    ends_early,
                 ));
                 Block {
                     annotations: Vec::new(),

@@ -72,9 +72,17 @@ impl Parser<'_> {
     /// Skips what is left of the broken item that began at `start`: up to and including its `;` or its `{ ... }`, but
     /// not past the `}` that ends the list it is in, nor past a word at the start of a line that starts another item.
     pub(super) fn skip_item(&mut self, start: usize) {
-        if self.balanced && self.leave_brackets(start) {
-            return;
-        }
+        let unclosed = match self.leave_brackets(start) {
+            Ok(true) => return,
+            Ok(false) => 0,
+            Err(unclosed) => unclosed,
+        };
+        self.skip_to_end(start);
+        self.close_braces(unclosed);
+    }
+
+    /// The part of [`Parser::skip_item`] after the current place.
+    fn skip_to_end(&mut self, start: usize) {
         loop {
             let token = self.token();
             let fresh = token.line_start && self.pos > start;
@@ -108,32 +116,61 @@ impl Parser<'_> {
     }
 
     /// Goes to the end of the outermost bracket opened since `start` and still open here. Whether that ends the item.
-    fn leave_brackets(&mut self, start: usize) -> bool {
+    ///
+    /// Where brackets do not match, the partner of this one may be another's: it counts only if it is in the same
+    /// statement. Otherwise the answer is the number of braces that are open.
+    fn leave_brackets(&mut self, start: usize) -> Result<bool, usize> {
         let mut index = start;
         while index < self.pos {
-            index = match self.after_partner(index) {
+            match self.after_partner(index) {
                 Some(after) if after > self.pos => {
+                    let between = &self.tokens[self.pos..after];
+                    if !self.balanced && between.iter().take(100).any(|t| t.kind == T::Semi) {
+                        return Err(self.open_braces(start));
+                    }
                     let is_brace = self.token_index(index).kind == T::LBrace;
                     self.pos = after;
-                    return is_brace && self.body_ends_item();
+                    return Ok(is_brace && self.body_ends_item());
                 }
-                Some(after) => after,
-                None => index + 1,
-            };
+                Some(after) => index = after,
+                None => index += 1,
+            }
         }
-        false
+        Ok(false)
+    }
+
+    /// How many braces that were opened since `start` are open here.
+    fn open_braces(&self, start: usize) -> usize {
+        self.tokens[start..self.pos]
+            .iter()
+            .fold(0, |open: usize, token| match token.kind {
+                T::LBrace => open + 1,
+                T::RBrace => open.saturating_sub(1),
+                _ => open,
+            })
+    }
+
+    /// Takes closing braces on the same line that belong to a broken expression, as in `x = {1, {2; };`.
+    fn close_braces(&mut self, mut unclosed: usize) {
+        while unclosed > 0 && self.at(T::RBrace) && !self.token().line_start {
+            self.bump();
+            self.eat(T::Semi);
+            unclosed -= 1;
+        }
     }
 
     /// Whether an item is over after a `{ ... }` that has just been skipped: it is not before the rest of an
     /// expression or statement.
     fn body_ends_item(&self) -> bool {
         let next = self.token();
-        next.kind != T::Else
-            && (next.line_start || next.kind.is_word() || matches!(next.kind, T::At | T::RBrace))
+        let ends_typedef = next.kind.is_name() && self.kind_at(1) == T::Semi;
+        let starts_item =
+            next.line_start || next.kind.is_word() || matches!(next.kind, T::At | T::RBrace);
+        starts_item && next.kind != T::Else && !ends_typedef
     }
 
-    /// Items between braces, the opening one included, each read by `item`. Broken ones are skipped. `stops` says that
-    /// what follows cannot be an item here, so that the closing brace must be missing.
+    /// Items between braces, the opening one included, each read by `item`. Broken ones are skipped. `what` names
+    /// the whole, for a message when the closing brace is missing.
     pub(super) fn braced_items<R>(
         &mut self,
         what: &str,
@@ -182,12 +219,9 @@ impl Parser<'_> {
         }
     }
 
-    /// Makes sure that a loop goes on: nothing read since `start` means the current token is skipped.
+    /// Makes sure that a loop goes on: if nothing was read since `start`, the current token is skipped.
     pub(super) fn progress(&mut self, start: usize) {
         if self.pos == start {
-            let span = self.span();
-            let text = self.token().text.clone();
-            self.report(errors::unexpected(span, &text));
             self.bump();
         }
     }

@@ -130,9 +130,6 @@ impl Parser<'_> {
     fn priority(&mut self) -> Outcome<Expr> {
         self.bump();
         self.expect(T::Assign)?;
-        if !matches!(self.kind(), T::Int | T::LParen) {
-            return Err(self.expected("an integer or `(`"));
-        }
         let priority = self.expr()?;
         if !matches!(priority.kind, ExprKind::Int(_) | ExprKind::Missing)
             && !self.wrapped(&priority)

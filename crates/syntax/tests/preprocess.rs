@@ -1,0 +1,431 @@
+//! The preprocessor, tested through the program that comes out of it.
+
+use std::path::Path;
+
+use expect_test::{Expect, expect};
+use syntax::{FileLoader, MemoryLoader, Parsed, parse};
+
+fn parse_files(files: &[(&str, &str)], defines: &[(&str, &str)]) -> Parsed {
+    let loader = files
+        .iter()
+        .fold(MemoryLoader::new(), |loader, (path, text)| {
+            loader.file(*path, *text)
+        });
+    let defines: Vec<_> = defines
+        .iter()
+        .map(|(n, v)| (n.to_string(), v.to_string()))
+        .collect();
+    parse(Path::new(files[0].0), &loader, &defines)
+}
+
+/// The dump of the program followed by its diagnostics.
+fn outcome(parsed: &Parsed) -> String {
+    format!(
+        "{}{}",
+        syntax::dump::program(&parsed.program),
+        parsed.render()
+    )
+}
+
+fn check(text: &str, expected: Expect) {
+    expected.assert_eq(&outcome(&parse_files(&[("input.p4", text)], &[])));
+}
+
+fn check_files(files: &[(&str, &str)], expected: Expect) {
+    expected.assert_eq(&outcome(&parse_files(files, &[])));
+}
+
+/// Whether a condition holds.
+fn holds(condition: &str) -> bool {
+    let text = format!(
+        "#define ONE 1\n#define ADD(a, b) ((a) + (b))\n#if {condition}\nconst int A = 1;\n#endif\n"
+    );
+    let parsed = parse_files(&[("input.p4", &text)], &[]);
+    assert_eq!(parsed.render(), "", "diagnostics for {condition}");
+    !parsed.program.decls.is_empty()
+}
+
+// -- Macros -----------------------------------------------------------------------------------------------------------
+
+#[test]
+fn object_macros() {
+    check(
+        "#define N 8\n#define T bit<N>\n#define EMPTY\nconst T A EMPTY = N;",
+        expect![[r#"
+        (const (bit 8) A 8)
+    "#]],
+    );
+    check(
+        "#define N 8\n#undef N\n#undef M\nconst int A = N;",
+        expect![[r#"
+        (const int A N)
+    "#]],
+    );
+}
+
+#[test]
+fn function_macros() {
+    check(
+        "#define MAX(a, b) ((a) > (b) ? (a) : (b))\nconst int A = MAX(x, MAX(y, f(1, 2)));",
+        expect![[r#"
+        (const int A
+          (?: (> x (?: (> y (call f 1 2)) y (call f 1 2))) x (?: (> y (call f 1 2)) y (call f 1 2))))
+    "#]],
+    );
+    check(
+        "#define F() 1\n#define G(x) x\nconst int A = F() + G() 2 + F;",
+        expect![[r#"
+        (const int A (+ (+ 1 2) F))
+    "#]],
+    );
+    check(
+        "#define F (1)\n#define G(x)x\nconst int A = F + G\n(2);",
+        expect![[r#"
+        (const int A (+ 1 2))
+    "#]],
+    );
+}
+
+#[test]
+fn variadic_macros() {
+    check(
+        "#define CALL(f, ...) f(__VA_ARGS__)\nconst int A = CALL(g, 1, 2) + CALL(h);",
+        expect![[r#"
+        (const int A (+ (call g 1 2) (call h)))
+    "#]],
+    );
+    check(
+        "#define CALL(f, args...) f(0, ## args)\nconst int A = CALL(g, 1, 2) + CALL(h);",
+        expect![[r#"
+        (const int A (+ (call g 0 1 2) (call h 0)))
+    "#]],
+    );
+}
+
+#[test]
+fn strings_and_pasting() {
+    check(
+        "#define S(x) #x\n#define T(x) S(x)\n#define N 1 + \"q\"\nconst string A = S(N) ++ T(N);",
+        expect![[r#"
+        (const string A (++ "N" "1 + \\\"q\\\""))
+    "#]],
+    );
+    check(
+        "#define CAT(a, b) a ## b\n#define X 1\nconst int A = CAT(X, 2) + CAT(x, X) + CAT(, y) + CAT(z,);",
+        expect![[r#"
+        (const int A (+ (+ (+ X2 xX) y) z))
+    "#]],
+    );
+    check(
+        "#define W(n, v) n ## w ## v\nconst int A = W(8, 0xFF) CAT;\n#define CAT + 1",
+        expect![[r#"
+        error[E0200]: expected `;`, found `CAT`
+         --> input.p4:2:26
+          |
+        2 | const int A = W(8, 0xFF) CAT;
+          |                          ^^^
+    "#]],
+    );
+}
+
+#[test]
+fn macros_that_name_themselves() {
+    check(
+        "#define A A + 1\nconst int x = A;",
+        expect![[r#"
+        (const int x (+ A 1))
+    "#]],
+    );
+    check(
+        "#define A B\n#define B A\nconst int x = A + B;",
+        expect![[r#"
+        (const int x (+ A B))
+    "#]],
+    );
+    check(
+        "#define f(x) f(x + 1)\nconst int x = f(f(2));",
+        expect![[r#"
+        (const int x (call f (+ (call f (+ 2 1)) 1)))
+    "#]],
+    );
+}
+
+#[test]
+fn macros_that_multiply() {
+    let mut text = String::from("#define M0 1 +\n");
+    for i in 1..40 {
+        text += &format!("#define M{i} M{} M{}\n", i - 1, i - 1);
+    }
+    check(
+        &format!("{text}const int A = M39 1;"),
+        expect![[r#"
+        error[E0020]: the program is too large after preprocessing
+          --> input.p4:41:15
+           |
+        41 | const int A = M39 1;
+           |               ^^^
+           = note: in the expansion of `M39`, defined at input.p4:40
+           = note: the rest of it was not read; macros or includes that multiply each other are the usual cause
+    "#]],
+    );
+    let uses = format!(
+        "#define f(x) (x)\nconst int A = {}1{};",
+        "f(".repeat(300),
+        ")".repeat(300)
+    );
+    check(
+        &uses,
+        expect![[r#"
+        error[E0020]: the program is too large after preprocessing
+         --> input.p4:2:215
+          |
+        2 | (f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f(f
+          |                                    ^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^^
+          = note: in the expansion of `f`, defined at input.p4:1
+          = note: the rest of it was not read; macros or includes that multiply each other are the usual cause
+    "#]],
+    );
+}
+
+#[test]
+fn predefined_macros() {
+    check(
+        "const int A = __LINE__;\n#define L __LINE__\nconst int B = L;\nconst string C = __FILE__;",
+        expect![[r#"
+        (const int A 1)
+        (const int B 3)
+        (const string C "input.p4")
+    "#]],
+    );
+    let parsed = parse_files(
+        &[(
+            "input.p4",
+            "const int A = N;\n#ifdef FLAG\nconst int B = 1;\n#endif",
+        )],
+        &[("N", "5 + 1"), ("FLAG", "")],
+    );
+    expect![[r#"
+        (const int A (+ 5 1))
+        (const int B 1)
+    "#]]
+    .assert_eq(&outcome(&parsed));
+}
+
+#[test]
+fn continued_lines_and_comments() {
+    check(
+        "#define SUM(a, b) \\\n  a /* one\n  two */ + \\\r\n  b // three\nconst int A = SUM(1, 2); // four \\\nconst int B = 1;",
+        expect![[r#"
+            (const int A (+ 1 2))
+        "#]],
+    );
+    check(
+        "const string A = \"two\nlines\" ++ \"one \\\nline\";",
+        expect![[r#"
+        (const string A (++ "two\nlines" "one line"))
+    "#]],
+    );
+}
+
+// -- Conditions -------------------------------------------------------------------------------------------------------
+
+#[test]
+fn conditions() {
+    for condition in [
+        "1",
+        "ONE",
+        "defined ONE",
+        "defined(ONE) && !defined(TWO)",
+        "ADD(ONE, 2) == 3",
+        "1 + 2 * 3 == 7",
+        "(1 ? 2 : 1 / 0) == 2",
+        "-1 < 0",
+        "~0 == -1",
+        "0x10 == 16 && 010 == 8 && 0b11 == 3 && 10UL == 10",
+        "1 << 4 >> 2 == 4",
+        "UNKNOWN == 0",
+        "7 % 4 == 3",
+        "(6 & 3 | 8 ^ 1) == 11",
+        "0 && 1 / 0 || 1",
+        "!0",
+        "+1",
+        "5 >= 5 && 5 <= 5 && 5 != 6",
+        "defined __LINE__",
+        "defined apply || 1",
+    ] {
+        assert!(holds(condition), "{condition}");
+    }
+    for condition in [
+        "0",
+        "UNKNOWN",
+        "!defined ONE",
+        "2 > 3",
+        "1 ? 0 : 1",
+        "1 << 64",
+    ] {
+        assert!(!holds(condition), "{condition}");
+    }
+}
+
+#[test]
+fn groups() {
+    check(
+        "#if 0\nbad $ ' \"\n#if 1\n#else\n#bogus\n#endif\n#elif 1\nconst int A = 1;\n#elif 1\nconst int B = 1;\n#else\nconst int C = 1;\n#endif\n\
+         #ifndef X\n#define X\n# ifdef X\nconst int D = 1;\n# endif\n#else\nconst int E = 1;\n#endif",
+        expect![[r#"
+            (const int A 1)
+            (const int D 1)
+        "#]],
+    );
+}
+
+// -- Includes ---------------------------------------------------------------------------------------------------------
+
+#[test]
+fn includes() {
+    check_files(
+        &[
+            (
+                "dir/main.p4",
+                "#include \"a.p4\"\n#include <b.p4>\n#define B <b.p4>\n#include B\nconst int M = 1;",
+            ),
+            ("dir/a.p4", "#include \"sub/c.p4\"\nconst int A = 1;"),
+            (
+                "dir/sub/c.p4",
+                "#pragma once\n#include \"../sub/c.p4\"\nconst int C = 1;",
+            ),
+            ("dir/sub/../sub/c.p4", "const int C2 = 1;"),
+            (
+                "b.p4",
+                "#ifndef B_P4\n#define B_P4\nconst int B = 1;\n#endif",
+            ),
+        ],
+        expect![[r#"
+            (const int C2 1)
+            (const int C 1)
+            (const int A 1)
+            (const int B 1)
+            (const int M 1)
+        "#]],
+    );
+}
+
+#[test]
+fn file_loader() {
+    let dir = Path::new(env!("CARGO_TARGET_TMPDIR")).join("includes");
+    std::fs::create_dir_all(dir.join("lib")).expect("a directory for the test");
+    std::fs::write(
+        dir.join("main.p4"),
+        "#include <core.p4>\n#include <lib.p4>\n#include \"own.p4\"",
+    )
+    .expect("main");
+    std::fs::write(dir.join("own.p4"), b"const int OWN = 1; // \xff").expect("own.p4");
+    std::fs::write(dir.join("lib/lib.p4"), "const int LIB = 1;").expect("lib.p4");
+    let loader = FileLoader::new()
+        .include_dir(dir.join("lib"))
+        .builtin("core.p4", "const int CORE = 1;");
+    let parsed = parse(&dir.join("main.p4"), &loader, &[]);
+    expect![[r#"
+        (const int CORE 1)
+        (const int LIB 1)
+        (const int OWN 1)
+    "#]]
+    .assert_eq(&outcome(&parsed));
+    assert!(
+        parse(&dir.join("none.p4"), &loader, &[])
+            .render()
+            .starts_with("error[E0001]: there is no file")
+    );
+}
+
+#[test]
+fn includes_that_multiply() {
+    let twice = "#include \"input.p4\"\n#include \"input.p4\"\ncontrol";
+    check_files(
+        &[("input.p4", twice)],
+        expect![[r#"
+        error[E0003]: files include each other more than 64 deep
+         --> input.p4:1:10
+          |
+        1 | #include "input.p4"
+          |          ^^^^^^^^^^
+          = note: included from input.p4:1
+          = hint: guard the included file with `#ifndef NAME`, `#define NAME` and `#endif`
+    "#]],
+    );
+    let names: Vec<_> = (0..16)
+        .map(|i| (format!("{i}.p4"), format!("{}.p4", i + 1)))
+        .collect();
+    let texts: Vec<_> = names
+        .iter()
+        .map(|(_, next)| twice.replace("input.p4", next))
+        .collect();
+    let mut files: Vec<_> = names
+        .iter()
+        .zip(&texts)
+        .map(|((name, _), text)| (name.as_str(), text.as_str()))
+        .collect();
+    files.push(("16.p4", ""));
+    let rendered = parse_files(&files, &[]).render();
+    assert!(
+        rendered.starts_with("error[E0020]: the program is too large after preprocessing"),
+        "{rendered}"
+    );
+    assert_eq!(rendered.matches("error[").count(), 1, "{rendered}");
+}
+
+// -- Places -----------------------------------------------------------------------------------------------------------
+
+#[test]
+fn places_in_macros() {
+    check(
+        "#define BAD 1 + )\n#define ID(x) x\nconst int A = BAD;\nconst int B = ID(1 +\n  );",
+        expect![[r#"
+        error[E0200]: expected an expression, found `)`
+         --> input.p4:3:15
+          |
+        3 | const int A = BAD;
+          |               ^^^
+          = note: in the expansion of `BAD`, defined at input.p4:1
+
+        error[E0200]: expected an expression, found `;`
+         --> input.p4:5:4
+          |
+        5 |   );
+          |    ^
+    "#]],
+    );
+}
+
+#[test]
+fn places_in_includes_and_lines() {
+    check_files(
+        &[
+            (
+                "main.p4",
+                "#include \"a.p4\"\n#line 100 \"other.p4\"\n\nconst = 1;\n# 7\nconst = 2;",
+            ),
+            ("a.p4", "\tint 1;"),
+        ],
+        expect![[r#"
+            error[E0200]: expected a name, found `1`
+             --> a.p4:1:6
+              |
+            1 | 	int 1;
+              | 	    ^
+              = note: included from main.p4:1
+
+            error[E0200]: expected a type, found `=`
+               --> other.p4:101:7
+                |
+            101 | const = 1;
+                |       ^
+
+            error[E0200]: expected a type, found `=`
+             --> other.p4:7:7
+              |
+            7 | const = 2;
+              |       ^
+        "#]],
+    );
+}

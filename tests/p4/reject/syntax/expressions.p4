@@ -1,0 +1,13 @@
+const int A = ;
+const int B = 1 + ;
+const int C = (1 + 2;
+const int D = bit<8>(1);
+const int E = 1 + _;
+const int F = { a = 1, ..., b = 2 };
+const int G = { a = 1, 2 };
+const int H = x[1:];
+const int I = f(1,);
+const int J = a ? b;
+const int K = error;
+const int L = x.;
+const int M = 1 2;

@@ -1,0 +1,5 @@
+headr ethernet_t {
+    bit<48> dst;
+}
+structure S { }
+const bit<8> AFTER = $;

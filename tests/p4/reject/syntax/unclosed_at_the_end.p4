@@ -1,0 +1,2 @@
+struct S {
+    bit<8> a;

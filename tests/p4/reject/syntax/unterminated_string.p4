@@ -1,0 +1,3 @@
+@name("no end)
+const int A = ;
+const int B = 1;
