@@ -42,8 +42,8 @@ _VERBS: dict[int, Verb] = {1: "insert", 2: "modify", 3: "delete"}
 
 _UNSUPPORTED = {
     "extern_entry": "externs",
-    "action_profile_member": "action profiles",
-    "action_profile_group": "action profiles",
+    "action_profile_member": "action_profiles",
+    "action_profile_group": "action_profiles",
     "meter_entry": "meters",
     "direct_meter_entry": "direct_meters",
     "value_set_entry": "value_sets",

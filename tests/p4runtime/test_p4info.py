@@ -1,0 +1,104 @@
+"""The index: lookups, suggestions, and refusal of a P4Info that contradicts itself."""
+
+from __future__ import annotations
+
+import pytest
+from conftest import P4INFO
+from holdfast.p4runtime import P4InfoIndex, P4RuntimeError
+from holdfast.p4runtime.p4info import parse_text
+
+
+@pytest.fixture(scope="module")
+def index() -> P4InfoIndex:
+    return P4InfoIndex.from_text(P4INFO)
+
+
+def test_names_aliases_and_endings(index: P4InfoIndex) -> None:
+    table = index.table("BasicIngress.ipv4_lpm")
+    assert index.table("ipv4_lpm") is table
+    assert index.tables.by_id(table.id) is table
+    assert table.fields["hdr.ipv4.dst_addr"] is table.fields["dst_addr"]
+    assert [a.alias for a in table.actions] == ["forward", "to_cpu", "multicast", "drop"]
+    assert index.action("forward").params["port"].width == 9
+    assert index.register("last_seen").size == 16
+    assert index.counter("port_packets").unit == "both"
+    assert index.digest("learn_t").id
+    assert index.packet_in is not None
+    assert [f.name for f in index.packet_in.fields] == ["ingress_port", "reason"]
+
+
+def test_what_tables_are(index: P4InfoIndex) -> None:
+    assert not index.table("ipv4_lpm").needs_priority
+    assert index.table("acl").needs_priority
+    assert index.table("classes").is_const
+    assert index.table("learned").const_default_action_id == index.action("learn").id
+    acl = index.table("acl")
+    assert acl.scopes[index.action("to_cpu").id] == "table_only"
+    assert acl.scopes[index.action("pass").id] == "default_only"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("ipv4_lmp", "did you mean 'BasicIngress.ipv4_lpm'?"),
+        ("BasicIngres.acl", "did you mean 'BasicIngress.acl'?"),
+        ("zzz", "there are 'BasicIngress.acl'"),
+    ],
+)
+def test_suggestions(index: P4InfoIndex, name: str, text: str) -> None:
+    with pytest.raises(P4RuntimeError) as e:
+        index.table(name)
+    assert e.value.code == "INVALID_ARGUMENT"
+    assert f"no table '{name}'" in str(e.value)
+    assert text in str(e.value)
+
+
+def test_unknown_parts_name_their_owner(index: P4InfoIndex) -> None:
+    with pytest.raises(P4RuntimeError, match=r"no match field 'dst' of table 'BasicIngress\.ipv4_lpm'"):
+        index.table("ipv4_lpm").fields["dst"]
+    with pytest.raises(P4RuntimeError, match=r"no parameter 'prt' of action 'BasicIngress\.forward'; did you mean 'port'"):
+        index.action("forward").params["prt"]
+    with pytest.raises(P4RuntimeError, match="no table has id 7"):
+        index.tables.by_id(7)
+
+
+def test_ambiguous_ending() -> None:
+    text = """
+    actions { preamble { id: 1 name: "A.x.go" } }
+    actions { preamble { id: 2 name: "A.y.go" } }
+    """
+    index = P4InfoIndex.from_text(text)
+    assert index.action("x.go").id == 1
+    with pytest.raises(P4RuntimeError, match=r"could be 'A\.x\.go', 'A\.y\.go'"):
+        index.action("go")
+
+
+def test_a_whole_name_wins_over_an_ending() -> None:
+    text = """
+    actions { preamble { id: 1 name: "go" } }
+    actions { preamble { id: 2 name: "A.go" } }
+    """
+    assert P4InfoIndex.from_text(text).action("go").id == 1
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('tables { preamble { id: 5 name: "t" } action_refs { id: 9 } }', "unknown action id 9"),
+        ('actions { preamble { id: 0 name: "a" } }', "id 0"),
+        ('actions { preamble { id: 1 name: "a" } } actions { preamble { id: 1 name: "b" } }', "taken"),
+        ('actions { preamble { id: 1 name: "a" } } tables { preamble { id: 1 name: "t" } }', "both have id 1"),
+        ('tables { preamble { id: 5 name: "t" } match_fields { id: 1 name: "f" bitwidth: 8 } }', "match type"),
+        ('tables { preamble { id: 5 name: "t" } match_fields { id: 1 name: "f" match_type: EXACT } }', "no width"),
+        ('tables { preamble { id: 5 name: "t" } direct_resource_ids: 3 }', "direct resource id 3"),
+        ("tables { nonsense: 1 }", "P4Info text"),
+    ],
+)
+def test_contradictions_are_refused(text: str, message: str) -> None:
+    with pytest.raises(P4RuntimeError, match=message) as e:
+        P4InfoIndex.from_text(text)
+    assert e.value.code == "INVALID_ARGUMENT"
+
+
+def test_the_text_is_the_message(index: P4InfoIndex) -> None:
+    assert parse_text(P4INFO) == index.message
