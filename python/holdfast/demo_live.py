@@ -73,14 +73,13 @@ def hosts(network_topology: Topology) -> Iterator[tuple[dict[str, _core.Namespac
         namespaces: dict[str, _core.Namespace] = {}
         interfaces: dict[str, str] = {}
         for name, host in network_topology.hosts.items():
-            namespace = _core.Namespace(name)
-            stack.callback(namespace.close)
+            namespace = stack.enter_context(_core.Namespace(name))
             interfaces[name] = namespace.add_veth("eth0", mac=host.mac)
             attachment = network_topology.attachment(name)
-            namespace.add_address("eth0", str(host.address.ip), host.address.network.prefixlen)
+            namespace.add_address("eth0", str(host.address))
             gateway_mac = network_topology.port_mac(attachment.switch, attachment.port)
             namespace.add_neighbour("eth0", str(host.gateway), gateway_mac)
-            namespace.add_route("0.0.0.0/0", str(host.gateway))
+            namespace.add_route("0.0.0.0/0", "eth0", via=str(host.gateway))
             namespaces[name] = namespace
         yield namespaces, interfaces
 
@@ -95,9 +94,7 @@ def _timeouts(namespace: _core.Namespace) -> tuple[int, int]:
     """TCP retransmission timeouts and retransmitted segments so far, from the namespace's own counters."""
     values: dict[str, int] = {}
     for file in ("/proc/net/netstat", "/proc/net/snmp"):
-        text = subprocess.run(
-            [*namespace.exec_prefix, "cat", file], capture_output=True, text=True, check=True
-        ).stdout.splitlines()
+        text = namespace.run(["cat", file]).stdout.splitlines()
         for names, numbers in zip(text[::2], text[1::2], strict=True):
             prefix = names.split(":")[0]
             for name, number in zip(names.split()[1:], numbers.split()[1:], strict=True):
@@ -110,9 +107,7 @@ def _wait_listening(namespace: _core.Namespace, ports: tuple[int, ...]) -> None:
     deadline = time.monotonic() + 5
     wanted = {f":{port:04X}" for port in ports}
     while time.monotonic() < deadline:
-        text = subprocess.run(
-            [*namespace.exec_prefix, "cat", "/proc/net/tcp", "/proc/net/tcp6"], capture_output=True, text=True, check=False
-        ).stdout
+        text = namespace.run(["cat", "/proc/net/tcp", "/proc/net/tcp6"], check=False).stdout
         if all(any(port in line and " 0A " in line for line in text.splitlines()) for port in wanted):
             return
         time.sleep(0.02)

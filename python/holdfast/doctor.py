@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
 from dataclasses import dataclass
 
@@ -27,24 +26,7 @@ def run() -> list[Check]:
         Check("compiler and machine code", _jit_works(), f"{platform.machine()}; a small program was compiled and run"),
         Check("simulation", True, f"{os.cpu_count()} cores; needs nothing else"),
     ]
-    reason = _core.interfaces_ready()
-    checks.append(Check("live ports (AF_PACKET)", reason is None, reason or "packet sockets can be opened"))
-    checks.append(
-        Check(
-            "live hosts (namespaces)",
-            os.geteuid() == 0 and shutil.which("ip") is not None,
-            "ip (iproute2) found, running as root"
-            if os.geteuid() == 0 and shutil.which("ip")
-            else "needs root and the ip command (Debian package iproute2)",
-        )
-    )
-    for tool, package, use in (
-        ("ping", "iputils-ping", "holdfast demo --live measures round trips with it"),
-        ("iperf3", "iperf3", "holdfast demo --live measures TCP and UDP with it"),
-        ("tshark", "tshark", "reads the captures; nothing here needs it"),
-    ):
-        found = shutil.which(tool)
-        checks.append(Check(tool, found is not None, found or f"missing (Debian package {package}): {use}"))
+    checks += [Check(name, ok, detail) for name, (ok, detail) in _core.probe().items()]
     return checks
 
 

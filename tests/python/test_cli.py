@@ -1,0 +1,127 @@
+"""The command line as a user meets it, wrong arguments included. Each command runs in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.l2 import Ether
+from scapy.utils import wrpcap
+
+APPS = Path(__file__).parents[2] / "python/holdfast/apps"
+ROUTER = str(APPS / "router/router.p4")
+
+ENTRIES = """
+tables:
+  RouterIngress.ipv4_lpm:
+    - match: {hdr.ipv4.dst_addr: 10.0.2.0/24}
+      action: RouterIngress.forward
+      params: {port: 7, src_mac: "02:00:00:00:00:01", dst_mac: "02:00:00:00:00:02"}
+"""
+
+
+def holdfast(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from holdfast.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def entries(tmp_path: Path) -> str:
+    file = tmp_path / "entries.yaml"
+    file.write_text(ENTRIES)
+    return str(file)
+
+
+def packet(dst: str = "10.0.2.1") -> bytes:
+    return bytes(Ether(dst="02:00:00:00:00:09") / IP(dst=dst, ttl=9) / UDP(dport=53) / b"payload")
+
+
+def test_compile_writes_both_files(tmp_path: Path) -> None:
+    result = holdfast("compile", ROUTER, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert (tmp_path / "router.holdfast").stat().st_size > 1000
+    assert 'name: "RouterIngress.ipv4_lpm"' in (tmp_path / "router.p4info.txtpb").read_text()
+
+
+def test_compile_shows_where_the_error_is(tmp_path: Path) -> None:
+    source = tmp_path / "wrong.p4"
+    source.write_text("#include <core.p4>\n\nconst bit<8> x = y;\n")
+    result = holdfast("compile", str(source), cwd=tmp_path)
+    assert result.returncode == 1
+    assert "wrong.p4:3:18" in result.stderr
+    assert "^" in result.stderr
+    assert not (tmp_path / "wrong.holdfast").exists()
+
+
+def test_trace_hexadecimal(entries: str) -> None:
+    result = holdfast("trace", ROUTER, "--entries", entries, "--packet", packet().hex(), "--json")
+    assert result.returncode == 0, result.stderr
+    (trace,) = json.loads(result.stdout)
+    assert "RouterIngress.ipv4_lpm" in json.dumps(trace)
+    assert "RouterIngress.forward" in json.dumps(trace)
+    text = holdfast("trace", ROUTER, "--entries", entries, "--packet", packet().hex())
+    assert text.returncode == 0, text.stderr
+    assert "ipv4_lpm" in text.stdout
+
+
+def test_trace_pcap(entries: str, tmp_path: Path) -> None:
+    file = tmp_path / "two.pcap"
+    wrpcap(str(file), [Ether(packet()), Ether(packet("192.0.2.1"))])
+    result = holdfast("trace", ROUTER, "--entries", entries, "--packet", str(file), "--json")
+    assert result.returncode == 0, result.stderr
+    assert len(json.loads(result.stdout)) == 2
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["compile", "absent.p4"], "no file 'absent.p4'"),
+        (["trace", ROUTER, "--packet", "xyz"], "neither hexadecimal bytes nor a pcap file"),
+        (["trace", ROUTER, "--packet", "00", "--entries", "absent.yaml"], "absent.yaml"),
+        (["trace", ROUTER, "--packet", "00", "--port", "100000"], "port"),
+        (["switch", ROUTER, "-i", "veth0"], "PORT@NAME"),
+        (["switch", ROUTER, "-i", "0@no-such-if0"], "no-such-if0"),
+        (["demo", "--jitter-ms", "-1"], "jitter-ms"),
+        (["demo", "--executor", "fpga"], "executor"),
+        (["demo", "--seed", "-4"], "seed"),
+    ],
+)
+def test_wrong_arguments_get_one_clear_message(arguments: list[str], message: str, tmp_path: Path) -> None:
+    result = holdfast(*arguments, cwd=tmp_path)
+    assert result.returncode not in (0, 130)
+    assert message in result.stderr.replace("\n", " "), result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_wrong_entries_name_what_is_wrong(tmp_path: Path) -> None:
+    for text, message in (
+        ("tables: {nope: []}\nextra: 1\n", "extra"),
+        (ENTRIES.replace("ipv4_lpm", "ipv4_lpn"), "ipv4_lpn"),
+        (ENTRIES.replace("port: 7", "port: 700"), "port"),
+        (ENTRIES.replace("port: 7, ", ""), "port"),
+        ("tables: [", "yaml"),
+    ):
+        file = tmp_path / "entries.yaml"
+        file.write_text(text)
+        result = holdfast("trace", ROUTER, "--packet", "00", "--entries", str(file))
+        if "nope" in text:
+            assert result.returncode == 1
+        assert message in result.stderr, result.stderr
+        assert "Traceback" not in result.stderr
+
+
+def test_doctor() -> None:
+    result = holdfast("doctor")
+    assert result.returncode == 0, result.stderr
+    assert "simulation" in result.stdout
+    assert "AF_PACKET" in result.stdout
