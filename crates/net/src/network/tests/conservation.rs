@@ -1,0 +1,243 @@
+//! No packet appears from nowhere or goes unaccounted, whatever the topology, the links and the failures.
+
+use super::*;
+use std::collections::VecDeque;
+
+/// A random network of routers, one host each.
+#[derive(Clone, Debug)]
+struct Plan {
+    seed: u64,
+    latency_ps: u64,
+    /// Router i + 1 is joined to one of the routers before it, and there are more links.
+    parents: Vec<prop::sample::Index>,
+    chords: Vec<(prop::sample::Index, prop::sample::Index)>,
+    links: Vec<LinkConfig>,
+    streams: Vec<(prop::sample::Index, prop::sample::Index, u32)>,
+    /// When, whether a node or a link, which, and whether it fails.
+    changes: Vec<(u64, bool, prop::sample::Index, bool)>,
+}
+
+fn any_link() -> impl Strategy<Value = LinkConfig> {
+    let jitter = prop_oneof![
+        Just(Jitter::None),
+        (0i64..200_000_000).prop_map(|high_ps| Jitter::Uniform { low_ps: 0, high_ps }),
+        (0u64..100_000_000).prop_map(|sigma_ps| Jitter::Normal {
+            mean_ps: 0,
+            sigma_ps
+        }),
+    ];
+    let loss = prop_oneof![3 => Just(0.0), 1 => 0.0..0.5, 1 => Just(1.0)];
+    (
+        10_000_000u64..1_000_000_000,
+        0u64..300_000_000,
+        jitter,
+        loss,
+        0u64..20_000,
+    )
+        .prop_map(
+            |(rate_bps, delay_ps, jitter, loss, queue_bytes)| LinkConfig {
+                rate_bps,
+                delay_ps,
+                jitter,
+                loss,
+                queue_bytes,
+            },
+        )
+}
+
+fn any_plan() -> impl Strategy<Value = Plan> {
+    use prop::collection::vec;
+    let index = any::<prop::sample::Index>;
+    let topology = (
+        vec(index(), 1..5),
+        vec((index(), index()), 0..3),
+        vec(any_link(), 16),
+    );
+    let traffic = vec((index(), index(), 100u32..20_000), 1..5);
+    let changes = vec(
+        (0u64..20 * MS, any::<bool>(), index(), any::<bool>()),
+        0..12,
+    );
+    let latency_ps = prop_oneof![Just(0), 0u64..50 * US];
+    (any::<u64>(), latency_ps, topology, traffic, changes).prop_map(
+        |(seed, latency_ps, topology, streams, changes)| {
+            let (parents, chords, links) = topology;
+            Plan {
+                seed,
+                latency_ps,
+                parents,
+                chords,
+                links,
+                streams,
+                changes,
+            }
+        },
+    )
+}
+
+/// Neighbours of each router, the edge being both ends' port number less 100.
+fn edges(plan: &Plan) -> Vec<(usize, usize)> {
+    let n = plan.parents.len() + 1;
+    let tree = plan
+        .parents
+        .iter()
+        .enumerate()
+        .map(|(i, parent)| (i + 1, parent.index(i + 1)));
+    let chords = plan
+        .chords
+        .iter()
+        .map(|(a, b)| (a.index(n), b.index(n)))
+        .filter(|(a, b)| a != b);
+    tree.chain(chords).collect()
+}
+
+/// The port towards every other router, by shortest paths.
+fn routes(from: usize, n: usize, edges: &[(usize, usize)]) -> Vec<u32> {
+    let mut port = vec![u32::MAX; n];
+    let mut queue = VecDeque::from([(from, None)]);
+    let mut seen = vec![false; n];
+    seen[from] = true;
+    while let Some((at, first)) = queue.pop_front() {
+        port[at] = first.unwrap_or(0);
+        for (i, &(a, b)) in edges.iter().enumerate() {
+            let Some(next) = [(a, b), (b, a)]
+                .into_iter()
+                .find(|e| e.0 == at)
+                .map(|e| e.1)
+            else {
+                continue;
+            };
+            if !std::mem::replace(&mut seen[next], true) {
+                queue.push_back((next, first.or(Some(100 + i as u32))));
+            }
+        }
+    }
+    port
+}
+
+fn build(plan: &Plan) -> (Network, Vec<FlowId>) {
+    let n = plan.parents.len() + 1;
+    let edges = edges(plan);
+    let mut network = Network::new(plan.seed, 0);
+    let mut links = plan.links.iter().copied().cycle();
+    for i in 0..n {
+        let ports = routes(i, n, &edges);
+        switch(
+            &mut network,
+            &format!("s{i}"),
+            plan.latency_ps,
+            move |_, packet, out| {
+                let (packet, number) = towards_host(packet);
+                out.push(Output {
+                    port: ports[usize::from(number)],
+                    packet,
+                });
+            },
+        );
+        let name = format!("h{i}");
+        network.add_host(&name, host(i as u8)).unwrap();
+        network
+            .add_link(&name, 0, &format!("s{i}"), 0, links.next().unwrap())
+            .unwrap();
+    }
+    for (i, (a, b)) in edges.into_iter().enumerate() {
+        let port = 100 + i as u32;
+        network
+            .add_link(
+                &format!("s{a}"),
+                port,
+                &format!("s{b}"),
+                port,
+                links.next().unwrap(),
+            )
+            .unwrap();
+    }
+    let flows = plan.streams.iter().map(|(a, b, rate)| {
+        let (a, b) = (format!("h{}", a.index(n)), format!("h{}", b.index(n)));
+        network
+            .add_udp_stream(&stream(&a, &b, f64::from(*rate), 15 * MS))
+            .unwrap()
+    });
+    let flows = flows.collect();
+    let link_count = network.directions.len() / 2;
+    for (at_ps, is_node, which, up) in &plan.changes {
+        if *is_node {
+            let name = network.nodes[which.index(network.nodes.len())].name.clone();
+            network.set_node_state(&name, *up, Some(*at_ps)).unwrap();
+        } else {
+            let link = LinkId(which.index(link_count) as u32);
+            network.set_link_state(link, *up, Some(*at_ps)).unwrap();
+        }
+    }
+    (network, flows)
+}
+
+fn directions(network: &Network) -> Vec<DirectionCounters> {
+    network
+        .directions
+        .iter()
+        .map(|d| d.counters(network.now_ps))
+        .collect()
+}
+
+fn sum(network: &Network, count: impl Fn(&NodeCounters) -> u64) -> u64 {
+    network.nodes.iter().map(|node| count(&node.counters)).sum()
+}
+
+fn check_directions(network: &Network) -> Result<(), TestCaseError> {
+    for d in directions(network) {
+        let gone = d.delivered + d.queue_drops + d.loss_drops + d.down_drops + d.in_transit;
+        prop_assert_eq!(d.offered, gone, "{:?}", d);
+        prop_assert!(
+            d.delivered + d.loss_drops <= d.packets && d.packets <= d.offered,
+            "{:?}",
+            d
+        );
+        prop_assert_eq!(
+            d.frame_bytes + 24 * d.packets,
+            d.bytes,
+            "all frames are longer than the minimum"
+        );
+    }
+    Ok(())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(200))]
+    #[test]
+    fn every_packet_is_accounted_for(plan in any_plan()) {
+        let (mut network, flows) = build(&plan);
+        for until in 1..=25 {
+            run_all(&mut network, until * MS);
+            check_directions(&network)?;
+        }
+        // Slow links may still be emptying their queues.
+        run_all(&mut network, 10_000 * MS);
+        check_directions(&network)?;
+        prop_assert_eq!(network.pending_events(), 0);
+        let links = directions(&network);
+        prop_assert!(links.iter().all(|d| d.in_transit == 0));
+
+        // Between links and nodes nothing is lost or made.
+        let offered: u64 = links.iter().map(|d| d.offered).sum();
+        prop_assert_eq!(sum(&network, |c| c.sent), offered);
+        let delivered: u64 = links.iter().map(|d| d.delivered).sum();
+        prop_assert_eq!(sum(&network, |c| c.received), delivered);
+
+        // Sent = received + dropped, by reason.
+        let mut sent = 0;
+        let mut received = 0;
+        for flow in flows {
+            sent += network.sent(flow).unwrap().sent_ps.len() as u64;
+            let statistics = network.flow_statistics(flow).unwrap();
+            prop_assert_eq!(statistics.duplicated, 0);
+            prop_assert_eq!(network.corrupted(flow), Ok(0));
+            received += statistics.delivered;
+        }
+        let in_links: u64 = links.iter().map(|d| d.queue_drops + d.loss_drops + d.down_drops).sum();
+        let in_nodes = sum(&network, |c| c.down_drops + c.unconnected_drops);
+        prop_assert_eq!(sent, received + in_links + in_nodes);
+        prop_assert_eq!(sum(&network, |c| c.accepted), received);
+        prop_assert_eq!(sum(&network, |c| c.not_addressed + c.corrupted + c.unconnected_drops), 0);
+    }
+}

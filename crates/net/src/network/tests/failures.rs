@@ -1,0 +1,219 @@
+//! Failures, repairs and who notices.
+
+use super::*;
+
+#[test]
+fn what_is_in_flight_is_lost_with_the_link() {
+    // Sent at 0; on the second link from 15.528 us, being transmitted until 24.056 us, there at 29.056 us. A failure comes
+    // before packets of the same instant, and so does a repair.
+    let cases = [
+        (15_527_999, false),
+        (15_528_000, false),
+        (15_528_001, true),
+        (29_055_999, true),
+        (29_056_000, true),
+        (29_056_001, false),
+    ];
+    for (at_ps, lost) in cases {
+        let (mut network, _, second) = pair(1, 0);
+        let flow = network.add_udp_stream(&stream("h1", "h2", 1.0, 1)).unwrap();
+        network.set_link_state(second, false, Some(at_ps)).unwrap();
+        network.set_link_state(second, true, Some(at_ps)).unwrap();
+        run_all(&mut network, MS);
+        assert_eq!(
+            network.received(flow).unwrap().is_empty(),
+            lost,
+            "failure at {at_ps} ps"
+        );
+        let counters = network.link_counters(second).unwrap().a_to_b;
+        assert_eq!(
+            counters.down_drops,
+            u64::from(lost),
+            "failure at {at_ps} ps"
+        );
+    }
+}
+
+#[test]
+fn what_is_offered_to_a_failed_link_is_lost() {
+    let (mut network, first, second) = pair(1, 0);
+    let flow = network
+        .add_udp_stream(&stream("h1", "h2", 1000.0, 10 * MS))
+        .unwrap();
+    network
+        .set_link_state(first, false, Some(2 * MS + 500 * US))
+        .unwrap();
+    network
+        .set_link_state(first, true, Some(5 * MS + 500 * US))
+        .unwrap();
+    run_all(&mut network, 20 * MS);
+    assert_eq!(
+        network.received(flow).unwrap().sequence,
+        [0, 1, 2, 6, 7, 8, 9]
+    );
+    assert_eq!(network.link_counters(first).unwrap().a_to_b.down_drops, 3);
+    assert_eq!(network.link_counters(second).unwrap().a_to_b.down_drops, 0);
+    let statistics = network.flow_statistics(flow).unwrap();
+    assert_eq!((statistics.lost, statistics.longest_outage_ps), (3, 3 * MS));
+}
+
+#[test]
+fn switches_notice_after_the_detection_delay() {
+    let (mut network, first, _) = pair(1, 100 * US);
+    network.set_link_state(first, false, Some(MS)).unwrap();
+    network.set_link_state(first, true, Some(2 * MS)).unwrap();
+    let notifications = run_all(&mut network, 5 * MS);
+    // Hosts are no switches, so only one end tells.
+    let expected = [
+        (MS + 100 * US, "s".to_owned(), 1, false),
+        (2 * MS + 100 * US, "s".to_owned(), 1, true),
+    ];
+    assert_eq!(port_changes(&notifications), expected);
+    assert_eq!(notifications.len(), 2);
+}
+
+#[test]
+fn a_change_now_is_noticed_at_the_next_run() {
+    let (mut network, first, _) = pair(1, 0);
+    network.run(MS).unwrap();
+    network.set_link_state(first, false, None).unwrap();
+    assert_eq!(network.link_is_up(first), Ok(false));
+    assert_eq!(network.port_is_up("s", 1), Ok(false));
+    assert_eq!(network.port_is_up("s", 2), Ok(true));
+    assert_eq!(network.port_is_up("s", 3), Ok(false), "no link, no signal");
+    assert_eq!(
+        port_changes(&network.run(5 * MS).unwrap()),
+        [(MS, "s".to_owned(), 1, false)]
+    );
+    assert_eq!(network.now_ps(), MS);
+}
+
+#[test]
+fn what_flaps_back_is_not_noticed() {
+    let (mut network, first, _) = pair(1, 100 * US);
+    for (at_ps, up) in [
+        (MS, false),
+        (MS + 99 * US, true),
+        (3 * MS, false),
+        (3 * MS + 50 * US, true),
+        (3 * MS + 60 * US, false),
+    ] {
+        network.set_link_state(first, up, Some(at_ps)).unwrap();
+    }
+    let notifications = run_all(&mut network, 9 * MS);
+    // The last failure lasts; its delay begins when it does.
+    assert_eq!(
+        port_changes(&notifications),
+        [(3 * MS + 160 * US, "s".to_owned(), 1, false)]
+    );
+}
+
+#[test]
+fn setting_the_state_that_is_changes_nothing() {
+    let (mut network, first, _) = pair(1, 0);
+    network.set_link_state(first, true, Some(MS)).unwrap();
+    network.set_node_state("s", true, Some(MS)).unwrap();
+    assert_eq!(run_all(&mut network, 2 * MS), []);
+}
+
+/// s1 and s2 joined twice: ports 1 and 2.
+fn two_switches(detection_delay_ps: u64) -> (Network, LinkId, LinkId) {
+    let mut network = Network::new(1, detection_delay_ps);
+    router(&mut network, "s1", 0);
+    router(&mut network, "s2", 0);
+    let config = LinkConfig::new(GIGABIT, US);
+    let first = network.add_link("s1", 1, "s2", 1, config).unwrap();
+    let second = network.add_link("s1", 2, "s2", 2, config).unwrap();
+    (network, first, second)
+}
+
+#[test]
+fn one_direction_fails_for_its_receiver() {
+    let (mut network, first, _) = two_switches(US);
+    network
+        .set_direction_state(first, LinkDirection::AToB, false, Some(MS))
+        .unwrap();
+    network
+        .set_direction_state(first, LinkDirection::BToA, false, Some(2 * MS))
+        .unwrap();
+    network.set_link_state(first, true, Some(3 * MS)).unwrap();
+    let expected = [
+        (MS + US, "s2".to_owned(), 1, false),
+        (2 * MS + US, "s1".to_owned(), 1, false),
+        (3 * MS + US, "s2".to_owned(), 1, true),
+        (3 * MS + US, "s1".to_owned(), 1, true),
+    ];
+    assert_eq!(port_changes(&run_all(&mut network, 9 * MS)), expected);
+}
+
+#[test]
+fn the_neighbours_of_a_failed_node_notice() {
+    let (mut network, _, second) = two_switches(US);
+    network.set_node_state("s1", false, Some(MS)).unwrap();
+    // While s1 is down, a link fails for good: s1 learns of it when it is back.
+    network.set_link_state(second, false, Some(2 * MS)).unwrap();
+    network.set_node_state("s1", true, Some(3 * MS)).unwrap();
+    let expected = [
+        (MS + US, "s2".to_owned(), 1, false),
+        (MS + US, "s2".to_owned(), 2, false),
+        (3 * MS + US, "s2".to_owned(), 1, true),
+        (3 * MS + US, "s1".to_owned(), 2, false),
+    ];
+    assert_eq!(port_changes(&run_all(&mut network, 9 * MS)), expected);
+}
+
+#[test]
+fn a_failed_switch_processes_nothing_and_loses_what_is_inside() {
+    let (mut network, first, second) = pair(1, 0);
+    let flow = network
+        .add_udp_stream(&stream("h1", "h2", 1000.0, 4 * MS))
+        .unwrap();
+    // The first packet is inside from 13.528 us to 15.528 us.
+    network.set_node_state("s", false, Some(14 * US)).unwrap();
+    network.set_node_state("s", true, Some(2 * MS)).unwrap();
+    network.run(MS / 2).unwrap();
+    network.packet_out("s", &[0; 60]).unwrap();
+    run_all(&mut network, 10 * MS);
+    // The one of 1 ms finds no link; the repair at 2 ms comes before the packet of that instant.
+    assert_eq!(network.received(flow).unwrap().sequence, [2, 3]);
+    assert_eq!(network.node_counters("s").unwrap().down_drops, 2);
+    assert_eq!(network.link_counters(first).unwrap().a_to_b.down_drops, 1);
+    assert_eq!(network.link_counters(second).unwrap().a_to_b.offered, 2);
+}
+
+#[test]
+fn a_failed_host_sends_nothing() {
+    let (mut network, _, _) = pair(1, 0);
+    let flow = network
+        .add_udp_stream(&stream("h1", "h2", 1000.0, 6 * MS))
+        .unwrap();
+    network.set_node_state("h1", false, Some(2 * MS)).unwrap();
+    network
+        .set_node_state("h1", true, Some(4 * MS + 1))
+        .unwrap();
+    run_all(&mut network, MS * 10);
+    // What is not sent has no sequence number, and the schedule goes on.
+    assert_eq!(network.sent(flow).unwrap().sent_ps, [0, MS, 5 * MS]);
+    assert_eq!(network.received(flow).unwrap().sequence, [0, 1, 2]);
+    network.set_node_state("h1", false, None).unwrap();
+    network.send_frame("h1", &[0; 60]).unwrap();
+    assert_eq!(network.node_counters("h1").unwrap().down_drops, 1);
+}
+
+#[test]
+fn a_link_to_a_failed_node_starts_down() {
+    let mut network = Network::new(1, US);
+    router(&mut network, "s1", 0);
+    router(&mut network, "s2", 0);
+    network.set_node_state("s2", false, None).unwrap();
+    let link = network
+        .add_link("s1", 1, "s2", 1, LinkConfig::new(GIGABIT, 0))
+        .unwrap();
+    assert_eq!(network.link_is_up(link), Ok(false));
+    network.set_node_state("s2", true, Some(MS)).unwrap();
+    let expected = [
+        (US, "s1".to_owned(), 1, false),
+        (MS + US, "s1".to_owned(), 1, true),
+    ];
+    assert_eq!(port_changes(&run_all(&mut network, 2 * MS)), expected);
+}
