@@ -174,6 +174,23 @@ fn decl_kind(kind: &DeclKind) -> Sexp {
         DeclKind::ParserType(d) => node("parser-type", block_type(d, &[])),
         DeclKind::ControlType(d) => node("control-type", block_type(d, &[])),
         DeclKind::Package(d) => node("package", block_type(d, &[])),
+        DeclKind::ValueSet(d) => node(
+            "value-set",
+            [type_sexp(&d.ty), expr_sexp(&d.size), name(&d.name)],
+        ),
+        DeclKind::Table(d) => node(
+            "table",
+            [name(&d.name)]
+                .into_iter()
+                .chain(d.properties.iter().map(table_property)),
+        ),
+        _ => type_decl(kind),
+    }
+}
+
+/// The declarations of types and of the members of `error` and `match_kind`.
+fn type_decl(kind: &DeclKind) -> Sexp {
+    match kind {
         DeclKind::Typedef(d) => {
             let target = match &d.target {
                 TypedefTarget::Type(ty) => type_sexp(ty),
@@ -200,16 +217,7 @@ fn decl_kind(kind: &DeclKind) -> Sexp {
         }
         DeclKind::Error(list) => node("error", list.iter().map(name)),
         DeclKind::MatchKind(list) => node("match-kind", list.iter().map(name)),
-        DeclKind::ValueSet(d) => node(
-            "value-set",
-            [type_sexp(&d.ty), expr_sexp(&d.size), name(&d.name)],
-        ),
-        DeclKind::Table(d) => node(
-            "table",
-            [name(&d.name)]
-                .into_iter()
-                .chain(d.properties.iter().map(table_property)),
-        ),
+        _ => atom("?"),
     }
 }
 

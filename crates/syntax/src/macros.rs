@@ -274,7 +274,18 @@ impl Preprocessor<'_> {
             args = actuals.list;
         }
         let hidden = hidden.or(&Hidden::from(vec![used.id]));
-        let mut replacement = self.substitute(used, &args, site);
+        self.put_replacement(used, &name.token, (&args, site, hidden), todo);
+    }
+
+    /// Puts the body of `used` in the place of its use `name`, to be expanded further.
+    fn put_replacement(
+        &mut self,
+        used: &Macro,
+        name: &Token,
+        (args, site, hidden): (&[Vec<Live>], Span, Hidden),
+        todo: &mut Vec<Live>,
+    ) {
+        let mut replacement = self.substitute(used, args, site);
         self.produced += replacement.len();
         if self.produced > MAX_PRODUCED {
             todo.clear();
@@ -285,8 +296,8 @@ impl Preprocessor<'_> {
             live.hidden = live.hidden.or(&hidden);
         }
         if let Some(first) = replacement.first_mut() {
-            first.token.line_start = name.token.line_start;
-            first.token.space_before = name.token.space_before;
+            first.token.line_start = name.line_start;
+            first.token.space_before = name.space_before;
             let (macro_name, definition) = (used.name.clone(), used.definition);
             self.sources.add_expansion(Expansion {
                 site,

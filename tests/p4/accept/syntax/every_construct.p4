@@ -77,7 +77,7 @@ control Work(inout Headers headers, inout Metadata metadata) {
     action send(Port port) {
         metadata.port = port;
     }
-    action mark(bit<8> value) {
+    action mark(in bit<8> value) {
         metadata.count = value;
     }
 
@@ -96,7 +96,7 @@ control Work(inout Headers headers, inout Metadata metadata) {
         size = 1024;
         entries = {
             const priority = 10: (1, 2 &&& 3, 4 .. 5) : send((Port) 9w1) @name("first");
-            priority = (20): (_, _, default) : nothing();
+            priority = (20): (2, _, default) : send((Port) 9w2);
         }
     }
 
