@@ -70,7 +70,8 @@ def session(id: int, replicas: Iterable[Any] = (), **fields: Any) -> Any:
 def request(*updates: Any, atomicity: int = 0, election_id: int | None = 1, device_id: int = 1, role: str = "") -> Any:
     message = p4.WriteRequest(device_id=device_id, updates=updates, atomicity=atomicity, role=role)
     if election_id is not None:
-        message.election_id.low = election_id
+        message.election_id.high = election_id >> 64
+        message.election_id.low = election_id & (1 << 64) - 1
     return message
 
 
