@@ -12,9 +12,9 @@
 //!
 //! # Order
 //!
-//! The network's time never runs ahead of an event that is still to happen: frames and commands that come in while events
-//! are overdue are given the time of the next event at most. An overloaded network is late, but consistent. External frames
-//! and commands get their turn after at most [`BURST`] events.
+//! The network's time never runs ahead of an event that is still to happen. Overdue events come before frames and commands;
+//! but so that these are not starved, they get their turn after at most [`BURST`] events, and are then given the network's
+//! time, which is behind the real one. An overloaded network is late, but consistent.
 //!
 //! # Control
 //!
@@ -285,6 +285,16 @@ fn gone() -> NetError {
     NetError::Stopped("its thread has ended".to_owned())
 }
 
+/// What to do when it was the commands' turn.
+enum AfterCommands {
+    /// Stop the loop.
+    Stop,
+    /// There may be more commands, whose wake-up was consumed: do not sleep.
+    GoOn,
+    /// There are no more.
+    Sleep,
+}
+
 /// What the thread runs.
 struct EventLoop {
     network: Network,
@@ -300,13 +310,14 @@ impl EventLoop {
     fn run(&mut self) {
         loop {
             self.run_due_events();
-            let stop = self.run_commands();
+            let after = self.run_commands();
             self.send_outbound();
             self.publish();
-            if stop {
-                break;
+            match after {
+                AfterCommands::Stop => break,
+                AfterCommands::GoOn => self.wait(Duration::ZERO),
+                AfterCommands::Sleep => self.wait(self.longest_sleep),
             }
-            self.wait();
         }
         // Frames that `io` has queued leave, those that came in last do not: the network has stopped.
         self.io.wait(Duration::ZERO, &mut |_, _| {});
@@ -315,32 +326,21 @@ impl EventLoop {
     }
 
     fn run_due_events(&mut self) {
-        let mut now_ps = self.time.now_ps();
-        for _ in 0..BURST {
-            if !self.network.step(now_ps) {
-                // Nothing is overdue, so the network's time may be the real one.
-                self.network.now_ps = now_ps.max(self.network.now_ps);
-                return;
-            }
-            now_ps = self.time.now_ps();
-            let lateness_ps = now_ps.saturating_sub(self.network.now_ps);
-            self.statistics.events += 1;
-            self.statistics.total_lateness_ps += lateness_ps;
-            self.statistics.max_lateness_ps = self.statistics.max_lateness_ps.max(lateness_ps);
-            self.send_outbound();
-        }
+        run_due_events(&mut self.network, &self.time, &mut self.statistics);
+        self.send_outbound();
     }
 
-    /// Whether it is time to stop.
-    fn run_commands(&mut self) -> bool {
+    fn run_commands(&mut self) -> AfterCommands {
         for _ in 0..COMMAND_BURST {
             match self.commands.try_recv() {
                 Ok(Command::Run(run)) => run(&mut self.network),
-                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => return true,
-                Err(TryRecvError::Empty) => return false,
+                Ok(Command::Stop) | Err(TryRecvError::Disconnected) => {
+                    return AfterCommands::Stop;
+                }
+                Err(TryRecvError::Empty) => return AfterCommands::Sleep,
             }
         }
-        false
+        AfterCommands::GoOn
     }
 
     fn send_outbound(&mut self) {
@@ -368,22 +368,39 @@ impl EventLoop {
         *locked(&self.shared.statistics) = self.statistics;
     }
 
-    fn wait(&mut self) {
+    /// Waits for frames until it is time for the next event, or for the given time.
+    fn wait(&mut self, longest: Duration) {
         let timeout = match self.network.events.next_time_ps() {
-            None => self.longest_sleep,
+            None => longest,
             Some(next_ps) => {
                 let ahead_ps = next_ps.saturating_sub(self.time.now_ps());
                 let ahead = Duration::from_nanos(ahead_ps / PS_PER_NS);
-                ahead.saturating_sub(SPIN).min(self.longest_sleep)
+                ahead.saturating_sub(SPIN).min(longest)
             }
         };
         let (network, time, statistics) = (&mut self.network, &self.time, &mut self.statistics);
         self.io.wait(timeout, &mut |interface, frame| {
-            let next_ps = network.events.next_time_ps().unwrap_or(u64::MAX);
-            network.now_ps = time.now_ps().min(next_ps).max(network.now_ps);
+            // What became due while we waited comes before the frame.
+            run_due_events(network, time, statistics);
             statistics.frames_in += 1;
             network.receive_external(interface, frame);
         });
+    }
+}
+
+/// Makes overdue events happen, a burst at most. If none is left, the network's time is the real one; else it is that of the
+/// last event.
+fn run_due_events(network: &mut Network, time: &RealTime, statistics: &mut WallStatistics) {
+    for _ in 0..BURST {
+        let now_ps = time.now_ps();
+        if !network.step(now_ps) {
+            network.now_ps = now_ps.max(network.now_ps);
+            return;
+        }
+        let lateness_ps = now_ps.saturating_sub(network.now_ps);
+        statistics.events += 1;
+        statistics.total_lateness_ps += lateness_ps;
+        statistics.max_lateness_ps = statistics.max_lateness_ps.max(lateness_ps);
     }
 }
 

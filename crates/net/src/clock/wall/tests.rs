@@ -1,1 +1,406 @@
+//! Real time, so bounds are one-sided where they can be (nothing early, nothing lost) and generous where they cannot.
 
+use super::*;
+use crate::{
+    Destination, HostConfig, LinkConfig, LinkId, MacAddress, NotificationEvent, Ping, UdpStream,
+};
+use std::net::Ipv4Addr;
+
+const MS: u64 = 1_000_000_000;
+/// What a loaded machine may take for something that should be at once.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a test puts in, what comes out when, and the bell for new frames.
+#[derive(Default)]
+struct Wires {
+    inbound: VecDeque<(usize, Vec<u8>)>,
+    outbound: Vec<(Instant, usize, Vec<u8>)>,
+    woken: bool,
+    full: bool,
+}
+
+/// Interfaces of a test.
+#[derive(Clone, Default)]
+struct FakeIo {
+    wires: Arc<(Mutex<Wires>, Condvar)>,
+    without_waker: bool,
+}
+
+impl FakeIo {
+    fn arrive(&self, interface: usize, frame: &[u8]) {
+        locked(&self.wires.0)
+            .inbound
+            .push_back((interface, frame.to_vec()));
+        self.wires.1.notify_all();
+    }
+
+    /// Waits until this many frames have come out.
+    fn outbound(&self, count: usize) -> Vec<(Instant, usize, Vec<u8>)> {
+        let end = Instant::now() + PATIENCE;
+        while Instant::now() < end {
+            if locked(&self.wires.0).outbound.len() >= count {
+                break;
+            }
+            std::thread::sleep(Duration::from_micros(200));
+        }
+        locked(&self.wires.0).outbound.clone()
+    }
+}
+
+impl FrameIo for FakeIo {
+    fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome {
+        let mut wires = locked(&self.wires.0);
+        if wires.full {
+            return SendOutcome::Dropped;
+        }
+        wires
+            .outbound
+            .push((Instant::now(), interface, frame.to_vec()));
+        SendOutcome::Accepted
+    }
+
+    fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8])) {
+        let wires = locked(&self.wires.0);
+        let idle = |wires: &mut Wires| wires.inbound.is_empty() && !wires.woken;
+        let waited = self.wires.1.wait_timeout_while(wires, timeout, idle);
+        let mut wires = waited.unwrap_or_else(PoisonError::into_inner).0;
+        wires.woken = false;
+        while let Some((interface, frame)) = wires.inbound.pop_front() {
+            rx(interface, &frame);
+        }
+    }
+
+    fn waker(&self) -> Option<Waker> {
+        let wires = Arc::clone(&self.wires);
+        let waker: Waker = Arc::new(move || {
+            locked(&wires.0).woken = true;
+            wires.1.notify_all();
+        });
+        (!self.without_waker).then_some(waker)
+    }
+}
+
+/// Two interfaces joined by a link.
+fn wire(delay_ps: u64) -> (Network, LinkId) {
+    let mut network = Network::new(1, 0);
+    network.add_interface("left", "veth0").unwrap();
+    network.add_interface("right", "veth1").unwrap();
+    let link = network
+        .add_link(
+            "left",
+            0,
+            "right",
+            0,
+            LinkConfig::new(1_000_000_000, delay_ps),
+        )
+        .unwrap();
+    (network, link)
+}
+
+/// h1 and h2 joined by a link without a switch: the gateway of each is the other.
+fn modelled_pair() -> Network {
+    let mut network = Network::new(1, 0);
+    let mac = |number| MacAddress([2, 0, 0, 0, 0, number]);
+    for (name, number, other) in [("h1", 1, 2), ("h2", 2, 1)] {
+        let config = HostConfig {
+            mac: mac(number),
+            ipv4: Ipv4Addr::new(10, 0, number, 1),
+            prefix_len: 24,
+            gateway_mac: mac(other),
+        };
+        network.add_host(name, config).unwrap();
+    }
+    network
+        .add_link("h1", 0, "h2", 0, LinkConfig::new(1_000_000_000, MS))
+        .unwrap();
+    network
+}
+
+#[test]
+fn frames_cross_a_link_in_real_time() {
+    const DELAY: Duration = Duration::from_millis(5);
+    for without_waker in [false, true] {
+        let (network, link) = wire(5 * MS);
+        let io = FakeIo {
+            without_waker,
+            ..FakeIo::default()
+        };
+        let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
+        std::thread::sleep(Duration::from_millis(3));
+        let mut sent = Vec::new();
+        for i in 0..10u8 {
+            sent.push(Instant::now());
+            io.arrive(usize::from(i % 2), &[i; 100]);
+            std::thread::sleep(Duration::from_millis(1));
+        }
+        let out = io.outbound(10);
+        for (i, (at, interface, frame)) in out.iter().enumerate() {
+            assert_eq!((*interface, &frame[..]), (1 - i % 2, &[i as u8; 100][..]));
+            let took = *at - sent[i];
+            assert!(took >= DELAY, "frame {i} took {took:?}");
+            assert!(took < DELAY + PATIENCE);
+        }
+        let (network, statistics) = clock.stop().unwrap();
+        assert_eq!(
+            (statistics.frames_in, statistics.frames_out, out.len()),
+            (10, 10, 10)
+        );
+        let counters = network.link_counters(link).unwrap();
+        assert_eq!(
+            (counters.a_to_b.delivered, counters.b_to_a.delivered),
+            (5, 5)
+        );
+        assert_eq!(
+            network.node_counters("left").unwrap().received,
+            10,
+            "five from outside, five from the link"
+        );
+    }
+}
+
+#[test]
+fn delays_are_right_when_the_machine_is() {
+    // The best of many tells about the loop rather than about what else the machine does.
+    let (network, _) = wire(2 * MS);
+    let io = FakeIo::default();
+    let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
+    let mut best = Duration::MAX;
+    for i in 0..50 {
+        let sent = Instant::now();
+        io.arrive(0, &[0; 100]);
+        let out = io.outbound(i + 1);
+        best = best.min(out[i].0 - sent);
+    }
+    assert!(best >= Duration::from_millis(2), "{best:?}");
+    assert!(best < Duration::from_micros(2500), "{best:?}");
+    drop(clock);
+}
+
+#[test]
+fn commands_run_between_events_and_answer() {
+    let (network, link) = wire(MS);
+    let io = FakeIo::default();
+    let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
+    let asked = Instant::now();
+    let before_ps = clock.now_ps();
+    let seen_ps = clock.call(|network| network.now_ps()).unwrap();
+    assert!((before_ps..=clock.now_ps()).contains(&seen_ps));
+    assert!(asked.elapsed() < LONGEST_SLEEP, "the waker ends the wait");
+    assert_eq!(
+        clock.call(move |network| network.set_link_state(link, false, None)),
+        Ok(Ok(()))
+    );
+    io.arrive(0, &[0; 100]);
+    let dropped = || {
+        clock
+            .call(move |network| network.link_counters(link))
+            .unwrap()
+            .unwrap()
+            .a_to_b
+            .down_drops
+    };
+    let end = Instant::now() + PATIENCE;
+    while dropped() == 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(dropped(), 1);
+    assert_eq!(
+        clock.call(|network| network.set_node_state("nobody", true, None).is_err()),
+        Ok(true)
+    );
+    drop(clock);
+}
+
+#[test]
+fn posted_commands_run_in_order() {
+    let clock = WallClock::start(modelled_pair(), Box::new(NoInterfaces::default())).unwrap();
+    let started = Instant::now();
+    let order = Arc::new(Mutex::new(Vec::new()));
+    for i in 0..1000 {
+        let order = Arc::clone(&order);
+        clock.post(move |_| locked(&order).push(i)).unwrap();
+    }
+    clock.call(|_| ()).unwrap();
+    assert!(locked(&order).iter().copied().eq(0..1000));
+    // More commands than a burst do not wait for the next wake-up.
+    assert!(started.elapsed() < LONGEST_SLEEP * (1000 / COMMAND_BURST as u32 - 2));
+}
+
+#[test]
+fn notifications_are_polled() {
+    let mut network = modelled_pair();
+    let mut frame = vec![0; 60];
+    frame[..6].copy_from_slice(&[2, 0, 0, 0, 0, 2]);
+    frame[12] = 0x99;
+    network.send_frame("h1", &frame).unwrap();
+    let clock = WallClock::start(network, Box::new(NoInterfaces::default())).unwrap();
+    let notifications = clock.poll(PATIENCE);
+    assert_eq!(notifications.len(), 1);
+    // 672 ns on the wire, and a millisecond.
+    assert_eq!(notifications[0].time_ps, 672_000 + MS);
+    assert_eq!(
+        notifications[0].event,
+        NotificationEvent::HostFrame { data: frame }
+    );
+    let waited = Instant::now();
+    assert_eq!(clock.poll(Duration::from_millis(20)), []);
+    assert!(waited.elapsed() >= Duration::from_millis(20));
+    assert_eq!(clock.poll(Duration::ZERO), []);
+}
+
+#[test]
+fn notifications_that_nobody_polls_are_bounded_and_counted() {
+    let clock = WallClock::start(modelled_pair(), Box::new(NoInterfaces::default())).unwrap();
+    let node = clock
+        .call(|network| network.node_id("h1"))
+        .unwrap()
+        .unwrap();
+    clock
+        .call(move |network| {
+            for _ in 0..MAX_NOTIFICATIONS + 5 {
+                network.notify(node, NotificationEvent::Digest);
+            }
+        })
+        .unwrap();
+    clock.call(|_| ()).unwrap();
+    // The loop publishes after a burst of commands.
+    let first = clock.poll(PATIENCE);
+    assert_eq!(first.len(), MAX_NOTIFICATIONS);
+    assert_eq!(clock.stop().unwrap().1.notifications_lost, 5);
+}
+
+#[test]
+fn modelled_hosts_keep_time() {
+    let mut network = modelled_pair();
+    let stream = UdpStream {
+        source: "h1".to_owned(),
+        destination: Destination::Host("h2".to_owned()),
+        packets_per_s: 1000.0,
+        payload_bytes: 100,
+        start_ps: 0,
+        stop_ps: 100 * MS,
+        source_port: 1,
+        destination_port: 2,
+    };
+    let ping = Ping {
+        source: "h2".to_owned(),
+        destination: Destination::Host("h1".to_owned()),
+        interval_ps: 10 * MS,
+        start_ps: 5 * MS,
+        stop_ps: 100 * MS,
+        payload_bytes: 0,
+    };
+    let stream = network.add_udp_stream(&stream).unwrap();
+    let ping = network.add_ping(&ping).unwrap();
+    let clock = WallClock::start(network, Box::new(NoInterfaces::default())).unwrap();
+    while clock.now_ps() < 110 * MS {
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    let (network, statistics) = clock.stop().unwrap();
+    // What is modelled has the model's times, however late the loop was.
+    let times: Vec<u64> = (0..100).map(|k| k * MS).collect();
+    assert_eq!(network.sent(stream).unwrap().sent_ps, times);
+    let log = network.received(stream).unwrap();
+    assert_eq!(log.len(), 100);
+    // 142 bytes are 166 on the wire.
+    assert!(
+        log.received_ps
+            .iter()
+            .zip(&log.sent_ps)
+            .all(|(r, s)| r - s >= MS + 1_328_000)
+    );
+    assert_eq!(network.received(ping).unwrap().len(), 10);
+    assert!(statistics.events >= 100 + 100 + 10 + 20);
+    assert!(statistics.total_lateness_ps >= statistics.max_lateness_ps);
+}
+
+#[test]
+fn interfaces_that_take_nothing_count() {
+    let (network, _) = wire(0);
+    let io = FakeIo::default();
+    locked(&io.wires.0).full = true;
+    let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
+    io.arrive(0, &[0; 60]);
+    let drops = || {
+        clock
+            .call(|network| network.node_counters("right"))
+            .unwrap()
+            .unwrap()
+            .interface_drops
+    };
+    let end = Instant::now() + PATIENCE;
+    while drops() == 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(drops(), 1);
+    // A frame from an interface that the network does not have is nobody's.
+    io.arrive(7, &[0; 60]);
+    clock.call(|_| ()).unwrap();
+}
+
+#[test]
+fn stopping_and_going_on() {
+    let (network, link) = wire(MS);
+    let io = FakeIo::default();
+    let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
+    while clock.now_ps() < 2 * MS {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let stopped = Instant::now();
+    let (network, _) = clock.stop().unwrap();
+    assert!(stopped.elapsed() < LONGEST_SLEEP + PATIENCE);
+    let at_ps = network.now_ps();
+    assert!(at_ps >= 2 * MS);
+    std::thread::sleep(Duration::from_millis(10));
+    let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
+    assert!(clock.now_ps() >= at_ps);
+    io.arrive(0, &[5; 60]);
+    assert_eq!(io.outbound(1).len(), 1);
+    let (network, _) = clock.stop().unwrap();
+    assert_eq!(network.link_counters(link).unwrap().a_to_b.delivered, 1);
+    assert!(network.now_ps() > at_ps);
+}
+
+#[test]
+fn a_panic_in_a_command_is_reported() {
+    let clock = WallClock::start(modelled_pair(), Box::new(NoInterfaces::default())).unwrap();
+    assert!(matches!(
+        clock.call(|_| panic!("out of coffee")),
+        Err::<(), _>(NetError::Stopped(_))
+    ));
+    // The thread is still busy dying for a moment.
+    let end = Instant::now() + PATIENCE;
+    while clock.post(|_| ()).is_ok() && Instant::now() < end {
+        std::thread::yield_now();
+    }
+    assert!(matches!(clock.post(|_| ()), Err(NetError::Stopped(_))));
+    assert_eq!(
+        clock.stop().unwrap_err(),
+        NetError::Stopped("out of coffee".to_owned())
+    );
+}
+
+#[test]
+fn an_overdue_network_stays_in_order() {
+    // Events from the past, as after a long pause of the thread: the frames that come in meanwhile wait for their turn.
+    let (mut network, link) = wire(MS);
+    for i in 0..2000u64 {
+        network
+            .set_link_state(link, i % 2 == 1, Some(i * 1000))
+            .unwrap();
+    }
+    let io = FakeIo::default();
+    for i in 0..10 {
+        io.arrive(0, &[i; 60]);
+    }
+    let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
+    io.arrive(0, &[10; 60]);
+    while clock.now_ps() < 20 * MS {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    let (network, _) = clock.stop().unwrap();
+    let counters = network.link_counters(link).unwrap().a_to_b;
+    assert_eq!(counters.offered, 11);
+    assert_eq!(counters.offered, counters.delivered + counters.down_drops);
+    assert_eq!(network.pending_events(), 0);
+}
