@@ -1,1 +1,40 @@
-//! `py`
+//! `py`: the native core for Python, exactly as `python/holdfast/_core.pyi` says. No logic: conversions, and who waits for
+//! whom.
+//!
+//! Long calls (compiling, running, polling) let other Python threads run. A [`switch::Switch`] stands alone behind a lock or
+//! is a node of a network, which is behind one itself or on the thread of the wall clock; then what is asked of it is sent
+//! there and the answer awaited. What is handed to another thread is never a Python object, but a copy ([`records`]).
+#![forbid(unsafe_code)]
+
+mod by_id;
+mod entities;
+mod errors;
+mod live;
+mod network;
+mod pcap;
+mod program;
+mod records;
+mod switch;
+
+use pyo3::prelude::*;
+
+/// The native core: compiler, switch and network.
+#[pymodule]
+mod _core {
+    #[pymodule_export]
+    use crate::entities::{
+        CloneSession, CounterCell, DirectCounterCell, MulticastGroup, RegisterCell, TableEntry,
+    };
+    #[pymodule_export]
+    use crate::errors::{CompileError, ControlError, HoldfastError};
+    #[pymodule_export]
+    use crate::live::{Namespace, clean, interfaces_ready, probe};
+    #[pymodule_export]
+    use crate::network::{Network, Notification};
+    #[pymodule_export]
+    use crate::pcap::{read_pcap, write_pcap};
+    #[pymodule_export]
+    use crate::program::{Diagnostic, Program};
+    #[pymodule_export]
+    use crate::switch::Switch;
+}

@@ -1,0 +1,632 @@
+//! `Network` for Python: the network and whichever clock runs it, behind one handle that switches share.
+
+use crate::errors::failed;
+use crate::program::{ExecutorKind, Program};
+use crate::switch::{Switch, switch_config};
+use net::clock::wall::{FrameIo, NoInterfaces, WallClock};
+use net::{
+    Destination, FlowId, HostConfig, Jitter, LinkConfig, LinkId, MacAddress, NetError,
+    NotificationEvent, Ping, ReceivedLog, UdpStream,
+};
+use ports::PacketIo;
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyDict};
+use std::net::Ipv4Addr;
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::time::{Duration, Instant};
+
+/// How long other Python threads and signals may have to wait for a call that takes long.
+const PATIENCE: Duration = Duration::from_millis(50);
+
+/// Which clock has the network.
+enum State {
+    /// None: it stands still, or runs under the virtual clock for the duration of a call.
+    Idle(Box<Mutex<net::Network>>),
+    /// The wall clock.
+    Running(WallClock),
+    /// Its thread died; with its last words.
+    Lost(String),
+}
+
+/// A network that a `Network` and its `Switch`es share.
+///
+/// Whoever takes the lock does not hold the interpreter's, so that neither waits for the other.
+pub(crate) struct NetworkHandle {
+    state: RwLock<State>,
+}
+
+fn idle(network: net::Network) -> State {
+    State::Idle(Box::new(Mutex::new(network)))
+}
+
+impl NetworkHandle {
+    fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the network, between events, while other Python threads run.
+    pub(crate) fn call<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut net::Network) -> Result<T, NetError> + Send + 'static,
+    ) -> PyResult<T> {
+        let result = py.detach(|| match &*self.read() {
+            State::Idle(network) => f(&mut network.lock().unwrap_or_else(PoisonError::into_inner)),
+            State::Running(clock) => clock.call(f).and_then(|result| result),
+            State::Lost(reason) => Err(NetError::Stopped(reason.clone())),
+        });
+        result.map_err(failed)
+    }
+
+    /// Takes the network from its clock, if one has it, and gives it to another or to none.
+    fn exchange(&self, f: impl FnOnce(State) -> (State, Result<(), String>)) -> Result<(), String> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let lost = State::Lost("a call was interrupted".into());
+        let (next, result) = f(std::mem::replace(&mut *state, lost));
+        *state = next;
+        result
+    }
+}
+
+/// Something for controllers, in the order in which it happened.
+#[pyclass(module = "holdfast._core", get_all, set_all)]
+pub(crate) struct Notification {
+    kind: String,
+    time_ps: u64,
+    node: String,
+    port: u32,
+    up: bool,
+    data: Py<PyBytes>,
+}
+
+#[pymethods]
+impl Notification {
+    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
+        let detail = match self.kind.as_str() {
+            "port_change" if self.up => format!(" port {} up", self.port),
+            "port_change" => format!(" port {} down", self.port),
+            _ => format!(" {}", self.data.bind(py).repr()?),
+        };
+        Ok(format!(
+            "<Notification {} at {} ps: {}{detail}>",
+            self.kind, self.time_ps, self.node
+        ))
+    }
+}
+
+fn notification(py: Python<'_>, from: net::Notification) -> Notification {
+    let (kind, port, up, data) = match from.event {
+        NotificationEvent::PortChange { port, up } => ("port_change", port, up, Vec::new()),
+        NotificationEvent::PacketIn { port, data } => ("packet_in", port, true, data),
+        NotificationEvent::Digest => ("digest", 0, true, Vec::new()),
+        NotificationEvent::HostFrame { data } => ("host_frame", 0, true, data),
+    };
+    Notification {
+        kind: kind.into(),
+        time_ps: from.time_ps,
+        node: from.node.to_string(),
+        port,
+        up,
+        data: PyBytes::new(py, &data).unbind(),
+    }
+}
+
+/// Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it.
+#[pyclass(module = "holdfast._core", frozen)]
+pub(crate) struct Network {
+    handle: Arc<NetworkHandle>,
+}
+
+fn mac(parameter: &str, bytes: &[u8]) -> PyResult<MacAddress> {
+    let bytes = bytes.try_into().map_err(|_| {
+        failed(format!(
+            "{parameter} must have 6 bytes; it has {}",
+            bytes.len()
+        ))
+    })?;
+    Ok(MacAddress(bytes))
+}
+
+fn ipv4(text: &str) -> PyResult<Ipv4Addr> {
+    text.parse()
+        .map_err(|_| failed(format!("{text:?} is no IPv4 address")))
+}
+
+/// A host's name, or an address.
+fn destination(text: String) -> Destination {
+    match text.parse() {
+        Ok(address) => Destination::Ipv4(address),
+        Err(_) => Destination::Host(text),
+    }
+}
+
+fn jitter((distribution, first, second): (String, i64, i64)) -> PyResult<Jitter> {
+    match distribution.as_str() {
+        "none" => Ok(Jitter::None),
+        "uniform" => Ok(Jitter::Uniform {
+            low_ps: first,
+            high_ps: second,
+        }),
+        "normal" => Ok(Jitter::Normal {
+            mean_ps: first,
+            sigma_ps: u64::try_from(second).map_err(|_| {
+                failed("jitter must have a standard deviation that is not negative")
+            })?,
+        }),
+        other => Err(failed(format!(
+            "jitter must be \"none\", \"uniform\" or \"normal\", not {other:?}"
+        ))),
+    }
+}
+
+/// A column of a log, as little-endian 64-bit integers.
+fn column(values: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
+    let mut bytes = Vec::with_capacity(values.len() * 8);
+    for value in values {
+        bytes.extend_from_slice(&value.to_le_bytes());
+    }
+    bytes
+}
+
+type Columns = Vec<(&'static str, Vec<u8>)>;
+
+fn received_columns(log: &ReceivedLog) -> Columns {
+    let column = |values: &[u64]| column(values.iter().copied());
+    vec![
+        ("sequence", column(&log.sequence)),
+        ("sent_ps", column(&log.sent_ps)),
+        ("received_ps", column(&log.received_ps)),
+    ]
+}
+
+fn columns_dict<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, bytes) in columns {
+        dict.set_item(name, PyBytes::new(py, &bytes))?;
+    }
+    Ok(dict)
+}
+
+/// Building.
+#[pymethods]
+impl Network {
+    #[new]
+    #[pyo3(signature = (*, seed=0, detection_delay_ps=0))]
+    fn new(seed: u64, detection_delay_ps: u64) -> Network {
+        let network = net::Network::new(seed, detection_delay_ps);
+        Network {
+            handle: Arc::new(NetworkHandle {
+                state: RwLock::new(idle(network)),
+            }),
+        }
+    }
+
+    #[pyo3(signature = (name, program, *, executor="jit", cpu_port=510, latency_ps=0))]
+    fn add_switch(
+        &self,
+        py: Python<'_>,
+        name: String,
+        program: Py<Program>,
+        executor: &str,
+        cpu_port: u32,
+        latency_ps: u64,
+    ) -> PyResult<Switch> {
+        let executor = ExecutorKind::parse(executor)?;
+        let seed = {
+            let name = name.clone();
+            self.handle.call(py, move |n| Ok(n.seed_of(&name)))?
+        };
+        let config = switch_config(cpu_port, seed)?;
+        let compiled = program.get();
+        let switch = py
+            .detach(|| compiled.make_switch(executor, config))
+            .map_err(failed)?;
+        let node = name.clone();
+        self.handle.call(py, move |n| {
+            n.add_switch(&node, Box::new(switch), latency_ps).map(drop)
+        })?;
+        let network = self.handle.clone();
+        Ok(Switch::node(network, name, executor, config, program))
+    }
+
+    /// A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it.
+    #[pyo3(signature = (name, *, mac, ipv4, prefix_len, gateway_mac))]
+    fn add_host(
+        &self,
+        py: Python<'_>,
+        name: String,
+        mac: &[u8],
+        ipv4: &str,
+        prefix_len: u8,
+        gateway_mac: &[u8],
+    ) -> PyResult<()> {
+        let config = HostConfig {
+            mac: self::mac("mac", mac)?,
+            ipv4: self::ipv4(ipv4)?,
+            prefix_len,
+            gateway_mac: self::mac("gateway_mac", gateway_mac)?,
+        };
+        self.handle
+            .call(py, move |n| n.add_host(&name, config).map(drop))
+    }
+
+    /// A Linux interface as a node with one port 0 (wall clock only).
+    fn add_interface(&self, py: Python<'_>, name: String, interface: String) -> PyResult<()> {
+        py.detach(|| match &*self.handle.read() {
+            // The sockets are opened when the clock starts.
+            State::Running(_) => Err("interfaces are added before start()"),
+            _ => Ok(()),
+        })
+        .map_err(failed)?;
+        self.handle
+            .call(py, move |n| n.add_interface(&name, &interface).map(drop))
+    }
+
+    /// Bidirectional. jitter: ("none",0,0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps); each direction draws
+    /// its own, never reordering unless the draw overtakes (as tc netem does not prevent). Returns the link id.
+    #[pyo3(signature = (
+        a, a_port, b, b_port, *, rate_bps, delay_ps=0, jitter=("none".to_owned(), 0, 0), loss=0.0, queue_bytes=150_000
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn add_link(
+        &self,
+        py: Python<'_>,
+        a: String,
+        a_port: u32,
+        b: String,
+        b_port: u32,
+        rate_bps: u64,
+        delay_ps: u64,
+        jitter: (String, i64, i64),
+        loss: f64,
+        queue_bytes: u64,
+    ) -> PyResult<u32> {
+        let config = LinkConfig {
+            rate_bps,
+            delay_ps,
+            jitter: self::jitter(jitter)?,
+            loss,
+            queue_bytes,
+        };
+        self.handle.call(py, move |n| {
+            n.add_link(&a, a_port, &b, b_port, config)
+                .map(|link| link.0)
+        })
+    }
+
+    /// Writes what crosses a port from now on, in both directions, into a pcap file, which is replaced. It is complete when a
+    /// run or the wall clock ends.
+    fn capture(&self, py: Python<'_>, node: String, port: u32, path: PathBuf) -> PyResult<()> {
+        self.handle
+            .call(py, move |n| n.capture_to_path(&node, port, &path))
+    }
+
+    /// Fails or repairs a link at a time (None: now). Packets queued or in flight on a failing link are lost.
+    #[pyo3(signature = (link, up, at_ps=None))]
+    fn set_link_state(
+        &self,
+        py: Python<'_>,
+        link: u32,
+        up: bool,
+        at_ps: Option<u64>,
+    ) -> PyResult<()> {
+        self.handle
+            .call(py, move |n| n.set_link_state(LinkId(link), up, at_ps))
+    }
+
+    /// Fails or repairs a node at a time (None: now). What is inside is lost, its tables and registers are not.
+    #[pyo3(signature = (node, up, at_ps=None))]
+    fn set_node_state(
+        &self,
+        py: Python<'_>,
+        node: String,
+        up: bool,
+        at_ps: Option<u64>,
+    ) -> PyResult<()> {
+        self.handle
+            .call(py, move |n| n.set_node_state(&node, up, at_ps))
+    }
+
+    /// Constant-rate UDP with sequence numbers, to a modelled host or an IPv4 address. Returns the flow id.
+    #[pyo3(signature = (
+        source, destination, *, packets_per_s, payload_bytes, start_ps, stop_ps, source_port=5001, destination_port=5001
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn add_udp_stream(
+        &self,
+        py: Python<'_>,
+        source: String,
+        destination: String,
+        packets_per_s: f64,
+        payload_bytes: usize,
+        start_ps: u64,
+        stop_ps: u64,
+        source_port: u16,
+        destination_port: u16,
+    ) -> PyResult<u32> {
+        let stream = UdpStream {
+            source,
+            destination: self::destination(destination),
+            packets_per_s,
+            payload_bytes,
+            start_ps,
+            stop_ps,
+            source_port,
+            destination_port,
+        };
+        self.handle
+            .call(py, move |n| n.add_udp_stream(&stream).map(|flow| flow.0))
+    }
+
+    /// Echo requests of a modelled host to another or to an IPv4 address. Returns the flow id.
+    #[pyo3(signature = (source, destination, *, interval_ps, start_ps, stop_ps, payload_bytes=56))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn add_ping(
+        &self,
+        py: Python<'_>,
+        source: String,
+        destination: String,
+        interval_ps: u64,
+        start_ps: u64,
+        stop_ps: u64,
+        payload_bytes: usize,
+    ) -> PyResult<u32> {
+        let ping = Ping {
+            source,
+            destination: self::destination(destination),
+            interval_ps,
+            start_ps,
+            stop_ps,
+            payload_bytes,
+        };
+        self.handle
+            .call(py, move |n| n.add_ping(&ping).map(|flow| flow.0))
+    }
+
+    /// Sends a frame from a modelled host or an interface's node, as it is, now.
+    fn send_frame(&self, py: Python<'_>, node: String, frame: Vec<u8>) -> PyResult<()> {
+        self.handle.call(py, move |n| n.send_frame(&node, &frame))
+    }
+
+    /// The time on the network's clock.
+    #[getter]
+    fn now_ps(&self, py: Python<'_>) -> PyResult<u64> {
+        let running = py.detach(|| match &*self.handle.read() {
+            State::Running(clock) => Some(clock.now_ps()),
+            _ => None,
+        });
+        match running {
+            Some(now_ps) => Ok(now_ps),
+            None => self.handle.call(py, |n| Ok(n.now_ps())),
+        }
+    }
+
+    /// Virtual clock: runs to ``until_ps`` or to the first instant with notifications, whichever is first.
+    fn run(&self, py: Python<'_>, until_ps: u64) -> PyResult<Vec<Notification>> {
+        // In parts, so that an interrupt need not wait for the end. That does not change what happens.
+        let mut part_ps = 1_000_000_000;
+        loop {
+            let start = Instant::now();
+            let (now_ps, notifications) = py
+                .detach(|| self.handle.run_part(until_ps, part_ps))
+                .map_err(failed)?;
+            if !notifications.is_empty() || now_ps >= until_ps {
+                let of = |n| notification(py, n);
+                return Ok(notifications.into_iter().map(of).collect());
+            }
+            part_ps = if start.elapsed() < PATIENCE {
+                part_ps.saturating_mul(2)
+            } else {
+                (part_ps / 2).max(1)
+            };
+            py.check_signals()?;
+        }
+    }
+
+    /// Wall clock: runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here.
+    fn start(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.handle.start()).map_err(failed)
+    }
+
+    /// Wall clock: notifications since the last call; waits up to the timeout for one.
+    fn poll(&self, py: Python<'_>, timeout_s: f64) -> PyResult<Vec<Notification>> {
+        let timeout = Duration::try_from_secs_f64(timeout_s)
+            .map_err(|e| failed(format!("timeout_s is {timeout_s}: {e}")))?;
+        let start = Instant::now();
+        loop {
+            // In parts, so that neither an interrupt nor stop() need wait.
+            let left = timeout.saturating_sub(start.elapsed());
+            let notifications = py
+                .detach(|| match &*self.handle.read() {
+                    State::Running(clock) => Ok(clock.poll(left.min(PATIENCE))),
+                    State::Idle(_) => {
+                        Err("the wall clock is not running: call start() first".into())
+                    }
+                    State::Lost(reason) => Err(reason.clone()),
+                })
+                .map_err(|reason: String| failed(reason))?;
+            if !notifications.is_empty() || left.is_zero() {
+                let of = |n| notification(py, n);
+                return Ok(notifications.into_iter().map(of).collect());
+            }
+            py.check_signals()?;
+        }
+    }
+
+    /// Stops the wall clock. Everything can still be read. Does nothing when it is not running.
+    fn stop(&self, py: Python<'_>) -> PyResult<()> {
+        py.detach(|| self.handle.stop()).map_err(failed)
+    }
+
+    /// Columns as little-endian int64 arrays: ``sequence``, ``sent_ps``.
+    fn sent<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
+        let columns = self.handle.call(py, move |n| {
+            let log = &n.sent(FlowId(flow))?.sent_ps;
+            Ok(vec![
+                ("sequence", column((0..log.len()).map(|i| i as u64))),
+                ("sent_ps", column(log.iter().copied())),
+            ])
+        })?;
+        columns_dict(py, columns)
+    }
+
+    /// Columns as little-endian int64 arrays, in order of arrival: ``sequence``, ``sent_ps``, ``received_ps``.
+    /// For a ping flow: the replies, as they arrive back at the source. ``host``: what arrived there, as of a stream to a
+    /// multicast address; without it, at the destination.
+    #[pyo3(signature = (flow, *, host=None))]
+    fn received<'py>(
+        &self,
+        py: Python<'py>,
+        flow: u32,
+        host: Option<String>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let columns = self.handle.call(py, move |n| {
+            let log = match &host {
+                None => n.received(FlowId(flow))?,
+                Some(host) => n.received_at(FlowId(flow), host)?,
+            };
+            Ok(received_columns(log))
+        })?;
+        columns_dict(py, columns)
+    }
+
+    /// Packets that claim to be of a flow and reached a host damaged. They are not in the logs.
+    fn corrupted(&self, py: Python<'_>, flow: u32) -> PyResult<u64> {
+        self.handle.call(py, move |n| n.corrupted(FlowId(flow)))
+    }
+
+    /// Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``loss_drops``,
+    /// ``down_drops``.
+    fn link_counters<'py>(&self, py: Python<'py>, link: u32) -> PyResult<Bound<'py, PyDict>> {
+        let counters = self
+            .handle
+            .call(py, move |n| n.link_counters(LinkId(link)))?;
+        let dict = PyDict::new(py);
+        for (direction, c) in [("a_to_b", counters.a_to_b), ("b_to_a", counters.b_to_a)] {
+            for (name, value) in [
+                ("packets", c.packets),
+                ("bytes", c.bytes),
+                ("queue_drops", c.queue_drops),
+                ("loss_drops", c.loss_drops),
+                ("down_drops", c.down_drops),
+                ("offered", c.offered),
+                ("delivered", c.delivered),
+                ("frame_bytes", c.frame_bytes),
+                ("in_transit", c.in_transit),
+            ] {
+                dict.set_item(format!("{direction}_{name}"), value)?;
+            }
+        }
+        Ok(dict)
+    }
+
+    /// What a node did with packets, by name.
+    fn node_counters<'py>(&self, py: Python<'py>, node: String) -> PyResult<Bound<'py, PyDict>> {
+        let c = self.handle.call(py, move |n| n.node_counters(&node))?;
+        let dict = PyDict::new(py);
+        for (name, value) in [
+            ("received", c.received),
+            ("sent", c.sent),
+            ("packet_ins", c.packet_ins),
+            ("unconnected_drops", c.unconnected_drops),
+            ("down_drops", c.down_drops),
+            ("accepted", c.accepted),
+            ("not_addressed", c.not_addressed),
+            ("corrupted", c.corrupted),
+            ("interface_drops", c.interface_drops),
+        ] {
+            dict.set_item(name, value)?;
+        }
+        Ok(dict)
+    }
+
+    /// Whether a port has a signal: there is a link, and it works towards this port.
+    fn port_is_up(&self, py: Python<'_>, node: String, port: u32) -> PyResult<bool> {
+        self.handle.call(py, move |n| n.port_is_up(&node, port))
+    }
+
+    /// How well the wall clock keeps up: events, frames, and how late events were. Only while it runs.
+    fn wall_statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+        let statistics = py
+            .detach(|| match &*self.handle.read() {
+                State::Running(clock) => Ok(clock.statistics()),
+                _ => Err("the wall clock is not running"),
+            })
+            .map_err(failed)?;
+        let dict = PyDict::new(py);
+        for (name, value) in [
+            ("events", statistics.events),
+            ("max_lateness_ps", statistics.max_lateness_ps),
+            ("total_lateness_ps", statistics.total_lateness_ps),
+            ("frames_in", statistics.frames_in),
+            ("frames_out", statistics.frames_out),
+            ("notifications_lost", statistics.notifications_lost),
+        ] {
+            dict.set_item(name, value)?;
+        }
+        Ok(dict)
+    }
+}
+
+/// The clocks. None of this is called with the interpreter's lock held.
+impl NetworkHandle {
+    /// Runs the virtual clock for at most `part_ps`. Gives the time then, and what there is for controllers.
+    fn run_part(
+        &self,
+        until_ps: u64,
+        part_ps: u64,
+    ) -> Result<(u64, Vec<net::Notification>), String> {
+        match &*self.read() {
+            State::Idle(network) => {
+                let mut network = network.lock().unwrap_or_else(PoisonError::into_inner);
+                let end_ps = network.now_ps().saturating_add(part_ps);
+                let notifications = network
+                    .run(until_ps.min(end_ps))
+                    .map_err(|e| e.to_string())?;
+                Ok((network.now_ps(), notifications))
+            }
+            State::Running(_) => Err("the wall clock is running: call stop() first".into()),
+            State::Lost(reason) => Err(reason.clone()),
+        }
+    }
+
+    fn start(&self) -> Result<(), String> {
+        self.exchange(|state| match state {
+            State::Idle(network) => {
+                let network = network.into_inner().unwrap_or_else(PoisonError::into_inner);
+                match open_interfaces(&network) {
+                    Err(reason) => (idle(network), Err(reason)),
+                    Ok(io) => match WallClock::start(network, io) {
+                        Ok(clock) => (State::Running(clock), Ok(())),
+                        Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
+                    },
+                }
+            }
+            State::Running(clock) => (
+                State::Running(clock),
+                Err("the wall clock is running already".into()),
+            ),
+            State::Lost(reason) => (State::Lost(reason.clone()), Err(reason)),
+        })
+    }
+
+    fn stop(&self) -> Result<(), String> {
+        self.exchange(|state| match state {
+            State::Running(clock) => match clock.stop() {
+                Ok((network, _)) => (idle(network), Ok(())),
+                Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
+            },
+            other => (other, Ok(())),
+        })
+    }
+}
+
+fn open_interfaces(network: &net::Network) -> Result<Box<dyn FrameIo + Send>, String> {
+    let names: Vec<&str> = network.interfaces().collect();
+    if names.is_empty() {
+        return Ok(Box::new(NoInterfaces::default()));
+    }
+    let io = PacketIo::open(&names).map_err(|e| e.to_string())?;
+    Ok(Box::new(io))
+}

@@ -1,0 +1,149 @@
+//! `Program`: a compiled program that any number of switches share, with the code that runs it.
+
+use crate::errors::{CompileError, control_error, failed};
+use engine::{Executor, Interpreter};
+use pyo3::prelude::*;
+use pyo3::types::{PyBytes, PyList};
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+use std::sync::{Arc, OnceLock};
+
+/// Which executor runs a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExecutorKind {
+    Jit,
+    Interpreter,
+}
+
+impl ExecutorKind {
+    /// From the name that Python gives.
+    pub(crate) fn parse(name: &str) -> PyResult<ExecutorKind> {
+        match name {
+            "jit" => Ok(ExecutorKind::Jit),
+            "interpreter" => Ok(ExecutorKind::Interpreter),
+            _ => Err(failed(format!(
+                "executor {name:?} is neither \"jit\" nor \"interpreter\""
+            ))),
+        }
+    }
+}
+
+/// An error or a warning of the compiler.
+#[pyclass(module = "holdfast._core", get_all, set_all)]
+pub(crate) struct Diagnostic {
+    code: String,
+    severity: String,
+    message: String,
+    file: String,
+    line: u32,
+    column: u32,
+    rendered: String,
+}
+
+/// An immutable compiled program, shared by any number of switches.
+#[pyclass(module = "holdfast._core", frozen)]
+pub(crate) struct Program {
+    ir: Arc<ir::Program>,
+    p4info: String,
+    warnings: Vec<Py<Diagnostic>>,
+    // Made when first needed.
+    machine_code: OnceLock<Result<Arc<dyn Executor>, String>>,
+    interpreter: OnceLock<Arc<dyn Executor>>,
+}
+
+impl Program {
+    fn new(ir: ir::Program, p4info: String, warnings: Vec<Py<Diagnostic>>) -> Program {
+        Program {
+            ir: Arc::new(ir),
+            p4info,
+            warnings,
+            machine_code: OnceLock::new(),
+            interpreter: OnceLock::new(),
+        }
+    }
+
+    /// What runs the program; the same for all switches.
+    fn executor(&self, kind: ExecutorKind) -> Result<Arc<dyn Executor>, String> {
+        match kind {
+            ExecutorKind::Jit => self
+                .machine_code
+                .get_or_init(|| match jit::compile(self.ir.clone()) {
+                    Ok(executor) => Ok(Arc::new(executor)),
+                    Err(error) => Err(error.to_string()),
+                })
+                .clone(),
+            ExecutorKind::Interpreter => Ok(self
+                .interpreter
+                .get_or_init(|| Arc::new(Interpreter::new(self.ir.clone())))
+                .clone()),
+        }
+    }
+
+    /// A new switch of the engine that runs this program. Call it without the interpreter lock: it may compile.
+    pub(crate) fn make_switch(
+        &self,
+        kind: ExecutorKind,
+        config: engine::SwitchConfig,
+    ) -> Result<engine::Switch, String> {
+        let executor = self.executor(kind)?;
+        Ok(engine::Switch::new(self.ir.clone(), executor, config))
+    }
+}
+
+/// The default of `defines`, which the signature shows as an ellipsis.
+fn nothing() -> BTreeMap<String, String> {
+    BTreeMap::new()
+}
+
+#[pymethods]
+impl Program {
+    /// Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT.
+    #[staticmethod]
+    fn from_artifact(py: Python<'_>, data: &[u8]) -> PyResult<Program> {
+        let loaded = py.detach(|| {
+            let text = std::str::from_utf8(data).map_err(|e| e.to_string())?;
+            let program = ir::text::parse(text).map_err(|e| e.to_string())?;
+            ir::verify::verify(&program).map_err(|errors| {
+                let texts: Vec<String> = errors.iter().map(ToString::to_string).collect();
+                texts.join("; ")
+            })?;
+            Ok(program)
+        });
+        match loaded {
+            Ok(program) => Ok(Program::new(program, String::new(), Vec::new())),
+            Err(why) => {
+                let why: String = why;
+                let message = format!("not a compiled program: {why}");
+                Err(control_error(py, "INVALID_ARGUMENT", &message))
+            }
+        }
+    }
+
+    /// The compiled program, as it travels in P4Runtime's device config.
+    fn artifact<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        let text = py.detach(|| ir::text::print(&self.ir));
+        PyBytes::new(py, text.as_bytes())
+    }
+
+    /// Name, usually the stem of the source file.
+    #[getter]
+    fn name(&self) -> &str {
+        &self.ir.name
+    }
+
+    /// P4Info in protobuf text format; empty for a program loaded from an artifact.
+    #[getter]
+    fn p4info(&self) -> &str {
+        &self.p4info
+    }
+
+    /// Warnings of the compiler.
+    #[getter]
+    fn warnings(&self, py: Python<'_>) -> Vec<Py<Diagnostic>> {
+        self.warnings.iter().map(|w| w.clone_ref(py)).collect()
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<Program {}>", self.ir.name)
+    }
+}

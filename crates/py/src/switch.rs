@@ -1,0 +1,343 @@
+//! `Switch`: an engine's switch for Python, wherever it lives. What is asked of it is done by its owner, between packets.
+
+use crate::by_id;
+use crate::entities::{CloneSession, CounterCell, MulticastGroup, RegisterCell, TableEntry};
+use crate::errors::{control_error, failed};
+use crate::network::NetworkHandle;
+use crate::program::{ExecutorKind, Program};
+use crate::records;
+use engine::control::ControlError;
+use engine::{DROP_PORT, Packet, SwitchConfig};
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+/// Where a switch lives.
+enum Home {
+    /// By itself.
+    Alone(Box<Mutex<engine::Switch>>),
+    /// In a network, under this name.
+    Node(Arc<NetworkHandle>, String),
+}
+
+/// One switch: standing alone, or a node of a network (then calls are run by the worker that owns it).
+#[pyclass(module = "holdfast._core", frozen)]
+pub(crate) struct Switch {
+    home: Home,
+    executor: ExecutorKind,
+    config: SwitchConfig,
+    program: Mutex<Py<Program>>,
+}
+
+/// The configuration of a switch, checked.
+pub(crate) fn switch_config(cpu_port: u32, seed: u64) -> PyResult<SwitchConfig> {
+    if cpu_port >= DROP_PORT {
+        return Err(failed(format!(
+            "cpu_port is {cpu_port}; ports are 0 to {}",
+            DROP_PORT - 1
+        )));
+    }
+    Ok(SwitchConfig { cpu_port, seed })
+}
+
+impl Switch {
+    /// The switch that is a node of a network.
+    pub(crate) fn node(
+        network: Arc<NetworkHandle>,
+        name: String,
+        executor: ExecutorKind,
+        config: SwitchConfig,
+        program: Py<Program>,
+    ) -> Switch {
+        Switch {
+            home: Home::Node(network, name),
+            executor,
+            config,
+            program: Mutex::new(program),
+        }
+    }
+
+    /// Does something with the switch while other Python threads run.
+    fn with<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut engine::Switch) -> T + Send + 'static,
+    ) -> PyResult<T> {
+        match &self.home {
+            Home::Alone(switch) => Ok(py.detach(|| {
+                let mut switch = switch.lock().unwrap_or_else(PoisonError::into_inner);
+                f(&mut switch)
+            })),
+            Home::Node(network, name) => {
+                let name = name.clone();
+                network.call(py, move |network| network.switch_mut(&name).map(f))
+            }
+        }
+    }
+
+    /// Like [`Self::with`] for what the switch may refuse.
+    fn try_with<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut engine::Switch) -> Result<T, ControlError> + Send + 'static,
+    ) -> PyResult<T> {
+        self.with(py, f)?
+            .map_err(|e| control_error(py, e.code.name(), &e.message))
+    }
+
+    fn alone(&self) -> PyResult<()> {
+        match &self.home {
+            Home::Alone(_) => Ok(()),
+            Home::Node(_, name) => Err(failed(format!(
+                "switch {name:?} is in a network, where packets come by links; only a switch that stands alone can be \
+                 handed one"
+            ))),
+        }
+    }
+
+    fn check_port(&self, port: u32) -> PyResult<()> {
+        if port >= DROP_PORT {
+            return Err(failed(format!(
+                "port is {port}; ports are 0 to {}",
+                DROP_PORT - 1
+            )));
+        }
+        Ok(())
+    }
+}
+
+#[pymethods]
+impl Switch {
+    #[new]
+    #[pyo3(signature = (program, *, executor="jit", cpu_port=510, seed=0))]
+    fn new(
+        py: Python<'_>,
+        program: Py<Program>,
+        executor: &str,
+        cpu_port: u32,
+        seed: u64,
+    ) -> PyResult<Switch> {
+        let executor = ExecutorKind::parse(executor)?;
+        let config = switch_config(cpu_port, seed)?;
+        let compiled = program.get();
+        let switch = py
+            .detach(|| compiled.make_switch(executor, config))
+            .map_err(failed)?;
+        Ok(Switch {
+            home: Home::Alone(Box::new(Mutex::new(switch))),
+            executor,
+            config,
+            program: Mutex::new(program),
+        })
+    }
+
+    /// Applies the updates in order, with no packet in between.
+    ///
+    /// One item per update: None, or (status name, message). With ``rollback_on_error`` the first failure undoes all; the
+    /// others are then reported as ABORTED.
+    #[pyo3(signature = (updates, atomicity="continue_on_error"))]
+    fn write(
+        &self,
+        py: Python<'_>,
+        updates: Vec<Bound<'_, PyAny>>,
+        atomicity: &str,
+    ) -> PyResult<Vec<Option<(&'static str, String)>>> {
+        let rollback = match atomicity {
+            "continue_on_error" => false,
+            "rollback_on_error" => true,
+            _ => {
+                let message = format!(
+                    "atomicity {atomicity:?} is neither \"continue_on_error\" nor \"rollback_on_error\""
+                );
+                return Err(control_error(py, "INVALID_ARGUMENT", &message));
+            }
+        };
+        let updates = updates
+            .iter()
+            .map(records::update)
+            .collect::<PyResult<_>>()?;
+        let results = self.with(py, move |switch| by_id::write(switch, updates, rollback))?;
+        Ok(results
+            .into_iter()
+            .map(|result| result.err().map(|e| (e.code.name(), e.message)))
+            .collect())
+    }
+
+    /// Replaces the program; all entries and state are lost.
+    fn set_program(&self, py: Python<'_>, program: Py<Program>) -> PyResult<()> {
+        let compiled = program.get();
+        let new = py
+            .detach(|| compiled.make_switch(self.executor, self.config))
+            .map_err(failed)?;
+        self.with(py, move |switch| *switch = new)?;
+        *self.program.lock().unwrap_or_else(PoisonError::into_inner) = program;
+        Ok(())
+    }
+
+    /// The program that runs.
+    #[getter]
+    fn program(&self, py: Python<'_>) -> Py<Program> {
+        self.program
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .clone_ref(py)
+    }
+
+    /// All entries of a table (0: of every table) in a stable order, constant entries included.
+    #[pyo3(signature = (table_id=0, include_default=false))]
+    fn table_entries(
+        &self,
+        py: Python<'_>,
+        table_id: u32,
+        include_default: bool,
+    ) -> PyResult<Vec<TableEntry>> {
+        self.try_with(py, move |switch| {
+            by_id::table_entries(switch, table_id, include_default)
+        })?
+        .iter()
+        .map(|record| records::table_entry(py, record))
+        .collect()
+    }
+
+    /// All multicast groups, by id.
+    fn multicast_groups(&self, py: Python<'_>) -> PyResult<Vec<MulticastGroup>> {
+        self.with(py, |switch| {
+            let groups = switch.multicast_groups().map(|group| MulticastGroup {
+                group_id: group.group_id,
+                replicas: pairs(&group.replicas),
+            });
+            groups.collect()
+        })
+    }
+
+    /// All clone sessions, by id.
+    fn clone_sessions(&self, py: Python<'_>) -> PyResult<Vec<CloneSession>> {
+        self.with(py, |switch| {
+            let sessions = switch.clone_sessions().map(|session| CloneSession {
+                session_id: session.session_id,
+                replicas: pairs(&session.replicas),
+                packet_length_bytes: session.packet_length_bytes,
+                class_of_service: session.class_of_service.into(),
+            });
+            sessions.collect()
+        })
+    }
+
+    /// The cells of a register, or one of them.
+    #[pyo3(signature = (register_id, index=None))]
+    fn registers(
+        &self,
+        py: Python<'_>,
+        register_id: u32,
+        index: Option<u64>,
+    ) -> PyResult<Vec<RegisterCell>> {
+        let cells = self.try_with(py, move |switch| {
+            by_id::registers(switch, register_id, index)
+        })?;
+        Ok(cells
+            .into_iter()
+            .map(|(index, value)| RegisterCell {
+                register_id,
+                index,
+                value: PyBytes::new(py, &value).unbind(),
+            })
+            .collect())
+    }
+
+    /// The cells of a counter, or one of them.
+    #[pyo3(signature = (counter_id, index=None))]
+    fn counters(
+        &self,
+        py: Python<'_>,
+        counter_id: u32,
+        index: Option<u64>,
+    ) -> PyResult<Vec<CounterCell>> {
+        let cells = self.try_with(py, move |switch| by_id::counters(switch, counter_id, index))?;
+        Ok(cells
+            .into_iter()
+            .map(|(index, data)| CounterCell {
+                counter_id,
+                index,
+                packets: data.packets,
+                bytes: data.bytes,
+            })
+            .collect())
+    }
+
+    /// Counted drops by reason.
+    fn drops(&self, py: Python<'_>) -> PyResult<BTreeMap<&'static str, u64>> {
+        self.with(py, |switch| {
+            let drops = switch.drops().iter();
+            drops
+                .map(|(reason, &count)| (reason.name(), count))
+                .collect()
+        })
+    }
+
+    /// Takes the digest messages that wait: (digest id, the members side by side, the first in the highest bits), in the order
+    /// of ids and of sending.
+    fn take_digests<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u32, Bound<'py, PyBytes>)>> {
+        let messages = self.with(py, |switch| {
+            let now_ps = switch.runtime().now_ps();
+            by_id::take_digests(switch, now_ps)
+        })?;
+        Ok(messages
+            .into_iter()
+            .map(|(id, value)| (id, PyBytes::new(py, &value)))
+            .collect())
+    }
+
+    /// Hands a packet (with its packet-out header) to the CPU port. In a network, it enters at the current time.
+    fn packet_out(&self, py: Python<'_>, packet: Vec<u8>) -> PyResult<()> {
+        match &self.home {
+            Home::Node(network, name) => {
+                let name = name.clone();
+                network.call(py, move |network| network.packet_out(&name, &packet))
+            }
+            Home::Alone(_) => Err(control_error(
+                py,
+                "FAILED_PRECONDITION",
+                "a switch that stands alone has nowhere to send to: use process() with the CPU port",
+            )),
+        }
+    }
+
+    /// Runs one packet; what comes out of which port, in order. Only on a switch that stands alone.
+    #[pyo3(signature = (port, packet, now_ps=0))]
+    fn process<'py>(
+        &self,
+        py: Python<'py>,
+        port: u32,
+        packet: &[u8],
+        now_ps: u64,
+    ) -> PyResult<Vec<(u32, Bound<'py, PyBytes>)>> {
+        self.alone()?;
+        self.check_port(port)?;
+        let packet = Packet::new(packet);
+        let outputs = self.with(py, move |switch| {
+            let mut outputs = Vec::new();
+            switch.receive(now_ps, port, packet, &mut outputs);
+            outputs
+        })?;
+        Ok(outputs
+            .iter()
+            .map(|output| (output.port, PyBytes::new(py, output.packet.bytes())))
+            .collect())
+    }
+
+    /// Like :meth:`process` on the interpreter; JSON of what happened. Tables and registers are used as they are.
+    #[pyo3(signature = (port, packet, now_ps=0))]
+    fn trace(&self, py: Python<'_>, port: u32, packet: &[u8], now_ps: u64) -> PyResult<String> {
+        self.alone()?;
+        self.check_port(port)?;
+        let packet = Packet::new(packet);
+        self.with(py, move |switch| {
+            switch.trace(now_ps, port, packet).1.to_json()
+        })
+    }
+}
+
+fn pairs(replicas: &[engine::control::Replica]) -> Vec<(u32, u32)> {
+    replicas.iter().map(|r| (r.port, r.rid.into())).collect()
+}
