@@ -140,22 +140,31 @@ class Switch:
     @property
     def program(self) -> Program: ...
     def table_entries(self, table_id: int = 0, include_default: bool = False) -> list[TableEntry]:
-        """All entries of a table (0: of every table) in a stable order, constant entries included."""
+        """All entries of a table (0: of every table) in a stable order, constant entries included. The default entry comes
+        last; its ``is_const`` says whether it may be changed."""
     def multicast_groups(self) -> list[MulticastGroup]: ...
     def clone_sessions(self) -> list[CloneSession]: ...
     def registers(self, register_id: int, index: int | None = None) -> list[RegisterCell]: ...
     def counters(self, counter_id: int, index: int | None = None) -> list[CounterCell]: ...
     def drops(self) -> dict[str, int]:
         """Counted drops by reason."""
+    def take_digests(self) -> list[tuple[int, bytes]]:
+        """Takes the digest messages that wait: (digest id, the members side by side, the first in the highest bits), in the
+        order of ids and of sending."""
     def packet_out(self, packet: bytes) -> None:
-        """Hands a packet (with its packet-out header) to the CPU port. In a network, it enters at the current time."""
+        """Hands a packet (with its packet-out header) to the CPU port. In a network, it enters at the current time. A switch that
+        stands alone refuses (:class:`ControlError` FAILED_PRECONDITION): use :meth:`process` with the CPU port."""
     def process(self, port: int, packet: bytes, now_ps: int = 0) -> list[tuple[int, bytes]]:
         """Runs one packet; what comes out of which port, in order. Only on a switch that stands alone."""
     def trace(self, port: int, packet: bytes, now_ps: int = 0) -> str:
         """Like :meth:`process` on the interpreter; JSON of what happened. Tables and registers are used as they are."""
 
 class Notification:
-    """Something for controllers, in the order in which it happened."""
+    """Something for controllers, in the order in which it happened.
+
+    ``port`` and ``up`` belong to ``port_change``; ``data`` is the packet of ``packet_in`` (with its packet-in header) and of
+    ``host_frame``. A ``digest`` says that messages wait for :meth:`Switch.take_digests`.
+    """
 
     kind: Literal["port_change", "packet_in", "digest", "host_frame"]
     time_ps: int
@@ -190,9 +199,13 @@ class Network:
     ) -> int:
         """Bidirectional. jitter: ("none",0,0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps); each direction draws
         its own, never reordering unless the draw overtakes (as tc netem does not prevent). Returns the link id."""
+    def capture(self, node: str, port: int, path: str | PathLike[str]) -> None:
+        """Writes what crosses a port from now on, in both directions, into a pcap file, which is replaced. It is complete when a
+        run or the wall clock ends."""
     def set_link_state(self, link: int, up: bool, at_ps: int | None = None) -> None:
         """Fails or repairs a link at a time (None: now). Packets queued or in flight on a failing link are lost."""
-    def set_node_state(self, node: str, up: bool, at_ps: int | None = None) -> None: ...
+    def set_node_state(self, node: str, up: bool, at_ps: int | None = None) -> None:
+        """Fails or repairs a node at a time (None: now). What is inside is lost, its tables and registers are not."""
     def add_udp_stream(
         self,
         source: str,
@@ -205,25 +218,41 @@ class Network:
         source_port: int = 5001,
         destination_port: int = 5001,
     ) -> int:
-        """Constant-rate UDP with sequence numbers. Returns the flow id."""
-    def add_ping(self, source: str, destination: str, *, interval_ps: int, start_ps: int, stop_ps: int, payload_bytes: int = 56) -> int: ...
+        """Constant-rate UDP with sequence numbers, to a modelled host or an IPv4 address. Returns the flow id."""
+    def add_ping(self, source: str, destination: str, *, interval_ps: int, start_ps: int, stop_ps: int, payload_bytes: int = 56) -> int:
+        """Echo requests of a modelled host to another or to an IPv4 address. Returns the flow id."""
+    def send_frame(self, node: str, frame: bytes) -> None:
+        """Sends a frame from a modelled host or an interface's node, as it is, now."""
     @property
-    def now_ps(self) -> int: ...
+    def now_ps(self) -> int:
+        """The time on the network's clock."""
     def run(self, until_ps: int) -> list[Notification]:
         """Virtual clock: runs to ``until_ps`` or to the first instant with notifications, whichever is first."""
     def start(self) -> None:
         """Wall clock: runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here."""
     def poll(self, timeout_s: float) -> list[Notification]:
         """Wall clock: notifications since the last call; waits up to the timeout for one."""
-    def stop(self) -> None: ...
+    def stop(self) -> None:
+        """Stops the wall clock. Everything can still be read. Does nothing when it is not running."""
     def sent(self, flow: int) -> dict[str, bytes]:
         """Columns as little-endian int64 arrays: ``sequence``, ``sent_ps``."""
-    def received(self, flow: int) -> dict[str, bytes]:
+    def received(self, flow: int, *, host: str | None = None) -> dict[str, bytes]:
         """Columns as little-endian int64 arrays, in order of arrival: ``sequence``, ``sent_ps``, ``received_ps``.
-        For a ping flow: the replies, as they arrive back at the source."""
+        For a ping flow: the replies, as they arrive back at the source. ``host``: what arrived there, as of a stream to a
+        multicast address; without it, at the destination."""
+    def corrupted(self, flow: int) -> int:
+        """Packets that claim to be of a flow and reached a host damaged. They are not in the logs."""
     def link_counters(self, link: int) -> dict[str, int]:
         """Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``loss_drops``,
-        ``down_drops``."""
+        ``down_drops``; also ``offered``, ``delivered``, ``frame_bytes`` (without the physical layer's overhead), ``in_transit``."""
+    def node_counters(self, node: str) -> dict[str, int]:
+        """What a node did with packets: ``received``, ``sent``, ``packet_ins``, ``unconnected_drops``, ``down_drops``, ``accepted``,
+        ``not_addressed``, ``corrupted``, ``interface_drops``."""
+    def port_is_up(self, node: str, port: int) -> bool:
+        """Whether a port has a signal: there is a link, and it works towards this port."""
+    def wall_statistics(self) -> dict[str, int]:
+        """How well the wall clock keeps up, while it runs: ``events``, ``max_lateness_ps``, ``total_lateness_ps``, ``frames_in``,
+        ``frames_out``, ``notifications_lost``."""
 
 def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]:
     """The frames of a pcap file of Ethernet frames, each with its time in picoseconds."""
