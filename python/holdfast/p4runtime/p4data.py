@@ -8,16 +8,21 @@ representation are UNIMPLEMENTED.
 
 from __future__ import annotations
 
+import itertools
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplemented
+from holdfast.p4runtime.p4info import MAX_WIDTH
 from holdfast.p4runtime.stubs import Proto, p4data_pb2
 
 Plain: TypeAlias = "int | bool | dict[str, Plain] | list[Plain]"
 """A value for people: struct members by name, tuple members in order."""
 
-_MAX_DEPTH = 32  # of types within types: P4Info comes from outside and may refer to itself
+# P4Info comes from outside: its types may contain themselves, or double with every level.
+_MAX_DEPTH = 32
+_MAX_PARTS = 4096
 
 
 def _bits(spec: Proto) -> tuple[str, int]:
@@ -25,7 +30,13 @@ def _bits(spec: Proto) -> tuple[str, int]:
     kind = spec.WhichOneof("type_spec")
     if kind not in ("bit", "int"):
         raise unimplemented(f"values of type {kind or 'unknown'} are not supported")
-    return kind, getattr(spec, kind).bitwidth
+    return kind, _checked_width(getattr(spec, kind).bitwidth)
+
+
+def _checked_width(width: int) -> int:
+    if not 0 < width <= MAX_WIDTH:
+        raise invalid_argument(f"P4Info: a type has {width} bits; 1 to {MAX_WIDTH} are supported")
+    return width
 
 
 def _resolve(spec: Proto, types: Proto, depth: int) -> tuple[str, Proto]:
@@ -40,7 +51,7 @@ def _resolve(spec: Proto, types: Proto, depth: int) -> tuple[str, Proto]:
     if kind == "serializable_enum":
         if spec.serializable_enum.name not in types.serializable_enums:
             raise invalid_argument(f"P4Info: no type_info for enum '{spec.serializable_enum.name}'")
-        return "enum", types.serializable_enums[spec.serializable_enum.name].underlying_type.bitwidth
+        return "enum", _checked_width(types.serializable_enums[spec.serializable_enum.name].underlying_type.bitwidth)
     if kind == "new_type":
         if spec.new_type.name not in types.new_types:
             raise invalid_argument(f"P4Info: no type_info for type '{spec.new_type.name}'")
@@ -48,7 +59,7 @@ def _resolve(spec: Proto, types: Proto, depth: int) -> tuple[str, Proto]:
         if new_type.WhichOneof("representation") == "translated_type":
             if new_type.translated_type.WhichOneof("sdn_type") != "sdn_bitwidth":
                 raise unimplemented(f"type '{spec.new_type.name}' is translated to a string, which is not supported")
-            return "translated", new_type.translated_type.sdn_bitwidth
+            return "translated", _checked_width(new_type.translated_type.sdn_bitwidth)
         return _resolve(new_type.original_type, types, depth + 1)
     if kind == "tuple":
         return "tuple", spec.tuple.members
@@ -59,8 +70,17 @@ def _resolve(spec: Proto, types: Proto, depth: int) -> tuple[str, Proto]:
     raise unimplemented(f"values of type {kind or 'unknown'} are not supported")
 
 
-def width_of(spec: Proto, types: Proto, depth: int = 0) -> int:
-    """Width in bits of a ``P4DataTypeSpec``, given the program's ``P4TypeInfo``."""
+def width_of(spec: Proto, types: Proto) -> int:
+    """Width in bits of a ``P4DataTypeSpec``, given the program's ``P4TypeInfo``.
+
+    Raises INVALID_ARGUMENT or UNIMPLEMENTED for a type that cannot be dealt with; one that has a width can be.
+    """
+    return _width(spec, types, 0, itertools.count(1))
+
+
+def _width(spec: Proto, types: Proto, depth: int, parts: Iterator[int]) -> int:
+    if next(parts) > _MAX_PARTS:
+        raise invalid_argument(f"P4Info: a type has more than {_MAX_PARTS} parts")
     kind, inner = _resolve(spec, types, depth)
     if kind == "bool":
         return 1
@@ -69,11 +89,13 @@ def width_of(spec: Proto, types: Proto, depth: int = 0) -> int:
     if kind in ("enum", "translated"):
         return int(inner)
     members = [m.type_spec for m in inner] if kind == "struct" else inner
-    return sum(width_of(member, types, depth + 1) for member in members)
+    return sum(_width(member, types, depth + 1, parts) for member in members)
 
 
 def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
     """The canonical ``P4Data`` of a value, given as one number with the first member in the highest bits."""
+    if depth == 0:
+        width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)
     data = p4data_pb2.P4Data()
     if kind == "bool":
@@ -91,9 +113,9 @@ def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
         target = data.struct if kind == "struct" else data.tuple
         target.SetInParent()
         members = [m.type_spec for m in inner] if kind == "struct" else inner
-        rest = sum(width_of(member, types, depth + 1) for member in members)
+        rest = sum(width_of(member, types) for member in members)
         for member in members:
-            width = width_of(member, types, depth + 1)
+            width = width_of(member, types)
             rest -= width
             part = (value >> rest) & codec.all_ones(width)
             target.members.append(to_p4data(member, types, part, depth + 1))
@@ -102,6 +124,8 @@ def to_p4data(spec: Proto, types: Proto, value: int, depth: int = 0) -> Proto:
 
 def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
     """The reverse of :func:`to_p4data`. INVALID_ARGUMENT if the data is not of the type."""
+    if depth == 0:
+        width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)
     expected = {"enum": "enum_value", "translated": "bitstring"}.get(kind, kind)
     found = data.WhichOneof("data")
@@ -128,12 +152,14 @@ def from_p4data(spec: Proto, types: Proto, data: Proto, depth: int = 0) -> int:
     total = 0
     for member, value in zip(members, values, strict=True):
         part = from_p4data(member, types, value, depth + 1)
-        total = total << width_of(member, types, depth + 1) | part
+        total = total << width_of(member, types) | part
     return total
 
 
 def to_plain(spec: Proto, types: Proto, value: int, depth: int = 0) -> Plain:
     """A value (one number, as in :func:`to_p4data`) for people."""
+    if depth == 0:
+        width_of(spec, types)
     kind, inner = _resolve(spec, types, depth)
     if kind == "bool":
         return bool(value)
@@ -143,10 +169,10 @@ def to_plain(spec: Proto, types: Proto, value: int, depth: int = 0) -> Plain:
     if kind in ("enum", "translated"):
         return value
     members = [(m.name, m.type_spec) for m in inner] if kind == "struct" else [("", m) for m in inner]
-    rest = sum(width_of(spec, types, depth + 1) for _, spec in members)
+    rest = sum(width_of(spec, types) for _, spec in members)
     parts: list[tuple[str, Plain]] = []
     for name, member in members:
-        width = width_of(member, types, depth + 1)
+        width = width_of(member, types)
         rest -= width
         parts.append((name, to_plain(member, types, (value >> rest) & codec.all_ones(width), depth + 1)))
     return dict(parts) if kind == "struct" else [part for _, part in parts]

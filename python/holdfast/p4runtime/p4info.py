@@ -25,6 +25,10 @@ _MATCH_KINDS: dict[int, MatchKind] = {2: "exact", 3: "lpm", 4: "ternary", 5: "ra
 _SCOPES: dict[int, Scope] = {0: "both", 1: "table_only", 2: "default_only"}
 
 
+MAX_WIDTH = 65_536
+"""Widest value that is believed, in bits: P4Info comes from outside, and a number of that size is built from it."""
+
+
 class Named(Protocol):
     """Anything with a control-plane name and an id."""
 
@@ -303,9 +307,17 @@ def parse_text(text: str) -> Proto:
     return message
 
 
+def _size(size: int, what: str) -> int:
+    if size < 0:
+        raise invalid_argument(f"P4Info: {what} has a negative size")
+    return size
+
+
 def _width(bitwidth: int, what: str) -> int:
+    if bitwidth > MAX_WIDTH:
+        raise invalid_argument(f"P4Info: {what} has {bitwidth} bits; more than {MAX_WIDTH} are not supported")
     if bitwidth <= 0:
-        raise invalid_argument(f"P4Info: {what} has no width in bits (translated to a string?), which is not supported")
+        raise invalid_argument(f"P4Info: {what} has no width in bits (a string?), which is not supported")
     return bitwidth
 
 
@@ -326,7 +338,7 @@ def _action(message: Proto) -> Action:
 def _counter(message: Proto) -> Counter:
     units: tuple[Literal["unspecified", "bytes", "packets", "both"], ...] = ("unspecified", "bytes", "packets", "both")
     preamble, unit = message.preamble, message.spec.unit
-    return Counter(preamble.id, preamble.name, preamble.alias, message.size, units[unit] if unit < 4 else "unspecified")
+    return Counter(preamble.id, preamble.name, preamble.alias, _size(message.size, f"counter '{preamble.name}'"), units[unit] if unit < 4 else "unspecified")
 
 
 def _direct_counter(message: Proto) -> DirectCounter:
@@ -336,7 +348,8 @@ def _direct_counter(message: Proto) -> DirectCounter:
 
 def _register(message: Proto) -> Register:
     preamble = message.preamble
-    return Register(preamble.id, preamble.name, preamble.alias, message.size, message.type_spec)
+    size = _size(message.size, f"register '{preamble.name}'")
+    return Register(preamble.id, preamble.name, preamble.alias, size, message.type_spec)
 
 
 def _digest(message: Proto) -> Digest:

@@ -1,0 +1,217 @@
+"""Messages that parse but make no sense: whatever a field holds, the answer is an error of P4Runtime and nothing else.
+
+Messages are made at random from the protocol's own descriptors, with ids of the program often enough to get past the first
+check. A failure names its seed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from random import Random
+from typing import Any
+
+import pytest
+from conftest import REAL_CORE, Bench, make_bench
+from google.protobuf.descriptor import FieldDescriptor
+from holdfast.p4runtime import P4RuntimeError
+from holdfast.p4runtime.p4data import from_p4data, to_p4data, to_plain, width_of
+from holdfast.p4runtime.p4info import P4InfoIndex
+from holdfast.p4runtime.stubs import p4data_pb2, p4info_pb2, p4types_pb2
+from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
+from raw import read_entries
+
+KINDS = ["fake", "real"] if REAL_CORE else ["fake"]
+ROUNDS = 400
+Ids = Mapping[str, Sequence[int]]
+_benches: dict[str, tuple[Bench, Ids]] = {}
+
+
+def bench_of(kind: str) -> tuple[Bench, Ids]:
+    """One bench for all rounds (what one leaves behind is part of the next one's world), and the program's ids."""
+    if kind not in _benches:
+        bench = make_bench(kind)
+        bench.primary()
+        index = bench.index
+        ids = {
+            "table_id": [t.id for t in index.tables],
+            "action_id": [a.id for a in index.actions],
+            "counter_id": [c.id for c in index.counters],
+            "register_id": [r.id for r in index.registers],
+            "digest_id": [d.id for d in index.digests],
+        }
+        _benches[kind] = bench, ids
+    return _benches[kind]
+
+
+def message_of(random: Random, kind: Any, ids: Ids, depth: int = 0) -> Any:
+    """A message of this class with random content. Of a oneof, the last field set remains."""
+    message = kind()
+    if kind.DESCRIPTOR.full_name.startswith("google.protobuf"):
+        return message
+    for field in random.sample(list(kind.DESCRIPTOR.fields), len(kind.DESCRIPTOR.fields)):
+        is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
+        if is_map or random.random() < (0.3 if depth else 0.1):
+            continue
+        for _ in range(random.randrange(4) if field.is_repeated else 1):
+            value = value_of(random, field, ids, depth)
+            if value is None:
+                continue
+            if field.is_repeated:
+                getattr(message, field.name).append(value)
+            elif field.message_type is not None:
+                getattr(message, field.name).CopyFrom(value)
+            else:
+                setattr(message, field.name, value)
+    return message
+
+
+def value_of(random: Random, field: Any, ids: Ids, depth: int) -> Any:
+    if field.message_type is not None:
+        return message_of(random, field.message_type._concrete_class, ids, depth + 1) if depth < 7 else None
+    if field.type == FieldDescriptor.TYPE_BYTES:
+        return random.choice([b"", b"\0", b"\1", b"\x0a\0\0\0", random.randbytes(random.randrange(9))])
+    if field.type == FieldDescriptor.TYPE_STRING:
+        return random.choice(["", "a", "learn_t", "packet_in"])
+    if field.type == FieldDescriptor.TYPE_BOOL:
+        return random.random() < 0.5
+    if field.type == FieldDescriptor.TYPE_ENUM:
+        return random.randrange(5)
+    bits = 64 if field.type in (FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_UINT64) else 32
+    signed = field.type in (FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_INT64)
+    choices = [random.randrange(5), random.randrange(40), random.randrange(1 << (bits - signed))]
+    if signed:
+        choices.append(-random.randrange(1 << (bits - 1)))
+    if field.name in ids:
+        choices += [random.choice(ids[field.name])] * 12
+    return random.choice(choices)
+
+
+def quiet(call: Any, *args: Any) -> bool:
+    """Whether the call was accepted."""
+    try:
+        result = call(*args)
+        if hasattr(result, "__next__"):
+            list(result)
+    except P4RuntimeError as e:
+        assert e.code not in ("INTERNAL", "OK")  # noqa: PT017 - any refusal is fine, a confession is not
+        assert all(f.code not in ("INTERNAL", "OK") and f.message for f in e.failures)  # noqa: PT017
+        return False
+    return True
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_writes(kind: str) -> None:
+    bench, ids = bench_of(kind)
+    accepted = 0
+    for seed in range(ROUNDS):
+        random = Random(seed)
+        request = p4.WriteRequest(device_id=1, atomicity=random.randrange(4))
+        request.election_id.low = 1
+        for _ in range(random.randrange(1, 4)):
+            request.updates.append(message_of(random, p4.Update, ids))
+        accepted += quiet(bench.device.write, request)
+        del request.updates[1:]
+        request.updates[0].type = random.randrange(1, 4)
+        accepted += quiet(bench.device.write, request)
+        quiet(read_entries, bench.device, p4.TableEntry())  # still answers
+    assert accepted > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_reads(kind: str) -> None:
+    bench, ids = bench_of(kind)
+    accepted = 0
+    for seed in range(ROUNDS):
+        request = p4.ReadRequest(device_id=1, entities=[message_of(Random(seed), p4.Entity, ids)])
+        accepted += quiet(bench.device.read, request)
+    assert accepted > 0
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_stream_messages(kind: str) -> None:
+    bench, ids = bench_of(kind)
+    for seed in range(ROUNDS):
+        random, sent = Random(seed), []
+        session = bench.device.open(sent.append)
+        for _ in range(4):
+            message = message_of(random, p4.StreamMessageRequest, ids)
+            if message.WhichOneof("update") == "arbitration":
+                message.arbitration.role.name = "random"
+                message.arbitration.role.ClearField("config")
+                message.arbitration.device_id = random.choice([1, 1, 1, 2])
+            quiet(bench.device.handle, session, message)
+        bench.device.close(session)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_pipeline_configs(kind: str) -> None:
+    bench, _ = bench_of(kind)
+    for seed in range(ROUNDS // 2):
+        random = Random(seed)
+        request = p4.SetForwardingPipelineConfigRequest(device_id=1, action=1)
+        request.election_id.low = 1
+        request.config.CopyFrom(message_of(random, p4.ForwardingPipelineConfig, {}))
+        if random.random() < 0.5:
+            request.config.p4_device_config = bench.program.artifact()
+        quiet(bench.device.set_forwarding_pipeline_config, request)
+
+
+def test_type_specifications() -> None:
+    accepted = 0
+    for seed in range(ROUNDS):
+        random = Random(seed)
+        spec = message_of(random, p4types_pb2.P4DataTypeSpec, {})
+        types = p4types_pb2.P4TypeInfo()
+        for name in ("a", "learn_t"):
+            types.structs[name].CopyFrom(message_of(random, p4types_pb2.P4StructTypeSpec, {}, 2))
+            types.new_types[name].CopyFrom(message_of(random, p4types_pb2.P4NewTypeSpec, {}, 2))
+            types.serializable_enums[name].CopyFrom(message_of(random, p4types_pb2.P4SerializableEnumTypeSpec, {}, 2))
+        accepted += quiet(width_of, spec, types)
+        quiet(from_p4data, spec, types, message_of(random, p4data_pb2.P4Data, {}))
+        quiet(to_p4data, spec, types, 1)
+        quiet(to_plain, spec, types, 1)
+    assert accepted > 0
+
+
+def test_p4info() -> None:
+    for seed in range(ROUNDS // 2):
+        quiet(P4InfoIndex, message_of(Random(seed), p4info_pb2.P4Info, {}))
+
+
+def test_types_in_themselves() -> None:
+    text = """
+    registers { preamble { id: 1 name: "r" } type_spec { struct { name: "s" } } size: 1 }
+    type_info { structs { key: "s" value { members { name: "m" type_spec { struct { name: "s" } } } } } }
+    """
+    index = P4InfoIndex.from_text(text)
+    with pytest.raises(P4RuntimeError, match="nested too deeply"):
+        width_of(index.register("r").type_spec, index.message.type_info)
+
+
+def test_types_that_double_with_every_level() -> None:
+    structs = "".join(
+        f"""structs {{ key: "s{i}" value {{
+            members {{ name: "a" type_spec {{ struct {{ name: "s{i + 1}" }} }} }}
+            members {{ name: "b" type_spec {{ struct {{ name: "s{i + 1}" }} }} }} }} }}"""
+        for i in range(25)
+    )
+    text = f"""
+    registers {{ preamble {{ id: 1 name: "r" }} type_spec {{ struct {{ name: "s0" }} }} size: 1 }}
+    type_info {{ {structs} structs {{ key: "s25" value {{}} }} }}
+    """
+    index = P4InfoIndex.from_text(text)
+    with pytest.raises(P4RuntimeError, match="more than 4096 parts"):
+        to_p4data(index.register("r").type_spec, index.message.type_info, 0)
+
+
+@pytest.mark.parametrize("width", [-1, 0, 1 << 30])
+def test_absurd_widths(width: int) -> None:
+    for field in ("bit", "int"):
+        text = f'registers {{ preamble {{ id: 1 name: "r" }} type_spec {{ bitstring {{ {field} {{ bitwidth: {width} }} }} }} }}'
+        index = P4InfoIndex.from_text(text)
+        with pytest.raises(P4RuntimeError, match=f"{width} bits"):
+            width_of(index.register("r").type_spec, index.message.type_info)
+    with pytest.raises(P4RuntimeError, match="bits"):
+        P4InfoIndex.from_text(f'actions {{ preamble {{ id: 1 name: "a" }} params {{ id: 1 name: "p" bitwidth: {width} }} }}')
+    with pytest.raises(P4RuntimeError, match="negative size"):
+        P4InfoIndex.from_text('registers { preamble { id: 1 name: "r" } size: -1 }')

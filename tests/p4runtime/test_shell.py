@@ -1,0 +1,100 @@
+"""An independent client: p4runtime-shell pushes the compiled pipeline, writes, reads, and sees a packet.
+
+It runs in an environment of its own: ``HOLDFAST_P4RT_SHELL_PYTHON``, or ``.venv-shell`` as ``make shell-env`` makes it.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from conftest import Bench
+from holdfast.p4runtime import Server
+
+HERE = Path(__file__).parent
+
+
+def shell_python() -> str:
+    """The shell's interpreter; skips the test if there is none."""
+    named = os.environ.get("HOLDFAST_P4RT_SHELL_PYTHON")
+    python = Path(named) if named else HERE.parents[1] / ".venv-shell/bin/python"
+    if not python.exists():
+        pytest.skip("p4runtime-shell is not installed (make shell-env, or set HOLDFAST_P4RT_SHELL_PYTHON)")
+    return str(python)
+
+
+def packet() -> bytes:
+    """An IPv4 packet that no route wants; with ``to_cpu`` as the default action it is for the controller."""
+    ethernet = bytes.fromhex("020000000001 020000000002 0800")
+    ipv4 = bytes.fromhex("45000014 00000000 40fd0000 0a090001 0a090002")
+    return ethernet + ipv4 + bytes(26)
+
+
+def provoke_packet_in(bench: Bench) -> bytes:
+    """Has the switch send a packet to the controller; returns what the controller should see."""
+    if bench.kind == "fake":
+        bench.device.packet_in(b"\x01\x05" + packet())  # ingress port 2, reason 5
+        return packet()
+    index = bench.index
+    table, action = index.table("ipv4_lpm"), index.action("to_cpu")
+    from holdfast import _core
+
+    default = _core.TableEntry(table.id, {}, action.id, {1: b"\x05"}, is_default=True)
+    assert bench.switch.write([("modify", default)]) == [None]
+    for port, data in bench.switch.process(2, packet()):
+        if port == 510:
+            assert bench.device.packet_in(data)
+    return packet()
+
+
+@pytest.fixture
+def server(bench: Bench) -> Iterator[Server]:
+    with Server([bench.device], "127.0.0.1:0") as server:
+        yield server
+
+
+def test_a_session(bench: Bench, server: Server, tmp_path: Path) -> None:
+    (tmp_path / "p4info.txtpb").write_text(bench.program.p4info)
+    (tmp_path / "artifact").write_bytes(bench.program.artifact())
+    arguments = [server.address, str(tmp_path / "p4info.txtpb"), str(tmp_path / "artifact")]
+    session = subprocess.Popen(
+        [shell_python(), str(HERE / "shell_session.py"), *arguments],
+        stdout=subprocess.PIPE,
+        stderr=(tmp_path / "errors").open("w"),
+        text=True,
+        env={**os.environ, "PYTHONPATH": "", "HOME": str(tmp_path)},
+    )
+    steps: dict[str, Any] = {}
+    expected = b""
+    watchdog = threading.Timer(60, session.kill)
+    watchdog.start()
+    assert session.stdout
+    try:
+        for line in session.stdout:
+            step = json.loads(line)
+            steps[step.pop("step")] = step
+            if "listening" in steps and not expected:
+                expected = provoke_packet_in(bench)
+        assert session.wait(30) == 0, (tmp_path / "errors").read_text()
+    finally:
+        watchdog.cancel()
+        session.kill()
+        session.wait()
+    assert steps["connected"] == {"version": "1.5.0"}
+    route = {"value": "0a010000", "prefix_len": 16, "port": "03"}
+    assert steps["inserted"] == {"routes": [route]}
+    ((index, code, message),) = steps["again"]["errors"]
+    assert (index, code) == (0, 6)
+    assert message
+    assert steps["modified"] == {"routes": [{**route, "port": "04"}]}
+    assert sorted(steps["group"]["replicas"]) == [[1, 1], [2, 1]]
+    assert steps["counter"] == {"packets": [5]}
+    assert steps["packets"] == {"packets": [{"payload": expected.hex(), "metadata": {"1": "02", "2": "05"}}]}
+    assert steps["deleted"] == {"routes": []}
+    assert bench.packets_out == [b"\x01\x80hello"]
