@@ -28,6 +28,8 @@ mod replication;
 pub mod runtime;
 pub mod switch;
 pub mod table;
+#[cfg(test)]
+mod test_programs;
 pub mod trace;
 pub mod value_set;
 

@@ -47,7 +47,7 @@ pub const DROP_PORT: u32 = 511;
 pub const MAX_PASSES: u32 = 1024;
 
 /// Most resubmissions, recirculations and clones that one received packet causes in all.
-pub const MAX_WORK: u32 = 1 << 16;
+pub const MAX_WORK: u32 = 4096;
 
 /// Values of `instance_type`, as in the reference target.
 pub mod instance_type {

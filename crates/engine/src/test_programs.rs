@@ -1,0 +1,192 @@
+//! Small programs for the tests of this room, in the IR's text form.
+//!
+//! All share slots, headers and objects; each test gives the bodies that matter to it.
+//!
+//! | what                | where                                                         |
+//! |---------------------|---------------------------------------------------------------|
+//! | standard metadata   | `%0`..`%15`, in declaration order (egress_spec `%1`, mcast_grp `%11`, ...) |
+//! | `h0` tag, 3 bytes   | valid `%16`, kind `%17` (8), value `%18` (16)                  |
+//! | `h1` extra, 4 bytes | valid `%19`, data `%20` (32)                                   |
+//! | `h2` options        | valid `%21`, length `%22` (8), varbit `%23` (64) with length `%24`, end `%25` (8) |
+//! | metadata            | kept `%26` (16), in field list `l0`; lost `%27` (16)            |
+//! | locals              | `%28` (32), `%29` (9), `%30` (1), `%31` (32), `%32` (100), `%33` (32) |
+
+use crate::{Interpreter, Output, Packet, Switch, SwitchConfig};
+use ir::Program;
+use std::sync::Arc;
+
+const STORAGE: &str = r#"
+holdfast_ir 1
+program "test"
+file 0 "test.p4"
+slot %0 "standard_metadata.ingress_port": 9
+slot %1 "standard_metadata.egress_spec": 9
+slot %2 "standard_metadata.egress_port": 9
+slot %3 "standard_metadata.instance_type": 32
+slot %4 "standard_metadata.packet_length": 32
+slot %5 "standard_metadata.enq_timestamp": 32
+slot %6 "standard_metadata.enq_qdepth": 19
+slot %7 "standard_metadata.deq_timedelta": 32
+slot %8 "standard_metadata.deq_qdepth": 19
+slot %9 "standard_metadata.ingress_global_timestamp": 48
+slot %10 "standard_metadata.egress_global_timestamp": 48
+slot %11 "standard_metadata.mcast_grp": 16
+slot %12 "standard_metadata.egress_rid": 16
+slot %13 "standard_metadata.checksum_error": 1
+slot %14 "standard_metadata.parser_error": 16
+slot %15 "standard_metadata.priority": 3
+slot %16 "hdr.tag.$valid": 1
+slot %17 "hdr.tag.kind": 8
+slot %18 "hdr.tag.value": 16
+slot %19 "hdr.extra.$valid": 1
+slot %20 "hdr.extra.data": 32
+slot %21 "hdr.options.$valid": 1
+slot %22 "hdr.options.length": 8
+slot %23 "hdr.options.data": 64
+slot %24 "hdr.options.data.$length": 32
+slot %25 "hdr.options.end": 8
+slot %26 "meta.kept": 16
+slot %27 "meta.lost": 16
+slot %28 "local32": 32
+slot %29 "port": 9
+slot %30 "flag": 1
+slot %31 "which": 32
+slot %32 "wide": 100
+slot %33 "index": 32
+standard {
+  ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4
+  enq_timestamp = %5 enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8
+  ingress_global_timestamp = %9 egress_global_timestamp = %10 mcast_grp = %11 egress_rid = %12
+  checksum_error = %13 parser_error = %14 priority = %15
+}
+error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds"
+error 4 "HeaderTooShort" error 5 "ParserTimeout" error 6 "ParserInvalidArgument" error 7 "Own"
+header h0 "hdr.tag" valid %16 { %17 %18 }
+header h1 "hdr.extra" valid %19 { %20 }
+header h2 "hdr.options" valid %21 { %22 %23 length %24 %25 }
+register r0 "narrow" id 1: 32 size 4
+register r1 "wide" id 2: 100 size 2
+counter c0 "packets" id 1 both size 4
+counter c1 "direct" id 2 both direct
+meter m0 "meter" id 1 packets size 2
+meter m1 "direct_meter" id 2 bytes direct
+digest d0 "learn" id 1 (16, 100)
+value_set v0 "kinds" id 1 (8) size 2
+field_list l0 (%26)
+"#;
+
+const OBJECTS: &str = r#"
+action a0 "forward" id 1 (%29 "port" id 1) { assign %1 = %29 @0:10 }
+action a1 "drop" id 2 () { assign %1 = 9w511 @0:11 assign %11 = 16w0 @0:11 }
+action a2 "stop" id 3 () { exit @0:12 }
+action a3 "set_wide" id 4 (%32 "wide" id 1, %26 "kept" id 2) { }
+table t0 "exact" id 1 {
+  key "kind" id 1: 8 exact
+  action a0 action a1 action a2 action a3
+  default a1 ()
+  size 4 direct_counter c1 support_timeout
+}
+table t1 "ternary" id 2 {
+  key "value" id 1: 16 ternary
+  action a0 table_only action a1 default_only
+  default a1 ()
+  entry (ternary 16w0x1200 & 16w0xff00) priority 2 a0 (9w7)
+  size 0
+}
+table t2 "constant" id 3 {
+  key "value" id 1: 16 lpm
+  action a0
+  default a0 (9w1) const_default_action
+  entry (lpm 16w0x1200 / 8) a0 (9w2)
+  entry (lpm 16w0x1234 / 16) a0 (9w3)
+  const_entries size 10
+}
+table t3 "keyless" id 4 { action a0 action a1 default a0 (9w4) size 1 }
+table t4 "mixed" id 5 {
+  key "kind" id 1: 8 range
+  key "value" id 2: 16 optional
+  action a0 action a1
+  default a1 ()
+  size 100
+}
+"#;
+
+/// The bodies of a program.
+#[derive(Clone, Copy)]
+pub(crate) struct Bodies {
+    pub states: &'static str,
+    pub verify_checksum: &'static str,
+    pub ingress: &'static str,
+    pub egress: &'static str,
+    pub compute_checksum: &'static str,
+    pub deparser: &'static str,
+}
+
+/// A parser that takes the tag, and behind a tag of kind 0xee the extra header.
+pub(crate) const TAG_PARSER: &str = r#"
+state s0 "start" @0:1 {
+  extract h0 @0:2
+  select (%17) { case (8w0xee & 8w0xff) s1 case (_) accept }
+}
+state s1 "parse_extra" @0:3 { extract h1 @0:4 goto accept }
+"#;
+
+impl Default for Bodies {
+    fn default() -> Bodies {
+        Bodies {
+            states: TAG_PARSER,
+            verify_checksum: "",
+            ingress: "assign %1 = 9w1 @0:20",
+            egress: "",
+            compute_checksum: "",
+            deparser: "emit h0 @0:40 emit h1 @0:41 emit h2 @0:42",
+        }
+    }
+}
+
+impl Bodies {
+    pub(crate) fn program(self) -> Arc<Program> {
+        let text = format!(
+            "{STORAGE} {OBJECTS} {} control verify_checksum {{ {} }} control ingress {{ {} }} \
+             control egress {{ {} }} control compute_checksum {{ {} }} control deparser {{ {} }}",
+            self.states,
+            self.verify_checksum,
+            self.ingress,
+            self.egress,
+            self.compute_checksum,
+            self.deparser
+        );
+        let program = ir::text::parse(&text).unwrap_or_else(|e| panic!("{e:?}\n{text}"));
+        ir::verify::verify(&program).unwrap_or_else(|e| panic!("{e:?}"));
+        Arc::new(program)
+    }
+
+    pub(crate) fn switch(self) -> Switch {
+        let program = self.program();
+        let executor = Arc::new(Interpreter::new(program.clone()));
+        Switch::new(program, executor, SwitchConfig::default())
+    }
+}
+
+/// A switch with these ingress and egress controls.
+pub(crate) fn switch(ingress: &'static str, egress: &'static str) -> Switch {
+    Bodies {
+        ingress,
+        egress,
+        ..Bodies::default()
+    }
+    .switch()
+}
+
+/// What comes out for one packet at port 5, one millisecond after the start.
+pub(crate) fn send(switch: &mut Switch, bytes: &[u8]) -> Vec<(u32, Vec<u8>)> {
+    let mut out = Vec::new();
+    switch.receive(1_000_000_000, 5, Packet::new(bytes), &mut out);
+    ports_and_bytes(out)
+}
+
+pub(crate) fn ports_and_bytes(out: Vec<Output>) -> Vec<(u32, Vec<u8>)> {
+    out.into_iter()
+        .map(|o| (o.port, o.packet.bytes().to_vec()))
+        .collect()
+}
