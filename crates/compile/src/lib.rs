@@ -1,1 +1,173 @@
-//! `compile`
+//! P4_16 tree to IR: the compiler of v1model programs.
+//!
+//! The passes, in order:
+//!
+//! 1. `syntax` reads the text; core.p4 and v1model.p4 are built in here.
+//! 2. [`check`]: names, types, constants. The tree becomes a checked program (`hir`, `types`, `fold`).
+//! 3. [`arch`]: finds the six blocks of the `V1Switch`.
+//! 4. [`lower`]: writes them out as IR; everything that is not a slot or a structured statement goes.
+//! 5. [`p4info`]: what the control plane may know, and the P4Runtime ids.
+//! 6. [`validity`]: guards field writes, so that the fields of invalid headers are zero.
+//! 7. `ir::verify`: the invariants of the IR, checked on every program.
+//!
+//! Every message is a constructor in [`errors`]. This crate knows one architecture, v1model, and nothing about how a
+//! program is run. What it does not support is an error with a place, never a panic.
+#![forbid(unsafe_code)]
+
+mod arch;
+mod check;
+mod errors;
+mod fold;
+mod hir;
+mod lower;
+pub mod p4info;
+mod types;
+mod validity;
+
+use std::path::{Path, PathBuf};
+
+use syntax::diagnostics::Diagnostic;
+use syntax::source::SourceMap;
+use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
+
+pub use p4info::P4Info;
+
+/// The core library.
+pub const CORE_P4: &str = include_str!("../../../p4include/core.p4");
+/// The v1model architecture.
+pub const V1MODEL_P4: &str = include_str!("../../../p4include/v1model.p4");
+
+/// How to compile.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Options {
+    /// Where includes are looked for, before the files that are built in.
+    pub include_dirs: Vec<PathBuf>,
+    /// Macros and their values.
+    pub defines: Vec<(String, String)>,
+}
+
+/// A compiled program.
+#[derive(Clone, Debug)]
+pub struct Compiled {
+    /// The program.
+    pub program: ir::Program,
+    /// What the control plane may know of it.
+    pub p4info: P4Info,
+}
+
+/// What came of a compilation.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The program, if there was no error.
+    pub compiled: Option<Compiled>,
+    /// Errors and warnings, in the order they were found.
+    pub diagnostics: Vec<Diagnostic>,
+    /// The files, which diagnostics point into.
+    pub sources: SourceMap,
+}
+
+impl Outcome {
+    /// All diagnostics as text.
+    pub fn render(&self) -> String {
+        syntax::render_all(&self.diagnostics, &self.sources)
+    }
+}
+
+/// Compiles the program in a file.
+pub fn compile_file(path: &Path, options: &Options) -> Outcome {
+    compile(path, &loader(options), options)
+}
+
+/// Compiles a program given as text. `name` is shown in messages, and quoted includes are looked for beside it.
+pub fn compile_text(source: &str, name: &str, options: &Options) -> Outcome {
+    let text = Text {
+        name: PathBuf::from(name),
+        text: source.to_string(),
+        files: loader(options),
+    };
+    compile(Path::new(name), &text, options)
+}
+
+fn loader(options: &Options) -> FileLoader {
+    let built_in = FileLoader::new()
+        .builtin("core.p4", CORE_P4)
+        .builtin("v1model.p4", V1MODEL_P4);
+    options
+        .include_dirs
+        .iter()
+        .fold(built_in, |loader, dir| loader.include_dir(dir))
+}
+
+/// One file in memory, the others from elsewhere.
+struct Text {
+    name: PathBuf,
+    text: String,
+    files: FileLoader,
+}
+
+impl Loader for Text {
+    fn open(&self, path: &Path) -> Result<Loaded, LoadError> {
+        match path == self.name {
+            true => Ok(Loaded {
+                path: self.name.clone(),
+                text: self.text.clone(),
+            }),
+            false => self.files.open(path),
+        }
+    }
+
+    fn include(&self, name: &str, style: IncludeStyle, from: &Path) -> Result<Loaded, LoadError> {
+        self.files.include(name, style, from)
+    }
+}
+
+fn compile(path: &Path, loader: &dyn Loader, options: &Options) -> Outcome {
+    let parsed = syntax::parse(path, loader, &options.defines);
+    let mut diagnostics = parsed.diagnostics;
+    let name = path
+        .file_stem()
+        .map(|s| s.to_string_lossy().into_owned())
+        .unwrap_or_default();
+    let compiled = passes(&parsed.program, &parsed.sources, &name, &mut diagnostics);
+    Outcome {
+        compiled,
+        diagnostics,
+        sources: parsed.sources,
+    }
+}
+
+/// The passes after reading; stops after the first that finds an error.
+fn passes(
+    tree: &syntax::ast::Program,
+    sources: &SourceMap,
+    name: &str,
+    diagnostics: &mut Vec<Diagnostic>,
+) -> Option<Compiled> {
+    let failed = |diagnostics: &[Diagnostic]| diagnostics.iter().any(Diagnostic::is_error);
+    if failed(diagnostics) {
+        return None;
+    }
+    let (module, found) = check::check(tree);
+    diagnostics.extend(found);
+    if failed(diagnostics) {
+        return None;
+    }
+    let (lowered, found) = lower::lower(&module, sources, name);
+    diagnostics.extend(found);
+    let mut lowered = lowered.filter(|_| !failed(diagnostics))?;
+    let (p4info, found) = p4info::build(&module, sources, &mut lowered);
+    diagnostics.extend(found);
+    validity::guard(&mut lowered.program);
+    if failed(diagnostics) {
+        return None;
+    }
+    let main = module.var(lowered.main).span;
+    if let Err(violations) = ir::verify::verify(&lowered.program) {
+        diagnostics.extend(violations.iter().map(|v| errors::violation(main, v)));
+        return None;
+    }
+    Some(Compiled {
+        program: lowered.program,
+        p4info,
+    })
+}

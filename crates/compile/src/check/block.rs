@@ -1,0 +1,603 @@
+//! What has a body: functions, actions, controls and parsers.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use syntax::ast::{self, DeclKind, Direction};
+use syntax::source::Span;
+
+use super::call::arc;
+use super::scope::{FnTemplate, Symbol, TypeSymbol, closest};
+use super::stmt::always_returns;
+use super::{Checker, Context, Place, shared};
+use crate::errors;
+use crate::hir::{
+    Action, ActionId, Block, Expr, FuncId, Function, Keyset, Local, State, Target, Transition,
+    VarId, VarKind,
+};
+use crate::types::{BlockId, FnSig, ParamSig, Ty};
+
+impl Checker {
+    /// Enters parameters into the scope.
+    fn declare_params(
+        &mut self,
+        params: &[ast::Param],
+        sigs: &[ParamSig],
+        action: bool,
+    ) -> Vec<VarId> {
+        let mut ids = Vec::new();
+        for (param, sig) in params.iter().zip(sigs) {
+            let kind = Checker::param_kind(param.direction, action);
+            let id = self.new_var(
+                arc(&param.name),
+                sig.ty.clone(),
+                kind,
+                shared(&param.annotations),
+                param.name.span,
+            );
+            // Duplicates were reported when the signature was made.
+            let _ = self
+                .scopes
+                .declare(param.name.text.clone(), Symbol::Var(id), param.name.span);
+            ids.push(id);
+        }
+        ids
+    }
+
+    fn body_context(&self, place: Place, ret: Ty) -> Context {
+        Context {
+            place,
+            ret,
+            loops: 0,
+            in_block: self.context.in_block,
+        }
+    }
+
+    /// Checks a function's body for some type arguments.
+    pub(super) fn function_body(&mut self, template: &FnTemplate, types: &[Ty]) -> FuncId {
+        let inner = self.scopes.split_off(template.depth);
+        let context = self.body_context(Place::Function, Ty::Void);
+        let function = self.within(context, |c| {
+            c.scoped(|c| c.function_in_scope(template, types))
+        });
+        self.scopes.restore(inner);
+        let id = FuncId(self.module.functions.len() as u32);
+        self.module.functions.push(function);
+        id
+    }
+
+    fn function_in_scope(&mut self, template: &FnTemplate, types: &[Ty]) -> Function {
+        let signature = &template.decl.signature;
+        for (name, ty) in signature.type_params.iter().zip(types) {
+            self.declare_type(name, TypeSymbol::Plain(ty.clone()));
+        }
+        let sigs = self.param_sigs(&signature.params);
+        let params = self.declare_params(&signature.params, &sigs, false);
+        let ret = self.resolve(&signature.return_type);
+        self.context.ret = ret.clone();
+        let body = self.block(&template.decl.body);
+        if !matches!(ret, Ty::Void | Ty::Missing) && !always_returns(&body) {
+            self.report(errors::missing_return(
+                signature.name.span,
+                signature.name.as_str(),
+            ));
+        }
+        Function {
+            name: arc(&signature.name),
+            params,
+            ret,
+            body,
+        }
+    }
+
+    /// Declares an action and checks its body.
+    pub(super) fn action(
+        &mut self,
+        decl: &ast::ActionDecl,
+        annotations: &[ast::Annotation],
+        global: bool,
+    ) {
+        let sigs = self.param_sigs(&decl.params);
+        let directed = sigs
+            .iter()
+            .take_while(|p| p.direction != Direction::None)
+            .count();
+        if let Some(param) = sigs[directed..]
+            .iter()
+            .find(|p| p.direction != Direction::None)
+        {
+            self.report(errors::action_param_order(param.span, &param.name));
+        }
+        let sig = Rc::new(FnSig {
+            name: arc(&decl.name),
+            type_params: Vec::new(),
+            params: sigs,
+            ret: Ty::Void,
+            annotations: shared(annotations),
+            span: decl.name.span,
+        });
+        let context = self.body_context(Place::Action, Ty::Void);
+        let (params, body) = self.within(context, |c| {
+            c.scoped(|c| {
+                let params = c.declare_params(&decl.params, &sig.params, true);
+                (params, c.block(&decl.body))
+            })
+        });
+        let id = ActionId(self.module.actions.len() as u32);
+        self.module.actions.push(Action {
+            name: arc(&decl.name),
+            annotations: shared(annotations),
+            global,
+            params,
+            directed,
+            sig,
+            body,
+            span: decl.name.span,
+        });
+        self.declare(&decl.name, Symbol::Action(id));
+    }
+
+    /// Enters a parser or control with its signatures, without its body.
+    fn begin_block(
+        &mut self,
+        ty: &ast::BlockType,
+        constructor: &[ast::Param],
+        is_parser: bool,
+    ) -> Option<BlockId> {
+        if let Some(param) = ty.type_params.first() {
+            let _ = self.unsupported(param.span, "a parser or control with type parameters");
+            self.declare(&ty.name, Symbol::Missing);
+            return None;
+        }
+        let make = |c: &mut Checker, params: &[ast::Param]| {
+            Rc::new(FnSig {
+                name: arc(&ty.name),
+                type_params: Vec::new(),
+                params: c.param_sigs(params),
+                ret: Ty::Void,
+                annotations: Rc::from([]),
+                span: ty.name.span,
+            })
+        };
+        let sig = make(self, &ty.params);
+        let constructor_sig = make(self, constructor);
+        for param in &constructor_sig.params {
+            if param.direction != Direction::None {
+                self.report(errors::constructor_direction(param.span, &param.name));
+            }
+        }
+        let id = BlockId(self.module.blocks.len() as u32);
+        self.module.types.block_names.push(arc(&ty.name));
+        self.module.blocks.push(Block {
+            name: arc(&ty.name),
+            is_parser,
+            annotations: Rc::from([]),
+            params: Vec::new(),
+            sig,
+            constructor_params: Vec::new(),
+            constructor: constructor_sig,
+            locals: Vec::new(),
+            apply: Rc::from([]),
+            states: Vec::new(),
+            span: ty.name.span,
+        });
+        Some(id)
+    }
+
+    /// Declares the parameters of a block in the current scope.
+    fn block_params(&mut self, id: BlockId, ty: &ast::BlockType, constructor: &[ast::Param]) {
+        let (sig, constructor_sig) = (
+            self.module.block(id).sig.clone(),
+            self.module.block(id).constructor.clone(),
+        );
+        let params = self.declare_params(&ty.params, &sig.params, false);
+        let mut given = Vec::new();
+        for (param, sig) in constructor.iter().zip(&constructor_sig.params) {
+            let annotations = shared(&param.annotations);
+            let kind = VarKind::ConstructorParam;
+            let var = self.new_var(
+                arc(&param.name),
+                sig.ty.clone(),
+                kind,
+                annotations,
+                param.name.span,
+            );
+            self.declare(&param.name, Symbol::Var(var));
+            given.push(var);
+        }
+        let block = &mut self.module.blocks[id.index()];
+        block.params = params;
+        block.constructor_params = given;
+    }
+
+    /// Declares a control and checks its body.
+    pub(super) fn control(
+        &mut self,
+        decl: &ast::ControlDecl,
+        annotations: &[ast::Annotation],
+        span: Span,
+    ) {
+        let Some(id) = self.begin_block(&decl.ty, &decl.constructor_params, false) else {
+            return;
+        };
+        let context = Context {
+            in_block: true,
+            ..self.body_context(Place::Declaration, Ty::Void)
+        };
+        let (locals, apply) = self.within(context, |c| {
+            c.scoped(|c| {
+                c.block_params(id, &decl.ty, &decl.constructor_params);
+                c.scopes.push();
+                let locals = c.locals(&decl.locals);
+                let context = c.body_context(Place::Apply, Ty::Void);
+                let apply = c.within(context, |c| c.block(&decl.apply));
+                c.scopes.pop();
+                (locals, apply)
+            })
+        });
+        let block = &mut self.module.blocks[id.index()];
+        block.annotations = shared(annotations);
+        block.locals = locals;
+        block.apply = apply;
+        let _ = span;
+        self.declare_type(&decl.ty.name, TypeSymbol::Block(id));
+    }
+
+    /// Declarations local to a parser or control.
+    fn locals(&mut self, decls: &[ast::Decl]) -> Vec<Local> {
+        let mut locals = Vec::new();
+        for decl in decls {
+            let annotations = &decl.annotations;
+            match &decl.kind {
+                DeclKind::Const(constant) => self.constant(constant),
+                DeclKind::Var(var) => {
+                    let context = Context {
+                        place: Place::Declaration,
+                        ..self.context.clone()
+                    };
+                    let (id, init) = self.within(context, |c| c.variable(var, annotations));
+                    locals.push(Local::Var(id, init));
+                }
+                DeclKind::Instantiation(instance) => {
+                    if let Some(id) = self.instance(instance, annotations) {
+                        locals.push(Local::Instance(id));
+                    }
+                }
+                DeclKind::Action(action) => {
+                    self.action(action, annotations, false);
+                    locals.push(Local::Action(ActionId(
+                        self.module.actions.len() as u32 - 1,
+                    )));
+                }
+                DeclKind::Table(table) => {
+                    if let Some(id) = self.table(table, annotations) {
+                        locals.push(Local::Table(id));
+                    }
+                }
+                DeclKind::ValueSet(set) => {
+                    let ty = self.resolve(&set.ty);
+                    let size = self.infer(&set.size, Some(&Ty::Int));
+                    let kind = VarKind::ValueSet(Rc::new(size));
+                    let ty = Ty::ValueSet(Rc::new(ty));
+                    let id =
+                        self.new_var(arc(&set.name), ty, kind, shared(annotations), set.name.span);
+                    self.declare(&set.name, Symbol::Var(id));
+                    locals.push(Local::ValueSet(id));
+                }
+                _ => self.report(errors::declaration_place(decl.span)),
+            }
+        }
+        locals
+    }
+
+    /// Declares a parser and checks its states.
+    pub(super) fn parser(
+        &mut self,
+        decl: &ast::ParserDecl,
+        annotations: &[ast::Annotation],
+        span: Span,
+    ) {
+        let Some(id) = self.begin_block(&decl.ty, &decl.constructor_params, true) else {
+            return;
+        };
+        let names = self.state_names(decl);
+        let context = Context {
+            in_block: true,
+            ..self.body_context(Place::Declaration, Ty::Void)
+        };
+        let (locals, states) = self.within(context, |c| {
+            c.scoped(|c| {
+                c.block_params(id, &decl.ty, &decl.constructor_params);
+                c.scopes.push();
+                let locals = c.locals(&decl.locals);
+                let states = c.states(decl, &names);
+                c.scopes.pop();
+                (locals, states)
+            })
+        });
+        let block = &mut self.module.blocks[id.index()];
+        block.annotations = shared(annotations);
+        block.locals = locals;
+        block.states = states;
+        let _ = span;
+        self.declare_type(&decl.ty.name, TypeSymbol::Block(id));
+    }
+
+    /// Positions of the states once they are ordered with `start` first.
+    fn state_names(&mut self, decl: &ast::ParserDecl) -> BTreeMap<Arc<str>, (usize, Span)> {
+        let mut names: BTreeMap<Arc<str>, (usize, Span)> = BTreeMap::new();
+        let start = decl.states.iter().find(|s| s.name.as_str() == "start");
+        if start.is_none() {
+            self.report(errors::no_start_state(
+                decl.ty.name.span,
+                decl.ty.name.as_str(),
+            ));
+        }
+        for state in start
+            .into_iter()
+            .chain(decl.states.iter().filter(|s| s.name.as_str() != "start"))
+        {
+            names.insert(state.name.text.clone(), (names.len(), state.name.span));
+        }
+        let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
+        for state in &decl.states {
+            let name = state.name.as_str();
+            if matches!(name, "accept" | "reject") {
+                self.report(errors::reserved_state(state.name.span, name));
+            } else if let Some(first) = seen.insert(name, state.name.span) {
+                self.report(errors::duplicate(state.name.span, name, first));
+            }
+        }
+        names
+    }
+
+    fn states(
+        &mut self,
+        decl: &ast::ParserDecl,
+        names: &BTreeMap<Arc<str>, (usize, Span)>,
+    ) -> Vec<State> {
+        let mut states: Vec<Option<State>> = vec![None; names.len()];
+        let context = self.body_context(Place::State, Ty::Void);
+        for state in &decl.states {
+            let checked = self.within(context.clone(), |c| c.scoped(|c| c.state(state, names)));
+            if let Some((i, _)) = names.get(&state.name.text) {
+                states[*i] = Some(checked);
+            }
+        }
+        states.into_iter().flatten().collect()
+    }
+
+    fn state(
+        &mut self,
+        state: &ast::ParserState,
+        names: &BTreeMap<Arc<str>, (usize, Span)>,
+    ) -> State {
+        let body = self.statements(&state.body).to_vec();
+        let transition = match &state.transition {
+            None => {
+                self.report(errors::no_transition(state.name.span, state.name.as_str()));
+                Transition::Goto(Target::Reject)
+            }
+            Some(transition) => match &transition.kind {
+                ast::TransitionKind::State(name) => Transition::Goto(self.target(name, names)),
+                ast::TransitionKind::Select { args, cases } => {
+                    self.select_transition(args, cases, names)
+                }
+            },
+        };
+        State {
+            name: arc(&state.name),
+            body,
+            transition,
+            span: state.name.span,
+        }
+    }
+
+    fn target(&mut self, name: &ast::Name, names: &BTreeMap<Arc<str>, (usize, Span)>) -> Target {
+        match (name.as_str(), names.get(&name.text)) {
+            ("accept", _) => Target::Accept,
+            ("reject", _) => Target::Reject,
+            (_, Some((i, _))) => Target::State(*i),
+            (text, None) => {
+                let known = names.keys().map(|n| &**n).chain(["accept", "reject"]);
+                let similar = closest(text, known).map(str::to_string);
+                self.report(errors::unknown_state(name.span, text, similar.as_deref()));
+                Target::Reject
+            }
+        }
+    }
+
+    fn select_transition(
+        &mut self,
+        args: &[ast::Expr],
+        cases: &[ast::SelectCase],
+        names: &BTreeMap<Arc<str>, (usize, Span)>,
+    ) -> Transition {
+        let mut keys = Vec::new();
+        for arg in args {
+            let key = self.infer(arg, None);
+            match &key.kind {
+                crate::hir::ExprKind::Aggregate(items) => keys.extend(items.iter().cloned()),
+                _ => keys.push(key),
+            }
+        }
+        for key in &mut keys {
+            if key.ty == Ty::Int {
+                self.report(errors::unsized_int(key.span));
+                *key = Expr::missing(key.span);
+            } else if self.module.types.scalar_width(&key.ty).is_none() && key.ty != Ty::Missing {
+                let found = self.show(&key.ty);
+                self.report(errors::select_key(key.span, &found));
+                *key = Expr::missing(key.span);
+            }
+        }
+        let types: Vec<Ty> = keys.iter().map(|k| k.ty.clone()).collect();
+        let mut out = Vec::new();
+        let mut covered = false;
+        for case in cases {
+            if covered {
+                self.report(errors::unreachable_case(case.span));
+            }
+            let keysets = self.keysets(&case.keysets, &types, "select");
+            let target = self.target(&case.state, names);
+            if let Some(keysets) = keysets {
+                covered = keysets.iter().all(|k| matches!(k, Keyset::Any));
+                out.push((keysets, target));
+            }
+        }
+        Transition::Select { keys, cases: out }
+    }
+
+    /// What keys are compared with, one set per key.
+    pub(super) fn keysets(
+        &mut self,
+        sets: &ast::Keysets,
+        types: &[Ty],
+        what: &str,
+    ) -> Option<Vec<Keyset>> {
+        use ast::KeysetKind as K;
+        if let [only] = &sets.items[..] {
+            match &only.kind {
+                K::Default | K::DontCare => return Some(vec![Keyset::Any; types.len()]),
+                K::Expr(expr) => {
+                    if let Some(set) = self.value_set(expr, types) {
+                        return Some(vec![set]);
+                    }
+                    if types.len() > 1 {
+                        return self.tuple_keyset(expr, types, what);
+                    }
+                }
+                _ => {}
+            }
+        }
+        if sets.items.len() != types.len() {
+            self.report(errors::keyset_count(
+                sets.span,
+                what,
+                types.len(),
+                sets.items.len(),
+            ));
+            return None;
+        }
+        Some(
+            sets.items
+                .iter()
+                .zip(types)
+                .map(|(set, ty)| self.keyset(set, ty))
+                .collect(),
+        )
+    }
+
+    /// A whole key given by one constant tuple or struct.
+    fn tuple_keyset(&mut self, expr: &ast::Expr, types: &[Ty], what: &str) -> Option<Vec<Keyset>> {
+        let value = self.infer(expr, None);
+        if value.ty == Ty::Missing {
+            return None;
+        }
+        if let crate::hir::ExprKind::Aggregate(items) = value.kind
+            && items.len() == types.len()
+        {
+            let sets = items
+                .into_iter()
+                .zip(types)
+                .map(|(e, t)| Keyset::Value(self.coerce(e, t)));
+            return Some(sets.collect());
+        }
+        self.report(errors::keyset_count(expr.span, what, types.len(), 1));
+        None
+    }
+
+    fn value_set(&mut self, expr: &ast::Expr, types: &[Ty]) -> Option<Keyset> {
+        let ast::ExprKind::Path(path) = &expr.kind else {
+            return None;
+        };
+        let Some(Symbol::Var(id)) = self.scopes.lookup(path) else {
+            return None;
+        };
+        let id = *id;
+        let Ty::ValueSet(item) = self.module.var(id).ty.clone() else {
+            return None;
+        };
+        let members: Vec<Ty> = match &*item {
+            Ty::Struct(s) => self
+                .module
+                .types
+                .structure(*s)
+                .fields
+                .iter()
+                .map(|f| f.ty.clone())
+                .collect(),
+            Ty::Tuple(items) => items.to_vec(),
+            ty => vec![ty.clone()],
+        };
+        let rep = |t: &Ty| self.module.types.representation(t);
+        let same = members.len() == types.len()
+            && members
+                .iter()
+                .zip(types)
+                .all(|(a, b)| rep(a) == rep(b) || *b == Ty::Missing);
+        if !same {
+            let found = self.show(&item);
+            let wanted = self.show(&Ty::Tuple(types.iter().cloned().collect()));
+            self.report(errors::type_mismatch(expr.span, &wanted, &found));
+        }
+        Some(Keyset::ValueSet(id))
+    }
+
+    fn keyset(&mut self, set: &ast::Keyset, ty: &Ty) -> Keyset {
+        use ast::KeysetKind as K;
+        match &set.kind {
+            K::Default | K::DontCare => Keyset::Any,
+            K::Expr(expr) => {
+                if let Some(set) = self.value_set(expr, std::slice::from_ref(ty)) {
+                    return set;
+                }
+                Keyset::Value(self.keyset_value(expr, ty))
+            }
+            K::Mask(value, mask) => {
+                let value = self.keyset_value(value, ty);
+                let mask = self.keyset_value(mask, ty);
+                self.require_bits(ty, set.span);
+                Keyset::Mask(value, mask)
+            }
+            K::Range(low, high) => {
+                let low = self.keyset_value(low, ty);
+                let high = self.keyset_value(high, ty);
+                self.require_bits(ty, set.span);
+                if let (Some(a), Some(b)) = (low.as_int(), high.as_int())
+                    && a > b
+                {
+                    self.report(errors::empty_range(
+                        set.span,
+                        &a.to_string(),
+                        &b.to_string(),
+                    ));
+                }
+                Keyset::Range(low, high)
+            }
+        }
+    }
+
+    fn keyset_value(&mut self, expr: &ast::Expr, ty: &Ty) -> Expr {
+        let value = self.expect(expr, ty);
+        let depends = matches!(&value.kind, crate::hir::ExprKind::Var(id)
+            if matches!(self.module.var(*id).kind, VarKind::ConstructorParam));
+        if depends {
+            value
+        } else {
+            self.require_literal(value, "a value to match")
+        }
+    }
+
+    /// Masks and ranges need a number.
+    fn require_bits(&mut self, ty: &Ty, span: Span) {
+        if !matches!(
+            self.module.types.representation(ty),
+            Ty::Bit(_) | Ty::Signed(_) | Ty::Missing
+        ) {
+            let found = self.show(ty);
+            self.report(errors::mask_type(span, &found));
+        }
+    }
+}

@@ -1,0 +1,309 @@
+//! Casts, implicit and explicit, and what initialisers become.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use num_bigint::BigInt;
+use syntax::ast;
+use syntax::source::Span;
+
+use super::Checker;
+use crate::errors;
+use crate::fold;
+use crate::hir::{Expr, ExprKind};
+use crate::types::{StructId, Ty};
+
+/// Stands in a [`Ty::Record`] for `...`.
+pub(super) const DOTS: &str = "...";
+
+impl Checker {
+    /// Checks an expression and converts it to what the context demands.
+    pub(super) fn expect(&mut self, expr: &ast::Expr, ty: &Ty) -> Expr {
+        let value = self.infer(expr, Some(ty));
+        self.coerce(value, ty)
+    }
+
+    /// Applies an implicit cast; reports a mismatch.
+    pub(super) fn coerce(&mut self, expr: Expr, ty: &Ty) -> Expr {
+        if expr.ty == *ty || matches!(ty, Ty::Any) {
+            return expr;
+        }
+        if expr.ty == Ty::Missing || *ty == Ty::Missing {
+            return Expr::missing(expr.span);
+        }
+        match self.try_coerce(expr, ty) {
+            Ok(expr) => expr,
+            Err(expr) => {
+                let (wanted, found) = (self.show(ty), self.show(&expr.ty));
+                let mut message = errors::type_mismatch(expr.span, &wanted, &found);
+                if self.castable(&expr.ty, ty) {
+                    message = message.hint(format!("cast it: `({wanted})`"));
+                }
+                self.report(message);
+                Expr::missing(expr.span)
+            }
+        }
+    }
+
+    /// Applies an implicit cast, or gives the expression back.
+    fn try_coerce(&mut self, expr: Expr, ty: &Ty) -> Result<Expr, Expr> {
+        match (&expr.ty, ty) {
+            (Ty::Int, Ty::Bit(_) | Ty::Signed(_)) => Ok(self.int_to(expr, ty, true)),
+            (Ty::Enum(id), Ty::Bit(_) | Ty::Signed(_)) => {
+                match self.module.types.enumeration(*id).underlying.as_ref() == Some(ty) {
+                    true => Ok(retype(expr, ty)),
+                    false => Err(expr),
+                }
+            }
+            (Ty::Block(_), Ty::BlockType(..)) => match self.block_fits(&expr, ty) {
+                true => Ok(expr),
+                false => Err(expr),
+            },
+            (Ty::Any, Ty::Header(_) | Ty::Union(_)) => Ok(Expr {
+                ty: ty.clone(),
+                ..expr
+            }),
+            (Ty::Any, _) if matches!(expr.kind, ExprKind::Default) => Ok(Expr {
+                ty: ty.clone(),
+                ..expr
+            }),
+            (Ty::Tuple(_), Ty::Struct(id) | Ty::Header(id)) if is_aggregate(&expr) => {
+                let def = self.module.types.structure(*id);
+                let (name, fields) = (
+                    def.name.clone(),
+                    def.fields.iter().map(|f| f.ty.clone()).collect::<Vec<_>>(),
+                );
+                Ok(self.fill(expr, ty, &fields, &name))
+            }
+            (Ty::Tuple(_), Ty::Tuple(items)) if is_aggregate(&expr) => {
+                let items = items.to_vec();
+                Ok(self.fill(expr, ty, &items, "the tuple"))
+            }
+            (Ty::Tuple(_), Ty::Stack(element, size)) if is_aggregate(&expr) => {
+                let items = vec![(**element).clone(); *size as usize];
+                Ok(self.fill(expr, ty, &items, "the header stack"))
+            }
+            (Ty::Tuple(found), Ty::List(item)) if is_aggregate(&expr) => {
+                let items = vec![(**item).clone(); found.len()];
+                Ok(self.fill(expr, ty, &items, "the list"))
+            }
+            (Ty::Record(names), Ty::Struct(id) | Ty::Header(id)) => {
+                let (names, id) = (names.clone(), *id);
+                Ok(self.fill_by_name(expr, ty, &names, id))
+            }
+            _ => Err(expr),
+        }
+    }
+
+    /// `{ a, b }` as a value of a type whose members have the given types.
+    fn fill(&mut self, expr: Expr, ty: &Ty, members: &[Ty], name: &str) -> Expr {
+        let span = expr.span;
+        let ExprKind::Aggregate(mut items) = expr.kind else {
+            return Expr::missing(span);
+        };
+        let dots = items
+            .last()
+            .is_some_and(|e| matches!(e.kind, ExprKind::Default) && e.ty == Ty::Any);
+        if dots && items.len() <= members.len() + 1 {
+            items.pop();
+            let rest = members[items.len()..].iter();
+            items.extend(
+                rest.map(|t| Expr::new(ExprKind::Default, t.clone(), span))
+                    .collect::<Vec<_>>(),
+            );
+        }
+        if items.len() != members.len() {
+            self.report(errors::initialiser_count(
+                span,
+                name,
+                members.len(),
+                items.len(),
+            ));
+            return Expr::missing(span);
+        }
+        let items = items
+            .into_iter()
+            .zip(members)
+            .map(|(e, t)| self.coerce(e, t))
+            .collect();
+        Expr::new(ExprKind::Aggregate(items), ty.clone(), span)
+    }
+
+    /// `{ f = a, g = b }` as a struct or header.
+    fn fill_by_name(
+        &mut self,
+        expr: Expr,
+        ty: &Ty,
+        names: &[(Arc<str>, Ty)],
+        id: StructId,
+    ) -> Expr {
+        let span = expr.span;
+        let ExprKind::Aggregate(items) = expr.kind else {
+            return Expr::missing(span);
+        };
+        let def = self.module.types.structure(id).clone();
+        let mut fields: Vec<Option<Expr>> = vec![None; def.fields.len()];
+        let mut dots = false;
+        for ((name, _), item) in names.iter().zip(items) {
+            if &**name == DOTS {
+                dots = true;
+                continue;
+            }
+            match def.field(name) {
+                Some(i) => fields[i] = Some(self.coerce(item, &def.fields[i].ty)),
+                None => {
+                    let fields = def.fields.iter().map(|f| &*f.name);
+                    let similar = super::scope::closest(name, fields).map(str::to_string);
+                    self.report(errors::no_field(
+                        item.span,
+                        name,
+                        &def.name,
+                        similar.as_deref(),
+                    ));
+                }
+            }
+        }
+        let mut complete = Vec::new();
+        for (field, value) in def.fields.iter().zip(fields) {
+            complete.push(match value {
+                Some(value) => value,
+                None if dots => Expr::new(ExprKind::Default, field.ty.clone(), span),
+                None => {
+                    self.report(errors::field_missing(span, &field.name, &def.name));
+                    Expr::missing(span)
+                }
+            });
+        }
+        Expr::new(ExprKind::Aggregate(complete), ty.clone(), span)
+    }
+
+    /// A compile-time integer as a value with a width. `warn`: the program did not ask for the bits to be cut.
+    fn int_to(&mut self, expr: Expr, ty: &Ty, warn: bool) -> Expr {
+        match expr.as_int() {
+            Some(value) => self.sized(value.clone(), ty, expr.span, warn),
+            None => Expr::new(
+                ExprKind::Cast(Box::new(expr.clone())),
+                ty.clone(),
+                expr.span,
+            ),
+        }
+    }
+
+    /// A constant of a type with a width; one that does not fit is cut, with a warning if `warn`.
+    pub(super) fn sized(&mut self, value: BigInt, ty: &Ty, span: Span, warn: bool) -> Expr {
+        let wrapped = fold::wrap(&value, ty);
+        if warn && wrapped != value {
+            let shown = self.show(ty);
+            self.report(errors::constant_overflow(
+                span,
+                &value.to_string(),
+                &shown,
+                &wrapped.to_string(),
+            ));
+        }
+        Expr::new(ExprKind::Int(wrapped), ty.clone(), span)
+    }
+
+    /// Whether `(to) x` is allowed for an `x` of type `from`.
+    fn castable(&self, from: &Ty, to: &Ty) -> bool {
+        let types = &self.module.types;
+        let (a, b) = (types.representation(from), types.representation(to));
+        match (&a, &b) {
+            _ if a == b => true,
+            (Ty::Bool, Ty::Bit(1)) | (Ty::Bit(1), Ty::Bool) => true,
+            (Ty::Bit(_), Ty::Bit(_)) | (Ty::Signed(_), Ty::Signed(_)) => true,
+            (Ty::Bit(x), Ty::Signed(y)) | (Ty::Signed(x), Ty::Bit(y)) => x == y,
+            (Ty::Int, Ty::Bit(_) | Ty::Signed(_)) => true,
+            _ => false,
+        }
+    }
+
+    /// `(ty) expr`
+    pub(super) fn cast(&mut self, expr: Expr, ty: &Ty, span: Span) -> Expr {
+        if expr.ty == Ty::Missing || *ty == Ty::Missing {
+            return Expr::missing(span);
+        }
+        if expr.ty == *ty {
+            return Expr { span, ..expr };
+        }
+        if matches!(expr.ty, Ty::Tuple(_) | Ty::Record(_) | Ty::Any) {
+            let expr = self.coerce(expr, ty);
+            return Expr { span, ..expr };
+        }
+        let from = self.module.types.representation(&expr.ty);
+        let to = self.module.types.representation(ty);
+        if let (Some(value), Ty::Bit(_) | Ty::Signed(_)) = (expr.as_int().cloned(), &to)
+            && self.castable(&expr.ty, ty)
+        {
+            let literal = self.sized(value, &to, span, false);
+            return Expr {
+                ty: ty.clone(),
+                ..literal
+            };
+        }
+        match (&from, &to, &expr.kind) {
+            (Ty::Int | Ty::Bit(1), Ty::Bool, ExprKind::Int(v))
+                if *v == BigInt::from(0) || *v == BigInt::from(1) =>
+            {
+                return Expr::new(ExprKind::Bool(*v == BigInt::from(1)), ty.clone(), span);
+            }
+            (Ty::Bool, Ty::Bit(1), ExprKind::Bool(v)) => {
+                return Expr::new(ExprKind::Int(BigInt::from(u8::from(*v))), ty.clone(), span);
+            }
+            (Ty::Bit(_) | Ty::Signed(_), Ty::Int, ExprKind::Int(v)) => {
+                return Expr::new(ExprKind::Int(v.clone()), Ty::Int, span);
+            }
+            _ => {}
+        }
+        if !self.castable(&expr.ty, ty) {
+            let (from, to) = (self.show(&expr.ty), self.show(ty));
+            self.report(errors::bad_cast(span, &from, &to));
+            return Expr::missing(span);
+        }
+        Expr::new(ExprKind::Cast(Box::new(expr)), ty.clone(), span)
+    }
+
+    /// Serializable enums become their underlying type, as operators need it.
+    pub(super) fn decay(&self, expr: Expr) -> Expr {
+        let underlying = match &expr.ty {
+            Ty::Enum(id) => self.module.types.enumeration(*id).underlying.clone(),
+            _ => None,
+        };
+        match underlying {
+            Some(ty) => retype(expr, &ty),
+            None => expr,
+        }
+    }
+
+    /// Gives integers inside an initialiser that no context sized a chance to be reported.
+    pub(super) fn require_sized(&mut self, expr: &Expr) {
+        match (&expr.kind, &expr.ty) {
+            (_, Ty::Int) => self.report(errors::unsized_int(expr.span)),
+            (ExprKind::Aggregate(items), _) => items.iter().for_each(|e| self.require_sized(e)),
+            _ => {}
+        }
+    }
+}
+
+/// A value of an enum as its underlying type.
+fn retype(expr: Expr, ty: &Ty) -> Expr {
+    match expr.kind {
+        ExprKind::Int(_) => Expr {
+            ty: ty.clone(),
+            ..expr
+        },
+        _ => {
+            let span = expr.span;
+            Expr::new(ExprKind::Cast(Box::new(expr)), ty.clone(), span)
+        }
+    }
+}
+
+fn is_aggregate(expr: &Expr) -> bool {
+    matches!(expr.kind, ExprKind::Aggregate(_))
+}
+
+/// The type of `{ a, b }`.
+pub(super) fn tuple_of(items: &[Expr]) -> Ty {
+    Ty::Tuple(items.iter().map(|e| e.ty.clone()).collect::<Rc<[Ty]>>())
+}

@@ -1,0 +1,296 @@
+//! Top-level declarations, constants, variables and instances.
+
+use std::rc::Rc;
+
+use syntax::ast::{self, DeclKind};
+
+use super::call::arc;
+use super::scope::{FnSymbol, FnTemplate, StructKind, Symbol, TypeSymbol};
+use super::{Checker, shared};
+use crate::errors;
+use crate::hir::{Expr, VarId, VarKind};
+use crate::types::{
+    BlockKind, BlockTypeDef, BlockTypeId, ExternDef, ExternId, FnSig, ParamSig, Ty, TypeParamId,
+};
+
+impl Checker {
+    /// A top-level declaration.
+    pub(super) fn top_level(&mut self, decl: &ast::Decl) {
+        let annotations = &decl.annotations;
+        match &decl.kind {
+            DeclKind::Const(constant) => self.constant(constant),
+            DeclKind::Var(var) => {
+                self.report(errors::top_level_variable(decl.span));
+                let _ = self.variable(var, annotations);
+            }
+            DeclKind::Instantiation(instance) => {
+                if let Some(id) = self.instance(instance, annotations) {
+                    self.module.instances.push(id);
+                }
+            }
+            DeclKind::Function(function) => self.function(function, annotations),
+            DeclKind::ExternFunction(signature) => {
+                let sig = self.scoped(|c| c.signature(signature, annotations));
+                self.declare(
+                    &signature.name,
+                    Symbol::Functions(vec![FnSymbol::Extern(Rc::new(sig))]),
+                );
+            }
+            DeclKind::Extern(external) => self.external(external),
+            DeclKind::Action(action) => self.action(action, annotations, true),
+            DeclKind::Parser(parser) => self.parser(parser, annotations, decl.span),
+            DeclKind::Control(control) => self.control(control, annotations, decl.span),
+            DeclKind::ParserType(block) => self.block_type(block, BlockKind::Parser, annotations),
+            DeclKind::ControlType(block) => self.block_type(block, BlockKind::Control, annotations),
+            DeclKind::Package(block) => self.block_type(block, BlockKind::Package, annotations),
+            DeclKind::Typedef(typedef) => self.typedef(typedef),
+            DeclKind::NewType(new_type) => self.new_type(new_type, annotations),
+            DeclKind::Header(decl) => self.struct_like(decl, StructKind::Header, annotations),
+            DeclKind::HeaderUnion(decl) => self.struct_like(decl, StructKind::Union, annotations),
+            DeclKind::Struct(decl) => self.struct_like(decl, StructKind::Struct, annotations),
+            DeclKind::Enum(decl) => self.enumeration(decl, annotations),
+            DeclKind::Error(names) => self.error_names(names),
+            DeclKind::MatchKind(names) => self.match_kinds(names),
+            DeclKind::ValueSet(_) | DeclKind::Table(_) => {
+                self.report(errors::declaration_place(decl.span))
+            }
+        }
+    }
+
+    fn error_names(&mut self, names: &[ast::Name]) {
+        for name in names {
+            if self.module.types.errors.contains(&name.text) {
+                self.report(errors::duplicate_member(name.span, name.as_str(), "error"));
+            } else {
+                self.module.types.errors.push(name.text.clone());
+            }
+        }
+    }
+
+    fn match_kinds(&mut self, names: &[ast::Name]) {
+        for name in names {
+            if self.module.types.match_kinds.contains(&name.text) {
+                self.report(errors::duplicate_member(
+                    name.span,
+                    name.as_str(),
+                    "match_kind",
+                ));
+            } else {
+                self.module.types.match_kinds.push(name.text.clone());
+            }
+        }
+    }
+
+    /// `const T NAME = value;`
+    pub(super) fn constant(&mut self, decl: &ast::ConstDecl) {
+        let ty = self.resolve(&decl.ty);
+        let value = self.expect(&decl.value, &ty);
+        let value = self.require_literal(value, "the value of a constant");
+        let symbol = if value.ty == Ty::Missing {
+            Symbol::Missing
+        } else {
+            Symbol::Const(Rc::new(value))
+        };
+        self.declare(&decl.name, symbol);
+    }
+
+    /// A variable and its initial value.
+    pub(super) fn variable(
+        &mut self,
+        decl: &ast::VarDecl,
+        annotations: &[ast::Annotation],
+    ) -> (VarId, Option<Expr>) {
+        let mut ty = self.resolve(&decl.ty);
+        if matches!(ty, Ty::Extern(..) | Ty::Block(_) | Ty::BlockType(..)) {
+            let shown = self.show(&ty);
+            self.report(errors::instance_as_variable(decl.ty.span, &shown));
+            ty = Ty::Missing;
+        }
+        if matches!(
+            ty,
+            Ty::Int | Ty::Void | Ty::String | Ty::MatchKind | Ty::Any
+        ) {
+            let shown = self.show(&ty);
+            self.report(errors::variable_type(decl.ty.span, &shown));
+            ty = Ty::Missing;
+        }
+        let init = decl.init.as_ref().map(|e| self.expect(e, &ty));
+        let id = self.new_var(
+            arc(&decl.name),
+            ty,
+            VarKind::Local,
+            shared(annotations),
+            decl.name.span,
+        );
+        self.declare(&decl.name, Symbol::Var(id));
+        (id, init)
+    }
+
+    /// An instance of an extern, parser, control or package.
+    pub(super) fn instance(
+        &mut self,
+        decl: &ast::Instantiation,
+        annotations: &[ast::Annotation],
+    ) -> Option<VarId> {
+        if decl.body.as_ref().is_some_and(|b| !b.is_empty()) {
+            let _ = self.unsupported(decl.name.span, "an instance with a body");
+        }
+        let ty = self.resolve(&decl.ty);
+        let span = decl.ty.span.to(decl.name.span);
+        let Some((ty, args)) = self.instantiate(ty, decl.ty.span, &decl.args, span) else {
+            self.declare(&decl.name, Symbol::Missing);
+            return None;
+        };
+        let kind = VarKind::Instance(args.into());
+        let id = self.new_var(
+            arc(&decl.name),
+            ty,
+            kind,
+            shared(annotations),
+            decl.name.span,
+        );
+        self.declare(&decl.name, Symbol::Var(id));
+        Some(id)
+    }
+
+    fn type_params(&mut self, names: &[ast::Name]) -> Vec<TypeParamId> {
+        let mut ids = Vec::new();
+        for name in names {
+            let id = self.new_type_param(name);
+            self.declare_type(name, TypeSymbol::Plain(Ty::Param(id)));
+            ids.push(id);
+        }
+        ids
+    }
+
+    /// Parameters as a call sees them.
+    pub(super) fn param_sigs(&mut self, params: &[ast::Param]) -> Vec<ParamSig> {
+        let mut sigs: Vec<ParamSig> = Vec::new();
+        for param in params {
+            let ty = self.resolve(&param.ty);
+            if let Some(first) = sigs.iter().find(|p| p.name == param.name.text) {
+                self.report(errors::duplicate(
+                    param.name.span,
+                    param.name.as_str(),
+                    first.span,
+                ));
+            }
+            let default = param.default.as_ref().map(|e| {
+                let value = self.expect(e, &ty);
+                Rc::new(self.require_literal(value, "a default value"))
+            });
+            sigs.push(ParamSig {
+                name: param.name.text.clone(),
+                direction: param.direction,
+                ty,
+                optional: param.is_optional(),
+                default,
+                span: param.span,
+            });
+        }
+        sigs
+    }
+
+    /// A function's signature; declares its type parameters in the current scope.
+    fn signature(&mut self, signature: &ast::Signature, annotations: &[ast::Annotation]) -> FnSig {
+        let type_params = self.type_params(&signature.type_params);
+        let params = self.param_sigs(&signature.params);
+        FnSig {
+            name: arc(&signature.name),
+            type_params,
+            params,
+            ret: self.resolve(&signature.return_type),
+            annotations: shared(annotations),
+            span: signature.name.span,
+        }
+    }
+
+    fn function(&mut self, decl: &ast::FunctionDecl, annotations: &[ast::Annotation]) {
+        let sig = self.scoped(|c| c.signature(&decl.signature, annotations));
+        for param in &sig.params {
+            if matches!(param.ty, Ty::Extern(..) | Ty::Block(_) | Ty::BlockType(..)) {
+                let _ = self.unsupported(param.span, "a function parameter of this type");
+                return self.declare(&decl.signature.name, Symbol::Missing);
+            }
+        }
+        let template = Rc::new(FnTemplate {
+            sig: Rc::new(sig),
+            decl: decl.clone(),
+            index: self.templates,
+            depth: self.scopes.depth(),
+        });
+        self.templates += 1;
+        let symbol = Symbol::Functions(vec![FnSymbol::Template(template.clone())]);
+        self.declare(&decl.signature.name, symbol);
+        // A generic function is checked where it is used, every other one now.
+        if template.sig.type_params.is_empty() {
+            self.checking.push(template.index);
+            let id = self.function_body(&template, &[]);
+            self.checking.pop();
+            self.specialised.insert((template.index, Vec::new()), id);
+        }
+    }
+
+    fn external(&mut self, decl: &ast::ExternDecl) {
+        let id = ExternId(self.module.types.externs.len() as u32);
+        self.module.types.externs.push(ExternDef {
+            name: arc(&decl.name),
+            type_params: Vec::new(),
+            constructors: Vec::new(),
+            methods: Vec::new(),
+        });
+        self.declare_type(&decl.name, TypeSymbol::Extern(id));
+        let (type_params, constructors, methods) = self.scoped(|c| {
+            let type_params = c.type_params(&decl.type_params);
+            let (mut constructors, mut methods) = (Vec::new(), Vec::new());
+            for member in &decl.members {
+                match &member.kind {
+                    ast::ExternMemberKind::Constructor { name, params } => {
+                        let params = c.param_sigs(params);
+                        constructors.push(Rc::new(FnSig {
+                            name: arc(name),
+                            type_params: Vec::new(),
+                            params,
+                            ret: Ty::Void,
+                            annotations: shared(&member.annotations),
+                            span: name.span,
+                        }));
+                    }
+                    ast::ExternMemberKind::Method { signature, .. } => {
+                        let sig = c.scoped(|c| c.signature(signature, &member.annotations));
+                        methods.push(Rc::new(sig));
+                    }
+                }
+            }
+            (type_params, constructors, methods)
+        });
+        let def = &mut self.module.types.externs[id.index()];
+        def.type_params = type_params;
+        def.constructors = constructors;
+        def.methods = methods;
+    }
+
+    fn block_type(
+        &mut self,
+        decl: &ast::BlockType,
+        kind: BlockKind,
+        annotations: &[ast::Annotation],
+    ) {
+        let (type_params, params) =
+            self.scoped(|c| (c.type_params(&decl.type_params), c.param_sigs(&decl.params)));
+        let sig = FnSig {
+            name: arc(&decl.name),
+            type_params,
+            params,
+            ret: Ty::Void,
+            annotations: shared(annotations),
+            span: decl.name.span,
+        };
+        let id = BlockTypeId(self.module.types.block_types.len() as u32);
+        self.module.types.block_types.push(BlockTypeDef {
+            kind,
+            sig: Rc::new(sig),
+        });
+        self.declare_type(&decl.name, TypeSymbol::BlockType(id));
+    }
+}

@@ -1,0 +1,193 @@
+//! The type checker: tree to checked program.
+//!
+//! One walk in source order, since P4 names must be declared before use: declarations enter the scope as they are
+//! checked. An expression is checked in two steps: [`Checker::infer`] finds its type, with a wanted type as a hint, and
+//! [`Checker::coerce`] applies the implicit casts to what the context demands. What is already reported has type
+//! [`Ty::Missing`], about which everything else stays silent.
+
+mod block;
+mod call;
+mod convert;
+mod declare;
+mod expr;
+mod ops;
+pub mod scope;
+mod stmt;
+mod table;
+mod types;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use syntax::ast;
+use syntax::diagnostics::Diagnostic;
+use syntax::source::Span;
+
+use crate::errors;
+use crate::hir::{self, FuncId, Module, Var, VarId, VarKind};
+use crate::types::{Ty, TypeParamId};
+use scope::{Scopes, Symbol, TypeSymbol};
+
+/// Checks a program. The module is complete only if there is no error among the diagnostics.
+pub fn check(program: &ast::Program) -> (Module, Vec<Diagnostic>) {
+    let mut checker = Checker::new();
+    for decl in &program.decls {
+        checker.top_level(decl);
+    }
+    (checker.module, checker.diagnostics)
+}
+
+/// Where a statement or expression stands, which limits what it may do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Place {
+    /// Outside of any body.
+    Declaration,
+    /// A function's body.
+    Function,
+    /// An action's body.
+    Action,
+    /// The body of a control's `apply`.
+    Apply,
+    /// A parser state.
+    State,
+    /// A table's properties.
+    Table,
+}
+
+#[derive(Clone, Debug)]
+struct Context {
+    place: Place,
+    /// What `return` must give.
+    ret: Ty,
+    /// Loops around.
+    loops: u32,
+    /// Whether the place is in a parser or control (else at the top level).
+    in_block: bool,
+}
+
+/// The state of the walk.
+struct Checker {
+    module: Module,
+    diagnostics: Vec<Diagnostic>,
+    scopes: Scopes,
+    context: Context,
+    /// Functions already specialised, by template and type arguments.
+    specialised: BTreeMap<(usize, Vec<Ty>), FuncId>,
+    /// Function templates being checked, to find recursion.
+    checking: Vec<usize>,
+    templates: usize,
+    /// Generic structs already specialised, by address of the declaration (kept alive by the scope) and arguments.
+    generic_structs: BTreeMap<(usize, Vec<Ty>), Ty>,
+}
+
+impl Checker {
+    fn new() -> Checker {
+        Checker {
+            module: Module::default(),
+            diagnostics: Vec::new(),
+            scopes: Scopes::new(),
+            context: Context {
+                place: Place::Declaration,
+                ret: Ty::Void,
+                loops: 0,
+                in_block: false,
+            },
+            specialised: BTreeMap::new(),
+            checking: Vec::new(),
+            templates: 0,
+            generic_structs: BTreeMap::new(),
+        }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        // The same place can be checked twice (a generic function); one message is enough.
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn show(&self, ty: &Ty) -> String {
+        self.module.types.show(ty)
+    }
+
+    fn declare(&mut self, name: &ast::Name, symbol: Symbol) {
+        if let Some(first) = self.scopes.declare(name.text.clone(), symbol, name.span) {
+            self.report(errors::duplicate(name.span, name.as_str(), first));
+        }
+    }
+
+    fn declare_type(&mut self, name: &ast::Name, ty: TypeSymbol) {
+        self.declare(name, Symbol::Type(ty));
+    }
+
+    /// Enters a variable into the module, not into the scope.
+    fn new_var(
+        &mut self,
+        name: Arc<str>,
+        ty: Ty,
+        kind: VarKind,
+        annotations: Rc<[ast::Annotation]>,
+        span: Span,
+    ) -> VarId {
+        let id = VarId(self.module.vars.len() as u32);
+        self.module.vars.push(Var {
+            name,
+            ty,
+            kind,
+            annotations,
+            span,
+        });
+        id
+    }
+
+    fn new_type_param(&mut self, name: &ast::Name) -> TypeParamId {
+        let id = TypeParamId(self.module.types.type_params.len() as u32);
+        self.module.types.type_params.push(name.text.clone());
+        id
+    }
+
+    /// Looks a name up; an unknown one is reported.
+    fn lookup(&mut self, path: &ast::Path) -> Symbol {
+        if let Some(symbol) = self.scopes.lookup(path) {
+            return symbol.clone();
+        }
+        let similar = self.scopes.similar(path.name.as_str());
+        self.report(errors::unknown_name(
+            path.span,
+            path.name.as_str(),
+            similar.as_deref(),
+        ));
+        Symbol::Missing
+    }
+
+    /// Runs `f` in another context and goes back.
+    fn within<R>(&mut self, context: Context, f: impl FnOnce(&mut Checker) -> R) -> R {
+        let outer = std::mem::replace(&mut self.context, context);
+        let result = f(self);
+        self.context = outer;
+        result
+    }
+
+    /// Runs `f` in a new scope.
+    fn scoped<R>(&mut self, f: impl FnOnce(&mut Checker) -> R) -> R {
+        self.scopes.push();
+        let result = f(self);
+        self.scopes.pop();
+        result
+    }
+
+    /// The expression's value if it is made of literals; reported otherwise.
+    fn require_literal(&mut self, expr: hir::Expr, what: &str) -> hir::Expr {
+        if expr.is_literal() {
+            return expr;
+        }
+        self.report(errors::not_constant(expr.span, what));
+        hir::Expr::missing(expr.span)
+    }
+}
+
+/// Copies annotations into a shared slice.
+fn shared(annotations: &[ast::Annotation]) -> Rc<[ast::Annotation]> {
+    annotations.to_vec().into()
+}

@@ -1,0 +1,230 @@
+//! Names in scope and what they mean. Knows nothing of types beyond carrying them.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use syntax::ast;
+use syntax::source::Span;
+
+use crate::hir::{ActionId, Expr, TableId, VarId};
+use crate::types::{BlockId, BlockTypeId, ExternId, FnSig, Ty};
+
+/// What a name means.
+#[derive(Clone, Debug)]
+pub enum Symbol {
+    /// A type.
+    Type(TypeSymbol),
+    /// A constant.
+    Const(Rc<Expr>),
+    /// A variable, parameter or instance.
+    Var(VarId),
+    /// Functions with this name.
+    Functions(Vec<FnSymbol>),
+    /// An action.
+    Action(ActionId),
+    /// A table.
+    Table(TableId),
+    /// A name whose declaration was wrong; silently compatible with everything.
+    Missing,
+}
+
+impl Symbol {
+    /// What it is, for messages.
+    pub fn describe(&self) -> &'static str {
+        match self {
+            Symbol::Type(_) => "a type",
+            Symbol::Const(_) => "a constant",
+            Symbol::Var(_) => "a variable",
+            Symbol::Functions(_) => "a function",
+            Symbol::Action(_) => "an action",
+            Symbol::Table(_) => "a table",
+            Symbol::Missing => "unknown",
+        }
+    }
+}
+
+/// A named type.
+#[derive(Clone, Debug)]
+pub enum TypeSymbol {
+    /// A type without type parameters.
+    Plain(Ty),
+    /// A generic struct, header or union.
+    Generic(Rc<GenericStruct>),
+    /// An extern object type.
+    Extern(ExternId),
+    /// A parser, control or package type without a body.
+    BlockType(BlockTypeId),
+    /// A parser or control with a body.
+    Block(BlockId),
+}
+
+/// A generic struct, header or union before specialisation.
+#[derive(Debug)]
+pub struct GenericStruct {
+    /// The declaration.
+    pub decl: ast::StructLike,
+    /// Its annotations.
+    pub annotations: Rc<[ast::Annotation]>,
+    /// Which of the three.
+    pub kind: StructKind,
+}
+
+/// Struct, header or header union.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum StructKind {
+    /// `struct`
+    Struct,
+    /// `header`
+    Header,
+    /// `header_union`
+    Union,
+}
+
+/// A function of a name.
+#[derive(Clone, Debug)]
+pub enum FnSymbol {
+    /// An extern function.
+    Extern(Rc<FnSig>),
+    /// A function with a body.
+    Template(Rc<FnTemplate>),
+}
+
+impl FnSymbol {
+    /// Its signature.
+    pub fn sig(&self) -> &Rc<FnSig> {
+        match self {
+            FnSymbol::Extern(sig) => sig,
+            FnSymbol::Template(template) => &template.sig,
+        }
+    }
+}
+
+/// A function with a body, checked once for each list of type arguments.
+#[derive(Debug)]
+pub struct FnTemplate {
+    /// Its signature.
+    pub sig: Rc<FnSig>,
+    /// The declaration.
+    pub decl: ast::FunctionDecl,
+    /// Position in the list of templates.
+    pub index: usize,
+    /// Number of scopes around its declaration.
+    pub depth: usize,
+}
+
+/// The names of one scope.
+#[derive(Clone, Debug, Default)]
+pub struct Scope {
+    names: BTreeMap<Arc<str>, (Symbol, Span)>,
+}
+
+/// The scopes at a place, outermost first.
+#[derive(Debug, Default)]
+pub struct Scopes {
+    scopes: Vec<Scope>,
+}
+
+impl Scopes {
+    /// The top-level scope only.
+    pub fn new() -> Scopes {
+        Scopes {
+            scopes: vec![Scope::default()],
+        }
+    }
+
+    /// Enters a scope.
+    pub fn push(&mut self) {
+        self.scopes.push(Scope::default());
+    }
+
+    /// Leaves a scope.
+    pub fn pop(&mut self) {
+        self.scopes.pop();
+    }
+
+    /// Number of scopes.
+    pub fn depth(&self) -> usize {
+        self.scopes.len()
+    }
+
+    /// Takes the scopes beyond `depth` away, to put them back later.
+    pub fn split_off(&mut self, depth: usize) -> Vec<Scope> {
+        self.scopes.split_off(depth.min(self.scopes.len()))
+    }
+
+    /// Puts scopes back.
+    pub fn restore(&mut self, scopes: Vec<Scope>) {
+        self.scopes.extend(scopes);
+    }
+
+    /// What a name means.
+    pub fn lookup(&self, path: &ast::Path) -> Option<&Symbol> {
+        let name = path.name.as_str();
+        let mut scopes = self.scopes.iter();
+        let found = match path.absolute {
+            true => scopes.next()?.names.get(name),
+            false => scopes.rev().find_map(|s| s.names.get(name)),
+        };
+        found.map(|(symbol, _)| symbol)
+    }
+
+    /// Declares a name; gives the place of an earlier declaration in the same scope.
+    pub fn declare(&mut self, name: Arc<str>, symbol: Symbol, span: Span) -> Option<Span> {
+        let scope = self.scopes.last_mut()?;
+        if let Some((existing, first)) = scope.names.get_mut(&name) {
+            if let (Symbol::Functions(old), Symbol::Functions(new)) = (existing, &symbol) {
+                old.extend(new.iter().cloned());
+                return None;
+            }
+            return Some(*first);
+        }
+        scope.names.insert(name, (symbol, span));
+        None
+    }
+
+    /// Replaces a name of the innermost scope that has it.
+    pub fn replace(&mut self, name: &str, symbol: Symbol) {
+        if let Some((old, _)) = self
+            .scopes
+            .iter_mut()
+            .rev()
+            .find_map(|s| s.names.get_mut(name))
+        {
+            *old = symbol;
+        }
+    }
+
+    /// The name in scope most like `name`.
+    pub fn similar(&self, name: &str) -> Option<Arc<str>> {
+        let names = self.scopes.iter().flat_map(|s| s.names.keys());
+        closest(name, names.map(|n| &**n)).map(Arc::from)
+    }
+}
+
+/// The candidate most like `name`, if one is like enough to be what was meant.
+pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = (name.chars().count() / 3).max(1);
+    let scored = candidates.filter(|c| *c != name && !c.starts_with("__"));
+    scored
+        .map(|c| (distance(name, c), c))
+        .filter(|(d, _)| *d <= limit)
+        .min()
+        .map(|(_, c)| c)
+}
+
+/// Edit distance (insertions, deletions, substitutions).
+fn distance(a: &str, b: &str) -> usize {
+    let b: Vec<char> = b.chars().flat_map(char::to_lowercase).collect();
+    let mut row: Vec<usize> = (0..=b.len()).collect();
+    for (i, ca) in a.chars().flat_map(char::to_lowercase).enumerate() {
+        let mut diagonal = row[0];
+        row[0] = i + 1;
+        for (j, cb) in b.iter().enumerate() {
+            let substitute = diagonal + usize::from(ca != *cb);
+            diagonal = row[j + 1];
+            row[j + 1] = substitute.min(diagonal + 1).min(row[j] + 1);
+        }
+    }
+    row[b.len()]
+}

@@ -1,0 +1,560 @@
+//! Tables: keys, actions, default actions, entries and the other properties of v1model.
+
+use num_bigint::BigInt;
+use syntax::ast::{self, TablePropertyKind as Prop};
+use syntax::source::Span;
+
+use super::call::{Bindings, arc, direction};
+use super::scope::{Symbol, closest};
+use super::{Checker, Context, Place, shared};
+use crate::errors;
+use crate::fold;
+use crate::hir::{
+    ActionId, Arg, CallTarget, Expr, ExprKind, Table, TableAction, TableEntry, TableId, TableKey,
+};
+use crate::types::{FnSig, Ty};
+
+impl Checker {
+    /// Declares a table.
+    pub(super) fn table(
+        &mut self,
+        decl: &ast::TableDecl,
+        annotations: &[ast::Annotation],
+    ) -> Option<TableId> {
+        let context = Context {
+            place: Place::Table,
+            ..self.context.clone()
+        };
+        let table = self.within(context, |c| c.table_properties(decl, annotations))?;
+        let id = TableId(self.module.tables.len() as u32);
+        self.module.tables.push(table);
+        self.declare(&decl.name, Symbol::Table(id));
+        Some(id)
+    }
+
+    fn table_properties(
+        &mut self,
+        decl: &ast::TableDecl,
+        annotations: &[ast::Annotation],
+    ) -> Option<Table> {
+        let mut table = Table {
+            name: arc(&decl.name),
+            annotations: shared(annotations),
+            keys: Vec::new(),
+            actions: Vec::new(),
+            default_action: (0, Vec::new()),
+            const_default: false,
+            entries: Vec::new(),
+            const_entries: false,
+            has_entries: false,
+            size: None,
+            largest_priority_wins: true,
+            priority_delta: 1,
+            counters: None,
+            meters: None,
+            implementation: None,
+            support_timeout: false,
+            span: decl.name.span,
+        };
+        self.duplicate_properties(decl);
+        // Keys and actions first: entries and the default action refer to them, whatever the order in the text.
+        let find = |name: &str| decl.properties.iter().find(|p| p.name.as_str() == name);
+        if let Some(Prop::Key(keys)) = find("key").map(|p| &p.kind) {
+            table.keys = keys.iter().filter_map(|k| self.table_key(k)).collect();
+        }
+        match find("actions").map(|p| &p.kind) {
+            Some(Prop::Actions(actions)) => self.table_actions(actions, &mut table),
+            _ => self.report(errors::no_actions(decl.name.span, decl.name.as_str())),
+        }
+        for property in &decl.properties {
+            self.other_property(property, &mut table);
+        }
+        match find("default_action") {
+            Some(property) => {
+                table.const_default = property.is_const;
+                if let Prop::DefaultAction(value) = &property.kind {
+                    table.default_action = self.default_action(value, &table)?;
+                }
+            }
+            None => self.implicit_default(&mut table)?,
+        }
+        if let Some(property) = find("entries")
+            && let Prop::Entries(entries) = &property.kind
+        {
+            table.const_entries = property.is_const;
+            table.has_entries = true;
+            table.entries = entries
+                .iter()
+                .filter_map(|e| self.entry(e, &table))
+                .collect();
+        }
+        Some(table)
+    }
+
+    fn duplicate_properties(&mut self, decl: &ast::TableDecl) {
+        for (i, property) in decl.properties.iter().enumerate() {
+            if let Some(first) = decl.properties[..i]
+                .iter()
+                .find(|p| p.name.text == property.name.text)
+            {
+                self.report(errors::duplicate(
+                    property.name.span,
+                    property.name.as_str(),
+                    first.name.span,
+                ));
+            }
+        }
+    }
+
+    /// Without `default_action` a table does nothing on a miss: NoAction, which joins the list if it is not there.
+    fn implicit_default(&mut self, table: &mut Table) -> Option<()> {
+        let name = ast::Name::new("NoAction", table.span);
+        let path = ast::Path {
+            absolute: true,
+            name,
+            span: table.span,
+        };
+        let Some(Symbol::Action(action)) = self.scopes.lookup(&path).cloned() else {
+            self.report(errors::unknown_name(table.span, "NoAction", None));
+            return None;
+        };
+        let position = table.actions.iter().position(|a| a.action == action);
+        let index = position.unwrap_or_else(|| {
+            let text = ast::Name::new("defaultonly", table.span);
+            let only = ast::Annotation {
+                name: text,
+                body: ast::AnnotationBody::None,
+                is_pragma: false,
+                span: table.span,
+            };
+            table.actions.push(TableAction {
+                action,
+                bound: Vec::new(),
+                annotations: [only].into(),
+                span: table.span,
+            });
+            table.actions.len() - 1
+        });
+        table.default_action = (index, Vec::new());
+        Some(())
+    }
+
+    fn table_key(&mut self, key: &ast::KeyElement) -> Option<TableKey> {
+        let expr = self.infer(&key.expr, None);
+        let expr = match expr.ty {
+            Ty::Int => {
+                self.report(errors::unsized_int(expr.span));
+                Expr::missing(expr.span)
+            }
+            _ => expr,
+        };
+        let match_kind = self.match_kind(&key.match_kind);
+        if self.module.types.scalar_width(&expr.ty).is_none() {
+            if expr.ty != Ty::Missing {
+                let found = self.show(&expr.ty);
+                self.report(errors::table_key(key.expr.span, &found));
+            }
+            return None;
+        }
+        let explicit = key
+            .annotations
+            .iter()
+            .find(|a| a.name.as_str() == "name")
+            .and_then(|a| a.string());
+        let name = match explicit.or_else(|| self.key_name(&expr, &key.expr)) {
+            Some(name) => name,
+            None => {
+                self.report(errors::key_without_name(key.expr.span));
+                return None;
+            }
+        };
+        Some(TableKey {
+            expr,
+            match_kind: match_kind?,
+            name,
+            annotations: shared(&key.annotations),
+        })
+    }
+
+    fn match_kind(&mut self, name: &ast::Name) -> Option<ir::MatchKind> {
+        let text = name.as_str();
+        if !self.module.types.match_kinds.contains(&name.text) {
+            let known = self.module.types.match_kinds.iter().map(|k| &**k);
+            let similar = closest(text, known).map(str::to_string);
+            self.report(errors::unknown_match_kind(
+                name.span,
+                text,
+                similar.as_deref(),
+            ));
+            return None;
+        }
+        let kind = match text {
+            "exact" => ir::MatchKind::Exact,
+            "lpm" => ir::MatchKind::Lpm,
+            "ternary" => ir::MatchKind::Ternary,
+            "range" => ir::MatchKind::Range,
+            "optional" => ir::MatchKind::Optional,
+            "selector" => ir::MatchKind::Selector,
+            _ => {
+                let _ = self.unsupported(name.span, &format!("match kind `{text}`"));
+                return None;
+            }
+        };
+        Some(kind)
+    }
+
+    /// The control-plane name of a key without `@name`: the expression as written, as far as it is simple.
+    fn key_name(&self, expr: &Expr, source: &ast::Expr) -> Option<String> {
+        use ast::ExprKind as E;
+        match &source.kind {
+            E::Path(path) => Some(path.name.as_str().to_string()),
+            E::Member { base, member } => {
+                let field = match &expr.kind {
+                    ExprKind::Field(inner, i) => match &inner.ty {
+                        Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) => {
+                            let field = &self.module.types.structure(*id).fields[*i];
+                            let renamed =
+                                field.annotations.iter().find(|a| a.name.as_str() == "name");
+                            renamed.and_then(|a| a.string())
+                        }
+                        _ => None,
+                    },
+                    _ => None,
+                };
+                let field = field.unwrap_or_else(|| member.as_str().to_string());
+                if let Some(global) = field.strip_prefix('.') {
+                    return Some(global.to_string());
+                }
+                let inner = match &expr.kind {
+                    ExprKind::Field(inner, _) | ExprKind::LastIndex(inner) => inner,
+                    _ => expr,
+                };
+                Some(format!("{}.{field}", self.key_name(inner, base)?))
+            }
+            E::Index { base, index } => {
+                let inner = match &expr.kind {
+                    ExprKind::Index(inner, _) => inner,
+                    _ => expr,
+                };
+                Some(format!(
+                    "{}[{}]",
+                    self.key_name(inner, base)?,
+                    self.key_name(expr, index)?
+                ))
+            }
+            E::Int(literal) => Some(fold::literal(literal).to_string()),
+            E::Slice { base, high, low } => {
+                let inner = match &expr.kind {
+                    ExprKind::Slice(inner, ..) => inner,
+                    _ => expr,
+                };
+                let (high, low) = (self.key_name(expr, high)?, self.key_name(expr, low)?);
+                Some(format!("{}[{high}:{low}]", self.key_name(inner, base)?))
+            }
+            E::Binary {
+                op: ast::BinaryOp::BitAnd,
+                left,
+                right,
+                ..
+            } => {
+                let (a, b) = match &expr.kind {
+                    ExprKind::Binary(_, a, b) => (&**a, &**b),
+                    _ => (expr, expr),
+                };
+                Some(format!(
+                    "{} & {}",
+                    self.key_name(a, left)?,
+                    self.key_name(b, right)?
+                ))
+            }
+            E::Call { callee, args, .. } if args.is_empty() => match (&callee.kind, &expr.kind) {
+                (E::Member { base, member }, ExprKind::Call(call))
+                    if member.as_str() == "isValid" =>
+                {
+                    let CallTarget::IsValid(inner) = &call.target else {
+                        return None;
+                    };
+                    Some(format!("{}.$valid$", self.key_name(inner, base)?))
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    fn table_actions(&mut self, refs: &[ast::ActionRef], table: &mut Table) {
+        for reference in refs {
+            let Some(action) = self.action_named(&reference.path) else {
+                continue;
+            };
+            if table.actions.iter().any(|a| a.action == action) {
+                self.report(errors::action_listed_twice(
+                    reference.span,
+                    reference.path.name.as_str(),
+                ));
+                continue;
+            }
+            let (sig, directed) = self.action_shape(action);
+            let args = reference.args.as_deref().unwrap_or_default();
+            let bound = FnSig {
+                params: sig.params[..directed].to_vec(),
+                ..(*sig).clone()
+            };
+            let Some((bound, ..)) =
+                self.arguments(&bound, Bindings::new(), &[], args, None, reference.span)
+            else {
+                continue;
+            };
+            let annotations = shared(&reference.annotations);
+            table.actions.push(TableAction {
+                action,
+                bound,
+                annotations,
+                span: reference.span,
+            });
+        }
+    }
+
+    fn action_named(&mut self, path: &ast::Path) -> Option<ActionId> {
+        match self.lookup(path) {
+            Symbol::Action(id) => Some(id),
+            Symbol::Missing => None,
+            other => {
+                self.report(errors::not_an_action(
+                    path.span,
+                    path.name.as_str(),
+                    other.describe(),
+                ));
+                None
+            }
+        }
+    }
+
+    fn action_shape(&self, id: ActionId) -> (std::rc::Rc<FnSig>, usize) {
+        let action = &self.module.actions[id.index()];
+        (action.sig.clone(), action.directed)
+    }
+
+    /// `default_action = a(x)`: a position in the list and the arguments the control plane could set.
+    fn default_action(&mut self, value: &ast::Expr, table: &Table) -> Option<(usize, Vec<Expr>)> {
+        let (path, args): (&ast::Path, &[ast::Argument]) = match &value.kind {
+            ast::ExprKind::Path(path) => (path, &[]),
+            ast::ExprKind::Call { callee, args, .. } => match &callee.kind {
+                ast::ExprKind::Path(path) => (path, args),
+                _ => {
+                    self.report(errors::not_an_action(value.span, "this", "an expression"));
+                    return None;
+                }
+            },
+            ast::ExprKind::Missing => return None,
+            _ => {
+                self.report(errors::not_an_action(value.span, "this", "an expression"));
+                return None;
+            }
+        };
+        let index = self.listed(path, table)?;
+        if table.actions[index]
+            .annotations
+            .iter()
+            .any(|a| a.name.as_str() == "tableonly")
+        {
+            self.report(errors::default_is_tableonly(value.span, path.name.as_str()));
+        }
+        let args = self.action_data(table, index, args, value.span)?;
+        Some((index, args))
+    }
+
+    /// The position of an action in the table's list.
+    fn listed(&mut self, path: &ast::Path, table: &Table) -> Option<usize> {
+        let action = self.action_named(path)?;
+        let index = table.actions.iter().position(|a| a.action == action);
+        if index.is_none() {
+            self.report(errors::action_not_listed(
+                path.span,
+                path.name.as_str(),
+                &table.name,
+            ));
+        }
+        index
+    }
+
+    /// Arguments of the parameters without direction. The ones with direction may be repeated in front.
+    fn action_data(
+        &mut self,
+        table: &Table,
+        index: usize,
+        args: &[ast::Argument],
+        span: Span,
+    ) -> Option<Vec<Expr>> {
+        let (sig, directed) = self.action_shape(table.actions[index].action);
+        let named = args.iter().any(|a| a.name.is_some());
+        let repeated = directed > 0 && !named && args.len() == sig.params.len();
+        let data = FnSig {
+            params: sig.params[directed..].to_vec(),
+            ..(*sig).clone()
+        };
+        let own = if repeated { &args[directed..] } else { args };
+        if repeated {
+            let front = FnSig {
+                params: sig.params[..directed].to_vec(),
+                ..(*sig).clone()
+            };
+            let _ = self.arguments(&front, Bindings::new(), &[], &args[..directed], None, span)?;
+        }
+        let (values, ..) = self.arguments(&data, Bindings::new(), &[], own, None, span)?;
+        let mut out = Vec::new();
+        for (value, param) in values.into_iter().zip(&data.params) {
+            let Arg::In(value) = value else {
+                let shown = format!("{}{}", direction(param.direction), param.name);
+                self.report(errors::not_constant(
+                    span,
+                    &format!("the argument of `{shown}`"),
+                ));
+                return None;
+            };
+            let depends = matches!(&value.kind, ExprKind::Var(id)
+                if matches!(self.module.var(*id).kind, crate::hir::VarKind::ConstructorParam));
+            out.push(if depends {
+                value
+            } else {
+                self.require_literal(value, "an argument of an action in a table")
+            });
+        }
+        Some(out)
+    }
+
+    fn entry(&mut self, entry: &ast::Entry, table: &Table) -> Option<TableEntry> {
+        let types: Vec<Ty> = table.keys.iter().map(|k| k.expr.ty.clone()).collect();
+        let keysets = self.keysets(&entry.keysets, &types, "table entry");
+        let index = self.listed(&entry.action.path, table);
+        let keysets = keysets?;
+        let index = index?;
+        for (set, key) in keysets.iter().zip(&table.keys) {
+            self.entry_match(set, key.match_kind, entry.keysets.span);
+        }
+        if table.actions[index]
+            .annotations
+            .iter()
+            .any(|a| a.name.as_str() == "defaultonly")
+        {
+            self.report(errors::entry_is_defaultonly(
+                entry.action.span,
+                entry.action.path.name.as_str(),
+            ));
+        }
+        let args = entry.action.args.as_deref().unwrap_or_default();
+        let args = self.action_data(table, index, args, entry.action.span)?;
+        let priority = entry.priority.as_ref().map(|p| {
+            let value = self.infer(p, Some(&Ty::Int));
+            self.require_literal(value, "a priority")
+        });
+        Some(TableEntry {
+            keysets,
+            priority,
+            action: index,
+            args,
+            span: entry.span,
+        })
+    }
+
+    /// Whether a match kind can do what an entry asks for.
+    fn entry_match(&mut self, set: &crate::hir::Keyset, kind: ir::MatchKind, span: Span) {
+        use crate::hir::Keyset as K;
+        use ir::MatchKind as M;
+        let name = match kind {
+            M::Exact => "exact",
+            M::Lpm => "lpm",
+            M::Ternary => "ternary",
+            M::Range => "range",
+            M::Optional => "optional",
+            M::Selector => "selector",
+        };
+        let fits = match (kind, set) {
+            (_, K::ValueSet(_)) => false,
+            (M::Exact, K::Value(_)) => true,
+            (M::Exact, _) => false,
+            (M::Lpm | M::Ternary, K::Range(..)) => false,
+            (M::Optional, K::Mask(..) | K::Range(..)) => false,
+            (M::Range, K::Mask(..)) => false,
+            _ => true,
+        };
+        if !fits {
+            self.report(errors::entry_match(span, name));
+        }
+        if let (M::Lpm, K::Mask(_, mask)) = (kind, set)
+            && let Some(value) = mask.as_int()
+            && let Some(width) = self.module.types.scalar_width(&mask.ty)
+        {
+            let bits = fold::to_bits(value, width);
+            if bits != ir::Bits::prefix_mask(width, bits.count_ones()) {
+                self.report(errors::lpm_mask(mask.span));
+            }
+        }
+    }
+
+    fn other_property(&mut self, property: &ast::TableProperty, table: &mut Table) {
+        match (&property.kind, property.name.as_str()) {
+            (Prop::Size(value), _) => {
+                let value = self.infer(value, Some(&Ty::Int));
+                if value.as_int().is_some_and(|v| *v < BigInt::ZERO) {
+                    self.report(errors::negative_count(
+                        value.span,
+                        &value.as_int().cloned().unwrap_or_default().to_string(),
+                    ));
+                }
+                table.size = Some(value);
+            }
+            (Prop::Custom(value), "counters") => {
+                table.counters = self.extern_property(value, &["direct_counter"])
+            }
+            (Prop::Custom(value), "meters") => {
+                table.meters = self.extern_property(value, &["direct_meter"])
+            }
+            (Prop::Custom(value), "implementation") => {
+                table.implementation =
+                    self.extern_property(value, &["action_profile", "action_selector"]);
+            }
+            (Prop::Custom(value), "support_timeout" | "supportTimeout") => {
+                let value = self.expect(value, &Ty::Bool);
+                table.support_timeout = matches!(value.kind, ExprKind::Bool(true));
+            }
+            (Prop::Custom(value), "largest_priority_wins") => {
+                let value = self.expect(value, &Ty::Bool);
+                let value = self.require_literal(value, "largest_priority_wins");
+                table.largest_priority_wins = !matches!(value.kind, ExprKind::Bool(false));
+            }
+            (Prop::Custom(value), "priority_delta") => {
+                if let Some(delta) = self.constant_int(value, "priority_delta") {
+                    match fold::to_u32(&delta).filter(|d| *d > 0) {
+                        Some(delta) => table.priority_delta = delta,
+                        None => self.report(errors::negative_count(value.span, &delta.to_string())),
+                    }
+                }
+            }
+            (Prop::Custom(value), name) => {
+                // Other architectures' properties mean nothing here.
+                let _ = self.infer(value, None);
+                self.report(errors::unknown_property(property.name.span, name));
+            }
+            _ => {}
+        }
+    }
+
+    fn extern_property(&mut self, value: &ast::Expr, names: &[&str]) -> Option<Expr> {
+        let value = self.infer(value, None);
+        let found = match &value.ty {
+            Ty::Missing => return None,
+            Ty::Extern(id, _) => self.module.types.external(*id).name.to_string(),
+            ty => self.show(ty),
+        };
+        if names.contains(&&*found) {
+            return Some(value);
+        }
+        self.report(errors::type_mismatch(
+            value.span,
+            &names.join(" or "),
+            &found,
+        ));
+        None
+    }
+}

@@ -1,0 +1,410 @@
+//! Types as written to types as meant, and the declarations of structs, enums and the like.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use ir::Bits;
+use num_bigint::BigInt;
+use syntax::ast::{self, TypeKind};
+use syntax::source::Span;
+
+use super::scope::{GenericStruct, StructKind, Symbol, TypeSymbol};
+use super::{Checker, shared};
+use crate::errors;
+use crate::fold;
+use crate::types::{EnumDef, EnumId, FieldDef, NewTypeDef, NewTypeId, StructDef, StructId, Ty};
+
+impl Checker {
+    /// What a type as written means.
+    pub(super) fn resolve(&mut self, ty: &ast::Type) -> Ty {
+        match &ty.kind {
+            TypeKind::Bool => Ty::Bool,
+            TypeKind::Error => Ty::Error,
+            TypeKind::MatchKind => Ty::MatchKind,
+            TypeKind::String => Ty::String,
+            TypeKind::Int => Ty::Int,
+            TypeKind::Bit(None) => Ty::Bit(1),
+            TypeKind::Bit(Some(width)) => self.width(width).map_or(Ty::Missing, Ty::Bit),
+            TypeKind::SignedInt(width) => self.width(width).map_or(Ty::Missing, Ty::Signed),
+            TypeKind::Varbit(width) => self.width(width).map_or(Ty::Missing, Ty::Varbit),
+            TypeKind::Void => Ty::Void,
+            TypeKind::DontCare => Ty::Any,
+            TypeKind::Missing => Ty::Missing,
+            TypeKind::Named(path) => self.resolve_named(path, None),
+            TypeKind::Specialised { path, args } => self.resolve_named(path, Some(args)),
+            TypeKind::Stack { element, size } => self.resolve_stack(element, size),
+            TypeKind::Tuple(items) => Ty::Tuple(items.iter().map(|t| self.resolve(t)).collect()),
+            TypeKind::List(item) => Ty::List(Rc::new(self.resolve(item))),
+        }
+    }
+
+    /// A width, which must be a constant from 1 to [`Bits::MAX_WIDTH`].
+    fn width(&mut self, expr: &ast::Expr) -> Option<u32> {
+        let value = self.constant_int(expr, "a width")?;
+        let width = fold::to_u32(&value).filter(|w| (1..=Bits::MAX_WIDTH).contains(w));
+        if width.is_none() {
+            self.report(errors::bad_width(expr.span, &value.to_string()));
+        }
+        width
+    }
+
+    /// A constant integer.
+    pub(super) fn constant_int(&mut self, expr: &ast::Expr, what: &str) -> Option<BigInt> {
+        let value = self.infer(expr, Some(&Ty::Int));
+        if value.ty == Ty::Missing {
+            return None;
+        }
+        if let Some(int) = value.as_int() {
+            return Some(int.clone());
+        }
+        if value.is_literal() {
+            let found = self.show(&value.ty);
+            self.report(errors::type_mismatch(value.span, "int", &found));
+        } else {
+            self.report(errors::not_constant(value.span, what));
+        }
+        None
+    }
+
+    fn resolve_stack(&mut self, element: &ast::Type, size: &ast::Expr) -> Ty {
+        let item = self.resolve(element);
+        let value = self.constant_int(size, "the size of a header stack");
+        if !matches!(item, Ty::Header(_) | Ty::Union(_) | Ty::Missing) {
+            let found = self.show(&item);
+            self.report(errors::stack_of(element.span, &found));
+            return Ty::Missing;
+        }
+        let Some(value) = value else {
+            return Ty::Missing;
+        };
+        match fold::to_u32(&value).filter(|n| (1..=1024).contains(n)) {
+            Some(_) if item == Ty::Missing => Ty::Missing,
+            Some(n) => Ty::Stack(Rc::new(item), n),
+            None => {
+                self.report(errors::bad_stack_size(size.span, &value.to_string()));
+                Ty::Missing
+            }
+        }
+    }
+
+    fn resolve_named(&mut self, path: &ast::Path, args: Option<&[ast::Type]>) -> Ty {
+        let symbol = self.lookup(path);
+        let given: Vec<Ty> = args
+            .unwrap_or_default()
+            .iter()
+            .map(|t| self.resolve(t))
+            .collect();
+        let Symbol::Type(ty) = symbol else {
+            if !matches!(symbol, Symbol::Missing) {
+                self.report(errors::not_a_type(
+                    path.span,
+                    path.name.as_str(),
+                    symbol.describe(),
+                ));
+            }
+            return Ty::Missing;
+        };
+        let expected = self.type_arity(&ty);
+        // An extern's or block's arguments may be left to inference.
+        let optional =
+            args.is_none() && matches!(ty, TypeSymbol::Extern(_) | TypeSymbol::BlockType(_));
+        if given.len() != expected && !optional {
+            self.report(errors::type_argument_count(
+                path.span,
+                path.name.as_str(),
+                expected,
+                given.len(),
+            ));
+            return Ty::Missing;
+        }
+        let fill = || {
+            if given.is_empty() {
+                vec![Ty::Any; expected]
+            } else {
+                given.clone()
+            }
+        };
+        match ty {
+            TypeSymbol::Plain(ty) => ty,
+            TypeSymbol::Generic(generic) => self.specialise_struct(&generic, given),
+            TypeSymbol::Extern(id) => Ty::Extern(id, fill().into()),
+            TypeSymbol::BlockType(id) => Ty::BlockType(id, fill().into()),
+            TypeSymbol::Block(id) => Ty::Block(id),
+        }
+    }
+
+    fn type_arity(&self, ty: &TypeSymbol) -> usize {
+        match ty {
+            TypeSymbol::Plain(_) | TypeSymbol::Block(_) => 0,
+            TypeSymbol::Generic(generic) => generic.decl.type_params.len(),
+            TypeSymbol::Extern(id) => self.module.types.external(*id).type_params.len(),
+            TypeSymbol::BlockType(id) => self.module.types.block_types[id.index()]
+                .sig
+                .type_params
+                .len(),
+        }
+    }
+
+    /// Declares a struct, header or header union.
+    pub(super) fn struct_like(
+        &mut self,
+        decl: &ast::StructLike,
+        kind: StructKind,
+        annotations: &[ast::Annotation],
+    ) {
+        let annotations = shared(annotations);
+        if !decl.type_params.is_empty() {
+            let generic = GenericStruct {
+                decl: decl.clone(),
+                annotations,
+                kind,
+            };
+            self.declare_type(&decl.name, TypeSymbol::Generic(Rc::new(generic)));
+            return;
+        }
+        let ty = self.build_struct(decl, kind, annotations, Vec::new());
+        if let Ty::Header(_) = ty
+            && decl_has(self, &ty, "controller_header")
+        {
+            self.module.controller_headers.push(ty.clone());
+        }
+        self.declare_type(&decl.name, TypeSymbol::Plain(ty));
+    }
+
+    fn specialise_struct(&mut self, generic: &Rc<GenericStruct>, args: Vec<Ty>) -> Ty {
+        let key = (Rc::as_ptr(generic) as usize, args.clone());
+        if let Some(ty) = self.generic_structs.get(&key) {
+            return ty.clone();
+        }
+        let ty = self.scoped(|c| {
+            for (param, arg) in generic.decl.type_params.iter().zip(&args) {
+                c.declare_type(param, TypeSymbol::Plain(arg.clone()));
+            }
+            c.build_struct(
+                &generic.decl,
+                generic.kind,
+                generic.annotations.clone(),
+                args,
+            )
+        });
+        self.generic_structs.insert(key, ty.clone());
+        ty
+    }
+
+    fn build_struct(
+        &mut self,
+        decl: &ast::StructLike,
+        kind: StructKind,
+        annotations: Rc<[ast::Annotation]>,
+        args: Vec<Ty>,
+    ) -> Ty {
+        let mut fields: Vec<FieldDef> = Vec::new();
+        for field in &decl.fields {
+            let mut ty = self.resolve(&field.ty);
+            if let Some(first) = fields.iter().find(|f| f.name == field.name.text) {
+                self.report(errors::duplicate(
+                    field.name.span,
+                    field.name.as_str(),
+                    first.span,
+                ));
+                continue;
+            }
+            if !self.allowed_field(&ty, kind) {
+                let found = self.show(&ty);
+                self.report(errors::field_type(field.ty.span, &found, kind));
+                ty = Ty::Missing;
+            }
+            fields.push(FieldDef {
+                name: field.name.text.clone(),
+                ty,
+                annotations: shared(&field.annotations),
+                span: field.name.span,
+            });
+        }
+        if kind == StructKind::Header {
+            self.check_header_layout(&decl.name, &fields);
+        }
+        let id = StructId(self.module.types.structs.len() as u32);
+        let name = decl.name.text.clone();
+        self.module.types.structs.push(StructDef {
+            name,
+            args,
+            fields,
+            annotations,
+        });
+        match kind {
+            StructKind::Struct => Ty::Struct(id),
+            StructKind::Header => Ty::Header(id),
+            StructKind::Union => Ty::Union(id),
+        }
+    }
+
+    fn allowed_field(&self, ty: &Ty, kind: StructKind) -> bool {
+        match kind {
+            StructKind::Union => matches!(ty, Ty::Header(_) | Ty::Missing | Ty::Param(_)),
+            StructKind::Header => match ty {
+                Ty::Struct(id) => {
+                    let fields = &self.module.types.structure(*id).fields;
+                    fields
+                        .iter()
+                        .all(|f| self.allowed_field(&f.ty, StructKind::Header))
+                }
+                Ty::Enum(id) => self.module.types.enumeration(*id).underlying.is_some(),
+                Ty::New(_) => self.allowed_field(&self.module.types.representation(ty), kind),
+                _ => matches!(
+                    ty,
+                    Ty::Bit(_)
+                        | Ty::Signed(_)
+                        | Ty::Varbit(_)
+                        | Ty::Bool
+                        | Ty::Missing
+                        | Ty::Param(_)
+                ),
+            },
+            StructKind::Struct => !matches!(
+                ty,
+                Ty::Void
+                    | Ty::Int
+                    | Ty::String
+                    | Ty::MatchKind
+                    | Ty::Any
+                    | Ty::Extern(..)
+                    | Ty::Block(_)
+                    | Ty::BlockType(..)
+                    | Ty::ValueSet(_)
+            ),
+        }
+    }
+
+    /// A header is a whole number of bytes and has at most one varbit.
+    fn check_header_layout(&mut self, name: &ast::Name, fields: &[FieldDef]) {
+        let varbits: Vec<&FieldDef> = fields
+            .iter()
+            .filter(|f| matches!(f.ty, Ty::Varbit(_)))
+            .collect();
+        if let [_, second, ..] = varbits[..] {
+            self.report(errors::two_varbits(second.span, name.as_str()));
+        }
+        let mut total = 0u64;
+        for field in fields {
+            total += match &field.ty {
+                Ty::Varbit(w) => u64::from(*w),
+                Ty::Missing | Ty::Param(_) => return,
+                ty => self.module.types.packed_width(ty).map_or(0, u64::from),
+            };
+        }
+        if total % 8 != 0 {
+            self.report(errors::header_not_bytes(name.span, name.as_str(), total));
+        }
+        if total > u64::from(Bits::MAX_WIDTH) * 8 {
+            self.report(errors::bad_width(name.span, &total.to_string()));
+        }
+    }
+
+    /// Declares an enum.
+    pub(super) fn enumeration(&mut self, decl: &ast::EnumDecl, annotations: &[ast::Annotation]) {
+        let underlying = decl.underlying.as_ref().and_then(|t| {
+            let ty = self.resolve(t);
+            let ty = self.module.types.representation(&ty);
+            match ty {
+                Ty::Bit(_) | Ty::Signed(_) => Some(ty),
+                Ty::Missing => None,
+                _ => {
+                    let found = self.show(&ty);
+                    self.report(errors::enum_underlying(t.span, &found));
+                    None
+                }
+            }
+        });
+        let mut members: Vec<(Arc<str>, Option<BigInt>)> = Vec::new();
+        let mut seen: BTreeMap<Arc<str>, Span> = BTreeMap::new();
+        for member in &decl.members {
+            if let Some(first) = seen.insert(member.name.text.clone(), member.name.span) {
+                self.report(errors::duplicate(
+                    member.name.span,
+                    member.name.as_str(),
+                    first,
+                ));
+                continue;
+            }
+            let value = match (&member.value, &underlying) {
+                (Some(value), Some(ty)) => {
+                    let value = self.expect(value, ty);
+                    let value = self.require_literal(value, "the value of an enum member");
+                    Some(value.as_int().cloned().unwrap_or_default())
+                }
+                _ => None,
+            };
+            members.push((member.name.text.clone(), value));
+        }
+        let id = EnumId(self.module.types.enums.len() as u32);
+        let annotations = shared(annotations);
+        self.module.types.enums.push(EnumDef {
+            name: decl.name.text.clone(),
+            underlying,
+            members,
+            annotations,
+        });
+        self.declare_type(&decl.name, TypeSymbol::Plain(Ty::Enum(id)));
+    }
+
+    /// Declares a type made by `type`.
+    pub(super) fn new_type(&mut self, decl: &ast::NewTypeDecl, annotations: &[ast::Annotation]) {
+        let underlying = self.resolve(&decl.ty);
+        let basis = self.module.types.representation(&underlying);
+        if !matches!(basis, Ty::Bit(_) | Ty::Signed(_) | Ty::Bool | Ty::Missing) {
+            let found = self.show(&underlying);
+            self.report(errors::new_type_basis(decl.ty.span, &found));
+        }
+        let id = NewTypeId(self.module.types.new_types.len() as u32);
+        let annotations = shared(annotations);
+        self.module.types.new_types.push(NewTypeDef {
+            name: decl.name.text.clone(),
+            underlying,
+            annotations,
+        });
+        self.declare_type(&decl.name, TypeSymbol::Plain(Ty::New(id)));
+    }
+
+    /// Declares a typedef.
+    pub(super) fn typedef(&mut self, decl: &ast::TypedefDecl) {
+        let ty = match &decl.target {
+            ast::TypedefTarget::Type(ty) => match &ty.kind {
+                // A typedef of an extern or block keeps what it is.
+                TypeKind::Named(path) => match self.scopes.lookup(path) {
+                    Some(Symbol::Type(symbol)) => Some(symbol.clone()),
+                    _ => None,
+                }
+                .unwrap_or_else(|| TypeSymbol::Plain(self.resolve(ty))),
+                _ => TypeSymbol::Plain(self.resolve(ty)),
+            },
+            ast::TypedefTarget::Decl(inner) => {
+                self.top_level(inner);
+                let symbol = inner.name().map(|n| ast::Path {
+                    absolute: false,
+                    name: n.clone(),
+                    span: n.span,
+                });
+                match symbol.and_then(|p| self.scopes.lookup(&p).cloned()) {
+                    Some(Symbol::Type(symbol)) => symbol,
+                    _ => TypeSymbol::Plain(Ty::Missing),
+                }
+            }
+        };
+        self.declare_type(&decl.name, ty);
+    }
+}
+
+fn decl_has(checker: &Checker, ty: &Ty, annotation: &str) -> bool {
+    match ty {
+        Ty::Header(id) => checker
+            .module
+            .types
+            .structure(*id)
+            .annotations
+            .iter()
+            .any(|a| a.name.as_str() == annotation),
+        _ => false,
+    }
+}

@@ -1,0 +1,154 @@
+//! Arithmetic on compile-time integers.
+//!
+//! A value of `bit<w>` is kept as a number from 0 to 2^w - 1, one of `int<w>` as a signed number, one of `int` as it is.
+
+use ir::Bits;
+use num_bigint::{BigInt, Sign};
+use syntax::ast::{BinaryOp, IntLiteral};
+
+use crate::types::Ty;
+
+/// Shifts of compile-time integers beyond this are refused.
+pub const MAX_SHIFT: u32 = 1 << 16;
+
+/// The value of a literal, before its width cuts it.
+pub fn literal(literal: &IntLiteral) -> BigInt {
+    BigInt::parse_bytes(literal.digits.as_bytes(), literal.radix).unwrap_or_default()
+}
+
+/// 2^n
+pub fn power_of_two(n: u32) -> BigInt {
+    BigInt::from(1) << n
+}
+
+/// Whether a value is in the range of a type (which is `bit`, `int<w>` or `int`).
+pub fn fits(value: &BigInt, ty: &Ty) -> bool {
+    wrap(value, ty) == *value
+}
+
+/// The value modulo the range of the type.
+pub fn wrap(value: &BigInt, ty: &Ty) -> BigInt {
+    match ty {
+        Ty::Bit(w) => value.modpow_two(*w),
+        Ty::Signed(w) => {
+            let low = value.modpow_two(*w);
+            match *w > 0 && low >= power_of_two(w - 1) {
+                true => low - power_of_two(*w),
+                false => low,
+            }
+        }
+        _ => value.clone(),
+    }
+}
+
+trait ModPowerOfTwo {
+    fn modpow_two(&self, n: u32) -> BigInt;
+}
+
+impl ModPowerOfTwo for BigInt {
+    fn modpow_two(&self, n: u32) -> BigInt {
+        let modulus = power_of_two(n);
+        ((self % &modulus) + &modulus) % &modulus
+    }
+}
+
+/// The bits of a value at a width.
+pub fn to_bits(value: &BigInt, width: u32) -> Bits {
+    let (_, bytes) = value.modpow_two(width).to_bytes_be();
+    Bits::from_be_bytes(width, &bytes)
+}
+
+/// The unsigned number of some bits.
+pub fn from_bits(bits: &Bits) -> BigInt {
+    BigInt::from_bytes_be(Sign::Plus, &bits.to_be_bytes())
+}
+
+/// As a `u32`, if it fits.
+pub fn to_u32(value: &BigInt) -> Option<u32> {
+    u32::try_from(value).ok()
+}
+
+/// What is wrong with an operation on constants.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FoldError {
+    /// Division or modulo by zero.
+    DivisionByZero,
+    /// Division or modulo of negative numbers.
+    NegativeDivision,
+    /// A negative shift, or one too large to compute.
+    Shift,
+    /// The operator has no meaning for these operands.
+    Meaningless,
+}
+
+/// An arithmetic or bitwise operation; the result is wrapped to `ty`, the type of the left operand.
+pub fn arithmetic(op: BinaryOp, a: &BigInt, b: &BigInt, ty: &Ty) -> Result<BigInt, FoldError> {
+    let result = match op {
+        BinaryOp::Add => a + b,
+        BinaryOp::Sub => a - b,
+        BinaryOp::Mul => a * b,
+        BinaryOp::Div | BinaryOp::Mod => divide(op, a, b)?,
+        BinaryOp::BitAnd => a & b,
+        BinaryOp::BitOr => a | b,
+        BinaryOp::BitXor => a ^ b,
+        BinaryOp::Shl | BinaryOp::Shr => shift(op, a, b, ty)?,
+        BinaryOp::SatAdd => saturate(a + b, ty),
+        BinaryOp::SatSub => saturate(a - b, ty),
+        _ => return Err(FoldError::Meaningless),
+    };
+    Ok(wrap(&result, ty))
+}
+
+fn divide(op: BinaryOp, a: &BigInt, b: &BigInt) -> Result<BigInt, FoldError> {
+    if *b == BigInt::ZERO {
+        return Err(FoldError::DivisionByZero);
+    }
+    if a.sign() == Sign::Minus || b.sign() == Sign::Minus {
+        return Err(FoldError::NegativeDivision);
+    }
+    Ok(if op == BinaryOp::Div { a / b } else { a % b })
+}
+
+fn shift(op: BinaryOp, a: &BigInt, b: &BigInt, ty: &Ty) -> Result<BigInt, FoldError> {
+    if b.sign() == Sign::Minus {
+        return Err(FoldError::Shift);
+    }
+    let by = match (to_u32(b), ty) {
+        (Some(n), _) if n <= MAX_SHIFT => n,
+        // Everything is shifted out of a value with a width.
+        (_, Ty::Bit(_) | Ty::Signed(_)) => MAX_SHIFT + 1,
+        _ if op == BinaryOp::Shr => MAX_SHIFT + 1,
+        _ => return Err(FoldError::Shift),
+    };
+    // `>>` of a negative BigInt rounds down, as an arithmetic shift does.
+    Ok(if op == BinaryOp::Shl {
+        a << by
+    } else {
+        a >> by
+    })
+}
+
+fn saturate(value: BigInt, ty: &Ty) -> BigInt {
+    let (low, high) = match ty {
+        Ty::Bit(w) => (BigInt::ZERO, power_of_two(*w) - 1),
+        Ty::Signed(w) => (
+            -power_of_two(w.saturating_sub(1)),
+            power_of_two(w.saturating_sub(1)) - 1,
+        ),
+        _ => return value,
+    };
+    value.clamp(low, high)
+}
+
+/// A comparison; `None` if the operator is none.
+pub fn compare(op: BinaryOp, a: &BigInt, b: &BigInt) -> Option<bool> {
+    Some(match op {
+        BinaryOp::Eq => a == b,
+        BinaryOp::Ne => a != b,
+        BinaryOp::Lt => a < b,
+        BinaryOp::Le => a <= b,
+        BinaryOp::Gt => a > b,
+        BinaryOp::Ge => a >= b,
+        _ => return None,
+    })
+}

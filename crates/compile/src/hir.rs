@@ -1,0 +1,569 @@
+//! The checked program: the tree with every name resolved, every type known and every implicit cast written out.
+//!
+//! The checker produces it, lowering consumes it. It still has everything of the language (functions, sub-parsers,
+//! structs, side effects in expressions); only generics, overloading and compile-time integers are gone.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use num_bigint::BigInt;
+use syntax::ast::{Annotation, Direction};
+use syntax::source::Span;
+
+use crate::types::{BlockId, FnSig, Ty, Types, index};
+
+/// Width of the representation of an enum without an underlying type.
+pub const ENUM_WIDTH: u32 = 32;
+
+index! {
+    /// A variable, parameter or instance.
+    VarId,
+    /// A function with a body.
+    FuncId,
+    /// An action.
+    ActionId,
+    /// A table.
+    TableId,
+}
+
+/// A checked program.
+#[derive(Debug, Default)]
+pub struct Module {
+    /// The types.
+    pub types: Types,
+    /// All variables, parameters and instances.
+    pub vars: Vec<Var>,
+    /// Functions, specialised.
+    pub functions: Vec<Function>,
+    /// Actions.
+    pub actions: Vec<Action>,
+    /// Tables.
+    pub tables: Vec<Table>,
+    /// Parsers and controls, by [`BlockId`].
+    pub blocks: Vec<Block>,
+    /// Instances declared at the top level, in order.
+    pub instances: Vec<VarId>,
+    /// The headers with `@controller_header` in order.
+    pub controller_headers: Vec<Ty>,
+}
+
+impl Module {
+    /// A variable.
+    pub fn var(&self, id: VarId) -> &Var {
+        &self.vars[id.index()]
+    }
+
+    /// A parser or control.
+    pub fn block(&self, id: BlockId) -> &Block {
+        &self.blocks[id.index()]
+    }
+}
+
+/// A variable, parameter or instance.
+#[derive(Clone, Debug)]
+pub struct Var {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its type.
+    pub ty: Ty,
+    /// What it is.
+    pub kind: VarKind,
+    /// Its annotations.
+    pub annotations: Rc<[Annotation]>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// What a [`Var`] is.
+#[derive(Clone, Debug)]
+pub enum VarKind {
+    /// A local variable.
+    Local,
+    /// A parameter.
+    Param(Direction),
+    /// A parameter of an action, without direction.
+    ActionData,
+    /// A constructor's parameter.
+    ConstructorParam,
+    /// The variable of a `for ... in`; cannot be written.
+    Loop,
+    /// An instance of an extern, parser or control.
+    Instance(Rc<[Arg]>),
+    /// A parser value set and its size.
+    ValueSet(Rc<Expr>),
+}
+
+/// A function with a body.
+#[derive(Clone, Debug)]
+pub struct Function {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its parameters.
+    pub params: Vec<VarId>,
+    /// What it returns.
+    pub ret: Ty,
+    /// Its body.
+    pub body: Rc<[Stmt]>,
+}
+
+/// An action.
+#[derive(Clone, Debug)]
+pub struct Action {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its annotations.
+    pub annotations: Rc<[Annotation]>,
+    /// Whether it is declared at the top level.
+    pub global: bool,
+    /// All parameters.
+    pub params: Vec<VarId>,
+    /// How many of them, from the front, have a direction.
+    pub directed: usize,
+    /// What a call needs to know.
+    pub sig: Rc<FnSig>,
+    /// Its body.
+    pub body: Rc<[Stmt]>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A parser or control with a body.
+#[derive(Clone, Debug)]
+pub struct Block {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Whether it is a parser.
+    pub is_parser: bool,
+    /// Its annotations.
+    pub annotations: Rc<[Annotation]>,
+    /// Its parameters.
+    pub params: Vec<VarId>,
+    /// What an `apply` needs to know.
+    pub sig: Rc<FnSig>,
+    /// The constructor's parameters.
+    pub constructor_params: Vec<VarId>,
+    /// What an instantiation needs to know.
+    pub constructor: Rc<FnSig>,
+    /// Local declarations in order.
+    pub locals: Vec<Local>,
+    /// The body of a control.
+    pub apply: Rc<[Stmt]>,
+    /// The states of a parser; the first is `start`.
+    pub states: Vec<State>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A local declaration of a parser or control that has an effect.
+#[derive(Clone, Debug)]
+pub enum Local {
+    /// A variable, with its initial value.
+    Var(VarId, Option<Expr>),
+    /// An instance of an extern, parser or control.
+    Instance(VarId),
+    /// A value set.
+    ValueSet(VarId),
+    /// An action.
+    Action(ActionId),
+    /// A table.
+    Table(TableId),
+}
+
+/// A parser state.
+#[derive(Clone, Debug)]
+pub struct State {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its statements.
+    pub body: Vec<Stmt>,
+    /// Its transition.
+    pub transition: Transition,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// Where a state goes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The state with this position in [`Block::states`].
+    State(usize),
+    /// `accept`
+    Accept,
+    /// `reject`
+    Reject,
+}
+
+/// The end of a state.
+#[derive(Clone, Debug)]
+pub enum Transition {
+    /// Unconditional.
+    Goto(Target),
+    /// `select`
+    Select {
+        /// The values; scalars.
+        keys: Vec<Expr>,
+        /// The cases.
+        cases: Vec<(Vec<Keyset>, Target)>,
+    },
+}
+
+/// A set of values for one key. Its expressions have the key's type and are constant, though perhaps only after
+/// instantiation.
+#[derive(Clone, Debug)]
+pub enum Keyset {
+    /// Anything.
+    Any,
+    /// One value.
+    Value(Expr),
+    /// Value and mask.
+    Mask(Expr, Expr),
+    /// Both ends included.
+    Range(Expr, Expr),
+    /// A value set; covers all keys.
+    ValueSet(VarId),
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub struct Table {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Its annotations.
+    pub annotations: Rc<[Annotation]>,
+    /// Its key.
+    pub keys: Vec<TableKey>,
+    /// Its actions.
+    pub actions: Vec<TableAction>,
+    /// Index in `actions` of the default action, and its arguments.
+    pub default_action: (usize, Vec<Expr>),
+    /// Whether `const` stands before it.
+    pub const_default: bool,
+    /// Its entries in order.
+    pub entries: Vec<TableEntry>,
+    /// Whether the entries are `const`.
+    pub const_entries: bool,
+    /// Whether it has an `entries` property, perhaps empty.
+    pub has_entries: bool,
+    /// `size`, if written.
+    pub size: Option<Expr>,
+    /// `largest_priority_wins`
+    pub largest_priority_wins: bool,
+    /// `priority_delta`
+    pub priority_delta: u32,
+    /// `counters`
+    pub counters: Option<Expr>,
+    /// `meters`
+    pub meters: Option<Expr>,
+    /// `implementation`
+    pub implementation: Option<Expr>,
+    /// `support_timeout`
+    pub support_timeout: bool,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// A key field.
+#[derive(Clone, Debug)]
+pub struct TableKey {
+    /// The value.
+    pub expr: Expr,
+    /// How it is matched.
+    pub match_kind: ir::MatchKind,
+    /// The control-plane name.
+    pub name: String,
+    /// Its annotations.
+    pub annotations: Rc<[Annotation]>,
+}
+
+/// An action of a table.
+#[derive(Clone, Debug)]
+pub struct TableAction {
+    /// The action.
+    pub action: ActionId,
+    /// The arguments of the parameters with direction.
+    pub bound: Vec<Arg>,
+    /// The annotations of the reference.
+    pub annotations: Rc<[Annotation]>,
+    /// Where the reference stands.
+    pub span: Span,
+}
+
+/// An entry.
+#[derive(Clone, Debug)]
+pub struct TableEntry {
+    /// One per key field.
+    pub keysets: Vec<Keyset>,
+    /// The priority, if written.
+    pub priority: Option<Expr>,
+    /// Index in [`Table::actions`].
+    pub action: usize,
+    /// One argument per parameter without direction.
+    pub args: Vec<Expr>,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// A statement.
+#[derive(Clone, Debug)]
+pub struct Stmt {
+    /// Which statement.
+    pub kind: StmtKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What a [`Stmt`] is.
+#[derive(Clone, Debug)]
+pub enum StmtKind {
+    /// A local variable and its initial value.
+    Declare(VarId, Option<Expr>),
+    /// An instance among statements.
+    Instance(VarId),
+    /// An assignment.
+    Assign(Expr, Expr),
+    /// `target op= value`; the value is the right operand, already of the operator's type.
+    AssignOp(BinaryOp, Expr, Expr),
+    /// A call.
+    Call(Expr),
+    /// `if`
+    If(Expr, Rc<[Stmt]>, Rc<[Stmt]>),
+    /// `switch` on a table's `action_run`: positions in [`Table::actions`].
+    SwitchAction {
+        /// The table.
+        table: TableId,
+        /// The cases.
+        cases: Vec<(Vec<usize>, Rc<[Stmt]>)>,
+        /// The default case.
+        default: Rc<[Stmt]>,
+    },
+    /// `switch` on a value.
+    Switch {
+        /// The value.
+        value: Expr,
+        /// The cases; labels are constant and of the value's type.
+        cases: Vec<(Vec<Expr>, Rc<[Stmt]>)>,
+        /// The default case.
+        default: Rc<[Stmt]>,
+    },
+    /// `return`
+    Return(Option<Expr>),
+    /// `exit`
+    Exit,
+    /// `break`
+    Break,
+    /// `continue`
+    Continue,
+    /// `{ ... }`
+    Block(Rc<[Stmt]>),
+    /// `for (;;)`
+    For {
+        /// Before the first round.
+        init: Rc<[Stmt]>,
+        /// Before each round.
+        condition: Expr,
+        /// After each round.
+        update: Rc<[Stmt]>,
+        /// The body.
+        body: Rc<[Stmt]>,
+    },
+    /// `for (v in low .. high)`
+    ForRange {
+        /// The variable.
+        variable: VarId,
+        /// The first value.
+        low: Expr,
+        /// The last value.
+        high: Expr,
+        /// The body.
+        body: Rc<[Stmt]>,
+    },
+    /// `for (v in list)`
+    ForEach {
+        /// The variable.
+        variable: VarId,
+        /// A list, tuple or header stack.
+        collection: Expr,
+        /// The body.
+        body: Rc<[Stmt]>,
+    },
+}
+
+/// An expression.
+#[derive(Clone, Debug)]
+pub struct Expr {
+    /// Which expression.
+    pub kind: ExprKind,
+    /// Its type.
+    pub ty: Ty,
+    /// Where it stands.
+    pub span: Span,
+}
+
+impl Expr {
+    /// An expression.
+    pub fn new(kind: ExprKind, ty: Ty, span: Span) -> Expr {
+        Expr { kind, ty, span }
+    }
+
+    /// What stands where an error was reported.
+    pub fn missing(span: Span) -> Expr {
+        Expr::new(ExprKind::Missing, Ty::Missing, span)
+    }
+
+    /// The value of a constant integer.
+    pub fn as_int(&self) -> Option<&BigInt> {
+        match &self.kind {
+            ExprKind::Int(value) => Some(value),
+            _ => None,
+        }
+    }
+
+    /// Whether it is made of literals only.
+    pub fn is_literal(&self) -> bool {
+        match &self.kind {
+            ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Str(_) | ExprKind::Symbol(_) => true,
+            ExprKind::Default | ExprKind::InvalidHeader | ExprKind::Missing => true,
+            ExprKind::Aggregate(items) => items.iter().all(Expr::is_literal),
+            _ => false,
+        }
+    }
+}
+
+/// What an [`Expr`] is.
+#[derive(Clone, Debug)]
+pub enum ExprKind {
+    /// An integer, in the range of its type (`bit`, `int`, serializable enum or new type).
+    Int(BigInt),
+    /// A truth value.
+    Bool(bool),
+    /// A string.
+    Str(Arc<str>),
+    /// The position of an error, or of a member of an enum without an underlying type.
+    Symbol(u32),
+    /// A variable, parameter or instance.
+    Var(VarId),
+    /// A field of a struct, header or union, or a member of a tuple.
+    Field(Box<Expr>, usize),
+    /// `stack[index]`
+    Index(Box<Expr>, Box<Expr>),
+    /// `stack.next`
+    Next(Box<Expr>),
+    /// `stack.last`
+    Last(Box<Expr>),
+    /// `stack.lastIndex`
+    LastIndex(Box<Expr>),
+    /// `base[high:low]`
+    Slice(Box<Expr>, u32, u32),
+    /// `base[low +: width]` with a low end known at run time.
+    PlusSlice(Box<Expr>, Box<Expr>, u32),
+    /// An operator with one operand.
+    Unary(UnaryOp, Box<Expr>),
+    /// An operator with two operands, of equal types but for shifts and concatenation.
+    Binary(BinaryOp, Box<Expr>, Box<Expr>),
+    /// To the expression's type.
+    Cast(Box<Expr>),
+    /// `condition ? a : b`
+    Ternary(Box<Expr>, Box<Expr>, Box<Expr>),
+    /// The fields of a struct, header (which is valid), tuple or list.
+    Aggregate(Vec<Expr>),
+    /// An invalid header or header union.
+    InvalidHeader,
+    /// The default value of the type: zeros, and invalid headers.
+    Default,
+    /// A call.
+    Call(Box<Call>),
+    /// `t.apply().hit`, or `.miss`.
+    ApplyHit {
+        /// The table.
+        table: TableId,
+        /// Whether it is `.miss`.
+        miss: bool,
+    },
+    /// An error was reported.
+    Missing,
+}
+
+/// An operator with one operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UnaryOp {
+    /// `!`
+    Not,
+    /// `~`
+    BitNot,
+    /// `-`
+    Neg,
+}
+
+pub use syntax::ast::BinaryOp;
+
+/// A call.
+#[derive(Clone, Debug)]
+pub struct Call {
+    /// What is called.
+    pub target: CallTarget,
+    /// One per parameter.
+    pub args: Vec<Arg>,
+}
+
+/// An argument, in the order of the parameters.
+#[derive(Clone, Debug)]
+pub enum Arg {
+    /// A value for a parameter without direction or with `in`.
+    In(Expr),
+    /// An lvalue for `out`.
+    Out(Expr),
+    /// An lvalue for `inout`.
+    InOut(Expr),
+    /// `_` for an `out` parameter.
+    Ignore(Ty),
+    /// No argument for an `@optional` parameter.
+    Absent,
+}
+
+impl Arg {
+    /// The expression, if there is one.
+    pub fn expr(&self) -> Option<&Expr> {
+        match self {
+            Arg::In(e) | Arg::Out(e) | Arg::InOut(e) => Some(e),
+            Arg::Ignore(_) | Arg::Absent => None,
+        }
+    }
+}
+
+/// What a [`Call`] calls.
+#[derive(Clone, Debug)]
+pub enum CallTarget {
+    /// A function with a body.
+    Function(FuncId),
+    /// An action.
+    Action(ActionId),
+    /// An extern function.
+    Extern(Arc<str>),
+    /// A method of an extern object.
+    Method {
+        /// The object.
+        object: Expr,
+        /// The extern's name.
+        external: Arc<str>,
+        /// The method's name.
+        method: Arc<str>,
+    },
+    /// `table.apply()`
+    Table(TableId),
+    /// `apply` of an instance of a parser or control.
+    Block(VarId),
+    /// `apply` of a parser or control type.
+    BlockType(BlockId),
+    /// `h.isValid()` of a header or union.
+    IsValid(Expr),
+    /// `h.setValid()`
+    SetValid(Expr),
+    /// `h.setInvalid()`
+    SetInvalid(Expr),
+    /// `stack.push_front(n)`
+    PushFront(Expr, u32),
+    /// `stack.pop_front(n)`
+    PopFront(Expr, u32),
+    /// An instance without a name, as in `Control()` given as an argument.
+    Construct(Ty),
+}

@@ -1,0 +1,436 @@
+//! Calls: arguments in and out, and the inlining of functions, actions and controls.
+
+use ir::{Expr, StmtKind};
+use syntax::ast::Direction;
+use syntax::source::Span;
+
+use super::place::{Lvalue, Place, Value, header_of};
+use super::{Binding, Lowerer, Object, ObjectId, build};
+use crate::errors;
+use crate::hir::{self, ActionId, Arg, Call, CallTarget, FuncId, VarId, VarKind};
+use crate::types::Ty;
+
+/// What to copy back after a call: where to, from where, and the type.
+pub(super) type CopyOut = (Lvalue, Place, Ty);
+
+/// An argument once evaluated.
+enum Ready {
+    Value(Value),
+    /// An lvalue, and its value before the call for `inout`.
+    Lvalue(Lvalue, Option<Value>),
+}
+
+impl Lowerer<'_> {
+    /// The value of a call.
+    pub(super) fn call(&mut self, call: &Call, expr: &hir::Expr) -> Value {
+        let span = expr.span;
+        match &call.target {
+            CallTarget::Function(id) => self.call_function(*id, &call.args, span),
+            CallTarget::Action(id) => {
+                self.call_action(*id, &call.args, span);
+                Value::Nothing
+            }
+            CallTarget::Extern(name) => self.extern_function(name, &call.args, span),
+            CallTarget::Method {
+                object,
+                external,
+                method,
+            } => self.extern_method(object, external, method, &call.args, &expr.ty, span),
+            CallTarget::Table(table) => {
+                self.apply_table(*table, None, None, span);
+                Value::Nothing
+            }
+            CallTarget::Block(var) => {
+                if let Some(Binding::Value(Value::Object(object))) = self.env.get(var).cloned() {
+                    self.apply_block(object, &call.args, span);
+                }
+                Value::Nothing
+            }
+            CallTarget::BlockType(block) => {
+                let object = self.anonymous_block(*block, span);
+                self.apply_block(object, &call.args, span);
+                Value::Nothing
+            }
+            CallTarget::IsValid(header) => {
+                let value = self.eval(header);
+                Value::Bits(self.validity(&value))
+            }
+            CallTarget::SetValid(header) => {
+                let lvalue = self.lvalue(header);
+                self.for_headers(&lvalue, &mut |l, id| l.set_valid(id));
+                Value::Nothing
+            }
+            CallTarget::SetInvalid(header) => {
+                let lvalue = self.lvalue(header);
+                self.for_headers(&lvalue, &mut |l, id| l.emit(StmtKind::SetInvalid(id)));
+                Value::Nothing
+            }
+            CallTarget::PushFront(stack, count) => {
+                self.shift_stack(stack, *count, true);
+                Value::Nothing
+            }
+            CallTarget::PopFront(stack, count) => {
+                self.shift_stack(stack, *count, false);
+                Value::Nothing
+            }
+            CallTarget::Construct(_) => Value::Nothing,
+        }
+    }
+
+    /// Runs `f` for the header that an lvalue names, chosen at run time if need be.
+    pub(super) fn for_headers(
+        &mut self,
+        lvalue: &Lvalue,
+        f: &mut dyn FnMut(&mut Self, ir::HeaderId),
+    ) {
+        match lvalue {
+            Lvalue::Place(place) => {
+                if let Some(id) = header_of(place) {
+                    f(self, id);
+                }
+            }
+            Lvalue::Element(items, index) => {
+                self.at_index(items.len(), index.clone(), |l, i| {
+                    l.for_headers(&items[i], f)
+                });
+            }
+            _ => {}
+        }
+    }
+
+    /// `push_front` and `pop_front`: elements move by `count`; what is new at the end is invalid.
+    fn shift_stack(&mut self, stack: &hir::Expr, count: u32, push: bool) {
+        let Lvalue::Place(Place::Stack(items, next)) = self.lvalue(stack) else {
+            return;
+        };
+        let size = items.len();
+        let count = (count as usize).min(size);
+        let steps: Vec<usize> = if push {
+            (0..size).rev().collect()
+        } else {
+            (0..size).collect()
+        };
+        for i in steps {
+            let source = if push {
+                i.checked_sub(count)
+            } else {
+                Some(i + count).filter(|s| *s < size)
+            };
+            match source {
+                Some(s) if s == i => {}
+                Some(s) => {
+                    let value = self.read(&items[s]);
+                    self.assign_place(&items[i], value);
+                }
+                None => {
+                    let value = self.read(&items[i]);
+                    let value = self.zero_like(&value);
+                    self.assign_place(&items[i], value);
+                }
+            }
+        }
+        let slots = &self.program.slots;
+        let (old, n) = (Expr::Slot(next), build::constant(32, count as u64));
+        let value = if push {
+            let end = build::constant(32, size as u64);
+            let sum = build::binary(ir::BinaryOp::Add, old, n, slots);
+            let over = build::binary(ir::BinaryOp::Ult, end.clone(), sum.clone(), slots);
+            build::mux(over, end, sum)
+        } else {
+            let below = build::binary(ir::BinaryOp::Ult, old.clone(), n.clone(), slots);
+            build::mux(
+                below,
+                build::constant(32, 0),
+                build::binary(ir::BinaryOp::Sub, old, n, slots),
+            )
+        };
+        self.emit(StmtKind::Assign { dst: next, value });
+    }
+
+    /// Evaluates arguments in order.
+    fn ready(&mut self, args: &[Arg]) -> Vec<Ready> {
+        let effects: Vec<bool> = args
+            .iter()
+            .map(|a| a.expr().is_some_and(super::expr::has_effects))
+            .collect();
+        let mut out = Vec::new();
+        for (i, arg) in args.iter().enumerate() {
+            let later = effects[i + 1..].iter().any(|e| *e);
+            out.push(match arg {
+                Arg::In(e) => {
+                    let value = self.eval(e);
+                    Ready::Value(if later {
+                        self.snapshot(value, &e.ty, e.span)
+                    } else {
+                        value
+                    })
+                }
+                Arg::Out(e) => Ready::Lvalue(self.lvalue(e), None),
+                Arg::InOut(e) => {
+                    let lvalue = self.lvalue(e);
+                    let value = self.read_lvalue(&lvalue);
+                    let value = if later {
+                        self.snapshot(value, &e.ty, e.span)
+                    } else {
+                        value
+                    };
+                    Ready::Lvalue(lvalue, Some(value))
+                }
+                Arg::Ignore(_) | Arg::Absent => Ready::Lvalue(Lvalue::Ignore, None),
+            });
+        }
+        out
+    }
+
+    /// Which arguments can stand for their parameters without a copy: storage that no other argument touches, and
+    /// constants.
+    fn direct(&self, ready: &[Ready]) -> Vec<bool> {
+        let slots: Vec<std::collections::BTreeSet<ir::SlotId>> =
+            ready.iter().map(|r| self.slots_of(r)).collect();
+        let apart = |i: usize| (0..ready.len()).all(|j| i == j || slots[i].is_disjoint(&slots[j]));
+        let written = ready.iter().any(|r| matches!(r, Ready::Lvalue(..)));
+        let direct = |(i, r): (usize, &Ready)| match r {
+            Ready::Value(value) => value.is_constant() || !written || apart(i),
+            Ready::Lvalue(Lvalue::Place(_), _) => apart(i),
+            Ready::Lvalue(..) => false,
+        };
+        ready.iter().enumerate().map(direct).collect()
+    }
+
+    fn slots_of(&self, ready: &Ready) -> std::collections::BTreeSet<ir::SlotId> {
+        let mut slots = std::collections::BTreeSet::new();
+        let mut from_value = |value: &Value| {
+            value.for_each_expr(&mut |e| collect(e, &mut slots));
+        };
+        match ready {
+            Ready::Value(value) => from_value(value),
+            Ready::Lvalue(lvalue, _) => {
+                let value = self.read_lvalue(lvalue);
+                from_value(&value);
+                if let Lvalue::Place(place) = lvalue {
+                    place.for_each_slot(&self.program.headers, &mut |s| {
+                        slots.insert(s);
+                    });
+                }
+            }
+        }
+        slots
+    }
+
+    /// Binds parameters to arguments. `by_copy`: the body can reach the arguments by other names. `fixed`: parameters
+    /// have their own storage whatever the arguments are. Gives what to copy back.
+    pub(super) fn bind(
+        &mut self,
+        params: &[VarId],
+        args: &[Arg],
+        by_copy: bool,
+        fixed: bool,
+    ) -> Vec<CopyOut> {
+        let ready = self.ready(args);
+        let direct = self.direct(&ready);
+        let mut copies = Vec::new();
+        for ((param, ready), direct) in params.iter().zip(ready).zip(direct) {
+            let def = self.module.var(*param);
+            let (ty, span) = (def.ty.clone(), def.span);
+            match ready {
+                Ready::Value(value @ Value::Object(_)) => {
+                    self.env.insert(*param, Binding::Value(value));
+                }
+                Ready::Value(value) if !fixed && (value.is_constant() || (direct && !by_copy)) => {
+                    self.env.insert(*param, Binding::Value(value));
+                }
+                Ready::Value(value) => {
+                    let place = self.parameter_place(*param);
+                    self.assign(&Lvalue::Place(place), value, &ty, span);
+                }
+                Ready::Lvalue(Lvalue::Place(place), before) if direct && !by_copy && !fixed => {
+                    self.env.insert(*param, Binding::Place(place.clone()));
+                    if before.is_none() {
+                        let zero = self.default_value(&ty);
+                        self.assign_place(&place, zero);
+                    }
+                }
+                Ready::Lvalue(lvalue, before) => {
+                    let place = self.parameter_place(*param);
+                    let value = match before {
+                        Some(value) => value,
+                        None => self.default_value(&ty),
+                    };
+                    self.assign(&Lvalue::Place(place.clone()), value, &ty, span);
+                    if !matches!(def.kind, VarKind::Param(Direction::In)) {
+                        copies.push((lvalue, place, ty));
+                    }
+                }
+            }
+        }
+        copies
+    }
+
+    fn parameter_place(&mut self, param: VarId) -> Place {
+        let place = self.storage_of(param);
+        self.env.insert(param, Binding::Place(place.clone()));
+        place
+    }
+
+    /// Copies `out` and `inout` parameters back, in order.
+    pub(super) fn copy_back(&mut self, copies: &[CopyOut]) {
+        for (lvalue, place, ty) in copies {
+            let value = self.read(place);
+            self.assign(lvalue, value, ty, self.main_span);
+        }
+    }
+
+    fn call_function(&mut self, id: FuncId, args: &[Arg], span: Span) -> Value {
+        let module = self.module;
+        let function = &module.functions[id.index()];
+        let copies = self.bind(&function.params, args, false, false);
+        let result = match function.ret {
+            Ty::Void => None,
+            _ => Some(self.alloc(&function.ret, &format!("{}.$result", function.name), span)),
+        };
+        self.copy_outs.push(copies.clone());
+        let exits = std::mem::take(&mut self.exits);
+        self.returning(result.clone(), |l| l.statements(&function.body));
+        self.exits = exits;
+        self.copy_outs.pop();
+        self.at(span);
+        self.copy_back(&copies);
+        result.map_or(Value::Nothing, |place| self.read(&place))
+    }
+
+    fn call_action(&mut self, id: ActionId, args: &[Arg], span: Span) {
+        let module = self.module;
+        let action = &module.actions[id.index()];
+        // An action sees the control's variables, so its parameters are copies, except of constants.
+        let copies = self.bind(&action.params, args, true, false);
+        self.copy_outs.push(copies.clone());
+        let exits = std::mem::take(&mut self.exits);
+        self.returning(None, |l| l.statements(&action.body));
+        self.exits = exits;
+        self.copy_outs.pop();
+        self.at(span);
+        self.copy_back(&copies);
+    }
+
+    fn apply_block(&mut self, object: ObjectId, args: &[Arg], span: Span) {
+        let Object::Block(instance) = self.object(object) else {
+            return;
+        };
+        let block = self.module.block(instance.block);
+        if block.is_parser {
+            return self.apply_parser(object, args, span);
+        }
+        let outer_env = self.env.clone();
+        // Arguments belong to the caller, parameters to the instance.
+        let caller = self.current;
+        let copies = self.bind_block(object, &block.params, args, instance.shared);
+        self.copy_outs.push(copies.clone());
+        let exits = std::mem::take(&mut self.exits);
+        self.inside(object);
+        self.block_statements(object);
+        self.exits = exits;
+        self.copy_outs.pop();
+        self.current = caller;
+        self.env = outer_env;
+        self.at(span);
+        self.copy_back(&copies);
+    }
+
+    /// Binds the parameters of a block whose storage is the instance's own.
+    pub(super) fn bind_block(
+        &mut self,
+        object: ObjectId,
+        params: &[VarId],
+        args: &[Arg],
+        shared: bool,
+    ) -> Vec<CopyOut> {
+        for param in params {
+            if self.storage.contains_key(&(Some(object), *param)) || !shared {
+                continue;
+            }
+            let def = self.module.var(*param);
+            if matches!(def.ty, Ty::Extern(..)) {
+                continue;
+            }
+            let place = self.alloc(
+                &def.ty,
+                &format!("{}.{}", self.path_of(object), def.name),
+                def.span,
+            );
+            self.storage.insert((Some(object), *param), place);
+        }
+        // `bind` makes storage for the caller; hand it the instance's.
+        let caller = self.current;
+        for param in params {
+            if let Some(place) = self.storage.get(&(Some(object), *param)).cloned() {
+                self.storage.insert((caller, *param), place);
+            }
+        }
+        self.bind(params, args, false, shared)
+    }
+
+    /// The instance of `C.apply()` at this place.
+    fn anonymous_block(&mut self, block: crate::types::BlockId, span: Span) -> ObjectId {
+        let key = (self.current, span);
+        if let Some(object) = self.anonymous.get(&key) {
+            return *object;
+        }
+        let def = self.module.block(block);
+        let path = super::control_plane_name(&self.current_path(), &def.name, &def.annotations);
+        let shared = self.current_is_shared();
+        let object = self.instantiate(block, path, &[], shared);
+        self.anonymous.insert(key, object);
+        object
+    }
+
+    /// The parser sets this error and rejects.
+    pub(super) fn reject(&mut self, error: u32) {
+        let error = build::constant(ir::ERROR_WIDTH, u64::from(error));
+        self.emit(StmtKind::Reject { error });
+    }
+
+    /// The argument at a position, evaluated.
+    pub(super) fn arg(&mut self, args: &[Arg], i: usize) -> Value {
+        match args.get(i).and_then(Arg::expr) {
+            Some(e) => self.eval(e),
+            None => Value::Nothing,
+        }
+    }
+
+    /// The scalar argument at a position.
+    pub(super) fn scalar_arg(&mut self, args: &[Arg], i: usize) -> Expr {
+        match args.get(i).and_then(Arg::expr) {
+            Some(e) => self.scalar(e),
+            None => build::constant(1, 0),
+        }
+    }
+
+    /// The compile-time number at a position.
+    pub(super) fn constant_arg(&mut self, args: &[Arg], i: usize, what: &str) -> Option<u64> {
+        let e = args.get(i).and_then(Arg::expr)?;
+        match self.scalar(e) {
+            Expr::Const(bits) => bits.to_u64(),
+            _ => {
+                self.report(errors::not_constant(e.span, what));
+                None
+            }
+        }
+    }
+
+    /// The `out` argument at a position.
+    pub(super) fn out_arg(&mut self, args: &[Arg], i: usize) -> (Lvalue, Ty, Span) {
+        match args.get(i) {
+            Some(Arg::Out(e) | Arg::InOut(e)) => (self.lvalue(e), e.ty.clone(), e.span),
+            Some(Arg::Ignore(ty)) => (Lvalue::Ignore, ty.clone(), Span::default()),
+            _ => (Lvalue::Ignore, Ty::Missing, Span::default()),
+        }
+    }
+}
+
+fn collect(expr: &Expr, slots: &mut std::collections::BTreeSet<ir::SlotId>) {
+    let cell = std::cell::RefCell::new(slots);
+    build::reads(expr, &|s| {
+        cell.borrow_mut().insert(s);
+        false
+    });
+}

@@ -1,0 +1,748 @@
+//! Instances, bodies of controls, tables and the actions tables run.
+
+use std::rc::Rc;
+
+use ir::{ActionScope, Expr, SlotId, StmtKind};
+use syntax::ast;
+use syntax::source::Span;
+
+use super::place::{Lvalue, Place, Value};
+use super::{
+    Binding, BlockInstance, ExternInfo, ExternKind, Lowerer, Object, ObjectId, TableInfo, build,
+    control_plane_name,
+};
+use crate::errors;
+use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId, VarKind};
+use crate::types::{BlockId, Ty};
+
+/// Entries a table has room for if the program does not say.
+const DEFAULT_TABLE_SIZE: u64 = 1024;
+
+impl Lowerer<'_> {
+    /// Makes the instance that a declaration declares.
+    pub(super) fn instance(&mut self, var: VarId, path: &str) -> ObjectId {
+        let def = self.module.var(var);
+        let VarKind::Instance(args) = &def.kind else {
+            return self.new_object(Object::Checksum16);
+        };
+        let name = control_plane_name(path, &def.name, &def.annotations);
+        match &def.ty {
+            Ty::Block(block) => {
+                let shared = self.current_is_shared() || self.applied_often(var);
+                self.instantiate(*block, name, args, shared)
+            }
+            ty => self.extern_instance(ty, name, args, def.annotations.clone(), def.span),
+        }
+    }
+
+    /// Makes an instance of an extern.
+    pub(super) fn extern_instance(
+        &mut self,
+        ty: &Ty,
+        name: String,
+        args: &[Arg],
+        annotations: Rc<[ast::Annotation]>,
+        span: Span,
+    ) -> ObjectId {
+        let Ty::Extern(id, type_args) = ty else {
+            return self.new_object(Object::Checksum16);
+        };
+        let external = self.module.types.external(*id).name.clone();
+        let kind = match &*external {
+            "register" => self.register(&name, type_args, args, span),
+            "counter" => {
+                let size = self
+                    .constant_arg(args, 0, "the size of a counter")
+                    .unwrap_or(0);
+                let unit = self.counter_unit(args, 1);
+                let id = self.new_counter(&name, unit, Some(size));
+                Some(ExternKind::Counter(id, type_args.first().cloned()))
+            }
+            "direct_counter" => {
+                let unit = self.counter_unit(args, 0);
+                Some(ExternKind::DirectCounter(
+                    self.new_counter(&name, unit, None),
+                ))
+            }
+            "meter" => {
+                let size = self
+                    .constant_arg(args, 0, "the size of a meter")
+                    .unwrap_or(0);
+                let bytes = self.constant_arg(args, 1, "the type of a meter") == Some(1);
+                let id = self.new_meter(&name, bytes, Some(size));
+                Some(ExternKind::Meter(id, type_args.first().cloned()))
+            }
+            "direct_meter" => {
+                let bytes = self.constant_arg(args, 0, "the type of a meter") == Some(1);
+                Some(ExternKind::DirectMeter(self.new_meter(&name, bytes, None)))
+            }
+            "action_profile" => {
+                let size = self
+                    .constant_arg(args, 0, "the size of an action profile")
+                    .unwrap_or(0);
+                Some(ExternKind::Profile {
+                    size,
+                    selector: false,
+                })
+            }
+            "action_selector" => {
+                let size = self
+                    .constant_arg(args, 1, "the size of an action selector")
+                    .unwrap_or(0);
+                Some(ExternKind::Profile {
+                    size,
+                    selector: true,
+                })
+            }
+            "Checksum16" => return self.new_object(Object::Checksum16),
+            _ => None,
+        };
+        let Some(kind) = kind else {
+            self.report(errors::unknown_extern(span, &external));
+            return self.new_object(Object::Checksum16);
+        };
+        self.info.externs.push(ExternInfo {
+            name,
+            kind,
+            annotations,
+            span,
+        });
+        let position = self.info.externs.len() - 1;
+        self.new_object(Object::Extern(position))
+    }
+
+    fn register(
+        &mut self,
+        name: &str,
+        type_args: &[Ty],
+        args: &[Arg],
+        span: Span,
+    ) -> Option<ExternKind> {
+        let size = self
+            .constant_arg(args, 0, "the size of a register")
+            .unwrap_or(0);
+        let ty = type_args.first()?.clone();
+        let Some(width) = self.module.types.packed_width(&ty).filter(|w| *w > 0) else {
+            let shown = self.module.types.show(&ty);
+            self.report(errors::variable_type(span, &shown));
+            return None;
+        };
+        let id = ir::RegisterId(self.program.registers.len() as u32);
+        self.program.registers.push(ir::Register {
+            name: name.to_string(),
+            id: 0,
+            width,
+            size,
+        });
+        Some(ExternKind::Register(id, ty, type_args.get(1).cloned()))
+    }
+
+    fn counter_unit(&mut self, args: &[Arg], i: usize) -> ir::CounterUnit {
+        match self.constant_arg(args, i, "the type of a counter") {
+            Some(0) => ir::CounterUnit::Packets,
+            Some(1) => ir::CounterUnit::Bytes,
+            _ => ir::CounterUnit::Both,
+        }
+    }
+
+    fn new_counter(
+        &mut self,
+        name: &str,
+        unit: ir::CounterUnit,
+        size: Option<u64>,
+    ) -> ir::CounterId {
+        let id = ir::CounterId(self.program.counters.len() as u32);
+        self.program.counters.push(ir::Counter {
+            name: name.to_string(),
+            id: 0,
+            unit,
+            size,
+        });
+        id
+    }
+
+    fn new_meter(&mut self, name: &str, bytes: bool, size: Option<u64>) -> ir::MeterId {
+        let id = ir::MeterId(self.program.meters.len() as u32);
+        self.program.meters.push(ir::Meter {
+            name: name.to_string(),
+            id: 0,
+            bytes,
+            size,
+        });
+        id
+    }
+
+    /// Makes an instance of a parser or control with all instances inside of it.
+    pub(super) fn instantiate(
+        &mut self,
+        block: BlockId,
+        path: String,
+        args: &[Arg],
+        shared: bool,
+    ) -> ObjectId {
+        let module = self.module;
+        let def = module.block(block);
+        let values: Vec<Value> = args
+            .iter()
+            .map(|a| match a.expr() {
+                Some(hir::Expr {
+                    kind: ExprKind::Call(call),
+                    ty,
+                    span,
+                }) => match &call.target {
+                    CallTarget::Construct(_) => {
+                        let annotations: Rc<[ast::Annotation]> = Rc::from([]);
+                        Value::Object(self.extern_instance(
+                            ty,
+                            path.clone(),
+                            &call.args,
+                            annotations,
+                            *span,
+                        ))
+                    }
+                    _ => self.arg(std::slice::from_ref(a), 0),
+                },
+                _ => self.arg(std::slice::from_ref(a), 0),
+            })
+            .collect();
+        let instance = BlockInstance {
+            block,
+            path: path.clone(),
+            bindings: Vec::new(),
+            shared,
+        };
+        let object = self.new_object(Object::Block(Rc::new(instance)));
+        let caller = self.current.replace(object);
+        let mut bindings = Vec::new();
+        for (param, value) in def.constructor_params.iter().zip(values) {
+            bindings.push((*param, Binding::Value(value.clone())));
+            self.env.insert(*param, Binding::Value(value));
+        }
+        for local in &def.locals {
+            if let Local::Instance(var) = local {
+                let inner = self.instance(*var, &path);
+                bindings.push((*var, Binding::Value(Value::Object(inner))));
+                self.env.insert(*var, Binding::Value(Value::Object(inner)));
+            }
+        }
+        self.current = caller;
+        let instance = BlockInstance {
+            block,
+            path,
+            bindings,
+            shared,
+        };
+        self.objects[object.0 as usize] = Object::Block(Rc::new(instance));
+        object
+    }
+
+    /// Goes into an instance: its instances and constructor parameters mean what they mean there.
+    pub(super) fn inside(&mut self, object: ObjectId) {
+        if let Object::Block(instance) = self.object(object) {
+            self.env.extend(instance.bindings.iter().cloned());
+        }
+        self.current = Some(object);
+    }
+
+    pub(super) fn path_of(&self, object: ObjectId) -> String {
+        match self.object(object) {
+            Object::Block(instance) => instance.path.clone(),
+            _ => String::new(),
+        }
+    }
+
+    pub(super) fn current_path(&self) -> String {
+        self.current.map(|o| self.path_of(o)).unwrap_or_default()
+    }
+
+    pub(super) fn current_is_shared(&self) -> bool {
+        match self.current.map(|o| self.object(o)) {
+            Some(Object::Block(instance)) => instance.shared,
+            _ => false,
+        }
+    }
+
+    /// Whether the block around applies an instance at more than one place.
+    fn applied_often(&self, var: VarId) -> bool {
+        match self.current.map(|o| self.object(o)) {
+            Some(Object::Block(instance)) => {
+                let block = self.module.block(instance.block);
+                !block.is_parser
+                    && applications(
+                        &block.apply,
+                        &|t| matches!(t, CallTarget::Block(v) if *v == var),
+                    ) > 1
+            }
+            _ => true,
+        }
+    }
+
+    /// The statements of a control of the pipeline.
+    pub(super) fn control_body(&mut self, object: ObjectId, bindings: Vec<Binding>) {
+        let Object::Block(instance) = self.object(object) else {
+            return;
+        };
+        let block = self.module.block(instance.block);
+        self.env.extend(block.params.iter().copied().zip(bindings));
+        self.inside(object);
+        self.block_statements(object);
+        self.current = None;
+    }
+
+    /// Locals and apply block of a control whose parameters are bound.
+    pub(super) fn block_statements(&mut self, object: ObjectId) {
+        let Object::Block(instance) = self.object(object) else {
+            return;
+        };
+        let block = self.module.block(instance.block);
+        self.returning(None, |l| {
+            for local in &block.locals {
+                match local {
+                    Local::Var(var, init) => {
+                        l.at(l.module.var(*var).span);
+                        l.declare(*var, init.as_ref());
+                    }
+                    Local::Table(table) if l.is_applied(&block.apply, *table) => {
+                        l.table(object, *table);
+                    }
+                    _ => {}
+                }
+            }
+            l.statements(&block.apply);
+        });
+    }
+
+    fn is_applied(&self, stmts: &[hir::Stmt], table: hir::TableId) -> bool {
+        applications(
+            stmts,
+            &|t| matches!(t, CallTarget::Table(id) if *id == table),
+        ) > 0
+    }
+
+    /// Applies a table of the current control.
+    pub(super) fn apply_table(
+        &mut self,
+        table: hir::TableId,
+        hit: Option<SlotId>,
+        run: Option<SlotId>,
+        span: Span,
+    ) {
+        let Some(object) = self.current else { return };
+        let module = self.module;
+        let def = &module.tables[table.index()];
+        let id = self.table(object, table);
+        self.at(span);
+        let exprs: Vec<&hir::Expr> = def.keys.iter().map(|k| &k.expr).collect();
+        let values = self.eval_all(&exprs);
+        let keys: Vec<Expr> = values
+            .into_iter()
+            .zip(&exprs)
+            .map(|(v, e)| self.bits(v, &e.ty))
+            .collect();
+        // Parameters with direction are set before, whichever action runs.
+        let mut copies = Vec::new();
+        for (i, action) in def.actions.iter().enumerate() {
+            let params = &module.actions[action.action.index()].params;
+            let own = self.action_owner(action.action);
+            let bound = self.bind_bound(own, &params[..action.bound.len()], &action.bound);
+            if !bound.is_empty() {
+                copies.push((i, bound));
+            }
+        }
+        let run = match (run, copies.is_empty()) {
+            (None, false) => Some(self.new_slot("$action_run", 32)),
+            (run, _) => run,
+        };
+        self.emit(StmtKind::Apply {
+            table: id,
+            keys,
+            hit,
+            action_run: run,
+        });
+        for (i, copies) in copies {
+            let Some(run) = run else { continue };
+            let here = build::constant(32, i as u64);
+            let cond = build::binary(ir::BinaryOp::Eq, Expr::Slot(run), here, &self.program.slots);
+            let body = self.capture(|l| l.copy_back(&copies));
+            self.emit_if(cond, body, Vec::new());
+        }
+    }
+
+    /// The instance that an action's parameters belong to: none for a top-level action.
+    fn action_owner(&self, action: hir::ActionId) -> Option<ObjectId> {
+        match self.module.actions[action.index()].global {
+            true => None,
+            false => self.current,
+        }
+    }
+
+    fn bind_bound(
+        &mut self,
+        owner: Option<ObjectId>,
+        params: &[VarId],
+        args: &[Arg],
+    ) -> Vec<super::call::CopyOut> {
+        if args.is_empty() {
+            return Vec::new();
+        }
+        let places: Vec<Place> = params
+            .iter()
+            .map(|p| self.owned_storage(owner, *p))
+            .collect();
+        for (param, place) in params.iter().zip(&places) {
+            self.storage.insert((self.current, *param), place.clone());
+        }
+        self.bind(params, args, true, true)
+    }
+
+    fn owned_storage(&mut self, owner: Option<ObjectId>, var: VarId) -> Place {
+        let caller = std::mem::replace(&mut self.current, owner);
+        let place = self.storage_of(var);
+        self.current = caller;
+        place
+    }
+
+    /// The table of an instance, made when it is first needed.
+    fn table(&mut self, object: ObjectId, table: hir::TableId) -> ir::TableId {
+        if let Some(id) = self.tables.get(&(object, table)) {
+            return *id;
+        }
+        let module = self.module;
+        let def = &module.tables[table.index()];
+        let path = self.path_of(object);
+        let name = control_plane_name(&path, &def.name, &def.annotations);
+        let actions: Vec<ir::TableAction> = def
+            .actions
+            .iter()
+            .map(|a| ir::TableAction {
+                action: self.action(object, a.action),
+                scope: scope(&a.annotations),
+            })
+            .collect();
+        let keys = self.table_keys(def);
+        let default_args =
+            self.action_args(&def.actions[def.default_action.0], &def.default_action.1);
+        let default_action = ir::ActionCall {
+            action: actions[def.default_action.0].action,
+            args: default_args,
+        };
+        let size = self.table_size(def);
+        let entries = self.entries(def, &actions);
+        let (counter, meter, profile) = self.table_resources(def, &name, object);
+        let direct_counter = counter.and_then(|i| match self.info.externs[i].kind {
+            ExternKind::DirectCounter(id) => Some(id),
+            _ => None,
+        });
+        let direct_meter = meter.and_then(|i| match self.info.externs[i].kind {
+            ExternKind::DirectMeter(id) => Some(id),
+            _ => None,
+        });
+        let id = ir::TableId(self.program.tables.len() as u32);
+        self.program.tables.push(ir::Table {
+            name,
+            id: 0,
+            keys,
+            actions,
+            default_action,
+            const_default_action: def.const_default,
+            entries,
+            const_entries: def.has_entries && def.const_entries,
+            size,
+            direct_counter,
+            direct_meter,
+            support_timeout: def.support_timeout,
+        });
+        self.info.tables.push(TableInfo {
+            table: id,
+            declaration: table,
+            counter,
+            meter,
+            profile,
+        });
+        self.tables.insert((object, table), id);
+        id
+    }
+
+    fn table_keys(&mut self, def: &hir::Table) -> Vec<ir::Key> {
+        let lpm = def
+            .keys
+            .iter()
+            .filter(|k| k.match_kind == ir::MatchKind::Lpm)
+            .count();
+        if lpm > 1 {
+            self.report(errors::two_lpm_keys(def.span, &def.name));
+        }
+        let width = |k: &hir::TableKey| self.module.types.scalar_width(&k.expr.ty).unwrap_or(1);
+        def.keys
+            .iter()
+            .map(|k| ir::Key {
+                name: k.name.clone(),
+                id: 0,
+                width: width(k),
+                kind: k.match_kind,
+            })
+            .collect()
+    }
+
+    fn table_size(&mut self, def: &hir::Table) -> u64 {
+        let Some(size) = &def.size else {
+            return DEFAULT_TABLE_SIZE.max(def.entries.len() as u64);
+        };
+        let value = match self.eval(size) {
+            Value::Int(v) => u64::try_from(v).ok(),
+            Value::Bits(Expr::Const(bits)) => bits.to_u64(),
+            _ => None,
+        };
+        match value {
+            Some(0) => DEFAULT_TABLE_SIZE,
+            Some(size) => size,
+            None => {
+                self.report(errors::not_constant(size.span, "the size of a table"));
+                DEFAULT_TABLE_SIZE
+            }
+        }
+    }
+
+    /// Direct counter, direct meter and action profile of a table.
+    fn table_resources(
+        &mut self,
+        def: &hir::Table,
+        name: &str,
+        object: ObjectId,
+    ) -> (Option<usize>, Option<usize>, Option<usize>) {
+        let _ = object;
+        let counter = self.table_resource(&def.counters, name, "counters");
+        let meter = self.table_resource(&def.meters, name, "meters");
+        let profile = self.table_resource(&def.implementation, name, "implementation");
+        for (resource, direct) in [(counter, true), (meter, true)] {
+            let Some(i) = resource.filter(|_| direct) else {
+                continue;
+            };
+            let taken = self
+                .info
+                .tables
+                .iter()
+                .any(|t| t.counter == Some(i) || t.meter == Some(i));
+            if taken {
+                let name = self.info.externs[i].name.clone();
+                self.report(errors::direct_resource_shared(def.span, &name));
+            }
+        }
+        (counter, meter, profile)
+    }
+
+    fn table_resource(
+        &mut self,
+        property: &Option<hir::Expr>,
+        table: &str,
+        name: &str,
+    ) -> Option<usize> {
+        let expr = property.as_ref()?;
+        let object = match &expr.kind {
+            // An instance made on the spot is named after the table and the property.
+            ExprKind::Call(call) => {
+                let path = format!("{table}.{name}");
+                self.extern_instance(&expr.ty, path, &call.args, Rc::from([]), expr.span)
+            }
+            _ => match self.eval(expr) {
+                Value::Object(object) => object,
+                _ => return None,
+            },
+        };
+        match self.object(object) {
+            Object::Extern(i) => Some(i),
+            _ => None,
+        }
+    }
+
+    /// The constants for an action's parameters without direction.
+    pub(super) fn action_args(
+        &mut self,
+        action: &hir::TableAction,
+        args: &[hir::Expr],
+    ) -> Vec<ir::Bits> {
+        let module = self.module;
+        let def = &module.actions[action.action.index()];
+        let mut out = Vec::new();
+        for (arg, param) in args.iter().zip(&def.params[def.directed..]) {
+            let ty = &module.var(*param).ty;
+            let value = self.eval(arg);
+            match self.bits(value, ty) {
+                Expr::Const(bits) => out.push(bits),
+                _ => {
+                    self.report(errors::not_constant(
+                        arg.span,
+                        "an argument of an action in a table",
+                    ));
+                    out.push(ir::Bits::zero(module.types.scalar_width(ty).unwrap_or(1)));
+                }
+            }
+        }
+        out
+    }
+
+    /// An action that tables of an instance run, made when it is first needed.
+    fn action(&mut self, object: ObjectId, action: hir::ActionId) -> ir::ActionId {
+        let module = self.module;
+        let def = &module.actions[action.index()];
+        let owner = if def.global { None } else { Some(object) };
+        if let Some(id) = self.actions.get(&(owner, action)) {
+            return *id;
+        }
+        let path = owner.map(|o| self.path_of(o)).unwrap_or_default();
+        let name = control_plane_name(&path, &def.name, &def.annotations);
+        let caller = std::mem::replace(&mut self.current, owner);
+        let mut params = Vec::new();
+        for param in &def.params[..def.directed] {
+            let place = self.storage_of(*param);
+            self.env.insert(*param, Binding::Place(place));
+        }
+        for param in &def.params[def.directed..] {
+            let var = module.var(*param);
+            let name = format!("{name}.{}", var.name);
+            let Some(width) = module.types.scalar_width(&var.ty) else {
+                if var.ty != Ty::Missing {
+                    let shown = module.types.show(&var.ty);
+                    self.report(errors::action_param_type(var.span, &var.name, &shown));
+                }
+                continue;
+            };
+            let slot = self.new_slot(&name, width);
+            self.env.insert(*param, Binding::Place(Place::Scalar(slot)));
+            let shown = control_plane_name("", &var.name, &var.annotations);
+            params.push(ir::ActionParam {
+                name: shown,
+                id: 0,
+                slot,
+            });
+        }
+        let body = self.action_body(&def.body);
+        self.current = caller;
+        let id = ir::ActionId(self.program.actions.len() as u32);
+        self.program.actions.push(ir::Action {
+            name,
+            id: 0,
+            params,
+            body,
+        });
+        self.info.actions.push((id, action));
+        self.actions.insert((owner, action), id);
+        id
+    }
+
+    fn action_body(&mut self, body: &[hir::Stmt]) -> Vec<ir::Stmt> {
+        let exits = std::mem::take(&mut self.exits);
+        let copy_outs = std::mem::take(&mut self.copy_outs);
+        let in_action = std::mem::replace(&mut self.in_action, true);
+        let out = self.capture(|l| l.returning(None, |l| l.statements(body)));
+        // Copies back to a caller's arguments cannot be made from within a table's action.
+        if copy_outs.iter().any(|c| !c.is_empty()) && exits_control(&out) {
+            self.report(errors::unsupported(
+                self.main_span,
+                "`exit` in an action of a control that is applied twice",
+            ));
+        }
+        self.in_action = in_action;
+        self.copy_outs = copy_outs;
+        self.exits = exits;
+        out
+    }
+
+    /// Assigns an `out` parameter of an extern.
+    pub(super) fn store(&mut self, target: &(Lvalue, Ty, Span), value: Value) {
+        let (lvalue, ty, span) = target;
+        self.assign(lvalue, value, ty, *span);
+    }
+}
+
+fn scope(annotations: &[ast::Annotation]) -> ActionScope {
+    let has = |name: &str| annotations.iter().any(|a| a.name.as_str() == name);
+    match (has("tableonly"), has("defaultonly")) {
+        (true, _) => ActionScope::TableOnly,
+        (_, true) => ActionScope::DefaultOnly,
+        _ => ActionScope::Both,
+    }
+}
+
+fn exits_control(stmts: &[ir::Stmt]) -> bool {
+    stmts.iter().any(|s| match &s.kind {
+        StmtKind::Exit => true,
+        StmtKind::If {
+            then, otherwise, ..
+        } => exits_control(then) || exits_control(otherwise),
+        StmtKind::Switch { cases, default, .. } => {
+            exits_control(default) || cases.iter().any(|(_, b)| exits_control(b))
+        }
+        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => exits_control(body),
+        _ => false,
+    })
+}
+
+/// Number of places where something is applied.
+fn applications(stmts: &[hir::Stmt], wanted: &dyn Fn(&CallTarget) -> bool) -> usize {
+    use hir::StmtKind as S;
+    let all = |stmts: &[hir::Stmt]| applications(stmts, wanted);
+    let expr = |e: &hir::Expr| applications_in(e, wanted);
+    let count = |s: &hir::Stmt| match &s.kind {
+        S::Declare(_, init) => init.as_ref().map_or(0, &expr),
+        S::Assign(_, e) | S::AssignOp(_, _, e) | S::Call(e) => expr(e),
+        S::If(c, a, b) => expr(c) + all(a) + all(b),
+        S::SwitchAction {
+            table,
+            cases,
+            default,
+        } => {
+            usize::from(wanted(&CallTarget::Table(*table)))
+                + cases.iter().map(|(_, b)| all(b)).sum::<usize>()
+                + all(default)
+        }
+        S::Switch {
+            value,
+            cases,
+            default,
+        } => expr(value) + cases.iter().map(|(_, b)| all(b)).sum::<usize>() + all(default),
+        S::Return(e) => e.as_ref().map_or(0, &expr),
+        S::Block(body) => all(body),
+        S::For {
+            init,
+            condition,
+            update,
+            body,
+        } => all(init) + expr(condition) + all(update) + all(body),
+        S::ForRange {
+            low, high, body, ..
+        } => expr(low) + expr(high) + all(body),
+        // Each round is written out.
+        S::ForEach {
+            collection, body, ..
+        } => expr(collection) + 2 * all(body),
+        S::Instance(_) | S::Exit | S::Break | S::Continue => 0,
+    };
+    stmts.iter().map(count).sum()
+}
+
+fn applications_in(expr: &hir::Expr, wanted: &dyn Fn(&CallTarget) -> bool) -> usize {
+    let go = |e: &hir::Expr| applications_in(e, wanted);
+    match &expr.kind {
+        ExprKind::ApplyHit { table, .. } => usize::from(wanted(&CallTarget::Table(*table))),
+        ExprKind::Call(call) => {
+            usize::from(wanted(&call.target))
+                + call
+                    .args
+                    .iter()
+                    .filter_map(Arg::expr)
+                    .map(go)
+                    .sum::<usize>()
+        }
+        ExprKind::Field(a, _) | ExprKind::Next(a) | ExprKind::Last(a) | ExprKind::LastIndex(a) => {
+            go(a)
+        }
+        ExprKind::Slice(a, ..) | ExprKind::Unary(_, a) | ExprKind::Cast(a) => go(a),
+        ExprKind::Index(a, b) | ExprKind::PlusSlice(a, b, _) | ExprKind::Binary(_, a, b) => {
+            go(a) + go(b)
+        }
+        ExprKind::Ternary(a, b, c) => go(a) + go(b) + go(c),
+        ExprKind::Aggregate(items) => items.iter().map(go).sum(),
+        _ => 0,
+    }
+}

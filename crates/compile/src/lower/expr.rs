@@ -1,0 +1,425 @@
+//! Expressions to values. What an expression does besides having a value is emitted as statements first.
+
+use ir::{BinaryOp, Expr, StmtKind, UnaryOp};
+use num_bigint::BigInt;
+
+use super::place::{Lvalue, Value};
+use super::{Binding, Lowerer, build};
+use crate::errors;
+use crate::fold;
+use crate::hir::{self, BinaryOp as Op, Call, CallTarget, ExprKind};
+use crate::types::Ty;
+
+/// What a path of fields and indexes leads to.
+enum Reference {
+    Lvalue(Lvalue),
+    Value(Value),
+}
+
+impl Lowerer<'_> {
+    /// The value of an expression.
+    pub(super) fn eval(&mut self, expr: &hir::Expr) -> Value {
+        match &expr.kind {
+            ExprKind::Int(value) => self.int(value, &expr.ty),
+            ExprKind::Bool(value) => Value::Bits(build::boolean(*value)),
+            ExprKind::Str(text) => Value::Str((&**text).into()),
+            ExprKind::Symbol(i) => {
+                let width = self
+                    .module
+                    .types
+                    .scalar_width(&expr.ty)
+                    .unwrap_or(hir::ENUM_WIDTH);
+                Value::Bits(build::constant(width, u64::from(*i)))
+            }
+            ExprKind::Var(_) | ExprKind::Field(..) | ExprKind::Index(..) => self.path(expr),
+            ExprKind::Next(_) | ExprKind::Last(_) => self.path(expr),
+            ExprKind::LastIndex(base) => match self.eval(base) {
+                Value::Stack(_, next) => {
+                    let one = build::constant(32, 1);
+                    Value::Bits(build::binary(BinaryOp::Sub, next, one, &self.program.slots))
+                }
+                _ => Value::Nothing,
+            },
+            ExprKind::Slice(base, high, low) => {
+                let bits = self.scalar(base);
+                Value::Bits(build::slice(bits, *high, *low, &self.program.slots))
+            }
+            ExprKind::PlusSlice(base, low, width) => {
+                let values = self.eval_all(&[base, low]);
+                let [a, by] = self.scalars(values, &[base, low]);
+                let shifted = build::binary(BinaryOp::Shr, a, by, &self.program.slots);
+                Value::Bits(build::slice(shifted, width - 1, 0, &self.program.slots))
+            }
+            ExprKind::Unary(op, operand) => self.unary(*op, operand),
+            ExprKind::Binary(op, a, b) => self.binary(*op, a, b),
+            ExprKind::Cast(operand) => self.cast(operand, &expr.ty),
+            ExprKind::Ternary(cond, a, b) => self.ternary(cond, a, b, expr),
+            ExprKind::Aggregate(items) => {
+                let refs: Vec<&hir::Expr> = items.iter().collect();
+                let values = self.eval_all(&refs);
+                match self.module.types.representation(&expr.ty) {
+                    Ty::Header(_) => Value::Header(build::boolean(true), values),
+                    Ty::Stack(..) => Value::Stack(values, build::constant(32, 0)),
+                    _ => Value::Fields(values),
+                }
+            }
+            ExprKind::InvalidHeader | ExprKind::Default => self.default_value(&expr.ty),
+            ExprKind::Call(call) => self.call(call, expr),
+            ExprKind::ApplyHit { table, miss } => {
+                let hit = self.new_slot("$hit", 1);
+                self.apply_table(*table, Some(hit), None, expr.span);
+                let hit = Expr::Slot(hit);
+                Value::Bits(if *miss { build::not(hit) } else { hit })
+            }
+            ExprKind::Missing => Value::Nothing,
+        }
+    }
+
+    /// Values in order; an earlier one is not changed by what a later one does.
+    pub(super) fn eval_all(&mut self, exprs: &[&hir::Expr]) -> Vec<Value> {
+        let mut values = Vec::new();
+        for (i, expr) in exprs.iter().enumerate() {
+            let value = self.eval(expr);
+            let later = exprs[i + 1..].iter().any(|e| has_effects(e));
+            values.push(if later {
+                self.snapshot(value, &expr.ty, expr.span)
+            } else {
+                value
+            });
+        }
+        values
+    }
+
+    /// The value of a scalar expression.
+    pub(super) fn scalar(&mut self, expr: &hir::Expr) -> Expr {
+        let value = self.eval(expr);
+        self.bits(value, &expr.ty)
+    }
+
+    fn scalars<const N: usize>(&self, values: Vec<Value>, exprs: &[&hir::Expr; N]) -> [Expr; N] {
+        let mut values = values.into_iter();
+        exprs.map(|e| self.bits(values.next().unwrap_or(Value::Nothing), &e.ty))
+    }
+
+    fn int(&self, value: &BigInt, ty: &Ty) -> Value {
+        match self.module.types.scalar_width(ty) {
+            Some(width) => Value::Bits(Expr::Const(fold::to_bits(value, width))),
+            None => Value::Int(value.clone()),
+        }
+    }
+
+    fn path(&mut self, expr: &hir::Expr) -> Value {
+        match self.reference(expr) {
+            Reference::Lvalue(lvalue) => self.read_lvalue(&lvalue),
+            Reference::Value(value) => value,
+        }
+    }
+
+    /// Follows fields and indexes as far as they lead to storage.
+    fn reference(&mut self, expr: &hir::Expr) -> Reference {
+        match &expr.kind {
+            ExprKind::Var(id) => match self.env.get(id) {
+                Some(Binding::Place(place)) => Reference::Lvalue(Lvalue::Place(place.clone())),
+                Some(Binding::Value(value)) => Reference::Value(value.clone()),
+                None => Reference::Lvalue(Lvalue::Place(self.storage_of(*id))),
+            },
+            ExprKind::Field(base, i) => match self.reference(base) {
+                Reference::Lvalue(lvalue) => Reference::Lvalue(lvalue.field(*i)),
+                Reference::Value(value) => Reference::Value(value.field(*i)),
+            },
+            ExprKind::Index(base, index) => {
+                let base_ref = self.reference(base);
+                let index = self.scalar(index);
+                self.element(base_ref, index)
+            }
+            ExprKind::Next(base) | ExprKind::Last(base) => {
+                let is_next = matches!(expr.kind, ExprKind::Next(_));
+                let base_ref = self.reference(base);
+                self.stack_end(base_ref, is_next)
+            }
+            ExprKind::Slice(base, high, low) => match self.reference(base) {
+                Reference::Lvalue(lvalue) => {
+                    Reference::Lvalue(Lvalue::Slice(Box::new(lvalue), *high, *low))
+                }
+                Reference::Value(_) => Reference::Value(self.eval(expr)),
+            },
+            ExprKind::PlusSlice(base, low, width) => match self.reference(base) {
+                Reference::Lvalue(lvalue) => {
+                    let low = self.scalar(low);
+                    Reference::Lvalue(Lvalue::PlusSlice(Box::new(lvalue), low, *width))
+                }
+                Reference::Value(_) => Reference::Value(self.eval(expr)),
+            },
+            _ => Reference::Value(self.eval(expr)),
+        }
+    }
+
+    fn element(&mut self, base: Reference, index: Expr) -> Reference {
+        match base {
+            Reference::Lvalue(Lvalue::Place(super::Place::Stack(items, _))) => {
+                let items: Vec<Lvalue> = items.iter().cloned().map(Lvalue::Place).collect();
+                if let Expr::Const(bits) = &index {
+                    let item = bits.to_u64().and_then(|i| items.get(i as usize).cloned());
+                    return Reference::Lvalue(item.unwrap_or(Lvalue::Ignore));
+                }
+                // The index may be changed by what is written through it.
+                let index = match index {
+                    Expr::Slot(_) | Expr::Const(_) => index,
+                    _ => {
+                        let width = index.width(&self.program.slots);
+                        let slot = self.new_slot("$index", width);
+                        self.emit(StmtKind::Assign {
+                            dst: slot,
+                            value: index,
+                        });
+                        Expr::Slot(slot)
+                    }
+                };
+                Reference::Lvalue(Lvalue::Element(items, index))
+            }
+            Reference::Lvalue(lvalue) => {
+                let value = self.read_lvalue(&lvalue);
+                self.element(Reference::Value(value), index)
+            }
+            Reference::Value(Value::Stack(items, _) | Value::Fields(items)) => match index {
+                Expr::Const(bits) => {
+                    let item = bits
+                        .to_u64()
+                        .and_then(|i| items.into_iter().nth(i as usize));
+                    Reference::Value(item.unwrap_or(Value::Nothing))
+                }
+                index => {
+                    // Storage for the choice: values have no lvalues to choose from.
+                    let mut chosen = items.last().cloned().unwrap_or(Value::Nothing);
+                    let width = index.width(&self.program.slots);
+                    for (i, item) in items.into_iter().enumerate().rev().skip(1) {
+                        let here = build::constant(width, i as u64);
+                        let cond =
+                            build::binary(BinaryOp::Eq, index.clone(), here, &self.program.slots);
+                        chosen = self.mux(&cond, item, chosen);
+                    }
+                    Reference::Value(chosen)
+                }
+            },
+            Reference::Value(_) => Reference::Value(Value::Nothing),
+        }
+    }
+
+    /// `stack.next` or `stack.last`; if there is none the parser rejects.
+    fn stack_end(&mut self, base: Reference, is_next: bool) -> Reference {
+        let Reference::Lvalue(Lvalue::Place(super::Place::Stack(items, next))) = base else {
+            return Reference::Value(Value::Nothing);
+        };
+        let slots = &self.program.slots;
+        let next = Expr::Slot(next);
+        let (outside, index) = if is_next {
+            let count = build::constant(32, items.len() as u64);
+            (
+                build::binary(BinaryOp::Ule, count, next.clone(), slots),
+                next,
+            )
+        } else {
+            let one = build::constant(32, 1);
+            let none = build::binary(BinaryOp::Eq, next.clone(), build::constant(32, 0), slots);
+            (none, build::binary(BinaryOp::Sub, next, one, slots))
+        };
+        let reject = self.capture(|l| l.reject(super::externs::STACK_OUT_OF_BOUNDS));
+        self.emit_if(outside, reject, Vec::new());
+        Reference::Lvalue(Lvalue::Element(
+            items.iter().cloned().map(Lvalue::Place).collect(),
+            index,
+        ))
+    }
+
+    /// What an expression names, to be written to.
+    pub(super) fn lvalue(&mut self, expr: &hir::Expr) -> Lvalue {
+        match self.reference(expr) {
+            Reference::Lvalue(lvalue) => lvalue,
+            Reference::Value(_) => Lvalue::Ignore,
+        }
+    }
+
+    fn unary(&mut self, op: hir::UnaryOp, operand: &hir::Expr) -> Value {
+        let a = self.scalar(operand);
+        Value::Bits(match op {
+            hir::UnaryOp::Not | hir::UnaryOp::BitNot => build::unary(UnaryOp::Not, a),
+            hir::UnaryOp::Neg => build::unary(UnaryOp::Neg, a),
+        })
+    }
+
+    fn binary(&mut self, op: Op, a: &hir::Expr, b: &hir::Expr) -> Value {
+        match op {
+            Op::And | Op::Or if has_effects(b) => return self.short_circuit(op, a, b),
+            Op::Eq | Op::Ne => {
+                let values = self.eval_all(&[a, b]);
+                let [x, y] = &values[..] else {
+                    return Value::Nothing;
+                };
+                let equal = self.equal(x, y);
+                return Value::Bits(if op == Op::Eq {
+                    equal
+                } else {
+                    build::not(equal)
+                });
+            }
+            _ => {}
+        }
+        let values = self.eval_all(&[a, b]);
+        if let [Value::Int(x), Value::Int(y)] = &values[..] {
+            return self.int_binary(op, x, y, a);
+        }
+        let [x, y] = self.scalars(values, &[a, b]);
+        let signed = self.module.types.is_signed(&a.ty);
+        self.apply_operator(op, x, y, signed)
+    }
+
+    /// An operator on evaluated operands.
+    pub(super) fn apply_operator(&mut self, op: Op, x: Expr, y: Expr, signed: bool) -> Value {
+        let slots = &self.program.slots;
+        let go = |op: BinaryOp, x: Expr, y: Expr| Value::Bits(build::binary(op, x, y, slots));
+        match (op, signed) {
+            (Op::Mul, _) => go(BinaryOp::Mul, x, y),
+            (Op::Div, _) => go(BinaryOp::Div, x, y),
+            (Op::Mod, _) => go(BinaryOp::Mod, x, y),
+            (Op::Add, _) => go(BinaryOp::Add, x, y),
+            (Op::Sub, _) => go(BinaryOp::Sub, x, y),
+            (Op::SatAdd, false) => go(BinaryOp::AddSat, x, y),
+            (Op::SatAdd, true) => go(BinaryOp::SAddSat, x, y),
+            (Op::SatSub, false) => go(BinaryOp::SubSat, x, y),
+            (Op::SatSub, true) => go(BinaryOp::SSubSat, x, y),
+            (Op::Concat, _) => Value::Bits(build::concat(x, y)),
+            (Op::Shl, _) => go(BinaryOp::Shl, x, y),
+            (Op::Shr, false) => go(BinaryOp::Shr, x, y),
+            (Op::Shr, true) => go(BinaryOp::Sar, x, y),
+            (Op::Lt, false) => go(BinaryOp::Ult, x, y),
+            (Op::Le, false) => go(BinaryOp::Ule, x, y),
+            (Op::Gt, false) => go(BinaryOp::Ult, y, x),
+            (Op::Ge, false) => go(BinaryOp::Ule, y, x),
+            (Op::Lt, true) => go(BinaryOp::Slt, x, y),
+            (Op::Le, true) => go(BinaryOp::Sle, x, y),
+            (Op::Gt, true) => go(BinaryOp::Slt, y, x),
+            (Op::Ge, true) => go(BinaryOp::Sle, y, x),
+            (Op::Eq, _) => go(BinaryOp::Eq, x, y),
+            (Op::Ne, _) => go(BinaryOp::Ne, x, y),
+            (Op::BitAnd | Op::And, _) => go(BinaryOp::And, x, y),
+            (Op::BitOr | Op::Or, _) => go(BinaryOp::Or, x, y),
+            (Op::BitXor, _) => go(BinaryOp::Xor, x, y),
+        }
+    }
+
+    /// Integers known only after instantiation.
+    fn int_binary(&mut self, op: Op, x: &BigInt, y: &BigInt, at: &hir::Expr) -> Value {
+        if let Some(result) = fold::compare(op, x, y) {
+            return Value::Bits(build::boolean(result));
+        }
+        match fold::arithmetic(op, x, y, &Ty::Int) {
+            Ok(value) => Value::Int(value),
+            Err(_) => {
+                self.report(errors::not_constant(at.span, "this"));
+                Value::Int(BigInt::ZERO)
+            }
+        }
+    }
+
+    /// `a && b` or `a || b` where `b` does something.
+    fn short_circuit(&mut self, op: Op, a: &hir::Expr, b: &hir::Expr) -> Value {
+        let result = self.new_slot("$cond", 1);
+        let first = self.scalar(a);
+        self.emit(StmtKind::Assign {
+            dst: result,
+            value: first,
+        });
+        let second = self.capture(|l| {
+            let value = l.scalar(b);
+            l.emit(StmtKind::Assign { dst: result, value });
+        });
+        let cond = if op == Op::And {
+            Expr::Slot(result)
+        } else {
+            build::not(Expr::Slot(result))
+        };
+        self.emit_if(cond, second, Vec::new());
+        Value::Bits(Expr::Slot(result))
+    }
+
+    fn ternary(
+        &mut self,
+        cond: &hir::Expr,
+        a: &hir::Expr,
+        b: &hir::Expr,
+        whole: &hir::Expr,
+    ) -> Value {
+        let condition = self.scalar(cond);
+        if !has_effects(a) && !has_effects(b) {
+            let (a, b) = (self.eval(a), self.eval(b));
+            return self.mux(&condition, a, b);
+        }
+        let place = self.alloc(&whole.ty, "$tmp", whole.span);
+        let branch = |l: &mut Self, e: &hir::Expr| {
+            l.capture(|l| {
+                let value = l.eval(e);
+                l.assign_place(&place, value);
+            })
+        };
+        let then = branch(self, a);
+        let otherwise = branch(self, b);
+        self.emit_if(condition, then, otherwise);
+        self.read(&place)
+    }
+
+    fn cast(&mut self, operand: &hir::Expr, ty: &Ty) -> Value {
+        let value = self.eval(operand);
+        let types = &self.module.types;
+        let (from, to) = (types.representation(&operand.ty), types.representation(ty));
+        let slots = &self.program.slots;
+        match (value, types.scalar_width(&to)) {
+            (Value::Int(v), Some(width)) => Value::Bits(Expr::Const(fold::to_bits(&v, width))),
+            (Value::Bits(e), Some(width)) => Value::Bits(match (&from, &to) {
+                (Ty::Signed(_), Ty::Signed(_)) => build::resize_signed(e, width, slots),
+                _ => build::resize(e, width, slots),
+            }),
+            (value, _) => value,
+        }
+    }
+
+    /// A condition that a header (or a member of a union) is valid.
+    pub(super) fn validity(&self, value: &Value) -> Expr {
+        match value {
+            Value::Header(valid, _) => valid.clone(),
+            Value::Union(items) => {
+                let parts: Vec<Expr> = items.iter().map(|v| self.validity(v)).collect();
+                let any = parts
+                    .into_iter()
+                    .reduce(|a, b| build::binary(BinaryOp::Or, a, b, &self.program.slots));
+                any.unwrap_or(build::boolean(false))
+            }
+            _ => build::boolean(false),
+        }
+    }
+}
+
+/// Whether evaluating an expression does anything besides giving a value.
+pub(super) fn has_effects(expr: &hir::Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Call(call) => call_has_effects(call),
+        ExprKind::ApplyHit { .. } | ExprKind::Next(_) | ExprKind::Last(_) => true,
+        ExprKind::Field(a, _) | ExprKind::LastIndex(a) | ExprKind::Slice(a, ..) => has_effects(a),
+        ExprKind::Unary(_, a) | ExprKind::Cast(a) => has_effects(a),
+        ExprKind::Index(a, b) | ExprKind::PlusSlice(a, b, _) | ExprKind::Binary(_, a, b) => {
+            has_effects(a) || has_effects(b)
+        }
+        ExprKind::Ternary(a, b, c) => has_effects(a) || has_effects(b) || has_effects(c),
+        ExprKind::Aggregate(items) => items.iter().any(has_effects),
+        _ => false,
+    }
+}
+
+fn call_has_effects(call: &Call) -> bool {
+    match &call.target {
+        CallTarget::IsValid(header) => has_effects(header),
+        CallTarget::Method {
+            external, method, ..
+        } => !(&**external == "packet_in" && &**method == "length"),
+        _ => true,
+    }
+}

@@ -1,0 +1,564 @@
+//! The externs of v1model and core.p4 except those that compute checksums and hashes.
+
+use std::rc::Rc;
+
+use ir::{BinaryOp, Bits, Expr, StmtKind};
+use syntax::source::Span;
+
+use super::place::{Lvalue, Place, Value};
+use super::{ExternKind, FieldListKey, Half, Lowerer, Object, build};
+use crate::errors;
+use crate::hir::{self, Arg};
+use crate::types::Ty;
+
+/// Positions in the standard list of errors.
+pub(super) const STACK_OUT_OF_BOUNDS: u32 = 3;
+
+/// `egress_spec` of a packet to drop.
+const DROP_PORT: u64 = 511;
+
+impl Lowerer<'_> {
+    /// A call of an extern function.
+    pub(super) fn extern_function(&mut self, name: &str, args: &[Arg], span: Span) -> Value {
+        match name {
+            "verify" => {
+                if self.half != Half::Parser {
+                    self.report(errors::extern_place(span, name, "parsers"));
+                    return Value::Nothing;
+                }
+                let cond = self.scalar_arg(args, 0);
+                let error = self.scalar_arg(args, 1);
+                let reject = self.capture(|l| l.emit(StmtKind::Reject { error }));
+                self.emit_if(build::not(cond), reject, Vec::new());
+            }
+            "mark_to_drop" => self.mark_to_drop(args),
+            "hash" => self.hash(args, span),
+            "verify_checksum" => self.verify_checksum(args, false, span),
+            "verify_checksum_with_payload" => self.verify_checksum(args, true, span),
+            "update_checksum" => self.update_checksum(args, false, span),
+            "update_checksum_with_payload" => self.update_checksum(args, true, span),
+            "random" => self.random(args),
+            "digest" => self.digest(args, span),
+            "clone" | "clone3" | "clone_preserving_field_list" => {
+                self.clone_packet(name, args, span)
+            }
+            "resubmit" | "resubmit_preserving_field_list" => {
+                if self.in_stage(name, &[Half::Ingress], "the ingress control", span) {
+                    let preserve = self.preserved(name, args, 0, span);
+                    self.emit(StmtKind::Resubmit { preserve });
+                }
+            }
+            "recirculate" | "recirculate_preserving_field_list" => {
+                if self.in_stage(name, &[Half::Egress], "the egress control", span) {
+                    let preserve = self.preserved(name, args, 0, span);
+                    self.emit(StmtKind::Recirculate { preserve });
+                }
+            }
+            "truncate" => {
+                if self.in_stage(
+                    name,
+                    &[Half::Ingress, Half::Egress],
+                    "the ingress and egress controls",
+                    span,
+                ) {
+                    let length = self.scalar_arg(args, 0);
+                    self.emit(StmtKind::Truncate { length });
+                }
+            }
+            "assert" | "assume" => {
+                let cond = self.scalar_arg(args, 0);
+                self.emit(StmtKind::Assert { cond });
+            }
+            "log_msg" => self.log(args, span),
+            _ => self.report(errors::unknown_extern(span, name)),
+        }
+        Value::Nothing
+    }
+
+    /// Whether an extern is used where it can be; reported if not.
+    fn in_stage(&mut self, name: &str, halves: &[Half], place: &str, span: Span) -> bool {
+        let ok = halves.contains(&self.half);
+        if !ok {
+            self.report(errors::extern_place(span, name, place));
+        }
+        ok
+    }
+
+    fn mark_to_drop(&mut self, args: &[Arg]) {
+        let standard = self.program.standard;
+        let (mut egress_spec, mut mcast_grp) = (standard.egress_spec, standard.mcast_grp);
+        if let Some(Arg::InOut(e)) = args.first()
+            && let (Lvalue::Place(place), Ty::Struct(id)) = (self.lvalue(e), &e.ty)
+        {
+            let def = self.module.types.structure(*id);
+            let slot = |name: &str| match place.field(def.field(name)?)? {
+                Place::Scalar(slot) => Some(*slot),
+                _ => None,
+            };
+            egress_spec = slot("egress_spec").unwrap_or(egress_spec);
+            mcast_grp = slot("mcast_grp").unwrap_or(mcast_grp);
+        }
+        self.emit(StmtKind::Assign {
+            dst: egress_spec,
+            value: build::constant(9, DROP_PORT),
+        });
+        self.emit(StmtKind::Assign {
+            dst: mcast_grp,
+            value: build::constant(16, 0),
+        });
+    }
+
+    fn random(&mut self, args: &[Arg]) {
+        let target = self.out_arg(args, 0);
+        let low = self.scalar_arg(args, 1);
+        let high = self.scalar_arg(args, 2);
+        let Some(width) = self.module.types.scalar_width(&target.1) else {
+            return;
+        };
+        if width > 64 {
+            return self.report(errors::unsupported(
+                target.2,
+                "a random value of more than 64 bits",
+            ));
+        }
+        let dst = self.new_slot("$random", width);
+        self.emit(StmtKind::Random { dst, low, high });
+        self.store(&target, Value::Bits(Expr::Slot(dst)));
+    }
+
+    fn digest(&mut self, args: &[Arg], span: Span) {
+        if !self.in_stage(
+            "digest",
+            &[Half::Ingress, Half::Egress],
+            "the ingress and egress controls",
+            span,
+        ) {
+            return;
+        }
+        let Some(Arg::In(data)) = args.get(1) else {
+            return;
+        };
+        let value = self.eval(data);
+        if has_varbit(&value) {
+            return self.report(errors::varbit_place(data.span));
+        }
+        let mut values = Vec::new();
+        value.leaves(&mut values);
+        if values.is_empty() {
+            return self.report(errors::unsupported(data.span, "a digest without members"));
+        }
+        let widths: Vec<u32> = values
+            .iter()
+            .map(|e| e.width(&self.program.slots))
+            .collect();
+        let named = match &data.ty {
+            Ty::Struct(id) | Ty::Header(id) => {
+                let def = self.module.types.structure(*id);
+                Some(super::control_plane_name("", &def.name, &def.annotations))
+            }
+            _ => None,
+        };
+        let known = self
+            .info
+            .digests
+            .iter()
+            .find(|(id, ty)| *ty == data.ty && named.is_some() && id.0 < u32::MAX);
+        let digest = match known {
+            Some((id, _)) => *id,
+            None => {
+                let id = ir::DigestId(self.program.digests.len() as u32);
+                let name = named.unwrap_or_else(|| format!("digest_{}", id.0));
+                self.program.digests.push(ir::Digest {
+                    name,
+                    id: 0,
+                    widths,
+                });
+                self.info.digests.push((id, data.ty.clone()));
+                id
+            }
+        };
+        self.emit(StmtKind::Digest { digest, values });
+    }
+
+    fn clone_packet(&mut self, name: &str, args: &[Arg], span: Span) {
+        if !self.in_stage(
+            name,
+            &[Half::Ingress, Half::Egress],
+            "the ingress and egress controls",
+            span,
+        ) {
+            return;
+        }
+        let Some(kind) = self.constant_arg(args, 0, "the kind of a clone") else {
+            return;
+        };
+        let session = self.scalar_arg(args, 1);
+        let preserve = if name == "clone" {
+            None
+        } else {
+            self.preserved(name, args, 2, span)
+        };
+        let (kind, shown, half) = match kind {
+            0 => (ir::CloneKind::IngressToEgress, "I2E", Half::Ingress),
+            _ => (ir::CloneKind::EgressToEgress, "E2E", Half::Egress),
+        };
+        if half != self.half {
+            return self.report(errors::clone_half(span, shown, self.half.describe()));
+        }
+        self.emit(StmtKind::Clone {
+            kind,
+            session,
+            preserve,
+        });
+    }
+
+    /// The field list that a call names or gives.
+    fn preserved(
+        &mut self,
+        name: &str,
+        args: &[Arg],
+        i: usize,
+        span: Span,
+    ) -> Option<ir::FieldListId> {
+        if name.ends_with("_preserving_field_list") {
+            let index = self.constant_arg(args, i, "the index of a field list")?;
+            return Some(self.annotated_list(index as u32));
+        }
+        let data = args.get(i).and_then(Arg::expr)?;
+        let mut slots = Vec::new();
+        self.listed_slots(data, &mut slots);
+        slots.dedup();
+        if slots.is_empty() {
+            return None;
+        }
+        let mut unique = Vec::new();
+        for slot in slots {
+            if !unique.contains(&slot) {
+                unique.push(slot);
+            }
+        }
+        let _ = span;
+        Some(self.field_list(FieldListKey::Slots(unique.clone()), unique))
+    }
+
+    fn field_list(&mut self, key: FieldListKey, slots: Vec<ir::SlotId>) -> ir::FieldListId {
+        if let Some(id) = self.field_lists.get(&key) {
+            return *id;
+        }
+        let id = ir::FieldListId(self.program.field_lists.len() as u32);
+        self.program.field_lists.push(ir::FieldList { slots });
+        self.field_lists.insert(key, id);
+        id
+    }
+
+    /// The fields of the user's metadata with `@field_list(index)`.
+    fn annotated_list(&mut self, index: u32) -> ir::FieldListId {
+        let mut slots = Vec::new();
+        if let Some((place, ty)) = self.user_metadata.clone() {
+            self.annotated_slots(&place, &ty, index, &mut slots);
+        }
+        self.field_list(FieldListKey::Annotated(index), slots)
+    }
+
+    fn annotated_slots(&self, place: &Place, ty: &Ty, index: u32, out: &mut Vec<ir::SlotId>) {
+        let Ty::Struct(id) = ty else { return };
+        for (i, field) in self.module.types.structure(*id).fields.iter().enumerate() {
+            let Some(member) = place.field(i) else {
+                continue;
+            };
+            let wanted = field
+                .annotations
+                .iter()
+                .any(|a| a.name.as_str() == "field_list" && lists(a, index));
+            match wanted {
+                true => member.for_each_slot(&self.program.headers, &mut |s| out.push(s)),
+                false => self.annotated_slots(member, &field.ty, index, out),
+            }
+        }
+    }
+
+    /// The slots of what a deprecated clone, resubmit or recirculate is given.
+    fn listed_slots(&mut self, data: &hir::Expr, out: &mut Vec<ir::SlotId>) {
+        match &data.kind {
+            hir::ExprKind::Aggregate(items) => items.iter().for_each(|e| self.listed_slots(e, out)),
+            kind if data.is_literal() => {
+                let _ = kind;
+            }
+            _ => match self.lvalue(data) {
+                Lvalue::Place(place) => {
+                    place.for_each_slot(&self.program.headers, &mut |s| out.push(s))
+                }
+                _ => self.report(errors::field_list_entry(data.span)),
+            },
+        }
+    }
+
+    fn log(&mut self, args: &[Arg], span: Span) {
+        let format = match self.arg(args, 0) {
+            Value::Str(text) => text.to_string(),
+            _ => String::new(),
+        };
+        let mut values = Vec::new();
+        if args.len() > 1 {
+            let data = self.arg(args, 1);
+            match data {
+                Value::Int(v) => values.push(Expr::Const(crate::fold::to_bits(&v, 64))),
+                data => data.leaves(&mut values),
+            }
+        }
+        let holes = format.matches("{}").count();
+        if holes != values.len() {
+            return self.report(errors::log_values(span, holes, values.len()));
+        }
+        self.emit(StmtKind::Log { format, values });
+    }
+
+    /// A call of a method of an extern object.
+    pub(super) fn extern_method(
+        &mut self,
+        object: &hir::Expr,
+        external: &str,
+        method: &str,
+        args: &[Arg],
+        ty: &Ty,
+        span: Span,
+    ) -> Value {
+        let Value::Object(id) = self.eval(object) else {
+            return Value::Nothing;
+        };
+        match (self.object(id), method) {
+            (Object::PacketIn, "extract") => self.extract(args, span),
+            (Object::PacketIn, "lookahead") => return self.lookahead(ty, span),
+            (Object::PacketIn, "advance") => {
+                let bits = self.scalar_arg(args, 0);
+                self.emit(StmtKind::Advance { bits });
+            }
+            (Object::PacketIn, "length") => return Value::Bits(Expr::PacketLength),
+            (Object::PacketOut, "emit") => {
+                if let Some(Arg::In(e)) = args.first() {
+                    self.emit_header(e);
+                }
+            }
+            (Object::Checksum16, "get") => return self.checksum16(args, span),
+            (Object::Extern(i), _) => self.stateful(i, method, args, span),
+            _ => self.report(errors::unknown_extern(
+                span,
+                &format!("{external}.{method}"),
+            )),
+        }
+        Value::Nothing
+    }
+
+    fn stateful(&mut self, i: usize, method: &str, args: &[Arg], span: Span) {
+        match (self.info.externs[i].kind.clone(), method) {
+            (ExternKind::Register(register, ty, _), "read") => {
+                let target = self.out_arg(args, 0);
+                let index = self.index_arg(args, 1);
+                let width = self.program.registers[register.index()].width;
+                let dst = self.new_slot("$read", width);
+                self.emit(StmtKind::RegisterRead {
+                    dst,
+                    register,
+                    index,
+                });
+                let value = self.unpack(&Expr::Slot(dst), &ty);
+                self.store(&target, value);
+            }
+            (ExternKind::Register(register, ..), "write") => {
+                let index = self.index_arg(args, 0);
+                let value = self.arg(args, 1);
+                if let Some(value) = self.pack(&value) {
+                    self.emit(StmtKind::RegisterWrite {
+                        register,
+                        index,
+                        value,
+                    });
+                }
+            }
+            (ExternKind::Counter(counter, _), "count") => {
+                let index = self.index_arg(args, 0);
+                self.emit(StmtKind::Count { counter, index });
+            }
+            (ExternKind::Meter(meter, _), "execute_meter") => {
+                let index = self.index_arg(args, 0);
+                let target = self.out_arg(args, 1);
+                let width = self
+                    .module
+                    .types
+                    .scalar_width(&target.1)
+                    .unwrap_or(2)
+                    .max(2);
+                let dst = self.new_slot("$colour", width);
+                self.emit(StmtKind::MeterExecute { meter, index, dst });
+                let wanted = self.module.types.scalar_width(&target.1).unwrap_or(width);
+                let value = build::resize(Expr::Slot(dst), wanted, &self.program.slots);
+                self.store(&target, Value::Bits(value));
+            }
+            // The table counts by itself on every hit.
+            (ExternKind::DirectCounter(_), "count") => {}
+            (ExternKind::DirectMeter(_), "read") => {
+                self.report(errors::unsupported(span, "reading a direct meter"));
+            }
+            _ => self.report(errors::unknown_extern(span, method)),
+        }
+    }
+
+    /// An index in 32 bits; one that is wider and too large stays out of range.
+    fn index_arg(&mut self, args: &[Arg], i: usize) -> Expr {
+        let index = self.scalar_arg(args, i);
+        let slots = &self.program.slots;
+        let width = index.width(slots);
+        if width <= 32 {
+            return build::resize(index, 32, slots);
+        }
+        let high = build::slice(index.clone(), width - 1, 32, slots);
+        let zero = Expr::Const(Bits::zero(width - 32));
+        let fits = build::binary(BinaryOp::Eq, high, zero, slots);
+        build::mux(
+            fits,
+            build::resize(index, 32, slots),
+            Expr::Const(Bits::ones(32)),
+        )
+    }
+
+    fn extract(&mut self, args: &[Arg], span: Span) {
+        let header = match args.first() {
+            Some(Arg::Out(e)) => e,
+            Some(Arg::Ignore(ty)) => return self.skip(&ty.clone(), span),
+            _ => return,
+        };
+        let Ty::Header(id) = &header.ty else {
+            let shown = self.module.types.show(&header.ty);
+            return self.report(errors::extract_header(header.span, &shown));
+        };
+        let def = self.module.types.structure(*id);
+        let varbit = def.fields.iter().any(|f| matches!(f.ty, Ty::Varbit(_)));
+        if varbit != (args.len() == 2) {
+            let name = def.name.clone();
+            return self.report(errors::extract_varbit(span, &name, varbit));
+        }
+        let lvalue = self.lvalue(header);
+        let length = (args.len() == 2).then(|| self.scalar_arg(args, 1));
+        self.for_headers(&lvalue, &mut |l, header| {
+            l.emit(StmtKind::Extract {
+                header,
+                varbit_length: length.clone(),
+            });
+            for other in l.siblings.get(&header).cloned().unwrap_or_default() {
+                l.emit(StmtKind::SetInvalid(other));
+            }
+        });
+        if let hir::ExprKind::Next(stack) = &header.kind
+            && let Lvalue::Place(Place::Stack(_, next)) = self.lvalue(stack)
+        {
+            let one = build::constant(32, 1);
+            let value = build::binary(BinaryOp::Add, Expr::Slot(next), one, &self.program.slots);
+            self.emit(StmtKind::Assign { dst: next, value });
+        }
+    }
+
+    /// `extract<T>(_)`: the bits are skipped.
+    fn skip(&mut self, ty: &Ty, span: Span) {
+        match self.module.types.packed_width(ty) {
+            Some(width) if matches!(ty, Ty::Header(_)) => {
+                self.emit(StmtKind::Advance {
+                    bits: build::constant(32, u64::from(width)),
+                });
+            }
+            _ => {
+                let shown = self.module.types.show(ty);
+                self.report(errors::extract_header(span, &shown));
+            }
+        }
+    }
+
+    fn lookahead(&mut self, ty: &Ty, span: Span) -> Value {
+        let Some(width) = self.module.types.packed_width(ty).filter(|w| *w > 0) else {
+            let shown = self.module.types.show(ty);
+            self.report(errors::extract_header(span, &shown));
+            return Value::Nothing;
+        };
+        if width > ir::Bits::MAX_WIDTH {
+            self.report(errors::bad_width(span, &width.to_string()));
+            return Value::Nothing;
+        }
+        let dst = self.new_slot("$lookahead", width);
+        self.emit(StmtKind::Lookahead { dst, offset: 0 });
+        self.unpack(&Expr::Slot(dst), ty)
+    }
+
+    /// Emits every header in a value, in order.
+    fn emit_header(&mut self, data: &hir::Expr) {
+        match self.lvalue(data) {
+            Lvalue::Place(place) => {
+                if !self.emit_place(&place) {
+                    let shown = self.module.types.show(&data.ty);
+                    self.report(errors::emit_value(data.span, &shown));
+                }
+            }
+            Lvalue::Element(items, index) => {
+                self.at_index(items.len(), index, |l, i| {
+                    if let Lvalue::Place(place) = &items[i] {
+                        l.emit_place(place);
+                    }
+                });
+            }
+            _ => {
+                // A header value: stored first.
+                let value = self.eval(data);
+                if !matches!(
+                    data.ty,
+                    Ty::Header(_) | Ty::Struct(_) | Ty::Stack(..) | Ty::Union(_)
+                ) {
+                    let shown = self.module.types.show(&data.ty);
+                    return self.report(errors::emit_value(data.span, &shown));
+                }
+                let place = self.alloc(&data.ty, "$emit", data.span);
+                self.assign_place(&place, value);
+                self.emit_place(&place);
+            }
+        }
+    }
+
+    fn emit_place(&mut self, place: &Place) -> bool {
+        match place {
+            Place::Header(id, _) => {
+                self.emit(StmtKind::Emit(*id));
+                true
+            }
+            Place::Fields(items) | Place::Union(items) | Place::Stack(items, _) => {
+                let items: Rc<[Place]> = items.clone();
+                items.iter().all(|p| self.emit_place(p))
+            }
+            Place::Scalar(_) | Place::Varbit(..) => false,
+        }
+    }
+}
+
+/// Whether an annotation `@field_list(1, 2)` has this number.
+fn lists(annotation: &syntax::ast::Annotation, index: u32) -> bool {
+    use syntax::ast::{AnnotationBody, AnnotationTokenKind};
+    match &annotation.body {
+        AnnotationBody::Tokens(tokens) => tokens.iter().any(|t| match &t.kind {
+            AnnotationTokenKind::Int(i) => i.to_u128() == Some(u128::from(index)),
+            _ => false,
+        }),
+        AnnotationBody::List(exprs) => exprs.iter().any(|e| match &e.kind {
+            syntax::ast::ExprKind::Int(i) => i.to_u128() == Some(u128::from(index)),
+            _ => false,
+        }),
+        _ => false,
+    }
+}
+
+/// Whether a value has a varbit somewhere.
+pub(super) fn has_varbit(value: &Value) -> bool {
+    match value {
+        Value::Varbit(..) => true,
+        Value::Fields(items)
+        | Value::Header(_, items)
+        | Value::Union(items)
+        | Value::Stack(items, _) => items.iter().any(has_varbit),
+        _ => false,
+    }
+}

@@ -1,0 +1,567 @@
+//! Lowering: the checked program to IR.
+//!
+//! The blocks of the pipeline are instantiated and their bodies written out as statements over slots. Functions,
+//! directly called actions, sub-parsers and sub-controls are inlined where they are called; structs, stacks and headers
+//! become slots. Expressions with side effects are taken apart so that everything happens in the order the language
+//! demands.
+//!
+//! Field writes are emitted here whether the header is valid or not; the pass [`crate::validity`] guards them after.
+
+mod build;
+mod call;
+mod control;
+mod entries;
+mod expr;
+mod externs;
+mod hash;
+mod parser;
+mod place;
+mod stmt;
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use ir::{Expr, HeaderId, LabelId, Loc, SlotId, StmtKind};
+use syntax::ast;
+use syntax::diagnostics::Diagnostic;
+use syntax::source::{SourceMap, Span};
+
+use crate::arch::{self, V1Switch};
+use crate::errors;
+use crate::hir::{self, Module, VarId};
+use crate::types::{BlockId, Ty};
+use place::{Lvalue, Place, Value};
+
+macro_rules! fields_of {
+    ($place:expr, $types:expr, $id:expr, [$($name:ident),*]) => {
+        ir::StandardMetadata { $($name: scalar_field($place, $types, $id, stringify!($name))?),* }
+    };
+}
+
+/// Lowers a checked program. `name` is the program's name.
+pub(crate) fn lower(
+    module: &Module,
+    sources: &SourceMap,
+    name: &str,
+) -> (Option<Lowered>, Vec<Diagnostic>) {
+    let switch = match arch::recognise(module) {
+        Ok(switch) => switch,
+        Err(error) => return (None, vec![error]),
+    };
+    let mut lowerer = Lowerer::new(module, sources, name);
+    lowerer.pipeline(&switch);
+    let Lowerer {
+        program,
+        info,
+        diagnostics,
+        ..
+    } = lowerer;
+    (
+        Some(Lowered {
+            program,
+            info,
+            main: switch.main,
+        }),
+        diagnostics,
+    )
+}
+
+/// The result of lowering.
+pub(crate) struct Lowered {
+    /// The program; P4Runtime ids are still zero.
+    pub program: ir::Program,
+    /// What the control plane sees.
+    pub info: Info,
+    /// The package instance.
+    pub main: VarId,
+}
+
+/// What the control plane sees, in the order it was met.
+#[derive(Debug, Default)]
+pub(crate) struct Info {
+    /// Tables: position in the program and declaration.
+    pub tables: Vec<TableInfo>,
+    /// Actions, likewise.
+    pub actions: Vec<(ir::ActionId, hir::ActionId)>,
+    /// Extern instances.
+    pub externs: Vec<ExternInfo>,
+    /// Value sets with the type of their members.
+    pub value_sets: Vec<(ir::ValueSetId, VarId, Ty)>,
+    /// Digests with the type of their data.
+    pub digests: Vec<(ir::DigestId, Ty)>,
+}
+
+/// A table.
+#[derive(Clone, Debug)]
+pub(crate) struct TableInfo {
+    /// In the program.
+    pub table: ir::TableId,
+    /// The declaration.
+    pub declaration: hir::TableId,
+    /// Positions in [`Info::externs`] of the direct counter, direct meter and action profile.
+    pub counter: Option<usize>,
+    /// Likewise.
+    pub meter: Option<usize>,
+    /// Likewise.
+    pub profile: Option<usize>,
+}
+
+/// An extern instance that the control plane sees.
+#[derive(Clone, Debug)]
+pub(crate) struct ExternInfo {
+    /// Control-plane name.
+    pub name: String,
+    /// What it is.
+    pub kind: ExternKind,
+    /// The annotations of the declaration.
+    pub annotations: Rc<[ast::Annotation]>,
+    /// Where it is declared.
+    pub span: Span,
+}
+
+/// What an extern instance is.
+#[derive(Clone, Debug)]
+pub(crate) enum ExternKind {
+    /// `register`, with the type of a cell and of its index.
+    Register(ir::RegisterId, Ty, Option<Ty>),
+    /// `counter`, with the type of its index.
+    Counter(ir::CounterId, Option<Ty>),
+    /// `direct_counter`
+    DirectCounter(ir::CounterId),
+    /// `meter`, with the type of its index.
+    Meter(ir::MeterId, Option<Ty>),
+    /// `direct_meter`
+    DirectMeter(ir::MeterId),
+    /// `action_profile` or `action_selector` with its size.
+    Profile {
+        /// Number of members.
+        size: u64,
+        /// Whether it is a selector.
+        selector: bool,
+    },
+}
+
+/// Position of an [`Object`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct ObjectId(u32);
+
+/// An instance.
+#[derive(Clone, Debug)]
+enum Object {
+    /// An extern that the control plane sees: position in [`Info::externs`].
+    Extern(usize),
+    /// `packet_in`
+    PacketIn,
+    /// `packet_out`
+    PacketOut,
+    /// `Checksum16`
+    Checksum16,
+    /// A parser or control.
+    Block(Rc<BlockInstance>),
+}
+
+/// An instance of a parser or control.
+#[derive(Debug)]
+struct BlockInstance {
+    block: BlockId,
+    /// Control-plane name; names inside are below it.
+    path: String,
+    /// Constructor parameters and instances inside.
+    bindings: Vec<(VarId, Binding)>,
+    /// Whether it is applied at more than one place, so that its parameters cannot stand for one place each.
+    shared: bool,
+}
+
+/// What a variable stands for.
+#[derive(Clone, Debug)]
+enum Binding {
+    Place(Place),
+    Value(Value),
+}
+
+/// Which control is being lowered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Half {
+    Parser,
+    VerifyChecksum,
+    Ingress,
+    Egress,
+    ComputeChecksum,
+    Deparser,
+}
+
+impl Half {
+    fn describe(self) -> &'static str {
+        match self {
+            Half::Parser => "parser",
+            Half::VerifyChecksum => "verify checksum",
+            Half::Ingress => "ingress",
+            Half::Egress => "egress",
+            Half::ComputeChecksum => "compute checksum",
+            Half::Deparser => "deparser",
+        }
+    }
+}
+
+/// Where `return`, `break` and `continue` go.
+#[derive(Debug)]
+enum Exit {
+    /// Out of a function, action or control.
+    Return {
+        label: LabelId,
+        used: bool,
+        result: Option<Place>,
+    },
+    /// Out of a loop.
+    Break { label: LabelId },
+    /// To the next round of a loop.
+    Continue { label: LabelId, used: bool },
+}
+
+struct Lowerer<'m> {
+    module: &'m Module,
+    sources: &'m SourceMap,
+    program: ir::Program,
+    info: Info,
+    diagnostics: Vec<Diagnostic>,
+    /// What variables stand for now.
+    env: BTreeMap<VarId, Binding>,
+    objects: Vec<Object>,
+    /// Instances of `C.apply()`, by the instance around and the place of the call.
+    anonymous: BTreeMap<(Option<ObjectId>, Span), ObjectId>,
+    /// Storage of locals and parameters, by the instance around.
+    storage: BTreeMap<(Option<ObjectId>, VarId), Place>,
+    tables: BTreeMap<(ObjectId, hir::TableId), ir::TableId>,
+    actions: BTreeMap<(Option<ObjectId>, hir::ActionId), ir::ActionId>,
+    value_sets: BTreeMap<(Option<ObjectId>, VarId), ir::ValueSetId>,
+    field_lists: BTreeMap<FieldListKey, ir::FieldListId>,
+    /// The other members of a header's union.
+    siblings: BTreeMap<HeaderId, Vec<HeaderId>>,
+    /// The instance whose body is being lowered.
+    current: Option<ObjectId>,
+    half: Half,
+    /// Whether an action that tables run is being lowered.
+    in_action: bool,
+    out: Vec<Vec<ir::Stmt>>,
+    exits: Vec<Exit>,
+    /// What `exit` must copy back first, innermost last.
+    copy_outs: Vec<Vec<(Lvalue, Place, Ty)>>,
+    loc: Loc,
+    files: BTreeMap<std::sync::Arc<str>, u32>,
+    labels: u32,
+    parser: parser::Graph,
+    user_metadata: Option<(Place, Ty)>,
+    /// The place of `main`, for what has no better place.
+    main_span: Span,
+}
+
+/// What makes a field list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum FieldListKey {
+    /// `@field_list(n)` on fields of the user's metadata.
+    Annotated(u32),
+    /// Given with the call.
+    Slots(Vec<SlotId>),
+}
+
+impl<'m> Lowerer<'m> {
+    fn new(module: &'m Module, sources: &'m SourceMap, name: &str) -> Lowerer<'m> {
+        Lowerer {
+            module,
+            sources,
+            program: empty_program(name, module),
+            info: Info::default(),
+            diagnostics: Vec::new(),
+            env: BTreeMap::new(),
+            objects: Vec::new(),
+            anonymous: BTreeMap::new(),
+            storage: BTreeMap::new(),
+            tables: BTreeMap::new(),
+            actions: BTreeMap::new(),
+            value_sets: BTreeMap::new(),
+            field_lists: BTreeMap::new(),
+            siblings: BTreeMap::new(),
+            current: None,
+            half: Half::Parser,
+            in_action: false,
+            out: vec![Vec::new()],
+            exits: Vec::new(),
+            copy_outs: Vec::new(),
+            loc: Loc::default(),
+            files: BTreeMap::new(),
+            labels: 0,
+            parser: parser::Graph::default(),
+            user_metadata: None,
+            main_span: Span::default(),
+        }
+    }
+
+    fn report(&mut self, diagnostic: Diagnostic) {
+        // A body that is inlined twice says everything twice.
+        if !self.diagnostics.contains(&diagnostic) {
+            self.diagnostics.push(diagnostic);
+        }
+    }
+
+    fn emit(&mut self, kind: StmtKind) {
+        let loc = self.loc;
+        if let Some(out) = self.out.last_mut() {
+            out.push(ir::Stmt { kind, loc });
+        }
+    }
+
+    /// Emits a branch, or only the side that can run.
+    fn emit_if(&mut self, cond: Expr, then: Vec<ir::Stmt>, otherwise: Vec<ir::Stmt>) {
+        match build::known(&cond) {
+            Some(true) => self.splice(then),
+            Some(false) => self.splice(otherwise),
+            None if then.is_empty() && otherwise.is_empty() => {}
+            None if then.is_empty() => {
+                self.emit(StmtKind::If {
+                    cond: build::not(cond),
+                    then: otherwise,
+                    otherwise: then,
+                });
+            }
+            None => self.emit(StmtKind::If {
+                cond,
+                then,
+                otherwise,
+            }),
+        }
+    }
+
+    fn splice(&mut self, stmts: Vec<ir::Stmt>) {
+        if let Some(out) = self.out.last_mut() {
+            out.extend(stmts);
+        }
+    }
+
+    /// The statements that `f` emits.
+    fn capture(&mut self, f: impl FnOnce(&mut Self)) -> Vec<ir::Stmt> {
+        self.out.push(Vec::new());
+        f(self);
+        self.out.pop().unwrap_or_default()
+    }
+
+    fn new_label(&mut self) -> LabelId {
+        self.labels += 1;
+        LabelId(self.labels - 1)
+    }
+
+    /// Statements from here on come from this place.
+    fn at(&mut self, span: Span) {
+        self.loc = self.locate(span);
+    }
+
+    fn locate(&mut self, span: Span) -> Loc {
+        let at = self.sources.location(span);
+        let next = self.program.files.len() as u32;
+        let file = *self.files.entry(at.file.clone()).or_insert(next);
+        if file == next {
+            self.program.files.push(at.file.to_string());
+        }
+        Loc {
+            file,
+            line: at.line,
+        }
+    }
+
+    fn new_object(&mut self, object: Object) -> ObjectId {
+        self.objects.push(object);
+        ObjectId(self.objects.len() as u32 - 1)
+    }
+
+    fn object(&self, id: ObjectId) -> Object {
+        self.objects[id.0 as usize].clone()
+    }
+
+    /// Storage of a local or parameter of the current instance, made when it is first needed.
+    fn storage_of(&mut self, var: VarId) -> Place {
+        let key = (self.current, var);
+        if let Some(place) = self.storage.get(&key) {
+            return place.clone();
+        }
+        let def = self.module.var(var);
+        let prefix = match self.current.map(|o| self.object(o)) {
+            Some(Object::Block(instance)) => format!("{}.", instance.path),
+            _ => String::new(),
+        };
+        let place = self.alloc(&def.ty, &format!("{prefix}{}", def.name), def.span);
+        self.storage.insert(key, place.clone());
+        place
+    }
+
+    /// The whole program.
+    fn pipeline(&mut self, switch: &V1Switch) {
+        let module = self.module;
+        self.main_span = module.var(switch.main).span;
+        for id in &module.instances {
+            if *id != switch.main && !matches!(module.var(*id).ty, Ty::BlockType(..) | Ty::Block(_))
+            {
+                let object = self.instance(*id, "");
+                self.env.insert(*id, Binding::Value(Value::Object(object)));
+            }
+        }
+        let [_, _, ingress, ..] = &switch.stages;
+        let params = module.block(ingress.block).params.clone();
+        let [hdr, meta, standard] = params[..] else {
+            return;
+        };
+        let place = |l: &mut Self, id: VarId| {
+            let var = module.var(id);
+            l.alloc(&var.ty, &var.name, var.span)
+        };
+        let standard_place = place(self, standard);
+        let hdr_place = place(self, hdr);
+        let meta_place = place(self, meta);
+        match standard_metadata(&standard_place, module, &module.var(standard).ty) {
+            Some(slots) => self.program.standard = slots,
+            None => {
+                let (span, ty) = (
+                    module.var(standard).span,
+                    module.types.show(&module.var(standard).ty),
+                );
+                return self.report(errors::type_mismatch(span, "standard_metadata_t", &ty));
+            }
+        }
+        self.user_metadata = Some((meta_place.clone(), module.var(meta).ty.clone()));
+        let (packet_in, packet_out) = (
+            self.new_object(Object::PacketIn),
+            self.new_object(Object::PacketOut),
+        );
+        let object = |id| Binding::Value(Value::Object(id));
+        let [h, m, s] = [hdr_place, meta_place, standard_place].map(Binding::Place);
+        let halves = [
+            (
+                Half::Parser,
+                vec![object(packet_in), h.clone(), m.clone(), s.clone()],
+            ),
+            (Half::VerifyChecksum, vec![h.clone(), m.clone()]),
+            (Half::Ingress, vec![h.clone(), m.clone(), s.clone()]),
+            (Half::Egress, vec![h.clone(), m.clone(), s]),
+            (Half::ComputeChecksum, vec![h.clone(), m]),
+            (Half::Deparser, vec![object(packet_out), h]),
+        ];
+        for (stage, (half, bindings)) in switch.stages.iter().zip(halves) {
+            self.half = half;
+            let path = control_plane_name(
+                "",
+                &module.block(stage.block).name,
+                &module.block(stage.block).annotations,
+            );
+            let instance = self.instantiate(stage.block, path, &stage.args, false);
+            let body = match half {
+                Half::Parser => {
+                    self.main_parser(instance, bindings);
+                    continue;
+                }
+                _ => self.capture(|l| l.control_body(instance, bindings)),
+            };
+            match half {
+                Half::VerifyChecksum => self.program.verify_checksum = body,
+                Half::Ingress => self.program.ingress = body,
+                Half::Egress => self.program.egress = body,
+                Half::ComputeChecksum => self.program.compute_checksum = body,
+                _ => self.program.deparser = body,
+            }
+        }
+    }
+}
+
+/// The control-plane name of something declared inside of `path`.
+fn control_plane_name(path: &str, name: &str, annotations: &[ast::Annotation]) -> String {
+    let given = annotations
+        .iter()
+        .find(|a| a.name.as_str() == "name")
+        .and_then(ast::Annotation::string);
+    let local = given.as_deref().unwrap_or(name);
+    match local.strip_prefix('.') {
+        Some(global) => global.to_string(),
+        None if path.is_empty() => local.to_string(),
+        None => format!("{path}.{local}"),
+    }
+}
+
+fn scalar_field(
+    place: &Place,
+    module: &Module,
+    id: crate::types::StructId,
+    name: &str,
+) -> Option<SlotId> {
+    match place.field(module.types.structure(id).field(name)?)? {
+        Place::Scalar(slot) => Some(*slot),
+        _ => None,
+    }
+}
+
+/// The slots of the standard metadata.
+fn standard_metadata(place: &Place, module: &Module, ty: &Ty) -> Option<ir::StandardMetadata> {
+    let Ty::Struct(id) = ty else { return None };
+    Some(fields_of!(
+        place,
+        module,
+        *id,
+        [
+            ingress_port,
+            egress_spec,
+            egress_port,
+            instance_type,
+            packet_length,
+            enq_timestamp,
+            enq_qdepth,
+            deq_timedelta,
+            deq_qdepth,
+            ingress_global_timestamp,
+            egress_global_timestamp,
+            mcast_grp,
+            egress_rid,
+            checksum_error,
+            parser_error,
+            priority
+        ]
+    ))
+}
+
+fn empty_program(name: &str, module: &Module) -> ir::Program {
+    let none = SlotId(0);
+    ir::Program {
+        name: name.to_string(),
+        files: Vec::new(),
+        slots: Vec::new(),
+        headers: Vec::new(),
+        errors: module.types.errors.iter().map(|e| e.to_string()).collect(),
+        standard: ir::StandardMetadata {
+            ingress_port: none,
+            egress_spec: none,
+            egress_port: none,
+            instance_type: none,
+            packet_length: none,
+            enq_timestamp: none,
+            enq_qdepth: none,
+            deq_timedelta: none,
+            deq_qdepth: none,
+            ingress_global_timestamp: none,
+            egress_global_timestamp: none,
+            mcast_grp: none,
+            egress_rid: none,
+            checksum_error: none,
+            parser_error: none,
+            priority: none,
+        },
+        actions: Vec::new(),
+        tables: Vec::new(),
+        registers: Vec::new(),
+        counters: Vec::new(),
+        meters: Vec::new(),
+        digests: Vec::new(),
+        value_sets: Vec::new(),
+        field_lists: Vec::new(),
+        parser: ir::Parser { states: Vec::new() },
+        verify_checksum: Vec::new(),
+        ingress: Vec::new(),
+        egress: Vec::new(),
+        compute_checksum: Vec::new(),
+        deparser: Vec::new(),
+    }
+}

@@ -1,0 +1,221 @@
+//! The parser: states, sub-parsers written out where they are applied, and transitions.
+
+use ir::{StateId, Target, Transition};
+use syntax::source::Span;
+
+use super::{Binding, Lowerer, Object, ObjectId};
+use crate::errors;
+use crate::hir::{self, Arg, Local};
+
+/// The states made so far, and where statements go.
+#[derive(Debug, Default)]
+pub(super) struct Graph {
+    states: Vec<ir::State>,
+    /// The state that the statements being emitted belong to.
+    open: Option<StateId>,
+    /// Number of statement lists open around that state's body: more are branches inside of it.
+    depth: usize,
+    /// Sub-parsers applied so far.
+    applied: u32,
+    /// Goes before the names of a sub-parser's states.
+    prefix: String,
+}
+
+impl Lowerer<'_> {
+    /// The parser of the pipeline.
+    pub(super) fn main_parser(&mut self, object: ObjectId, bindings: Vec<Binding>) {
+        let Object::Block(instance) = self.object(object) else {
+            return;
+        };
+        let block = self.module.block(instance.block);
+        self.env.extend(block.params.iter().copied().zip(bindings));
+        self.inside(object);
+        let init = self.capture(|l| l.parser_locals(block));
+        // Locals get their initial values once: not again when a state goes back to `start`.
+        let again = block.states.iter().any(|s| goes_to_start(&s.transition));
+        let (entry, init) = match again && !init.is_empty() {
+            true => (Some(self.new_state("$entry".into(), block.span)), init),
+            false => (None, init),
+        };
+        match entry {
+            Some(entry) => {
+                let start = self.parser_states(block, Target::Accept, Vec::new());
+                self.finish(entry, init, Transition::Goto(start));
+            }
+            None => {
+                self.parser_states(block, Target::Accept, init);
+            }
+        }
+        self.program.parser.states = std::mem::take(&mut self.parser.states);
+        self.current = None;
+    }
+
+    fn parser_locals(&mut self, block: &hir::Block) {
+        for local in &block.locals {
+            if let Local::Var(var, init) = local {
+                self.at(self.module.var(*var).span);
+                self.declare(*var, init.as_ref());
+            }
+        }
+    }
+
+    fn new_state(&mut self, name: String, span: Span) -> StateId {
+        let loc = self.locate(span);
+        let id = StateId(self.parser.states.len() as u32);
+        let transition = Transition::Goto(Target::Reject);
+        self.parser.states.push(ir::State {
+            name,
+            body: Vec::new(),
+            transition,
+            loc,
+        });
+        id
+    }
+
+    fn finish(&mut self, id: StateId, body: Vec<ir::Stmt>, transition: Transition) {
+        let state = &mut self.parser.states[id.index()];
+        state.body = body;
+        state.transition = transition;
+    }
+
+    /// Lowers the states of a parser; `init` runs first in `start`. Gives where to begin.
+    fn parser_states(&mut self, block: &hir::Block, accept: Target, init: Vec<ir::Stmt>) -> Target {
+        let prefix = self.parser.prefix.clone();
+        let ids: Vec<StateId> = block
+            .states
+            .iter()
+            .map(|s| self.new_state(format!("{prefix}{}", s.name), s.span))
+            .collect();
+        let target = |t: hir::Target| match t {
+            hir::Target::State(i) => ids.get(i).map_or(Target::Reject, |id| Target::State(*id)),
+            hir::Target::Accept => accept,
+            hir::Target::Reject => Target::Reject,
+        };
+        let mut init = Some(init);
+        for (state, id) in block.states.iter().zip(&ids) {
+            self.out.push(init.take().unwrap_or_default());
+            self.parser.open = Some(*id);
+            self.parser.depth = self.out.len();
+            self.statements(&state.body);
+            self.at(state.span);
+            let transition = match &state.transition {
+                hir::Transition::Goto(t) => Transition::Goto(target(*t)),
+                hir::Transition::Select { keys, cases } => self.select(keys, cases, &target),
+            };
+            let body = self.out.pop().unwrap_or_default();
+            let open = self.parser.open.unwrap_or(*id);
+            self.finish(open, body, transition);
+        }
+        ids.first().map_or(accept, |id| Target::State(*id))
+    }
+
+    fn select(
+        &mut self,
+        keys: &[hir::Expr],
+        cases: &[(Vec<hir::Keyset>, hir::Target)],
+        target: &dyn Fn(hir::Target) -> Target,
+    ) -> Transition {
+        let refs: Vec<&hir::Expr> = keys.iter().collect();
+        let values = self.eval_all(&refs);
+        let exprs: Vec<ir::Expr> = values
+            .into_iter()
+            .zip(keys)
+            .map(|(v, k)| self.bits(v, &k.ty))
+            .collect();
+        let mut out = Vec::new();
+        for (sets, to) in cases {
+            let matches: Option<Vec<ir::KeySet>> = sets
+                .iter()
+                .zip(keys)
+                .map(|(set, key)| self.key_set(set, key))
+                .collect();
+            if let Some(matches) = matches {
+                out.push(ir::SelectCase {
+                    matches,
+                    target: target(*to),
+                });
+            }
+        }
+        match &out[..] {
+            [only, ..] if only.matches.iter().all(|m| *m == ir::KeySet::Any) => {
+                Transition::Goto(only.target)
+            }
+            _ => Transition::Select {
+                keys: exprs,
+                cases: out,
+            },
+        }
+    }
+
+    /// Writes a sub-parser out: the open state ends before it, and another goes on after it.
+    pub(super) fn apply_parser(&mut self, object: ObjectId, args: &[Arg], span: Span) {
+        let Object::Block(instance) = self.object(object) else {
+            return;
+        };
+        let block = self.module.block(instance.block);
+        let Some(open) = self
+            .parser
+            .open
+            .filter(|_| self.out.len() == self.parser.depth)
+        else {
+            return self.report(errors::unsupported(
+                span,
+                "applying a parser inside of another statement",
+            ));
+        };
+        let outer_env = self.env.clone();
+        let caller = self.current;
+        let copies = self.bind_block(object, &block.params, args, false);
+        self.inside(object);
+        self.parser_locals(block);
+        let body = self.out.last_mut().map(std::mem::take).unwrap_or_default();
+        self.parser.applied += 1;
+        let name = self.parser.states[open.index()].name.clone();
+        let outer_prefix = std::mem::replace(
+            &mut self.parser.prefix,
+            format!("{name}.{}.", instance.path),
+        );
+        let depth = self.parser.depth;
+        // The state to go on with comes after the sub-parser's, so that going there is no backward step.
+        let first_new = self.parser.states.len();
+        let later = Target::State(StateId(u32::MAX - self.parser.applied));
+        let start = self.parser_states(block, later, Vec::new());
+        let next = self.new_state(format!("{name}.{}", self.parser.applied), span);
+        let new = &mut self.parser.states[first_new..];
+        new.iter_mut()
+            .for_each(|s| redirect(&mut s.transition, later, Target::State(next)));
+        let start = if start == later {
+            Target::State(next)
+        } else {
+            start
+        };
+        self.finish(open, body, Transition::Goto(start));
+        self.parser.prefix = outer_prefix;
+        self.parser.open = Some(next);
+        self.parser.depth = depth;
+        self.current = caller;
+        self.env = outer_env;
+        self.at(span);
+        self.copy_back(&copies);
+    }
+}
+
+fn redirect(transition: &mut Transition, from: Target, to: Target) {
+    let change = |t: &mut Target| {
+        if *t == from {
+            *t = to;
+        }
+    };
+    match transition {
+        Transition::Goto(t) => change(t),
+        Transition::Select { cases, .. } => cases.iter_mut().for_each(|c| change(&mut c.target)),
+    }
+}
+
+fn goes_to_start(transition: &hir::Transition) -> bool {
+    let start = hir::Target::State(0);
+    match transition {
+        hir::Transition::Goto(t) => *t == start,
+        hir::Transition::Select { cases, .. } => cases.iter().any(|(_, t)| *t == start),
+    }
+}

@@ -1,0 +1,389 @@
+//! Statements.
+
+use ir::{BinaryOp, Bits, Expr, StmtKind};
+
+use super::place::{Lvalue, Value};
+use super::{Binding, Exit, Lowerer, build};
+use crate::errors;
+use crate::hir::{self, StmtKind as Hir, VarId};
+use crate::types::Ty;
+
+impl Lowerer<'_> {
+    /// Statements in order.
+    pub(super) fn statements(&mut self, stmts: &[hir::Stmt]) {
+        for stmt in stmts {
+            self.at(stmt.span);
+            self.statement(stmt);
+        }
+    }
+
+    fn body(&mut self, stmts: &[hir::Stmt]) -> Vec<ir::Stmt> {
+        self.capture(|l| l.statements(stmts))
+    }
+
+    fn statement(&mut self, stmt: &hir::Stmt) {
+        match &stmt.kind {
+            Hir::Declare(var, init) => self.declare(*var, init.as_ref()),
+            Hir::Instance(var) => {
+                let path = self.current_path();
+                let object = self.instance(*var, &path);
+                self.env.insert(*var, Binding::Value(Value::Object(object)));
+            }
+            Hir::Assign(target, value) => {
+                let lvalue = self.lvalue(target);
+                let value_of = self.eval(value);
+                self.assign(&lvalue, value_of, &target.ty, stmt.span);
+            }
+            Hir::AssignOp(op, target, value) => {
+                let lvalue = self.lvalue(target);
+                let right = self.scalar(value);
+                let old = self.read_lvalue(&lvalue);
+                let left = self.bits(old, &target.ty);
+                let signed = self.module.types.is_signed(&target.ty);
+                let result = self.apply_operator(*op, left, right, signed);
+                self.assign(&lvalue, result, &target.ty, stmt.span);
+            }
+            Hir::Call(call) => {
+                let _ = self.eval(call);
+            }
+            Hir::If(cond, then, otherwise) => {
+                let cond = self.scalar(cond);
+                let then = self.body(then);
+                let otherwise = self.body(otherwise);
+                self.at(stmt.span);
+                self.emit_if(cond, then, otherwise);
+            }
+            Hir::SwitchAction {
+                table,
+                cases,
+                default,
+            } => {
+                let run = self.new_slot("$action_run", 32);
+                self.apply_table(*table, None, Some(run), stmt.span);
+                let mut out = Vec::new();
+                for (labels, body) in cases {
+                    let values: Vec<Bits> = labels
+                        .iter()
+                        .map(|i| Bits::from_u64(32, *i as u64))
+                        .collect();
+                    out.push((values, self.body(body)));
+                }
+                let default = self.body(default);
+                self.emit_switch(Expr::Slot(run), out, default);
+            }
+            Hir::Switch {
+                value,
+                cases,
+                default,
+            } => self.switch(value, cases, default),
+            Hir::Return(value) => self.return_statement(value.as_ref()),
+            Hir::Exit => self.exit(),
+            Hir::Break => self.jump_out(false),
+            Hir::Continue => self.jump_out(true),
+            Hir::Block(stmts) => self.statements(stmts),
+            Hir::For {
+                init,
+                condition,
+                update,
+                body,
+            } => {
+                self.statements(init);
+                self.looped(
+                    |l| l.scalar(condition),
+                    |l| l.statements(body),
+                    |l| l.statements(update),
+                );
+            }
+            Hir::ForRange {
+                variable,
+                low,
+                high,
+                body,
+            } => self.for_range(*variable, low, high, body),
+            Hir::ForEach {
+                variable,
+                collection,
+                body,
+            } => self.for_each(*variable, collection, body),
+        }
+    }
+
+    /// A local variable; without initial value it starts as zeros, in every round of a loop anew.
+    pub(super) fn declare(&mut self, var: VarId, init: Option<&hir::Expr>) {
+        let def = self.module.var(var);
+        let (ty, span) = (&def.ty, def.span);
+        let value = match init {
+            Some(init) => self.eval(init),
+            None => self.default_value(ty),
+        };
+        let place = self.storage_of(var);
+        self.env.insert(var, Binding::Place(place.clone()));
+        self.assign(&Lvalue::Place(place), value, ty, span);
+    }
+
+    /// A switch without empty cases.
+    fn emit_switch(
+        &mut self,
+        value: Expr,
+        cases: Vec<(Vec<Bits>, Vec<ir::Stmt>)>,
+        default: Vec<ir::Stmt>,
+    ) {
+        let cases: Vec<_> = cases
+            .into_iter()
+            .filter(|(values, _)| !values.is_empty())
+            .collect();
+        if let Expr::Const(known) = &value {
+            let chosen = cases.into_iter().find(|(values, _)| values.contains(known));
+            return self.splice(chosen.map_or(default, |(_, body)| body));
+        }
+        match cases.is_empty() {
+            true => self.splice(default),
+            false => self.emit(StmtKind::Switch {
+                value,
+                cases,
+                default,
+            }),
+        }
+    }
+
+    fn switch(
+        &mut self,
+        value: &hir::Expr,
+        cases: &[(Vec<hir::Expr>, std::rc::Rc<[hir::Stmt]>)],
+        default: &[hir::Stmt],
+    ) {
+        let subject = self.scalar(value);
+        let mut out = Vec::new();
+        for (labels, body) in cases {
+            let mut values = Vec::new();
+            for label in labels {
+                if let Expr::Const(bits) = self.scalar(label) {
+                    values.push(bits);
+                }
+            }
+            out.push((values, self.body(body)));
+        }
+        let default = self.body(default);
+        self.emit_switch(subject, out, default);
+    }
+
+    fn return_statement(&mut self, value: Option<&hir::Expr>) {
+        let value = value.map(|e| (self.eval(e), e));
+        let innermost = self.exits.iter_mut().rev().find_map(|e| match e {
+            Exit::Return {
+                label,
+                used,
+                result,
+            } => {
+                *used = true;
+                Some((*label, result.clone()))
+            }
+            _ => None,
+        });
+        let Some((label, result)) = innermost else {
+            return;
+        };
+        if let (Some((value, e)), Some(place)) = (value, result) {
+            self.assign(&Lvalue::Place(place), value, &e.ty, e.span);
+        }
+        self.emit(StmtKind::Break(label));
+    }
+
+    /// Runs `f` as a body that `return` leaves.
+    pub(super) fn returning(&mut self, result: Option<super::Place>, f: impl FnOnce(&mut Self)) {
+        let label = self.new_label();
+        self.exits.push(Exit::Return {
+            label,
+            used: false,
+            result,
+        });
+        let body = self.capture(f);
+        let used = matches!(self.exits.pop(), Some(Exit::Return { used: true, .. }));
+        match body.split_last() {
+            // A return at the very end needs no jump.
+            Some((last, rest))
+                if last.kind == StmtKind::Break(label) && !breaks_to(rest, label) =>
+            {
+                self.splice(rest.to_vec());
+            }
+            _ if used => self.emit(StmtKind::Block { label, body }),
+            _ => self.splice(body),
+        }
+    }
+
+    fn exit(&mut self) {
+        // What was passed by copy is copied back even so.
+        for frame in self.copy_outs.clone().into_iter().rev() {
+            self.copy_back(&frame);
+        }
+        self.emit(StmtKind::Exit);
+    }
+
+    fn jump_out(&mut self, is_continue: bool) {
+        let target = self.exits.iter_mut().rev().find_map(|e| match e {
+            Exit::Break { label } if !is_continue => Some(*label),
+            Exit::Continue { label, used } if is_continue => {
+                *used = true;
+                Some(*label)
+            }
+            _ => None,
+        });
+        if let Some(label) = target {
+            self.emit(StmtKind::Break(label));
+        }
+    }
+
+    /// A loop: condition, body and update of each round.
+    fn looped(
+        &mut self,
+        condition: impl FnOnce(&mut Self) -> Expr,
+        body: impl FnOnce(&mut Self),
+        update: impl FnOnce(&mut Self),
+    ) {
+        let label = self.new_label();
+        let round = self.new_label();
+        self.exits.push(Exit::Break { label });
+        let stmts = self.capture(|l| {
+            let cond = condition(l);
+            let leave = l.capture(|l| l.emit(StmtKind::Break(label)));
+            l.emit_if(cond, Vec::new(), leave);
+            l.exits.push(Exit::Continue {
+                label: round,
+                used: false,
+            });
+            let inner = l.capture(body);
+            match l.exits.pop() {
+                Some(Exit::Continue { used: true, .. }) => l.emit(StmtKind::Block {
+                    label: round,
+                    body: inner,
+                }),
+                _ => l.splice(inner),
+            }
+            update(l);
+        });
+        self.exits.pop();
+        self.emit(StmtKind::Loop { label, body: stmts });
+    }
+
+    fn for_range(
+        &mut self,
+        variable: VarId,
+        low: &hir::Expr,
+        high: &hir::Expr,
+        body: &[hir::Stmt],
+    ) {
+        let values = self.eval_all(&[low, high]);
+        let [low_value, high_value] = &values[..] else {
+            return;
+        };
+        let (first, last) = (
+            self.bits(low_value.clone(), &low.ty),
+            self.bits(high_value.clone(), &high.ty),
+        );
+        let width = first.width(&self.program.slots);
+        let place = self.storage_of(variable);
+        let super::Place::Scalar(counter) = place else {
+            return;
+        };
+        let end = self.new_slot("$end", width);
+        let done = self.new_slot("$done", 1);
+        self.env.insert(variable, Binding::Place(place));
+        self.emit(StmtKind::Assign {
+            dst: end,
+            value: last,
+        });
+        self.emit(StmtKind::Assign {
+            dst: counter,
+            value: first,
+        });
+        self.emit(StmtKind::Assign {
+            dst: done,
+            value: build::boolean(false),
+        });
+        let signed = self.module.types.is_signed(&low.ty);
+        let beyond = if signed { BinaryOp::Slt } else { BinaryOp::Ult };
+        let slots = self.program.slots.clone();
+        let over = build::binary(beyond, Expr::Slot(end), Expr::Slot(counter), &slots);
+        // The last value is used too, even when counting further would overflow.
+        let cond = build::not(build::binary(BinaryOp::Or, Expr::Slot(done), over, &slots));
+        self.looped(
+            |_| cond,
+            |l| l.statements(body),
+            |l| {
+                let at_end =
+                    build::binary(BinaryOp::Eq, Expr::Slot(counter), Expr::Slot(end), &slots);
+                l.emit(StmtKind::Assign {
+                    dst: done,
+                    value: at_end,
+                });
+                let one = build::constant(width, 1);
+                let value = build::binary(BinaryOp::Add, Expr::Slot(counter), one, &slots);
+                l.emit(StmtKind::Assign {
+                    dst: counter,
+                    value,
+                });
+            },
+        );
+    }
+
+    /// A loop over a known number of items: each round is written out.
+    fn for_each(&mut self, variable: VarId, collection: &hir::Expr, body: &[hir::Stmt]) {
+        let value = self.eval(collection);
+        let (Value::Fields(items) | Value::Stack(items, _)) = value else {
+            return;
+        };
+        if items.len() > 256 {
+            return self.report(errors::unsupported(
+                collection.span,
+                "a loop over more than 256 items",
+            ));
+        }
+        let ty: Ty = self.module.var(variable).ty.clone();
+        let place = self.storage_of(variable);
+        self.env.insert(variable, Binding::Place(place.clone()));
+        let items: Vec<Value> = items
+            .into_iter()
+            .map(|v| self.snapshot(v, &ty, collection.span))
+            .collect();
+        let label = self.new_label();
+        self.exits.push(Exit::Break { label });
+        let stmts = self.capture(|l| {
+            for item in items {
+                l.assign(&Lvalue::Place(place.clone()), item, &ty, collection.span);
+                let round = l.new_label();
+                l.exits.push(Exit::Continue {
+                    label: round,
+                    used: false,
+                });
+                let inner = l.body(body);
+                match l.exits.pop() {
+                    Some(Exit::Continue { used: true, .. }) => l.emit(StmtKind::Block {
+                        label: round,
+                        body: inner,
+                    }),
+                    _ => l.splice(inner),
+                }
+            }
+        });
+        self.exits.pop();
+        match breaks_to(&stmts, label) {
+            true => self.emit(StmtKind::Block { label, body: stmts }),
+            false => self.splice(stmts),
+        }
+    }
+}
+
+/// Whether some statement leaves the block or loop with this label.
+pub(super) fn breaks_to(stmts: &[ir::Stmt], wanted: ir::LabelId) -> bool {
+    stmts.iter().any(|s| match &s.kind {
+        StmtKind::Break(label) => *label == wanted,
+        StmtKind::If {
+            then, otherwise, ..
+        } => breaks_to(then, wanted) || breaks_to(otherwise, wanted),
+        StmtKind::Switch { cases, default, .. } => {
+            breaks_to(default, wanted) || cases.iter().any(|(_, b)| breaks_to(b, wanted))
+        }
+        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => breaks_to(body, wanted),
+        _ => false,
+    })
+}

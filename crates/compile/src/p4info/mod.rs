@@ -1,0 +1,315 @@
+//! P4Info: what the control plane may know of a program, as in p4.config.v1 of P4Runtime.
+//!
+//! Names and ids are those the reference compiler gives: an id is a first byte for the kind of object and a hash of
+//! the name, unless `@id` gives one ([`ids`]). [`P4Info::to_text`] writes protobuf text format; nothing here knows
+//! protobuf's binary form.
+
+mod build;
+mod ids;
+mod text;
+
+pub(crate) use build::build;
+
+use std::collections::BTreeMap;
+
+/// Everything.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct P4Info {
+    /// The program.
+    pub pkg_info: PkgInfo,
+    /// Tables.
+    pub tables: Vec<Table>,
+    /// Actions.
+    pub actions: Vec<Action>,
+    /// Action profiles and selectors.
+    pub action_profiles: Vec<ActionProfile>,
+    /// Indexed counters.
+    pub counters: Vec<Counter>,
+    /// Direct counters.
+    pub direct_counters: Vec<DirectCounter>,
+    /// Indexed meters.
+    pub meters: Vec<Meter>,
+    /// Direct meters.
+    pub direct_meters: Vec<DirectMeter>,
+    /// Packet-in and packet-out headers.
+    pub controller_packet_metadata: Vec<ControllerPacketMetadata>,
+    /// Parser value sets.
+    pub value_sets: Vec<ValueSet>,
+    /// Registers.
+    pub registers: Vec<Register>,
+    /// Digests.
+    pub digests: Vec<Digest>,
+    /// User-defined types that others refer to.
+    pub type_info: TypeInfo,
+}
+
+/// About the program.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PkgInfo {
+    /// `v1model`
+    pub arch: String,
+    /// From `@pkginfo`: name, version, organization, contact, url.
+    pub fields: BTreeMap<String, String>,
+    /// Other annotations of the package.
+    pub annotations: Vec<String>,
+}
+
+/// What all objects have.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Preamble {
+    /// P4Runtime id.
+    pub id: u32,
+    /// Full name.
+    pub name: String,
+    /// Shortest suffix of the name that no other object ends in.
+    pub alias: String,
+    /// Annotations, as written.
+    pub annotations: Vec<String>,
+}
+
+/// A table.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Table {
+    /// Id and name.
+    pub preamble: Preamble,
+    /// Key fields.
+    pub match_fields: Vec<MatchField>,
+    /// Actions.
+    pub action_refs: Vec<ActionRef>,
+    /// The default action if it cannot be changed, else 0.
+    pub const_default_action_id: u32,
+    /// The default action and its arguments: parameter id and value.
+    pub initial_default_action: Option<(u32, Vec<(u32, Vec<u8>)>)>,
+    /// The action profile, or 0.
+    pub implementation_id: u32,
+    /// Direct counter and meter.
+    pub direct_resource_ids: Vec<u32>,
+    /// Number of entries asked for.
+    pub size: u64,
+    /// Entries can time out.
+    pub idle_timeout: bool,
+    /// Entries are constant.
+    pub is_const_table: bool,
+    /// The program gives entries.
+    pub has_initial_entries: bool,
+}
+
+/// A key field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MatchField {
+    /// Id, from 1.
+    pub id: u32,
+    /// Name.
+    pub name: String,
+    /// Annotations, as written.
+    pub annotations: Vec<String>,
+    /// Width; 0 if the control plane sees a string.
+    pub bitwidth: u32,
+    /// How it is matched.
+    pub kind: ir::MatchKind,
+    /// The new type it has, if any.
+    pub type_name: Option<String>,
+}
+
+/// An action of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionRef {
+    /// The action's id.
+    pub id: u32,
+    /// Where it may be used.
+    pub scope: ir::ActionScope,
+    /// Annotations, as written.
+    pub annotations: Vec<String>,
+}
+
+/// An action.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Action {
+    /// Id and name.
+    pub preamble: Preamble,
+    /// Parameters.
+    pub params: Vec<Param>,
+}
+
+/// A parameter of an action, or a field of a packet-in or packet-out header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Param {
+    /// Id, from 1.
+    pub id: u32,
+    /// Name.
+    pub name: String,
+    /// Annotations, as written.
+    pub annotations: Vec<String>,
+    /// Width; 0 for an enum without a width.
+    pub bitwidth: u32,
+    /// The named type it has, if any.
+    pub type_name: Option<String>,
+}
+
+/// An action profile or selector.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ActionProfile {
+    /// Id and name.
+    pub preamble: Preamble,
+    /// Tables that use it.
+    pub table_ids: Vec<u32>,
+    /// Whether it has groups.
+    pub with_selector: bool,
+    /// Number of members.
+    pub size: u64,
+    /// `@max_group_size`
+    pub max_group_size: u32,
+}
+
+/// An indexed counter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Id and name.
+    pub preamble: Preamble,
+    /// What it counts.
+    pub unit: ir::CounterUnit,
+    /// Number of cells.
+    pub size: u64,
+    /// The new type of its index, if any.
+    pub index_type_name: Option<String>,
+}
+
+/// A direct counter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectCounter {
+    /// Id and name.
+    pub preamble: Preamble,
+    /// What it counts.
+    pub unit: ir::CounterUnit,
+    /// Its table.
+    pub direct_table_id: u32,
+}
+
+/// An indexed meter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meter {
+    /// Id and name.
+    pub preamble: Preamble,
+    /// Whether it meters bytes rather than packets.
+    pub bytes: bool,
+    /// Number of cells.
+    pub size: u64,
+    /// The new type of its index, if any.
+    pub index_type_name: Option<String>,
+}
+
+/// A direct meter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DirectMeter {
+    /// Id and name.
+    pub preamble: Preamble,
+    /// Whether it meters bytes rather than packets.
+    pub bytes: bool,
+    /// Its table.
+    pub direct_table_id: u32,
+}
+
+/// A packet-in or packet-out header.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ControllerPacketMetadata {
+    /// Id; the name is the one in `@controller_header`.
+    pub preamble: Preamble,
+    /// Its fields.
+    pub metadata: Vec<Param>,
+}
+
+/// A value set.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueSet {
+    /// Id and name.
+    pub preamble: Preamble,
+    /// Members of the key.
+    pub fields: Vec<MatchField>,
+    /// Capacity.
+    pub size: u64,
+}
+
+/// A register.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// Id and name.
+    pub preamble: Preamble,
+    /// Type of a cell.
+    pub type_spec: TypeSpec,
+    /// Number of cells.
+    pub size: u64,
+    /// The new type of its index, if any.
+    pub index_type_name: Option<String>,
+}
+
+/// A digest.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digest {
+    /// Id and name.
+    pub preamble: Preamble,
+    /// Type of the message.
+    pub type_spec: TypeSpec,
+}
+
+/// A type (P4DataTypeSpec).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum TypeSpec {
+    /// `bit<w>`
+    Bit(u32),
+    /// `int<w>`
+    Int(u32),
+    /// `varbit<w>`
+    Varbit(u32),
+    /// `bool`
+    Bool,
+    /// `tuple`
+    Tuple(Vec<TypeSpec>),
+    /// A struct in [`TypeInfo::structs`].
+    Struct(String),
+    /// A header in [`TypeInfo::headers`].
+    Header(String),
+    /// A header union in [`TypeInfo::header_unions`].
+    HeaderUnion(String),
+    /// A stack of headers.
+    HeaderStack(String, u32),
+    /// A stack of header unions.
+    HeaderUnionStack(String, u32),
+    /// An enum in [`TypeInfo::enums`].
+    Enum(String),
+    /// A serializable enum in [`TypeInfo::serializable_enums`].
+    SerializableEnum(String),
+    /// `error`
+    Error,
+    /// A new type in [`TypeInfo::new_types`].
+    NewType(String),
+}
+
+/// Named types (P4TypeInfo).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TypeInfo {
+    /// Structs: members.
+    pub structs: BTreeMap<String, Vec<(String, TypeSpec)>>,
+    /// Headers: members.
+    pub headers: BTreeMap<String, Vec<(String, TypeSpec)>>,
+    /// Header unions: members and their headers.
+    pub header_unions: BTreeMap<String, Vec<(String, String)>>,
+    /// Enums: members.
+    pub enums: BTreeMap<String, Vec<String>>,
+    /// Serializable enums: width, members and their values.
+    pub serializable_enums: BTreeMap<String, (u32, Vec<(String, Vec<u8>)>)>,
+    /// Names of errors, if some type is `error`.
+    pub errors: Vec<String>,
+    /// New types.
+    pub new_types: BTreeMap<String, NewType>,
+}
+
+/// A type made by `type`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewType {
+    /// The control plane sees what represents it.
+    Original(TypeSpec),
+    /// `@p4runtime_translation` to a number of this width.
+    TranslatedBits(String, u32),
+    /// `@p4runtime_translation` to a string.
+    TranslatedString(String),
+}
