@@ -1,0 +1,82 @@
+//! A switch for tests and benchmarks, in IR text so that it needs no compiler: frames go by destination MAC address, through a
+//! table; unknown ones go to the controller, with a digest.
+
+use engine::{Executor, Switch, SwitchConfig};
+use std::fmt::Write;
+use std::sync::Arc;
+
+const STANDARD: [(&str, u32); 16] = [
+    ("ingress_port", 9),
+    ("egress_spec", 9),
+    ("egress_port", 9),
+    ("instance_type", 32),
+    ("packet_length", 32),
+    ("enq_timestamp", 32),
+    ("enq_qdepth", 19),
+    ("deq_timedelta", 32),
+    ("deq_qdepth", 19),
+    ("ingress_global_timestamp", 48),
+    ("egress_global_timestamp", 48),
+    ("mcast_grp", 16),
+    ("egress_rid", 16),
+    ("checksum_error", 1),
+    ("parser_error", 16),
+    ("priority", 3),
+];
+
+const SLOTS: [u32; 5] = [1, 48, 48, 16, 9];
+
+fn text(entries: &[(u64, u32)]) -> String {
+    let mut text = "holdfast_ir 1 program \"mac_switch\"\n".to_owned();
+    let standard = STANDARD.iter().copied();
+    let slots = standard.chain(SLOTS.iter().map(|&width| ("s", width)));
+    for (i, (name, width)) in slots.enumerate() {
+        writeln!(text, "slot %{i} \"{name}\" : {width}").unwrap();
+    }
+    text += "standard {\n";
+    for (i, (name, _)) in STANDARD.iter().enumerate() {
+        writeln!(text, "{name} = %{i}").unwrap();
+    }
+    text += "}\n";
+    for (i, name) in ir::verify::CORE_ERRORS.iter().enumerate() {
+        writeln!(text, "error {i} \"{name}\"").unwrap();
+    }
+    text += r#"
+header h0 "hdr.ethernet" valid %16 { %17 %18 %19 }
+digest d0 "unknown" id 1 (48)
+action a0 "forward" id 1 (%20 "port" id 1) { assign %1 = %20 }
+action a1 "to_controller" id 2 () { assign %1 = 9w510 digest d0(%17) }
+table t0 "stations" id 1 {
+  key "hdr.ethernet.dst" id 1 : 48 exact
+  action a0
+  action a1
+  default a1()
+"#;
+    for (mac, port) in entries {
+        writeln!(text, "entry (exact 48w{mac}) a0(9w{port})").unwrap();
+    }
+    text += r#"
+  size 1024
+}
+state s0 "start" { extract h0 goto accept }
+control verify_checksum { }
+control ingress { apply t0(%17) }
+control egress { }
+control compute_checksum { }
+control deparser { emit h0 }
+"#;
+    text
+}
+
+/// A switch with an entry for each MAC address and port.
+pub fn mac_switch(entries: &[(u64, u32)], seed: u64) -> Box<Switch> {
+    let program = ir::text::parse(&text(entries)).expect("IR text");
+    ir::verify::verify(&program).expect("a program");
+    let program = Arc::new(program);
+    let executor: Arc<dyn Executor> = Arc::new(jit::compile(program.clone()).expect("compiles"));
+    let config = SwitchConfig {
+        seed,
+        ..SwitchConfig::default()
+    };
+    Box::new(Switch::new(program, executor, config))
+}
