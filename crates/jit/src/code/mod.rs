@@ -26,6 +26,7 @@ use cranelift_codegen::ir::{
     Value,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use engine::DROP_PORT;
 use ir::{LabelId, Layout, MAX_STEPS, Program, SlotId, StmtKind};
 use parser::ParserBlocks;
 use std::mem::offset_of;
@@ -381,12 +382,25 @@ impl Gen<'_, '_> {
                 let at = (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, buffer);
                 self.b.def_var(self.emit_at, at);
                 self.control(&program.egress);
+                self.stop_if_dropped();
                 self.control(&program.compute_checksum);
                 self.control(&program.deparser);
                 self.store_emitted_len();
             }
         }
         self.b.ins().return_(&[]);
+    }
+
+    /// Ends the half if the egress control left the drop port in `egress_spec`.
+    fn stop_if_dropped(&mut self) {
+        let egress_spec = self.read(self.program.standard.egress_spec);
+        let drop_port = self.small_constant(egress_spec.width, DROP_PORT.into());
+        let dropped = self.equal(&egress_spec, &drop_port);
+        let (stop, next) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(dropped, stop, &[], next, &[]);
+        self.continue_in(stop);
+        self.b.ins().return_(&[]);
+        self.continue_in(next);
     }
 
     fn store_emitted_len(&mut self) {

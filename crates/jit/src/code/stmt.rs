@@ -372,7 +372,11 @@ impl Gen<'_, '_> {
         for field in fields {
             let value = self.read(field.slot);
             let bits = match field.varbit_length {
-                Some(length) => self.read(length).low(),
+                // Never longer in a verified program; what is written must not depend on that.
+                Some(length) => {
+                    let (length, max) = (self.read(length).low(), self.imm(value.width.into()));
+                    self.b.ins().umin(length, max)
+                }
                 None => self.imm(value.width.into()),
             };
             let at = self.spill(&[&value]);

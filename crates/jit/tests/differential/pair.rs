@@ -2,13 +2,17 @@
 
 use engine::control::{CloneSession, Entity, Entry, MulticastGroup, Operation, Replica, Update};
 use engine::meter::MeterConfig;
-use engine::{Interpreter, Output, Packet, Switch, SwitchConfig};
+use engine::{Emission, Interpreter, Output, Packet, Switch, SwitchConfig};
 use ir::arbitrary::Rng;
 use ir::{
     ActionScope, Bits, CounterId, Key, KeyMatch, MatchKind, MeterId, Program, RegisterId, TableId,
     ValueSetId,
 };
+use std::collections::VecDeque;
 use std::sync::Arc;
+
+/// Passes through egress that one packet may cause.
+const MAX_COPIES: usize = 12;
 
 /// One program on the interpreter and as machine code.
 pub struct Pair {
@@ -161,16 +165,17 @@ impl Pair {
         self.write(Operation::Insert, Entity::TableEntry { table: id, entry });
     }
 
-    /// The same packet to both.
-    pub fn receive(&mut self, port: u32, packet: &[u8]) {
+    /// Packets that were dropped for any reason.
+    pub fn drops(&self) -> u64 {
+        self.compiled.drops().values().sum()
+    }
+
+    /// The same packet to both; gives how many came out.
+    pub fn receive(&mut self, port: u32, packet: &[u8]) -> u64 {
         self.now_ps += 1_234_567_890;
-        let mut outputs: [Vec<Output>; 2] = Default::default();
-        for (switch, out) in [&mut self.interpreted, &mut self.compiled]
-            .into_iter()
-            .zip(&mut outputs)
-        {
-            switch.receive(self.now_ps, port, Packet::new(packet), out);
-        }
+        let now_ps = self.now_ps;
+        let outputs = [&mut self.interpreted, &mut self.compiled]
+            .map(|switch| run_bounded(switch, now_ps, port, packet));
         let [interpreted, compiled] = &outputs;
         let simple = |out: &[Output]| -> Vec<(u32, Vec<u8>)> {
             out.iter().map(|o| (o.port, o.packet.bytes().to_vec())).collect()
@@ -182,6 +187,7 @@ impl Pair {
         }
         let digests = [&mut self.interpreted, &mut self.compiled].map(|s| s.take_digests(0));
         assert_eq!(digests[0], digests[1], "{}: digests", self.what);
+        interpreted.len() as u64
     }
 
     fn explain(&self, port: u32, packet: &[u8], interpreted: &[Output], compiled: &[Output]) -> ! {
@@ -228,6 +234,29 @@ impl Pair {
             }
         }
     }
+}
+
+/// What [`Switch::receive`] does, but not more than [`MAX_COPIES`] times through egress: random programs like to clone clones.
+fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: &[u8]) -> Vec<Output> {
+    let (mut out, mut emissions, mut enqueued) = (Vec::new(), Vec::new(), Vec::new());
+    switch.ingress(now_ps, port, Packet::new(packet), &mut enqueued);
+    let mut queue = VecDeque::from(enqueued);
+    for _ in 0..MAX_COPIES {
+        let Some(copy) = queue.pop_front() else { break };
+        switch.egress(now_ps, copy, 0, &mut emissions);
+        for emission in emissions.drain(..) {
+            match emission {
+                Emission::Output(output) => out.push(output),
+                Emission::Enqueued(copy) => queue.push_back(copy),
+                Emission::Recirculated(packet) => {
+                    let mut enqueued = Vec::new();
+                    switch.recirculate(now_ps, packet, &mut enqueued);
+                    queue.extend(enqueued);
+                }
+            }
+        }
+    }
+    out
 }
 
 fn random_match(key: &Key, rng: &mut Rng) -> KeyMatch {
