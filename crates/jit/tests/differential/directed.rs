@@ -1,0 +1,242 @@
+//! Programs written for what random ones rarely meet, in the text form of the IR.
+
+use crate::pair::Pair;
+use engine::control::{CloneSession, Entity, MulticastGroup, Operation, Replica};
+
+/// What every program here begins with: standard metadata is `%0` to `%15`, and a header `h0` of two bytes and a 16-bit number
+/// (`%16` valid, `%17`, `%18`), and `h1` of one 24-bit field (`%19` valid, `%20`). Scratch: `%21` to `%23`, 16 bits each.
+const PRELUDE: &str = r#"
+holdfast_ir 1 program "directed"
+slot %0 "ingress_port" : 9 slot %1 "egress_spec" : 9 slot %2 "egress_port" : 9 slot %3 "instance_type" : 32
+slot %4 "packet_length" : 32 slot %5 "enq_timestamp" : 32 slot %6 "enq_qdepth" : 19 slot %7 "deq_timedelta" : 32
+slot %8 "deq_qdepth" : 19 slot %9 "ingress_global_timestamp" : 48 slot %10 "egress_global_timestamp" : 48
+slot %11 "mcast_grp" : 16 slot %12 "egress_rid" : 16 slot %13 "checksum_error" : 1 slot %14 "parser_error" : 16
+slot %15 "priority" : 3
+slot %16 "h0.$valid" : 1 slot %17 "h0.a" : 16 slot %18 "h0.n" : 16
+slot %19 "h1.$valid" : 1 slot %20 "h1.b" : 24
+slot %21 "x" : 16 slot %22 "y" : 16 slot %23 "z" : 16
+standard { ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4 enq_timestamp = %5
+  enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8 ingress_global_timestamp = %9 egress_global_timestamp = %10
+  mcast_grp = %11 egress_rid = %12 checksum_error = %13 parser_error = %14 priority = %15 }
+error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds" error 4 "HeaderTooShort"
+error 5 "ParserTimeout" error 6 "ParserInvalidArgument"
+header h0 "h0" valid %16 { %17 %18 }
+header h1 "h1" valid %19 { %20 }
+"#;
+
+fn pair(rest: &str) -> Pair {
+    let text = format!("{PRELUDE}{rest}");
+    let program = ir::text::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+    let mut pair = Pair::new(program, 1);
+    for session_id in 0..4 {
+        let replicas = vec![Replica { port: 7, rid: 1 }];
+        assert!(pair.write(
+            Operation::Insert,
+            Entity::CloneSession(CloneSession {
+                session_id,
+                replicas: replicas.clone(),
+                packet_length_bytes: 10 * session_id,
+                class_of_service: 0,
+            }),
+        ));
+        assert!(pair.write(
+            Operation::Insert,
+            Entity::MulticastGroup(MulticastGroup {
+                group_id: session_id + 1,
+                replicas,
+            }),
+        ));
+    }
+    pair
+}
+
+/// `a`, `n`, then `rest` bytes.
+fn packet(a: u16, n: u16, rest: usize) -> Vec<u8> {
+    let mut bytes = [a.to_be_bytes(), n.to_be_bytes()].concat();
+    bytes.extend((0..rest).map(|i| i as u8));
+    bytes
+}
+
+#[test]
+fn loops_end_exactly_at_the_step_limit() {
+    // As many rounds as the packet says in each half, after as many rounds through the parser.
+    let loop_of = |label: u32, count: u32| {
+        format!(
+            "assign %21 = 16w0 loop b{label} {{ if ule(%{count}, %21) {{ break b{label} }}
+             assign %21 = add(%21, 16w1) }}"
+        )
+    };
+    let (ingress, egress) = (loop_of(0, 18), loop_of(1, 18));
+    let mut pair = pair(&format!(
+        r#"
+        state s0 "start" {{ extract h0 goto s1 }}
+        state s1 "again" {{ assign %22 = add(%22, 16w1) select (ult(%22, %17)) {{ case (1w1 & 1w1) s1 case (_) accept }} }}
+        control verify_checksum {{ }}
+        control ingress {{ {ingress} }}
+        control egress {{ {egress} }}
+        control compute_checksum {{ }}
+        control deparser {{ emit h0 }}
+        "#
+    ));
+    let mut left = Vec::new();
+    for (a, n) in [
+        (0, 4095),
+        (0, 4096),
+        (0, 4097),
+        (4096, 0),
+        (4097, 0),
+        (4098, 0),
+        (2049, 2048),
+        (2049, 2049),
+        (2000, 60000),
+    ] {
+        left.push(pair.receive(1, &packet(a, n, 3)));
+    }
+    // A parser that goes to a state `a` times goes back to it `a - 1` times; a loop of `n` rounds begins `n` more.
+    assert_eq!(left, [1, 1, 0, 1, 1, 0, 1, 0, 0]);
+    assert_eq!(pair.drops(), 4);
+}
+
+#[test]
+fn egress_clones_take_headers_that_egress_never_reads() {
+    // `h1` is valid and not emitted, so it counts when a clone's payload is cut; ingress must hand its validity on.
+    let mut pair = pair(
+        r#"
+        state s0 "start" { extract h0 extract h1 goto accept }
+        control verify_checksum { }
+        control ingress { assign %1 = 9w3 }
+        control egress {
+          if eq(%3, 32w0) {
+            assign %18 = add(%18, 16w7)
+            clone e2e zext(slice(%17, 1, 0), 32)
+          }
+        }
+        control compute_checksum { assign %17 = add(%17, 16w1) }
+        control deparser { emit h0 }
+        "#,
+    );
+    for session in 0..4 {
+        assert_eq!(pair.receive(1, &packet(session, 5, 60)), 2);
+    }
+}
+
+#[test]
+fn a_packet_dropped_in_egress_is_cloned_as_egress_left_it() {
+    // The checksum control must not run: the clone would show it.
+    let mut pair = pair(
+        r#"
+        register r0 "r" id 1 : 16 size 4
+        state s0 "start" { extract h0 goto accept }
+        control verify_checksum { }
+        control ingress { assign %1 = 9w3 }
+        control egress {
+          if eq(%3, 32w0) { clone e2e 32w0 assign %1 = slice(%18, 8, 0) }
+        }
+        control compute_checksum {
+          assign %17 = add(%17, 16w1)
+          register_write r0[32w1] = %17
+        }
+        control deparser { emit h0 }
+        "#,
+    );
+    assert_eq!(pair.receive(1, &packet(7, 511, 9)), 1);
+    assert_eq!(pair.receive(1, &packet(7, 5, 9)), 2);
+    pair.compare_objects();
+}
+
+#[test]
+fn the_egress_length_counts_headers_that_egress_never_reads() {
+    let mut pair = pair(
+        r#"
+        state s0 "start" { extract h0 extract h1 goto accept }
+        control verify_checksum { }
+        control ingress { if eq(%18, 16w1) { set_invalid h1 } }
+        control egress { assign %17 = slice(%4, 15, 0) }
+        control compute_checksum { }
+        control deparser { emit h0 }
+        "#,
+    );
+    for n in 0..3 {
+        assert_eq!(pair.receive(1, &packet(0, n, 30)), 1);
+    }
+}
+
+#[test]
+fn headers_emitted_in_a_loop_find_room() {
+    let mut pair = pair(
+        r#"
+        state s0 "start" { extract h0 extract h1 goto accept }
+        control verify_checksum { }
+        control ingress { }
+        control egress { }
+        control compute_checksum { }
+        control deparser {
+          emit h0
+          loop b0 {
+            if ule(%18, %21) { break b0 }
+            emit h1
+            assign %21 = add(%21, 16w1)
+            assign %20 = add(%20, 24w3)
+          }
+          emit h0
+        }
+        "#,
+    );
+    for n in [0, 1, 2, 100, 4000, 5000] {
+        let left = pair.receive(1, &packet(1, n, 20));
+        assert_eq!(left, u64::from(n < 4097));
+    }
+}
+
+#[test]
+fn last_request_of_a_kind_counts() {
+    let mut pair = pair(
+        r#"
+        field_list l0 (%21)
+        field_list l1 (%21, %22)
+        state s0 "start" { extract h0 goto accept }
+        control verify_checksum { }
+        control ingress {
+          if eq(%3, 32w0) {
+            assign %21 = 16w3 assign %22 = 16w4
+            clone i2e 32w1 preserve l0
+            clone i2e 32w2 preserve l1
+            truncate 32w40
+            truncate 32w0
+            truncate zext(%18, 32)
+            if eq(%17, 16w1) { resubmit preserve l0 resubmit }
+            if eq(%17, 16w2) { resubmit preserve l1 resubmit preserve l0 }
+          }
+        }
+        control egress {
+          assign %17 = concat(slice(%21, 7, 0), slice(%22, 7, 0))
+          if and(eq(%3, 32w0), eq(%18, 16w9)) { recirculate preserve l0 recirculate preserve l1 }
+        }
+        control compute_checksum { }
+        control deparser { emit h0 }
+        "#,
+    );
+    for a in 0..4 {
+        for n in [0, 9, 20, 0xffff] {
+            assert!(pair.receive(1, &packet(a, n, 50)) > 0);
+        }
+    }
+}
+
+#[test]
+fn an_assertion_that_fails_drops_in_either_half() {
+    let mut pair = pair(
+        r#"
+        counter c0 "c" id 1 both size 4
+        state s0 "start" { extract h0 goto accept }
+        control verify_checksum { }
+        control ingress { assert ne(%17, 16w1) count c0[32w0] }
+        control egress { count c0[32w1] assert ne(%17, 16w2) count c0[32w2] }
+        control compute_checksum { }
+        control deparser { emit h0 }
+        "#,
+    );
+    let left: Vec<u64> = (0..4).map(|a| pair.receive(1, &packet(a, 0, 5))).collect();
+    assert_eq!(left, [1, 0, 0, 1]);
+    pair.compare_objects();
+}
