@@ -29,6 +29,7 @@
 //! [`Switch::receive`] runs a packet and all its copies to the end. A traffic manager that queues between the halves
 //! calls [`Switch::ingress`], keeps the [`Enqueued`] copies as long as it wants, and calls [`Switch::egress`] for each.
 
+use crate::control::{CloneSession, Replica};
 use crate::exec::{DropReason, Executor, Intents, PacketContext};
 use crate::interpreter::Interpreter;
 use crate::packet::Packet;
@@ -134,6 +135,40 @@ struct Lineage {
     /// Resubmissions, recirculations and clones so far.
     passes: u32,
     /// Number of its trace while recording.
+    branch: usize,
+}
+
+/// A packet on its way through ingress.
+struct Pass {
+    now_ps: u64,
+    packet: Packet,
+    state: Vec<u64>,
+    lineage: Lineage,
+}
+
+impl Pass {
+    /// The packet between the halves. What goes out for a replica gets its port there.
+    fn enqueue(self, port: u32, priority: u8, consumed: usize, truncate: Option<u32>) -> Enqueued {
+        Enqueued {
+            port,
+            rid: 0,
+            priority,
+            enq_qdepth: 0,
+            packet: self.packet,
+            state: self.state,
+            consumed,
+            truncate,
+            enqueued_ps: self.now_ps,
+            lineage: self.lineage,
+        }
+    }
+}
+
+/// What an executor is given, besides the state.
+struct Half<'a> {
+    now_ps: u64,
+    packet: &'a Packet,
+    consumed: usize,
     branch: usize,
 }
 
@@ -286,7 +321,14 @@ impl Switch {
         );
         let mut state = self.fresh_state();
         self.plan.arrive(&mut state, now_ps, port, bytes);
-        self.ingress_pass(now_ps, packet, state, Lineage::default(), out);
+        let lineage = Lineage::default();
+        let pass = Pass {
+            now_ps,
+            packet,
+            state,
+            lineage,
+        };
+        self.ingress_pass(pass, out);
     }
 
     /// Takes a packet that egress recirculated to the parser again.
@@ -296,92 +338,73 @@ impl Switch {
     }
 
     fn recirculate_within(&mut self, now_ps: u64, packet: Recirculated, out: &mut Vec<Enqueued>) {
-        let Recirculated {
-            packet,
-            mut state,
-            lineage,
-        } = packet;
-        self.plan.set_ingress_time(&mut state, now_ps);
-        self.ingress_pass(now_ps, packet, state, lineage, out);
+        let mut pass = Pass {
+            now_ps,
+            packet: packet.packet,
+            state: packet.state,
+            lineage: packet.lineage,
+        };
+        self.plan.set_ingress_time(&mut pass.state, now_ps);
+        self.ingress_pass(pass, out);
     }
 
     /// Runs ingress, and again as long as the program resubmits.
-    fn ingress_pass(
-        &mut self,
-        now_ps: u64,
-        packet: Packet,
-        mut state: Vec<u64>,
-        mut lineage: Lineage,
-        out: &mut Vec<Enqueued>,
-    ) {
+    fn ingress_pass(&mut self, mut pass: Pass, out: &mut Vec<Enqueued>) {
         loop {
-            let (intents, consumed) = self.run(now_ps, &mut state, &packet, 0, lineage, |e, cx| {
-                e.ingress(cx)
-            });
+            let half = Half {
+                now_ps: pass.now_ps,
+                packet: &pass.packet,
+                consumed: 0,
+                branch: pass.lineage.branch,
+            };
+            let (intents, consumed) = self.run(half, &mut pass.state, |e, cx| e.ingress(cx));
             if let Some(reason) = intents.drop {
-                return self.drop_packet(reason, state, lineage);
+                return self.drop_packet(reason, pass.state, pass.lineage);
             }
             if let Some((session, preserve)) = intents.clone {
-                self.clone_ingress(now_ps, &packet, &state, session, preserve, lineage, out);
+                self.clone_ingress(&pass, session, preserve, out);
             }
             let Some(preserve) = intents.resubmit else {
-                return self.forward(now_ps, packet, state, consumed, intents, lineage, out);
+                return self.forward(pass, consumed, intents.truncate, out);
             };
-            let Some(next) = self.descend(lineage, CopyKind::Resubmit) else {
-                return self.drop_packet(DropReason::RecirculationLimit, state, lineage);
+            let Some(lineage) = self.descend(pass.lineage, CopyKind::Resubmit) else {
+                let limit = DropReason::RecirculationLimit;
+                return self.drop_packet(limit, pass.state, pass.lineage);
             };
-            let mut again = self.fresh_state();
-            let bytes = packet.len();
-            self.plan.derive(
-                &mut again,
-                &state,
-                preserve,
-                instance_type::RESUBMITTED,
-                bytes,
-            );
-            self.plan.set_ingress_time(&mut again, now_ps);
-            self.free_states.push(std::mem::replace(&mut state, again));
-            lineage = next;
+            let mut state = self.fresh_state();
+            let (kind, bytes) = (instance_type::RESUBMITTED, pass.packet.len());
+            self.plan
+                .derive(&mut state, &pass.state, preserve, kind, bytes);
+            self.plan.set_ingress_time(&mut state, pass.now_ps);
+            self.free_states
+                .push(std::mem::replace(&mut pass.state, state));
+            pass.lineage = lineage;
         }
     }
 
     /// Multicast, drop or unicast.
-    #[allow(clippy::too_many_arguments)]
     fn forward(
         &mut self,
-        now_ps: u64,
-        packet: Packet,
-        mut state: Vec<u64>,
+        mut pass: Pass,
         consumed: usize,
-        intents: Intents,
-        lineage: Lineage,
+        truncate: Option<u32>,
         out: &mut Vec<Enqueued>,
     ) {
-        let group = self.plan.mcast_grp(&state);
-        let mut copy = Enqueued {
-            port: self.plan.egress_spec(&state),
-            rid: 0,
-            priority: self.plan.priority(&state),
-            enq_qdepth: 0,
-            packet,
-            state: Vec::new(),
-            consumed,
-            truncate: intents.truncate,
-            enqueued_ps: now_ps,
-            lineage,
+        let group = self.plan.mcast_grp(&pass.state);
+        let port = self.plan.egress_spec(&pass.state);
+        if group == 0 && port == DROP_PORT {
+            return self.drop_packet(DropReason::IngressDrop, pass.state, pass.lineage);
+        }
+        let kind = match group {
+            0 => instance_type::NORMAL,
+            _ => instance_type::REPLICATION,
         };
+        self.plan.set_instance_type(&mut pass.state, kind);
+        let priority = self.plan.priority(&pass.state);
+        let copy = pass.enqueue(port, priority, consumed, truncate);
         if group != 0 {
-            self.plan
-                .set_instance_type(&mut state, instance_type::REPLICATION);
-            copy.state = state;
             return self.multicast(group, copy, out);
         }
-        if copy.port == DROP_PORT {
-            return self.drop_packet(DropReason::IngressDrop, state, lineage);
-        }
-        self.plan
-            .set_instance_type(&mut state, instance_type::NORMAL);
-        copy.state = state;
         self.note_enqueued(&copy);
         out.push(copy);
     }
@@ -390,21 +413,35 @@ impl Switch {
         let replicas = self.replication.group(group).map(|g| g.replicas.clone());
         match replicas {
             Some(replicas) if !replicas.is_empty() => {
-                self.replicate(copy, &replicas, CopyKind::Replica, |copy| out.push(copy));
+                self.replicate(copy, &replicas, |copy| out.push(copy));
             }
             _ => self.drop_packet(DropReason::EmptyMulticastGroup, copy.state, copy.lineage),
         }
+    }
+
+    /// The copies of a clone: itself if there is one replica only.
+    fn replicate_clone(
+        &mut self,
+        mut clone: Enqueued,
+        replicas: &[Replica],
+        mut enqueue: impl FnMut(Enqueued),
+    ) {
+        let [only] = replicas else {
+            return self.replicate(clone, replicas, enqueue);
+        };
+        (clone.port, clone.rid) = (only.port, only.rid);
+        self.note_enqueued(&clone);
+        enqueue(clone);
     }
 
     /// One copy for each replica, in order; the last takes the original's memory.
     fn replicate(
         &mut self,
         original: Enqueued,
-        replicas: &[crate::control::Replica],
-        kind: CopyKind,
+        replicas: &[Replica],
         mut enqueue: impl FnMut(Enqueued),
     ) {
-        let parent = original.lineage;
+        let parent = original.lineage.branch;
         let mut original = Some(original);
         for (i, replica) in replicas.iter().enumerate() {
             let copy = if i + 1 == replicas.len() {
@@ -413,9 +450,8 @@ impl Switch {
                 original.as_ref().map(|o| self.duplicate(o))
             };
             let Some(mut copy) = copy else { break };
-            copy.port = replica.port;
-            copy.rid = replica.rid;
-            copy.lineage.branch = self.fork(parent.branch, kind);
+            (copy.port, copy.rid) = (replica.port, replica.rid);
+            copy.lineage.branch = self.fork(parent, CopyKind::Replica);
             self.note_enqueued(&copy);
             enqueue(copy);
         }
@@ -436,55 +472,47 @@ impl Switch {
     }
 
     /// A clone of the packet as it arrived: parsed again, then to egress.
-    #[allow(clippy::too_many_arguments)]
     fn clone_ingress(
         &mut self,
-        now_ps: u64,
-        packet: &Packet,
-        original: &[u64],
+        original: &Pass,
         session: u32,
         preserve: Option<FieldListId>,
-        lineage: Lineage,
         out: &mut Vec<Enqueued>,
     ) {
-        let Some(session) = self.session(session, lineage) else {
+        let found = self.clone_session(session, original.lineage, CopyKind::IngressClone);
+        let Some((session, lineage)) = found else {
             return;
         };
-        let Some(lineage) = self.spend(lineage) else {
-            return self.count_drop(DropReason::RecirculationLimit, lineage);
-        };
         let mut state = self.fresh_state();
-        let kind = instance_type::INGRESS_CLONE;
+        let (kind, bytes) = (instance_type::INGRESS_CLONE, original.packet.len());
         self.plan
-            .derive(&mut state, original, preserve, kind, packet.len());
-        self.plan.keep_ingress_time(&mut state, original);
-        let (intents, consumed) =
-            self.run(now_ps, &mut state, packet, 0, lineage, |e, cx| e.parse(cx));
+            .derive(&mut state, &original.state, preserve, kind, bytes);
+        self.plan.keep_ingress_time(&mut state, &original.state);
+        let half = Half {
+            now_ps: original.now_ps,
+            packet: &original.packet,
+            consumed: 0,
+            branch: lineage.branch,
+        };
+        let (intents, consumed) = self.run(half, &mut state, |e, cx| e.parse(cx));
         if let Some(reason) = intents.drop {
             return self.drop_packet(reason, state, lineage);
         }
         // What is preserved has its final values from ingress, whatever the parser did just now.
-        self.plan.preserve(&mut state, original, preserve);
+        self.plan.preserve(&mut state, &original.state, preserve);
         self.plan.set_instance_type(&mut state, kind);
-        let mut packet = packet.clone();
+        let mut packet = original.packet.clone();
         if session.packet_length_bytes != 0 {
             packet.truncate((session.packet_length_bytes as usize).max(consumed));
         }
-        let copy = Enqueued {
-            port: 0,
-            rid: 0,
-            priority: session.class_of_service,
-            enq_qdepth: 0,
+        let pass = Pass {
+            now_ps: original.now_ps,
             packet,
             state,
-            consumed,
-            truncate: None,
-            enqueued_ps: now_ps,
             lineage,
         };
-        self.replicate(copy, &session.replicas, CopyKind::IngressClone, |copy| {
-            out.push(copy)
-        });
+        let clone = pass.enqueue(0, session.class_of_service, consumed, None);
+        self.replicate_clone(clone, &session.replicas, |copy| out.push(copy));
     }
 
     /// A clone of the packet as the egress control left it: to egress again.
@@ -496,13 +524,10 @@ impl Switch {
         preserve: Option<FieldListId>,
         out: &mut Vec<Emission>,
     ) {
-        let Some(session) = self.session(session, original.lineage) else {
+        let found = self.clone_session(session, original.lineage, CopyKind::EgressClone);
+        let Some((session, lineage)) = found else {
             return;
         };
-        let Some(lineage) = self.spend(original.lineage) else {
-            return self.count_drop(DropReason::RecirculationLimit, original.lineage);
-        };
-        let mut state = self.fresh_state();
         let headers = self.plan.headers_bytes(&original.state);
         let mut packet = original.packet.clone();
         if session.packet_length_bytes != 0 {
@@ -511,23 +536,19 @@ impl Switch {
         }
         let bytes = headers + packet.len() - original.consumed;
         let kind = instance_type::EGRESS_CLONE;
+        let mut state = self.fresh_state();
         self.plan
             .derive(&mut state, &original.state, preserve, kind, bytes);
         self.plan.keep_ingress_time(&mut state, &original.state);
         self.plan.copy_headers(&mut state, &original.state);
-        let copy = Enqueued {
-            port: 0,
-            rid: 0,
-            priority: session.class_of_service,
-            enq_qdepth: 0,
+        let pass = Pass {
+            now_ps,
             packet,
             state,
-            consumed: original.consumed,
-            truncate: None,
-            enqueued_ps: now_ps,
             lineage,
         };
-        self.replicate(copy, &session.replicas, CopyKind::EgressClone, |copy| {
+        let clone = pass.enqueue(0, session.class_of_service, original.consumed, None);
+        self.replicate_clone(clone, &session.replicas, |copy| {
             out.push(Emission::Enqueued(copy))
         });
     }
@@ -553,14 +574,13 @@ impl Switch {
                 payload_bytes: copy.packet.len() - copy.consumed,
             },
         );
-        let (intents, _) = self.run(
+        let half = Half {
             now_ps,
-            &mut copy.state,
-            &copy.packet,
-            copy.consumed,
-            copy.lineage,
-            |e, cx| e.egress(cx),
-        );
+            packet: &copy.packet,
+            consumed: copy.consumed,
+            branch: copy.lineage.branch,
+        };
+        let (intents, _) = self.run(half, &mut copy.state, |e, cx| e.egress(cx));
         if let Some(reason) = intents.drop {
             return self.drop_packet(reason, copy.state, copy.lineage);
         }
@@ -614,58 +634,55 @@ impl Switch {
     /// Runs half of the pipeline; gives what the program asked for and how many bytes the parser took.
     fn run(
         &mut self,
-        now_ps: u64,
+        half: Half<'_>,
         state: &mut [u64],
-        packet: &Packet,
-        consumed: usize,
-        lineage: Lineage,
-        half: impl FnOnce(&dyn Executor, &mut PacketContext<'_>),
+        executor: impl FnOnce(&dyn Executor, &mut PacketContext<'_>),
     ) -> (Intents, usize) {
-        self.runtime.set_now_ps(now_ps);
+        self.runtime.set_now_ps(half.now_ps);
         self.emitted.clear();
-        let trace = self.recorder.as_mut().map(|r| r.branch_mut(lineage.branch));
+        let trace = self.recorder.as_mut().map(|r| r.branch_mut(half.branch));
         let mut cx = PacketContext {
-            now_ps,
+            now_ps: half.now_ps,
             state,
-            packet: packet.bytes(),
-            consumed,
+            packet: half.packet.bytes(),
+            consumed: half.consumed,
             emitted: &mut self.emitted,
             runtime: &mut self.runtime,
             intents: Intents::default(),
             trace,
         };
-        half(&*self.executor, &mut cx);
-        debug_assert!(cx.consumed <= packet.len());
+        executor(&*self.executor, &mut cx);
+        debug_assert!(cx.consumed <= half.packet.len());
         (cx.intents, cx.consumed)
     }
 
-    /// The clone session, or a count.
-    fn session(&mut self, id: u32, lineage: Lineage) -> Option<crate::control::CloneSession> {
-        let session = self.replication.session(id).cloned();
-        if session.is_none() {
+    /// The clone session and the clone's lineage, or a count.
+    fn clone_session(
+        &mut self,
+        id: u32,
+        lineage: Lineage,
+        kind: CopyKind,
+    ) -> Option<(CloneSession, Lineage)> {
+        let Some(session) = self.replication.session(id).cloned() else {
             self.count_drop(DropReason::UnknownCloneSession, lineage);
-        }
-        session
+            return None;
+        };
+        let Some(descendant) = self.descend(lineage, kind) else {
+            self.count_drop(DropReason::RecirculationLimit, lineage);
+            return None;
+        };
+        Some((session, descendant))
     }
 
-    /// One more pass, if the limits allow.
-    fn spend(&mut self, lineage: Lineage) -> Option<Lineage> {
+    /// One more pass with a trace of its own, if the limits allow.
+    fn descend(&mut self, lineage: Lineage, kind: CopyKind) -> Option<Lineage> {
         if lineage.passes >= MAX_PASSES || self.work_left == 0 {
             return None;
         }
         self.work_left -= 1;
         Some(Lineage {
             passes: lineage.passes + 1,
-            ..lineage
-        })
-    }
-
-    /// One more pass with a trace of its own.
-    fn descend(&mut self, lineage: Lineage, kind: CopyKind) -> Option<Lineage> {
-        let next = self.spend(lineage)?;
-        Some(Lineage {
             branch: self.fork(lineage.branch, kind),
-            ..next
         })
     }
 

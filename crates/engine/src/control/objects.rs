@@ -7,6 +7,7 @@ use crate::meter::MeterConfig;
 use crate::runtime::CounterData;
 use crate::switch::{DROP_PORT, Switch};
 use ir::{Bits, CounterId, DigestId, KeyMatch, MeterId, RegisterId, TableId, ValueSetId};
+use std::collections::BTreeSet;
 
 /// A copy that the replication engine makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -357,7 +358,8 @@ impl Switch {
 }
 
 fn check_replicas(replicas: &[Replica]) -> Result<(), ControlError> {
-    for (i, replica) in replicas.iter().enumerate() {
+    let mut seen = BTreeSet::new();
+    for replica in replicas {
         if replica.port >= DROP_PORT {
             return Err(invalid(format!(
                 "ports are 0 to {}, not {}",
@@ -365,7 +367,7 @@ fn check_replicas(replicas: &[Replica]) -> Result<(), ControlError> {
                 replica.port
             )));
         }
-        if replicas[..i].contains(replica) {
+        if !seen.insert((replica.port, replica.rid)) {
             return Err(invalid(format!(
                 "port {} with instance {} occurs twice",
                 replica.port, replica.rid

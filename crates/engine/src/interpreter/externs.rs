@@ -1,5 +1,6 @@
 //! The externs of v1model, as statements call them.
 
+use super::parser::BitWriter;
 use super::{Flow, Run};
 use crate::exec::DropReason;
 use crate::hash;
@@ -172,17 +173,9 @@ impl Run<'_, '_> {
 /// The values one after the other, most significant bit first, with zero bits to fill the last byte.
 fn concatenation(values: &[Bits]) -> Vec<u8> {
     let mut bytes = Vec::new();
-    let mut used_bits = 0usize;
+    let mut writer = BitWriter::new(&mut bytes);
     for value in values {
-        for bit in (0..value.width()).rev() {
-            if used_bits % 8 == 0 {
-                bytes.push(0);
-            }
-            if let Some(last) = bytes.last_mut() {
-                *last |= u8::from(value.bit(bit)) << (7 - used_bits % 8);
-            }
-            used_bits += 1;
-        }
+        writer.append(value, value.width());
     }
     bytes
 }

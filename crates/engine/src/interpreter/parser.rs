@@ -118,7 +118,7 @@ impl Run<'_, '_> {
             None => width(field.slot),
         };
         let bits: u64 = fields.iter().map(length_of).sum();
-        if bits % 8 != 0 {
+        if !bits.is_multiple_of(8) {
             return self.fail(error::PARSER_INVALID_ARGUMENT, loc);
         }
         if bits > self.remaining_bits() {
@@ -173,7 +173,7 @@ impl Run<'_, '_> {
     }
 
     fn advance(&mut self, bits: u64, loc: Loc) -> Flow {
-        if bits % 8 != 0 {
+        if !bits.is_multiple_of(8) {
             return self.fail(error::PARSER_INVALID_ARGUMENT, loc);
         }
         if bits > self.remaining_bits() {
@@ -200,6 +200,16 @@ impl Run<'_, '_> {
         self.note(loc, || EventKind::SetValid { header, valid });
     }
 
+    /// The value of a field and how many of its bits are in the packet.
+    fn emitted_bits(&self, field: &ir::Field) -> (Bits, u32) {
+        let value = self.get(field.slot);
+        let width = match field.varbit_length {
+            Some(length) => self.get(length).low_u64().min(u64::from(value.width())) as u32,
+            None => value.width(),
+        };
+        (value, width)
+    }
+
     /// Appends a valid header. If a varbit makes it no whole number of bytes, zero bits fill the last one.
     pub(super) fn emit(&mut self, header: HeaderId, loc: Loc) {
         let declared = &self.program.headers[header.index()];
@@ -209,26 +219,46 @@ impl Run<'_, '_> {
                 bytes: None,
             });
         }
+        let values: Vec<(Bits, u32)> = declared
+            .fields
+            .iter()
+            .map(|f| self.emitted_bits(f))
+            .collect();
         let before = self.cx.emitted.len();
-        let mut used_bits = 0;
-        for field in &declared.fields {
-            let value = self.get(field.slot);
-            let width = match field.varbit_length {
-                Some(length) => self.get(length).low_u64().min(u64::from(value.width())) as u32,
-                None => value.width(),
-            };
-            for bit in (0..width).rev() {
-                if used_bits % 8 == 0 {
-                    self.cx.emitted.push(0);
-                }
-                if let Some(last) = self.cx.emitted.last_mut() {
-                    *last |= u8::from(value.bit(bit)) << (7 - used_bits % 8);
-                }
-                used_bits += 1;
-            }
+        let mut writer = BitWriter::new(self.cx.emitted);
+        for (value, width) in &values {
+            writer.append(value, *width);
         }
         let bytes = Some(self.cx.emitted.len() - before);
         self.note(loc, || EventKind::Emit { header, bytes });
+    }
+}
+
+/// Appends bits to bytes, the most significant first, beginning with a new byte.
+pub(super) struct BitWriter<'a> {
+    bytes: &'a mut Vec<u8>,
+    used_bits: u32,
+}
+
+impl BitWriter<'_> {
+    pub(super) fn new(bytes: &mut Vec<u8>) -> BitWriter<'_> {
+        BitWriter {
+            bytes,
+            used_bits: 0,
+        }
+    }
+
+    /// The low `width` bits of a value.
+    pub(super) fn append(&mut self, value: &Bits, width: u32) {
+        for bit in (0..width).rev() {
+            if self.used_bits.is_multiple_of(8) {
+                self.bytes.push(0);
+            }
+            if let Some(last) = self.bytes.last_mut() {
+                *last |= u8::from(value.bit(bit)) << (7 - self.used_bits % 8);
+            }
+            self.used_bits += 1;
+        }
     }
 }
 

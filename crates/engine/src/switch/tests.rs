@@ -397,11 +397,11 @@ fn the_trace_tells_the_whole_story() {
           clone to session 5  [test.p4:21]
           if true  [test.p4:22]
           standard_metadata.mcast_grp = 0x0001  [test.p4:23]
-        parser
-          state start  [test.p4:1]
-          extract hdr.tag (3 bytes) hdr.tag.kind=0x01 hdr.tag.value=0x1234  [test.p4:2]
-          transition select(0x01) accept  [test.p4:1]
         copy: ingress_clone
+          parser
+            state start  [test.p4:1]
+            extract hdr.tag (3 bytes) hdr.tag.kind=0x01 hdr.tag.value=0x1234  [test.p4:2]
+            transition select(0x01) accept  [test.p4:1]
           enqueued for port 4, rid 0
           egress
             if false  [test.p4:30]
@@ -425,7 +425,8 @@ fn the_trace_tells_the_whole_story() {
             if true  [test.p4:30]
             standard_metadata.egress_spec = 0x1ff  [test.p4:31]
           dropped: egress_drop
-    "#]].assert_eq(&trace.to_string());
+    "#]]
+    .assert_eq(&trace.to_string());
     let json = trace.to_json();
     let table = json.find(r#"{"event":"table""#).expect("is there");
     let end = table + json[table..].find("},{").expect("is there");
