@@ -1,6 +1,6 @@
 // The core library of P4_16: what the language specification (appendix "P4 core library") promises to every program.
-#ifndef HOLDFAST_CORE_P4
-#define HOLDFAST_CORE_P4
+#ifndef _CORE_P4_
+#define _CORE_P4_
 
 // The order matters: the position is the value that `standard_metadata.parser_error` holds.
 error {
@@ -37,6 +37,7 @@ extern packet_out {
 extern void verify(in bool check, in error toSignal);
 
 // Does nothing.
+@noWarn("unused")
 action NoAction() {}
 
 match_kind {

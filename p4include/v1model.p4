@@ -3,8 +3,8 @@
 //
 // V1MODEL_VERSION selects the face: from 20200408 on, ports have the type PortId_t, and counters, meters and registers
 // are generic in the type of their index.
-#ifndef HOLDFAST_V1MODEL_P4
-#define HOLDFAST_V1MODEL_P4
+#ifndef _V1_MODEL_P4_
+#define _V1_MODEL_P4_
 
 #include <core.p4>
 

@@ -930,3 +930,8 @@ pub(crate) fn violation(span: Span, violation: &ir::verify::VerifyError) -> Diag
         format!("the compiled program breaks a limit or rule of the IR: {violation}"),
     )
 }
+
+pub(crate) fn top_level_block(span: Span) -> Diagnostic {
+    Diagnostic::error("E1039", span, "an instance made at the top level cannot be applied")
+        .hint("make it inside of the parser or control that applies it")
+}

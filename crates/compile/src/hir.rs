@@ -251,15 +251,24 @@ pub struct Table {
     /// `priority_delta`
     pub priority_delta: u32,
     /// `counters`
-    pub counters: Option<Expr>,
+    pub counters: Option<Resource>,
     /// `meters`
-    pub meters: Option<Expr>,
+    pub meters: Option<Resource>,
     /// `implementation`
-    pub implementation: Option<Expr>,
+    pub implementation: Option<Resource>,
     /// `support_timeout`
     pub support_timeout: bool,
     /// Where it is declared.
     pub span: Span,
+}
+
+/// An extern instance that a table property names, or makes on the spot.
+#[derive(Clone, Debug)]
+pub struct Resource {
+    /// The instance.
+    pub expr: Expr,
+    /// The annotations of the property, which are those of an instance made there.
+    pub annotations: Rc<[Annotation]>,
 }
 
 /// A key field.

@@ -302,6 +302,18 @@ impl Types {
         }
     }
 
+    /// The types of the values that a struct or tuple is made of; other types by themselves.
+    pub fn flat_members(&self, ty: &Ty) -> Vec<Ty> {
+        match ty {
+            Ty::Struct(id) => {
+                let fields = &self.structure(*id).fields;
+                fields.iter().flat_map(|f| self.flat_members(&f.ty)).collect()
+            }
+            Ty::Tuple(items) => items.iter().flat_map(|t| self.flat_members(t)).collect(),
+            ty => vec![ty.clone()],
+        }
+    }
+
     /// Whether values are compared as signed numbers.
     pub fn is_signed(&self, ty: &Ty) -> bool {
         matches!(self.representation(ty), Ty::Signed(_))

@@ -519,18 +519,7 @@ impl Checker {
         let Ty::ValueSet(item) = self.module.var(id).ty.clone() else {
             return None;
         };
-        let members: Vec<Ty> = match &*item {
-            Ty::Struct(s) => self
-                .module
-                .types
-                .structure(*s)
-                .fields
-                .iter()
-                .map(|f| f.ty.clone())
-                .collect(),
-            Ty::Tuple(items) => items.to_vec(),
-            ty => vec![ty.clone()],
-        };
+        let members = self.module.types.flat_members(&item);
         let rep = |t: &Ty| self.module.types.representation(t);
         let same = members.len() == types.len()
             && members
@@ -553,17 +542,25 @@ impl Checker {
                 if let Some(set) = self.value_set(expr, std::slice::from_ref(ty)) {
                     return set;
                 }
-                Keyset::Value(self.keyset_value(expr, ty))
+                match &expr.kind {
+                    // Braces around a single value.
+                    ast::ExprKind::List(items) if items.len() == 1 => {
+                        Keyset::Value(self.keyset_value(&items[0], ty))
+                    }
+                    _ => Keyset::Value(self.keyset_value(expr, ty)),
+                }
             }
             K::Mask(value, mask) => {
-                let value = self.keyset_value(value, ty);
-                let mask = self.keyset_value(mask, ty);
+                let bits = &self.module.types.representation(ty);
+                let value = self.keyset_value(value, bits);
+                let mask = self.keyset_value(mask, bits);
                 self.require_bits(ty, set.span);
                 Keyset::Mask(value, mask)
             }
             K::Range(low, high) => {
-                let low = self.keyset_value(low, ty);
-                let high = self.keyset_value(high, ty);
+                let bits = &self.module.types.representation(ty);
+                let low = self.keyset_value(low, bits);
+                let high = self.keyset_value(high, bits);
                 self.require_bits(ty, set.span);
                 if let (Some(a), Some(b)) = (low.as_int(), high.as_int())
                     && a > b

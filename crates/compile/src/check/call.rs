@@ -13,7 +13,7 @@ use super::{Checker, Place};
 use crate::errors;
 use crate::fold;
 use crate::hir::{ActionId, Arg, Call, CallTarget, Expr, ExprKind, TableId, VarKind};
-use crate::types::{FnSig, ParamSig, Ty, TypeParamId};
+use crate::types::{BlockKind, FnSig, ParamSig, Ty, TypeParamId};
 
 /// What type parameters stand for, as far as known.
 pub(super) type Bindings = BTreeMap<TypeParamId, Ty>;
@@ -551,6 +551,32 @@ impl Checker {
                 Expr::new(ExprKind::Call(Box::new(Call { target, args })), ret, span)
             }
             Ty::Block(id) => self.apply_block(id, object, member, args, span),
+            Ty::BlockType(id, given) => {
+                let def = &self.module.types.block_types[id.index()];
+                let (sig, kind) = (def.sig.clone(), def.kind);
+                let known = known(&sig.type_params, &given);
+                let substitute = |t: &Ty| self.module.types.substitute(t, &|p| known.get(&p).cloned());
+                let params = sig.params.iter().map(|p| ParamSig {
+                    ty: substitute(&p.ty),
+                    ..p.clone()
+                });
+                let sig = Rc::new(FnSig {
+                    type_params: Vec::new(),
+                    params: params.collect(),
+                    ..(*sig).clone()
+                });
+                match (kind, &object.kind) {
+                    (BlockKind::Package, _) => {
+                        self.report(errors::no_method(member.span, member.as_str(), &sig.name, None));
+                        Expr::missing(span)
+                    }
+                    (kind, ExprKind::Var(var)) => {
+                        let target = CallTarget::Block(*var);
+                        self.apply_signature(sig, kind == BlockKind::Parser, target, member, args, span)
+                    }
+                    _ => self.unsupported(span, "this way to apply a block"),
+                }
+            }
             Ty::Header(_)
             | Ty::Union(_)
             | Ty::Stack(..)
@@ -697,39 +723,43 @@ impl Checker {
     ) -> Expr {
         let block = self.module.block(id);
         let (sig, is_parser) = (block.sig.clone(), block.is_parser);
+        let target = match object.kind {
+            ExprKind::Var(var) => CallTarget::Block(var),
+            _ => CallTarget::BlockType(id),
+        };
+        self.apply_signature(sig, is_parser, target, member, args, span)
+    }
+
+    /// `x.apply(args)` of something with a parser's or control's signature.
+    fn apply_signature(
+        &mut self,
+        sig: Rc<FnSig>,
+        is_parser: bool,
+        target: CallTarget,
+        member: &ast::Name,
+        args: &[ast::Argument],
+        span: Span,
+    ) -> Expr {
         if member.as_str() != "apply" {
-            self.report(errors::no_method(
-                member.span,
-                member.as_str(),
-                &sig.name,
-                Some("apply"),
-            ));
+            self.report(errors::no_method(member.span, member.as_str(), &sig.name, Some("apply")));
             return Expr::missing(span);
         }
-        let place = if is_parser {
-            Place::State
-        } else {
-            Place::Apply
-        };
+        let place = if is_parser { Place::State } else { Place::Apply };
         if self.context.place != place {
-            self.report(errors::apply_place(
-                span,
-                if is_parser { "a parser" } else { "a control" },
-            ));
+            let what = if is_parser { "a parser" } else { "a control" };
+            self.report(errors::apply_place(span, what));
+            return Expr::missing(span);
+        }
+        if let CallTarget::Block(var) = target
+            && self.top_level_instances.contains(&var)
+        {
+            self.report(errors::top_level_block(span));
             return Expr::missing(span);
         }
         let Some((args, ..)) = self.arguments(&sig, Bindings::new(), &[], args, None, span) else {
             return Expr::missing(span);
         };
-        let target = match object.kind {
-            ExprKind::Var(var) => CallTarget::Block(var),
-            _ => CallTarget::BlockType(id),
-        };
-        Expr::new(
-            ExprKind::Call(Box::new(Call { target, args })),
-            Ty::Void,
-            span,
-        )
+        Expr::new(ExprKind::Call(Box::new(Call { target, args })), Ty::Void, span)
     }
 
     /// Methods of headers, unions and stacks, and the size methods.

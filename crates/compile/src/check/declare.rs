@@ -26,6 +26,9 @@ impl Checker {
             DeclKind::Instantiation(instance) => {
                 if let Some(id) = self.instance(instance, annotations) {
                     self.module.instances.push(id);
+                    if matches!(self.module.var(id).ty, Ty::Block(_) | Ty::BlockType(..)) {
+                        self.top_level_instances.insert(id);
+                    }
                 }
             }
             DeclKind::Function(function) => self.function(function, annotations),

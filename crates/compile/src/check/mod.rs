@@ -16,7 +16,7 @@ mod stmt;
 mod table;
 mod types;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -77,6 +77,8 @@ struct Checker {
     /// Function templates being checked, to find recursion.
     checking: Vec<usize>,
     templates: usize,
+    /// Parsers, controls and packages instantiated at the top level, where they cannot be applied.
+    top_level_instances: BTreeSet<VarId>,
     /// Generic structs already specialised, by address of the declaration (kept alive by the scope) and arguments.
     generic_structs: BTreeMap<(usize, Vec<Ty>), Ty>,
 }
@@ -96,6 +98,7 @@ impl Checker {
             specialised: BTreeMap::new(),
             checking: Vec::new(),
             templates: 0,
+            top_level_instances: BTreeSet::new(),
             generic_structs: BTreeMap::new(),
         }
     }

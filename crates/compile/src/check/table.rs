@@ -9,7 +9,7 @@ use super::scope::{Symbol, closest};
 use super::{Checker, Context, Place, shared};
 use crate::errors;
 use crate::fold;
-use crate::hir::{
+use crate::hir::{Resource, 
     ActionId, Arg, CallTarget, Expr, ExprKind, Table, TableAction, TableEntry, TableId, TableKey,
 };
 use crate::types::{FnSig, Ty};
@@ -140,7 +140,12 @@ impl Checker {
     }
 
     fn table_key(&mut self, key: &ast::KeyElement) -> Option<TableKey> {
-        let expr = self.infer(&key.expr, None);
+        // A key is evaluated where the table is applied, so it may do what an apply block may.
+        let context = Context {
+            place: Place::Apply,
+            ..self.context.clone()
+        };
+        let expr = self.within(context, |c| c.infer(&key.expr, None));
         let expr = match expr.ty {
             Ty::Int => {
                 self.report(errors::unsized_int(expr.span));
@@ -505,14 +510,14 @@ impl Checker {
                 table.size = Some(value);
             }
             (Prop::Custom(value), "counters") => {
-                table.counters = self.extern_property(value, &["direct_counter"])
+                table.counters = self.extern_property(property, value, &["direct_counter"])
             }
             (Prop::Custom(value), "meters") => {
-                table.meters = self.extern_property(value, &["direct_meter"])
+                table.meters = self.extern_property(property, value, &["direct_meter"])
             }
             (Prop::Custom(value), "implementation") => {
                 table.implementation =
-                    self.extern_property(value, &["action_profile", "action_selector"]);
+                    self.extern_property(property, value, &["action_profile", "action_selector"]);
             }
             (Prop::Custom(value), "support_timeout" | "supportTimeout") => {
                 let value = self.expect(value, &Ty::Bool);
@@ -540,7 +545,12 @@ impl Checker {
         }
     }
 
-    fn extern_property(&mut self, value: &ast::Expr, names: &[&str]) -> Option<Expr> {
+    fn extern_property(
+        &mut self,
+        property: &ast::TableProperty,
+        value: &ast::Expr,
+        names: &[&str],
+    ) -> Option<Resource> {
         let value = self.infer(value, None);
         let found = match &value.ty {
             Ty::Missing => return None,
@@ -548,7 +558,8 @@ impl Checker {
             ty => self.show(ty),
         };
         if names.contains(&&*found) {
-            return Some(value);
+            let annotations = shared(&property.annotations);
+            return Some(Resource { expr: value, annotations });
         }
         self.report(errors::type_mismatch(
             value.span,

@@ -184,26 +184,8 @@ impl Lowerer<'_> {
         let def = module.block(block);
         let values: Vec<Value> = args
             .iter()
-            .map(|a| match a.expr() {
-                Some(hir::Expr {
-                    kind: ExprKind::Call(call),
-                    ty,
-                    span,
-                }) => match &call.target {
-                    CallTarget::Construct(_) => {
-                        let annotations: Rc<[ast::Annotation]> = Rc::from([]);
-                        Value::Object(self.extern_instance(
-                            ty,
-                            path.clone(),
-                            &call.args,
-                            annotations,
-                            *span,
-                        ))
-                    }
-                    _ => self.arg(std::slice::from_ref(a), 0),
-                },
-                _ => self.arg(std::slice::from_ref(a), 0),
-            })
+            .zip(&def.constructor_params)
+            .map(|(arg, param)| self.constructor_arg(arg, &path, *param))
             .collect();
         let instance = BlockInstance {
             block,
@@ -234,6 +216,22 @@ impl Lowerer<'_> {
         };
         self.objects[object.0 as usize] = Object::Block(Rc::new(instance));
         object
+    }
+
+    /// A constructor's argument; an instance made there is named after the parameter.
+    fn constructor_arg(&mut self, arg: &Arg, path: &str, param: VarId) -> Value {
+        if let Some(hir::Expr { kind: ExprKind::Call(call), ty, span }) = arg.expr()
+            && matches!(call.target, CallTarget::Construct(_))
+        {
+            let def = self.module.var(param);
+            let name = control_plane_name(path, &def.name, &def.annotations);
+            let object = match ty {
+                Ty::Block(block) => self.instantiate(*block, name, &call.args, true),
+                ty => self.extern_instance(ty, name, &call.args, Rc::from([]), *span),
+            };
+            return Value::Object(object);
+        }
+        self.arg(std::slice::from_ref(arg), 0)
     }
 
     /// Goes into an instance: its instances and constructor parameters mean what they mean there.
@@ -428,7 +426,7 @@ impl Lowerer<'_> {
         };
         let size = self.table_size(def);
         let entries = self.entries(def, &actions);
-        let (counter, meter, profile) = self.table_resources(def, &name, object);
+        let (counter, meter, profile) = self.table_resources(def, &name);
         let direct_counter = counter.and_then(|i| match self.info.externs[i].kind {
             ExternKind::DirectCounter(id) => Some(id),
             _ => None,
@@ -508,16 +506,11 @@ impl Lowerer<'_> {
         &mut self,
         def: &hir::Table,
         name: &str,
-        object: ObjectId,
     ) -> (Option<usize>, Option<usize>, Option<usize>) {
-        let _ = object;
         let counter = self.table_resource(&def.counters, name, "counters");
         let meter = self.table_resource(&def.meters, name, "meters");
         let profile = self.table_resource(&def.implementation, name, "implementation");
-        for (resource, direct) in [(counter, true), (meter, true)] {
-            let Some(i) = resource.filter(|_| direct) else {
-                continue;
-            };
+        for i in [counter, meter].into_iter().flatten() {
             let taken = self
                 .info
                 .tables
@@ -533,16 +526,18 @@ impl Lowerer<'_> {
 
     fn table_resource(
         &mut self,
-        property: &Option<hir::Expr>,
+        property: &Option<hir::Resource>,
         table: &str,
         name: &str,
     ) -> Option<usize> {
-        let expr = property.as_ref()?;
+        let hir::Resource { expr, annotations } = property.as_ref()?;
         let object = match &expr.kind {
-            // An instance made on the spot is named after the table and the property.
+            // An instance made on the spot has the name that the property is given, without the control's; otherwise
+            // one made of the table's.
             ExprKind::Call(call) => {
-                let path = format!("{table}.{name}");
-                self.extern_instance(&expr.ty, path, &call.args, Rc::from([]), expr.span)
+                let unnamed = format!("{table}.{name}");
+                let path = control_plane_name("", &unnamed, annotations);
+                self.extern_instance(&expr.ty, path, &call.args, annotations.clone(), expr.span)
             }
             _ => match self.eval(expr) {
                 Value::Object(object) => object,

@@ -224,17 +224,7 @@ impl Lowerer<'_> {
         let (Ty::ValueSet(item), hir::VarKind::ValueSet(size)) = (&def.ty, &def.kind) else {
             return None;
         };
-        let members: Vec<Ty> = match &**item {
-            Ty::Struct(id) => module
-                .types
-                .structure(*id)
-                .fields
-                .iter()
-                .map(|f| f.ty.clone())
-                .collect(),
-            Ty::Tuple(items) => items.to_vec(),
-            ty => vec![ty.clone()],
-        };
+        let members = module.types.flat_members(item);
         let widths = members
             .iter()
             .map(|t| module.types.scalar_width(t).unwrap_or(1))

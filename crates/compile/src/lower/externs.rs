@@ -294,21 +294,37 @@ impl Lowerer<'_> {
     }
 
     fn log(&mut self, args: &[Arg], span: Span) {
-        let format = match self.arg(args, 0) {
+        let text = match self.arg(args, 0) {
             Value::Str(text) => text.to_string(),
             _ => String::new(),
         };
-        let mut values = Vec::new();
-        if args.len() > 1 {
-            let data = self.arg(args, 1);
-            match data {
-                Value::Int(v) => values.push(Expr::Const(crate::fold::to_bits(&v, 64))),
-                data => data.leaves(&mut values),
-            }
+        let data = match args.len() {
+            1 => Vec::new(),
+            _ => match self.arg(args, 1) {
+                Value::Fields(items) => items,
+                other => vec![other],
+            },
+        };
+        let mut pieces = text.split("{}");
+        let holes = text.matches("{}").count();
+        if holes != data.len() {
+            return self.report(errors::log_values(span, holes, data.len()));
         }
-        let holes = format.matches("{}").count();
-        if holes != values.len() {
-            return self.report(errors::log_values(span, holes, values.len()));
+        let mut format = pieces.next().unwrap_or_default().to_string();
+        let mut values = Vec::new();
+        for (value, piece) in data.into_iter().zip(pieces) {
+            // A struct or header stands as a list of what is in it.
+            let before = values.len();
+            match &value {
+                Value::Int(v) => values.push(Expr::Const(crate::fold::to_bits(v, 64))),
+                value => value.leaves(&mut values),
+            }
+            let shown = vec!["{}"; values.len() - before].join(", ");
+            match value {
+                Value::Bits(_) | Value::Int(_) => format.push_str(&shown),
+                _ => format.push_str(&format!("({shown})")),
+            }
+            format.push_str(piece);
         }
         self.emit(StmtKind::Log { format, values });
     }

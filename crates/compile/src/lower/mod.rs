@@ -237,6 +237,8 @@ struct Lowerer<'m> {
     field_lists: BTreeMap<FieldListKey, ir::FieldListId>,
     /// The other members of a header's union.
     siblings: BTreeMap<HeaderId, Vec<HeaderId>>,
+    /// The headers around varbits that are in none.
+    loose: BTreeMap<SlotId, HeaderId>,
     /// The instance whose body is being lowered.
     current: Option<ObjectId>,
     half: Half,
@@ -281,6 +283,7 @@ impl<'m> Lowerer<'m> {
             value_sets: BTreeMap::new(),
             field_lists: BTreeMap::new(),
             siblings: BTreeMap::new(),
+            loose: BTreeMap::new(),
             current: None,
             half: Half::Parser,
             in_action: false,

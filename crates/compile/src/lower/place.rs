@@ -231,10 +231,7 @@ impl Lowerer<'_> {
                 let next = self.new_slot(&format!("{name}.nextIndex"), 32);
                 Place::Stack(places, next)
             }
-            Ty::Varbit(_) => {
-                self.report(errors::unsupported(span, "a varbit outside of a header"));
-                Place::Fields(Rc::from([]))
-            }
+            Ty::Varbit(width) => self.alloc_varbit(width, name),
             ty => match types.scalar_width(&ty) {
                 Some(width) => Place::Scalar(self.new_slot(name, width)),
                 None => {
@@ -259,6 +256,21 @@ impl Lowerer<'_> {
             fields,
         });
         Place::Header(header, places)
+    }
+
+    /// A varbit outside of a header lives in a header of its own that is nowhere emitted.
+    fn alloc_varbit(&mut self, width: u32, name: &str) -> Place {
+        let valid = self.new_slot(&format!("{name}.$valid"), 1);
+        let slot = self.new_slot(name, width);
+        let length = self.new_slot(&format!("{name}.$length"), 32);
+        let header = HeaderId(self.program.headers.len() as u32);
+        self.program.headers.push(ir::Header {
+            name: name.to_string(),
+            valid,
+            fields: vec![ir::Field { slot, varbit_length: Some(length) }],
+        });
+        self.loose.insert(slot, header);
+        Place::Varbit(slot, length)
     }
 
     fn alloc_header_fields(
@@ -618,6 +630,9 @@ impl Lowerer<'_> {
                 self.emit(StmtKind::Assign { dst: *slot, value });
             }
             (Place::Varbit(slot, length), Value::Varbit(value, bits)) => {
+                if let Some(header) = self.loose.get(slot) {
+                    self.emit(StmtKind::SetValid(*header));
+                }
                 let width = self.program.slots[slot.index()].width;
                 let value = build::resize(value, width, &self.program.slots);
                 self.emit(StmtKind::Assign { dst: *slot, value });

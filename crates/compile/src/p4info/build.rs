@@ -36,6 +36,9 @@ pub(crate) fn build(
     (builder.info, builder.diagnostics)
 }
 
+/// Annotations of action profiles that have fields of their own.
+const PROFILE_ANNOTATIONS: [&str; 3] = ["max_group_size", "selector_size_semantics", "max_member_weight"];
+
 struct Builder<'a> {
     module: &'a Module,
     sources: &'a SourceMap,
@@ -70,6 +73,20 @@ fn local_name(name: &str, annotations: &[Annotation]) -> String {
     let given = find(annotations, "name").and_then(Annotation::string);
     let given = given.as_deref().unwrap_or(name);
     given.strip_prefix('.').unwrap_or(given).to_string()
+}
+
+/// The number in `@name(n)`, or 0.
+fn number(annotations: &[Annotation], name: &str) -> u32 {
+    let literal = find(annotations, name).and_then(Annotation::int);
+    literal.and_then(|l| fold::to_u32(&fold::literal(l))).unwrap_or(0)
+}
+
+fn size_semantics(annotations: &[Annotation]) -> Option<SizeSemantics> {
+    let text = find(annotations, "selector_size_semantics")?.string()?;
+    match text.to_ascii_lowercase().as_str() {
+        "sum_of_members" => Some(SizeSemantics::SumOfMembers(number(annotations, "max_member_weight"))),
+        _ => Some(SizeSemantics::SumOfWeights),
+    }
 }
 
 /// A value in as many bytes as its type needs.
@@ -388,7 +405,7 @@ impl Builder<'_> {
         for (i, info) in lowered.info.externs.clone().into_iter().enumerate() {
             let kind = extern_symbol(&info.kind);
             let id = self.symbols.id(kind, &info.name);
-            let preamble = self.preamble(kind, &info.name, &info.annotations, &["max_group_size"]);
+            let preamble = self.preamble(kind, &info.name, &info.annotations, &PROFILE_ANNOTATIONS);
             let table = |direct: &dyn Fn(&crate::lower::TableInfo) -> bool| {
                 let table = lowered.info.tables.iter().find(|t| direct(t));
                 table.map(|t| lowered.program.tables[t.table.index()].id)
@@ -461,17 +478,13 @@ impl Builder<'_> {
                     let table_ids = users
                         .map(|t| lowered.program.tables[t.table.index()].id)
                         .collect();
-                    let group = find(&info.annotations, "max_group_size").and_then(Annotation::int);
-                    let max_group_size = group
-                        .and_then(|l| fold::to_u32(&fold::literal(l)))
-                        .unwrap_or(0);
-                    let (size, with_selector) = (*size, *selector);
                     let profile = ActionProfile {
                         preamble,
                         table_ids,
-                        with_selector,
-                        size,
-                        max_group_size,
+                        with_selector: *selector,
+                        size: *size,
+                        max_group_size: if *selector { number(&info.annotations, "max_group_size") } else { 0 },
+                        size_semantics: size_semantics(&info.annotations).filter(|_| *selector),
                     };
                     self.info.action_profiles.push(profile);
                 }

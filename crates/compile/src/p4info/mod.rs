@@ -157,8 +157,19 @@ pub struct ActionProfile {
     pub with_selector: bool,
     /// Number of members.
     pub size: u64,
-    /// `@max_group_size`
+    /// `@max_group_size`, of a selector.
     pub max_group_size: u32,
+    /// `@selector_size_semantics`, of a selector.
+    pub size_semantics: Option<SizeSemantics>,
+}
+
+/// What the size of a selector's groups means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SizeSemantics {
+    /// The sum of the members' weights.
+    SumOfWeights,
+    /// The number of members, each with at most this weight (0: no limit).
+    SumOfMembers(u32),
 }
 
 /// An indexed counter.

@@ -285,6 +285,13 @@ impl ActionProfile {
         }
         w.number("size", self.size);
         w.number("max_group_size", u64::from(self.max_group_size));
+        match self.size_semantics {
+            Some(SizeSemantics::SumOfWeights) => w.message("sum_of_weights", |_| {}),
+            Some(SizeSemantics::SumOfMembers(weight)) => w.message("sum_of_members", |w| {
+                w.number("max_member_weight", u64::from(weight));
+            }),
+            None => {}
+        }
     }
 }
 
