@@ -59,7 +59,7 @@ pub(crate) fn recognise(module: &Module) -> Result<V1Switch, Diagnostic> {
 fn stage(module: &Module, expr: &Expr) -> Option<Stage> {
     let args: Arc<[Arg]> = match &expr.kind {
         ExprKind::Call(call) => match &call.target {
-            CallTarget::Construct(_) => call.args.clone().into(),
+            CallTarget::Construct => call.args.clone().into(),
             _ => return None,
         },
         ExprKind::Var(id) => match &module.var(*id).kind {

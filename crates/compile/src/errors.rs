@@ -905,10 +905,6 @@ pub(crate) fn unsupported(span: Span, what: &str) -> Diagnostic {
     Diagnostic::error("E1190", span, format!("{what} is not supported yet"))
 }
 
-pub(crate) fn too_large(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error("E1191", span, format!("the program is too large: {what}"))
-}
-
 pub(crate) fn duplicate_entry(span: Span) -> Diagnostic {
     Diagnostic::error("E1124", span, "an earlier entry matches the same")
         .hint("remove one of the two")
@@ -932,6 +928,10 @@ pub(crate) fn violation(span: Span, violation: &ir::verify::VerifyError) -> Diag
 }
 
 pub(crate) fn top_level_block(span: Span) -> Diagnostic {
-    Diagnostic::error("E1039", span, "an instance made at the top level cannot be applied")
-        .hint("make it inside of the parser or control that applies it")
+    Diagnostic::error(
+        "E1039",
+        span,
+        "an instance made at the top level cannot be applied",
+    )
+    .hint("make it inside of the parser or control that applies it")
 }

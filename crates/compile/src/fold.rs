@@ -58,11 +58,6 @@ pub fn to_bits(value: &BigInt, width: u32) -> Bits {
     Bits::from_be_bytes(width, &bytes)
 }
 
-/// The unsigned number of some bits.
-pub fn from_bits(bits: &Bits) -> BigInt {
-    BigInt::from_bytes_be(Sign::Plus, &bits.to_be_bytes())
-}
-
 /// As a `u32`, if it fits.
 pub fn to_u32(value: &BigInt) -> Option<u32> {
     u32::try_from(value).ok()

@@ -161,10 +161,6 @@ pub enum Local {
     Var(VarId, Option<Expr>),
     /// An instance of an extern, parser or control.
     Instance(VarId),
-    /// A value set.
-    ValueSet(VarId),
-    /// An action.
-    Action(ActionId),
     /// A table.
     Table(TableId),
 }
@@ -293,8 +289,6 @@ pub struct TableAction {
     pub bound: Vec<Arg>,
     /// The annotations of the reference.
     pub annotations: Rc<[Annotation]>,
-    /// Where the reference stands.
-    pub span: Span,
 }
 
 /// An entry.
@@ -574,5 +568,5 @@ pub enum CallTarget {
     /// `stack.pop_front(n)`
     PopFront(Expr, u32),
     /// An instance without a name, as in `Control()` given as an argument.
-    Construct(Ty),
+    Construct,
 }

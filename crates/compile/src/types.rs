@@ -307,7 +307,10 @@ impl Types {
         match ty {
             Ty::Struct(id) => {
                 let fields = &self.structure(*id).fields;
-                fields.iter().flat_map(|f| self.flat_members(&f.ty)).collect()
+                fields
+                    .iter()
+                    .flat_map(|f| self.flat_members(&f.ty))
+                    .collect()
             }
             Ty::Tuple(items) => items.iter().flat_map(|t| self.flat_members(t)).collect(),
             ty => vec![ty.clone()],

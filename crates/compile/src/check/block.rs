@@ -264,12 +264,7 @@ impl Checker {
                         locals.push(Local::Instance(id));
                     }
                 }
-                DeclKind::Action(action) => {
-                    self.action(action, annotations, false);
-                    locals.push(Local::Action(ActionId(
-                        self.module.actions.len() as u32 - 1,
-                    )));
-                }
+                DeclKind::Action(action) => self.action(action, annotations, false),
                 DeclKind::Table(table) => {
                     if let Some(id) = self.table(table, annotations) {
                         locals.push(Local::Table(id));
@@ -283,7 +278,6 @@ impl Checker {
                     let id =
                         self.new_var(arc(&set.name), ty, kind, shared(annotations), set.name.span);
                     self.declare(&set.name, Symbol::Var(id));
-                    locals.push(Local::ValueSet(id));
                 }
                 _ => self.report(errors::declaration_place(decl.span)),
             }

@@ -555,7 +555,8 @@ impl Checker {
                 let def = &self.module.types.block_types[id.index()];
                 let (sig, kind) = (def.sig.clone(), def.kind);
                 let known = known(&sig.type_params, &given);
-                let substitute = |t: &Ty| self.module.types.substitute(t, &|p| known.get(&p).cloned());
+                let substitute =
+                    |t: &Ty| self.module.types.substitute(t, &|p| known.get(&p).cloned());
                 let params = sig.params.iter().map(|p| ParamSig {
                     ty: substitute(&p.ty),
                     ..p.clone()
@@ -567,12 +568,24 @@ impl Checker {
                 });
                 match (kind, &object.kind) {
                     (BlockKind::Package, _) => {
-                        self.report(errors::no_method(member.span, member.as_str(), &sig.name, None));
+                        self.report(errors::no_method(
+                            member.span,
+                            member.as_str(),
+                            &sig.name,
+                            None,
+                        ));
                         Expr::missing(span)
                     }
                     (kind, ExprKind::Var(var)) => {
                         let target = CallTarget::Block(*var);
-                        self.apply_signature(sig, kind == BlockKind::Parser, target, member, args, span)
+                        self.apply_signature(
+                            sig,
+                            kind == BlockKind::Parser,
+                            target,
+                            member,
+                            args,
+                            span,
+                        )
                     }
                     _ => self.unsupported(span, "this way to apply a block"),
                 }
@@ -699,7 +712,7 @@ impl Checker {
         };
         let object = Expr::new(
             ExprKind::Call(Box::new(Call {
-                target: CallTarget::Construct(Ty::Block(block)),
+                target: CallTarget::Construct,
                 args: Vec::new(),
             })),
             Ty::Block(block),
@@ -741,10 +754,19 @@ impl Checker {
         span: Span,
     ) -> Expr {
         if member.as_str() != "apply" {
-            self.report(errors::no_method(member.span, member.as_str(), &sig.name, Some("apply")));
+            self.report(errors::no_method(
+                member.span,
+                member.as_str(),
+                &sig.name,
+                Some("apply"),
+            ));
             return Expr::missing(span);
         }
-        let place = if is_parser { Place::State } else { Place::Apply };
+        let place = if is_parser {
+            Place::State
+        } else {
+            Place::Apply
+        };
         if self.context.place != place {
             let what = if is_parser { "a parser" } else { "a control" };
             self.report(errors::apply_place(span, what));
@@ -759,7 +781,11 @@ impl Checker {
         let Some((args, ..)) = self.arguments(&sig, Bindings::new(), &[], args, None, span) else {
             return Expr::missing(span);
         };
-        Expr::new(ExprKind::Call(Box::new(Call { target, args })), Ty::Void, span)
+        Expr::new(
+            ExprKind::Call(Box::new(Call { target, args })),
+            Ty::Void,
+            span,
+        )
     }
 
     /// Methods of headers, unions and stacks, and the size methods.
@@ -901,7 +927,7 @@ impl Checker {
         match self.instantiate(resolved, ty.span, args, span) {
             Some((ty, args)) => {
                 let call = Call {
-                    target: CallTarget::Construct(ty.clone()),
+                    target: CallTarget::Construct,
                     args,
                 };
                 Expr::new(ExprKind::Call(Box::new(call)), ty, span)

@@ -183,18 +183,6 @@ impl Scopes {
         None
     }
 
-    /// Replaces a name of the innermost scope that has it.
-    pub fn replace(&mut self, name: &str, symbol: Symbol) {
-        if let Some((old, _)) = self
-            .scopes
-            .iter_mut()
-            .rev()
-            .find_map(|s| s.names.get_mut(name))
-        {
-            *old = symbol;
-        }
-    }
-
     /// The name in scope most like `name`.
     pub fn similar(&self, name: &str) -> Option<Arc<str>> {
         let names = self.scopes.iter().flat_map(|s| s.names.keys());

@@ -142,7 +142,7 @@ impl Checker {
         let value = self.infer(call, None);
         match &value.kind {
             ExprKind::Call(inner) => match inner.target {
-                CallTarget::Construct(_) => {
+                CallTarget::Construct => {
                     self.report(errors::instance_without_name(call.span));
                     None
                 }

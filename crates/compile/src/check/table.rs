@@ -9,8 +9,9 @@ use super::scope::{Symbol, closest};
 use super::{Checker, Context, Place, shared};
 use crate::errors;
 use crate::fold;
-use crate::hir::{Resource, 
-    ActionId, Arg, CallTarget, Expr, ExprKind, Table, TableAction, TableEntry, TableId, TableKey,
+use crate::hir::{
+    ActionId, Arg, CallTarget, Expr, ExprKind, Resource, Table, TableAction, TableEntry, TableId,
+    TableKey,
 };
 use crate::types::{FnSig, Ty};
 
@@ -131,7 +132,6 @@ impl Checker {
                 action,
                 bound: Vec::new(),
                 annotations: [only].into(),
-                span: table.span,
             });
             table.actions.len() - 1
         });
@@ -247,7 +247,15 @@ impl Checker {
                     self.key_name(expr, index)?
                 ))
             }
-            E::Int(literal) => Some(fold::literal(literal).to_string()),
+            E::Int(literal) => {
+                let value = fold::literal(literal);
+                Some(match literal.radix {
+                    2 => format!("0b{value:b}"),
+                    8 => format!("0o{value:o}"),
+                    16 => format!("0x{value:x}"),
+                    _ => value.to_string(),
+                })
+            }
             E::Slice { base, high, low } => {
                 let inner = match &expr.kind {
                     ExprKind::Slice(inner, ..) => inner,
@@ -315,7 +323,6 @@ impl Checker {
                 action,
                 bound,
                 annotations,
-                span: reference.span,
             });
         }
     }
@@ -559,7 +566,10 @@ impl Checker {
         };
         if names.contains(&&*found) {
             let annotations = shared(&property.annotations);
-            return Some(Resource { expr: value, annotations });
+            return Some(Resource {
+                expr: value,
+                annotations,
+            });
         }
         self.report(errors::type_mismatch(
             value.span,

@@ -73,7 +73,7 @@ impl Lowerer<'_> {
                 self.shift_stack(stack, *count, false);
                 Value::Nothing
             }
-            CallTarget::Construct(_) => Value::Nothing,
+            CallTarget::Construct => Value::Nothing,
         }
     }
 
@@ -301,6 +301,15 @@ impl Lowerer<'_> {
     fn call_action(&mut self, id: ActionId, args: &[Arg], span: Span) {
         let module = self.module;
         let action = &module.actions[id.index()];
+        let path = if action.global {
+            String::new()
+        } else {
+            self.current_path()
+        };
+        let name = super::control_plane_name(&path, &action.name, &action.annotations);
+        if !self.info.called.iter().any(|(n, _)| *n == name) {
+            self.info.called.push((name, id));
+        }
         // An action sees the control's variables, so its parameters are copies, except of constants.
         let copies = self.bind(&action.params, args, true, false);
         self.copy_outs.push(copies.clone());

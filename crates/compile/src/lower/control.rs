@@ -220,8 +220,12 @@ impl Lowerer<'_> {
 
     /// A constructor's argument; an instance made there is named after the parameter.
     fn constructor_arg(&mut self, arg: &Arg, path: &str, param: VarId) -> Value {
-        if let Some(hir::Expr { kind: ExprKind::Call(call), ty, span }) = arg.expr()
-            && matches!(call.target, CallTarget::Construct(_))
+        if let Some(hir::Expr {
+            kind: ExprKind::Call(call),
+            ty,
+            span,
+        }) = arg.expr()
+            && matches!(call.target, CallTarget::Construct)
         {
             let def = self.module.var(param);
             let name = control_plane_name(path, &def.name, &def.annotations);

@@ -83,6 +83,8 @@ pub(crate) struct Info {
     pub tables: Vec<TableInfo>,
     /// Actions, likewise.
     pub actions: Vec<(ir::ActionId, hir::ActionId)>,
+    /// Names of actions that are called directly, with their declarations.
+    pub called: Vec<(String, hir::ActionId)>,
     /// Extern instances.
     pub externs: Vec<ExternInfo>,
     /// Value sets with the type of their members.
@@ -448,11 +450,8 @@ impl<'m> Lowerer<'m> {
         ];
         for (stage, (half, bindings)) in switch.stages.iter().zip(halves) {
             self.half = half;
-            let path = control_plane_name(
-                "",
-                &module.block(stage.block).name,
-                &module.block(stage.block).annotations,
-            );
+            // A `@name` of the control itself does not count.
+            let path = module.block(stage.block).name.to_string();
             let instance = self.instantiate(stage.block, path, &stage.args, false);
             let body = match half {
                 Half::Parser => {

@@ -174,14 +174,6 @@ impl Lvalue {
             _ => Lvalue::Ignore,
         }
     }
-
-    /// The storage, if it does not depend on anything at run time.
-    pub fn as_place(&self) -> Option<&Place> {
-        match self {
-            Lvalue::Place(place) => Some(place),
-            _ => None,
-        }
-    }
 }
 
 impl Lowerer<'_> {
@@ -267,7 +259,10 @@ impl Lowerer<'_> {
         self.program.headers.push(ir::Header {
             name: name.to_string(),
             valid,
-            fields: vec![ir::Field { slot, varbit_length: Some(length) }],
+            fields: vec![ir::Field {
+                slot,
+                varbit_length: Some(length),
+            }],
         });
         self.loose.insert(slot, header);
         Place::Varbit(slot, length)

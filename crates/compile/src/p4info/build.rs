@@ -37,7 +37,11 @@ pub(crate) fn build(
 }
 
 /// Annotations of action profiles that have fields of their own.
-const PROFILE_ANNOTATIONS: [&str; 3] = ["max_group_size", "selector_size_semantics", "max_member_weight"];
+const PROFILE_ANNOTATIONS: [&str; 3] = [
+    "max_group_size",
+    "selector_size_semantics",
+    "max_member_weight",
+];
 
 struct Builder<'a> {
     module: &'a Module,
@@ -78,13 +82,66 @@ fn local_name(name: &str, annotations: &[Annotation]) -> String {
 /// The number in `@name(n)`, or 0.
 fn number(annotations: &[Annotation], name: &str) -> u32 {
     let literal = find(annotations, name).and_then(Annotation::int);
-    literal.and_then(|l| fold::to_u32(&fold::literal(l))).unwrap_or(0)
+    literal
+        .and_then(|l| fold::to_u32(&fold::literal(l)))
+        .unwrap_or(0)
+}
+
+/// `@a[k = "v"]`, or the same in parentheses.
+fn strings(annotation: &Annotation) -> Vec<(String, String)> {
+    let pairs = |name: &str, text: &str| (name.to_string(), text.to_string());
+    match &annotation.body {
+        AnnotationBody::KeyValue(items) => items
+            .iter()
+            .filter_map(|i| match &i.value.kind {
+                ExprKind::Str(text) => Some(pairs(i.name.as_str(), text)),
+                _ => None,
+            })
+            .collect(),
+        AnnotationBody::Tokens(tokens) => tokens
+            .windows(3)
+            .filter_map(|w| match (&w[0].kind, &w[2].kind) {
+                (AnnotationTokenKind::Word(name), AnnotationTokenKind::Str(text)) => {
+                    Some(pairs(name, text))
+                }
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// `@a[k = 1]`, or the same in parentheses.
+fn numbers(annotation: &Annotation) -> Vec<(String, u32)> {
+    let number = |literal| fold::to_u32(&fold::literal(literal));
+    match &annotation.body {
+        AnnotationBody::KeyValue(items) => items
+            .iter()
+            .filter_map(|i| match &i.value.kind {
+                ExprKind::Int(literal) => Some((i.name.to_string(), number(literal)?)),
+                _ => None,
+            })
+            .collect(),
+        AnnotationBody::Tokens(tokens) => tokens
+            .windows(3)
+            .filter_map(|w| match (&w[0].kind, &w[2].kind) {
+                (AnnotationTokenKind::Word(name), AnnotationTokenKind::Int(literal)) => {
+                    Some((name.to_string(), number(literal)?))
+                }
+                _ => None,
+            })
+            .collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn size_semantics(annotations: &[Annotation]) -> Option<SizeSemantics> {
     let text = find(annotations, "selector_size_semantics")?.string()?;
     match text.to_ascii_lowercase().as_str() {
-        "sum_of_members" => Some(SizeSemantics::SumOfMembers(number(annotations, "max_member_weight"))),
+        "sum_of_members" => Some(SizeSemantics::SumOfMembers(number(
+            annotations,
+            "max_member_weight",
+        ))),
         _ => Some(SizeSemantics::SumOfWeights),
     }
 }
@@ -122,6 +179,13 @@ impl Builder<'_> {
             let def = &module.actions[declaration.index()];
             let name = &lowered.program.actions[id.index()].name;
             self.add(Kind::Action, name, &def.annotations, def.span, "action");
+        }
+        // Actions that are only called are known too, though no table has them.
+        for (name, declaration) in &lowered.info.called {
+            let def = &module.actions[declaration.index()];
+            if !self.symbols.contains(Kind::Action, name) {
+                self.add(Kind::Action, name, &def.annotations, def.span, "action");
+            }
         }
         for info in &lowered.info.externs {
             self.add(
@@ -222,22 +286,19 @@ impl Builder<'_> {
     fn package(&mut self, lowered: &Lowered) {
         let var = self.module.var(lowered.main);
         let mut fields = BTreeMap::new();
-        if let Some(Annotation {
-            body: AnnotationBody::KeyValue(pairs),
-            ..
-        }) = find(&var.annotations, "pkginfo")
-        {
-            for pair in pairs {
-                if let ExprKind::Str(text) = &pair.value.kind {
-                    fields.insert(pair.name.as_str().to_string(), text.to_string());
-                }
-            }
+        if let Some(annotation) = find(&var.annotations, "pkginfo") {
+            fields.extend(strings(annotation));
         }
         let arch = fields.remove("arch").unwrap_or_else(|| "v1model".into());
-        let annotations = self.annotations(&var.annotations, &["pkginfo"]);
+        let mut platform_properties = BTreeMap::new();
+        if let Some(annotation) = find(&var.annotations, "platform_property") {
+            platform_properties.extend(numbers(annotation));
+        }
+        let annotations = self.annotations(&var.annotations, &["pkginfo", "platform_property"]);
         self.info.pkg_info = PkgInfo {
             arch,
             fields,
+            platform_properties,
             annotations,
         };
     }
@@ -250,9 +311,15 @@ impl Builder<'_> {
             Ty::New(id) => {
                 let def = self.module.types.new_type(*id);
                 let name = local_name(&def.name, &def.annotations);
-                let width = match self.info.type_info.new_types.get(&name) {
-                    Some(NewType::TranslatedString(_)) => 0,
-                    Some(NewType::TranslatedBits(_, width)) => *width,
+                let width = match self
+                    .info
+                    .type_info
+                    .new_types
+                    .get(&name)
+                    .map(|n| &n.representation)
+                {
+                    Some(NewTypeSpec::TranslatedString(_)) => 0,
+                    Some(NewTypeSpec::TranslatedBits(_, width)) => *width,
                     _ => width,
                 };
                 (width, Some(name))
@@ -298,6 +365,17 @@ impl Builder<'_> {
                 let preamble =
                     self.preamble(Kind::Action, &action.name.clone(), &def.annotations, &[]);
                 self.info.actions.push(Action { preamble, params });
+            }
+        }
+        for (name, declaration) in &lowered.info.called {
+            let def = &module.actions[declaration.index()];
+            let listed = self.info.actions.iter().any(|a| a.preamble.name == *name);
+            if !listed && find(&def.annotations, "hidden").is_none() {
+                let preamble = self.preamble(Kind::Action, name, &def.annotations, &[]);
+                self.info.actions.push(Action {
+                    preamble,
+                    params: Vec::new(),
+                });
             }
         }
     }
@@ -483,7 +561,11 @@ impl Builder<'_> {
                         table_ids,
                         with_selector: *selector,
                         size: *size,
-                        max_group_size: if *selector { number(&info.annotations, "max_group_size") } else { 0 },
+                        max_group_size: if *selector {
+                            number(&info.annotations, "max_group_size")
+                        } else {
+                            0
+                        },
                         size_semantics: size_semantics(&info.annotations).filter(|_| *selector),
                     };
                     self.info.action_profiles.push(profile);
@@ -718,12 +800,17 @@ impl Builder<'_> {
             Some(AnnotationBody::Tokens(tokens)) => translation(tokens),
             _ => None,
         };
-        let new_type = match translated {
-            Some(new_type) => new_type,
+        let representation = match translated {
+            Some(translated) => translated,
             None => {
                 let representation = self.module.types.representation(&Ty::New(id));
-                NewType::Original(self.type_spec(&representation))
+                NewTypeSpec::Original(self.type_spec(&representation))
             }
+        };
+        let annotations = self.annotations(&def.annotations, &["p4runtime_translation"]);
+        let new_type = NewType {
+            representation,
+            annotations,
         };
         self.info.type_info.new_types.insert(name.clone(), new_type);
         TypeSpec::NewType(name)
@@ -731,7 +818,7 @@ impl Builder<'_> {
 }
 
 /// `@p4runtime_translation("uri", 32)`, or `string` or `bit<32>` for the number.
-fn translation(tokens: &[AnnotationToken]) -> Option<NewType> {
+fn translation(tokens: &[AnnotationToken]) -> Option<NewTypeSpec> {
     let uri = tokens.iter().find_map(|t| match &t.kind {
         AnnotationTokenKind::Str(text) => Some(text.to_string()),
         _ => None,
@@ -741,9 +828,9 @@ fn translation(tokens: &[AnnotationToken]) -> Option<NewType> {
         _ => None,
     });
     match width {
-        Some(width) => Some(NewType::TranslatedBits(uri, width)),
+        Some(width) => Some(NewTypeSpec::TranslatedBits(uri, width)),
         None if tokens.iter().any(|t| token_text(t) == "string") => {
-            Some(NewType::TranslatedString(uri))
+            Some(NewTypeSpec::TranslatedString(uri))
         }
         None => None,
     }

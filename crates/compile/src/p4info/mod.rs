@@ -50,6 +50,8 @@ pub struct PkgInfo {
     pub arch: String,
     /// From `@pkginfo`: name, version, organization, contact, url.
     pub fields: BTreeMap<String, String>,
+    /// From `@platform_property`.
+    pub platform_properties: BTreeMap<String, u32>,
     /// Other annotations of the package.
     pub annotations: Vec<String>,
 }
@@ -316,7 +318,16 @@ pub struct TypeInfo {
 
 /// A type made by `type`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum NewType {
+pub struct NewType {
+    /// What the control plane sees.
+    pub representation: NewTypeSpec,
+    /// Annotations, as written.
+    pub annotations: Vec<String>,
+}
+
+/// What the control plane sees of a type made by `type`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NewTypeSpec {
     /// The control plane sees what represents it.
     Original(TypeSpec),
     /// `@p4runtime_translation` to a number of this width.

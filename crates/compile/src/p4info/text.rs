@@ -95,6 +95,13 @@ impl P4Info {
                     w.string(key, value);
                 }
             }
+            if !self.pkg_info.platform_properties.is_empty() {
+                w.message("platform_properties", |w| {
+                    for (name, value) in &self.pkg_info.platform_properties {
+                        w.number(name, u64::from(*value));
+                    }
+                });
+            }
         });
         self.tables
             .iter()
@@ -406,16 +413,19 @@ impl TypeInfo {
             });
         }
         for (name, new_type) in &self.new_types {
-            entry(w, "new_types", name, &mut |w| match new_type {
-                NewType::Original(ty) => w.message("original_type", |w| ty.write(w)),
-                NewType::TranslatedBits(uri, width) => w.message("translated_type", |w| {
-                    w.string("uri", uri);
-                    w.number("sdn_bitwidth", u64::from(*width));
-                }),
-                NewType::TranslatedString(uri) => w.message("translated_type", |w| {
-                    w.string("uri", uri);
-                    w.message("sdn_string", |_| {});
-                }),
+            entry(w, "new_types", name, &mut |w| {
+                match &new_type.representation {
+                    NewTypeSpec::Original(ty) => w.message("original_type", |w| ty.write(w)),
+                    NewTypeSpec::TranslatedBits(uri, width) => w.message("translated_type", |w| {
+                        w.string("uri", uri);
+                        w.number("sdn_bitwidth", u64::from(*width));
+                    }),
+                    NewTypeSpec::TranslatedString(uri) => w.message("translated_type", |w| {
+                        w.string("uri", uri);
+                        w.message("sdn_string", |_| {});
+                    }),
+                }
+                w.annotations(&new_type.annotations);
             });
         }
     }
