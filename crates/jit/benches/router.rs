@@ -4,7 +4,9 @@
 //! switch around them.
 
 use engine::control::{Entity, Entry, Operation, Update};
-use engine::{Executor, Intents, Interpreter, Packet, PacketContext, Runtime, Switch, SwitchConfig};
+use engine::{
+    Executor, Intents, Interpreter, Packet, PacketContext, Runtime, Switch, SwitchConfig,
+};
 use ir::arbitrary::Rng;
 use ir::{ActionId, Bits, KeyMatch, Layout, Program, TableId};
 use std::hint::black_box;
@@ -23,7 +25,10 @@ fn main() {
         start.elapsed()
     }));
     let jit = Arc::new(jit::compile(program.clone()).expect("compiles"));
-    println!("compile            {compile_time:>10.2?}   {:?}", jit.stats());
+    println!(
+        "compile            {compile_time:>10.2?}   {:?}",
+        jit.stats()
+    );
     let interpreter = Arc::new(Interpreter::new(program.clone()));
     let packets = packets();
     let slow = switch_time(&program, interpreter, &packets, 4);
@@ -33,7 +38,10 @@ fn main() {
         let millions = 1e3 / time.as_secs_f64() / 1e9;
         println!("{name:<18} {time:>10.2?}   {millions:.2} Mpacket/s");
     }
-    println!("interpreter / jit  {:.1}", slow.as_secs_f64() / fast.as_secs_f64());
+    println!(
+        "interpreter / jit  {:.1}",
+        slow.as_secs_f64() / fast.as_secs_f64()
+    );
 }
 
 fn median(times: impl Iterator<Item = Duration>) -> Duration {
@@ -129,7 +137,11 @@ fn switch_time(
 
 /// Time per packet in the executor only.
 fn halves_time(program: &Arc<Program>, executor: &dyn Executor, packets: &[Packet]) -> Duration {
-    let mut switch = Switch::new(program.clone(), Arc::new(Interpreter::new(program.clone())), SwitchConfig::default());
+    let mut switch = Switch::new(
+        program.clone(),
+        Arc::new(Interpreter::new(program.clone())),
+        SwitchConfig::default(),
+    );
     routes(&mut switch);
     let runtime: &mut Runtime = switch.runtime_mut();
     let layout = Layout::new(program);

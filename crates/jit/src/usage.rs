@@ -57,7 +57,10 @@ pub(crate) fn shared_with_engine(program: &Program, egress: &Usage) -> Vec<bool>
     }
     let length = program.standard.packet_length;
     let measures = egress.reads[length.index()]
-        || program.field_lists.iter().any(|l| l.slots.contains(&length));
+        || program
+            .field_lists
+            .iter()
+            .any(|l| l.slots.contains(&length));
     for header in &program.headers {
         if measures || egress.clones {
             shared[header.valid.index()] = true;
@@ -280,8 +283,20 @@ impl<'a> Walk<'a> {
                 self.write(self.program.standard.parser_error);
             }
             StmtKind::Emit(header) => self.header(*header, Walk::read),
-            // Those with a body are in `stmt`.
-            _ => {}
+            // Nothing read or written.
+            StmtKind::Break(_)
+            | StmtKind::Exit
+            | StmtKind::Resubmit { .. }
+            | StmtKind::Recirculate { .. } => {}
+            // In `stmt`; named, so that a new statement is not forgotten here.
+            StmtKind::Assign { .. }
+            | StmtKind::SetValid(_)
+            | StmtKind::SetInvalid(_)
+            | StmtKind::If { .. }
+            | StmtKind::Switch { .. }
+            | StmtKind::Block { .. }
+            | StmtKind::Loop { .. }
+            | StmtKind::Apply { .. } => {}
         }
     }
 }

@@ -240,3 +240,16 @@ fn an_assertion_that_fails_drops_in_either_half() {
     assert_eq!(left, [1, 0, 0, 1]);
     pair.compare_objects();
 }
+
+#[test]
+fn the_router_of_the_benchmark() {
+    let program = ir::text::parse(include_str!("../../benches/router.ir")).expect("parses");
+    let mut pair = Pair::new(program.clone(), 1);
+    let mut rng = ir::arbitrary::Rng::new(5);
+    pair.configure(&mut rng);
+    let left: u64 = (0..300)
+        .map(|_| pair.receive(1, &crate::packets::packet_for(&program, &mut rng)))
+        .sum();
+    // Few have a right checksum; those that have none are dropped.
+    assert!(left + pair.drops() == 300);
+}

@@ -5,10 +5,11 @@
 
 mod corpus;
 mod directed;
+mod packets;
 mod pair;
 
-use ir::{Digest, DigestId, Expr, Loc, Program, SlotId, Stmt, StmtKind};
 use ir::arbitrary::{Rng, packet, program};
+use ir::{Digest, DigestId, Expr, Loc, Program, SlotId, Stmt, StmtKind};
 use pair::Pair;
 
 /// Programs that a plain `cargo test` tries. `JIT_SEEDS=from..to` in the environment asks for others.

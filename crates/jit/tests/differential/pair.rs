@@ -120,7 +120,9 @@ impl Pair {
             let members = (0..rng.below(4))
                 .map(|_| {
                     let widths = set.widths.iter();
-                    widths.map(|&w| KeyMatch::Exact(rng.small_bits(w))).collect()
+                    widths
+                        .map(|&w| KeyMatch::Exact(rng.small_bits(w)))
+                        .collect()
                 })
                 .collect();
             self.write(
@@ -178,7 +180,9 @@ impl Pair {
             .map(|switch| run_bounded(switch, now_ps, port, packet));
         let [interpreted, compiled] = &outputs;
         let simple = |out: &[Output]| -> Vec<(u32, Vec<u8>)> {
-            out.iter().map(|o| (o.port, o.packet.bytes().to_vec())).collect()
+            out.iter()
+                .map(|o| (o.port, o.packet.bytes().to_vec()))
+                .collect()
         };
         if simple(interpreted) != simple(compiled)
             || self.interpreted.drops() != self.compiled.drops()
@@ -216,14 +220,22 @@ impl Pair {
             let id = RegisterId(i as u32);
             for index in 0..register.size.min(4096) {
                 let cells = [a, b].map(|r| r.register_cell(id, index));
-                assert_eq!(cells[0], cells[1], "{}: {}[{index}]", self.what, register.name);
+                assert_eq!(
+                    cells[0], cells[1],
+                    "{}: {}[{index}]",
+                    self.what, register.name
+                );
             }
         }
         for (i, counter) in self.program.counters.iter().enumerate() {
             let id = CounterId(i as u32);
             for index in 0..counter.size.unwrap_or(0).min(4096) {
                 let cells = [a, b].map(|r| r.counter_cell(id, index));
-                assert_eq!(cells[0], cells[1], "{}: {}[{index}]", self.what, counter.name);
+                assert_eq!(
+                    cells[0], cells[1],
+                    "{}: {}[{index}]",
+                    self.what, counter.name
+                );
             }
         }
         for (i, table) in self.program.tables.iter().enumerate() {
