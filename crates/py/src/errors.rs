@@ -1,5 +1,6 @@
 //! The exceptions of the native core, and how they are made. What they say is decided where they happen.
 
+use crate::program::Diagnostic;
 use pyo3::create_exception;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -27,6 +28,19 @@ create_exception!(
 pub(crate) fn control_error(py: Python<'_>, code: &str, message: &str) -> PyErr {
     let error = ControlError::new_err(message.to_owned());
     match error.value(py).setattr("code", code) {
+        Ok(()) => error,
+        Err(other) => other,
+    }
+}
+
+/// A [`CompileError`] with its diagnostics.
+pub(crate) fn compile_error(
+    py: Python<'_>,
+    rendered: &str,
+    diagnostics: Vec<Py<Diagnostic>>,
+) -> PyErr {
+    let error = CompileError::new_err(rendered.to_owned());
+    match error.value(py).setattr("diagnostics", diagnostics) {
         Ok(()) => error,
         Err(other) => other,
     }

@@ -1,9 +1,9 @@
 //! `Program`: a compiled program that any number of switches share, with the code that runs it.
 
-use crate::errors::{CompileError, control_error, failed};
+use crate::errors::{compile_error, control_error, failed};
 use engine::{Executor, Interpreter};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::PyBytes;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
@@ -90,6 +90,58 @@ impl Program {
     }
 }
 
+/// What came of a compilation, in pieces that do not depend on each other.
+struct Compilation {
+    compiled: Option<compile::Compiled>,
+    diagnostics: Vec<Diagnostic>,
+    rendered: String,
+}
+
+/// Compiles, without the interpreter's lock.
+fn compiled(outcome: compile::Outcome) -> Compilation {
+    let diagnostics = outcome.diagnostics.iter().map(|d| {
+        let at = outcome.sources.location(d.span);
+        Diagnostic {
+            code: d.code.into(),
+            severity: if d.is_error() { "error" } else { "warning" }.into(),
+            message: d.message.clone(),
+            file: at.file.to_string(),
+            line: at.line,
+            column: at.column,
+            rendered: d.render(&outcome.sources),
+        }
+    });
+    Compilation {
+        diagnostics: diagnostics.collect(),
+        rendered: outcome.render(),
+        compiled: outcome.compiled,
+    }
+}
+
+/// The program, or a [`crate::errors::CompileError`] with all diagnostics.
+fn finish(py: Python<'_>, compilation: Compilation) -> PyResult<Program> {
+    let diagnostics = compilation
+        .diagnostics
+        .into_iter()
+        .map(|diagnostic| Py::new(py, diagnostic))
+        .collect::<PyResult<Vec<_>>>()?;
+    match compilation.compiled {
+        Some(compiled) => Ok(Program::new(
+            compiled.program,
+            compiled.p4info.to_text(),
+            diagnostics,
+        )),
+        None => Err(compile_error(py, &compilation.rendered, diagnostics)),
+    }
+}
+
+fn options(include_dirs: Vec<PathBuf>, defines: BTreeMap<String, String>) -> compile::Options {
+    compile::Options {
+        include_dirs,
+        defines: defines.into_iter().collect(),
+    }
+}
+
 /// The default of `defines`, which the signature shows as an ellipsis.
 fn nothing() -> BTreeMap<String, String> {
     BTreeMap::new()
@@ -97,6 +149,35 @@ fn nothing() -> BTreeMap<String, String> {
 
 #[pymethods]
 impl Program {
+    /// Compiles the program in a file. Raises :class:`CompileError`.
+    #[staticmethod]
+    #[pyo3(signature = (path, include_dirs=Vec::new(), defines=nothing()))]
+    fn compile(
+        py: Python<'_>,
+        path: PathBuf,
+        include_dirs: Vec<PathBuf>,
+        defines: BTreeMap<String, String>,
+    ) -> PyResult<Program> {
+        let options = options(include_dirs, defines);
+        let compilation = py.detach(|| compiled(compile::compile_file(&path, &options)));
+        finish(py, compilation)
+    }
+
+    /// Compiles a program given as text; quoted includes are looked for beside ``name``. Raises :class:`CompileError`.
+    #[staticmethod]
+    #[pyo3(signature = (source, name="program.p4", include_dirs=Vec::new(), defines=nothing()))]
+    fn compile_text(
+        py: Python<'_>,
+        source: &str,
+        name: &str,
+        include_dirs: Vec<PathBuf>,
+        defines: BTreeMap<String, String>,
+    ) -> PyResult<Program> {
+        let options = options(include_dirs, defines);
+        let compilation = py.detach(|| compiled(compile::compile_text(source, name, &options)));
+        finish(py, compilation)
+    }
+
     /// Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT.
     #[staticmethod]
     fn from_artifact(py: Python<'_>, data: &[u8]) -> PyResult<Program> {
