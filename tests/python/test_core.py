@@ -11,8 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from google.protobuf import text_format
-from p4.config.v1 import p4info_pb2
 
 from holdfast import _core
 from holdfast._core import (
@@ -29,6 +27,7 @@ from holdfast._core import (
     Switch,
     TableEntry,
 )
+from holdfast.p4runtime.p4info import parse_text
 
 SOURCE = """
 #include <core.p4>
@@ -42,8 +41,8 @@ struct learn_t { bit<48> src; bit<16> type; }
 parser P(packet_in packet, out headers h, inout metadata m, inout standard_metadata_t s) {
     state start { packet.extract(h.ethernet); transition accept; }
 }
-control Verify(inout headers h, inout metadata m) { apply {} }
-control Ingress(inout headers h, inout metadata m, inout standard_metadata_t s) {
+control Check(inout headers h, inout metadata m) { apply {} }
+control In(inout headers h, inout metadata m, inout standard_metadata_t s) {
     register<bit<17>>(8) seen;
     counter(4, CounterType.packets_and_bytes) arrived;
     direct_counter(CounterType.packets_and_bytes) l2_counter;
@@ -88,10 +87,10 @@ control Ingress(inout headers h, inout metadata m, inout standard_metadata_t s) 
         l2.apply();
     }
 }
-control Egress(inout headers h, inout metadata m, inout standard_metadata_t s) { apply {} }
-control Update(inout headers h, inout metadata m) { apply {} }
-control Deparser(packet_out packet, in headers h) { apply { packet.emit(h.ethernet); } }
-V1Switch(P(), Verify(), Ingress(), Egress(), Update(), Deparser()) main;
+control Out(inout headers h, inout metadata m, inout standard_metadata_t s) { apply {} }
+control Sum(inout headers h, inout metadata m) { apply {} }
+control Emit(packet_out packet, in headers h) { apply { packet.emit(h.ethernet); } }
+V1Switch(P(), Check(), In(), Out(), Sum(), Emit()) main;
 """
 
 MAC = {n: bytes((2, 0, 0, 0, 0, n)) for n in range(1, 10)}
@@ -110,7 +109,7 @@ class Ids:
     """P4Runtime ids by name."""
 
     def __init__(self, program: Program) -> None:
-        self.info = text_format.Parse(program.p4info, p4info_pb2.P4Info())
+        self.info = parse_text(program.p4info)
 
     def __getattr__(self, kind: str) -> dict[str, int]:
         return {o.preamble.alias: o.preamble.id for o in getattr(self.info, kind)}
@@ -538,15 +537,15 @@ def test_packet_in_packet_out_and_digest(program: Program, ids: Ids, tmp_path: P
     assert [(n.kind, n.node) for n in seen] == [("packet_in", "s1"), ("digest", "s1")]
     assert seen[0].data == frame(3)
     assert switch.take_digests() == [(next(iter(ids.digests.values())), MAC[8] + b"\x08\x00")]
-    switch.packet_out(frame(2, payload=b"from the controller"))
+    switch.packet_out(frame(2, ethertype=0x1234, payload=b"from the controller"))
     notifications = network.run(2 * S)
     assert [(n.kind, n.node, n.data) for n in notifications] == [
-        ("host_frame", "h2", frame(2, payload=b"from the controller"))
+        ("host_frame", "h2", frame(2, ethertype=0x1234, payload=b"from the controller"))
     ]
     assert network.run(2 * S) == []
     assert switch.counters(ids.counters["arrived"])[1].packets == 2
     ((time_ps, captured),) = _core.read_pcap(tmp_path / "s1.pcap")
-    assert (captured, S <= time_ps < 2 * S) == (frame(2, payload=b"from the controller"), True)
+    assert (captured, S <= time_ps < 2 * S) == (frame(2, ethertype=0x1234, payload=b"from the controller"), True)
     assert network.port_is_up("s1", 2)
     network.set_node_state("h2", False)
     assert not network.port_is_up("s1", 2)
@@ -599,9 +598,9 @@ def test_the_wall_clock(program: Program, ids: Ids) -> None:
     # The control plane works while packets flow.
     assert switch.write([("modify", l2(ids, 2, "forward", 2))]) == [None]
     assert len(switch.table_entries(ids.tables["l2"])) == 2
-    switch.packet_out(frame(1, payload=b"live"))
+    switch.packet_out(frame(1, ethertype=0x1234, payload=b"live"))
     notifications = network.poll(2.0)
-    assert [(n.kind, n.node, n.data) for n in notifications] == [("host_frame", "h1", frame(1, payload=b"live"))]
+    assert [(n.kind, n.node, n.data) for n in notifications] == [("host_frame", "h1", frame(1, ethertype=0x1234, payload=b"live"))]
     network.set_link_state(links[0], False, at_ps=150 * MS)
     (change,) = network.poll(2.0)
     assert (change.kind, change.port, change.up, change.time_ps) == ("port_change", 1, False, 150 * MS)
@@ -634,7 +633,7 @@ def test_a_switch_of_a_running_network_gets_a_new_program(program: Program, ids:
         switch.set_program(program)
         assert switch.table_entries(ids.tables["l2"]) == []
         insert(switch, l2(ids, 1, "forward", 1))
-        switch.packet_out(frame(1))
+        switch.packet_out(frame(1, ethertype=0x1234))
         assert [n.kind for n in network.poll(2.0)] == ["host_frame"]
         network.set_node_state("s1", False)
         with pytest.raises(HoldfastError, match="before start"):
