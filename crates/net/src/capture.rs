@@ -10,8 +10,9 @@ use wire::pcap;
 pub(crate) struct Capture {
     pub(crate) port: u32,
     writer: pcap::Writer<Box<dyn Write + Send>>,
-    /// The first error ended the capture; later frames are not written.
+    /// The first error ends the capture; later frames are not written.
     failure: Option<String>,
+    reported: bool,
 }
 
 impl Capture {
@@ -20,6 +21,7 @@ impl Capture {
             port,
             writer: pcap::Writer::new(out)?,
             failure: None,
+            reported: false,
         })
     }
 
@@ -31,14 +33,21 @@ impl Capture {
         }
     }
 
-    /// Passes on what is buffered; the error that ended the capture, if one did.
-    pub(crate) fn flush(&mut self) -> Result<(), String> {
+    /// Passes on what is buffered.
+    pub(crate) fn flush(&mut self) {
         if self.failure.is_none()
             && let Err(error) = self.writer.flush()
         {
             self.failure = Some(error.to_string());
         }
-        self.failure.clone().map_or(Ok(()), Err)
+    }
+
+    /// The error that ended the capture, the first time that somebody asks.
+    pub(crate) fn report(&mut self) -> Option<&str> {
+        if std::mem::replace(&mut self.reported, self.failure.is_some()) {
+            return None;
+        }
+        self.failure.as_deref()
     }
 }
 

@@ -18,6 +18,12 @@
 //! A direction that fails loses what waits, what is being sent and what propagates; all of it and everything offered until
 //! the repair counts as `down_drops`.
 //!
+//! # Randomness
+//!
+//! Each direction draws loss and jitter from two streams of its own, named after its ends, packet by packet as they are
+//! accepted. So nothing that happens elsewhere changes what a direction draws; but packets that share a direction share its
+//! draws, and one packet more shifts those of the packets behind it.
+//!
 //! # How it is computed
 //!
 //! With a constant rate, the start of transmission is known when a packet is offered. So there is one event per packet (its

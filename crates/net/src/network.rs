@@ -221,22 +221,28 @@ impl Network {
         self.capture(node, port, Box::new(std::io::BufWriter::new(file)))
     }
 
-    /// Completes the captures on disk, as happens at the end of runs. The error of the first one that failed, if one did.
+    /// Completes the captures on disk, as happens at the end of runs, and says which one failed, if one did. Each failure is
+    /// reported once; the network goes on without that capture.
     pub fn flush_captures(&mut self) -> Result<(), NetError> {
-        let mut result = Ok(());
+        self.write_captures();
         for node in &mut self.nodes {
             for capture in &mut node.captures {
-                if let Err(reason) = capture.flush()
-                    && result.is_ok()
-                {
-                    let (name, port) = (&node.name, capture.port);
-                    result = Err(NetError::Io(format!(
+                let port = capture.port;
+                if let Some(reason) = capture.report() {
+                    let name = &node.name;
+                    return Err(NetError::Io(format!(
                         "capture of {name}, port {port}: {reason}"
                     )));
                 }
             }
         }
-        result
+        Ok(())
+    }
+
+    /// Completes the captures on disk; failures are left for [`Network::flush_captures`] to report.
+    pub(crate) fn write_captures(&mut self) {
+        let captures = self.nodes.iter_mut().flat_map(|node| &mut node.captures);
+        captures.for_each(Capture::flush);
     }
 }
 

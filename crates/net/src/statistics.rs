@@ -18,6 +18,7 @@
 //!   the first arrival is loss, not an outage.
 
 use crate::flow::{ReceivedLog, SentLog};
+use std::collections::BTreeSet;
 
 /// Latencies of first copies.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -87,6 +88,8 @@ struct FirstCopies {
 impl FirstCopies {
     fn of(sent: &SentLog, received: &ReceivedLog) -> FirstCopies {
         let mut seen = vec![false; sent.sent_ps.len()];
+        // Sequence numbers that are not in the log of sendings; a network never logs any.
+        let mut seen_others = BTreeSet::new();
         let mut first = FirstCopies {
             received_ps: Vec::with_capacity(received.len()),
             latency_ps: Vec::with_capacity(received.len()),
@@ -95,18 +98,18 @@ impl FirstCopies {
         let mut next_expected = 0;
         let times = received.sent_ps.iter().zip(&received.received_ps);
         for (&sequence, (&sent_ps, &received_ps)) in received.sequence.iter().zip(times) {
-            let index = sequence as usize;
-            // Logs of other origin may hold sequence numbers beyond what is in the log of sendings.
-            if index >= seen.len() {
-                seen.resize(index + 1, false);
-            }
-            if std::mem::replace(&mut seen[index], true) {
+            let known = usize::try_from(sequence).ok().and_then(|i| seen.get_mut(i));
+            let is_copy = match known {
+                Some(seen) => std::mem::replace(seen, true),
+                None => !seen_others.insert(sequence),
+            };
+            if is_copy {
                 continue;
             }
             if sequence < next_expected {
                 first.reordered += 1;
             } else {
-                next_expected = sequence + 1;
+                next_expected = sequence.saturating_add(1);
             }
             first.received_ps.push(received_ps);
             first.latency_ps.push(received_ps.saturating_sub(sent_ps));
@@ -154,7 +157,8 @@ fn longest_outage(sent: &SentLog, received_ps: &[u64], interval_ps: u64) -> u64 
         return 0;
     };
     let Some(&last_received_ps) = received_ps.last() else {
-        return (last_sent_ps - first_sent_ps).saturating_add(interval_ps);
+        let sending_ps = last_sent_ps.saturating_sub(first_sent_ps);
+        return sending_ps.saturating_add(interval_ps);
     };
     let between = received_ps
         .windows(2)
@@ -271,6 +275,24 @@ mod tests {
         assert_eq!(
             (s.sent, s.delivered, s.lost, s.longest_outage_ps),
             (0, 0, 0, 0)
+        );
+    }
+
+    #[test]
+    fn logs_that_no_network_writes_do_no_harm() {
+        let log = ReceivedLog {
+            sequence: vec![u64::MAX, 5, u64::MAX],
+            sent_ps: vec![9, 9, 9],
+            received_ps: vec![8, 7, 6],
+        };
+        let s = FlowStatistics::new(&sent(&[9, 3]), &log, 10);
+        assert_eq!(
+            (s.delivered, s.duplicated, s.reordered, s.lost),
+            (2, 1, 1, 0)
+        );
+        assert_eq!(
+            FlowStatistics::new(&sent(&[9, 3]), &ReceivedLog::EMPTY, 10).longest_outage_ps,
+            10
         );
     }
 

@@ -251,7 +251,8 @@ impl WallClock {
         *locked(&self.shared.statistics)
     }
 
-    /// Stops the thread and gives the network back, as it is. Notifications that nobody polled go with it.
+    /// Stops the thread and gives the network back, as it is. Notifications that nobody polled are lost. Captures are complete;
+    /// [`Network::flush_captures`] tells whether one failed.
     pub fn stop(mut self) -> Result<(Network, WallStatistics), NetError> {
         let network = self.join()?;
         Ok((network, self.statistics()))
@@ -321,8 +322,7 @@ impl EventLoop {
         }
         // Frames that `io` has queued leave, those that came in last do not: the network has stopped.
         self.io.wait(Duration::ZERO, &mut |_, _| {});
-        // A failed capture is reported by whoever asks for it.
-        let _ = self.network.flush_captures();
+        self.network.write_captures();
     }
 
     fn run_due_events(&mut self) {

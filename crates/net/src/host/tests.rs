@@ -1,4 +1,5 @@
 use super::*;
+use proptest::prelude::*;
 use wire::icmpv4::Message;
 
 const HOST: MacAddress = MacAddress([2, 0, 0, 0, 0, 1]);
@@ -193,4 +194,32 @@ fn what_is_for_others_and_what_is_unknown() {
         host.receive(&multicast),
         Received::Datagram { payload: b"x" }
     );
+}
+
+proptest! {
+    #[test]
+    fn any_frame_is_something(mut bytes in proptest::collection::vec(any::<u8>(), 0..120), likely: bool, arp: bool) {
+        if likely && bytes.len() > 34 {
+            // Past the first checks: addressed, right type, right version and lengths, right header checksum.
+            bytes[..6].copy_from_slice(&HOST.0);
+            let ethertype = if arp { ethernet::ETHERTYPE_ARP } else { ethernet::ETHERTYPE_IPV4 };
+            bytes[12..14].copy_from_slice(&ethertype.to_be_bytes());
+            if !arp {
+                let total_len = bytes.len() as u16 - 14;
+                bytes[14] = 0x45;
+                bytes[16..18].copy_from_slice(&total_len.to_be_bytes());
+                bytes[20] &= 0x40;
+                bytes[21] = 0;
+                bytes[23] = if bytes[23] & 1 == 0 { 1 } else { 17 };
+                bytes[30..34].copy_from_slice(&HOST_IPV4.octets());
+                bytes[24..26].fill(0);
+                let sum = wire::checksum::checksum(&bytes[14..34]);
+                bytes[24..26].copy_from_slice(&sum.to_be_bytes());
+            }
+        }
+        let received = host(24).receive(&bytes);
+        if likely && !arp && bytes.len() > 34 {
+            prop_assert_ne!(received, Received::NotAddressed);
+        }
+    }
 }

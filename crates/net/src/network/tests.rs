@@ -434,6 +434,7 @@ fn a_capture_that_fails_says_so_and_harms_nothing() {
         "{error}"
     );
     assert_eq!(network.received(flow).unwrap().len(), 5);
+    assert_eq!(network.run(20 * MS), Ok(vec![]), "it says so once");
 }
 
 #[test]
