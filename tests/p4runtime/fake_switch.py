@@ -1,7 +1,7 @@
 """A switch in a few dictionaries that keeps the control contract of ``holdfast._core``. It forwards nothing.
 
-It exists so that the protocol is tested apart from the core: a disagreement between the two shows as a test that passes on one
-and fails on the other. A program's artifact is its P4Info text and its initial entries.
+It exists so that the protocol is tested apart from the core: a disagreement between the two shows as a test that passes
+on one and fails on the other. A program's artifact is its P4Info text and its initial entries.
 """
 
 from __future__ import annotations
@@ -45,7 +45,12 @@ class FakeProgram:
             return {"hex": value.hex()} if isinstance(value, bytes) else value
 
         entries = [
-            [e.table_id, [[i, *map(plain, m)] for i, m in e.matches.items()], e.action_id, [[i, v.hex()] for i, v in e.args.items()]]
+            [
+                e.table_id,
+                [[i, *map(plain, m)] for i, m in e.matches.items()],
+                e.action_id,
+                [[i, v.hex()] for i, v in e.args.items()],
+            ]
             for e in self.initial
         ]
         return self.MAGIC + json.dumps({"p4info": self.p4info, "name": self.name, "entries": entries}).encode()
@@ -77,6 +82,7 @@ class FakeSwitch:
 
     def __init__(self, program: FakeProgram) -> None:
         self.packets_out: list[bytes] = []
+        self.digests_waiting: list[tuple[int, bytes]] = []
         self.set_program(program)
 
     def set_program(self, program: FakeProgram) -> None:
@@ -97,7 +103,9 @@ class FakeSwitch:
 
     @staticmethod
     def _key(entry: TableEntry) -> Any:
-        matches = tuple(sorted((i, *(number(p) if isinstance(p, bytes) else p for p in m)) for i, m in entry.matches.items()))
+        matches = tuple(
+            sorted((i, *(number(p) if isinstance(p, bytes) else p for p in m)) for i, m in entry.matches.items())
+        )
         return matches, entry.priority
 
     def write(self, updates: Any, atomicity: str = "continue_on_error") -> list[tuple[str, str] | None]:
@@ -157,7 +165,9 @@ class FakeSwitch:
         table = self.program.index.tables.get(entry.table_id)
         if table is None:
             raise refused("INVALID_ARGUMENT", f"no table {entry.table_id}")
-        copied = TableEntry(entry.table_id, dict(entry.matches), entry.action_id, dict(entry.args), entry.priority, entry.is_default)
+        copied = TableEntry(
+            entry.table_id, dict(entry.matches), entry.action_id, dict(entry.args), entry.priority, entry.is_default
+        )
         if verb != "delete":
             action = table.actions.get(entry.action_id)
             if action is None or {p.id for p in action.params} != set(entry.args):
@@ -228,6 +238,9 @@ class FakeSwitch:
     def drops(self) -> dict[str, int]:
         return {}
 
+    def take_digests(self) -> list[tuple[int, bytes]]:
+        taken, self.digests_waiting = self.digests_waiting, []
+        return taken
+
     def packet_out(self, packet: bytes) -> None:
         self.packets_out.append(packet)
-

@@ -1,4 +1,6 @@
-"""What p4runtime-shell does to a switch, run by its own interpreter (see test_shell.py). Prints one JSON object per step.
+"""What p4runtime-shell does to a switch, run by its own interpreter (see test_shell.py).
+
+Prints one JSON object per step.
 
 Arguments: address, P4Info text file, artifact file.
 """
@@ -32,7 +34,9 @@ def routes():
 
 
 def session():
-    sh.setup(device_id=1, grpc_addr=address, election_id=(0, 1), config=sh.FwdPipeConfig(p4info, artifact), verbose=False)
+    sh.setup(
+        device_id=1, grpc_addr=address, election_id=(0, 1), config=sh.FwdPipeConfig(p4info, artifact), verbose=False
+    )
     say("connected", version=sh.client.api_version())
 
     entry = sh.TableEntry("ipv4_lpm")(action="forward")
@@ -93,7 +97,7 @@ try:
     session()
     sh.teardown()
     code = 0
-except Exception:
+except Exception:  # noqa: BLE001 - printed, and told by the exit code
     traceback.print_exc()
 finally:
     sys.stdout.flush()

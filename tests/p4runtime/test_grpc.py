@@ -1,4 +1,7 @@
-"""The service on a loopback socket, spoken to with the official stubs and nothing of ours; and what the transport adds."""
+"""The service on a loopback socket, spoken to with the official stubs and nothing of ours.
+
+And what the transport adds.
+"""
 
 from __future__ import annotations
 
@@ -227,7 +230,7 @@ def test_stop_ends_streams_and_frees_the_port(bench: Bench) -> None:
     client.close()
     again = serve([bench.device], server.address)
     again.stop()
-    with pytest.raises(P4RuntimeError, match="UNAVAILABLE|DEADLINE_EXCEEDED"):
+    with pytest.raises(P4RuntimeError, match=r"UNAVAILABLE|DEADLINE_EXCEEDED"):
         GrpcClient(server.address, timeout_s=2.0)
 
 

@@ -56,7 +56,9 @@ def test_suggestions(index: P4InfoIndex, name: str, text: str) -> None:
 def test_unknown_parts_name_their_owner(index: P4InfoIndex) -> None:
     with pytest.raises(P4RuntimeError, match=r"no match field 'dst' of table 'BasicIngress\.ipv4_lpm'"):
         index.table("ipv4_lpm").fields["dst"]
-    with pytest.raises(P4RuntimeError, match=r"no parameter 'prt' of action 'BasicIngress\.forward'; did you mean 'port'"):
+    with pytest.raises(
+        P4RuntimeError, match=r"no parameter 'prt' of action 'BasicIngress\.forward'; did you mean 'port'"
+    ):
         index.action("forward").params["prt"]
     with pytest.raises(P4RuntimeError, match="no table has id 7"):
         index.tables.by_id(7)

@@ -261,7 +261,9 @@ def test_get_pipeline(bench: Bench) -> None:
     assert get(bench) == config
     cookie = p4.ForwardingPipelineConfig(cookie=config.cookie)
     assert get(bench, kinds.COOKIE_ONLY) == cookie
-    assert get(bench, kinds.P4INFO_AND_COOKIE) == p4.ForwardingPipelineConfig(p4info=config.p4info, cookie=config.cookie)
+    assert get(bench, kinds.P4INFO_AND_COOKIE) == p4.ForwardingPipelineConfig(
+        p4info=config.p4info, cookie=config.cookie
+    )
     device_config = p4.ForwardingPipelineConfig(p4_device_config=config.p4_device_config, cookie=config.cookie)
     assert get(bench, kinds.DEVICE_CONFIG_AND_COOKIE) == device_config
     push(bench, config=bench.config())
@@ -296,7 +298,9 @@ def bad_config(bench: Bench, **changes: Any) -> Any:
     return config
 
 
-@pytest.mark.parametrize("action", [ACTIONS.VERIFY, ACTIONS.VERIFY_AND_SAVE, ACTIONS.VERIFY_AND_COMMIT, ACTIONS.RECONCILE_AND_COMMIT])
+@pytest.mark.parametrize(
+    "action", [ACTIONS.VERIFY, ACTIONS.VERIFY_AND_SAVE, ACTIONS.VERIFY_AND_COMMIT, ACTIONS.RECONCILE_AND_COMMIT]
+)
 def test_wrong_configs(bench: Bench, action: int) -> None:
     stream(bench, 1)
     assert code_of(push, bench, action) == "INVALID_ARGUMENT"

@@ -182,6 +182,18 @@ def test_digest(bench: Bench, stream: Stream) -> None:
     assert stream.received == []
 
 
+def test_digests_are_collected_from_the_switch(bench: Bench, stream: Stream) -> None:
+    if bench.kind == "real":
+        pytest.skip("test_traffic does it with a packet")
+    write(bench.device, update(INSERT, digest_entry=digest_entry(bench)))
+    bench.switch.digests_waiting = [(bench.index.digest("learn_t").id, VALUE.to_bytes(8, "big"))]
+    bench.device.collect_digests(3)
+    (message,) = stream.received
+    assert message.digest.data[0].struct.members[1].bitstring == b"\x03"
+    bench.device.collect_digests(4)
+    assert len(stream.received) == 1
+
+
 def test_digest_settings_existence(bench: Bench, stream: Stream) -> None:
     entry = digest_entry(bench)
     codes = [

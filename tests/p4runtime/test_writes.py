@@ -41,7 +41,12 @@ def raw(bench: Bench) -> Raw:
 
 
 def acl_entry(raw: Raw, **fields: Any) -> Any:
-    matches = [exact(1, b"\x08\0"), ternary(2, b"\x0a\0\0\1", b"\xff\0\0\xff"), range_(3, b"\x14", b"\x40"), optional(4, b"\6")]
+    matches = [
+        exact(1, b"\x08\0"),
+        ternary(2, b"\x0a\0\0\1", b"\xff\0\0\xff"),
+        range_(3, b"\x14", b"\x40"),
+        optional(4, b"\6"),
+    ]
     return raw.entry("acl", matches, raw.action("to_cpu", b"\x03"), **{"priority": 10, **fields})
 
 
@@ -65,7 +70,9 @@ def test_all_match_kinds_read_back_as_written(bench: Bench, raw: Raw) -> None:
 
 
 def test_leading_zeros_are_accepted_and_read_back_short(bench: Bench, raw: Raw) -> None:
-    long = raw.entry("ipv4_lpm", [lpm(1, b"\0\0\x0a\0\0\0", 8)], raw.action("forward", b"\0\0\x01", b"\0" * 6 + b"\x02"))
+    long = raw.entry(
+        "ipv4_lpm", [lpm(1, b"\0\0\x0a\0\0\0", 8)], raw.action("forward", b"\0\0\x01", b"\0" * 6 + b"\x02")
+    )
     write(bench.device, update(INSERT, table_entry=long))
     assert read_entries(bench.device, raw.entry("ipv4_lpm")) == [raw.route()]
     assert [f.code for f in failures(bench.device, update(INSERT, table_entry=raw.route()))] == ["ALREADY_EXISTS"]
@@ -167,7 +174,8 @@ WRONG_ENTRIES: list[tuple[str, str, str, Callable[[Raw], Any]]] = [
     ("idle timeout", "INVALID_ARGUMENT", "no idle timeout", lambda r: r.route(idle_timeout_ns=1)),
     ("time since last hit", "INVALID_ARGUMENT", "no idle timeout",
      lambda r: r.route(time_since_last_hit=p4.TableEntry.IdleTimeout())),
-    ("meter of a table without", "INVALID_ARGUMENT", "no direct meter", lambda r: r.route(meter_config=p4.MeterConfig())),
+    ("meter of a table without", "INVALID_ARGUMENT", "no direct meter",
+     lambda r: r.route(meter_config=p4.MeterConfig())),
     ("counter of a table without", "INVALID_ARGUMENT", "no direct counter",
      lambda r: acl_entry(r, counter_data=p4.CounterData())),
     ("negative counter", "INVALID_ARGUMENT", "not negative",
@@ -393,10 +401,14 @@ def test_counter(bench: Bench, raw: Raw) -> None:
     everything = read(bench.device, counter_entry=p4.CounterEntry())
     assert len(everything) == 8
     assert sum(e.counter_entry.data.packet_count for e in everything) == 2
-    write(bench.device, update(MODIFY, counter_entry=p4.CounterEntry(counter_id=id, data=p4.CounterData(packet_count=1))))
+    write(
+        bench.device, update(MODIFY, counter_entry=p4.CounterEntry(counter_id=id, data=p4.CounterData(packet_count=1)))
+    )
     cells = read(bench.device, counter_entry=p4.CounterEntry(counter_id=id))
     assert [e.counter_entry.data.packet_count for e in cells] == [1] * 8
-    write(bench.device, update(MODIFY, counter_entry=p4.CounterEntry(counter_id=id, index=p4.Index(index=3))))  # no data
+    write(
+        bench.device, update(MODIFY, counter_entry=p4.CounterEntry(counter_id=id, index=p4.Index(index=3)))
+    )  # no data
     assert read(bench.device, counter_entry=p4.CounterEntry(counter_id=id)) == cells
 
 
@@ -453,7 +465,11 @@ def test_wrong_registers(bench: Bench, raw: Raw, kind: int, index: int, data: An
 
 
 def test_multicast_group(bench: Bench, raw: Raw) -> None:
-    replicas = [p4.Replica(port=b"\x01", instance=1), p4.Replica(egress_port=2, instance=9), p4.Replica(port=b"\x01\x02")]
+    replicas = [
+        p4.Replica(port=b"\x01", instance=1),
+        p4.Replica(egress_port=2, instance=9),
+        p4.Replica(port=b"\x01\x02"),
+    ]
     made = group(5, replicas, metadata=b"g")
     write(bench.device, update(INSERT, packet_replication_engine_entry=made))
     for wanted in (group(5), group(0)):
@@ -463,7 +479,9 @@ def test_multicast_group(bench: Bench, raw: Raw) -> None:
         assert entry.metadata == b"g"
     changed = group(5, [p4.Replica(port=b"\x03")])
     write(bench.device, update(MODIFY, packet_replication_engine_entry=changed))
-    assert [e.packet_replication_engine_entry for e in read(bench.device, packet_replication_engine_entry=group(0))] == [changed]
+    assert [
+        e.packet_replication_engine_entry for e in read(bench.device, packet_replication_engine_entry=group(0))
+    ] == [changed]
     write(bench.device, update(DELETE, packet_replication_engine_entry=group(5)))
     assert read(bench.device, packet_replication_engine_entry=group(0)) == []
     with pytest.raises(P4RuntimeError) as e:

@@ -6,7 +6,7 @@ import ipaddress
 
 
 def is_loopback(address: str) -> bool:
-    """Whether an address (``127.0.0.1:9559``, ``[::1]:9559``, ``localhost:9559``, ``unix:path``) is this machine's own."""
+    """Whether an address (``127.0.0.1:9559``, ``[::1]:9559``, ``localhost:9559``, ``unix:path``) is local."""
     if address.startswith("unix:"):
         return True
     host = address.rpartition(":")[0].strip("[]")

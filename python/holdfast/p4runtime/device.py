@@ -175,6 +175,12 @@ class Device:
             if self._running is not None:
                 self._running.digests.add(digest_id, value, now_ns)
 
+    def collect_digests(self, now_ns: int) -> None:
+        """Takes the digest messages that wait in the switch; to be called when the network says that there are some."""
+        with self._lock:
+            for digest_id, value in self.switch.take_digests():
+                self.digest(digest_id, int.from_bytes(value, "big"), now_ns)
+
     def flush_digests(self, now_ns: int) -> int | None:
         """Sends digests that waited long enough. Returns when to call again, if any wait."""
         with self._lock:

@@ -338,7 +338,13 @@ def _action(message: Proto) -> Action:
 def _counter(message: Proto) -> Counter:
     units: tuple[Literal["unspecified", "bytes", "packets", "both"], ...] = ("unspecified", "bytes", "packets", "both")
     preamble, unit = message.preamble, message.spec.unit
-    return Counter(preamble.id, preamble.name, preamble.alias, _size(message.size, f"counter '{preamble.name}'"), units[unit] if unit < 4 else "unspecified")
+    return Counter(
+        preamble.id,
+        preamble.name,
+        preamble.alias,
+        _size(message.size, f"counter '{preamble.name}'"),
+        units[unit] if unit < 4 else "unspecified",
+    )
 
 
 def _direct_counter(message: Proto) -> DirectCounter:
