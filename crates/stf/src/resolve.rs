@@ -1,0 +1,219 @@
+//! A script's names and numbers, as the program means them.
+//!
+//! A name may leave out what stands in front of a dot, as long as it stays unambiguous. It changes no state.
+
+use crate::script::{Call, Number, Pattern};
+use ir::{Action, ActionId, Bits, Key, KeyMatch, MatchKind, Program, TableId};
+
+/// A message for the reader of the script.
+pub(crate) type Resolved<T> = Result<T, String>;
+
+/// The position of the thing called `wanted`: exactly, else by the end after a dot, else by the end.
+pub(crate) fn find<'a>(
+    what: &str,
+    wanted: &str,
+    names: impl Iterator<Item = &'a str> + Clone,
+) -> Resolved<usize> {
+    if let Some(position) = names.clone().position(|n| n == wanted) {
+        return Ok(position);
+    }
+    let dotted = format!(".{wanted}");
+    for end in [dotted.as_str(), wanted] {
+        let mut candidates = names.clone().enumerate().filter(|(_, n)| n.ends_with(end));
+        match (candidates.next(), candidates.next()) {
+            (Some((position, _)), None) => return Ok(position),
+            (Some((_, first)), Some((_, second))) => {
+                return Err(format!("{what} `{wanted}` may be `{first}` or `{second}`"));
+            }
+            (None, _) => {}
+        }
+    }
+    Err(format!("there is no {what} `{wanted}`"))
+}
+
+/// The table called `name`.
+pub(crate) fn table(program: &Program, name: &str) -> Resolved<TableId> {
+    let names = program.tables.iter().map(|t| t.name.as_str());
+    Ok(TableId(find("table", name, names)? as u32))
+}
+
+/// An action of a table with its arguments in the order of its parameters.
+pub(crate) fn call(
+    program: &Program,
+    table: TableId,
+    call: &Call,
+) -> Resolved<(ActionId, Vec<Bits>)> {
+    let actions = &program.tables[table.index()].actions;
+    let names = actions
+        .iter()
+        .map(|a| program.actions[a.action.index()].name.as_str());
+    let id = actions[find("action", &call.name, names)?].action;
+    let action = &program.actions[id.index()];
+    let args = arguments(program, action, &call.args)?;
+    Ok((id, args))
+}
+
+fn arguments(
+    program: &Program,
+    action: &Action,
+    given: &[(String, Number)],
+) -> Resolved<Vec<Bits>> {
+    for (name, _) in given {
+        if !action.params.iter().any(|p| p.name == *name) {
+            return Err(format!("{} has no parameter `{name}`", action.name));
+        }
+    }
+    let mut args = Vec::new();
+    for param in &action.params {
+        let width = program.slots[param.slot.index()].width;
+        let (_, number) = given
+            .iter()
+            .find(|(name, _)| *name == param.name)
+            .ok_or_else(|| format!("{} needs `{}`", action.name, param.name))?;
+        args.push(exact(number, width, &param.name)?);
+    }
+    Ok(args)
+}
+
+/// The matches of all key fields of a table; fields that are not given match anything.
+pub(crate) fn matches(
+    program: &Program,
+    table: TableId,
+    given: &[(String, Pattern)],
+) -> Resolved<Vec<KeyMatch>> {
+    let keys = &program.tables[table.index()].keys;
+    let mut matches: Vec<KeyMatch> = keys.iter().map(anything).collect();
+    for (name, pattern) in given {
+        let position = field(keys, name)?;
+        matches[position] = key_match(&keys[position], pattern)?;
+    }
+    Ok(matches)
+}
+
+/// The key field called `name`, which may be written `h$0.f` for `h[0].f` and `h.$valid$` for `h.isValid()`.
+fn field(keys: &[Key], name: &str) -> Resolved<usize> {
+    let bracketed = brackets(name);
+    let names = keys.iter().map(|k| k.name.as_str());
+    let found = find("key field", &bracketed, names.clone());
+    for valid in [".$valid$", ".$valid", "$valid$", ".valid", "$valid"] {
+        if let Some(header) = bracketed.strip_suffix(valid) {
+            let wanted = format!("{header}.isValid()");
+            return found.or_else(|_| find("key field", wanted.trim_start_matches('.'), names));
+        }
+    }
+    found
+}
+
+/// `a$0.b` to `a[0].b`.
+fn brackets(name: &str) -> String {
+    let parts = name.split('.').map(|part| match part.split_once('$') {
+        Some((stack, index)) if !index.is_empty() && index.bytes().all(|b| b.is_ascii_digit()) => {
+            format!("{stack}[{index}]")
+        }
+        _ => part.to_string(),
+    });
+    parts.collect::<Vec<_>>().join(".")
+}
+
+fn anything(key: &Key) -> KeyMatch {
+    let zero = Bits::zero(key.width);
+    match key.kind {
+        MatchKind::Exact => KeyMatch::Exact(zero),
+        MatchKind::Lpm => KeyMatch::Lpm {
+            value: zero,
+            prefix_len: 0,
+        },
+        MatchKind::Ternary => KeyMatch::Ternary {
+            value: zero.clone(),
+            mask: zero,
+        },
+        MatchKind::Range => KeyMatch::Range {
+            low: zero,
+            high: Bits::ones(key.width),
+        },
+        MatchKind::Optional | MatchKind::Selector => KeyMatch::Optional(None),
+    }
+}
+
+fn key_match(key: &Key, pattern: &Pattern) -> Resolved<KeyMatch> {
+    let width = key.width;
+    let value_of = |number: &Number| value(number, width, &key.name);
+    let exact_of = |number: &Number| exact(number, width, &key.name);
+    Ok(match (key.kind, pattern) {
+        (MatchKind::Exact, Pattern::Number(number)) => KeyMatch::Exact(exact_of(number)?),
+        (MatchKind::Optional, Pattern::Number(number)) => {
+            KeyMatch::Optional(Some(exact_of(number)?))
+        }
+        (MatchKind::Range, Pattern::Number(number)) => KeyMatch::Range {
+            low: exact_of(number)?,
+            high: exact_of(number)?,
+        },
+        (MatchKind::Range, Pattern::Range(low, high)) => KeyMatch::Range {
+            low: exact_of(low)?,
+            high: exact_of(high)?,
+        },
+        (MatchKind::Ternary, Pattern::Number(number)) => {
+            ternary(value_of(number)?, number.mask(width))
+        }
+        (MatchKind::Ternary, Pattern::Masked(number, mask)) => {
+            ternary(exact_of(number)?, exact_of(mask)?)
+        }
+        (MatchKind::Ternary, Pattern::Prefix(number, length)) => {
+            let mask = prefix_mask(key, *length)?;
+            ternary(exact_of(number)?, mask)
+        }
+        (MatchKind::Lpm, Pattern::Prefix(number, length)) => lpm(key, exact_of(number)?, *length)?,
+        (MatchKind::Lpm, Pattern::Number(number)) => {
+            let length = match number.bits_per_digit() {
+                Some(per_digit) => {
+                    let given = number.digits.iter().filter(|d| d.is_some()).count();
+                    (given as u32 * per_digit).min(width)
+                }
+                None => width,
+            };
+            lpm(key, value_of(number)?, length)?
+        }
+        (kind, _) => {
+            return Err(format!(
+                "this is no match for `{}`, which is {}",
+                key.name,
+                format!("{kind:?}").to_ascii_lowercase()
+            ));
+        }
+    })
+}
+
+fn ternary(value: Bits, mask: Bits) -> KeyMatch {
+    let value = value.and(&mask);
+    KeyMatch::Ternary { value, mask }
+}
+
+fn lpm(key: &Key, value: Bits, prefix_len: u32) -> Resolved<KeyMatch> {
+    let value = value.and(&prefix_mask(key, prefix_len)?);
+    Ok(KeyMatch::Lpm { value, prefix_len })
+}
+
+fn prefix_mask(key: &Key, length: u32) -> Resolved<Bits> {
+    if length > key.width {
+        return Err(format!(
+            "`{}` has {} bits, the prefix {length}",
+            key.name, key.width
+        ));
+    }
+    Ok(Bits::prefix_mask(key.width, length))
+}
+
+/// A number that may have `*` digits, which count as zero.
+fn value(number: &Number, width: u32, name: &str) -> Resolved<Bits> {
+    number
+        .to_bits(width)
+        .ok_or_else(|| format!("the value of `{name}` has more than {width} bits"))
+}
+
+/// A number without `*` digits.
+pub(crate) fn exact(number: &Number, width: u32, name: &str) -> Resolved<Bits> {
+    if number.has_wildcard() {
+        return Err(format!("`{name}` needs a number without `*`"));
+    }
+    value(number, width, name)
+}

@@ -1,0 +1,425 @@
+//! What a test script says: commands with names and numbers as they were written.
+//!
+//! Nothing here knows a program; names and widths are resolved when a script runs.
+
+use ir::{BinaryOp, Bits};
+
+/// A parsed script.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Script {
+    /// Commands in order.
+    pub lines: Vec<Line>,
+}
+
+/// A command and where it stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Line {
+    /// Line number, from 1.
+    pub number: u32,
+    /// What to do.
+    pub command: Command,
+}
+
+/// A line that makes no sense.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Problem {
+    /// Line number, from 1.
+    pub number: u32,
+    /// What is wrong.
+    pub message: String,
+}
+
+impl std::fmt::Display for Problem {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "line {}: {}", self.number, self.message)
+    }
+}
+
+/// Commands. Those marked *ours* are not in p4c's format.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Command {
+    /// `add TABLE [PRIORITY] FIELD:VALUE... ACTION(ARG:VALUE, ...) [= ID]`
+    Add {
+        /// Table.
+        table: String,
+        /// The highest number wins.
+        priority: Option<u32>,
+        /// Fields that matter; the others match anything (an exact field: zero).
+        matches: Vec<(String, Pattern)>,
+        /// What a hit runs.
+        action: Call,
+        /// A name for `check_counter`.
+        id: Option<String>,
+    },
+    /// `setdefault TABLE ACTION(ARG:VALUE, ...)`
+    SetDefault {
+        /// Table.
+        table: String,
+        /// What a miss runs.
+        action: Call,
+    },
+    /// `remove all`: all entries of all tables.
+    RemoveAll,
+    /// `remove TABLE [PRIORITY] FIELD:VALUE...` (ours)
+    Remove {
+        /// Table.
+        table: String,
+        /// As it was added with.
+        priority: Option<u32>,
+        /// As it was added with.
+        matches: Vec<(String, Pattern)>,
+    },
+    /// `packet PORT HEX`
+    Packet {
+        /// Where it arrives.
+        port: u32,
+        /// Bytes.
+        data: Vec<u8>,
+    },
+    /// `expect PORT [HEX]`
+    Expect {
+        /// Where it leaves.
+        port: u32,
+        /// What it looks like.
+        pattern: PacketPattern,
+    },
+    /// `no_packet`: says what is checked anyway, that nothing leaves but what is expected.
+    NoPacket,
+    /// `wait`: time passes.
+    Wait,
+    /// `check_counter NAME(INDEX or $ID) [packets|bytes OP NUMBER]`
+    CheckCounter {
+        /// Counter.
+        counter: String,
+        /// Which cell.
+        cell: Cell,
+        /// What must hold; without, only that the cell exists.
+        check: Option<CounterCheck>,
+    },
+    /// `check_register NAME INDEX OP NUMBER` (ours)
+    CheckRegister {
+        /// Register.
+        register: String,
+        /// Cell.
+        index: u64,
+        /// How it compares.
+        comparison: Comparison,
+        /// With what.
+        value: Number,
+    },
+    /// `check_digest NAME [NUMBER...]` (ours): takes the oldest message that waits and compares its members.
+    CheckDigest {
+        /// Digest.
+        digest: String,
+        /// Members.
+        values: Vec<Number>,
+    },
+    /// `mirroring_add SESSION PORT`
+    MirroringAdd {
+        /// Clone session.
+        session: u32,
+        /// Where clones go.
+        port: u32,
+    },
+    /// `mirroring_add_mc SESSION GROUP`
+    MirroringAddMulticast {
+        /// Clone session.
+        session: u32,
+        /// Clones go where this group's packets go.
+        group: u32,
+    },
+    /// `mirroring_delete SESSION`
+    MirroringDelete {
+        /// Clone session.
+        session: u32,
+    },
+    /// `mirroring_get SESSION`: the session must exist.
+    MirroringGet {
+        /// Clone session.
+        session: u32,
+    },
+    /// `mc_mgrp_create GROUP`
+    GroupCreate {
+        /// Multicast group.
+        group: u32,
+    },
+    /// `mc_node_create RID PORT...`: nodes are numbered from 0 in order of creation.
+    NodeCreate {
+        /// `egress_rid` of its copies.
+        rid: u16,
+        /// Ports.
+        ports: Vec<u32>,
+    },
+    /// `mc_node_update NODE PORT...`
+    NodeUpdate {
+        /// Node.
+        node: u32,
+        /// Ports.
+        ports: Vec<u32>,
+    },
+    /// `mc_node_associate GROUP NODE`
+    NodeAssociate {
+        /// Multicast group.
+        group: u32,
+        /// Node.
+        node: u32,
+    },
+    /// `counter_read NAME INDEX`: the cell must exist.
+    CounterRead {
+        /// Counter.
+        counter: String,
+        /// Cell.
+        index: u64,
+    },
+    /// `counter_write NAME INDEX PACKETS BYTES`
+    CounterWrite {
+        /// Counter.
+        counter: String,
+        /// Cell.
+        index: u64,
+        /// Packets.
+        packets: u64,
+        /// Bytes.
+        bytes: u64,
+    },
+    /// `register_read NAME INDEX`: the cell must exist.
+    RegisterRead {
+        /// Register.
+        register: String,
+        /// Cell.
+        index: u64,
+    },
+    /// `register_write NAME INDEX VALUE`
+    RegisterWrite {
+        /// Register.
+        register: String,
+        /// Cell.
+        index: u64,
+        /// Value.
+        value: Number,
+    },
+    /// `register_reset NAME`: all cells become zero.
+    RegisterReset {
+        /// Register.
+        register: String,
+    },
+    /// `meter_get_rates NAME INDEX`: the cell must exist.
+    MeterGetRates {
+        /// Meter.
+        meter: String,
+        /// Cell.
+        index: u64,
+    },
+    /// `meter_set_rates NAME INDEX RATE:BURST RATE:BURST`
+    MeterSetRates {
+        /// Meter.
+        meter: String,
+        /// Cell.
+        index: u64,
+        /// Committed, then peak.
+        rates: [Rate; 2],
+    },
+    /// `meter_array_set_rates NAME RATE:BURST RATE:BURST`: all cells.
+    MeterArraySetRates {
+        /// Meter.
+        meter: String,
+        /// Committed, then peak.
+        rates: [Rate; 2],
+    },
+}
+
+/// An action with its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Action.
+    pub name: String,
+    /// Arguments by name.
+    pub args: Vec<(String, Number)>,
+}
+
+/// A rate and a burst of a meter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Rate {
+    /// Packets or bytes per second. (Scripts say it per microsecond.)
+    pub per_second: u64,
+    /// Packets or bytes.
+    pub burst: u64,
+}
+
+/// Which cell of a counter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Cell {
+    /// Of an array.
+    Index(u64),
+    /// Of the entry that was added with this id.
+    Entry(String),
+}
+
+/// What a counter must have counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct CounterCheck {
+    /// Bytes, not packets.
+    pub bytes: bool,
+    /// How it compares.
+    pub comparison: Comparison,
+    /// With what.
+    pub value: u64,
+}
+
+/// `== != < <= > >=`
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// `==`
+    Eq,
+    /// `!=`
+    Ne,
+    /// `<`
+    Lt,
+    /// `<=`
+    Le,
+    /// `>`
+    Gt,
+    /// `>=`
+    Ge,
+}
+
+impl Comparison {
+    /// Whether it holds for values in this order.
+    pub fn holds(self, order: std::cmp::Ordering) -> bool {
+        match self {
+            Comparison::Eq => order.is_eq(),
+            Comparison::Ne => order.is_ne(),
+            Comparison::Lt => order.is_lt(),
+            Comparison::Le => order.is_le(),
+            Comparison::Gt => order.is_gt(),
+            Comparison::Ge => order.is_ge(),
+        }
+    }
+
+    /// As it is written.
+    pub fn text(self) -> &'static str {
+        match self {
+            Comparison::Eq => "==",
+            Comparison::Ne => "!=",
+            Comparison::Lt => "<",
+            Comparison::Le => "<=",
+            Comparison::Gt => ">",
+            Comparison::Ge => ">=",
+        }
+    }
+}
+
+/// What a key field is compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Pattern {
+    /// A number; in a ternary or lpm field its `*` digits match anything.
+    Number(Number),
+    /// `VALUE/LENGTH`
+    Prefix(Number, u32),
+    /// `VALUE&&&MASK` (as in the switch's own command line)
+    Masked(Number, Number),
+    /// `LOW->HIGH` (likewise)
+    Range(Number, Number),
+}
+
+/// A number of any size, perhaps with `*` for digits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Number {
+    /// 2, 8, 10 or 16.
+    pub radix: u8,
+    /// Most significant first; `None` for `*`.
+    pub digits: Vec<Option<u8>>,
+}
+
+impl Number {
+    /// Bits that a digit stands for; a decimal digit has none of its own.
+    pub fn bits_per_digit(&self) -> Option<u32> {
+        match self.radix {
+            2 => Some(1),
+            8 => Some(3),
+            16 => Some(4),
+            _ => None,
+        }
+    }
+
+    /// Whether some digit is `*`.
+    pub fn has_wildcard(&self) -> bool {
+        self.digits.contains(&None)
+    }
+
+    /// The value with `*` as zero; `None` if it does not fit into `width` bits.
+    pub fn to_bits(&self, width: u32) -> Option<Bits> {
+        // Four bits hold every digit, and one word more than `width` shows what does not fit.
+        let room = (self.digits.len() as u32 * 4).max(width) + 64;
+        if room > Bits::MAX_WIDTH {
+            return None;
+        }
+        let radix = Bits::from_u64(room, u64::from(self.radix));
+        let value = self.digits.iter().fold(Bits::zero(room), |value, digit| {
+            let digit = Bits::from_u64(room, u64::from(digit.unwrap_or(0)));
+            Bits::binary(BinaryOp::Mul, &value, &radix).add(&digit)
+        });
+        (value.bit_length() <= width).then(|| value.resize(width))
+    }
+
+    /// The value as a machine word, if it fits and has no `*`.
+    pub fn to_u64(&self) -> Option<u64> {
+        if self.has_wildcard() {
+            return None;
+        }
+        self.to_bits(64)?.to_u64()
+    }
+
+    /// Ones where a digit was given and zeros where `*` or nothing was, cut to `width` bits. All ones for a decimal number.
+    pub fn mask(&self, width: u32) -> Bits {
+        let Some(per_digit) = self.bits_per_digit() else {
+            return Bits::ones(width);
+        };
+        let mut mask = Bits::zero(width);
+        for (i, digit) in self.digits.iter().rev().enumerate() {
+            let low = i as u32 * per_digit;
+            if digit.is_none() || low >= width {
+                continue;
+            }
+            let ones = Bits::from_u64(width.max(64), (1 << per_digit) - 1).resize(width);
+            let shift = Bits::from_u64(32, u64::from(low));
+            mask = Bits::binary(BinaryOp::Or, &mask, &ones.shl(&shift));
+        }
+        mask
+    }
+}
+
+/// What an outgoing packet must look like.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct PacketPattern {
+    /// Hexadecimal digits; `None` for any.
+    pub nibbles: Vec<Option<u8>>,
+    /// The packet ends here; else more may follow.
+    pub exact: bool,
+}
+
+impl PacketPattern {
+    /// Whether `packet` looks like this.
+    pub fn matches(&self, packet: &[u8]) -> bool {
+        let nibble = |i: usize| {
+            let byte = packet.get(i / 2)?;
+            Some(if i % 2 == 0 { byte >> 4 } else { byte & 15 })
+        };
+        let fits = self.nibbles.iter().enumerate().all(|(i, expected)| {
+            nibble(i).is_some_and(|actual| expected.is_none_or(|e| e == actual))
+        });
+        fits && (!self.exact || packet.len() * 2 == self.nibbles.len())
+    }
+}
+
+impl std::fmt::Display for PacketPattern {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        for nibble in &self.nibbles {
+            match nibble {
+                Some(value) => write!(f, "{value:x}")?,
+                None => write!(f, "*")?,
+            }
+        }
+        f.write_str(if self.exact { "$" } else { "..." })
+    }
+}
