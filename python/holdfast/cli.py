@@ -14,6 +14,7 @@ from typing import Annotated, NoReturn
 
 import typer
 from pydantic import ValidationError
+from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -98,11 +99,25 @@ def demo(
     console.print(f"results in {out}/")
 
 
+HEADINGS = {
+    "delivered": "deliv-\nered",
+    "duplicated": "dupli-\ncated",
+    "reordered": "reor-\ndered",
+    "longest_outage_ms": "longest\noutage\n(ms)",
+    "latency_mean_ms": "latency\nmean\n(ms)",
+    "latency_p99_ms": "latency\np99\n(ms)",
+    "jitter_ms": "jitter\n(ms)",
+    "relative_bytes": "bytes,\nrelative",
+}
+"""Column headings narrow enough for a terminal of 80 columns."""
+
+
 def _print_table(title: str, rows: Mapping[str, Mapping[str, object]]) -> None:
-    table = Table(title=title, title_justify="left")
-    table.add_column("mechanism", style="bold")
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("", style="bold")
     for column in next(iter(rows.values())):
-        table.add_column(column.replace("_ms", " (ms)").replace("_", " "), justify="right")
+        heading = HEADINGS.get(column) or column.replace("_ms", "\n(ms)").replace("_", "\n")
+        table.add_column(heading, justify="right", no_wrap=True)
     for name, row in rows.items():
         table.add_row(name, *(_cell(value) for value in row.values()))
     console.print(table)
@@ -111,7 +126,9 @@ def _print_table(title: str, rows: Mapping[str, Mapping[str, object]]) -> None:
 def _cell(value: object) -> str:
     if value is None:
         return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+    if isinstance(value, float):
+        return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3f}"
+    return str(value)
 
 
 @contextmanager

@@ -49,7 +49,7 @@ def delivered_over_time(
         axis.axhline(offered_per_s, color="#888888", linewidth=0.7, linestyle=":")
         axis.set_title(style.label, loc="left", fontsize=9, color=style.colour, fontweight="bold")
         axis.set_ylim(0, offered_per_s * 1.3)
-        axis.set_xlim(min(times), max(times))
+        axis.set_xlim(0, max(times))
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
     axes[0].text((failure_s + repair_s) / 2, offered_per_s * 1.12, "path 1 is cut", ha="center", fontsize=8, color="#555555")

@@ -47,7 +47,8 @@ def test_summary(out: Path) -> None:
     assert 150 <= reroute["lost"] <= 155
     assert 150 <= reroute["longest_outage_ms"] <= 155
     assert static["relative_bytes"] == 1
-    assert 1.8 < protect["relative_bytes"] / reroute["relative_bytes"] < 2.3
+    # Two copies in six seconds of ten, one in four, each 28 bytes longer.
+    assert 1.6 < protect["relative_bytes"] / reroute["relative_bytes"] < 1.7
 
 
 def test_raw_packets_and_picture(out: Path) -> None:
