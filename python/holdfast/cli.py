@@ -103,18 +103,18 @@ HEADINGS = {
     "delivered": "deliv-\nered",
     "duplicated": "dupli-\ncated",
     "reordered": "reor-\ndered",
-    "longest_outage_ms": "longest\noutage\n(ms)",
-    "latency_mean_ms": "latency\nmean\n(ms)",
-    "latency_p99_ms": "latency\np99\n(ms)",
+    "longest_outage_ms": "outage\n(ms)",
+    "latency_mean_ms": "mean\nlatency\n(ms)",
+    "latency_p99_ms": "p99\n(ms)",
     "jitter_ms": "jitter\n(ms)",
-    "relative_bytes": "bytes,\nrelative",
+    "relative_bytes": "bytes\nratio",
 }
 """Column headings narrow enough for a terminal of 80 columns."""
 
 
 def _print_table(title: str, rows: Mapping[str, Mapping[str, object]]) -> None:
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("", style="bold")
+    table.add_column("", style="bold", no_wrap=True)
     for column in next(iter(rows.values())):
         heading = HEADINGS.get(column) or column.replace("_ms", "\n(ms)").replace("_", "\n")
         table.add_column(heading, justify="right", no_wrap=True)
