@@ -10,6 +10,10 @@
 //! descheduled. The price is processor time, up to all of one core if there is always an event within the next [`SPIN`].
 //! [`WallStatistics`] tells how late events were.
 //!
+//! A frame from outside has the time at which it is read. If the thread is held up for milliseconds (a busy machine), what
+//! came in meanwhile enters its link as one burst, and may overflow a queue that it would otherwise have passed: judge losses
+//! of live runs together with the lateness.
+//!
 //! # Order
 //!
 //! The network's time never runs ahead of an event that is still to happen. Overdue events come before frames and commands;
