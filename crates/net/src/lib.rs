@@ -1,6 +1,6 @@
 //! `net`: nodes, ports, links, queues, hosts, events and failures, on two clocks.
 //!
-//! A [`Network`] is one model. Under the virtual clock ([`clock::r#virtual`]) it is a deterministic discrete-event simulation: the
+//! A [`Network`] is one model. Under the virtual clock ([`Network::run`]) it is a deterministic discrete-event simulation: the
 //! same calls with the same seed give identical results, to the byte. Under the wall clock ([`clock::wall`]) the same event
 //! loop runs in real time, and nodes may be interfaces of the machine.
 //!
