@@ -14,7 +14,6 @@ from typing import Annotated, NoReturn
 
 import typer
 from pydantic import ValidationError
-from rich.box import SIMPLE_HEAD
 from rich.console import Console
 from rich.table import Table
 
@@ -113,7 +112,7 @@ HEADINGS = {
 
 
 def _print_table(title: str, rows: Mapping[str, Mapping[str, object]]) -> None:
-    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD, pad_edge=False, padding=(0, 1, 0, 0))
+    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("", style="bold", no_wrap=True)
     for column in next(iter(rows.values())):
         heading = HEADINGS.get(column) or column.replace("_ms", "\n(ms)").replace("_", "\n")
@@ -127,7 +126,7 @@ def _cell(value: object) -> str:
     if value is None:
         return "-"
     if isinstance(value, float):
-        return f"{value:.1f}" if abs(value) >= 100 else f"{value:.3f}"
+        return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
     return str(value)
 
 
