@@ -298,6 +298,8 @@ pub struct TableEntry {
     pub keysets: Vec<Keyset>,
     /// The priority, if written.
     pub priority: Option<Expr>,
+    /// The number in `@priority(n)`, the lowest of which wins.
+    pub rank: Option<u32>,
     /// Index in [`Table::actions`].
     pub action: usize,
     /// One argument per parameter without direction.

@@ -460,9 +460,15 @@ impl Checker {
             let value = self.infer(p, Some(&Ty::Int));
             self.require_literal(value, "a priority")
         });
+        let rank = entry
+            .annotations
+            .iter()
+            .find(|a| a.name.as_str() == "priority");
+        let rank = rank.and_then(|a| fold::to_u32(&fold::literal(a.int()?)));
         Some(TableEntry {
             keysets,
             priority,
+            rank,
             action: index,
             args,
             span: entry.span,

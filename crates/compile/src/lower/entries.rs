@@ -65,6 +65,18 @@ impl Lowerer<'_> {
     /// Priorities, where the highest number wins whatever the source says.
     fn priorities(&mut self, def: &hir::Table) -> Vec<i32> {
         let count = def.entries.len() as i64;
+        if def.entries.iter().any(|e| e.rank.is_some()) {
+            // The older way to say it: the lowest rank wins, and without one the position counts.
+            let ranks = def
+                .entries
+                .iter()
+                .zip(1i64..)
+                .map(|(e, i)| e.rank.map_or(i, i64::from));
+            let ranks: Vec<i64> = ranks.collect();
+            let highest = ranks.iter().copied().max().unwrap_or(0);
+            let turned = ranks.into_iter().map(|r| i32::try_from(highest + 1 - r));
+            return turned.map(|p| p.unwrap_or(i32::MAX)).collect();
+        }
         let delta = i64::from(def.priority_delta);
         let mut given: Vec<i64> = Vec::new();
         let mut next = if def.largest_priority_wins {

@@ -464,11 +464,12 @@ impl Lowerer<'_> {
                 l.emit(StmtKind::SetInvalid(other));
             }
         });
-        if let hir::ExprKind::Next(stack) = &header.kind
+        if let Some(stack) = next_of(header)
             && let Lvalue::Place(Place::Stack(_, next)) = self.lvalue(stack)
         {
             let one = build::constant(32, 1);
-            let value = build::binary(BinaryOp::Add, Expr::Slot(next), one, &self.program.slots);
+            let next_value = Expr::Slot(next);
+            let value = build::binary(BinaryOp::Add, next_value, one, &self.program.slots);
             self.emit(StmtKind::Assign { dst: next, value });
         }
     }
@@ -548,6 +549,15 @@ impl Lowerer<'_> {
             }
             Place::Scalar(_) | Place::Varbit(..) => false,
         }
+    }
+}
+
+/// The stack if the expression is its next element, or a member of that.
+fn next_of(header: &hir::Expr) -> Option<&hir::Expr> {
+    match &header.kind {
+        hir::ExprKind::Next(stack) => Some(stack),
+        hir::ExprKind::Field(base, _) => next_of(base),
+        _ => None,
     }
 }
 
