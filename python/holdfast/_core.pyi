@@ -9,7 +9,33 @@ from collections.abc import Sequence
 from os import PathLike
 from subprocess import CompletedProcess
 from types import TracebackType
-from typing import Literal, Self
+from typing import Literal, Self, final
+
+__all__ = [
+    "CloneSession",
+    "CompileError",
+    "ControlError",
+    "CounterCell",
+    "Diagnostic",
+    "DirectCounterCell",
+    "Entity",
+    "HoldfastError",
+    "Match",
+    "MulticastGroup",
+    "Namespace",
+    "Network",
+    "Notification",
+    "Program",
+    "RegisterCell",
+    "Switch",
+    "TableEntry",
+    "Update",
+    "clean",
+    "interfaces_ready",
+    "probe",
+    "read_pcap",
+    "write_pcap",
+]
 
 class HoldfastError(Exception):
     """Base of everything this package raises on purpose."""
@@ -24,6 +50,7 @@ class ControlError(HoldfastError):
 
     code: str
 
+@final
 class Diagnostic:
     code: str
     severity: Literal["error", "warning"]
@@ -33,6 +60,7 @@ class Diagnostic:
     column: int
     rendered: str
 
+@final
 class Program:
     """An immutable compiled program, shared by any number of switches."""
 
@@ -60,6 +88,7 @@ class Program:
 # A don't-care field is left out of the dict.
 Match = tuple[str, bytes] | tuple[str, bytes, int] | tuple[str, bytes, bytes]
 
+@final
 class TableEntry:
     table_id: int
     matches: dict[int, Match]  # by match field id
@@ -69,64 +98,70 @@ class TableEntry:
     is_default: bool
     counter: tuple[int, int] | None  # packets, bytes, when read from a table with a direct counter
     is_const: bool
-    def __init__(
-        self,
+    def __new__(
+        cls,
         table_id: int,
         matches: dict[int, Match] = ...,
         action_id: int = 0,
         args: dict[int, bytes] = ...,
         priority: int = 0,
         is_default: bool = False,
-    ) -> None: ...
+    ) -> Self: ...
 
+@final
 class MulticastGroup:
     group_id: int
     replicas: list[tuple[int, int]]  # egress port, instance (egress_rid)
-    def __init__(self, group_id: int, replicas: Sequence[tuple[int, int]] = ()) -> None: ...
+    def __new__(cls, group_id: int, replicas: Sequence[tuple[int, int]] = ()) -> Self: ...
 
+@final
 class CloneSession:
     session_id: int
     replicas: list[tuple[int, int]]
     packet_length_bytes: int  # 0: not truncated
     class_of_service: int
-    def __init__(
-        self,
+    def __new__(
+        cls,
         session_id: int,
         replicas: Sequence[tuple[int, int]] = (),
         packet_length_bytes: int = 0,
         class_of_service: int = 0,
-    ) -> None: ...
+    ) -> Self: ...
 
+@final
 class RegisterCell:
     register_id: int
     index: int
     value: bytes
-    def __init__(self, register_id: int, index: int, value: bytes) -> None: ...
+    def __new__(cls, register_id: int, index: int, value: bytes) -> Self: ...
 
+@final
 class CounterCell:
     counter_id: int
     index: int
     packets: int
     bytes: int
-    def __init__(self, counter_id: int, index: int, packets: int = 0, bytes: int = 0) -> None: ...
+    def __new__(cls, counter_id: int, index: int, packets: int = 0, bytes: int = 0) -> Self: ...
 
+@final
 class DirectCounterCell:
     """The direct counter of the entry that ``entry`` names by table, matches and priority."""
 
     entry: TableEntry
     packets: int
     bytes: int
-    def __init__(self, entry: TableEntry, packets: int = 0, bytes: int = 0) -> None: ...
+    def __new__(cls, entry: TableEntry, packets: int = 0, bytes: int = 0) -> Self: ...
 
 Entity = TableEntry | MulticastGroup | CloneSession | RegisterCell | CounterCell | DirectCounterCell
 Update = tuple[Literal["insert", "modify", "delete"], Entity]
 
+@final
 class Switch:
     """One switch: standing alone, or a node of a network (then calls are run by the worker that owns it)."""
 
-    def __init__(
-        self, program: Program, *, executor: Literal["jit", "interpreter"] = "jit", cpu_port: int = 510, seed: int = 0
-    ) -> None: ...
+    def __new__(
+        cls, program: Program, *, executor: Literal["jit", "interpreter"] = "jit", cpu_port: int = 510, seed: int = 0
+    ) -> Self: ...
     def write(
         self, updates: Sequence[Update], atomicity: Literal["continue_on_error", "rollback_on_error"] = ...
     ) -> list[tuple[str, str] | None]:
@@ -159,6 +194,7 @@ class Switch:
     def trace(self, port: int, packet: bytes, now_ps: int = 0) -> str:
         """Like :meth:`process` on the interpreter; JSON of what happened. Tables and registers are used as they are."""
 
+@final
 class Notification:
     """Something for controllers, in the order in which it happened.
 
@@ -173,10 +209,11 @@ class Notification:
     up: bool
     data: bytes
 
+@final
 class Network:
     """Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it."""
 
-    def __init__(self, *, seed: int = 0, detection_delay_ps: int = 0) -> None: ...
+    def __new__(cls, *, seed: int = 0, detection_delay_ps: int = 0) -> Self: ...
     def add_switch(
         self, name: str, program: Program, *, executor: str = "jit", cpu_port: int = 510, latency_ps: int = 0
     ) -> Switch: ...
@@ -260,13 +297,14 @@ def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]:
 def write_pcap(path: str | PathLike[str], frames: Sequence[tuple[int, bytes]]) -> None:
     """Writes frames, each with its time in picoseconds, to a pcap file (which keeps nanoseconds)."""
 
+@final
 class Namespace:
     """A Linux network namespace of this process, gone with its interfaces and processes when closed or when the process ends.
 
     Its IPv6 is silent until it is given an IPv6 address. A context manager: leaving closes it.
     """
 
-    def __init__(self, label: str) -> None: ...
+    def __new__(cls, label: str) -> Self: ...
     @property
     def name(self) -> str:
         """As ``ip netns`` knows it: ``hf<n>-<label>``."""

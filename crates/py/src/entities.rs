@@ -92,7 +92,7 @@ pub(crate) struct MulticastGroup {
 #[pymethods]
 impl MulticastGroup {
     #[new]
-    #[pyo3(signature = (group_id, replicas=Vec::new()))]
+    #[pyo3(signature = (group_id, replicas=Vec::new()), text_signature = "(group_id, replicas=())")]
     fn new(group_id: u32, replicas: Replicas) -> MulticastGroup {
         MulticastGroup { group_id, replicas }
     }
@@ -118,7 +118,10 @@ pub(crate) struct CloneSession {
 #[pymethods]
 impl CloneSession {
     #[new]
-    #[pyo3(signature = (session_id, replicas=Vec::new(), packet_length_bytes=0, class_of_service=0))]
+    #[pyo3(
+        signature = (session_id, replicas=Vec::new(), packet_length_bytes=0, class_of_service=0),
+        text_signature = "(session_id, replicas=(), packet_length_bytes=0, class_of_service=0)"
+    )]
     fn new(
         session_id: u32,
         replicas: Replicas,

@@ -16,7 +16,7 @@ mod program;
 mod records;
 mod switch;
 
-use pyo3::prelude::*;
+use pyo3::pymodule;
 
 /// The native core: compiler, switch and network.
 #[pymodule]
@@ -37,4 +37,24 @@ mod _core {
     use crate::program::{Diagnostic, Program};
     #[pymodule_export]
     use crate::switch::Switch;
+    use pyo3::prelude::*;
+
+    /// The names that Python's annotations use.
+    #[pymodule_init]
+    fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
+        let names = module.dict().copy()?;
+        module.py().run(crate::ALIASES, Some(&names), None)?;
+        for name in ["Match", "Entity", "Update"] {
+            module.add(name, names.get_item(name)?)?;
+        }
+        Ok(())
+    }
 }
+
+/// Types of arguments, as in the typed face; Python has no other way to make them.
+const ALIASES: &std::ffi::CStr = c"
+from typing import Literal
+Match = tuple[str, bytes] | tuple[str, bytes, int] | tuple[str, bytes, bytes]
+Entity = TableEntry | MulticastGroup | CloneSession | RegisterCell | CounterCell | DirectCounterCell
+Update = tuple[Literal['insert', 'modify', 'delete'], Entity]
+";

@@ -265,9 +265,13 @@ impl Network {
 
     /// Bidirectional. jitter: ("none",0,0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps); each direction draws
     /// its own, never reordering unless the draw overtakes (as tc netem does not prevent). Returns the link id.
-    #[pyo3(signature = (
-        a, a_port, b, b_port, *, rate_bps, delay_ps=0, jitter=("none".to_owned(), 0, 0), loss=0.0, queue_bytes=150_000
-    ))]
+    #[pyo3(
+        signature = (
+            a, a_port, b, b_port, *, rate_bps, delay_ps=0, jitter=("none".to_owned(), 0, 0), loss=0.0, queue_bytes=150_000
+        ),
+        text_signature = "($self, a, a_port, b, b_port, *, rate_bps, delay_ps=0, jitter=('none', 0, 0), loss=0.0, \
+            queue_bytes=150000)"
+    )]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn add_link(
         &self,

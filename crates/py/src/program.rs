@@ -151,7 +151,10 @@ fn nothing() -> BTreeMap<String, String> {
 impl Program {
     /// Compiles the program in a file. Raises :class:`CompileError`.
     #[staticmethod]
-    #[pyo3(signature = (path, include_dirs=Vec::new(), defines=nothing()))]
+    #[pyo3(
+        signature = (path, include_dirs=Vec::new(), defines=nothing()),
+        text_signature = "(path, include_dirs=(), defines=...)"
+    )]
     fn compile(
         py: Python<'_>,
         path: PathBuf,
@@ -165,7 +168,10 @@ impl Program {
 
     /// Compiles a program given as text; quoted includes are looked for beside ``name``. Raises :class:`CompileError`.
     #[staticmethod]
-    #[pyo3(signature = (source, name="program.p4", include_dirs=Vec::new(), defines=nothing()))]
+    #[pyo3(
+        signature = (source, name="program.p4", include_dirs=Vec::new(), defines=nothing()),
+        text_signature = "(source, name='program.p4', include_dirs=(), defines=...)"
+    )]
     fn compile_text(
         py: Python<'_>,
         source: &str,
