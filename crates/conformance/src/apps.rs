@@ -1,0 +1,47 @@
+//! The applications under test, compiled from their sources.
+
+use crate::twin::Subject;
+use compile::Options;
+use std::path::{Path, PathBuf};
+
+/// The repository.
+pub fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Where the compiler finds includes.
+pub fn options(defines: &[(&str, &str)]) -> Options {
+    let define = |&(name, value): &(&str, &str)| (name.to_string(), value.to_string());
+    Options {
+        include_dirs: vec![root().join("p4include")],
+        defines: defines.iter().map(define).collect(),
+    }
+}
+
+/// A program of the repository on both executors; an error says why there is none.
+pub fn subject(path: &str, defines: &[(&str, &str)]) -> Result<Subject, String> {
+    let outcome = compile::compile_file(&root().join(path), &options(defines));
+    let diagnostics = || format!("{path}:\n{}", outcome.render());
+    let program = match &outcome.compiled {
+        Some(compiled) => compiled.program.clone(),
+        None => return Err(diagnostics()),
+    };
+    Subject::new(program).map_err(|e| format!("{path}: {e}"))
+}
+
+/// The router.
+pub fn router() -> Result<Subject, String> {
+    subject("python/holdfast/apps/router/router.p4", &[])
+}
+
+/// P4-Protect with tables and registers small enough to compare whole.
+pub fn protect() -> Result<Subject, String> {
+    let defines = [("CONNECTIONS", "16")];
+    subject("python/holdfast/apps/protect/protect.p4", &defines)
+}
+
+/// P4-Protect with a number space so small that it wraps around all the time.
+pub fn protect_small_numbers() -> Result<Subject, String> {
+    let defines = [("CONNECTIONS", "16"), ("SN_BITS", "4")];
+    subject("python/holdfast/apps/protect/protect.p4", &defines)
+}

@@ -1,0 +1,69 @@
+//! Decisions taken from bytes: what a fuzzer changes in its input changes one decision.
+
+use ir::Bits;
+
+/// Bytes that are used up from the front; after the end everything is zero.
+#[derive(Clone, Copy, Debug)]
+pub struct Choices<'a> {
+    bytes: &'a [u8],
+}
+
+impl<'a> Choices<'a> {
+    /// Decisions from these bytes.
+    pub fn new(bytes: &'a [u8]) -> Choices<'a> {
+        Choices { bytes }
+    }
+
+    /// Whether all bytes are used up.
+    pub fn is_over(&self) -> bool {
+        self.bytes.is_empty()
+    }
+
+    /// The next byte.
+    pub fn byte(&mut self) -> u8 {
+        match self.bytes.split_first() {
+            Some((&first, rest)) => {
+                self.bytes = rest;
+                first
+            }
+            None => 0,
+        }
+    }
+
+    /// Below `limit`, which is above zero and at most 256.
+    pub fn below(&mut self, limit: u32) -> u32 {
+        u32::from(self.byte()) % limit.max(1)
+    }
+
+    /// True once in `n` times.
+    pub fn one_in(&mut self, n: u32) -> bool {
+        self.below(n) == n - 1
+    }
+
+    /// One of a list that is not empty.
+    pub fn pick<T: Copy>(&mut self, list: &[T]) -> T {
+        list[self.below(list.len() as u32) as usize]
+    }
+
+    /// The next `count` bytes.
+    pub fn bytes(&mut self, count: usize) -> Vec<u8> {
+        (0..count).map(|_| self.byte()).collect()
+    }
+
+    /// Sixteen bits.
+    pub fn u16(&mut self) -> u16 {
+        u16::from_be_bytes([self.byte(), self.byte()])
+    }
+
+    /// A value: often small, sometimes all ones, else anything.
+    pub fn bits(&mut self, width: u32) -> Bits {
+        match self.below(4) {
+            0 | 1 => Bits::from_u64(width.max(8), u64::from(self.byte() & 7)).resize(width),
+            2 if self.one_in(4) => Bits::ones(width),
+            _ => {
+                let bytes = self.bytes(width.div_ceil(8) as usize);
+                Bits::from_be_bytes(bytes.len() as u32 * 8, &bytes).resize(width)
+            }
+        }
+    }
+}

@@ -1,0 +1,137 @@
+//! Frames out of choices: Ethernet, IPv4 with and without options, tunnels, protection headers, UDP. Mostly right, sometimes
+//! broken in a way that a parser must notice.
+
+use crate::choices::Choices;
+
+/// Addresses few enough that entries and packets meet.
+pub const ADDRESSES: [u32; 6] = [
+    0x0a00_0001,
+    0x0a00_0102,
+    0x0a01_0203,
+    0xc0a8_0001,
+    0xc0a8_01ff,
+    0xe000_0001,
+];
+
+const PROTOCOLS: [u8; 6] = [17, 6, 1, 4, 253, 50];
+
+/// A frame, or what is left of one.
+pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
+    let mut frame = Vec::new();
+    if choices.one_in(16) {
+        let length = choices.below(256) as usize;
+        return choices.bytes(length);
+    }
+    if from_controller {
+        let port = choices.u16() & 7;
+        frame.extend((port << 7 | 0x55).to_be_bytes());
+    }
+    frame.extend([2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2]);
+    if choices.one_in(16) {
+        frame.extend(choices.u16().to_be_bytes());
+    } else {
+        frame.extend(0x0800u16.to_be_bytes());
+    }
+    match choices.below(4) {
+        0 => frame.extend(protected(choices)),
+        1 => {
+            let inner = datagram(choices);
+            frame.extend(ipv4(choices, 4, &[], &inner));
+        }
+        _ => frame.extend(datagram(choices)),
+    }
+    damage(choices, &mut frame);
+    frame
+}
+
+/// An outer header, a protection header and a datagram.
+fn protected(choices: &mut Choices<'_>) -> Vec<u8> {
+    let mut payload = vec![0, 0, choices.byte() & 3];
+    // Sequence numbers near zero, near the end, and anywhere.
+    let number = match choices.below(4) {
+        0 | 1 => u32::from(choices.byte() & 15),
+        2 => u32::MAX - u32::from(choices.byte() & 15),
+        _ => u32::from(choices.u16()) << 16 | u32::from(choices.u16()),
+    };
+    payload.extend(number.to_be_bytes());
+    payload.push(if choices.one_in(8) { 17 } else { 4 });
+    let inner = datagram(choices);
+    payload.extend(inner);
+    ipv4(choices, 253, &[], &payload)
+}
+
+fn datagram(choices: &mut Choices<'_>) -> Vec<u8> {
+    let protocol = choices.pick(&PROTOCOLS);
+    let words = if choices.one_in(4) {
+        choices.below(11)
+    } else {
+        0
+    };
+    let options = choices.bytes(words as usize * 4);
+    let mut payload = Vec::new();
+    payload.extend((choices.u16() & 3).to_be_bytes());
+    payload.extend((choices.u16() & 3).to_be_bytes());
+    let length = choices.below(40) as usize;
+    payload.extend(choices.bytes(length));
+    ipv4(choices, protocol, &options, &payload)
+}
+
+/// A header with a right checksum (mostly) around a payload.
+fn ipv4(choices: &mut Choices<'_>, protocol: u8, options: &[u8], payload: &[u8]) -> Vec<u8> {
+    let ihl = 5 + options.len() / 4;
+    let total = (ihl * 4 + payload.len()) as u16;
+    let mut header = vec![0x40 | ihl as u8, choices.byte()];
+    header.extend(total.to_be_bytes());
+    header.extend(choices.u16().to_be_bytes());
+    let fragment = if choices.one_in(8) {
+        choices.u16()
+    } else {
+        0x4000
+    };
+    header.extend(fragment.to_be_bytes());
+    let ttl = if choices.one_in(8) {
+        choices.below(3) as u8
+    } else {
+        64
+    };
+    header.extend([ttl, protocol, 0, 0]);
+    header.extend(choices.pick(&ADDRESSES).to_be_bytes());
+    header.extend(choices.pick(&ADDRESSES).to_be_bytes());
+    header.extend(options);
+    let checksum = checksum(&header);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+    if choices.one_in(16) {
+        header[11] ^= 1;
+    }
+    header.extend(payload);
+    header
+}
+
+/// RFC 1071.
+fn checksum(bytes: &[u8]) -> u16 {
+    let mut sum = 0u32;
+    for pair in bytes.chunks(2) {
+        sum += u32::from(pair[0]) << 8 | u32::from(pair.get(1).copied().unwrap_or(0));
+    }
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Cuts the end off, flips bits, or, mostly, leaves the frame alone.
+fn damage(choices: &mut Choices<'_>, frame: &mut Vec<u8>) {
+    match choices.below(8) {
+        6 => {
+            let keep = choices.u16() as usize % (frame.len() + 1);
+            frame.truncate(keep);
+        }
+        7 => {
+            for _ in 0..1 + choices.below(3) {
+                let at = choices.u16() as usize % frame.len();
+                frame[at] ^= 1 << choices.below(8);
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,189 @@
+//! Two switches of one program, one on each executor.
+
+use engine::control::Update;
+use engine::{Emission, Executor, Interpreter, Output, Packet, Switch, SwitchConfig};
+use ir::{CounterId, MeterId, Program, RegisterId, TableId};
+use jit::JitError;
+use std::fmt::Debug;
+use std::sync::Arc;
+
+/// Copies that one packet may have before the rest of them are forgotten. Both switches forget the same ones.
+const MAX_COPIES: usize = 256;
+
+/// Cells of an array that are compared.
+const MAX_CELLS: u64 = 4096;
+
+/// A program on both executors.
+#[derive(Clone)]
+pub struct Subject {
+    /// The program.
+    pub program: Arc<Program>,
+    interpreter: Arc<dyn Executor>,
+    machine_code: Arc<dyn Executor>,
+}
+
+impl Subject {
+    /// Compiles a verified program to machine code.
+    pub fn new(program: Program) -> Result<Subject, JitError> {
+        let program = Arc::new(program);
+        Ok(Subject {
+            interpreter: Arc::new(Interpreter::new(program.clone())),
+            machine_code: Arc::new(jit::compile(program.clone())?),
+            program,
+        })
+    }
+
+    /// This program on the interpreter beside the machine code of another: no twins, to test who looks for differences.
+    pub fn with_machine_code_of(&self, other: &Subject) -> Subject {
+        Subject {
+            machine_code: other.machine_code.clone(),
+            ..self.clone()
+        }
+    }
+}
+
+/// Two switches that are told the same. Every method is an error if they do not do the same.
+pub struct Twin {
+    interpreter: Switch,
+    machine_code: Switch,
+    now_ps: u64,
+}
+
+impl Twin {
+    /// Two fresh switches.
+    pub fn new(subject: &Subject) -> Twin {
+        let config = SwitchConfig::default();
+        let switch = |executor: &Arc<dyn Executor>| {
+            Switch::new(subject.program.clone(), executor.clone(), config)
+        };
+        Twin {
+            interpreter: switch(&subject.interpreter),
+            machine_code: switch(&subject.machine_code),
+            now_ps: 0,
+        }
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        self.interpreter.program()
+    }
+
+    /// Packets dropped so far, for whatever reason.
+    pub fn drops(&self) -> u64 {
+        self.interpreter.drops().values().sum()
+    }
+
+    /// Lets time pass.
+    pub fn advance(&mut self, by_ps: u64) {
+        self.now_ps += by_ps;
+    }
+
+    /// Applies an update; gives whether it was accepted.
+    pub fn write(&mut self, update: Update) -> Result<bool, String> {
+        let text = format!("{update:?}");
+        let left = self.interpreter.write(update.clone());
+        let right = self.machine_code.write(update);
+        same(&text, &left, &right)?;
+        Ok(left.is_ok())
+    }
+
+    /// Runs a packet; gives the number of packets that left.
+    pub fn receive(&mut self, port: u32, packet: &[u8]) -> Result<usize, String> {
+        let left = run_bounded(&mut self.interpreter, self.now_ps, port, packet);
+        let right = run_bounded(&mut self.machine_code, self.now_ps, port, packet);
+        let what = || format!("packet {} at port {port}", hex(packet));
+        if left != right {
+            same(&what(), &outputs(&left), &outputs(&right))?;
+        }
+        if self.interpreter.drops() != self.machine_code.drops() {
+            same(
+                &what(),
+                &self.interpreter.drops(),
+                &self.machine_code.drops(),
+            )?;
+        }
+        Ok(left.len())
+    }
+
+    /// Compares everything that packets leave behind, and takes the digests.
+    pub fn compare_state(&mut self) -> Result<(), String> {
+        let program = self.program().clone();
+        let (left, right) = (&self.interpreter, &self.machine_code);
+        same("drops", &left.drops(), &right.drops())?;
+        let range = |s: &Switch| s.runtime().out_of_range();
+        same("accesses out of range", &range(left), &range(right))?;
+        for (i, table) in program.tables.iter().enumerate() {
+            let id = TableId(i as u32);
+            same(&table.name, &left.read_entries(id), &right.read_entries(id))?;
+            same(
+                &table.name,
+                &left.default_action(id),
+                &right.default_action(id),
+            )?;
+        }
+        for (i, register) in program.registers.iter().enumerate() {
+            let id = RegisterId(i as u32);
+            for cell in 0..register.size.min(MAX_CELLS) {
+                let (l, r) = (left.read_register(id, cell), right.read_register(id, cell));
+                same(&format!("{}[{cell}]", register.name), &l, &r)?;
+            }
+        }
+        for (i, counter) in program.counters.iter().enumerate() {
+            let id = CounterId(i as u32);
+            for cell in 0..counter.size.unwrap_or(0).min(MAX_CELLS) {
+                let (l, r) = (left.read_counter(id, cell), right.read_counter(id, cell));
+                same(&format!("{}[{cell}]", counter.name), &l, &r)?;
+            }
+        }
+        for (i, meter) in program.meters.iter().enumerate() {
+            let id = MeterId(i as u32);
+            for cell in 0..meter.size.unwrap_or(0).min(MAX_CELLS) {
+                let (l, r) = (left.read_meter(id, cell), right.read_meter(id, cell));
+                same(&format!("{}[{cell}]", meter.name), &l, &r)?;
+            }
+        }
+        let now_ps = self.now_ps;
+        let left = self.interpreter.take_digests(now_ps);
+        same("digests", &left, &self.machine_code.take_digests(now_ps))
+    }
+}
+
+fn same<T: PartialEq + Debug>(what: &str, left: &T, right: &T) -> Result<(), String> {
+    if left == right {
+        return Ok(());
+    }
+    Err(format!(
+        "{what}:\n  interpreter  {left:?}\n  machine code {right:?}"
+    ))
+}
+
+fn outputs(outputs: &[Output]) -> Vec<String> {
+    let line = |o: &Output| format!("port {}: {}", o.port, hex(o.packet.bytes()));
+    outputs.iter().map(line).collect()
+}
+
+fn hex(bytes: &[u8]) -> String {
+    bytes.iter().map(|b| format!("{b:02x}")).collect()
+}
+
+/// Like [`Switch::receive`], but a packet that multiplies without end is given up.
+fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: &[u8]) -> Vec<Output> {
+    let mut copies = Vec::new();
+    switch.ingress(now_ps, port, Packet::new(packet), &mut copies);
+    let mut out = Vec::new();
+    let mut emissions = Vec::new();
+    let mut done = 0;
+    while !copies.is_empty() && done < MAX_COPIES {
+        done += 1;
+        let copy = copies.remove(0);
+        switch.egress(now_ps, copy, 0, &mut emissions);
+        for emission in emissions.drain(..) {
+            match emission {
+                Emission::Output(output) => out.push(output),
+                Emission::Enqueued(copy) => copies.push(copy),
+                Emission::Recirculated(packet) => switch.recirculate(now_ps, packet, &mut copies),
+            }
+        }
+    }
+    out
+}

@@ -1,0 +1,84 @@
+//! Random histories of the applications: the interpreter and the machine code do the same.
+
+use conformance::{Statistics, Subject, apps, run};
+use ir::Bits;
+
+/// Histories for each program, with about twenty operations each.
+const HISTORIES: u64 = 1500;
+
+/// Bytes that depend on the seed only.
+fn bytes(seed: u64, count: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut byte = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (z ^ (z >> 29)).to_be_bytes()[0]
+    };
+    (0..count).map(|_| byte()).collect()
+}
+
+fn histories(name: &str, subject: Result<Subject, String>) {
+    let subject = subject.unwrap_or_else(|why| panic!("{why}"));
+    let mut total = Statistics::default();
+    for seed in 0..HISTORIES {
+        let bytes = bytes(seed, 1500);
+        match run(&subject, &bytes) {
+            Ok(statistics) => total += statistics,
+            Err(difference) => panic!("{name}, seed {seed}: {difference}"),
+        }
+    }
+    println!("{name}: {total:?}");
+    // The histories are worth something: packets pass and are dropped, operations succeed and fail.
+    assert!(total.received > 10 * HISTORIES, "{total:?}");
+    assert!(total.sent > total.received / 20, "{total:?}");
+    assert!(total.dropped > total.received / 20, "{total:?}");
+    assert!(total.accepted > total.refused / 8, "{total:?}");
+    assert!(total.refused > 0, "{total:?}");
+}
+
+#[test]
+fn router() {
+    histories("router", apps::router());
+}
+
+#[test]
+fn protect() {
+    histories("protect", apps::protect());
+}
+
+#[test]
+fn protect_with_small_numbers() {
+    histories("protect, small numbers", apps::protect_small_numbers());
+}
+
+/// The harness notices a difference: two switches of different programs are no twins.
+#[test]
+fn a_difference_is_found() {
+    let subject = apps::router().expect("the router");
+    let mut other = (*subject.program).clone();
+    let constant = find_constant(&mut other);
+    *constant = Bits::from_u64(16, 0x86dd);
+    let other = Subject::new(other).expect("machine code");
+    let mixed = subject.with_machine_code_of(&other);
+    let found = (0..50).any(|seed| run(&mixed, &bytes(seed, 1500)).is_err());
+    assert!(found);
+}
+
+/// The EtherType of IPv4 in the router's parser.
+fn find_constant(program: &mut ir::Program) -> &mut Bits {
+    for state in &mut program.parser.states {
+        if let ir::Transition::Select { cases, .. } = &mut state.transition {
+            for case in cases {
+                for set in &mut case.matches {
+                    match set {
+                        ir::KeySet::Mask { value, .. } if value.to_u64() == Some(0x0800) => {
+                            return value;
+                        }
+                        _ => {}
+                    }
+                }
+            }
+        }
+    }
+    panic!("the router's parser selects on the EtherType of IPv4");
+}
