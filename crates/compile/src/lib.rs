@@ -75,7 +75,7 @@ impl Outcome {
 
 /// Compiles the program in a file.
 pub fn compile_file(path: &Path, options: &Options) -> Outcome {
-    compile(path, &loader(options), options)
+    compile_with(path, &loader(options), options)
 }
 
 /// Compiles a program given as text. `name` is shown in messages, and quoted includes are looked for beside it.
@@ -85,7 +85,7 @@ pub fn compile_text(source: &str, name: &str, options: &Options) -> Outcome {
         text: source.to_string(),
         files: loader(options),
     };
-    compile(Path::new(name), &text, options)
+    compile_with(Path::new(name), &text, options)
 }
 
 fn loader(options: &Options) -> FileLoader {
@@ -121,7 +121,8 @@ impl Loader for Text {
     }
 }
 
-fn compile(path: &Path, loader: &dyn Loader, options: &Options) -> Outcome {
+/// Compiles the program that `loader` knows as `path`; core.p4 and v1model.p4 too are what the loader says they are.
+pub fn compile_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outcome {
     let parsed = syntax::parse(path, loader, &options.defines);
     let mut diagnostics = parsed.diagnostics;
     let name = path
