@@ -23,7 +23,8 @@ pub enum JitError {
     Invalid(Vec<VerifyError>),
     /// The code generator does not support this machine.
     Host(String),
-    /// The code generator gave up, which only an extremely large program can make it do.
+    /// The program is too large: its actions are expanded wherever a table with them is applied, and that has a limit.
+    /// The interpreter runs it all the same.
     Codegen(String),
 }
 
@@ -155,10 +156,11 @@ impl<'m> Compiler<'m> {
             .iter()
             .map(|shim| {
                 let signature = shim.signature(call_conv);
-                module.declare_function(shim.symbol(), Linkage::Import, &signature)
+                module
+                    .declare_function(shim.symbol(), Linkage::Import, &signature)
+                    .map_err(codegen_error)
             })
-            .collect::<Result<_, _>>()
-            .map_err(codegen_error)?;
+            .collect::<Result<_, _>>()?;
         Ok(Compiler {
             module,
             shims,
@@ -189,7 +191,10 @@ impl<'m> Compiler<'m> {
         };
         let frontend = self.module.target_config();
         let mut builder_context = FunctionBuilderContext::new();
-        generate(&input, &mut context.func, &mut builder_context, frontend);
+        if !generate(&input, &mut context.func, &mut builder_context, frontend) {
+            let symbol = half.symbol();
+            return Err(JitError::Codegen(format!("{symbol} is too large")));
+        }
         self.stats.instructions += context.func.dfg.num_insts();
         (self.module)
             .define_function(id, &mut context)

@@ -361,3 +361,91 @@ fn very_wide_values() {
         built.check(30, width.into());
     }
 }
+
+#[test]
+fn values_of_the_largest_width() {
+    let width = Bits::MAX_WIDTH;
+    let mut built = Built::new(&[width, width, 32]);
+    for op in [
+        BinaryOp::Add,
+        BinaryOp::SSubSat,
+        BinaryOp::Xor,
+        BinaryOp::Slt,
+    ] {
+        built.binary(op, 0, 1);
+    }
+    built.binary(BinaryOp::Sar, 0, 2);
+    let a = built.input(0);
+    built.compute(Expr::Slice {
+        a,
+        high: 40_000,
+        low: 17,
+    });
+    built.check(10, 1);
+}
+
+#[test]
+fn a_program_that_would_explode_is_refused() {
+    // Many applications of a table with a large action.
+    let mut built = Built::new(&[64]);
+    for _ in 0..2000 {
+        built.binary(BinaryOp::Add, 0, 0);
+    }
+    let mut program = built.program;
+    let body = std::mem::take(&mut program.ingress);
+    program.actions.push(Action {
+        name: "a".into(),
+        id: 1,
+        params: vec![],
+        body,
+    });
+    program.tables.push(Table {
+        name: "t".into(),
+        id: 1,
+        keys: vec![],
+        actions: vec![TableAction {
+            action: ActionId(0),
+            scope: ActionScope::Both,
+        }],
+        default_action: ActionCall {
+            action: ActionId(0),
+            args: vec![],
+        },
+        const_default_action: false,
+        entries: vec![],
+        const_entries: false,
+        size: 0,
+        direct_counter: None,
+        direct_meter: None,
+        support_timeout: false,
+    });
+    let apply = Stmt {
+        kind: StmtKind::Apply {
+            table: TableId(0),
+            keys: vec![],
+            hit: None,
+            action_run: None,
+        },
+        loc: Loc::default(),
+    };
+    program.ingress = vec![apply; 20_000];
+    let refused = jit::compile(Arc::new(program)).map(|_| ());
+    assert!(
+        matches!(refused, Err(jit::JitError::Codegen(_))),
+        "{refused:?}"
+    );
+}
+
+#[test]
+fn an_invalid_program_is_refused() {
+    let mut program = empty_program();
+    program.ingress.push(Stmt {
+        kind: StmtKind::SetValid(HeaderId(3)),
+        loc: Loc::default(),
+    });
+    let refused = jit::compile(Arc::new(program)).map(|_| ());
+    assert!(
+        matches!(refused, Err(jit::JitError::Invalid(_))),
+        "{refused:?}"
+    );
+}

@@ -112,7 +112,7 @@ impl Gen<'_, '_> {
         let end = offset + width;
         let (first, last) = (offset / 8, (end - 1) / 8);
         let span = last - first + 1;
-        if offset % 8 == 0 && matches!(width, 8 | 16 | 32 | 64) {
+        if offset.is_multiple_of(8) && matches!(width, 8 | 16 | 32 | 64) {
             return self.load_window(window, first, span);
         }
         let mask = u64::MAX >> (64 - width);

@@ -32,6 +32,10 @@ use parser::ParserBlocks;
 use std::mem::offset_of;
 use wide::{Limbs, Wide, limbs_for};
 
+/// A function does not become larger than about this many instructions. Real programs have some thousands; the limit is
+/// for programs that were made to explode.
+const MAX_INSTRUCTIONS: usize = 1 << 20;
+
 /// Slots of more limbs than this live in the state array and nowhere else, so that a huge varbit does not become
 /// hundreds of values.
 const MAX_VALUE_LIMBS: usize = 8;
@@ -122,6 +126,8 @@ pub(crate) struct Gen<'a, 'f> {
     loop_depth: u32,
     /// While the parser is generated.
     parser_blocks: Option<ParserBlocks>,
+    /// [`MAX_INSTRUCTIONS`] was reached, and nothing has been generated since.
+    too_large: bool,
 }
 
 /// What [`generate`] needs to know.
@@ -136,13 +142,13 @@ pub(crate) struct Input<'a> {
     pub shims: &'a [FuncRef],
 }
 
-/// Fills `function`, whose signature takes the frame and returns nothing.
+/// Fills `function`, whose signature takes the frame and returns nothing; `false` if it would become too large.
 pub(crate) fn generate(
     input: &Input<'_>,
     function: &mut Function,
     context: &mut FunctionBuilderContext,
     frontend: cranelift_codegen::isa::TargetFrontendConfig,
-) {
+) -> bool {
     let mut b = FunctionBuilder::new(function, context);
     let entry = b.create_block();
     b.append_block_params_for_function_params(entry);
@@ -180,14 +186,16 @@ pub(crate) fn generate(
         scratch_size: 8,
         loop_depth: 0,
         parser_blocks: None,
+        too_large: false,
     };
     g.place_slots();
     g.half();
     g.finish();
-    let (scratch, size) = (g.scratch, g.scratch_size);
+    let (scratch, size, too_large) = (g.scratch, g.scratch_size, g.too_large);
     g.b.seal_all_blocks();
     g.b.finalize(frontend);
     function.sized_stack_slots[scratch].size = size;
+    !too_large
 }
 
 /// Memory that does not change while the function runs and that may be read at any point of it.

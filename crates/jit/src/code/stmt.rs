@@ -5,7 +5,7 @@
 
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
-use super::{Gen, Label};
+use super::{Gen, Label, MAX_INSTRUCTIONS};
 use crate::frame::{Frame, preserve_code};
 use crate::shims::Shim;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
@@ -18,8 +18,9 @@ impl Gen<'_, '_> {
     /// Several statements.
     pub(crate) fn stmts(&mut self, stmts: &[Stmt]) -> bool {
         stmts.iter().all(|stmt| {
+            self.too_large |= self.b.func.dfg.num_insts() > MAX_INSTRUCTIONS;
             self.scratch_used = 0;
-            self.stmt(&stmt.kind)
+            self.too_large || self.stmt(&stmt.kind)
         })
     }
 

@@ -308,20 +308,20 @@ impl Gen<'_, '_> {
         }
     }
 
-    fn to_i128(&mut self, a: &Wide) -> Value {
+    fn as_i128(&mut self, a: &Wide) -> Value {
         self.b.ins().iconcat(a.limbs[0], a.limbs[1])
     }
 
-    fn from_i128(&mut self, width: u32, value: Value) -> Wide {
+    fn split_i128(&mut self, width: u32, value: Value) -> Wide {
         let (low, high) = self.b.ins().isplit(value);
         self.masked(width, smallvec![low, high])
     }
 
     fn add(&mut self, a: &Wide, b: &Wide) -> Wide {
         if a.limbs.len() == 2 {
-            let (x, y) = (self.to_i128(a), self.to_i128(b));
+            let (x, y) = (self.as_i128(a), self.as_i128(b));
             let sum = self.b.ins().iadd(x, y);
-            return self.from_i128(a.width, sum);
+            return self.split_i128(a.width, sum);
         }
         let limbs = self.add_limbs(&a.limbs, &b.limbs);
         self.masked(a.width, limbs)
@@ -354,9 +354,9 @@ impl Gen<'_, '_> {
 
     fn sub(&mut self, a: &Wide, b: &Wide) -> Wide {
         if a.limbs.len() == 2 {
-            let (x, y) = (self.to_i128(a), self.to_i128(b));
+            let (x, y) = (self.as_i128(a), self.as_i128(b));
             let difference = self.b.ins().isub(x, y);
-            return self.from_i128(a.width, difference);
+            return self.split_i128(a.width, difference);
         }
         let mut out = Limbs::new();
         let mut borrow: Option<Value> = None;
@@ -390,9 +390,9 @@ impl Gen<'_, '_> {
                 self.masked(a.width, smallvec![product])
             }
             2 => {
-                let (x, y) = (self.to_i128(a), self.to_i128(b));
+                let (x, y) = (self.as_i128(a), self.as_i128(b));
                 let product = self.b.ins().imul(x, y);
-                self.from_i128(a.width, product)
+                self.split_i128(a.width, product)
             }
             n if n <= INLINE_MUL_LIMBS => self.mul_rows(a, b),
             _ => self.call_binary(BinaryOp::Mul, a, b),
