@@ -29,7 +29,10 @@ fn run(directory: &Path, options: &compile::Options) -> std::io::Result<usize> {
         *counts.entry(result.status.name()).or_insert(0) += 1;
         if result.status != stf::Status::Passed {
             let (status, name) = (result.status.name(), &result.name);
-            println!("{status} {name}\n    {}", result.reason.replace('\n', "\n    "));
+            println!(
+                "{status} {name}\n    {}",
+                result.reason.replace('\n', "\n    ")
+            );
         }
     }
     println!("{counts:?}");

@@ -1,0 +1,4 @@
+//! The target `compile` under libFuzzer.
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::compile(data));
