@@ -15,6 +15,14 @@ fn similar(message: Diagnostic, similar: Option<&str>) -> Diagnostic {
     }
 }
 
+/// A name in backquotes; what has no name is just "this".
+fn quoted(name: &str) -> String {
+    match name {
+        "this" => name.to_string(),
+        name => format!("`{name}`"),
+    }
+}
+
 fn plural(n: usize, noun: &str) -> String {
     match n {
         0 => format!("no {noun}s"),
@@ -51,14 +59,18 @@ pub(crate) fn not_a_type(span: Span, name: &str, what: &str) -> Diagnostic {
 }
 
 pub(crate) fn not_a_value(span: Span, name: &str, what: &str) -> Diagnostic {
-    Diagnostic::error("E1005", span, format!("`{name}` is {what}, not a value"))
+    Diagnostic::error(
+        "E1005",
+        span,
+        format!("{} is {what}, not a value", quoted(name)),
+    )
 }
 
 pub(crate) fn not_callable(span: Span, name: &str, what: &str) -> Diagnostic {
     Diagnostic::error(
         "E1006",
         span,
-        format!("`{name}` is {what} and cannot be called"),
+        format!("{} is {what} and cannot be called", quoted(name)),
     )
 }
 
@@ -345,11 +357,7 @@ pub(crate) fn index_range(span: Span, index: &str, size: u32) -> Diagnostic {
 }
 
 pub(crate) fn negative_count(span: Span, value: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1049",
-        span,
-        format!("{value} is not a number of this range"),
-    )
+    Diagnostic::error("E1049", span, format!("{value} is out of range here"))
 }
 
 pub(crate) fn static_assert(span: Span, message: Option<&str>) -> Diagnostic {
@@ -510,10 +518,6 @@ pub(crate) fn return_without_value(span: Span, wanted: &str) -> Diagnostic {
     )
 }
 
-pub(crate) fn return_place(span: Span) -> Diagnostic {
-    Diagnostic::error("E1080", span, "a parser state does not return").hint("use a `transition`")
-}
-
 pub(crate) fn exit_place(span: Span) -> Diagnostic {
     Diagnostic::error(
         "E1081",
@@ -598,7 +602,7 @@ pub(crate) fn duplicate_label(span: Span) -> Diagnostic {
 }
 
 pub(crate) fn action_label(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E1092", span, format!("`{name}` is not an action"))
+    Diagnostic::error("E1092", span, format!("{} is not an action", quoted(name)))
         .note("a switch on `action_run` has the names of actions as labels")
 }
 
@@ -711,7 +715,11 @@ pub(crate) fn key_without_name(span: Span) -> Diagnostic {
 }
 
 pub(crate) fn not_an_action(span: Span, name: &str, what: &str) -> Diagnostic {
-    Diagnostic::error("E1114", span, format!("`{name}` is {what}, not an action"))
+    Diagnostic::error(
+        "E1114",
+        span,
+        format!("{} is {what}, not an action", quoted(name)),
+    )
 }
 
 pub(crate) fn action_not_listed(span: Span, name: &str, table: &str) -> Diagnostic {
@@ -763,12 +771,9 @@ pub(crate) fn lpm_mask(span: Span) -> Diagnostic {
     )
 }
 
-pub(crate) fn unknown_property(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::warning(
-        "W1121",
-        span,
-        format!("v1model tables have no property `{name}`; it is ignored"),
-    )
+pub(crate) fn unknown_property(span: Span, name: &str, like: Option<&str>) -> Diagnostic {
+    let message = format!("v1model tables have no property `{name}`; it is ignored");
+    similar(Diagnostic::warning("W1121", span, message), like)
 }
 
 pub(crate) fn two_lpm_keys(span: Span, name: &str) -> Diagnostic {

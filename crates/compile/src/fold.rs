@@ -147,3 +147,67 @@ pub fn compare(op: BinaryOp, a: &BigInt, b: &BigInt) -> Option<bool> {
         _ => return None,
     })
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn compute(op: BinaryOp, a: i64, b: i64, ty: &Ty) -> Result<i64, FoldError> {
+        let value = arithmetic(op, &BigInt::from(a), &BigInt::from(b), ty)?;
+        Ok(i64::try_from(value).expect("a small value"))
+    }
+
+    #[test]
+    fn values_wrap_to_their_type() {
+        assert_eq!(compute(BinaryOp::Add, 250, 10, &Ty::Bit(8)), Ok(4));
+        assert_eq!(compute(BinaryOp::Sub, 3, 5, &Ty::Bit(8)), Ok(254));
+        assert_eq!(compute(BinaryOp::Add, 100, 100, &Ty::Signed(8)), Ok(-56));
+        assert_eq!(compute(BinaryOp::Mul, -100, 100, &Ty::Int), Ok(-10_000));
+    }
+
+    #[test]
+    fn saturating_operators_stop_at_the_ends() {
+        assert_eq!(compute(BinaryOp::SatAdd, 250, 10, &Ty::Bit(8)), Ok(255));
+        assert_eq!(compute(BinaryOp::SatSub, 3, 5, &Ty::Bit(8)), Ok(0));
+        assert_eq!(
+            compute(BinaryOp::SatSub, -100, 100, &Ty::Signed(8)),
+            Ok(-128)
+        );
+    }
+
+    #[test]
+    fn shifts_of_any_size_are_defined_where_there_is_a_width() {
+        assert_eq!(compute(BinaryOp::Shl, 1, 1_000_000, &Ty::Bit(8)), Ok(0));
+        assert_eq!(
+            compute(BinaryOp::Shr, -1, 1_000_000, &Ty::Signed(8)),
+            Ok(-1)
+        );
+        assert_eq!(
+            compute(BinaryOp::Shl, 1, 1_000_000, &Ty::Int),
+            Err(FoldError::Shift)
+        );
+        assert_eq!(
+            compute(BinaryOp::Shr, 1, -1, &Ty::Bit(8)),
+            Err(FoldError::Shift)
+        );
+    }
+
+    #[test]
+    fn division_is_for_numbers_that_are_not_negative() {
+        assert_eq!(compute(BinaryOp::Div, 7, 2, &Ty::Int), Ok(3));
+        assert_eq!(
+            compute(BinaryOp::Mod, 7, 0, &Ty::Int),
+            Err(FoldError::DivisionByZero)
+        );
+        assert_eq!(
+            compute(BinaryOp::Div, -7, 2, &Ty::Int),
+            Err(FoldError::NegativeDivision)
+        );
+    }
+
+    #[test]
+    fn bits_are_twos_complement() {
+        assert_eq!(to_bits(&BigInt::from(-2), 8).low_u64(), 254);
+        assert_eq!(wrap(&BigInt::from(255), &Ty::Signed(8)), BigInt::from(-1));
+    }
+}

@@ -349,3 +349,6 @@ fn invalidated(
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

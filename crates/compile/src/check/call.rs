@@ -241,7 +241,7 @@ impl Checker {
         let lacking = |(p, a): &(&ParamSig, &Option<&ast::Argument>)| {
             a.is_none() && !p.optional && p.default.is_none()
         };
-        if sig.params.iter().zip(&slots).any(|pair| lacking(&pair)) {
+        if ok && sig.params.iter().zip(&slots).any(|pair| lacking(&pair)) {
             self.report(errors::argument_count(
                 span,
                 &sig.name,
@@ -661,12 +661,7 @@ impl Checker {
             }
             name => {
                 let similar = closest(name, ["hit", "miss", "action_run"].into_iter());
-                self.report(errors::no_member(
-                    member.span,
-                    name,
-                    "the result of apply",
-                    similar,
-                ));
+                self.report(errors::no_member(member.span, name, "apply()", similar));
                 Expr::missing(span)
             }
         })

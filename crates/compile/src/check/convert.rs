@@ -70,7 +70,7 @@ impl Checker {
             (Ty::Tuple(_), Ty::Struct(id) | Ty::Header(id)) if is_aggregate(&expr) => {
                 let def = self.module.types.structure(*id);
                 let (name, fields) = (
-                    def.name.clone(),
+                    format!("`{}`", def.name),
                     def.fields.iter().map(|f| f.ty.clone()).collect::<Vec<_>>(),
                 );
                 Ok(self.fill(expr, ty, &fields, &name))

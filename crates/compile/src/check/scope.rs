@@ -192,7 +192,10 @@ impl Scopes {
 
 /// The candidate most like `name`, if one is like enough to be what was meant.
 pub fn closest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    let limit = (name.chars().count() / 3).max(1);
+    let limit = match name.chars().count() {
+        0..=2 => 0,
+        n => (n / 3).max(1),
+    };
     let scored = candidates.filter(|c| *c != name && !c.starts_with("__"));
     scored
         .map(|c| (distance(name, c), c))

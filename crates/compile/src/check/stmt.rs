@@ -153,10 +153,6 @@ impl Checker {
     }
 
     fn return_statement(&mut self, value: Option<&ast::Expr>, span: Span) -> Option<StmtKind> {
-        if self.context.place == Place::State {
-            self.report(errors::return_place(span));
-            return None;
-        }
         let wanted = self.context.ret.clone();
         match (value, &wanted) {
             (None, Ty::Void) => Some(StmtKind::Return(None)),

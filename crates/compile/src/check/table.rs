@@ -26,7 +26,10 @@ impl Checker {
             place: Place::Table,
             ..self.context.clone()
         };
-        let table = self.within(context, |c| c.table_properties(decl, annotations))?;
+        let Some(table) = self.within(context, |c| c.table_properties(decl, annotations)) else {
+            self.declare(&decl.name, Symbol::Missing);
+            return None;
+        };
         let id = TableId(self.module.tables.len() as u32);
         self.module.tables.push(table);
         self.declare(&decl.name, Symbol::Table(id));
@@ -552,7 +555,15 @@ impl Checker {
             (Prop::Custom(value), name) => {
                 // Other architectures' properties mean nothing here.
                 let _ = self.infer(value, None);
-                self.report(errors::unknown_property(property.name.span, name));
+                let known = [
+                    "size",
+                    "counters",
+                    "meters",
+                    "implementation",
+                    "support_timeout",
+                ];
+                let similar = closest(name, known.into_iter());
+                self.report(errors::unknown_property(property.name.span, name, similar));
             }
             _ => {}
         }

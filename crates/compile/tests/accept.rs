@@ -1,0 +1,168 @@
+//! Programs that are right: each compiles without an error, and what comes out is what was reviewed.
+//!
+//! For `tests/p4/accept/NAME.p4` the IR is in `NAME.ir` and the P4Info in `NAME.p4info`. Set `UPDATE_EXPECT=1` to write
+//! what is given now, and read it before committing.
+
+use std::path::{Path, PathBuf};
+
+use compile::{Options, compile_file, compile_text};
+
+fn root() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+fn programs(folder: &str) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(root().join(folder)).expect("a folder of programs");
+    let paths = entries.map(|e| e.expect("an entry").path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|p| p.extension().is_some_and(|e| e == "p4"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+fn name(path: &Path) -> String {
+    path.file_name()
+        .expect("a name")
+        .to_string_lossy()
+        .into_owned()
+}
+
+#[test]
+fn each_program_gives_its_ir_and_p4info() {
+    let programs = programs("tests/p4/accept");
+    assert!(programs.len() >= 15, "only {} programs", programs.len());
+    for path in programs {
+        let source = std::fs::read_to_string(&path).expect("a program");
+        let outcome = compile_text(&source, &name(&path), &Options::default());
+        let rendered = outcome.render();
+        let Some(compiled) = outcome.compiled else {
+            panic!("{rendered}")
+        };
+        let text = ir::text::print(&compiled.program);
+        assert_eq!(
+            ir::text::parse(&text).expect("IR that can be read back"),
+            compiled.program
+        );
+        expect_test::expect_file![path.with_extension("ir")].assert_eq(&text);
+        expect_test::expect_file![path.with_extension("p4info")]
+            .assert_eq(&compiled.p4info.to_text());
+    }
+}
+
+#[test]
+fn programs_that_are_run_elsewhere_compile() {
+    let mut programs = programs("tests/p4/run");
+    for app in std::fs::read_dir(root().join("python/holdfast/apps")).expect("the applications") {
+        let folder = app.expect("an application").path();
+        if folder.is_dir() {
+            let inside = std::fs::read_dir(&folder)
+                .expect("a folder")
+                .map(|e| e.expect("a file").path());
+            programs.extend(inside.filter(|p| p.extension().is_some_and(|e| e == "p4")));
+        }
+    }
+    assert!(programs.len() >= 50, "only {} programs", programs.len());
+    for path in programs {
+        let outcome = compile_file(&path, &Options::default());
+        assert!(outcome.compiled.is_some(), "{}", outcome.render());
+    }
+}
+
+#[test]
+fn the_same_text_gives_the_same_result() {
+    for path in programs("tests/p4/accept") {
+        let compile = || {
+            compile_file(&path, &Options::default())
+                .compiled
+                .expect("a program")
+        };
+        let (a, b) = (compile(), compile());
+        assert_eq!(a.program, b.program);
+        assert_eq!(a.p4info, b.p4info);
+    }
+}
+
+#[test]
+fn macros_and_include_directories_reach_the_program() {
+    let source = "#include <core.p4>\n#include \"missing.p4\"\n#ifdef WANTED\nconst bit<8> x = true;\n#endif\n";
+    let options = Options {
+        include_dirs: vec![root()],
+        defines: vec![("WANTED".into(), "1".into())],
+    };
+    let rendered = compile_text(source, "options.p4", &options).render();
+    assert!(rendered.contains("missing.p4"), "{rendered}");
+    let source = source.replace(
+        "#include \"missing.p4\"\n",
+        "#include \"p4include/v1model.p4\"\n",
+    );
+    let rendered = compile_text(&source, "options.p4", &options).render();
+    assert!(
+        rendered.contains("error[E1020]: expected `bit<8>`, found `bool`"),
+        "{rendered}"
+    );
+}
+
+/// A generator of numbers that is the same everywhere.
+struct Numbers(u64);
+
+impl Numbers {
+    fn below(&mut self, n: usize) -> usize {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) as usize % n.max(1)
+    }
+}
+
+/// Words, numbers and single symbols, with the blanks between them.
+fn tokens(source: &str) -> Vec<&str> {
+    let mut tokens = Vec::new();
+    let mut rest = source;
+    while let Some(first) = rest.chars().next() {
+        let same = |c: char| match first {
+            _ if first.is_alphanumeric() || first == '_' => c.is_alphanumeric() || c == '_',
+            _ if first.is_whitespace() => c.is_whitespace(),
+            _ => false,
+        };
+        let end = rest
+            .char_indices()
+            .skip(1)
+            .find(|(_, c)| !same(*c))
+            .map_or(rest.len(), |(i, _)| i);
+        tokens.push(&rest[..end]);
+        rest = &rest[end..];
+    }
+    tokens
+}
+
+/// Damaged programs give messages, never a panic, and never a program together with an error.
+#[test]
+fn damaged_programs_are_handled() {
+    let mut numbers = Numbers(7);
+    let mut compiled = 0;
+    for path in programs("tests/p4/accept") {
+        let source = std::fs::read_to_string(&path).expect("a program");
+        let tokens = tokens(&source);
+        for _ in 0..60 {
+            let mut damaged = tokens.clone();
+            for _ in 0..=numbers.below(3) {
+                let (from, to) = (numbers.below(damaged.len()), numbers.below(damaged.len()));
+                match numbers.below(3) {
+                    0 => {
+                        damaged.remove(to);
+                    }
+                    1 => damaged[to] = damaged[from],
+                    _ => damaged.insert(to, damaged[from]),
+                }
+            }
+            let outcome = compile_text(&damaged.concat(), &name(&path), &Options::default());
+            let failed = outcome.diagnostics.iter().any(|d| d.is_error());
+            assert_eq!(outcome.compiled.is_none(), failed);
+            compiled += usize::from(!failed);
+        }
+    }
+    // Damage that leaves programs right is part of the test.
+    assert!(compiled > 20, "only {compiled} damaged programs compile");
+}

@@ -1,0 +1,66 @@
+//! Programs that are wrong, with the exact text that says so.
+//!
+//! `tests/p4/reject/semantic/NAME.p4` must give `NAME.expect`. Set `UPDATE_EXPECT=1` to write what is given now, and read it
+//! before committing.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+
+use compile::{Options, compile_text};
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/p4/reject/semantic")
+}
+
+fn programs() -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(folder()).expect("the folder of rejected programs");
+    let paths = entries.map(|e| e.expect("an entry").path());
+    let mut paths: Vec<PathBuf> = paths
+        .filter(|p| p.extension().is_some_and(|e| e == "p4"))
+        .collect();
+    paths.sort();
+    paths
+}
+
+#[test]
+fn each_program_is_rejected_with_its_text() {
+    let programs = programs();
+    assert!(programs.len() >= 90, "only {} programs", programs.len());
+    for path in programs {
+        let source = std::fs::read_to_string(&path).expect("a program");
+        let name = path
+            .file_name()
+            .expect("a name")
+            .to_string_lossy()
+            .into_owned();
+        let outcome = compile_text(&source, &name, &Options::default());
+        assert!(outcome.compiled.is_none(), "{name} is accepted");
+        expect_test::expect_file![path.with_extension("expect")].assert_eq(&outcome.render());
+    }
+}
+
+/// Messages that no program of the corpus can give.
+const WITHOUT_PROGRAM: [&str; 3] = [
+    // Declarations in the wrong place: the parser of the language says so first.
+    "E1011", "E1012",
+    // A program that is beyond a limit of the IR: the smallest is megabytes long.
+    "E1199",
+];
+
+#[test]
+fn every_message_has_a_program() {
+    let errors = include_str!("../src/errors.rs");
+    let quoted = errors
+        .split('"')
+        .filter(|s| s.len() == 5 && (s.starts_with("E1") || s.starts_with("W1")));
+    let codes: BTreeSet<&str> = quoted.collect();
+    let mut shown = String::new();
+    for path in programs() {
+        shown += &std::fs::read_to_string(path.with_extension("expect")).expect("an expected text");
+    }
+    let missing: Vec<&&str> = codes
+        .iter()
+        .filter(|c| !WITHOUT_PROGRAM.contains(c) && !shown.contains(&format!("[{c}]")))
+        .collect();
+    assert!(missing.is_empty(), "no program gives {missing:?}");
+}

@@ -1,0 +1,7 @@
+#include <core.p4>
+action a() {
+}
+
+void f() {
+    a();
+}

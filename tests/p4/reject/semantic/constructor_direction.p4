@@ -1,0 +1,5 @@
+#include <core.p4>
+control C(inout bit<8> x)(in bit<8> n) {
+    apply {
+    }
+}

@@ -1,0 +1,4 @@
+#include <core.p4>
+enum bool E {
+    A = true
+}

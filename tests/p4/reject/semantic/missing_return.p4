@@ -1,0 +1,6 @@
+#include <core.p4>
+bit<8> f(in bool b) {
+    if (b) {
+        return 1;
+    }
+}

@@ -1,0 +1,5 @@
+#include <core.p4>
+struct S {
+}
+
+type S T;

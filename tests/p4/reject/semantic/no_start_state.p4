@@ -1,0 +1,6 @@
+#include <core.p4>
+parser P(packet_in packet) {
+    state begin {
+        transition accept;
+    }
+}

@@ -1,0 +1,10 @@
+#include <core.p4>
+parser P(packet_in packet) {
+    state start {
+        transition accept;
+    }
+
+    state accept {
+        transition reject;
+    }
+}

@@ -1,0 +1,9 @@
+#include <core.p4>
+struct Pair<A, B> {
+    A a;
+    B b;
+}
+
+struct S {
+    Pair<bit<8>> p;
+}

@@ -1,0 +1,21 @@
+#include <core.p4>
+control C(inout bit<8> x) {
+    action a(bit<8> v) {
+        x = v;
+    }
+
+    action b() {
+    }
+
+    table t {
+        key = {
+            x: exat;
+        }
+        actions = {
+            b;
+        }
+    }
+    apply {
+        t.apply();
+    }
+}

@@ -1,0 +1,20 @@
+#include <core.p4>
+control C(inout bit<8> x) {
+    action a(bit<8> v) {
+        x = v;
+    }
+
+    action b() {
+    }
+
+    table t {
+        actions = {
+            b;
+        }
+        sizee = 5;
+        default_action = c;
+    }
+    apply {
+        t.apply();
+    }
+}

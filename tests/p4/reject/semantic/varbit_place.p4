@@ -1,0 +1,58 @@
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_t {
+    bit<48> dst;
+    bit<48> src;
+    bit<16> type;
+}
+
+header options_t {
+    varbit<32> bytes;
+}
+
+struct headers_t {
+    ethernet_t ethernet;
+    options_t  options;
+}
+
+struct metadata_t {
+    bit<8> x;
+}
+
+parser MyParser(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    state start {
+        packet.extract(hdr.ethernet);
+        transition accept;
+    }
+}
+
+control MyVerify(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+    }
+}
+
+control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    apply {
+        hash(meta.x, HashAlgorithm.crc32, 8w0, { hdr.options.bytes }, 8w4);
+    }
+}
+
+control MyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    apply {
+        
+    }
+}
+
+control MyCompute(inout headers_t hdr, inout metadata_t meta) {
+    apply {
+        
+    }
+}
+
+control MyDeparser(packet_out packet, in headers_t hdr) {
+    apply {
+        packet.emit(hdr);
+    }
+}
+
+V1Switch(MyParser(), MyVerify(), MyIngress(), MyEgress(), MyCompute(), MyDeparser()) main;
