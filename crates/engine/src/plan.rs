@@ -12,10 +12,80 @@ const PS_PER_US: u64 = 1_000_000;
 pub(crate) struct Plan {
     program: Arc<Program>,
     layout: Layout,
-    standard: StandardMetadata,
+    standard: Places,
     headers: Vec<HeaderPlan>,
     /// Some code that runs in egress reads `packet_length`.
     egress_reads_length: bool,
+}
+
+/// Where a slot of at most 64 bits is.
+#[derive(Clone, Copy, Debug)]
+struct Place {
+    offset: usize,
+    mask: u64,
+}
+
+impl Place {
+    fn new(slot: SlotId, program: &Program, layout: &Layout) -> Place {
+        let width = program.slots[slot.index()].width;
+        Place {
+            offset: layout.offset(slot),
+            mask: u64::MAX >> (64 - width.clamp(1, 64)),
+        }
+    }
+
+    fn get(self, state: &[u64]) -> u64 {
+        state[self.offset]
+    }
+
+    fn set(self, state: &mut [u64], value: u64) {
+        state[self.offset] = value & self.mask;
+    }
+
+    fn copy(self, state: &mut [u64], original: &[u64]) {
+        state[self.offset] = original[self.offset];
+    }
+}
+
+/// The places of the standard metadata that the switch reads or writes.
+#[derive(Clone, Copy, Debug)]
+struct Places {
+    ingress_port: Place,
+    egress_spec: Place,
+    egress_port: Place,
+    instance_type: Place,
+    packet_length: Place,
+    enq_timestamp: Place,
+    enq_qdepth: Place,
+    deq_timedelta: Place,
+    deq_qdepth: Place,
+    ingress_global_timestamp: Place,
+    egress_global_timestamp: Place,
+    mcast_grp: Place,
+    egress_rid: Place,
+    priority: Place,
+}
+
+impl Places {
+    fn new(standard: &StandardMetadata, program: &Program, layout: &Layout) -> Places {
+        let place = |slot| Place::new(slot, program, layout);
+        Places {
+            ingress_port: place(standard.ingress_port),
+            egress_spec: place(standard.egress_spec),
+            egress_port: place(standard.egress_port),
+            instance_type: place(standard.instance_type),
+            packet_length: place(standard.packet_length),
+            enq_timestamp: place(standard.enq_timestamp),
+            enq_qdepth: place(standard.enq_qdepth),
+            deq_timedelta: place(standard.deq_timedelta),
+            deq_qdepth: place(standard.deq_qdepth),
+            ingress_global_timestamp: place(standard.ingress_global_timestamp),
+            egress_global_timestamp: place(standard.egress_global_timestamp),
+            mcast_grp: place(standard.mcast_grp),
+            egress_rid: place(standard.egress_rid),
+            priority: place(standard.priority),
+        }
+    }
 }
 
 /// One header in the state.
@@ -54,7 +124,7 @@ impl Plan {
                 .map(|h| HeaderPlan::new(h, program, &layout))
                 .collect(),
             egress_reads_length: egress_reads(program, program.standard.packet_length),
-            standard: program.standard,
+            standard: Places::new(&program.standard, program, &layout),
             program: program.clone(),
             layout,
         }
@@ -64,25 +134,21 @@ impl Plan {
         self.layout.limbs()
     }
 
-    fn set(&self, state: &mut [u64], slot: SlotId, value: u64) {
-        self.layout.set_u64(state, slot, value);
-    }
-
     /// The standard metadata of a packet that arrives at a port. The state is zero.
     pub(crate) fn arrive(&self, state: &mut [u64], now_ps: u64, port: u32, bytes: usize) {
-        self.set(state, self.standard.ingress_port, u64::from(port));
-        self.set(state, self.standard.packet_length, bytes as u64);
+        self.standard.ingress_port.set(state, u64::from(port));
+        self.standard.packet_length.set(state, bytes as u64);
         self.set_ingress_time(state, now_ps);
     }
 
     pub(crate) fn set_ingress_time(&self, state: &mut [u64], now_ps: u64) {
-        let slot = self.standard.ingress_global_timestamp;
-        self.set(state, slot, now_ps / PS_PER_US);
+        let place = self.standard.ingress_global_timestamp;
+        place.set(state, now_ps / PS_PER_US);
     }
 
     /// A clone's ingress time is the original's.
     pub(crate) fn keep_ingress_time(&self, state: &mut [u64], original: &[u64]) {
-        self.copy(state, original, self.standard.ingress_global_timestamp);
+        self.standard.ingress_global_timestamp.copy(state, original);
     }
 
     /// The standard metadata of a packet made from another one, and what it preserves. The state is zero.
@@ -95,8 +161,8 @@ impl Plan {
         bytes: usize,
     ) {
         self.preserve(state, original, preserve);
-        self.copy(state, original, self.standard.ingress_port);
-        self.set(state, self.standard.packet_length, bytes as u64);
+        self.standard.ingress_port.copy(state, original);
+        self.standard.packet_length.set(state, bytes as u64);
         self.set_instance_type(state, instance_type);
     }
 
@@ -134,42 +200,42 @@ impl Plan {
     }
 
     pub(crate) fn set_instance_type(&self, state: &mut [u64], instance_type: u64) {
-        self.set(state, self.standard.instance_type, instance_type);
+        self.standard.instance_type.set(state, instance_type);
     }
 
     pub(crate) fn mcast_grp(&self, state: &[u64]) -> u32 {
-        self.layout.get_u64(state, self.standard.mcast_grp) as u32
+        self.standard.mcast_grp.get(state) as u32
     }
 
     pub(crate) fn egress_spec(&self, state: &[u64]) -> u32 {
-        self.layout.get_u64(state, self.standard.egress_spec) as u32
+        self.standard.egress_spec.get(state) as u32
     }
 
     pub(crate) fn priority(&self, state: &[u64]) -> u8 {
-        self.layout.get_u64(state, self.standard.priority) as u8
+        self.standard.priority.get(state) as u8
     }
 
     /// The standard metadata that a copy finds when it begins egress.
     pub(crate) fn start_egress(&self, state: &mut [u64], start: EgressStart) {
         let standard = self.standard;
         let waited_ps = start.now_ps.saturating_sub(start.enqueued_ps);
-        self.set(state, standard.egress_port, u64::from(start.port));
-        self.set(state, standard.egress_rid, u64::from(start.rid));
-        self.set(state, standard.priority, u64::from(start.priority));
+        standard.egress_port.set(state, u64::from(start.port));
+        standard.egress_rid.set(state, u64::from(start.rid));
+        standard.priority.set(state, u64::from(start.priority));
         // Anything but the drop port, so that only the egress control can drop.
-        self.set(state, standard.egress_spec, 0);
-        self.set(
-            state,
-            standard.egress_global_timestamp,
-            start.now_ps / PS_PER_US,
-        );
-        self.set(state, standard.enq_timestamp, start.enqueued_ps / PS_PER_US);
-        self.set(state, standard.deq_timedelta, waited_ps / PS_PER_US);
-        self.set(state, standard.enq_qdepth, u64::from(start.enq_qdepth));
-        self.set(state, standard.deq_qdepth, u64::from(start.deq_qdepth));
+        standard.egress_spec.set(state, 0);
+        standard
+            .egress_global_timestamp
+            .set(state, start.now_ps / PS_PER_US);
+        standard
+            .enq_timestamp
+            .set(state, start.enqueued_ps / PS_PER_US);
+        standard.deq_timedelta.set(state, waited_ps / PS_PER_US);
+        standard.enq_qdepth.set(state, u64::from(start.enq_qdepth));
+        standard.deq_qdepth.set(state, u64::from(start.deq_qdepth));
         if self.egress_reads_length {
             let bytes = self.headers_bytes(state) + start.payload_bytes;
-            self.set(state, standard.packet_length, bytes as u64);
+            standard.packet_length.set(state, bytes as u64);
         }
     }
 }

@@ -33,7 +33,7 @@ use crate::control::{CloneSession, Replica};
 use crate::exec::{DropReason, Executor, Intents, PacketContext};
 use crate::interpreter::Interpreter;
 use crate::packet::Packet;
-use crate::plan::Plan;
+use crate::plan::{EgressStart, Plan};
 use crate::replication::Replication;
 use crate::runtime::Runtime;
 use crate::trace::{CopyKind, EventKind, Recorder, Trace};
@@ -164,6 +164,21 @@ impl Pass {
     }
 }
 
+impl EgressStart {
+    fn new(copy: &Enqueued, now_ps: u64, deq_qdepth: u32) -> EgressStart {
+        EgressStart {
+            now_ps,
+            enqueued_ps: copy.enqueued_ps,
+            port: copy.port,
+            rid: copy.rid,
+            priority: copy.priority,
+            enq_qdepth: copy.enq_qdepth,
+            deq_qdepth,
+            payload_bytes: copy.packet.len() - copy.consumed,
+        }
+    }
+}
+
 /// What an executor is given, besides the state.
 struct Half<'a> {
     now_ps: u64,
@@ -199,10 +214,29 @@ pub struct Switch {
     // Buffers that are used again from packet to packet.
     emitted: Vec<u8>,
     free_states: Vec<Vec<u64>>,
+    work: Option<Box<Work>>,
+}
+
+/// Packets that wait while [`Switch::receive`] runs.
+#[derive(Default)]
+struct Work {
+    /// Straight from ingress; they go to the end of the queue.
     enqueued: Vec<Enqueued>,
+    /// Straight from egress.
     emissions: Vec<Emission>,
+    /// For egress.
     queue: VecDeque<Enqueued>,
+    /// For ingress, when the queue is empty.
     again: VecDeque<Recirculated>,
+}
+
+impl Work {
+    fn is_done(&self) -> bool {
+        self.enqueued.is_empty()
+            && self.emissions.is_empty()
+            && self.queue.is_empty()
+            && self.again.is_empty()
+    }
 }
 
 impl Switch {
@@ -221,10 +255,7 @@ impl Switch {
             interpreter: None,
             emitted: Vec::new(),
             free_states: Vec::new(),
-            enqueued: Vec::new(),
-            emissions: Vec::new(),
-            queue: VecDeque::new(),
-            again: VecDeque::new(),
+            work: None,
         }
     }
 
@@ -263,30 +294,37 @@ impl Switch {
 
     /// Runs a packet and all its copies to the end; appends what leaves, in order. Copies take no time.
     pub fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
-        let mut enqueued = std::mem::take(&mut self.enqueued);
-        self.ingress(now_ps, port, packet, &mut enqueued);
-        let mut queue = std::mem::take(&mut self.queue);
-        let mut again = std::mem::take(&mut self.again);
-        let mut emissions = std::mem::take(&mut self.emissions);
-        loop {
-            queue.extend(enqueued.drain(..));
-            if let Some(copy) = queue.pop_front() {
-                self.egress(now_ps, copy, 0, &mut emissions);
-            } else if let Some(packet) = again.pop_front() {
-                self.recirculate_within(now_ps, packet, &mut enqueued);
-            } else {
-                break;
+        let mut work = self.work.take().unwrap_or_default();
+        let unicast = self.arrive(now_ps, port, packet, &mut work.enqueued);
+        match unicast {
+            // Most packets take this way and are done.
+            Some(copy) if work.enqueued.is_empty() => {
+                out.extend(self.egress_pass(now_ps, copy, 0, &mut work.emissions));
             }
-            for emission in emissions.drain(..) {
-                match emission {
-                    Emission::Output(output) => out.push(output),
-                    Emission::Enqueued(copy) => queue.push_back(copy),
-                    Emission::Recirculated(packet) => again.push_back(packet),
-                }
+            _ => work.enqueued.extend(unicast),
+        }
+        while !work.is_done() {
+            self.work_on(now_ps, &mut work, out);
+        }
+        self.work = Some(work);
+    }
+
+    /// Runs one of the packets that wait.
+    fn work_on(&mut self, now_ps: u64, work: &mut Work, out: &mut Vec<Output>) {
+        for emission in work.emissions.drain(..) {
+            match emission {
+                Emission::Output(output) => out.push(output),
+                Emission::Enqueued(copy) => work.enqueued.push(copy),
+                Emission::Recirculated(packet) => work.again.push_back(packet),
             }
         }
-        (self.enqueued, self.queue) = (enqueued, queue);
-        (self.again, self.emissions) = (again, emissions);
+        work.queue.extend(work.enqueued.drain(..));
+        if let Some(copy) = work.queue.pop_front() {
+            out.extend(self.egress_pass(now_ps, copy, 0, &mut work.emissions));
+        } else if let Some(packet) = work.again.pop_front() {
+            let unicast = self.recirculate_pass(now_ps, packet, &mut work.enqueued);
+            work.enqueued.extend(unicast);
+        }
     }
 
     /// Like [`Switch::receive`] on the interpreter, with the trace of what happened. Tables, registers and counters are used, and changed, as they are.
@@ -309,16 +347,31 @@ impl Switch {
 
     /// Parser to ingress, resubmissions included: appends the copies that go to egress, clones first.
     pub fn ingress(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Enqueued>) {
+        let unicast = self.arrive(now_ps, port, packet, out);
+        out.extend(unicast);
+    }
+
+    /// Takes a packet that egress recirculated to the parser again; appends like [`Switch::ingress`].
+    pub fn recirculate(&mut self, now_ps: u64, packet: Recirculated, out: &mut Vec<Enqueued>) {
+        self.work_left = MAX_WORK;
+        let unicast = self.recirculate_pass(now_ps, packet, out);
+        out.extend(unicast);
+    }
+
+    fn arrive(
+        &mut self,
+        now_ps: u64,
+        port: u32,
+        packet: Packet,
+        out: &mut Vec<Enqueued>,
+    ) -> Option<Enqueued> {
         self.work_left = MAX_WORK;
         let bytes = packet.len();
-        self.note(
-            0,
-            EventKind::Received {
-                now_ps,
-                port,
-                bytes,
-            },
-        );
+        self.note(0, || EventKind::Received {
+            now_ps,
+            port,
+            bytes,
+        });
         let mut state = self.fresh_state();
         self.plan.arrive(&mut state, now_ps, port, bytes);
         let lineage = Lineage::default();
@@ -328,16 +381,15 @@ impl Switch {
             state,
             lineage,
         };
-        self.ingress_pass(pass, out);
+        self.ingress_pass(pass, out)
     }
 
-    /// Takes a packet that egress recirculated to the parser again.
-    pub fn recirculate(&mut self, now_ps: u64, packet: Recirculated, out: &mut Vec<Enqueued>) {
-        self.work_left = MAX_WORK;
-        self.recirculate_within(now_ps, packet, out);
-    }
-
-    fn recirculate_within(&mut self, now_ps: u64, packet: Recirculated, out: &mut Vec<Enqueued>) {
+    fn recirculate_pass(
+        &mut self,
+        now_ps: u64,
+        packet: Recirculated,
+        out: &mut Vec<Enqueued>,
+    ) -> Option<Enqueued> {
         let mut pass = Pass {
             now_ps,
             packet: packet.packet,
@@ -345,11 +397,12 @@ impl Switch {
             lineage: packet.lineage,
         };
         self.plan.set_ingress_time(&mut pass.state, now_ps);
-        self.ingress_pass(pass, out);
+        self.ingress_pass(pass, out)
     }
 
-    /// Runs ingress, and again as long as the program resubmits.
-    fn ingress_pass(&mut self, mut pass: Pass, out: &mut Vec<Enqueued>) {
+    /// Runs ingress, and again as long as the program resubmits. Clones and replicas are appended, a unicast packet is given
+    /// back.
+    fn ingress_pass(&mut self, mut pass: Pass, out: &mut Vec<Enqueued>) -> Option<Enqueued> {
         loop {
             let half = Half {
                 now_ps: pass.now_ps,
@@ -359,7 +412,8 @@ impl Switch {
             };
             let (intents, consumed) = self.run(half, &mut pass.state, |e, cx| e.ingress(cx));
             if let Some(reason) = intents.drop {
-                return self.drop_packet(reason, pass.state, pass.lineage);
+                self.drop_packet(reason, pass.state, pass.lineage);
+                return None;
             }
             if let Some((session, preserve)) = intents.clone {
                 self.clone_ingress(&pass, session, preserve, out);
@@ -369,7 +423,8 @@ impl Switch {
             };
             let Some(lineage) = self.descend(pass.lineage, CopyKind::Resubmit) else {
                 let limit = DropReason::RecirculationLimit;
-                return self.drop_packet(limit, pass.state, pass.lineage);
+                self.drop_packet(limit, pass.state, pass.lineage);
+                return None;
             };
             let mut state = self.fresh_state();
             let (kind, bytes) = (instance_type::RESUBMITTED, pass.packet.len());
@@ -389,11 +444,12 @@ impl Switch {
         consumed: usize,
         truncate: Option<u32>,
         out: &mut Vec<Enqueued>,
-    ) {
+    ) -> Option<Enqueued> {
         let group = self.plan.mcast_grp(&pass.state);
         let port = self.plan.egress_spec(&pass.state);
         if group == 0 && port == DROP_PORT {
-            return self.drop_packet(DropReason::IngressDrop, pass.state, pass.lineage);
+            self.drop_packet(DropReason::IngressDrop, pass.state, pass.lineage);
+            return None;
         }
         let kind = match group {
             0 => instance_type::NORMAL,
@@ -403,10 +459,11 @@ impl Switch {
         let priority = self.plan.priority(&pass.state);
         let copy = pass.enqueue(port, priority, consumed, truncate);
         if group != 0 {
-            return self.multicast(group, copy, out);
+            self.multicast(group, copy, out);
+            return None;
         }
         self.note_enqueued(&copy);
-        out.push(copy);
+        Some(copy)
     }
 
     fn multicast(&mut self, group: u32, copy: Enqueued, out: &mut Vec<Enqueued>) {
@@ -553,27 +610,29 @@ impl Switch {
         });
     }
 
-    /// Egress to deparser for one copy. `deq_qdepth` is the number of packets left behind it in its queue.
+    /// Egress to deparser for one copy: appends clones, then what becomes of the packet itself. `deq_qdepth` is the number of
+    /// packets left behind it in its queue.
     pub fn egress(
+        &mut self,
+        now_ps: u64,
+        copy: Enqueued,
+        deq_qdepth: u32,
+        out: &mut Vec<Emission>,
+    ) {
+        let output = self.egress_pass(now_ps, copy, deq_qdepth, out);
+        out.extend(output.map(Emission::Output));
+    }
+
+    /// Runs egress. Clones and a recirculated packet are appended, one that leaves is given back.
+    fn egress_pass(
         &mut self,
         now_ps: u64,
         mut copy: Enqueued,
         deq_qdepth: u32,
         out: &mut Vec<Emission>,
-    ) {
-        self.plan.start_egress(
-            &mut copy.state,
-            crate::plan::EgressStart {
-                now_ps,
-                enqueued_ps: copy.enqueued_ps,
-                port: copy.port,
-                rid: copy.rid,
-                priority: copy.priority,
-                enq_qdepth: copy.enq_qdepth,
-                deq_qdepth,
-                payload_bytes: copy.packet.len() - copy.consumed,
-            },
-        );
+    ) -> Option<Output> {
+        let start = EgressStart::new(&copy, now_ps, deq_qdepth);
+        self.plan.start_egress(&mut copy.state, start);
         let half = Half {
             now_ps,
             packet: &copy.packet,
@@ -582,28 +641,31 @@ impl Switch {
         };
         let (intents, _) = self.run(half, &mut copy.state, |e, cx| e.egress(cx));
         if let Some(reason) = intents.drop {
-            return self.drop_packet(reason, copy.state, copy.lineage);
+            self.drop_packet(reason, copy.state, copy.lineage);
+            return None;
         }
         if let Some((session, preserve)) = intents.clone {
             self.clone_egress(now_ps, &copy, session, preserve, out);
         }
         if self.plan.egress_spec(&copy.state) == DROP_PORT {
-            return self.drop_packet(DropReason::EgressDrop, copy.state, copy.lineage);
+            self.drop_packet(DropReason::EgressDrop, copy.state, copy.lineage);
+            return None;
         }
         copy.packet.replace_front(copy.consumed, &self.emitted);
         if let Some(length) = intents.truncate.or(copy.truncate) {
             copy.packet.truncate(length as usize);
         }
-        match intents.recirculate {
-            Some(preserve) => self.recirculate_copy(copy, preserve, out),
-            None => {
-                let (port, bytes) = (copy.port, copy.packet.len());
-                self.note(copy.lineage.branch, EventKind::Sent { port, bytes });
-                self.free_states.push(copy.state);
-                let packet = copy.packet;
-                out.push(Emission::Output(Output { port, packet }));
-            }
+        if let Some(preserve) = intents.recirculate {
+            self.recirculate_copy(copy, preserve, out);
+            return None;
         }
+        let (port, bytes) = (copy.port, copy.packet.len());
+        self.note(copy.lineage.branch, || EventKind::Sent { port, bytes });
+        self.free_states.push(copy.state);
+        Some(Output {
+            port,
+            packet: copy.packet,
+        })
     }
 
     fn recirculate_copy(
@@ -707,17 +769,17 @@ impl Switch {
 
     fn count_drop(&mut self, reason: DropReason, lineage: Lineage) {
         *self.drops.entry(reason).or_insert(0) += 1;
-        self.note(lineage.branch, EventKind::Dropped(reason));
+        self.note(lineage.branch, || EventKind::Dropped(reason));
     }
 
     fn note_enqueued(&mut self, copy: &Enqueued) {
         let (port, rid) = (copy.port, copy.rid);
-        self.note(copy.lineage.branch, EventKind::Enqueued { port, rid });
+        self.note(copy.lineage.branch, || EventKind::Enqueued { port, rid });
     }
 
-    fn note(&mut self, branch: usize, kind: EventKind) {
+    fn note(&mut self, branch: usize, kind: impl FnOnce() -> EventKind) {
         if let Some(recorder) = &mut self.recorder {
-            recorder.branch_mut(branch).push(kind, Loc::default());
+            recorder.branch_mut(branch).push(kind(), Loc::default());
         }
     }
 }

@@ -26,6 +26,10 @@ fn mix(hash: u64, limb: u64) -> u64 {
 
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
+fn hash(key: &[u64]) -> u64 {
+    key.iter().fold(SEED, |hash, &limb| mix(hash, limb))
+}
+
 impl KeyMap {
     /// An empty map for keys of `limbs` limbs.
     pub fn new(limbs: usize) -> KeyMap {
@@ -50,20 +54,29 @@ impl KeyMap {
     /// The value of `key`.
     #[inline]
     pub fn get(&self, key: &[u64]) -> Option<u32> {
-        let hash = key.iter().fold(SEED, |h, &limb| mix(h, limb));
-        self.probe(hash, |stored| stored == key)
-            .ok()
-            .map(|at| self.value(at))
+        // Comparing slices of unknown length is a call; the common lengths need none.
+        let found = match *key {
+            [a] => self.probe(mix(SEED, a), |stored| stored[0] == a),
+            [a, b] => self.probe(mix(mix(SEED, a), b), |stored| {
+                stored[0] == a && stored[1] == b
+            }),
+            _ => self.probe(hash(key), |stored| stored == key),
+        };
+        found.ok().map(|at| self.value(at))
     }
 
     /// The value of `key & mask`.
     #[inline]
     pub fn get_masked(&self, key: &[u64], mask: &[u64]) -> Option<u32> {
+        match (key, mask) {
+            ([a], [m]) => return self.get(&[a & m]),
+            ([a, b], [m, n]) => return self.get(&[a & m, b & n]),
+            _ => {}
+        }
         let masked = || key.iter().zip(mask).map(|(&k, &m)| k & m);
         let hash = masked().fold(SEED, mix);
-        self.probe(hash, |stored| stored.iter().copied().eq(masked()))
-            .ok()
-            .map(|at| self.value(at))
+        let is_key = |stored: &[u64]| stored.iter().zip(masked()).all(|(&s, k)| s == k);
+        self.probe(hash, is_key).ok().map(|at| self.value(at))
     }
 
     /// Sets the value of `key`; gives the former one.
@@ -72,7 +85,7 @@ impl KeyMap {
         if 4 * (self.len + 1) > 3 * (self.bucket_mask + 1) {
             self.grow();
         }
-        let hash = key.iter().fold(SEED, |h, &limb| mix(h, limb));
+        let hash = hash(key);
         match self.probe(hash, |stored| stored == key) {
             Ok(at) => {
                 let former = self.value(at);
@@ -90,7 +103,7 @@ impl KeyMap {
 
     /// Removes `key`; gives its value.
     pub fn remove(&mut self, key: &[u64]) -> Option<u32> {
-        let hash = key.iter().fold(SEED, |h, &limb| mix(h, limb));
+        let hash = hash(key);
         let at = self.probe(hash, |stored| stored == key).ok()?;
         let former = self.value(at);
         self.len -= 1;
@@ -112,10 +125,11 @@ impl KeyMap {
         let mut bucket = self.home(hash);
         loop {
             let at = bucket * (self.limbs + 1);
-            if self.buckets[at] == 0 {
+            let found = &self.buckets[at..=at + self.limbs];
+            if found[0] == 0 {
                 return Err(at);
             }
-            if is_key(&self.buckets[at + 1..=at + self.limbs]) {
+            if is_key(&found[1..]) {
                 return Ok(at);
             }
             bucket = (bucket + 1) & self.bucket_mask;
@@ -133,7 +147,7 @@ impl KeyMap {
                 break;
             }
             let key = &self.buckets[at + 1..at + stride];
-            let home = self.home(key.iter().fold(SEED, |h, &limb| mix(h, limb)));
+            let home = self.home(hash(key));
             let distance = |from: usize, to: usize| to.wrapping_sub(from) & self.bucket_mask;
             if distance(home, bucket) >= distance(gap, bucket) {
                 self.buckets.copy_within(at..at + stride, gap * stride);
@@ -149,7 +163,7 @@ impl KeyMap {
         let old = std::mem::replace(&mut self.buckets, vec![0; doubled * stride]);
         self.bucket_mask = doubled - 1;
         for bucket in old.chunks_exact(stride).filter(|b| b[0] != 0) {
-            let hash = bucket[1..].iter().fold(SEED, |h, &limb| mix(h, limb));
+            let hash = hash(&bucket[1..]);
             let at = self.probe(hash, |_| false).unwrap_or_else(|free| free);
             self.buckets[at..at + stride].copy_from_slice(bucket);
         }

@@ -1,14 +1,38 @@
 //! Longest prefix match on one field, with any number of exactly matched fields beside it.
 //!
 //! The prefixes of each combination of exact fields form a tree bitmap (Eatherton, Varghese and Dittia 2004): a node
-//! covers six bits of the field; one word says which prefixes end in it and one which children it has; children and
-//! results lie next to each other and are found by counting ones. A lookup touches one node per six bits of the longest path
-//! that exists, whatever the number of entries.
+//! covers six bits of the field (the root five, so that no common prefix length ends where a node begins); one word says which
+//! prefixes end in it and one which children it has; children and results lie next to each other and are found by counting
+//! ones. Paths are compressed: a child may begin further down than its parent ends, and then holds the bits in between.
+//! So a lookup touches few nodes in a small table and at most one per six bits in any.
 
 use super::keymap::KeyMap;
 
-/// Bits of the field that one node covers.
+/// Bits of the field that a node covers.
 const STRIDE: u32 = 6;
+
+/// Bits of the field that the root covers.
+const ROOT_STRIDE: u32 = 5;
+
+/// Most bits between the end of a node and the beginning of its child; a longer way has nodes on it.
+const MAX_SKIP: u32 = 10 * STRIDE;
+
+/// Where the children of a node at this position begin if they skip nothing. Nodes are at position 0, 5, 11, 17...
+#[inline]
+fn next_level(position: u32) -> u32 {
+    match position {
+        0 => ROOT_STRIDE,
+        _ => position + STRIDE,
+    }
+}
+
+/// The position of the node in which a prefix of this length ends: the last position that is not behind its end.
+fn last_level(prefix_len: u32) -> u32 {
+    match prefix_len {
+        ..ROOT_STRIDE => 0,
+        _ => prefix_len - (prefix_len - ROOT_STRIDE) % STRIDE,
+    }
+}
 
 /// For each value of six bits, the bits of [`Node::internal`] of the prefixes (of length 0 to 5) that contain it.
 const ANCESTORS: [u64; 64] = ancestors();
@@ -36,6 +60,11 @@ const fn internal_bit(length: u32, value: u64) -> u32 {
 struct Node {
     internal: u64,
     external: u64,
+    /// The `skip` bits before `position`, right-aligned.
+    skipped: u64,
+    skip: u32,
+    /// Bits of the field before those that the node covers.
+    position: u32,
     /// Where in the pool of results those of this node begin, in the order of the ones of `internal`.
     results: u32,
     /// Where in the pool of nodes the children begin, in the order of the ones of `external`.
@@ -49,6 +78,7 @@ impl Node {
 }
 
 /// Ones of `word` below `bit`.
+#[inline]
 fn rank(word: u64, bit: u32) -> usize {
     (word & ((1 << bit) - 1)).count_ones() as usize
 }
@@ -152,36 +182,33 @@ impl LpmTable {
     pub fn lookup(&self, key: &[u64]) -> Option<u32> {
         let field = &key[self.offset..self.offset + self.limbs];
         let mut node = &self.roots[self.root(key)? as usize];
-        let mut position = 0;
+        // The last node with prefixes that match; only the last is looked at closer.
         let mut best = None;
         loop {
-            let chunk = self.chunk(field, position);
+            let chunk = self.chunk(field, node.position);
             let matching = node.internal & ANCESTORS[chunk as usize];
             if matching != 0 {
-                let longest = 63 - matching.leading_zeros();
-                best = Some(node.results as usize + rank(node.internal, longest));
+                best = Some((node, matching));
             }
             if node.external >> chunk & 1 == 0 {
                 break;
             }
             node = &self.nodes.items[node.children as usize + rank(node.external, chunk)];
-            position += STRIDE;
+            if node.skip != 0 && self.bits_before(field, node) != node.skipped {
+                break;
+            }
         }
-        best.map(|at| self.results.items[at])
+        best.map(|(node, matching)| {
+            let longest = 63 - matching.leading_zeros();
+            self.results.items[node.results as usize + rank(node.internal, longest)]
+        })
     }
 
     /// The entry of exactly this prefix.
     pub fn find(&self, value: &[u64], prefix_len: u32) -> Option<u32> {
-        let mut node = &self.roots[self.root(value)? as usize];
-        let field = &value[self.offset..self.offset + self.limbs];
-        for level in 0..prefix_len / STRIDE {
-            let chunk = self.chunk(field, level * STRIDE);
-            if node.external >> chunk & 1 == 0 {
-                return None;
-            }
-            node = &self.nodes.items[node.children as usize + rank(node.external, chunk)];
-        }
-        let bit = self.last_bit(field, prefix_len);
+        let (place, _) = *self.path(value, prefix_len)?.last()?;
+        let node = self.node(place);
+        let bit = self.last_bit(self.field(value), prefix_len);
         (node.internal >> bit & 1 == 1)
             .then(|| self.results.items[node.results as usize + rank(node.internal, bit)])
     }
@@ -190,16 +217,15 @@ impl LpmTable {
     pub fn insert(&mut self, value: &[u64], prefix_len: u32, entry: u32) {
         let mut place = Place::Root(self.root_or_new(value));
         let field = &value[self.offset..self.offset + self.limbs];
-        for level in 0..prefix_len / STRIDE {
-            let chunk = self.chunk(field, level * STRIDE);
-            place = self.child_or_new(place, chunk);
+        let end = last_level(prefix_len);
+        while self.node(place).position < end {
+            place = self.step_or_make(place, field, end);
         }
         let bit = self.last_bit(field, prefix_len);
         let mut node = *self.node(place);
         let count = node.internal.count_ones() as usize;
-        node.results = self
-            .results
-            .insert(node.results, count, rank(node.internal, bit), entry);
+        let at = rank(node.internal, bit);
+        node.results = self.results.insert(node.results, count, at, entry);
         node.internal |= 1 << bit;
         *self.node_mut(place) = node;
     }
@@ -207,26 +233,19 @@ impl LpmTable {
     /// Removes a prefix; gives its entry.
     pub fn remove(&mut self, value: &[u64], prefix_len: u32) -> Option<u32> {
         let entry = self.find(value, prefix_len)?;
-        let root = self.root(value)?;
-        let field = &value[self.offset..self.offset + self.limbs];
-        let mut path = vec![(Place::Root(root), 0)];
-        for level in 0..prefix_len / STRIDE {
-            let chunk = self.chunk(field, level * STRIDE);
-            let parent = path[path.len() - 1].0;
-            path.push((self.existing_child(parent, chunk), chunk));
-        }
-        let bit = self.last_bit(field, prefix_len);
-        let place = path[path.len() - 1].0;
+        let path = self.path(value, prefix_len)?;
+        let (place, _) = *path.last()?;
+        let bit = self.last_bit(self.field(value), prefix_len);
         let mut node = *self.node(place);
         let count = node.internal.count_ones() as usize;
-        node.results = self
-            .results
-            .remove(node.results, count, rank(node.internal, bit));
+        let at = rank(node.internal, bit);
+        node.results = self.results.remove(node.results, count, at);
         node.internal &= !(1 << bit);
         *self.node_mut(place) = node;
-        self.prune(&path);
-        if self.roots[root as usize].is_empty()
-            && let Some((mask, map)) = &mut self.exact
+        self.tidy(&path);
+        if let Some((mask, map)) = &mut self.exact
+            && let Place::Root(root) = path[0].0
+            && self.roots[root as usize].is_empty()
         {
             map.remove(&masked(value, mask));
             self.free_roots.push(root);
@@ -234,21 +253,121 @@ impl LpmTable {
         Some(entry)
     }
 
-    /// Cuts empty nodes off, from the end of a path of places and the chunks that led to them.
-    fn prune(&mut self, path: &[(Place, u32)]) {
+    /// The nodes from the root to the one in which a prefix would end, each with the chunk that led to it.
+    fn path(&self, value: &[u64], prefix_len: u32) -> Option<Vec<(Place, u32)>> {
+        let field = self.field(value);
+        let end = last_level(prefix_len);
+        let mut path = vec![(Place::Root(self.root(value)?), 0)];
+        loop {
+            let (place, _) = *path.last()?;
+            let node = self.node(place);
+            if node.position == end {
+                return Some(path);
+            }
+            let chunk = self.chunk(field, node.position);
+            if node.external >> chunk & 1 == 0 {
+                return None;
+            }
+            let child = self.existing_child(place, chunk);
+            let node = self.node(child);
+            if node.position > end || self.bits_before(field, node) != node.skipped {
+                return None;
+            }
+            path.push((child, chunk));
+        }
+    }
+
+    /// One step from a node towards position `end` on the way of `field`. If there is no child that way, or it skips more than is
+    /// shared, one is made.
+    fn step_or_make(&mut self, place: Place, field: &[u64], end: u32) -> Place {
+        let mut node = *self.node(place);
+        let chunk = self.chunk(field, node.position);
+        let from = next_level(node.position);
+        if node.external >> chunk & 1 == 1 {
+            let child = self.existing_child(place, chunk);
+            self.split(child, field, from, end);
+            return child;
+        }
+        let position = end.min(from + MAX_SKIP);
+        let new = Node {
+            skip: position - from,
+            skipped: self.bits(field, from, position - from),
+            position,
+            ..Node::default()
+        };
+        let count = node.external.count_ones() as usize;
+        let at = rank(node.external, chunk);
+        node.children = self.nodes.insert(node.children, count, at, new);
+        node.external |= 1 << chunk;
+        *self.node_mut(place) = node;
+        self.existing_child(place, chunk)
+    }
+
+    /// If a node that begins its skip at `from` skips more than it shares with `field` up to `end`, puts a node before it.
+    fn split(&mut self, place: Place, field: &[u64], from: u32, end: u32) {
+        let node = *self.node(place);
+        let differing = self.bits_before(field, &node) ^ node.skipped;
+        let shared = node.skip - (64 - differing.leading_zeros());
+        let position = last_level((from + shared).min(end));
+        if position >= node.position {
+            return;
+        }
+        let below = node.position - next_level(position);
+        let lower = Node {
+            skip: below,
+            skipped: node.skipped & low_ones(below),
+            ..node
+        };
+        let chunk = node.skipped >> below & low_ones(STRIDE);
+        let upper = Node {
+            internal: 0,
+            external: 1 << chunk,
+            skip: position - from,
+            skipped: node.skipped >> below >> STRIDE,
+            position,
+            results: 0,
+            children: self.nodes.insert(0, 0, 0, lower),
+        };
+        *self.node_mut(place) = upper;
+    }
+
+    /// Along a path, from its end: cuts empty nodes off, and joins a node that has nothing but one child with it.
+    fn tidy(&mut self, path: &[(Place, u32)]) {
         for pair in path.windows(2).rev() {
             let (parent, (place, chunk)) = (pair[0].0, pair[1]);
-            if !self.node(place).is_empty() {
+            let node = *self.node(place);
+            if node.is_empty() {
+                let mut above = *self.node(parent);
+                let count = above.external.count_ones() as usize;
+                let at = rank(above.external, chunk);
+                above.children = self.nodes.remove(above.children, count, at);
+                above.external &= !(1 << chunk);
+                *self.node_mut(parent) = above;
+            } else if node.internal == 0 && node.external.is_power_of_two() {
+                self.join(place);
+                break;
+            } else {
                 break;
             }
-            let mut node = *self.node(parent);
-            let count = node.external.count_ones() as usize;
-            node.children = self
-                .nodes
-                .remove(node.children, count, rank(node.external, chunk));
-            node.external &= !(1 << chunk);
-            *self.node_mut(parent) = node;
         }
+    }
+
+    /// Replaces a node that has nothing but one child by that child, unless that would skip too much.
+    fn join(&mut self, place: Place) {
+        let node = *self.node(place);
+        let child = self.nodes.items[node.children as usize];
+        let skip = node.skip + STRIDE + child.skip;
+        if skip > MAX_SKIP {
+            return;
+        }
+        let chunk = u64::from(node.external.trailing_zeros());
+        let joined = Node {
+            skip,
+            skipped: (node.skipped << STRIDE | chunk) << child.skip | child.skipped,
+            ..child
+        };
+        self.nodes.remove(node.children, 1, 0);
+        *self.node_mut(place) = joined;
     }
 
     fn root(&self, key: &[u64]) -> Option<u32> {
@@ -277,18 +396,6 @@ impl LpmTable {
         Place::Child(node.children + rank(node.external, chunk) as u32)
     }
 
-    fn child_or_new(&mut self, parent: Place, chunk: u32) -> Place {
-        let mut node = *self.node(parent);
-        if node.external >> chunk & 1 == 0 {
-            let count = node.external.count_ones() as usize;
-            let at = rank(node.external, chunk);
-            node.children = self.nodes.insert(node.children, count, at, Node::default());
-            node.external |= 1 << chunk;
-            *self.node_mut(parent) = node;
-        }
-        self.existing_child(parent, chunk)
-    }
-
     fn node(&self, place: Place) -> &Node {
         match place {
             Place::Root(i) => &self.roots[i as usize],
@@ -303,29 +410,52 @@ impl LpmTable {
         }
     }
 
+    fn field<'a>(&self, key: &'a [u64]) -> &'a [u64] {
+        &key[self.offset..self.offset + self.limbs]
+    }
+
     /// Which bit of the last node's `internal` a prefix is.
     fn last_bit(&self, field: &[u64], prefix_len: u32) -> u32 {
-        let length = prefix_len % STRIDE;
-        let chunk = self.chunk(field, prefix_len - length);
+        let position = last_level(prefix_len);
+        let length = prefix_len - position;
+        let chunk = self.chunk(field, position);
         internal_bit(length, u64::from(chunk >> (STRIDE - length)))
     }
 
-    /// Six bits of the field, `position` bits after its first; zeros beyond its end.
+    /// The bits of the field that a node at this position covers, as the first of six.
     #[inline]
     fn chunk(&self, field: &[u64], position: u32) -> u32 {
-        let remaining = self.width.saturating_sub(position);
-        if remaining < STRIDE {
-            let low = field[0] as u32 & ((1 << remaining) - 1);
-            return low << (STRIDE - remaining);
+        let end = next_level(position).min(self.width);
+        let count = end.saturating_sub(position);
+        (self.bits(field, position, count) as u32) << (STRIDE - count)
+    }
+
+    /// What a node skips, in this field. The field is long enough, for the node is not behind the end of it.
+    #[inline]
+    fn bits_before(&self, field: &[u64], node: &Node) -> u64 {
+        self.bits(field, node.position - node.skip, node.skip)
+    }
+
+    /// `count` bits (at most 63) of the field, `position` bits after its first.
+    #[inline]
+    fn bits(&self, field: &[u64], position: u32, count: u32) -> u64 {
+        if count == 0 {
+            return 0;
         }
-        let shift = remaining - STRIDE;
+        let shift = self.width - position - count;
         let (limb, bit) = ((shift / 64) as usize, shift % 64);
         let mut bits = field[limb] >> bit;
-        if bit > 64 - STRIDE && limb + 1 < field.len() {
+        if bit + count > 64 {
             bits |= field[limb + 1] << (64 - bit);
         }
-        bits as u32 & 63
+        bits & low_ones(count)
     }
+}
+
+/// `count` (at most 63) ones.
+#[inline]
+fn low_ones(count: u32) -> u64 {
+    (1 << count) - 1
 }
 
 fn masked(key: &[u64], mask: &[u64]) -> Vec<u64> {

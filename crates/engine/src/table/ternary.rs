@@ -5,6 +5,7 @@
 //! part with the leading bits that its bounds share, and is checked in full on the entries found.
 
 use super::keymap::KeyMap;
+use smallvec::SmallVec;
 use std::collections::BTreeSet;
 
 /// Order of preference: the highest priority first, then the entry inserted first.
@@ -46,7 +47,7 @@ impl RangeCheck {
 
 #[derive(Clone, Debug)]
 struct Tuple {
-    mask: Box<[u64]>,
+    mask: SmallVec<[u64; 4]>,
     /// From masked value to the best entry with it.
     heads: KeyMap,
     ranks: BTreeSet<Rank>,
