@@ -191,8 +191,8 @@ class Switch:
         stands alone refuses (:class:`ControlError` FAILED_PRECONDITION): use :meth:`process` with the CPU port."""
     def process(self, port: int, packet: bytes, now_ps: int = 0) -> list[tuple[int, bytes]]:
         """Runs one packet; what comes out of which port, in order. Only on a switch that stands alone."""
-    def trace(self, port: int, packet: bytes, now_ps: int = 0) -> str:
-        """Like :meth:`process` on the interpreter; JSON of what happened. Tables and registers are used as they are."""
+    def trace(self, port: int, packet: bytes, now_ps: int = 0, *, text: bool = False) -> str:
+        """Like :meth:`process` on the interpreter; what happened, as JSON or as indented text. Tables and registers are used as they are."""
 
 @final
 class Notification:
@@ -256,7 +256,9 @@ class Network:
         destination_port: int = 5001,
     ) -> int:
         """Constant-rate UDP with sequence numbers, to a modelled host or an IPv4 address. Returns the flow id."""
-    def add_ping(self, source: str, destination: str, *, interval_ps: int, start_ps: int, stop_ps: int, payload_bytes: int = 56) -> int:
+    def add_ping(
+        self, source: str, destination: str, *, interval_ps: int, start_ps: int, stop_ps: int, payload_bytes: int = 56
+    ) -> int:
         """Echo requests of a modelled host to another or to an IPv4 address. Returns the flow id."""
     def send_frame(self, node: str, frame: bytes) -> None:
         """Sends a frame from a modelled host or an interface's node, as it is, now."""
@@ -277,6 +279,10 @@ class Network:
         """Columns as little-endian int64 arrays, in order of arrival: ``sequence``, ``sent_ps``, ``received_ps``.
         For a ping flow: the replies, as they arrive back at the source. ``host``: what arrived there, as of a stream to a
         multicast address; without it, at the destination."""
+    def statistics(self, flow: int) -> dict[str, int | float | None]:
+        """What became of a flow: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``, ``longest_outage_ps``, and (None if too
+        little arrived) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
+        ``mean_delay_variation_ps`` (mean absolute difference of consecutive latencies)."""
     def corrupted(self, flow: int) -> int:
         """Packets that claim to be of a flow and reached a host damaged. They are not in the logs."""
     def link_counters(self, link: int) -> dict[str, int]:
@@ -311,7 +317,9 @@ class Namespace:
     @property
     def exec_prefix(self) -> list[str]:
         """What to put in front of a command so that it runs in here: ``subprocess.Popen([*namespace.exec_prefix, "iperf3", "-s"])``."""
-    def run(self, command: Sequence[str], *, check: bool = True, timeout_s: float | None = None) -> CompletedProcess[str]:
+    def run(
+        self, command: Sequence[str], *, check: bool = True, timeout_s: float | None = None
+    ) -> CompletedProcess[str]:
         """Runs a command in here and waits for it, as ``subprocess.run`` does with ``capture_output`` and ``text``."""
     def add_veth(self, interface: str = "eth0", *, mac: bytes | None = None, mtu: int = 1500) -> str:
         """Adds a veth pair and gives the name of the end outside, which is up, has no address and answers nothing (see

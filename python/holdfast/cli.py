@@ -56,7 +56,9 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path]) -> P
 
 @app.command()
 def demo(
-    live: Annotated[bool, typer.Option("--live", help="Real namespaces, kernel TCP, ping and iperf3 (needs root).")] = False,
+    live: Annotated[
+        bool, typer.Option("--live", help="Real namespaces, kernel TCP, ping and iperf3 (needs root).")
+    ] = False,
     seed: Annotated[int, typer.Option(help="Same seed, same result, byte for byte.")] = 1,
     out: Annotated[Path | None, typer.Option(help="Where the results go  [default: out/demo or out/demo-live]")] = None,
     jitter_ms: Annotated[
@@ -173,7 +175,9 @@ def compile_command(
 def trace(
     source: Annotated[Path, typer.Argument(help="P4_16 program for v1model.")],
     packet: Annotated[str, typer.Option(help="Hexadecimal bytes, or a pcap file.")],
-    entries: Annotated[Path | None, typer.Option(help="Table entries, groups and registers to install first (YAML).")] = None,
+    entries: Annotated[
+        Path | None, typer.Option(help="Table entries, groups and registers to install first (YAML).")
+    ] = None,
     port: Annotated[int, typer.Option(help="Port that the packet arrives on.")] = 1,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
     define: Defines = [],  # noqa: B006
@@ -183,11 +187,11 @@ def trace(
     from holdfast import tracing
 
     program = compile_or_fail(source, define, include)
-    results = tracing.trace(program, entries, tracing.read_packets(packet), port)
+    traces = tracing.trace(program, entries, tracing.read_packets(packet), port, text=not as_json)
     if as_json:
-        sys.stdout.write(json.dumps(results, indent=2) + "\n")
+        sys.stdout.write(json.dumps([json.loads(trace) for trace in traces], indent=2) + "\n")
     else:
-        tracing.render(results, console)
+        sys.stdout.write("\n".join(traces))
 
 
 @app.command()

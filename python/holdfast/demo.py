@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal, Self
 
@@ -22,7 +23,7 @@ from holdfast.controller import Controller
 from holdfast.network import SimulatedNetwork
 from holdfast.plots import delivered_over_time
 from holdfast.results import Row, bin_counts, packets, summarise, write_summary
-from holdfast.topology import PS_PER_S, Jitter, Topology
+from holdfast.topology import Jitter, Topology
 from holdfast.traffic import Ping, UdpStream
 
 MECHANISMS = ("static", "reroute", "protect")
@@ -88,8 +89,17 @@ def mechanism(name: str, reaction_delay_ms: float) -> tuple[Program, Controller]
     return compile_router(), RouterController(reroute=name == "reroute", reaction_delay_ms=reaction_delay_ms)
 
 
-def simulate(name: str, parameters: DemoParameters) -> tuple[pl.DataFrame, int]:
-    """Runs one mechanism; all packets of both flows, and the bytes on the links between switches."""
+@dataclass(frozen=True)
+class Run:
+    """What one mechanism left: the network, the flows in it by name, and all their packets."""
+
+    network: SimulatedNetwork
+    flows: dict[str, int]
+    packets: pl.DataFrame
+
+
+def simulate(name: str, parameters: DemoParameters) -> Run:
+    """Runs one mechanism."""
     program, controller = mechanism(name, parameters.reaction_delay_ms)
     network = SimulatedNetwork(
         topology(parameters),
@@ -116,9 +126,10 @@ def simulate(name: str, parameters: DemoParameters) -> tuple[pl.DataFrame, int]:
     # What is still in flight at the end of the stream gets time to arrive.
     network.run(parameters.duration_s + 1.0)
     frames = [
-        packets(network.core, flow).with_columns(mechanism=pl.lit(name), flow=pl.lit(label)) for label, flow in flows.items()
+        packets(network.core, flow).with_columns(mechanism=pl.lit(name), flow=pl.lit(label))
+        for label, flow in flows.items()
     ]
-    return pl.concat(frames), network.bytes_on_wire()
+    return Run(network, flows, pl.concat(frames))
 
 
 def run(
@@ -135,15 +146,17 @@ def run(
     baseline_bytes = 0
     for name in MECHANISMS:
         started = time.monotonic()
-        frame, wire_bytes = simulate(name, parameters)
+        result = simulate(name, parameters)
+        wire_bytes = result.network.bytes_on_wire()
         baseline_bytes = baseline_bytes or wire_bytes
         relative = wire_bytes / baseline_bytes if baseline_bytes else 0.0
-        stream = frame.filter(pl.col("flow") == "udp")
-        streams[name] = summarise(stream, round(PS_PER_S / parameters.packets_per_s), relative)
-        pings[name] = summarise(frame.filter(pl.col("flow") == "ping"), PS_PER_S // 10, relative)
-        frames.append(frame)
-        progress(f"{name}: {stream.height} packets in {time.monotonic() - started:.2f} s")
-    everything = pl.concat(frames).select("mechanism", "flow", "sequence", "copy", "sent_ps", "received_ps", "reordered")
+        streams[name] = summarise(result.network.core, result.flows["udp"], relative)
+        pings[name] = summarise(result.network.core, result.flows["ping"], relative)
+        frames.append(result.packets)
+        progress(f"{name}: {streams[name].sent} packets in {time.monotonic() - started:.2f} s")
+    everything = pl.concat(frames).select(
+        "mechanism", "flow", "sequence", "copy", "sent_ps", "received_ps", "reordered"
+    )
     everything.write_parquet(out / "packets.parquet")
     write_summary(out / "summary.json", streams)
     curves = {

@@ -173,7 +173,16 @@ def _run_one(name: str, parameters: DemoParameters, out: Path) -> tuple[LiveRow,
         network.set_link("s1-s2", up=False, at_s=start_s + parameters.failure_s)
         network.set_link("s1-s2", up=True, at_s=start_s + parameters.repair_s)
         network.wait_until(start_s)
-        client = ("iperf3", "--client", target, "--json", "--interval", str(INTERVAL_S), "--time", f"{parameters.duration_s:g}")
+        client = (
+            "iperf3",
+            "--client",
+            target,
+            "--json",
+            "--interval",
+            str(INTERVAL_S),
+            "--time",
+            f"{parameters.duration_s:g}",
+        )
         rate_bps = round(parameters.packets_per_s * parameters.payload_bytes * 8)
         udp = ("--udp", "--bitrate", str(rate_bps), "--length", str(parameters.payload_bytes), "--port", str(UDP_PORT))
         tcp = ("--bitrate", str(TCP_RATE_BPS), "--length", "8K", "--port", str(TCP_PORT))
@@ -224,9 +233,7 @@ def _row(
     return row, curve
 
 
-def run(
-    parameters: DemoParameters, out: Path, progress: Callable[[str], None] = lambda _: None
-) -> dict[str, LiveRow]:
+def run(parameters: DemoParameters, out: Path, progress: Callable[[str], None] = lambda _: None) -> dict[str, LiveRow]:
     """Runs the three mechanisms one after the other; writes ``summary.json``, ``demo.png`` and all tools' own output."""
     check_machine()
     out.mkdir(parents=True, exist_ok=True)

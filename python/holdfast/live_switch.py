@@ -50,7 +50,9 @@ def run(
     server = Server([device], address)
     try:
         server.start()
-        console.print(f"{program.name}: {len(ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it")
+        console.print(
+            f"{program.name}: {len(ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it"
+        )
         while True:
             for notification in network.poll(0.2):
                 if notification.kind == "packet_in":

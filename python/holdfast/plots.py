@@ -52,7 +52,9 @@ def delivered_over_time(
         axis.set_xlim(0, max(times))
         for side in ("top", "right"):
             axis.spines[side].set_visible(False)
-    axes[0].text((failure_s + repair_s) / 2, offered_per_s * 1.12, "path 1 is cut", ha="center", fontsize=8, color="#555555")
+    axes[0].text(
+        (failure_s + repair_s) / 2, offered_per_s * 1.12, "path 1 is cut", ha="center", fontsize=8, color="#555555"
+    )
     axes[len(curves) // 2].set_ylabel(ylabel)
     axes[-1].set_xlabel("time (s)")
     figure.suptitle(title, fontsize=10)

@@ -60,40 +60,30 @@ def _columns(raw: dict[str, bytes]) -> dict[str, pl.Series]:
     return {name: pl.Series(name, memoryview(data).cast("q").tolist(), dtype=pl.Int64) for name, data in raw.items()}
 
 
-def summarise(frame: pl.DataFrame, interval_ps: int, relative_bytes: float) -> Row:
-    """The row of one stream; ``interval_ps`` is the sender's nominal interval."""
-    first = frame.filter((pl.col("copy") == 0) & pl.col("received_ps").is_not_null()).sort("received_ps")
-    sent = frame["sequence"].n_unique()
-    latency_ms = (first["received_ps"] - first["sent_ps"]) / PS_PER_MS
+def summarise(core: _core.Network, flow: int, relative_bytes: float) -> Row:
+    """The row of one flow, from the network's own statistics (``net``'s statistics.rs has the definitions)."""
+    statistics = core.statistics(flow)
+
+    def count(name: str) -> int:
+        return int(statistics[name] or 0)
+
+    def milliseconds(name: str) -> float | None:
+        """To nanoseconds, which is finer than anything that is claimed."""
+        value = statistics[name]
+        return None if value is None else round(value / PS_PER_MS, 6)
+
     return Row(
-        sent=sent,
-        delivered=first.height,
-        lost=sent - first.height,
-        duplicated=frame.filter(pl.col("copy") > 0).height,
-        reordered=int(frame["reordered"].sum()),
-        longest_outage_ms=_longest_outage_ms(frame, first, interval_ps),
-        latency_mean_ms=_rounded(latency_ms.mean()),
-        latency_p99_ms=_rounded(latency_ms.quantile(0.99, "nearest")),
-        jitter_ms=_rounded(latency_ms.diff().abs().mean()),
+        sent=count("sent"),
+        delivered=count("delivered"),
+        lost=count("lost"),
+        duplicated=count("duplicated"),
+        reordered=count("reordered"),
+        longest_outage_ms=milliseconds("longest_outage_ps") or 0.0,
+        latency_mean_ms=milliseconds("latency_mean_ps"),
+        latency_p99_ms=milliseconds("latency_p99_ps"),
+        jitter_ms=milliseconds("mean_delay_variation_ps"),
         relative_bytes=round(relative_bytes, 4),
     )
-
-
-def _longest_outage_ms(frame: pl.DataFrame, first: pl.DataFrame, interval_ps: int) -> float:
-    """An outage that never ended counts up to the last packet sent."""
-    if frame.is_empty():
-        return 0.0
-    start, end = frame["sent_ps"].min(), frame["sent_ps"].max()
-    if first.is_empty():
-        return _rounded((end - start + interval_ps) / PS_PER_MS) or 0.0  # type: ignore[operator]
-    gaps = first["received_ps"].diff().drop_nulls().to_list()
-    gaps.append(max(0, end - first["received_ps"].max()))  # type: ignore[operator]
-    return _rounded(max(0, max(gaps) - interval_ps) / PS_PER_MS) or 0.0
-
-
-def _rounded(value: object) -> float | None:
-    """To nanoseconds, which is finer than anything that is claimed."""
-    return None if value is None else round(float(value), 6)  # type: ignore[arg-type]
 
 
 def write_summary(path: Path, rows: dict[str, Row]) -> None:

@@ -129,13 +129,21 @@ class Topology:
         self._new_name(name)
         index = len(self.hosts) + 1
         host = _validated(
-            Host, name=name, index=index, address=address or f"10.{index >> 8}.{index & 255}.1/24", where=f"host {name!r}"
+            Host,
+            name=name,
+            index=index,
+            address=address or f"10.{index >> 8}.{index & 255}.1/24",
+            where=f"host {name!r}",
         )
         if host.address.network.prefixlen > 30:
-            raise TopologyError(f"host {name!r}: a prefix of /{host.address.network.prefixlen} has no room for a gateway")
+            raise TopologyError(
+                f"host {name!r}: a prefix of /{host.address.network.prefixlen} has no room for a gateway"
+            )
         for other in self.hosts.values():
             if other.address.network.overlaps(host.address.network):
-                raise TopologyError(f"hosts {other.name!r} and {name!r} have overlapping subnets; give each host its own")
+                raise TopologyError(
+                    f"hosts {other.name!r} and {name!r} have overlapping subnets; give each host its own"
+                )
         self.hosts[name] = host
         return host
 

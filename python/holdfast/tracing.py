@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from pathlib import Path
 from typing import Any
 
 import yaml
 from pydantic import BaseModel, ConfigDict, ValidationError
-from rich.console import Console
-from rich.tree import Tree
 
 from holdfast import _core
 from holdfast.errors import ScenarioError
@@ -83,34 +80,11 @@ def read_packets(text: str) -> list[bytes]:
         raise ScenarioError(f"--packet: {text[:40]!r} is neither hexadecimal bytes nor a pcap file") from None
 
 
-def trace(program: _core.Program, entries: Path | None, packets: list[bytes], port: int) -> list[dict[str, Any]]:
-    """Runs the packets in order through one switch; one structured trace each."""
+def trace(program: _core.Program, entries: Path | None, packets: list[bytes], port: int, *, text: bool) -> list[str]:
+    """Runs the packets in order through one switch; one trace each, as indented text or as JSON."""
     switch = _core.Switch(program, executor="interpreter")
     if entries is not None:
         client = LocalClient(Device(1, switch, executor="interpreter"))
         client.set_pipeline(program)
         Entries.read(entries).install(client)
-    return [json.loads(switch.trace(port, packet)) for packet in packets]
-
-
-def render(results: list[dict[str, Any]], console: Console) -> None:
-    """Prints each trace as a tree."""
-    for number, result in enumerate(results, start=1):
-        tree = Tree(f"packet {number}")
-        _grow(tree, result)
-        console.print(tree, highlight=False)
-
-
-def _grow(tree: Tree, value: Any) -> None:
-    if isinstance(value, dict):
-        for key, item in value.items():
-            if isinstance(item, (dict, list)) and item:
-                _grow(tree.add(str(key)), item)
-            elif item not in (None, [], {}):
-                tree.add(f"{key}: {item}")
-    elif isinstance(value, list):
-        for item in value:
-            if isinstance(item, (dict, list)):
-                _grow(tree, item)
-            else:
-                tree.add(str(item))
+    return [switch.trace(port, packet, text=text) for packet in packets]

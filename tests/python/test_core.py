@@ -600,7 +600,9 @@ def test_the_wall_clock(program: Program, ids: Ids) -> None:
     assert len(switch.table_entries(ids.tables["l2"])) == 2
     switch.packet_out(frame(1, ethertype=0x1234, payload=b"live"))
     notifications = network.poll(2.0)
-    assert [(n.kind, n.node, n.data) for n in notifications] == [("host_frame", "h1", frame(1, ethertype=0x1234, payload=b"live"))]
+    assert [(n.kind, n.node, n.data) for n in notifications] == [
+        ("host_frame", "h1", frame(1, ethertype=0x1234, payload=b"live"))
+    ]
     network.set_link_state(links[0], False, at_ps=150 * MS)
     (change,) = network.poll(2.0)
     assert (change.kind, change.port, change.up, change.time_ps) == ("port_change", 1, False, 150 * MS)

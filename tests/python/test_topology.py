@@ -104,7 +104,15 @@ def test_disjoint_paths_where_the_shortest_path_is_a_trap() -> None:
     t = Topology("trap")
     for name in ("a", "b", "c", "d", "e", "f"):
         t.add_switch(name)
-    for x, y, cost in (("a", "b", 1), ("b", "c", 1), ("c", "f", 1), ("a", "d", 3), ("d", "c", 3), ("b", "e", 3), ("e", "f", 3)):
+    for x, y, cost in (
+        ("a", "b", 1),
+        ("b", "c", 1),
+        ("c", "f", 1),
+        ("a", "d", 3),
+        ("d", "c", 3),
+        ("b", "e", 3),
+        ("e", "f", 3),
+    ):
         t.add_link(x, y, cost=cost)
     first, second = Planned(t).disjoint_paths("a", "f")
     assert {tuple(first), tuple(second)} == {("a", "b", "e", "f"), ("a", "d", "c", "f")}

@@ -495,6 +495,34 @@ impl Network {
         columns_dict(py, columns)
     }
 
+    /// What became of a flow: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``, ``longest_outage_ps``, and (None if too
+    /// little arrived) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
+    /// ``mean_delay_variation_ps`` (mean absolute difference of consecutive latencies).
+    fn statistics<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
+        let s = self
+            .handle
+            .call(py, move |n| n.flow_statistics(FlowId(flow)))?;
+        let dict = PyDict::new(py);
+        for (name, value) in [
+            ("sent", s.sent),
+            ("delivered", s.delivered),
+            ("lost", s.lost),
+            ("duplicated", s.duplicated),
+            ("reordered", s.reordered),
+            ("longest_outage_ps", s.longest_outage_ps),
+        ] {
+            dict.set_item(name, value)?;
+        }
+        dict.set_item("latency_mean_ps", s.latency.map(|l| l.mean_ps))?;
+        dict.set_item("latency_min_ps", s.latency.map(|l| l.min_ps))?;
+        dict.set_item("latency_p50_ps", s.latency.map(|l| l.p50_ps))?;
+        dict.set_item("latency_p99_ps", s.latency.map(|l| l.p99_ps))?;
+        dict.set_item("latency_max_ps", s.latency.map(|l| l.max_ps))?;
+        dict.set_item("interarrival_jitter_ps", s.interarrival_jitter_ps)?;
+        dict.set_item("mean_delay_variation_ps", s.mean_delay_variation_ps)?;
+        Ok(dict)
+    }
+
     /// Packets that claim to be of a flow and reached a host damaged. They are not in the logs.
     fn corrupted(&self, py: Python<'_>, flow: u32) -> PyResult<u64> {
         self.handle.call(py, move |n| n.corrupted(FlowId(flow)))

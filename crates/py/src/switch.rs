@@ -326,14 +326,26 @@ impl Switch {
             .collect())
     }
 
-    /// Like :meth:`process` on the interpreter; JSON of what happened. Tables and registers are used as they are.
-    #[pyo3(signature = (port, packet, now_ps=0))]
-    fn trace(&self, py: Python<'_>, port: u32, packet: &[u8], now_ps: u64) -> PyResult<String> {
+    /// Like :meth:`process` on the interpreter; what happened, as JSON or as indented text. Tables and registers are used as they are.
+    #[pyo3(signature = (port, packet, now_ps=0, *, text=false))]
+    fn trace(
+        &self,
+        py: Python<'_>,
+        port: u32,
+        packet: &[u8],
+        now_ps: u64,
+        text: bool,
+    ) -> PyResult<String> {
         self.alone()?;
         self.check_port(port)?;
         let packet = Packet::new(packet);
         self.with(py, move |switch| {
-            switch.trace(now_ps, port, packet).1.to_json()
+            let trace = switch.trace(now_ps, port, packet).1;
+            if text {
+                trace.to_string()
+            } else {
+                trace.to_json()
+            }
         })
     }
 }

@@ -188,7 +188,10 @@ class ProtectController(RouterController):
             for address in addresses:
                 egress_client.insert(self.endpoint_table, {"hdr.tunnel.dst_addr": address}, "NoAction", {})
             egress_client.insert(
-                self.connection_table, {"hdr.protection.cid": connection.cid}, self.select_connection, {"index": connection.cid}
+                self.connection_table,
+                {"hdr.protection.cid": connection.cid},
+                self.select_connection,
+                {"index": connection.cid},
             )
         for path, address in zip(paths, addresses, strict=True):
             for node, following in zip(path[1:-1], path[2:], strict=True):
@@ -204,7 +207,9 @@ class ProtectController(RouterController):
         client.write_register(self.last_sent, connection.index, 0)
         replicas = []
         with client.batch():
-            for instance, (path, address) in enumerate(zip(connection.paths, connection.addresses, strict=True), start=1):
+            for instance, (path, address) in enumerate(
+                zip(connection.paths, connection.addresses, strict=True), start=1
+            ):
                 port, next_mac = self.next_hop(connection.ingress, path[1])
                 replicas.append((port, instance))
                 client.insert(

@@ -77,7 +77,11 @@ class RouterController(Controller):
                     port, next_mac = attachment.port, attachment.host.mac
                 else:
                     next_switch = min(
-                        (n for n in graph.neighbors(switch) if distance[n] + graph.edges[switch, n]["cost"] == distance[switch]),
+                        (
+                            n
+                            for n in graph.neighbors(switch)
+                            if distance[n] + graph.edges[switch, n]["cost"] == distance[switch]
+                        ),
                         key=order.__getitem__,
                     )
                     port, next_mac = self.next_hop(switch, next_switch)
