@@ -39,6 +39,8 @@ struct Queue {
     waiting: VecDeque<(u64, Vec<u64>)>,
     /// By list id: when it was taken, and its messages.
     outstanding: BTreeMap<u64, (u64, Vec<Vec<u64>>)>,
+    /// How often each message is in an outstanding list.
+    suppressed: BTreeMap<Vec<u64>, usize>,
     last_list_id: u64,
     lost: u64,
 }
@@ -107,21 +109,38 @@ impl DigestQueue {
 
     /// Acknowledges a list; `false` if it is not outstanding.
     pub fn acknowledge(&mut self, digest: DigestId, list_id: u64) -> bool {
-        self.queues[digest.index()]
-            .outstanding
-            .remove(&list_id)
-            .is_some()
+        self.queues[digest.index()].release(list_id)
     }
 }
 
 impl Queue {
+    /// Whether an outstanding list has this message. Lists whose time is over are outstanding no longer.
     fn is_suppressed(&mut self, values: &[u64], now_ps: u64) -> bool {
         let timeout_ps = u128::from(self.config.ack_timeout_ns) * 1000;
-        self.outstanding
-            .retain(|_, (taken_ps, _)| u128::from(now_ps.saturating_sub(*taken_ps)) < timeout_ps);
-        self.outstanding
-            .values()
-            .any(|(_, messages)| messages.iter().any(|m| m == values))
+        // Lists are taken, and so end, in the order of their ids.
+        while let Some((&list_id, (taken_ps, _))) = self.outstanding.first_key_value() {
+            if u128::from(now_ps.saturating_sub(*taken_ps)) < timeout_ps {
+                break;
+            }
+            self.release(list_id);
+        }
+        self.suppressed.contains_key(values)
+    }
+
+    /// Makes a list outstanding no longer; `false` if it was not.
+    fn release(&mut self, list_id: u64) -> bool {
+        let Some((_, messages)) = self.outstanding.remove(&list_id) else {
+            return false;
+        };
+        for message in messages {
+            if let Some(count) = self.suppressed.get_mut(&message) {
+                *count -= 1;
+                if *count == 0 {
+                    self.suppressed.remove(&message);
+                }
+            }
+        }
+        true
     }
 
     fn take_list(&mut self, digest: DigestId, now_ps: u64) -> DigestList {
@@ -134,6 +153,9 @@ impl Queue {
         self.last_list_id += 1;
         let messages = taken.iter().map(|m| self.unpack(m)).collect();
         if self.config.ack_timeout_ns != 0 {
+            for message in &taken {
+                *self.suppressed.entry(message.clone()).or_insert(0) += 1;
+            }
             self.outstanding.insert(self.last_list_id, (now_ps, taken));
         }
         DigestList {

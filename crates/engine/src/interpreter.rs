@@ -2,7 +2,7 @@
 //!
 //! It is meant to be read. It holds no state of its own, knows no tables but through [`crate::runtime::Runtime`], and
 //! writes what it does to the trace when there is one. Statements that only a parser or a deparser has are in
-//! [`parser`]; externs are in [`externs`].
+//! `parser`; externs are in `externs`.
 
 mod externs;
 mod parser;

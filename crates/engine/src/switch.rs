@@ -292,6 +292,11 @@ impl Switch {
         &self.drops
     }
 
+    /// Tells the time to what the control plane does next (an entry is idle from its insertion on). Packets bring their own.
+    pub fn set_now_ps(&mut self, now_ps: u64) {
+        self.runtime.set_now_ps(now_ps);
+    }
+
     /// Runs a packet and all its copies to the end; appends what leaves, in order. Copies take no time.
     pub fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
         let mut work = self.work.take().unwrap_or_default();

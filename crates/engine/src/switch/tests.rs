@@ -37,6 +37,12 @@ fn session(switch: &mut Switch, session_id: u32, list: &[(u32, u16)], packet_len
 }
 
 #[test]
+fn a_switch_may_move_between_threads() {
+    fn is_send<T: Send>(_: &T) {}
+    is_send(&switch("", ""));
+}
+
+#[test]
 fn unicast_with_standard_metadata() {
     // Ingress: port, length, time; egress adds its own.
     let mut switch = switch(

@@ -263,7 +263,7 @@ fn check_lookups(
 use MatchKind::{Exact, Lpm, Optional, Range, Selector, Ternary};
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(150))]
+    #![proptest_config(ProptestConfig::with_cases(300))]
 
     #[test]
     fn exact(seed in any::<u64>(), fields in 1usize..4) {
