@@ -8,6 +8,7 @@ import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
+from enum import StrEnum
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -29,6 +30,14 @@ app = typer.Typer(
 console = Console()
 errors = Console(stderr=True)
 
+
+class Executor(StrEnum):
+    """The two executors of the switch."""
+
+    JIT = "jit"
+    INTERPRETER = "interpreter"
+
+
 Defines = Annotated[list[str], typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="Preprocessor macro.")]
 Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory to search for #include <...>.")]
 
@@ -43,7 +52,7 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path]) -> P
     """Compiles, printing warnings; diagnostics go to standard error as they are."""
     if not source.is_file():
         fail(f"there is no file {str(source)!r}")
-    macros = dict(d.split("=", 1) if "=" in d else (d, "1") for d in defines)
+    macros = {name: value if given else "1" for name, given, value in (d.partition("=") for d in defines)}
     try:
         program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros)
     except HoldfastError as error:
@@ -66,7 +75,7 @@ def demo(
     ] = None,
     detection_delay_ms: Annotated[float, typer.Option(help="From the cut to the switch noticing it.")] = 50.0,
     reaction_delay_ms: Annotated[float, typer.Option(help="From there to the controller's new routes.")] = 100.0,
-    executor: Annotated[str, typer.Option(help="jit or interpreter.")] = "jit",
+    executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
 ) -> None:
     """Cut a link under a UDP stream and a ping: static, reroute and 1+1 protection side by side."""
     from holdfast import demo as simulated
@@ -77,7 +86,7 @@ def demo(
             jitter_ms=(0.0 if live else 0.1) if jitter_ms is None else jitter_ms,
             detection_delay_ms=detection_delay_ms,
             reaction_delay_ms=reaction_delay_ms,
-            executor=executor,  # type: ignore[arg-type]
+            executor=executor.value,
         )
     except ValidationError as error:
         first = error.errors()[0]
@@ -201,7 +210,7 @@ def switch(
     grpc: Annotated[str, typer.Option(help="Address of the P4Runtime server (plaintext).")] = "127.0.0.1:9559",
     device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
     cpu_port: Annotated[int, typer.Option(help="Port of the controller.")] = 510,
-    executor: Annotated[str, typer.Option(help="jit or interpreter.")] = "jit",
+    executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
@@ -216,7 +225,7 @@ def switch(
             address=grpc,
             device_id=device_id,
             cpu_port=cpu_port,
-            executor=executor,
+            executor=executor.value,
             console=console,
         )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from typing import Literal
 
 from rich.console import Console
 
@@ -30,7 +31,7 @@ def run(
     address: str,
     device_id: int,
     cpu_port: int,
-    executor: str,
+    executor: Literal["jit", "interpreter"],
     console: Console,
 ) -> None:
     """Runs until interrupted; prints counters at the end."""

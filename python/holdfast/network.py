@@ -12,6 +12,7 @@ import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from types import TracebackType
 from typing import Literal, Self
 
@@ -49,8 +50,11 @@ class Network(ABC):
         detection_delay_ms: float = 0.0,
         executor: Literal["jit", "interpreter"] = "jit",
     ) -> None:
-        """``programs``: one for all switches, or by switch name. ``detection_delay_ms``: from a port's change of state to the
-        switch noticing it."""
+        """Builds the native network.
+
+        ``programs``: one for all switches, or by switch name. ``detection_delay_ms``: from a port's change of state to
+        the switch noticing it.
+        """
         if detection_delay_ms < 0:
             raise NetworkError(f"detection_delay_ms is {detection_delay_ms}; it cannot be negative")
         self.topology = topology
@@ -109,14 +113,15 @@ class Network(ABC):
 
     def _notify(self, notification: _core.Notification) -> None:
         """Schedules the handlers of one notification after the controllers' reaction delays."""
-        node, port, up, data = notification.node, notification.port, notification.up, notification.data
+        kind, node, port, up = notification.kind, notification.node, notification.port, notification.up
+        if kind == "packet_in":
+            packet, metadata = self.devices[node].split_packet_in(notification.data)
         for controller in self.controllers:
             due_ps = notification.time_ps + controller.reaction_delay_ps
-            if notification.kind == "port_change":
-                self._call_at(due_ps, lambda c=controller: c.on_port_change(node, port, up))  # type: ignore[misc]
-            elif notification.kind == "packet_in":
-                packet, metadata = self.devices[node].split_packet_in(data)
-                self._call_at(due_ps, lambda c=controller: c.on_packet_in(node, packet, metadata))  # type: ignore[misc]
+            if kind == "port_change":
+                self._call_at(due_ps, partial(controller.on_port_change, node, port, up))
+            elif kind == "packet_in":
+                self._call_at(due_ps, partial(controller.on_packet_in, node, packet, metadata))
 
     def _run_due(self, now_ps: int) -> None:
         while self._pending and self._pending[0][0] <= now_ps:

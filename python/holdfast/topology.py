@@ -200,9 +200,9 @@ class Topology:
         raise TopologyError(f"there is no link {name!r} (known: {', '.join(link.name for link in self.links)})")
 
     @cached_property
-    def graph(self) -> nx.Graph:
+    def graph(self) -> nx.Graph[str]:
         """Switches and the links between them, edges with ``cost`` and ``link`` (index). Of parallel links the cheapest."""
-        graph = nx.Graph()
+        graph: nx.Graph[str] = nx.Graph()
         graph.add_nodes_from(self.switches)
         for i, link in enumerate(self.links):
             if link.a in self.switches and link.b in self.switches:
@@ -213,7 +213,7 @@ class Topology:
 
     def port_towards(self, node: str, neighbour: str) -> int:
         """The port of ``node`` on the (cheapest) link to ``neighbour``."""
-        link = self.links[self.graph.edges[node, neighbour]["link"]]
+        link: Link = self.links[self.graph.edges[node, neighbour]["link"]]
         return link.a_port if link.a == node else link.b_port
 
     def port_mac(self, switch: str, port: int) -> bytes:

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
 from holdfast import _core
 from holdfast._core import (
     CloneSession,
@@ -526,7 +525,7 @@ def test_an_address_that_many_have(program: Program, ids: Ids) -> None:
 
 
 def test_packet_in_packet_out_and_digest(program: Program, ids: Ids, tmp_path: Path) -> None:
-    network, switch, links = two_hosts(program, ids)
+    network, switch, _links = two_hosts(program, ids)
     network.capture("s1", 2, tmp_path / "s1.pcap")
     insert(switch, l2(ids, 3, "forward", 510), l2(ids, 4, "learn"))
     network.send_frame("h1", frame(3))

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from pydantic import ValidationError
-
 from holdfast.demo import MECHANISMS, DemoParameters, run, simulate
+from pydantic import ValidationError
 
 SUMMARY_KEYS = [
     "sent",

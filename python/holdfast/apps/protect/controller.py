@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 
 import networkx as nx
@@ -145,7 +146,7 @@ class ProtectController(RouterController):
         """
         if ingress == egress:
             raise NetworkError(f"{ingress} is both ends of the connection; there is no path to protect")
-        split = nx.DiGraph()
+        split: nx.DiGraph[tuple[str, str]] = nx.DiGraph()
         for node in self.topology.switches:
             capacity = 2 if node in (ingress, egress) else 1
             split.add_edge((node, "in"), (node, "out"), capacity=capacity, weight=0)
@@ -194,7 +195,7 @@ class ProtectController(RouterController):
                 {"index": connection.cid},
             )
         for path, address in zip(paths, addresses, strict=True):
-            for node, following in zip(path[1:-1], path[2:], strict=True):
+            for node, following in pairwise(path[1:]):
                 port, next_mac = self.next_hop(node, following)
                 route = (port, self.topology.port_mac(node, port), next_mac)
                 self.write_route(self.clients[node], f"{address}/32", route, modify=False)

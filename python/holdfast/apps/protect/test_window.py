@@ -130,7 +130,8 @@ def test_single_decisions_at_full_width(full_width: Receiver, last: int, sn: int
 @given(data=st.data(), start=starts, count=st.integers(1, 60))
 def test_two_lossy_reordering_paths(full_width: Receiver, data: st.DataObject, start: int, count: int) -> None:
     """Loss, duplication, reordering within a path and wrap-around: whatever happens, every packet is delivered at most once and in
-    order, and exactly the packets of the model are."""
+    order, and exactly the packets of the model are.
+    """
     arrivals: list[tuple[float, int]] = []
     for i in range(1, count + 1):
         for path in range(2):

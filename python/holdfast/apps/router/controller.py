@@ -55,7 +55,7 @@ class RouterController(Controller):
             self._down.add((switch, port))
         self._install()
 
-    def _usable_graph(self) -> nx.Graph:
+    def _usable_graph(self) -> nx.Graph[str]:
         graph = self.topology.graph.copy()
         for a, b, data in list(graph.edges(data=True)):
             link = self.topology.links[data["link"]]
