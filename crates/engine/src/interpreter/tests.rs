@@ -387,7 +387,7 @@ fn run_arbitrary(seed: u64, packets: &[Vec<u8>]) -> Vec<Vec<(u32, Vec<u8>)>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(60))]
+    #![proptest_config(ProptestConfig::with_cases(30))]
 
     #[test]
     fn random_programs_and_packets_do_no_harm_and_repeat(seed in any::<u64>()) {
