@@ -28,22 +28,27 @@ pub(crate) struct V1Switch {
 }
 
 /// Finds the blocks.
-pub(crate) fn recognise(module: &Module) -> Result<V1Switch, Diagnostic> {
+pub(crate) fn recognise(module: &Module) -> Result<V1Switch, Box<Diagnostic>> {
     let main = module
         .instances
         .iter()
         .copied()
         .find(|id| &*module.var(*id).name == "main");
     let Some(main) = main else {
-        return Err(errors::no_main(Span::new(FileId(0), 0, 0)));
+        return Err(Box::new(errors::no_main(Span::new(FileId(0), 0, 0))));
     };
     let var = module.var(main);
     let VarKind::Instance(args) = &var.kind else {
-        return Err(errors::no_main(var.span));
+        return Err(Box::new(errors::no_main(var.span)));
     };
     let package = match &var.ty {
         Ty::BlockType(id, _) => module.types.block_types[id.index()].sig.name.clone(),
-        ty => return Err(errors::wrong_package(var.span, &module.types.show(ty))),
+        ty => {
+            return Err(Box::new(errors::wrong_package(
+                var.span,
+                &module.types.show(ty),
+            )));
+        }
     };
     let stages: Vec<Stage> = args
         .iter()
@@ -51,7 +56,7 @@ pub(crate) fn recognise(module: &Module) -> Result<V1Switch, Diagnostic> {
         .collect();
     match stages.try_into() {
         Ok(stages) if &*package == "V1Switch" => Ok(V1Switch { main, stages }),
-        _ => Err(errors::wrong_package(var.span, &package)),
+        _ => Err(Box::new(errors::wrong_package(var.span, &package))),
     }
 }
 

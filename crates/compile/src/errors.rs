@@ -940,3 +940,11 @@ pub(crate) fn top_level_block(span: Span) -> Diagnostic {
     )
     .hint("make it inside of the parser or control that applies it")
 }
+
+pub(crate) fn annotation_value(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E1147",
+        span,
+        "a value in a structured annotation must be a string, a number or a truth value",
+    )
+}

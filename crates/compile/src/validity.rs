@@ -240,16 +240,8 @@ impl Pass {
                 self.at_break.insert(*label, met);
             }
             StmtKind::Exit | StmtKind::Reject { .. } => *known = None,
-            StmtKind::Apply {
-                table,
-                hit,
-                action_run,
-                ..
-            } => {
-                let _ = (hit, action_run);
-                let Some((lost, actions)) = self.tables.get(table.index()).cloned() else {
-                    return None;
-                };
+            StmtKind::Apply { table, .. } => {
+                let (lost, actions) = self.tables.get(table.index()).cloned()?;
                 for action in actions {
                     let before = self.at_action.remove(&action).flatten();
                     self.at_action.insert(action, meet(before, known.clone()));

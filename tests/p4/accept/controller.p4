@@ -59,6 +59,9 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
     }
 
     @my_annotation("text", 5)
+    @notes[1, "two", true]
+    @more[limit = -1]
+    @description("Finds the VRF")
     table vrfs {
         key = {
             hdr.h.vrf: optional @name("vrf");

@@ -10,6 +10,8 @@ mod call;
 mod convert;
 mod declare;
 mod expr;
+mod infer;
+mod method;
 mod ops;
 pub mod scope;
 mod stmt;

@@ -4,7 +4,8 @@ use num_bigint::BigInt;
 use syntax::ast::{self, TablePropertyKind as Prop};
 use syntax::source::Span;
 
-use super::call::{Bindings, arc, direction};
+use super::call::{arc, direction};
+use super::infer::Bindings;
 use super::scope::{Symbol, closest};
 use super::{Checker, Context, Place, shared};
 use crate::errors;

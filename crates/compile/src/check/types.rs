@@ -294,7 +294,7 @@ impl Checker {
                 ty => self.module.types.packed_width(ty).map_or(0, u64::from),
             };
         }
-        if total % 8 != 0 {
+        if !total.is_multiple_of(8) {
             self.report(errors::header_not_bytes(name.span, name.as_str(), total));
         }
         if total > u64::from(Bits::MAX_WIDTH) * 8 {

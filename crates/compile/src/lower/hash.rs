@@ -87,7 +87,7 @@ impl Lowerer<'_> {
             Value::Varbit(bits, length) => {
                 let width = bits.width(slots);
                 let before: u32 = out.iter().map(|e| e.width(slots)).sum();
-                if !words || width % 16 != 0 || before % 16 != 0 {
+                if !words || !width.is_multiple_of(16) || !before.is_multiple_of(16) {
                     return false;
                 }
                 let full = build::constant(32, u64::from(width));

@@ -46,7 +46,7 @@ pub(crate) fn lower(
 ) -> (Option<Lowered>, Vec<Diagnostic>) {
     let switch = match arch::recognise(module) {
         Ok(switch) => switch,
-        Err(error) => return (None, vec![error]),
+        Err(error) => return (None, vec![*error]),
     };
     let mut lowerer = Lowerer::new(module, sources, name);
     lowerer.pipeline(&switch);

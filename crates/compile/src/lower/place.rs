@@ -206,7 +206,7 @@ impl Lowerer<'_> {
                     .map(|(i, t)| self.alloc(t, &format!("{name}[{i}]"), span));
                 Place::Fields(places.collect())
             }
-            Ty::Header(id) => self.alloc_header(id, name, span),
+            Ty::Header(id) => self.alloc_header(id, name),
             Ty::Union(id) => {
                 let fields = types.structure(id).fields.clone();
                 let places: Rc<[Place]> = fields
@@ -237,10 +237,10 @@ impl Lowerer<'_> {
         }
     }
 
-    fn alloc_header(&mut self, id: crate::types::StructId, name: &str, span: Span) -> Place {
+    fn alloc_header(&mut self, id: crate::types::StructId, name: &str) -> Place {
         let valid = self.new_slot(&format!("{name}.$valid"), 1);
         let mut fields = Vec::new();
-        let places = self.alloc_header_fields(id, name, span, &mut fields);
+        let places = self.alloc_header_fields(id, name, &mut fields);
         let header = HeaderId(self.program.headers.len() as u32);
         self.program.headers.push(ir::Header {
             name: name.to_string(),
@@ -272,7 +272,6 @@ impl Lowerer<'_> {
         &mut self,
         id: crate::types::StructId,
         name: &str,
-        span: Span,
         out: &mut Vec<ir::Field>,
     ) -> Rc<[Place]> {
         let fields = self.module.types.structure(id).fields.clone();
@@ -289,9 +288,7 @@ impl Lowerer<'_> {
                     });
                     Place::Varbit(slot, length)
                 }
-                Ty::Struct(inner) => {
-                    Place::Fields(self.alloc_header_fields(inner, &name, span, out))
-                }
+                Ty::Struct(inner) => Place::Fields(self.alloc_header_fields(inner, &name, out)),
                 ty => {
                     let slot =
                         self.new_slot(&name, self.module.types.scalar_width(&ty).unwrap_or(1));

@@ -1,10 +1,14 @@
 //! From a lowered program to its P4Info; gives the program's objects their P4Runtime ids on the way.
 
 use num_bigint::BigInt;
-use syntax::ast::{Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, ExprKind};
+use syntax::ast::{self, Annotation};
 use syntax::diagnostics::Diagnostic;
 use syntax::source::{SourceMap, Span};
 
+use super::annotate::{
+    annotations, find, given_id, local_name, number, numbers, size_semantics, strings, token_text,
+    translation,
+};
 use super::ids::{IdError, Kind, Symbols, member_ids};
 use super::*;
 use crate::errors;
@@ -59,90 +63,6 @@ fn extern_symbol(kind: &ExternKind) -> Kind {
         ExternKind::Meter(..) => Kind::Meter,
         ExternKind::DirectMeter(_) => Kind::DirectMeter,
         ExternKind::Profile { .. } => Kind::ActionProfile,
-    }
-}
-
-fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {
-    annotations.iter().find(|a| a.name.as_str() == name)
-}
-
-/// The number in `@id(n)`.
-fn given_id(annotations: &[Annotation]) -> Option<u32> {
-    let literal = find(annotations, "id")?.int()?;
-    fold::to_u32(&fold::literal(literal))
-}
-
-/// The control-plane name of a type, field or parameter.
-fn local_name(name: &str, annotations: &[Annotation]) -> String {
-    let given = find(annotations, "name").and_then(Annotation::string);
-    let given = given.as_deref().unwrap_or(name);
-    given.strip_prefix('.').unwrap_or(given).to_string()
-}
-
-/// The number in `@name(n)`, or 0.
-fn number(annotations: &[Annotation], name: &str) -> u32 {
-    let literal = find(annotations, name).and_then(Annotation::int);
-    literal
-        .and_then(|l| fold::to_u32(&fold::literal(l)))
-        .unwrap_or(0)
-}
-
-/// `@a[k = "v"]`, or the same in parentheses.
-fn strings(annotation: &Annotation) -> Vec<(String, String)> {
-    let pairs = |name: &str, text: &str| (name.to_string(), text.to_string());
-    match &annotation.body {
-        AnnotationBody::KeyValue(items) => items
-            .iter()
-            .filter_map(|i| match &i.value.kind {
-                ExprKind::Str(text) => Some(pairs(i.name.as_str(), text)),
-                _ => None,
-            })
-            .collect(),
-        AnnotationBody::Tokens(tokens) => tokens
-            .windows(3)
-            .filter_map(|w| match (&w[0].kind, &w[2].kind) {
-                (AnnotationTokenKind::Word(name), AnnotationTokenKind::Str(text)) => {
-                    Some(pairs(name, text))
-                }
-                _ => None,
-            })
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
-/// `@a[k = 1]`, or the same in parentheses.
-fn numbers(annotation: &Annotation) -> Vec<(String, u32)> {
-    let number = |literal| fold::to_u32(&fold::literal(literal));
-    match &annotation.body {
-        AnnotationBody::KeyValue(items) => items
-            .iter()
-            .filter_map(|i| match &i.value.kind {
-                ExprKind::Int(literal) => Some((i.name.to_string(), number(literal)?)),
-                _ => None,
-            })
-            .collect(),
-        AnnotationBody::Tokens(tokens) => tokens
-            .windows(3)
-            .filter_map(|w| match (&w[0].kind, &w[2].kind) {
-                (AnnotationTokenKind::Word(name), AnnotationTokenKind::Int(literal)) => {
-                    Some((name.to_string(), number(literal)?))
-                }
-                _ => None,
-            })
-            .collect(),
-        _ => Vec::new(),
-    }
-}
-
-fn size_semantics(annotations: &[Annotation]) -> Option<SizeSemantics> {
-    let text = find(annotations, "selector_size_semantics")?.string()?;
-    match text.to_ascii_lowercase().as_str() {
-        "sum_of_members" => Some(SizeSemantics::SumOfMembers(number(
-            annotations,
-            "max_member_weight",
-        ))),
-        _ => Some(SizeSemantics::SumOfWeights),
     }
 }
 
@@ -226,39 +146,12 @@ impl Builder<'_> {
         }
     }
 
-    /// Annotations as written, but for those that are told otherwise.
-    fn annotations(&self, annotations: &[Annotation], without: &[&str]) -> Vec<String> {
-        let told = ["name", "id", "brief", "description"];
-        let shown = annotations.iter().filter(|a| {
-            let structured = matches!(
-                a.body,
-                AnnotationBody::List(_) | AnnotationBody::KeyValue(_)
-            );
-            !structured && !told.contains(&a.name.as_str()) && !without.contains(&a.name.as_str())
-        });
-        shown.map(|a| self.annotation(a)).collect()
-    }
-
-    fn annotation(&self, annotation: &Annotation) -> String {
-        let name = annotation.name.as_str();
-        let AnnotationBody::Tokens(tokens) = &annotation.body else {
-            return format!("@{name}");
-        };
-        let between = match (tokens.first(), tokens.last()) {
-            (Some(first), Some(last)) => self.sources.text(first.span.to(last.span)),
-            _ => "",
-        };
-        match between {
-            "" => format!(
-                "@{name}({})",
-                tokens.iter().map(token_text).collect::<Vec<_>>().join(" ")
-            ),
-            text => format!("@{name}({text})"),
-        }
+    fn annotations(&mut self, given: &[Annotation], without: &[&str]) -> Annotations {
+        annotations(given, without, self.sources, &mut self.diagnostics)
     }
 
     fn preamble(
-        &self,
+        &mut self,
         kind: Kind,
         name: &str,
         annotations: &[Annotation],
@@ -462,7 +355,10 @@ impl Builder<'_> {
             } else {
                 0
             },
-            initial_default_action: Some((default.id, args.collect())),
+            initial_default_action: Some(TableActionCall {
+                action_id: default.id,
+                arguments: args.collect(),
+            }),
             implementation_id: id_of(self, info.profile).unwrap_or(0),
             direct_resource_ids: [info.counter, info.meter]
                 .into_iter()
@@ -610,7 +506,7 @@ impl Builder<'_> {
         let module = self.module;
         let Ty::Struct(id) = ty else {
             let bitwidth = module.types.scalar_width(ty).unwrap_or(0);
-            let (name, annotations, type_name) = (String::new(), Vec::new(), None);
+            let (name, annotations, type_name) = (String::new(), Annotations::default(), None);
             return vec![MatchField {
                 id: 1,
                 name,
@@ -624,14 +520,15 @@ impl Builder<'_> {
         let annotations: Vec<&[Annotation]> = fields.iter().map(|f| &*f.annotations).collect();
         let ids = self.member_ids(&annotations, span);
         let kind = |f: &FieldDef| match find(&f.annotations, "match").map(|a| &a.body) {
-            Some(AnnotationBody::Tokens(tokens)) => match tokens.first().map(token_text).as_deref()
-            {
-                Some("ternary") => ir::MatchKind::Ternary,
-                Some("lpm") => ir::MatchKind::Lpm,
-                Some("range") => ir::MatchKind::Range,
-                Some("optional") => ir::MatchKind::Optional,
-                _ => ir::MatchKind::Exact,
-            },
+            Some(ast::AnnotationBody::Tokens(tokens)) => {
+                match tokens.first().map(token_text).as_deref() {
+                    Some("ternary") => ir::MatchKind::Ternary,
+                    Some("lpm") => ir::MatchKind::Lpm,
+                    Some("range") => ir::MatchKind::Range,
+                    Some("optional") => ir::MatchKind::Optional,
+                    _ => ir::MatchKind::Exact,
+                }
+            }
             _ => ir::MatchKind::Exact,
         };
         fields
@@ -786,10 +683,13 @@ impl Builder<'_> {
             .iter()
             .map(|(n, v)| (n.to_string(), value(v)))
             .collect();
-        self.info
-            .type_info
-            .serializable_enums
-            .insert(name.clone(), (width, members));
+        self.info.type_info.serializable_enums.insert(
+            name.clone(),
+            SerializableEnum {
+                bitwidth: width,
+                members,
+            },
+        );
         TypeSpec::SerializableEnum(name)
     }
 
@@ -797,7 +697,7 @@ impl Builder<'_> {
         let def = self.module.types.new_type(id);
         let name = local_name(&def.name, &def.annotations);
         let translated = match find(&def.annotations, "p4runtime_translation").map(|a| &a.body) {
-            Some(AnnotationBody::Tokens(tokens)) => translation(tokens),
+            Some(ast::AnnotationBody::Tokens(tokens)) => translation(tokens),
             _ => None,
         };
         let representation = match translated {
@@ -814,32 +714,5 @@ impl Builder<'_> {
         };
         self.info.type_info.new_types.insert(name.clone(), new_type);
         TypeSpec::NewType(name)
-    }
-}
-
-/// `@p4runtime_translation("uri", 32)`, or `string` or `bit<32>` for the number.
-fn translation(tokens: &[AnnotationToken]) -> Option<NewTypeSpec> {
-    let uri = tokens.iter().find_map(|t| match &t.kind {
-        AnnotationTokenKind::Str(text) => Some(text.to_string()),
-        _ => None,
-    })?;
-    let width = tokens.iter().find_map(|t| match &t.kind {
-        AnnotationTokenKind::Int(literal) => fold::to_u32(&fold::literal(literal)),
-        _ => None,
-    });
-    match width {
-        Some(width) => Some(NewTypeSpec::TranslatedBits(uri, width)),
-        None if tokens.iter().any(|t| token_text(t) == "string") => {
-            Some(NewTypeSpec::TranslatedString(uri))
-        }
-        None => None,
-    }
-}
-
-fn token_text(token: &AnnotationToken) -> String {
-    match &token.kind {
-        AnnotationTokenKind::Word(text) | AnnotationTokenKind::Symbol(text) => text.to_string(),
-        AnnotationTokenKind::Str(text) => format!("\"{text}\""),
-        AnnotationTokenKind::Int(literal) => fold::literal(literal).to_string(),
     }
 }

@@ -4,6 +4,7 @@
 //! the name, unless `@id` gives one ([`ids`]). [`P4Info::to_text`] writes protobuf text format; nothing here knows
 //! protobuf's binary form.
 
+mod annotate;
 mod build;
 mod ids;
 mod text;
@@ -53,7 +54,7 @@ pub struct PkgInfo {
     /// From `@platform_property`.
     pub platform_properties: BTreeMap<String, u32>,
     /// Other annotations of the package.
-    pub annotations: Vec<String>,
+    pub annotations: Annotations,
 }
 
 /// What all objects have.
@@ -66,7 +67,49 @@ pub struct Preamble {
     /// Shortest suffix of the name that no other object ends in.
     pub alias: String,
     /// Annotations, as written.
-    pub annotations: Vec<String>,
+    pub annotations: Annotations,
+}
+
+/// What a program says about an object besides its meaning.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Annotations {
+    /// Unstructured annotations, as written.
+    pub unstructured: Vec<String>,
+    /// Structured annotations.
+    pub structured: Vec<StructuredAnnotation>,
+    /// `@brief`
+    pub brief: Option<String>,
+    /// `@description`
+    pub description: Option<String>,
+}
+
+/// `@name[...]`
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StructuredAnnotation {
+    /// Its name.
+    pub name: String,
+    /// What is in the brackets.
+    pub body: AnnotationBody,
+}
+
+/// What is in the brackets of a structured annotation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnnotationBody {
+    /// Values.
+    List(Vec<AnnotationValue>),
+    /// Keys and values.
+    Pairs(Vec<(String, AnnotationValue)>),
+}
+
+/// A value in a structured annotation.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AnnotationValue {
+    /// A string.
+    Text(String),
+    /// A number.
+    Number(i64),
+    /// A truth value.
+    Truth(bool),
 }
 
 /// A table.
@@ -80,8 +123,8 @@ pub struct Table {
     pub action_refs: Vec<ActionRef>,
     /// The default action if it cannot be changed, else 0.
     pub const_default_action_id: u32,
-    /// The default action and its arguments: parameter id and value.
-    pub initial_default_action: Option<(u32, Vec<(u32, Vec<u8>)>)>,
+    /// The default action.
+    pub initial_default_action: Option<TableActionCall>,
     /// The action profile, or 0.
     pub implementation_id: u32,
     /// Direct counter and meter.
@@ -96,6 +139,15 @@ pub struct Table {
     pub has_initial_entries: bool,
 }
 
+/// An action with its arguments.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TableActionCall {
+    /// The action's id.
+    pub action_id: u32,
+    /// Parameter ids and values.
+    pub arguments: Vec<(u32, Vec<u8>)>,
+}
+
 /// A key field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MatchField {
@@ -104,7 +156,7 @@ pub struct MatchField {
     /// Name.
     pub name: String,
     /// Annotations, as written.
-    pub annotations: Vec<String>,
+    pub annotations: Annotations,
     /// Width; 0 if the control plane sees a string.
     pub bitwidth: u32,
     /// How it is matched.
@@ -121,7 +173,7 @@ pub struct ActionRef {
     /// Where it may be used.
     pub scope: ir::ActionScope,
     /// Annotations, as written.
-    pub annotations: Vec<String>,
+    pub annotations: Annotations,
 }
 
 /// An action.
@@ -141,7 +193,7 @@ pub struct Param {
     /// Name.
     pub name: String,
     /// Annotations, as written.
-    pub annotations: Vec<String>,
+    pub annotations: Annotations,
     /// Width; 0 for an enum without a width.
     pub bitwidth: u32,
     /// The named type it has, if any.
@@ -308,12 +360,21 @@ pub struct TypeInfo {
     pub header_unions: BTreeMap<String, Vec<(String, String)>>,
     /// Enums: members.
     pub enums: BTreeMap<String, Vec<String>>,
-    /// Serializable enums: width, members and their values.
-    pub serializable_enums: BTreeMap<String, (u32, Vec<(String, Vec<u8>)>)>,
+    /// Serializable enums.
+    pub serializable_enums: BTreeMap<String, SerializableEnum>,
     /// Names of errors, if some type is `error`.
     pub errors: Vec<String>,
     /// New types.
     pub new_types: BTreeMap<String, NewType>,
+}
+
+/// An enum with an underlying type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SerializableEnum {
+    /// Width of the underlying type.
+    pub bitwidth: u32,
+    /// Members and their values.
+    pub members: Vec<(String, Vec<u8>)>,
 }
 
 /// A type made by `type`.
@@ -322,7 +383,7 @@ pub struct NewType {
     /// What the control plane sees.
     pub representation: NewTypeSpec,
     /// Annotations, as written.
-    pub annotations: Vec<String>,
+    pub annotations: Annotations,
 }
 
 /// What the control plane sees of a type made by `type`.

@@ -56,10 +56,30 @@ impl Writer {
         self.line(format_args!("{name}: {value}"));
     }
 
-    fn annotations(&mut self, annotations: &[String]) {
-        annotations
-            .iter()
-            .for_each(|a| self.string("annotations", a));
+    fn annotations(&mut self, annotations: &Annotations) {
+        for text in &annotations.unstructured {
+            self.string("annotations", text);
+        }
+        for annotation in &annotations.structured {
+            self.message("structured_annotations", |w| annotation.write(w));
+        }
+    }
+
+    /// The documentation among annotations.
+    fn doc(&mut self, annotations: &Annotations) {
+        if annotations.brief.is_none() && annotations.description.is_none() {
+            return;
+        }
+        self.message("doc", |w| {
+            for (name, text) in [
+                ("brief", &annotations.brief),
+                ("description", &annotations.description),
+            ] {
+                if let Some(text) = text {
+                    w.string(name, text);
+                }
+            }
+        });
     }
 
     fn preamble(&mut self, preamble: &Preamble) {
@@ -68,6 +88,7 @@ impl Writer {
             w.string("name", &preamble.name);
             w.string("alias", &preamble.alias);
             w.annotations(&preamble.annotations);
+            w.doc(&preamble.annotations);
         });
     }
 
@@ -201,6 +222,32 @@ impl P4Info {
     }
 }
 
+impl StructuredAnnotation {
+    fn write(&self, w: &mut Writer) {
+        let value = |w: &mut Writer, value: &AnnotationValue| match value {
+            AnnotationValue::Text(text) => w.string("string_value", text),
+            AnnotationValue::Number(number) => w.word("int64_value", &number.to_string()),
+            AnnotationValue::Truth(truth) => w.word("bool_value", &truth.to_string()),
+        };
+        w.string("name", &self.name);
+        match &self.body {
+            AnnotationBody::List(items) => w.message("expression_list", |w| {
+                items
+                    .iter()
+                    .for_each(|v| w.message("expressions", |w| value(w, v)));
+            }),
+            AnnotationBody::Pairs(pairs) => w.message("kv_pair_list", |w| {
+                for (key, v) in pairs {
+                    w.message("kv_pairs", |w| {
+                        w.string("key", key);
+                        w.message("value", |w| value(w, v));
+                    });
+                }
+            }),
+        }
+    }
+}
+
 impl Table {
     fn write(&self, w: &mut Writer) {
         w.preamble(&self.preamble);
@@ -222,10 +269,10 @@ impl Table {
             "const_default_action_id",
             u64::from(self.const_default_action_id),
         );
-        if let Some((id, args)) = &self.initial_default_action {
+        if let Some(call) = &self.initial_default_action {
             w.message("initial_default_action", |w| {
-                w.number("action_id", u64::from(*id));
-                for (param, value) in args {
+                w.number("action_id", u64::from(call.action_id));
+                for (param, value) in &call.arguments {
                     w.message("arguments", |w| {
                         w.number("param_id", u64::from(*param));
                         w.bytes("value", value);
@@ -257,6 +304,7 @@ impl MatchField {
             w.string("name", &self.name);
         }
         w.annotations(&self.annotations);
+        w.doc(&self.annotations);
         w.number("bitwidth", u64::from(self.bitwidth));
         let kind = match self.kind {
             ir::MatchKind::Exact => "EXACT",
@@ -276,6 +324,7 @@ impl Param {
         w.number("id", u64::from(self.id));
         w.string("name", &self.name);
         w.annotations(&self.annotations);
+        w.doc(&self.annotations);
         w.number("bitwidth", u64::from(self.bitwidth));
         w.type_name("type_name", &self.type_name);
     }
@@ -399,10 +448,10 @@ impl TypeInfo {
                 self.errors.iter().for_each(|e| w.string("members", e))
             });
         }
-        for (name, (width, members)) in &self.serializable_enums {
+        for (name, SerializableEnum { bitwidth, members }) in &self.serializable_enums {
             entry(w, "serializable_enums", name, &mut |w| {
                 w.message("underlying_type", |w| {
-                    w.number("bitwidth", u64::from(*width))
+                    w.number("bitwidth", u64::from(*bitwidth))
                 });
                 for (name, value) in members {
                     w.message("members", |w| {

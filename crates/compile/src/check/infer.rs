@@ -1,0 +1,338 @@
+//! Arguments: their order, their types, and what they say about type parameters.
+
+use std::collections::BTreeMap;
+
+use syntax::ast::{self, ArgumentValue, Direction};
+use syntax::source::Span;
+
+use super::Checker;
+use super::scope::closest;
+use crate::errors;
+use crate::fold;
+use crate::hir::{Arg, Expr};
+use crate::types::{FnSig, ParamSig, Ty, TypeParamId};
+
+/// What type parameters stand for, as far as known.
+pub(super) type Bindings = BTreeMap<TypeParamId, Ty>;
+
+impl Checker {
+    /// Puts arguments in the order of the parameters.
+    fn match_arguments<'a>(
+        &mut self,
+        sig: &FnSig,
+        args: &'a [ast::Argument],
+        span: Span,
+    ) -> Option<Vec<Option<&'a ast::Argument>>> {
+        let mut slots: Vec<Option<&ast::Argument>> = vec![None; sig.params.len()];
+        let mut ok = true;
+        for (i, arg) in args.iter().enumerate() {
+            let position = match &arg.name {
+                None => Some(i),
+                Some(name) => sig.params.iter().position(|p| p.name == name.text),
+            };
+            match position.and_then(|p| slots.get_mut(p)) {
+                Some(slot @ None) => *slot = Some(arg),
+                Some(Some(_)) => {
+                    let name = arg.name.as_ref().map_or("", |n| n.as_str());
+                    self.report(errors::argument_twice(arg.span, name));
+                    ok = false;
+                }
+                None => {
+                    match &arg.name {
+                        Some(name) => {
+                            let known = sig.params.iter().map(|p| &*p.name);
+                            let similar = closest(name.as_str(), known).map(str::to_string);
+                            self.report(errors::no_parameter(
+                                name.span,
+                                name.as_str(),
+                                &sig.name,
+                                similar.as_deref(),
+                            ));
+                        }
+                        None => {
+                            self.report(errors::argument_count(
+                                span,
+                                &sig.name,
+                                sig.params.len(),
+                                args.len(),
+                                sig.span,
+                            ));
+                        }
+                    }
+                    return None;
+                }
+            }
+        }
+        let lacking = |(p, a): &(&ParamSig, &Option<&ast::Argument>)| {
+            a.is_none() && !p.optional && p.default.is_none()
+        };
+        if ok && sig.params.iter().zip(&slots).any(|pair| lacking(&pair)) {
+            self.report(errors::argument_count(
+                span,
+                &sig.name,
+                sig.params.len(),
+                args.len(),
+                sig.span,
+            ));
+            return None;
+        }
+        ok.then_some(slots)
+    }
+
+    /// Checks the arguments of a call, inferring type parameters. Gives them with the type the call returns.
+    pub(super) fn arguments(
+        &mut self,
+        sig: &FnSig,
+        mut bindings: Bindings,
+        type_args: &[ast::Type],
+        args: &[ast::Argument],
+        want: Option<&Ty>,
+        span: Span,
+    ) -> Option<(Vec<Arg>, Ty, Bindings)> {
+        if !type_args.is_empty() {
+            if type_args.len() != sig.type_params.len() {
+                let expected = sig.type_params.len();
+                self.report(errors::type_argument_count(
+                    span,
+                    &sig.name,
+                    expected,
+                    type_args.len(),
+                ));
+                return None;
+            }
+            for (param, arg) in sig.type_params.iter().zip(type_args) {
+                let ty = self.resolve(arg);
+                if ty != Ty::Any {
+                    bindings.insert(*param, ty);
+                }
+            }
+        }
+        let slots = self.match_arguments(sig, args, span)?;
+        let inferred = self.infer_arguments(sig, &slots, &mut bindings);
+        if let Some(want) = want {
+            self.unify(&sig.ret, want, &mut bindings, &mut Vec::new());
+        }
+        let open: Vec<TypeParamId> = sig
+            .type_params
+            .iter()
+            .filter(|p| !bindings.contains_key(p))
+            .copied()
+            .collect();
+        if let Some(param) = open.first() {
+            let missing = inferred.iter().flatten().any(|e| e.ty == Ty::Missing);
+            // An optional argument that is not there says nothing about its type.
+            let mentioned = sig
+                .params
+                .iter()
+                .zip(&slots)
+                .any(|(p, a)| a.is_some() && mentions(&p.ty, *param));
+            if !missing && (mentioned || !sig.params.iter().any(|p| p.optional)) {
+                let name = self.module.types.type_params[param.index()].clone();
+                self.report(errors::cannot_infer(span, &name, &sig.name));
+                return None;
+            }
+        }
+        let mut out = Vec::new();
+        for ((param, slot), value) in sig.params.iter().zip(&slots).zip(inferred) {
+            let ty = self
+                .module
+                .types
+                .substitute(&param.ty, &|id| bindings.get(&id).cloned());
+            out.push(self.argument(param, &ty, *slot, value));
+        }
+        let ret = self
+            .module
+            .types
+            .substitute(&sig.ret, &|id| bindings.get(&id).cloned());
+        Some((out, ret, bindings))
+    }
+
+    /// Types of the arguments, and what they say about type parameters. Integers without width say least, so they
+    /// come last.
+    fn infer_arguments(
+        &mut self,
+        sig: &FnSig,
+        slots: &[Option<&ast::Argument>],
+        bindings: &mut Bindings,
+    ) -> Vec<Option<Expr>> {
+        let mut values = Vec::new();
+        for (param, slot) in sig.params.iter().zip(slots) {
+            let Some(ArgumentValue::Expr(arg)) = slot.map(|a| &a.value) else {
+                values.push(None);
+                continue;
+            };
+            let known = self
+                .module
+                .types
+                .substitute(&param.ty, &|id| bindings.get(&id).cloned());
+            let want = if has_params(&known) {
+                None
+            } else {
+                Some(&known)
+            };
+            let value = self.infer(arg, want);
+            let mut loose = Vec::new();
+            self.unify(&known, &value.ty.clone(), bindings, &mut loose);
+            values.push(Some(value));
+        }
+        for (param, value) in sig.params.iter().zip(&values) {
+            if let (Ty::Param(id), Some(value)) = (&param.ty, value)
+                && value.ty == Ty::Int
+                && !bindings.contains_key(id)
+            {
+                bindings.insert(*id, default_width(value));
+            }
+        }
+        values
+    }
+
+    fn argument(
+        &mut self,
+        param: &ParamSig,
+        ty: &Ty,
+        slot: Option<&ast::Argument>,
+        value: Option<Expr>,
+    ) -> Arg {
+        let Some(slot) = slot else {
+            return match &param.default {
+                Some(default) => Arg::In((**default).clone()),
+                None => Arg::Absent,
+            };
+        };
+        let Some(value) = value else {
+            if param.direction != Direction::Out {
+                self.report(errors::ignored_argument(slot.span, &param.name));
+            }
+            return Arg::Ignore(ty.clone());
+        };
+        match param.direction {
+            Direction::None | Direction::In => {
+                let value = self.coerce(value, ty);
+                self.require_sized_argument(&value, ty);
+                Arg::In(value)
+            }
+            Direction::Out | Direction::InOut => {
+                let is_lvalue = self.require_lvalue(&value);
+                let value = if is_lvalue {
+                    self.exact(value, ty)
+                } else {
+                    Expr::missing(slot.span)
+                };
+                match param.direction {
+                    Direction::Out => Arg::Out(value),
+                    _ => Arg::InOut(value),
+                }
+            }
+        }
+    }
+
+    /// Data handed to an extern as a tuple: every integer in it needs a width.
+    fn require_sized_argument(&mut self, value: &Expr, ty: &Ty) {
+        if matches!(ty, Ty::Tuple(_)) {
+            self.require_sized(value);
+        }
+    }
+
+    /// An `out` or `inout` argument has exactly the parameter's type.
+    fn exact(&mut self, value: Expr, ty: &Ty) -> Expr {
+        if value.ty == *ty || value.ty == Ty::Missing || *ty == Ty::Missing {
+            return value;
+        }
+        let (wanted, found) = (self.show(ty), self.show(&value.ty));
+        self.report(errors::type_mismatch(value.span, &wanted, &found));
+        Expr::missing(value.span)
+    }
+
+    /// Finds what the type parameters in `pattern` must be for it to become `ty`. Mismatches are left to `coerce`.
+    pub(super) fn unify(
+        &self,
+        pattern: &Ty,
+        ty: &Ty,
+        bindings: &mut Bindings,
+        loose: &mut Vec<TypeParamId>,
+    ) {
+        match (pattern, ty) {
+            (Ty::Param(id), ty) => {
+                if matches!(ty, Ty::Int) {
+                    loose.push(*id);
+                } else if !matches!(ty, Ty::Any | Ty::Missing | Ty::Void | Ty::Param(_)) {
+                    bindings.entry(*id).or_insert_with(|| ty.clone());
+                }
+            }
+            (Ty::Tuple(a), Ty::Tuple(b)) if a.len() == b.len() => {
+                a.iter()
+                    .zip(b.iter())
+                    .for_each(|(a, b)| self.unify(a, b, bindings, loose));
+            }
+            (Ty::List(a), Ty::List(b)) | (Ty::ValueSet(a), Ty::ValueSet(b)) => {
+                self.unify(a, b, bindings, loose)
+            }
+            (Ty::Stack(a, _), Ty::Stack(b, _)) => self.unify(a, b, bindings, loose),
+            (Ty::Extern(i, a), Ty::Extern(j, b)) if i == j => {
+                a.iter()
+                    .zip(b.iter())
+                    .for_each(|(a, b)| self.unify(a, b, bindings, loose));
+            }
+            (Ty::BlockType(..), Ty::Block(block)) => {
+                let Ty::BlockType(id, args) = pattern else {
+                    return;
+                };
+                let wanted = self.module.types.block_types[id.index()].sig.clone();
+                let found = self.module.block(*block).sig.clone();
+                let map: Bindings = wanted
+                    .type_params
+                    .iter()
+                    .copied()
+                    .zip(args.iter().cloned())
+                    .collect();
+                for (w, f) in wanted.params.iter().zip(&found.params) {
+                    let w = self
+                        .module
+                        .types
+                        .substitute(&w.ty, &|id| map.get(&id).cloned());
+                    self.unify(&w, &f.ty, bindings, loose);
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+pub(super) fn known(params: &[TypeParamId], given: &[Ty]) -> Bindings {
+    params
+        .iter()
+        .copied()
+        .zip(given.iter().cloned())
+        .filter(|(_, t)| *t != Ty::Any)
+        .collect()
+}
+
+fn mentions(ty: &Ty, param: TypeParamId) -> bool {
+    match ty {
+        Ty::Param(id) => *id == param,
+        Ty::Stack(t, _) | Ty::List(t) | Ty::ValueSet(t) => mentions(t, param),
+        Ty::Tuple(items) | Ty::Extern(_, items) | Ty::BlockType(_, items) => {
+            items.iter().any(|t| mentions(t, param))
+        }
+        _ => false,
+    }
+}
+
+fn has_params(ty: &Ty) -> bool {
+    match ty {
+        Ty::Param(_) | Ty::Any => true,
+        Ty::Stack(t, _) | Ty::List(t) | Ty::ValueSet(t) => has_params(t),
+        Ty::Tuple(items) | Ty::Extern(_, items) | Ty::BlockType(_, items) => {
+            items.iter().any(has_params)
+        }
+        _ => false,
+    }
+}
+
+/// The type of an integer nobody gave a width: 32 bits, or 64 if it needs them.
+fn default_width(value: &Expr) -> Ty {
+    match value.as_int() {
+        Some(v) if !fold::fits(v, &Ty::Bit(32)) => Ty::Bit(64),
+        _ => Ty::Bit(32),
+    }
+}

@@ -1,0 +1,443 @@
+//! Calls with a dot: methods of externs, headers and stacks, and `apply`.
+
+use std::rc::Rc;
+
+use num_bigint::BigInt;
+use syntax::ast::{self, ArgumentValue, ExprKind as Ast};
+use syntax::source::Span;
+
+use super::infer::{Bindings, known};
+use super::scope::{Symbol, TypeSymbol, closest};
+use super::{Checker, Place};
+use crate::errors;
+use crate::fold;
+use crate::hir::{Call, CallTarget, Expr, ExprKind, TableId};
+use crate::types::{BlockKind, FnSig, ParamSig, Ty};
+
+impl Checker {
+    pub(super) fn call_member(
+        &mut self,
+        base: &ast::Expr,
+        member: &ast::Name,
+        type_args: &[ast::Type],
+        args: &[ast::Argument],
+        want: Option<&Ty>,
+        span: Span,
+    ) -> Expr {
+        if let Ast::Path(path) = &base.kind
+            && let Some(Symbol::Table(id)) = self.scopes.lookup(path)
+        {
+            let id = *id;
+            return self.apply_table(id, member, args, span);
+        }
+        if let Some(ty) = self.as_type(base) {
+            return self.apply_type(ty, base.span, member, args, span);
+        }
+        let object = self.infer(base, None);
+        match object.ty.clone() {
+            Ty::Missing => {
+                self.infer_stray(args);
+                Expr::missing(span)
+            }
+            Ty::Extern(id, given) => {
+                let def = self.module.types.external(id).clone();
+                let methods: Vec<Rc<FnSig>> = def
+                    .methods
+                    .iter()
+                    .filter(|m| m.name == member.text)
+                    .cloned()
+                    .collect();
+                if methods.is_empty() {
+                    let similar = closest(member.as_str(), def.methods.iter().map(|m| &*m.name))
+                        .map(str::to_string);
+                    self.report(errors::no_method(
+                        member.span,
+                        member.as_str(),
+                        &def.name,
+                        similar.as_deref(),
+                    ));
+                    return Expr::missing(span);
+                }
+                let Some(sig) = self.select(member.as_str(), &methods, |m| m, args, span) else {
+                    return Expr::missing(span);
+                };
+                let bindings = def.type_params.iter().copied().zip(given.iter().cloned());
+                let bindings: Bindings = bindings.filter(|(_, t)| *t != Ty::Any).collect();
+                let Some((args, ret, _)) =
+                    self.arguments(&sig, bindings, type_args, args, want, span)
+                else {
+                    return Expr::missing(span);
+                };
+                let target = CallTarget::Method {
+                    object,
+                    external: def.name.clone(),
+                    method: sig.name.clone(),
+                };
+                Expr::new(ExprKind::Call(Box::new(Call { target, args })), ret, span)
+            }
+            Ty::Block(id) => self.apply_block(id, object, member, args, span),
+            Ty::BlockType(id, given) => {
+                let def = &self.module.types.block_types[id.index()];
+                let (sig, kind) = (def.sig.clone(), def.kind);
+                let known = known(&sig.type_params, &given);
+                let substitute =
+                    |t: &Ty| self.module.types.substitute(t, &|p| known.get(&p).cloned());
+                let params = sig.params.iter().map(|p| ParamSig {
+                    ty: substitute(&p.ty),
+                    ..p.clone()
+                });
+                let sig = Rc::new(FnSig {
+                    type_params: Vec::new(),
+                    params: params.collect(),
+                    ..(*sig).clone()
+                });
+                match (kind, &object.kind) {
+                    (BlockKind::Package, _) => {
+                        self.report(errors::no_method(
+                            member.span,
+                            member.as_str(),
+                            &sig.name,
+                            None,
+                        ));
+                        Expr::missing(span)
+                    }
+                    (kind, ExprKind::Var(var)) => {
+                        let target = CallTarget::Block(*var);
+                        self.apply_signature(
+                            sig,
+                            kind == BlockKind::Parser,
+                            target,
+                            member,
+                            args,
+                            span,
+                        )
+                    }
+                    _ => self.unsupported(span, "this way to apply a block"),
+                }
+            }
+            Ty::Header(_)
+            | Ty::Union(_)
+            | Ty::Stack(..)
+            | Ty::Struct(_)
+            | Ty::Bit(_)
+            | Ty::Signed(_)
+            | Ty::Tuple(_) => self.builtin(object, member, args, span),
+            ty => {
+                let shown = self.show(&ty);
+                self.report(errors::no_method(
+                    member.span,
+                    member.as_str(),
+                    &shown,
+                    None,
+                ));
+                Expr::missing(span)
+            }
+        }
+    }
+
+    fn apply_table(
+        &mut self,
+        id: TableId,
+        member: &ast::Name,
+        args: &[ast::Argument],
+        span: Span,
+    ) -> Expr {
+        if member.as_str() != "apply" {
+            self.report(errors::no_method(
+                member.span,
+                member.as_str(),
+                "table",
+                Some("apply"),
+            ));
+            return Expr::missing(span);
+        }
+        if !args.is_empty() {
+            self.report(errors::argument_count(span, "apply", 0, args.len(), span));
+        }
+        if self.context.place != Place::Apply {
+            self.report(errors::apply_place(span, "a table"));
+            return Expr::missing(span);
+        }
+        let call = Call {
+            target: CallTarget::Table(id),
+            args: Vec::new(),
+        };
+        Expr::new(ExprKind::Call(Box::new(call)), Ty::Void, span)
+    }
+
+    /// `t.apply().hit`; `None` if this is something else.
+    pub(super) fn apply_result(
+        &mut self,
+        base: &ast::Expr,
+        member: &ast::Name,
+        span: Span,
+    ) -> Option<Expr> {
+        let table = self.applied_table(base)?;
+        let applied = self.infer(base, None);
+        if applied.ty == Ty::Missing {
+            return Some(Expr::missing(span));
+        }
+        Some(match member.as_str() {
+            "hit" => Expr::new(ExprKind::ApplyHit { table, miss: false }, Ty::Bool, span),
+            "miss" => Expr::new(ExprKind::ApplyHit { table, miss: true }, Ty::Bool, span),
+            "action_run" => {
+                self.report(errors::action_run_place(span));
+                Expr::missing(span)
+            }
+            name => {
+                let similar = closest(name, ["hit", "miss", "action_run"].into_iter());
+                self.report(errors::no_member(member.span, name, "apply()", similar));
+                Expr::missing(span)
+            }
+        })
+    }
+
+    /// The table if the expression is `t.apply(...)`.
+    pub(super) fn applied_table(&self, expr: &ast::Expr) -> Option<TableId> {
+        let Ast::Call { callee, .. } = &expr.kind else {
+            return None;
+        };
+        let Ast::Member { base, member } = &callee.kind else {
+            return None;
+        };
+        let Ast::Path(path) = &base.kind else {
+            return None;
+        };
+        match self.scopes.lookup(path) {
+            Some(Symbol::Table(id)) if member.as_str() == "apply" => Some(*id),
+            _ => None,
+        }
+    }
+
+    fn apply_type(
+        &mut self,
+        ty: TypeSymbol,
+        at: Span,
+        member: &ast::Name,
+        args: &[ast::Argument],
+        span: Span,
+    ) -> Expr {
+        let block = match ty {
+            TypeSymbol::Block(id) | TypeSymbol::Plain(Ty::Block(id)) => id,
+            TypeSymbol::Plain(
+                ty @ (Ty::Header(_) | Ty::Struct(_) | Ty::Bit(_) | Ty::Signed(_)),
+            ) => {
+                return self.size_constant(&ty, member, span);
+            }
+            TypeSymbol::Plain(Ty::Missing) => return Expr::missing(span),
+            _ => {
+                self.report(errors::not_a_value(at, "this", "a type"));
+                return Expr::missing(span);
+            }
+        };
+        let object = Expr::new(
+            ExprKind::Call(Box::new(Call {
+                target: CallTarget::Construct,
+                args: Vec::new(),
+            })),
+            Ty::Block(block),
+            at,
+        );
+        if !self.module.block(block).constructor_params.is_empty() {
+            let name = self.module.block(block).name.clone();
+            self.report(errors::direct_apply_constructor(span, &name));
+            return Expr::missing(span);
+        }
+        self.apply_block(block, object, member, args, span)
+    }
+
+    fn apply_block(
+        &mut self,
+        id: crate::types::BlockId,
+        object: Expr,
+        member: &ast::Name,
+        args: &[ast::Argument],
+        span: Span,
+    ) -> Expr {
+        let block = self.module.block(id);
+        let (sig, is_parser) = (block.sig.clone(), block.is_parser);
+        let target = match object.kind {
+            ExprKind::Var(var) => CallTarget::Block(var),
+            _ => CallTarget::BlockType(id),
+        };
+        self.apply_signature(sig, is_parser, target, member, args, span)
+    }
+
+    /// `x.apply(args)` of something with a parser's or control's signature.
+    fn apply_signature(
+        &mut self,
+        sig: Rc<FnSig>,
+        is_parser: bool,
+        target: CallTarget,
+        member: &ast::Name,
+        args: &[ast::Argument],
+        span: Span,
+    ) -> Expr {
+        if member.as_str() != "apply" {
+            self.report(errors::no_method(
+                member.span,
+                member.as_str(),
+                &sig.name,
+                Some("apply"),
+            ));
+            return Expr::missing(span);
+        }
+        let place = if is_parser {
+            Place::State
+        } else {
+            Place::Apply
+        };
+        if self.context.place != place {
+            let what = if is_parser { "a parser" } else { "a control" };
+            self.report(errors::apply_place(span, what));
+            return Expr::missing(span);
+        }
+        if let CallTarget::Block(var) = target
+            && self.top_level_instances.contains(&var)
+        {
+            self.report(errors::top_level_block(span));
+            return Expr::missing(span);
+        }
+        let Some((args, ..)) = self.arguments(&sig, Bindings::new(), &[], args, None, span) else {
+            return Expr::missing(span);
+        };
+        Expr::new(
+            ExprKind::Call(Box::new(Call { target, args })),
+            Ty::Void,
+            span,
+        )
+    }
+
+    /// Methods of headers, unions and stacks, and the size methods.
+    fn builtin(
+        &mut self,
+        object: Expr,
+        member: &ast::Name,
+        args: &[ast::Argument],
+        span: Span,
+    ) -> Expr {
+        let call = |target, ty| {
+            Expr::new(
+                ExprKind::Call(Box::new(Call {
+                    target,
+                    args: Vec::new(),
+                })),
+                ty,
+                span,
+            )
+        };
+        let name = member.as_str();
+        let wanted = usize::from(matches!(name, "push_front" | "pop_front"));
+        if args.len() != wanted {
+            self.report(errors::argument_count(span, name, wanted, args.len(), span));
+            return Expr::missing(span);
+        }
+        match (name, &object.ty) {
+            ("isValid", Ty::Header(_) | Ty::Union(_)) => {
+                call(CallTarget::IsValid(object), Ty::Bool)
+            }
+            ("setValid" | "setInvalid", Ty::Header(_)) => {
+                if !self.require_lvalue(&object) {
+                    return Expr::missing(span);
+                }
+                match name {
+                    "setValid" => call(CallTarget::SetValid(object), Ty::Void),
+                    _ => call(CallTarget::SetInvalid(object), Ty::Void),
+                }
+            }
+            ("push_front" | "pop_front", Ty::Stack(..)) => {
+                let count = args.first().and_then(|a| match &a.value {
+                    ArgumentValue::Expr(e) => self.constant_int(e, "the argument"),
+                    ArgumentValue::DontCare => None,
+                });
+                let Some(count) = count else {
+                    return Expr::missing(span);
+                };
+                let Some(count) = fold::to_u32(&count) else {
+                    self.report(errors::negative_count(span, &count.to_string()));
+                    return Expr::missing(span);
+                };
+                if !self.require_lvalue(&object) {
+                    return Expr::missing(span);
+                }
+                match name {
+                    "push_front" => call(CallTarget::PushFront(object, count), Ty::Void),
+                    _ => call(CallTarget::PopFront(object, count), Ty::Void),
+                }
+            }
+            (_, ty) => {
+                let ty = ty.clone();
+                self.size_constant(&ty, member, span)
+            }
+        }
+    }
+
+    /// `x.minSizeInBits()` and the like.
+    fn size_constant(&mut self, ty: &Ty, member: &ast::Name, span: Span) -> Expr {
+        let (min, max) = self.size_bits(ty);
+        let bits = match member.as_str() {
+            "minSizeInBits" => min,
+            "maxSizeInBits" => max,
+            "minSizeInBytes" => min.div_ceil(8),
+            "maxSizeInBytes" => max.div_ceil(8),
+            name => {
+                let known = [
+                    "isValid",
+                    "setValid",
+                    "setInvalid",
+                    "push_front",
+                    "pop_front",
+                    "minSizeInBits",
+                    "minSizeInBytes",
+                    "maxSizeInBits",
+                    "maxSizeInBytes",
+                ];
+                let similar = closest(name, known.into_iter());
+                let shown = self.show(ty);
+                self.report(errors::no_method(member.span, name, &shown, similar));
+                return Expr::missing(span);
+            }
+        };
+        Expr::new(ExprKind::Int(BigInt::from(bits)), Ty::Int, span)
+    }
+
+    fn size_bits(&self, ty: &Ty) -> (u64, u64) {
+        let sum = |tys: &mut dyn Iterator<Item = &Ty>| {
+            tys.fold((0, 0), |(a, b), t| {
+                let (min, max) = self.size_bits(t);
+                (a + min, b + max)
+            })
+        };
+        match ty {
+            Ty::Varbit(w) => (0, u64::from(*w)),
+            Ty::Struct(id) | Ty::Header(id) => sum(&mut self
+                .module
+                .types
+                .structure(*id)
+                .fields
+                .iter()
+                .map(|f| &f.ty)),
+            Ty::Tuple(items) => sum(&mut items.iter()),
+            Ty::Union(id) => {
+                let sizes: Vec<_> = self
+                    .module
+                    .types
+                    .structure(*id)
+                    .fields
+                    .iter()
+                    .map(|f| self.size_bits(&f.ty))
+                    .collect();
+                let min = sizes.iter().map(|s| s.0).min().unwrap_or(0);
+                (min, sizes.iter().map(|s| s.1).max().unwrap_or(0))
+            }
+            Ty::Stack(item, n) => {
+                let (min, max) = self.size_bits(item);
+                (min * u64::from(*n), max * u64::from(*n))
+            }
+            _ => {
+                let width = self.module.types.scalar_width(ty).map_or(0, u64::from);
+                (width, width)
+            }
+        }
+    }
+}
