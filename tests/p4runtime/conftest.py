@@ -21,6 +21,7 @@ import stand_in  # noqa: E402
 REAL_CORE = stand_in.install()
 
 from fake_switch import FakeProgram, FakeSwitch  # noqa: E402
+
 from holdfast import _core  # noqa: E402
 from holdfast.p4runtime import Device, LocalClient, P4InfoIndex  # noqa: E402
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4  # noqa: E402

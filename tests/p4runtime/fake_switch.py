@@ -6,7 +6,6 @@ on one and fails on the other. A program's artifact is its P4Info text and its i
 
 from __future__ import annotations
 
-import copy
 import json
 from typing import Any
 
@@ -73,6 +72,18 @@ class FakeProgram:
         return FakeProgram(content["p4info"], content["name"], tuple(entries))
 
 
+def copy_of(entity: Any) -> Any:
+    """Another record with the same content; the native ones know no :mod:`copy`."""
+    if isinstance(entity, TableEntry):
+        copied = TableEntry(entity.table_id, dict(entity.matches), entity.action_id, dict(entity.args))
+        copied.priority, copied.is_default, copied.is_const = entity.priority, entity.is_default, entity.is_const
+        return copied
+    if isinstance(entity, MulticastGroup):
+        return MulticastGroup(entity.group_id, list(entity.replicas))
+    assert isinstance(entity, CloneSession)
+    return CloneSession(entity.session_id, list(entity.replicas), entity.packet_length_bytes, entity.class_of_service)
+
+
 def number(data: bytes) -> int:
     return int.from_bytes(data, "big")
 
@@ -95,7 +106,7 @@ class FakeSwitch:
             default.args = {a.param_id: a.value for a in table.initial_default_action.arguments}
             self.defaults[default.table_id] = default
         for entry in program.initial:
-            self.tables[entry.table_id][self._key(entry)] = copy.copy(entry)
+            self.tables[entry.table_id][self._key(entry)] = copy_of(entry)
         self.counted: dict[Any, tuple[int, int]] = {}
         self.groups: dict[int, MulticastGroup] = {}
         self.sessions: dict[int, CloneSession] = {}
@@ -110,7 +121,7 @@ class FakeSwitch:
 
     def write(self, updates: Any, atomicity: str = "continue_on_error") -> list[tuple[str, str] | None]:
         names = ("tables", "defaults", "counted", "groups", "sessions", "cells")
-        before = {name: copy.deepcopy(getattr(self, name)) for name in names}
+        before = {name: self._saved(getattr(self, name)) for name in names}
         results: list[tuple[str, str] | None] = []
         for verb, entity in updates:
             try:
@@ -125,11 +136,16 @@ class FakeSwitch:
                     return [results[-1] if i == failed else ("ABORTED", "another failed") for i in range(len(updates))]
         return results
 
+    @staticmethod
+    def _saved(store: dict[Any, Any]) -> dict[Any, Any]:
+        """A copy that later writes do not touch: they replace records, and never change one."""
+        return {k: dict(v) if isinstance(v, dict) else v for k, v in store.items()}
+
     def _write_one(self, verb: str, entity: Any) -> None:
         if isinstance(entity, TableEntry):
             self._write_entry(verb, entity)
         elif isinstance(entity, MulticastGroup):
-            self._write_into(self.groups, verb, entity.group_id, MulticastGroup(entity.group_id, list(entity.replicas)))
+            self._write_into(self.groups, verb, entity.group_id, entity)
         elif isinstance(entity, CloneSession):
             self._write_into(self.sessions, verb, entity.session_id, entity)
         elif isinstance(entity, RegisterCell):
@@ -159,7 +175,7 @@ class FakeSwitch:
         if verb == "delete":
             del store[id]
         else:
-            store[id] = copy.copy(value)
+            store[id] = copy_of(value)
 
     def _write_entry(self, verb: str, entry: TableEntry) -> None:
         table = self.program.index.tables.get(entry.table_id)
@@ -202,7 +218,7 @@ class FakeSwitch:
         for id in [table_id] if table_id else list(self.tables):
             entries = list(self.tables[id].values()) + ([self.defaults[id]] if include_default else [])
             for entry in entries:
-                entry = copy.copy(entry)
+                entry = copy_of(entry)
                 if self.program.index.tables.by_id(id).direct_counter_id:
                     entry.counter = self.counted.get((id, entry.is_default, self._key(entry)), (0, 0))
                 found.append(entry)

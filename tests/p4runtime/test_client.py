@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 
 import pytest
 from conftest import Bench
+
 from holdfast.p4runtime import Arbitration, Client, GrpcClient, LocalClient, P4RuntimeError, PacketIn, Server
 from holdfast.p4runtime.client import DigestList, StreamError
 

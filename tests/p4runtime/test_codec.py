@@ -5,9 +5,10 @@ from __future__ import annotations
 import ipaddress
 
 import pytest
-from holdfast.p4runtime import P4RuntimeError, codec
 from hypothesis import given
 from hypothesis import strategies as st
+
+from holdfast.p4runtime import P4RuntimeError, codec
 
 # Specification, "Examples of Valid Bytestring Encoding": width, value, string, whether it reads back as written.
 VALID = [

@@ -16,12 +16,13 @@ import grpc
 import pytest
 from conftest import Bench, make_bench
 from google.rpc import status_pb2
-from holdfast.p4runtime import GrpcClient, P4RuntimeError, Server, TlsFiles, serve
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 from raw import DELETE, INSERT, Raw, request, update
+
+from holdfast.p4runtime import GrpcClient, P4RuntimeError, Server, TlsFiles, serve
 
 
 class Peer:
@@ -321,11 +322,21 @@ def test_bytes_that_are_no_message(server: Server, method: str, data: bytes) -> 
         assert p4_grpc.P4RuntimeStub(channel).Capabilities(p4.CapabilitiesRequest()).p4runtime_api_version
 
 
-def test_bytes_that_are_no_stream_message(server: Server) -> None:
+@pytest.mark.parametrize(
+    ("data", "code"),
+    [
+        (b"\xff\xff\xff", "INVALID_ARGUMENT"),
+        (b"\x0a\xff", "INVALID_ARGUMENT"),
+        (b"", "FAILED_PRECONDITION"),
+        (b"\x32\x05hello", "FAILED_PRECONDITION"),
+    ],
+    ids=["bytes", "truncated", "empty", "unknown field"],
+)
+def test_bytes_that_are_no_stream_message(server: Server, data: bytes, code: str) -> None:
     with grpc.insecure_channel(server.address) as channel:
-        for data in (b"\xff\xff\xff", b"\x0a\xff", b"", b"\x32\x05hello"):
+        for _ in range(10):
             call = channel.stream_stream("/p4.v1.P4Runtime/StreamChannel")(iter([data]), timeout=5)
             with pytest.raises(grpc.RpcError) as e:
                 list(call)
-            assert e.value.code().name != "DEADLINE_EXCEEDED"
+            assert e.value.code().name == code
         assert p4_grpc.P4RuntimeStub(channel).Capabilities(p4.CapabilitiesRequest()).p4runtime_api_version

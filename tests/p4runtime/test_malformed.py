@@ -13,12 +13,13 @@ from typing import Any
 import pytest
 from conftest import REAL_CORE, Bench, make_bench
 from google.protobuf.descriptor import FieldDescriptor
+from raw import read_entries
+
 from holdfast.p4runtime import P4RuntimeError
 from holdfast.p4runtime.p4data import from_p4data, to_p4data, to_plain, width_of
 from holdfast.p4runtime.p4info import P4InfoIndex
 from holdfast.p4runtime.stubs import p4data_pb2, p4info_pb2, p4types_pb2
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
-from raw import read_entries
 
 KINDS = ["fake", "real"] if REAL_CORE else ["fake"]
 ROUNDS = 400

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pytest
-from holdfast.p4runtime import P4InfoIndex, P4RuntimeError
-from holdfast.p4runtime.p4data import from_p4data, to_p4data, to_plain, width_of
 from hypothesis import given
 from hypothesis import strategies as st
+
+from holdfast.p4runtime import P4InfoIndex, P4RuntimeError
+from holdfast.p4runtime.p4data import from_p4data, to_p4data, to_plain, width_of
 
 TEXT = """
 registers {

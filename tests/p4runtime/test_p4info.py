@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import P4INFO
+
 from holdfast.p4runtime import P4InfoIndex, P4RuntimeError
 from holdfast.p4runtime.p4info import parse_text
 

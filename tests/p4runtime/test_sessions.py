@@ -6,11 +6,12 @@ from typing import Any
 
 import pytest
 from conftest import P4INFO, Bench, fake_program
+from raw import INSERT, MODIFY, Raw, exact, failures, group, read, read_entries, request, update, write
+
 from holdfast.p4runtime import LocalClient, P4RuntimeError
 from holdfast.p4runtime.arbitration import MAX_ROLES, MAX_STREAMS_PER_ROLE
 from holdfast.p4runtime.stubs import any_pb2
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
-from raw import INSERT, MODIFY, Raw, exact, failures, group, read, read_entries, request, update, write
 
 OK, ALREADY_EXISTS, NOT_FOUND = 0, 6, 5
 ACTIONS = p4.SetForwardingPipelineConfigRequest

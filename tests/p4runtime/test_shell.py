@@ -15,6 +15,7 @@ from typing import Any
 
 import pytest
 from conftest import Bench
+
 from holdfast.p4runtime import Server
 
 HERE = Path(__file__).parent

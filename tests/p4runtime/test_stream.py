@@ -6,14 +6,15 @@ from typing import Any
 
 import pytest
 from conftest import Bench
+from hypothesis import given
+from hypothesis import strategies as st
+from raw import DELETE, INSERT, MODIFY, failures, read, update, write
+
 from holdfast.p4runtime import packet_io
 from holdfast.p4runtime.digests import DigestBuffers
 from holdfast.p4runtime.errors import P4RuntimeError
 from holdfast.p4runtime.p4info import ControllerHeader, Digest, Names, P4InfoIndex, Param
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
-from hypothesis import given
-from hypothesis import strategies as st
-from raw import DELETE, INSERT, MODIFY, failures, read, update, write
 
 INVALID_ARGUMENT, PERMISSION_DENIED, FAILED_PRECONDITION, UNIMPLEMENTED = 3, 7, 9, 12
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 from conftest import HERE, REAL_CORE
+
 from holdfast import _core
 from holdfast.p4runtime import Device, LocalClient, P4RuntimeError, PacketIn
 from holdfast.p4runtime.client import DigestList, StreamError

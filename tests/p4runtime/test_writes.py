@@ -7,9 +7,6 @@ from typing import Any
 
 import pytest
 from conftest import Bench
-from holdfast.p4runtime import P4RuntimeError
-from holdfast.p4runtime.stubs import any_pb2
-from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
 from raw import (
     DELETE,
     INSERT,
@@ -29,6 +26,10 @@ from raw import (
     update,
     write,
 )
+
+from holdfast.p4runtime import P4RuntimeError
+from holdfast.p4runtime.stubs import any_pb2
+from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
 
 ROLLBACK = p4.WriteRequest.ROLLBACK_ON_ERROR
 ATOMIC = p4.WriteRequest.DATAPLANE_ATOMIC

@@ -18,13 +18,14 @@ from types import TracebackType
 from typing import Any, NoReturn, Self
 
 import grpc
+from google.protobuf.message import DecodeError
 
 from holdfast._core import HoldfastError
 from holdfast.p4runtime.addresses import is_loopback
 from holdfast.p4runtime.arbitration import Session
 from holdfast.p4runtime.device import API_VERSION, Device
 from holdfast.p4runtime.errors import P4RuntimeError, code_number, invalid_argument, to_status
-from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc
+from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 log = logging.getLogger(__name__)
 
@@ -33,6 +34,7 @@ _WORKERS = 64
 _QUEUE_MESSAGES = 8192  # notifications waiting for a slow client; packet-ins and digests beyond are dropped
 _MAX_MESSAGE_BYTES = 128 << 20  # specification, "gRPC Server Maximum Receive Message Size"
 _DIGEST_PERIOD_S = 0.01
+_STOP_S = 5.0
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,10 @@ class _End:
     error: P4RuntimeError | None = None
 
 
+class _Undecodable:
+    """In place of a message whose bytes are none."""
+
+
 class _Stream:
     """What waits to be sent on one stream."""
 
@@ -75,7 +81,7 @@ class _Stream:
         self.items.put(_End(error))
 
 
-class _Servicer(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]  # the base is untyped
+class _Servicer:
     def __init__(self, devices: dict[int, Device]) -> None:
         self._devices = devices
         self._streams: set[_Stream] = set()
@@ -132,6 +138,8 @@ class _Servicer(p4runtime_pb2_grpc.P4RuntimeServicer):  # type: ignore[misc]  # 
         error: P4RuntimeError | None = None
         try:
             for message in requests:
+                if isinstance(message, _Undecodable):
+                    raise invalid_argument("this is no StreamMessageRequest")
                 if device is None or session is None:
                     if message.WhichOneof("update") != "arbitration":
                         raise P4RuntimeError(
@@ -188,7 +196,7 @@ class Server:
         self._executor = futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="p4runtime")
         options = [("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES), ("grpc.so_reuseport", 0)]
         self._server = grpc.server(self._executor, options=options)
-        p4runtime_pb2_grpc.add_P4RuntimeServicer_to_server(self._servicer, self._server)
+        self._server.add_generic_rpc_handlers((_handlers(self._servicer),))
         self.port = self._listen(address, tls)
         """The port it listens on; 0 for a Unix socket."""
         self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{self.port}"
@@ -219,13 +227,16 @@ class Server:
         self._timer.start()
 
     def stop(self, grace_s: float = 1.0) -> None:
-        """Ends all streams, lets calls in progress finish for so long, and returns when the server is gone."""
+        """Ends all streams, lets calls in progress finish for so long, and returns when the server is gone.
+
+        A call that gRPC itself cannot end is left behind after a few more seconds.
+        """
         self._stopping.set()
         self._servicer.end_streams()
-        self._server.stop(grace_s).wait()
+        gone = self._server.stop(grace_s).wait(grace_s + _STOP_S)
         if self._timer.is_alive():
             self._timer.join()
-        self._executor.shutdown(wait=True)
+        self._executor.shutdown(wait=gone)
 
     def wait(self) -> None:
         """Blocks until another thread stops the server."""
@@ -246,6 +257,41 @@ def serve(devices: Iterable[Device], address: str, tls: TlsFiles | None = None, 
     server = Server(devices, address, tls, insecure=insecure)
     server.start()
     return server
+
+
+def _stream_message(data: bytes) -> Proto | _Undecodable:
+    """A ``StreamMessageRequest``.
+
+    Does not raise: gRPC would end the call itself, at the same time as the handler does, and then never finish it.
+    """
+    try:
+        return p4runtime_pb2.StreamMessageRequest.FromString(data)
+    except DecodeError:
+        return _Undecodable()
+
+
+def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
+    """The service ``p4.v1.P4Runtime``, as the published ``add_P4RuntimeServicer_to_server`` has it but for one deserializer."""
+    p4 = p4runtime_pb2
+
+    def unary(method: Callable[[Proto, grpc.ServicerContext], Any], request: Proto, response: Proto) -> Any:
+        return grpc.unary_unary_rpc_method_handler(method, request.FromString, response.SerializeToString)
+
+    setting = p4.SetForwardingPipelineConfigRequest, p4.SetForwardingPipelineConfigResponse
+    getting = p4.GetForwardingPipelineConfigRequest, p4.GetForwardingPipelineConfigResponse
+    methods = {
+        "Write": unary(servicer.Write, p4.WriteRequest, p4.WriteResponse),
+        "Read": grpc.unary_stream_rpc_method_handler(
+            servicer.Read, p4.ReadRequest.FromString, p4.ReadResponse.SerializeToString
+        ),
+        "SetForwardingPipelineConfig": unary(servicer.SetForwardingPipelineConfig, *setting),
+        "GetForwardingPipelineConfig": unary(servicer.GetForwardingPipelineConfig, *getting),
+        "StreamChannel": grpc.stream_stream_rpc_method_handler(
+            servicer.StreamChannel, _stream_message, p4.StreamMessageResponse.SerializeToString
+        ),
+        "Capabilities": unary(servicer.Capabilities, p4.CapabilitiesRequest, p4.CapabilitiesResponse),
+    }
+    return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", methods)
 
 
 def _by_id(devices: Iterable[Device]) -> dict[int, Device]:
