@@ -66,6 +66,17 @@ class Bench:
             pass
         return client
 
+    def variant(self, source: tuple[str, str], p4info: tuple[str, str]) -> Bench:
+        """A bench with a program that differs from basic.p4 in one replacement, in its source and in its P4Info."""
+        if self.kind == "fake":
+            assert p4info[0] in P4INFO
+            program: Any = fake_program(P4INFO.replace(*p4info))
+        else:
+            text = (HERE / "basic.p4").read_text()
+            assert source[0] in text
+            program = _core.Program.compile_text(text.replace(*source), "basic.p4")
+        return Bench(self.kind, program, self.switch, self.device, self.load_program)
+
     def config(self) -> Any:
         """The program as a ``ForwardingPipelineConfig``."""
         config = p4.ForwardingPipelineConfig(p4_device_config=self.program.artifact())

@@ -3,10 +3,46 @@
 from __future__ import annotations
 
 import pytest
-from conftest import P4INFO
+from conftest import HERE, P4INFO, REAL_CORE
 
+from holdfast import _core
 from holdfast.p4runtime import P4InfoIndex, P4RuntimeError
+from holdfast.p4runtime.p4data import width_of
 from holdfast.p4runtime.p4info import parse_text
+
+
+def shape(index: P4InfoIndex) -> object:
+    """What an index says, without ids."""
+    names = {a.id: a.name for a in index.actions}
+    tables = {
+        t.name: (
+            [(f.name, f.width, f.kind) for f in t.fields],
+            {names[id]: scope for id, scope in t.scopes.items()},
+            names.get(t.const_default_action_id),
+            t.is_const,
+            t.size,
+            bool(t.direct_counter_id),
+        )
+        for t in index.tables
+    }
+    actions = {a.name: [(p.name, p.width) for p in a.params] for a in index.actions}
+    headers = {h.name: [(f.name, f.width) for f in h.fields] for h in index.controller_headers}
+    arrays = {(r.name, r.size) for r in index.registers} | {(c.name, c.size, c.unit) for c in index.counters}
+    return tables, actions, headers, arrays, [d.name for d in index.digests], [c.name for c in index.direct_counters]
+
+
+def test_the_compiler_says_the_same(index: P4InfoIndex) -> None:
+    if not REAL_CORE:
+        pytest.skip("the native core is not built (make test builds it)")
+    compiled = P4InfoIndex.from_text(_core.Program.compile(str(HERE / "basic.p4")).p4info)
+    assert shape(compiled) == shape(index)
+    for name in ("last_seen", "learn_t"):
+        mine = index.register(name) if name == "last_seen" else index.digest(name)
+        theirs = compiled.register(name) if name == "last_seen" else compiled.digest(name)
+        assert mine.type_spec == theirs.type_spec
+        assert width_of(mine.type_spec, index.message.type_info) == width_of(
+            theirs.type_spec, compiled.message.type_info
+        )
 
 
 @pytest.fixture(scope="module")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import P4INFO, Bench, fake_program
+from conftest import Bench
 from raw import INSERT, MODIFY, Raw, exact, failures, group, read, read_entries, request, update, write
 
 from holdfast.p4runtime import LocalClient, P4RuntimeError
@@ -401,18 +401,30 @@ def test_reconcile_keeps_the_state(bench: Bench) -> None:
     assert [read(bench.device, **w) for w in wanted] == before
 
 
-def test_reconcile_refuses_what_it_cannot_keep(bench: Bench) -> None:
-    if bench.kind == "real":
-        pytest.skip("needs a second program; the fake switch takes any P4Info")
+def test_reconcile_to_another_program(bench: Bench) -> None:
     bench.primary()
     raw = Raw(bench.index)
-    other = fake_program(P4INFO.replace('"hdr.ipv4.dst_addr" bitwidth: 32', '"hdr.ipv4.dst_addr" bitwidth: 24'))
-    config = p4.ForwardingPipelineConfig(p4info=other.index.message, p4_device_config=other.artifact())
+    write(bench.device, update(INSERT, table_entry=raw.route(metadata=b"m")))
+    larger = bench.variant(("register<bit<32>>(16)", "register<bit<32>>(32)"), ("size: 16\n", "size: 32\n"))
+    push(bench, ACTIONS.RECONCILE_AND_COMMIT, larger.config())
+    assert read_entries(bench.device, raw.entry("ipv4_lpm")) == [raw.route(metadata=b"m")]
+    assert len(read(bench.device, register_entry=p4.RegisterEntry())) == 32
+    assert get(bench).p4info == larger.index.message
+
+
+def test_reconcile_refuses_what_it_cannot_keep(bench: Bench) -> None:
+    bench.primary()
+    raw = Raw(bench.index)
+    other = bench.variant(
+        ("hdr.ipv4.dst_addr: lpm", "hdr.ipv4.src_addr: lpm"),
+        ('"hdr.ipv4.dst_addr" bitwidth: 32 match_type: LPM', '"hdr.ipv4.src_addr" bitwidth: 32 match_type: LPM'),
+    )
     write(bench.device, update(INSERT, table_entry=raw.route()))
-    assert code_of(push, bench, ACTIONS.RECONCILE_AND_COMMIT, config) == "INVALID_ARGUMENT"
+    assert code_of(push, bench, ACTIONS.RECONCILE_AND_COMMIT, other.config()) == "INVALID_ARGUMENT"
     assert read_entries(bench.device, raw.entry("ipv4_lpm")) == [raw.route()]
+    assert get(bench).p4info == bench.index.message
     push(bench, config=bench.config())
-    push(bench, ACTIONS.RECONCILE_AND_COMMIT, config)  # nothing to keep
+    push(bench, ACTIONS.RECONCILE_AND_COMMIT, other.config())  # nothing to keep
     assert get(bench).p4info == other.index.message
 
 
