@@ -945,6 +945,6 @@ pub(crate) fn annotation_value(span: Span) -> Diagnostic {
     Diagnostic::error(
         "E1147",
         span,
-        "a value in a structured annotation must be a string, a number or a truth value",
+        "a value in a structured annotation must be a constant string, number or truth value",
     )
 }

@@ -10,6 +10,7 @@ use super::{
 };
 use crate::errors;
 use crate::fold;
+use crate::types::Ty;
 
 /// Annotations that P4Info tells in fields of their own.
 const TOLD: [&str; 2] = ["name", "id"];
@@ -55,27 +56,61 @@ pub(super) fn annotations(
     out
 }
 
-/// A literal; anything else is reported.
+/// A constant; anything else is reported.
 fn value(expr: &ast::Expr, diagnostics: &mut Vec<Diagnostic>) -> Option<AnnotationValue> {
-    let number =
-        |literal, sign: i64| i64::try_from(fold::literal(literal) * BigInt::from(sign)).ok();
-    let found = match &expr.kind {
-        ExprKind::Str(text) => Some(AnnotationValue::Text(text.to_string())),
-        ExprKind::Bool(truth) => Some(AnnotationValue::Truth(*truth)),
-        ExprKind::Int(literal) => number(literal, 1).map(AnnotationValue::Number),
-        ExprKind::Unary {
-            op: ast::UnaryOp::Neg,
-            operand,
-        } => match &operand.kind {
-            ExprKind::Int(literal) => number(literal, -1).map(AnnotationValue::Number),
-            _ => None,
-        },
-        _ => None,
+    let found = match constant(expr) {
+        Some(Constant::Number(number)) => i64::try_from(number).ok().map(AnnotationValue::Number),
+        Some(Constant::Text(text)) => Some(AnnotationValue::Text(text)),
+        Some(Constant::Truth(truth)) => Some(AnnotationValue::Truth(truth)),
+        None => None,
     };
     if found.is_none() {
         diagnostics.push(errors::annotation_value(expr.span));
     }
     found
+}
+
+/// What an expression without names comes to.
+enum Constant {
+    Number(BigInt),
+    Text(String),
+    Truth(bool),
+}
+
+fn constant(expr: &ast::Expr) -> Option<Constant> {
+    match &expr.kind {
+        ExprKind::Str(text) => Some(Constant::Text(text.to_string())),
+        ExprKind::Bool(truth) => Some(Constant::Truth(*truth)),
+        ExprKind::Int(literal) => Some(Constant::Number(fold::literal(literal))),
+        ExprKind::Unary { op, operand } => match (op, constant(operand)?) {
+            (ast::UnaryOp::Neg, Constant::Number(n)) => Some(Constant::Number(-n)),
+            (ast::UnaryOp::Plus, Constant::Number(n)) => Some(Constant::Number(n)),
+            (ast::UnaryOp::Not, Constant::Truth(b)) => Some(Constant::Truth(!b)),
+            _ => None,
+        },
+        ExprKind::Binary {
+            op, left, right, ..
+        } => match (constant(left)?, constant(right)?) {
+            (Constant::Number(a), Constant::Number(b)) => match fold::compare(*op, &a, &b) {
+                Some(truth) => Some(Constant::Truth(truth)),
+                None => fold::arithmetic(*op, &a, &b, &Ty::Int)
+                    .ok()
+                    .map(Constant::Number),
+            },
+            (Constant::Text(a), Constant::Text(b)) if *op == ast::BinaryOp::Concat => {
+                Some(Constant::Text(a + &b))
+            }
+            (Constant::Truth(a), Constant::Truth(b)) => match op {
+                ast::BinaryOp::And => Some(Constant::Truth(a && b)),
+                ast::BinaryOp::Or => Some(Constant::Truth(a || b)),
+                ast::BinaryOp::Eq => Some(Constant::Truth(a == b)),
+                ast::BinaryOp::Ne => Some(Constant::Truth(a != b)),
+                _ => None,
+            },
+            _ => None,
+        },
+        _ => None,
+    }
 }
 
 /// An unstructured annotation as written.

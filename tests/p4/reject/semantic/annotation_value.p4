@@ -27,7 +27,7 @@ control MyVerify(inout headers_t hdr, inout metadata_t meta) {
 }
 
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    @notes[1, "two", true, 1 + 1]
+    @notes[1, "two", true, 1 + "2"]
     table t {
         actions = {
             NoAction;
