@@ -7,6 +7,9 @@ CARGO ?= cargo
 
 RUST_SOURCES := $(shell find crates p4include -type f -not -name '*.md') Cargo.toml $(wildcard Cargo.lock)
 
+# Builds the native core and installs the package in place; the compiler's progress is shown, pip's chatter only if it fails.
+install = VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release $(1) > $(VENV)/install.log || { cat $(VENV)/install.log; exit 1; }
+
 .PHONY: demo test test-rust test-python test-live bench lint format shell-env clean prerequisites
 
 demo: $(VENV)/.installed
@@ -60,11 +63,11 @@ $(VENV)/.maturin: $(VENV)/.created
 
 $(VENV)/.installed: $(VENV)/.maturin pyproject.toml $(RUST_SOURCES)
 	@echo "Building Holdfast (a few minutes the first time) ..."
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet
+	@$(call install,)
 	@touch $@
 
 $(VENV)/.test-installed: $(VENV)/.installed
-	VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release --quiet --extras test
+	@$(call install,--extras test)
 	@touch $@
 
 .venv-shell/.installed: tests/p4runtime/shell-requirements.txt | prerequisites

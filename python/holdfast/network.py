@@ -112,16 +112,21 @@ class Network(ABC):
             controller.on_start()
 
     def _notify(self, notification: _core.Notification) -> None:
-        """Schedules the handlers of one notification after the controllers' reaction delays."""
-        kind, node, port, up = notification.kind, notification.node, notification.port, notification.up
-        if kind == "packet_in":
-            packet, metadata = self.devices[node].split_packet_in(notification.data)
-        for controller in self.controllers:
-            due_ps = notification.time_ps + controller.reaction_delay_ps
-            if kind == "port_change":
-                self._call_at(due_ps, partial(controller.on_port_change, node, port, up))
-            elif kind == "packet_in":
-                self._call_at(due_ps, partial(controller.on_packet_in, node, packet, metadata))
+        """Schedules what controllers do about one notification, after their reaction delays."""
+        if notification.kind == "port_change":
+            for controller in self.controllers:
+                handler = partial(controller.on_port_change, notification.node, notification.port, notification.up)
+                self._call_at(notification.time_ps + controller.reaction_delay_ps, handler)
+        elif notification.kind == "packet_in":
+            self.devices[notification.node].packet_in(notification.data)
+
+    def _deliver_packets_in(self) -> None:
+        """Hands the controllers what has come in on the clients' streams."""
+        for name, client in self._clients.items():
+            for packet_in in client.packets_in():
+                for controller in self.controllers:
+                    handler = partial(controller.on_packet_in, name, packet_in.payload, packet_in.metadata)
+                    self._call_at(self.core.now_ps + controller.reaction_delay_ps, handler)
 
     def _run_due(self, now_ps: int) -> None:
         while self._pending and self._pending[0][0] <= now_ps:
@@ -216,6 +221,7 @@ class SimulatedNetwork(Network):
             target_ps = min(until_ps, self._pending[0][0]) if self._pending else until_ps
             for notification in self.core.run(max(target_ps, self.core.now_ps)):
                 self._notify(notification)
+            self._deliver_packets_in()
             self._run_due(self.core.now_ps)
             if self.core.now_ps >= until_ps and not (self._pending and self._pending[0][0] <= until_ps):
                 return
@@ -298,6 +304,7 @@ class LiveNetwork(Network):
                     timeout_s = min(timeout_s, max(0.0, (self._pending[0][0] - self.core.now_ps) / PS_PER_S))
                 for notification in self.core.poll(timeout_s):
                     self._notify(notification)
+                self._deliver_packets_in()
                 self._run_due(self.core.now_ps)
         except BaseException as error:  # noqa: BLE001 - handed to the thread that leaves the context
             self.failure = error

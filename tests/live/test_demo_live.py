@@ -39,7 +39,9 @@ def test_same_ranking_as_simulated(tmp_path: Path) -> None:
 
 def test_interrupted_it_leaves_nothing_behind(tmp_path: Path) -> None:
     before = namespaces()
-    process = subprocess.Popen([*COMMAND, "--out", str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(
+        [*COMMAND, "--out", str(tmp_path)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + 20
     while namespaces() == before and time.monotonic() < deadline:
         time.sleep(0.1)

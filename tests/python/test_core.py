@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from holdfast import _core
 from holdfast._core import (
     CloneSession,

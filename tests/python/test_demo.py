@@ -7,8 +7,9 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from holdfast.demo import MECHANISMS, DemoParameters, run, simulate
 from pydantic import ValidationError
+
+from holdfast.demo import MECHANISMS, DemoParameters, run, simulate
 
 SUMMARY_KEYS = [
     "sent",

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+
 from holdfast.apps.protect import ProtectController
 from holdfast.errors import NetworkError, TopologyError
 from holdfast.topology import Jitter, Topology

@@ -1,0 +1,92 @@
+"""The simulated network's face: controllers' events and times, and refusals."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import pytest
+
+from holdfast import NetworkError, Ping, SimulatedNetwork, Topology, UdpStream
+from holdfast.apps.router import RouterController, compile_router
+from holdfast.controller import Controller
+from holdfast.topology import PS_PER_MS
+
+
+def line() -> Topology:
+    t = Topology("line")
+    t.add_host("h1")
+    t.add_host("h2")
+    t.add_switch("s1")
+    t.add_switch("s2")
+    t.add_link("h1", "s1")
+    t.add_link("s1", "s2", delay_ms=1)
+    t.add_link("s2", "h2")
+    return t
+
+
+class Watcher(Controller):
+    """Routes s1's way to h2 to itself and writes down what happens when."""
+
+    def __init__(self, reaction_delay_ms: float) -> None:
+        super().__init__(reaction_delay_ms=reaction_delay_ms)
+        self.seen: list[tuple[object, ...]] = []
+        self.network: SimulatedNetwork | None = None
+
+    def now_ms(self) -> float:
+        assert self.network is not None
+        return self.network.core.now_ps / PS_PER_MS
+
+    def on_start(self) -> None:
+        self.clients["s1"].insert("RouterIngress.ipv4_lpm", {"hdr.ipv4.dst_addr": "10.0.2.0/24"}, "RouterIngress.punt", {})
+        self.plane.call_later(5, lambda: self.seen.append(("timer", self.now_ms())))
+
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        self.seen.append(("port", self.now_ms(), switch, port, up))
+
+    def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
+        self.seen.append(("packet", round(self.now_ms()), switch, dict(metadata), packet[12:14].hex()))
+
+
+def test_events_reach_controllers_after_detection_and_reaction() -> None:
+    watcher = Watcher(reaction_delay_ms=20)
+    network = SimulatedNetwork(line(), compile_router(), [watcher], detection_delay_ms=10)
+    watcher.network = network
+    network.add(UdpStream(source="h1", destination="h2", packets_per_s=10, start_s=0.05, stop_s=0.1))
+    network.set_link("s1-s2", up=False, at_s=0.2)
+    network.set_link("s1-s2", up=True, at_s=0.3)
+    network.run(1)
+    assert sorted(watcher.seen, key=lambda event: (event[1], str(event))) == [
+        ("timer", 5.0),
+        ("packet", 70, "s1", {"ingress_port": 1, "_pad": 0}, "0800"),
+        ("port", 230.0, "s1", 2, False),
+        ("port", 230.0, "s2", 1, False),
+        ("port", 330.0, "s1", 2, True),
+        ("port", 330.0, "s2", 1, True),
+    ]
+
+
+def test_a_failed_switch_is_routed_around_only_where_there_is_a_way() -> None:
+    controller = RouterController(reroute=True, reaction_delay_ms=1)
+    network = SimulatedNetwork(line(), compile_router(), [controller], detection_delay_ms=1)
+    flow = network.add(Ping(source="h1", destination="h2", interval_ms=10, stop_s=0.3))
+    network.set_node("s2", up=False, at_s=0.1)
+    network.set_node("s2", up=True, at_s=0.2)
+    network.run(1)
+    statistics = network.core.statistics(flow)
+    assert statistics["sent"] == 30
+    assert statistics["lost"] == 11
+
+
+def test_refusals() -> None:
+    program = compile_router()
+    with pytest.raises(NetworkError, match="no program for switch 's2'"):
+        SimulatedNetwork(line(), {"s1": program})
+    with pytest.raises(NetworkError, match="negative"):
+        SimulatedNetwork(line(), program, detection_delay_ms=-1)
+    with pytest.raises(NetworkError, match="negative"):
+        RouterController(reroute=True, reaction_delay_ms=-1)
+    network = SimulatedNetwork(line(), program)
+    with pytest.raises(NetworkError, match="no host 'h9'"):
+        network.add(Ping(source="h1", destination="h9", stop_s=1))
+    with pytest.raises(NetworkError, match="no switch 'h1'"):
+        network.set_node("h1", up=False)
