@@ -13,7 +13,7 @@ from holdfast.errors import NetworkError
 from holdfast.topology import PS_PER_MS, Topology
 
 if TYPE_CHECKING:
-    from holdfast.p4runtime.client import Client
+    from holdfast.p4runtime.client import Client, DigestList
 
 
 class ControlPlane(Protocol):
@@ -73,3 +73,6 @@ class Controller:
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
         """A switch has sent a packet to its CPU port; ``metadata`` are the fields of the packet-in header."""
+
+    def on_digest(self, switch: str, digest: DigestList) -> None:
+        """A switch has sent a list of digest messages; acknowledge it with the switch's client."""

@@ -58,7 +58,8 @@ def run(
             for notification in network.poll(0.2):
                 if notification.kind == "packet_in":
                     device.packet_in(notification.data)
-            time.sleep(0)
+                elif notification.kind == "digest":
+                    device.collect_digests(time.time_ns())
     except KeyboardInterrupt:
         pass
     finally:

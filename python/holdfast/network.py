@@ -19,7 +19,7 @@ from typing import Literal, Self
 from holdfast import _core
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
-from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
+from holdfast.p4runtime.client import Client, DigestList, GrpcClient, LocalClient, PacketIn
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server
 from holdfast.topology import PS_PER_MS, PS_PER_S, Jitter, Link, Topology
@@ -119,14 +119,29 @@ class Network(ABC):
                 self._call_at(notification.time_ps + controller.reaction_delay_ps, handler)
         elif notification.kind == "packet_in":
             self.devices[notification.node].packet_in(notification.data)
+        elif notification.kind == "digest":
+            self.devices[notification.node].collect_digests(self._now_ns())
+            self._flush_digests(notification.node)
 
-    def _deliver_packets_in(self) -> None:
+    @abstractmethod
+    def _now_ns(self) -> int:
+        """The time that digests' timeouts are counted in."""
+
+    def _flush_digests(self, node: str) -> None:
+        """Sends the digest lists of a switch that are due, and comes back for the others."""
+        if (next_ns := self.devices[node].flush_digests(self._now_ns())) is not None:
+            self._call_at(self.core.now_ps + (next_ns - self._now_ns()) * 1000, partial(self._flush_digests, node))
+
+    def _deliver_streams(self) -> None:
         """Hands the controllers what has come in on the clients' streams."""
         for name, client in self._clients.items():
-            for packet_in in client.packets_in():
+            while (event := client.poll()) is not None:
                 for controller in self.controllers:
-                    handler = partial(controller.on_packet_in, name, packet_in.payload, packet_in.metadata)
-                    self._call_at(self.core.now_ps + controller.reaction_delay_ps, handler)
+                    due_ps = self.core.now_ps + controller.reaction_delay_ps
+                    if isinstance(event, PacketIn):
+                        self._call_at(due_ps, partial(controller.on_packet_in, name, event.payload, event.metadata))
+                    elif isinstance(event, DigestList):
+                        self._call_at(due_ps, partial(controller.on_digest, name, event))
 
     def _run_due(self, now_ps: int) -> None:
         while self._pending and self._pending[0][0] <= now_ps:
@@ -186,6 +201,9 @@ class SimulatedNetwork(Network):
                 gateway_mac=self.topology.port_mac(attachment.switch, attachment.port),
             )
 
+    def _now_ns(self) -> int:
+        return self.core.now_ps // 1000
+
     def add(self, traffic: Traffic) -> int:
         """Adds traffic between two hosts; returns the flow id for the core's ``sent`` and ``received``."""
         for end in (traffic.source, traffic.destination):
@@ -221,7 +239,7 @@ class SimulatedNetwork(Network):
             target_ps = min(until_ps, self._pending[0][0]) if self._pending else until_ps
             for notification in self.core.run(max(target_ps, self.core.now_ps)):
                 self._notify(notification)
-            self._deliver_packets_in()
+            self._deliver_streams()
             self._run_due(self.core.now_ps)
             if self.core.now_ps >= until_ps and not (self._pending and self._pending[0][0] <= until_ps):
                 return
@@ -259,6 +277,9 @@ class LiveNetwork(Network):
     def _add_hosts(self) -> None:
         for name in self.topology.hosts:
             self.core.add_interface(name, self._interfaces[name])
+
+    def _now_ns(self) -> int:
+        return time.time_ns()
 
     def __enter__(self) -> Self:
         self.core.start()
@@ -304,7 +325,7 @@ class LiveNetwork(Network):
                     timeout_s = min(timeout_s, max(0.0, (self._pending[0][0] - self.core.now_ps) / PS_PER_S))
                 for notification in self.core.poll(timeout_s):
                     self._notify(notification)
-                self._deliver_packets_in()
+                self._deliver_streams()
                 self._run_due(self.core.now_ps)
         except BaseException as error:  # noqa: BLE001 - handed to the thread that leaves the context
             self.failure = error

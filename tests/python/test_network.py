@@ -6,9 +6,10 @@ from collections.abc import Mapping
 
 import pytest
 
-from holdfast import NetworkError, Ping, SimulatedNetwork, Topology, UdpStream
+from holdfast import NetworkError, Ping, Program, SimulatedNetwork, Topology, UdpStream
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.controller import Controller
+from holdfast.p4runtime import DigestList
 from holdfast.topology import PS_PER_MS
 
 
@@ -90,3 +91,53 @@ def test_refusals() -> None:
         network.add(Ping(source="h1", destination="h9", stop_s=1))
     with pytest.raises(NetworkError, match="no switch 'h1'"):
         network.set_node("h1", up=False)
+
+
+LEARNING = """
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
+struct headers_t { ethernet_t ethernet; }
+struct metadata_t {}
+struct learned_t { bit<48> address; bit<9> port; }
+parser P(packet_in b, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    state start { b.extract(h.ethernet); transition accept; }
+}
+control C(inout headers_t h, inout metadata_t m) { apply {} }
+control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    apply {
+        digest<learned_t>(1, { h.ethernet.src, s.ingress_port });
+        s.egress_spec = s.ingress_port == 1 ? 9w2 : 9w1;
+    }
+}
+control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
+control D(packet_out b, in headers_t h) { apply { b.emit(h); } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+"""
+
+
+class Learner(Controller):
+    """Writes down which address was learned where, and when."""
+
+    def __init__(self) -> None:
+        super().__init__(reaction_delay_ms=3)
+        self.learned: list[tuple[str, object]] = []
+
+    def on_start(self) -> None:
+        for client in self.clients.values():
+            client.enable_digest("learned_t", max_timeout_ns=2_000_000, max_list_size=10, ack_timeout_ns=0)
+
+    def on_digest(self, switch: str, digest: DigestList) -> None:
+        self.learned += [(switch, value) for value in digest.values]
+        self.clients[switch].acknowledge(digest)
+
+
+def test_digests_reach_controllers() -> None:
+    learner = Learner()
+    network = SimulatedNetwork(line(), Program.compile_text(LEARNING), [learner])
+    network.add(UdpStream(source="h1", destination="h2", packets_per_s=1000, stop_s=0.004))
+    network.run(1)
+    # Four packets in 3 ms, lists of 2 ms without repetitions: two lists from each switch.
+    assert len(learner.learned) == 4
+    assert {switch for switch, _ in learner.learned} == {"s1", "s2"}
+    assert {str(value) for _, value in learner.learned} == {"{'address': 2199023255553, 'port': 1}"}
