@@ -13,7 +13,8 @@ pub const ADDRESSES: [u32; 6] = [
     0xe000_0001,
 ];
 
-const PROTOCOLS: [u8; 6] = [17, 6, 1, 4, 253, 50];
+/// Protocols, tunnels among them.
+pub const PROTOCOLS: [u8; 6] = [17, 6, 1, 4, 253, 50];
 
 /// A frame, or what is left of one.
 pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
@@ -46,7 +47,7 @@ pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
 
 /// An outer header, a protection header and a datagram.
 fn protected(choices: &mut Choices<'_>) -> Vec<u8> {
-    let mut payload = vec![0, 0, choices.byte() & 3];
+    let mut payload = vec![0, 0, choices.below(4) as u8];
     // Sequence numbers near zero, near the end, and anywhere.
     let number = match choices.below(4) {
         0 | 1 => u32::from(choices.byte() & 15),

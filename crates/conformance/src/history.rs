@@ -1,7 +1,7 @@
 //! A history of packets and control operations out of bytes.
 
 use crate::choices::Choices;
-use crate::frames::{self, ADDRESSES};
+use crate::frames::{self, ADDRESSES, PROTOCOLS};
 use crate::twin::{Subject, Twin};
 use engine::control::{CloneSession, Entity, Entry, MulticastGroup, Operation, Replica, Update};
 use engine::meter::MeterConfig;
@@ -11,14 +11,20 @@ use ir::{
     TableId,
 };
 
+/// Entries that each table starts with.
+const FIRST_ENTRIES: u32 = 3;
+
 /// Most operations in one history.
 const MAX_OPERATIONS: usize = 64;
+
+/// The first counter cell that the control plane writes to; those before are the packets' alone.
+const WRITTEN_CELLS: u64 = 8;
 
 /// Ports, the controller's among them.
 const PORTS: [u32; 6] = [0, 1, 2, 3, 7, 510];
 
 /// What happened in a history.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Statistics {
     /// Packets that arrived.
     pub received: u64,
@@ -30,6 +36,8 @@ pub struct Statistics {
     pub accepted: u64,
     /// Control operations that were refused.
     pub refused: u64,
+    /// What packets (and not the control plane) counted, by counter; entries' own counters are left out.
+    pub counted: Vec<u64>,
 }
 
 impl std::ops::AddAssign for Statistics {
@@ -39,6 +47,11 @@ impl std::ops::AddAssign for Statistics {
         self.dropped += other.dropped;
         self.accepted += other.accepted;
         self.refused += other.refused;
+        let counters = self.counted.len().max(other.counted.len());
+        self.counted.resize(counters, 0);
+        for (sum, count) in self.counted.iter_mut().zip(other.counted) {
+            *sum += count;
+        }
     }
 }
 
@@ -47,12 +60,21 @@ pub fn run(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
     let mut choices = Choices::new(bytes);
     let mut twin = Twin::new(subject);
     let mut statistics = Statistics::default();
+    // Entries first, so that packets find some.
+    for round in 0..FIRST_ENTRIES * subject.program.tables.len() as u32 {
+        let table = TableId(round % subject.program.tables.len() as u32);
+        let entity = entry(&mut choices, &subject.program, table);
+        let operation = Operation::Insert;
+        match twin.write(Update { operation, entity })? {
+            true => statistics.accepted += 1,
+            false => statistics.refused += 1,
+        }
+    }
     for _ in 0..MAX_OPERATIONS {
         if choices.is_over() {
             break;
         }
         twin.advance(u64::from(choices.byte()) * 1_000_000_000);
-        // Entries first, so that packets find some.
         if choices.below(8) >= 5 {
             let update = update(&mut choices, &subject.program);
             match twin.write(update)? {
@@ -68,6 +90,7 @@ pub fn run(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
     }
     twin.compare_state()?;
     statistics.dropped = twin.drops();
+    statistics.counted = twin.counted(WRITTEN_CELLS);
     Ok(statistics)
 }
 
@@ -96,7 +119,10 @@ fn update(choices: &mut Choices<'_>, program: &Program) -> Update {
         Operation::Delete,
     ]);
     let entity = match choices.below(16) {
-        0..=8 if !program.tables.is_empty() => entry(choices, program),
+        0..=8 if !program.tables.is_empty() => {
+            let table = TableId(choices.below(program.tables.len() as u32));
+            entry(choices, program, table)
+        }
         9 if !program.tables.is_empty() => default_action(choices, program),
         10 if !program.registers.is_empty() => {
             let register = choices.below(program.registers.len() as u32);
@@ -108,7 +134,7 @@ fn update(choices: &mut Choices<'_>, program: &Program) -> Update {
         }
         11 if !program.counters.is_empty() => Entity::Counter {
             counter: CounterId(choices.below(program.counters.len() as u32)),
-            index: u64::from(choices.below(16)),
+            index: WRITTEN_CELLS + u64::from(choices.below(16)),
             data: CounterData {
                 packets: u64::from(choices.byte()),
                 bytes: u64::MAX - u64::from(choices.byte()),
@@ -153,8 +179,7 @@ fn replicas(choices: &mut Choices<'_>) -> Vec<Replica> {
     (0..count).map(|_| replica(choices)).collect()
 }
 
-fn entry(choices: &mut Choices<'_>, program: &Program) -> Entity {
-    let table = TableId(choices.below(program.tables.len() as u32));
+fn entry(choices: &mut Choices<'_>, program: &Program, table: TableId) -> Entity {
     let declared = &program.tables[table.index()];
     let matches = declared
         .keys
@@ -201,41 +226,54 @@ fn action(choices: &mut Choices<'_>, program: &Program, table: TableId) -> (Acti
 /// A value that has a chance to mean something: an address, a port, a small number.
 fn value(choices: &mut Choices<'_>, width: u32) -> Bits {
     match width {
-        32 if choices.one_in(2) => Bits::from_u64(32, u64::from(choices.pick(&ADDRESSES))),
+        32 if choices.one_in(4) => Bits::from_u64(32, u64::from(choices.pick(&ADDRESSES))),
         9 => Bits::from_u64(9, u64::from(choices.pick(&PORTS))),
-        16 if choices.one_in(2) => Bits::from_u64(16, 1500),
+        16 if choices.one_in(2) => Bits::from_u64(16, choices.pick(&[1500, 60])),
+        16.. if !choices.one_in(4) => Bits::from_u64(width, u64::from(choices.below(4))),
         _ => choices.bits(width),
+    }
+}
+
+/// A value that packets have in such a field.
+fn key_value(choices: &mut Choices<'_>, width: u32) -> Bits {
+    match width {
+        32 if !choices.one_in(8) => Bits::from_u64(32, u64::from(choices.pick(&ADDRESSES))),
+        8 if !choices.one_in(4) => Bits::from_u64(8, u64::from(choices.pick(&PROTOCOLS))),
+        10.. if !choices.one_in(8) => Bits::from_u64(width, u64::from(choices.below(4))),
+        _ => value(choices, width),
     }
 }
 
 fn key_match(choices: &mut Choices<'_>, key: &Key) -> KeyMatch {
     let width = key.width;
     match key.kind {
-        MatchKind::Exact => KeyMatch::Exact(value(choices, width)),
+        MatchKind::Exact => KeyMatch::Exact(key_value(choices, width)),
         MatchKind::Lpm => {
             let prefix_len = match choices.below(3) {
                 0 => width,
                 1 => width / 2,
                 _ => choices.below(256) % (width + 1),
             };
-            let value = value(choices, width).and(&Bits::prefix_mask(width, prefix_len));
+            let value = key_value(choices, width).and(&Bits::prefix_mask(width, prefix_len));
             KeyMatch::Lpm { value, prefix_len }
         }
         MatchKind::Ternary => {
             let mask = match choices.below(4) {
-                0 => Bits::zero(width),
-                1 | 2 => Bits::ones(width),
+                0 | 1 => Bits::zero(width),
+                2 => Bits::ones(width),
                 _ => choices.bits(width),
             };
-            let value = value(choices, width).and(&mask);
+            let value = key_value(choices, width).and(&mask);
             KeyMatch::Ternary { value, mask }
         }
         MatchKind::Range => {
-            let (a, b) = (value(choices, width), value(choices, width));
+            let (a, b) = (key_value(choices, width), key_value(choices, width));
             let (low, high) = if a.ucmp(&b).is_le() { (a, b) } else { (b, a) };
             KeyMatch::Range { low, high }
         }
-        MatchKind::Optional if choices.one_in(2) => KeyMatch::Optional(Some(value(choices, width))),
+        MatchKind::Optional if choices.one_in(2) => {
+            KeyMatch::Optional(Some(key_value(choices, width)))
+        }
         MatchKind::Optional | MatchKind::Selector => KeyMatch::Optional(None),
     }
 }

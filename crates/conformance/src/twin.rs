@@ -73,6 +73,19 @@ impl Twin {
         self.interpreter.drops().values().sum()
     }
 
+    /// Packets (bytes, where packets are not counted) in the first cells of each counter.
+    pub fn counted(&self, cells: u64) -> Vec<u64> {
+        let counters = self.program().counters.iter().enumerate();
+        let sum = |(i, counter): (usize, &ir::Counter)| {
+            let id = CounterId(i as u32);
+            let cells = 0..counter.size.unwrap_or(0).min(cells);
+            let data = cells.filter_map(|cell| self.interpreter.read_counter(id, cell).ok());
+            data.map(|d| if d.packets == 0 { d.bytes } else { d.packets })
+                .fold(0, u64::saturating_add)
+        };
+        counters.map(sum).collect()
+    }
+
     /// Lets time pass.
     pub fn advance(&mut self, by_ps: u64) {
         self.now_ps += by_ps;

@@ -34,6 +34,10 @@ fn histories(name: &str, subject: Result<Subject, String>) {
     assert!(total.dropped > total.received / 20, "{total:?}");
     assert!(total.accepted > total.refused / 8, "{total:?}");
     assert!(total.refused > 0, "{total:?}");
+    for (counter, counted) in subject.program.counters.iter().zip(&total.counted) {
+        let direct = counter.size.is_none();
+        assert!(direct || *counted > 40, "{}: {total:?}", counter.name);
+    }
 }
 
 #[test]
