@@ -297,11 +297,16 @@ pub(crate) fn not_constant(span: Span, what: &str) -> Diagnostic {
 }
 
 pub(crate) fn constant_overflow(span: Span, value: &str, ty: &str, cut: &str) -> Diagnostic {
-    Diagnostic::warning(
-        "W1041",
-        span,
-        format!("{value} does not fit `{ty}` and becomes {cut}"),
-    )
+    let short = |n: &str| match n.len() {
+        0..=40 => n.to_string(),
+        digits => format!("a number of {digits} digits"),
+    };
+    let message = format!(
+        "{} does not fit `{ty}` and becomes {}",
+        short(value),
+        short(cut)
+    );
+    Diagnostic::warning("W1041", span, message)
 }
 
 pub(crate) fn division_by_zero(span: Span) -> Diagnostic {
@@ -325,14 +330,12 @@ pub(crate) fn signed_shift(span: Span, found: &str) -> Diagnostic {
     .hint("cast it to `bit`")
 }
 
-pub(crate) fn shift_too_large(span: Span) -> Diagnostic {
+pub(crate) fn constant_too_large(span: Span) -> Diagnostic {
+    let limit = crate::fold::MAX_BITS;
     Diagnostic::error(
         "E1046",
         span,
-        format!(
-            "constants are not shifted by more than {}",
-            crate::fold::MAX_SHIFT
-        ),
+        format!("this constant has more than {limit} bits"),
     )
 }
 
@@ -947,4 +950,8 @@ pub(crate) fn annotation_value(span: Span) -> Diagnostic {
         span,
         "a value in a structured annotation must be a constant string, number or truth value",
     )
+}
+
+pub(crate) fn too_large(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::error("E1191", span, format!("too large: {what}"))
 }

@@ -8,8 +8,8 @@ use syntax::ast::{BinaryOp, IntLiteral};
 
 use crate::types::Ty;
 
-/// Shifts of compile-time integers beyond this are refused.
-pub const MAX_SHIFT: u32 = 1 << 16;
+/// Compile-time integers have at most this many bits.
+pub const MAX_BITS: u32 = 1 << 18;
 
 /// The value of a literal, before its width cuts it.
 pub fn literal(literal: &IntLiteral) -> BigInt {
@@ -70,8 +70,10 @@ pub enum FoldError {
     DivisionByZero,
     /// Division or modulo of negative numbers.
     NegativeDivision,
-    /// A negative shift, or one too large to compute.
-    Shift,
+    /// A shift by a negative amount.
+    NegativeShift,
+    /// The result would have more than [`MAX_BITS`] bits.
+    TooLarge,
     /// The operator has no meaning for these operands.
     Meaningless,
 }
@@ -91,7 +93,10 @@ pub fn arithmetic(op: BinaryOp, a: &BigInt, b: &BigInt, ty: &Ty) -> Result<BigIn
         BinaryOp::SatSub => saturate(a - b, ty),
         _ => return Err(FoldError::Meaningless),
     };
-    Ok(wrap(&result, ty))
+    match *ty == Ty::Int && result.bits() > u64::from(MAX_BITS) {
+        true => Err(FoldError::TooLarge),
+        false => Ok(wrap(&result, ty)),
+    }
 }
 
 fn divide(op: BinaryOp, a: &BigInt, b: &BigInt) -> Result<BigInt, FoldError> {
@@ -106,14 +111,14 @@ fn divide(op: BinaryOp, a: &BigInt, b: &BigInt) -> Result<BigInt, FoldError> {
 
 fn shift(op: BinaryOp, a: &BigInt, b: &BigInt, ty: &Ty) -> Result<BigInt, FoldError> {
     if b.sign() == Sign::Minus {
-        return Err(FoldError::Shift);
+        return Err(FoldError::NegativeShift);
     }
     let by = match (to_u32(b), ty) {
-        (Some(n), _) if n <= MAX_SHIFT => n,
-        // Everything is shifted out of a value with a width.
-        (_, Ty::Bit(_) | Ty::Signed(_)) => MAX_SHIFT + 1,
-        _ if op == BinaryOp::Shr => MAX_SHIFT + 1,
-        _ => return Err(FoldError::Shift),
+        (Some(n), _) if n <= MAX_BITS => n,
+        // Everything is shifted out.
+        (_, Ty::Bit(_) | Ty::Signed(_)) => MAX_BITS,
+        _ if op == BinaryOp::Shr => MAX_BITS,
+        _ => return Err(FoldError::TooLarge),
     };
     // `>>` of a negative BigInt rounds down, as an arithmetic shift does.
     Ok(if op == BinaryOp::Shl {
@@ -184,11 +189,11 @@ mod tests {
         );
         assert_eq!(
             compute(BinaryOp::Shl, 1, 1_000_000, &Ty::Int),
-            Err(FoldError::Shift)
+            Err(FoldError::TooLarge)
         );
         assert_eq!(
             compute(BinaryOp::Shr, 1, -1, &Ty::Bit(8)),
-            Err(FoldError::Shift)
+            Err(FoldError::NegativeShift)
         );
     }
 

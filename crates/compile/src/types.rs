@@ -118,7 +118,12 @@ pub struct StructDef {
     pub fields: Vec<FieldDef>,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
+    /// Number of types it is made of, itself included.
+    pub nodes: u64,
 }
+
+/// A type is made of at most this many types.
+pub const MAX_TYPE_NODES: u64 = 1 << 16;
 
 impl StructDef {
     /// The position of a field.
@@ -260,6 +265,25 @@ impl Types {
     /// The definition of an extern.
     pub fn external(&self, id: ExternId) -> &ExternDef {
         &self.externs[id.index()]
+    }
+
+    /// Number of types that a type is made of, itself included.
+    pub fn nodes(&self, ty: &Ty) -> u64 {
+        let sum = |items: &[Ty]| {
+            items
+                .iter()
+                .fold(1u64, |n, t| n.saturating_add(self.nodes(t)))
+        };
+        match ty {
+            Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) => self.structure(*id).nodes,
+            Ty::Stack(item, size) => self
+                .nodes(item)
+                .saturating_mul(u64::from(*size))
+                .saturating_add(1),
+            Ty::Tuple(items) | Ty::Extern(_, items) | Ty::BlockType(_, items) => sum(items),
+            Ty::List(item) | Ty::ValueSet(item) => self.nodes(item).saturating_add(1),
+            _ => 1,
+        }
     }
 
     /// New types and serializable enums replaced by what represents them.

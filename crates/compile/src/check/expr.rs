@@ -79,6 +79,10 @@ impl Checker {
 
     fn int_literal(&mut self, literal: &ast::IntLiteral, span: Span) -> Expr {
         let value = fold::literal(literal);
+        if value.bits() > u64::from(fold::MAX_BITS) {
+            self.report(errors::constant_too_large(span));
+            return Expr::missing(span);
+        }
         let Some(width) = literal.width else {
             return Expr::new(ExprKind::Int(value), Ty::Int, span);
         };

@@ -327,8 +327,12 @@ impl Checker {
                 self.report(errors::negative_division(span));
                 Expr::missing(span)
             }
-            Err(FoldError::Shift | FoldError::Meaningless) => {
-                self.report(errors::shift_too_large(right.span));
+            Err(FoldError::TooLarge) => {
+                self.report(errors::constant_too_large(span));
+                Expr::missing(span)
+            }
+            Err(FoldError::NegativeShift | FoldError::Meaningless) => {
+                self.report(errors::negative_shift(right.span));
                 Expr::missing(span)
             }
         }

@@ -13,11 +13,22 @@ use super::scope::{GenericStruct, StructKind, Symbol, TypeSymbol};
 use super::{Checker, shared};
 use crate::errors;
 use crate::fold;
-use crate::types::{EnumDef, EnumId, FieldDef, NewTypeDef, NewTypeId, StructDef, StructId, Ty};
+use crate::types::{
+    EnumDef, EnumId, FieldDef, MAX_TYPE_NODES, NewTypeDef, NewTypeId, StructDef, StructId, Ty,
+};
 
 impl Checker {
     /// What a type as written means.
     pub(super) fn resolve(&mut self, ty: &ast::Type) -> Ty {
+        let resolved = self.resolve_kind(ty);
+        if self.module.types.nodes(&resolved) > MAX_TYPE_NODES {
+            self.report(errors::too_large(ty.span, "this type has too many members"));
+            return Ty::Missing;
+        }
+        resolved
+    }
+
+    fn resolve_kind(&mut self, ty: &ast::Type) -> Ty {
         match &ty.kind {
             TypeKind::Bool => Ty::Bool,
             TypeKind::Error => Ty::Error,
@@ -225,6 +236,15 @@ impl Checker {
         if kind == StructKind::Header {
             self.check_header_layout(&decl.name, &fields);
         }
+        let parts = fields.iter().map(|f| self.module.types.nodes(&f.ty));
+        let nodes = parts.fold(1, u64::saturating_add);
+        if nodes > MAX_TYPE_NODES {
+            self.report(errors::too_large(
+                decl.name.span,
+                "this type has too many members",
+            ));
+            return Ty::Missing;
+        }
         let id = StructId(self.module.types.structs.len() as u32);
         let name = decl.name.text.clone();
         self.module.types.structs.push(StructDef {
@@ -232,6 +252,7 @@ impl Checker {
             args,
             fields,
             annotations,
+            nodes,
         });
         match kind {
             StructKind::Struct => Ty::Struct(id),

@@ -201,7 +201,10 @@ impl Lowerer<'_> {
             self.env.insert(*param, Binding::Value(value));
         }
         for local in &def.locals {
-            if let Local::Instance(var) = local {
+            if let Local::Instance(var) = local
+                && !self.exhausted()
+            {
+                self.spend(16);
                 let inner = self.instance(*var, &path);
                 bindings.push((*var, Binding::Value(Value::Object(inner))));
                 self.env.insert(*var, Binding::Value(Value::Object(inner)));

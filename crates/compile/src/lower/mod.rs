@@ -38,6 +38,9 @@ macro_rules! fields_of {
     };
 }
 
+/// Statements, slots and states that lowering makes at most.
+const MAX_WORK: u32 = 1 << 18;
+
 /// Lowers a checked program. `name` is the program's name.
 pub(crate) fn lower(
     module: &Module,
@@ -253,6 +256,8 @@ struct Lowerer<'m> {
     loc: Loc,
     files: BTreeMap<std::sync::Arc<str>, u32>,
     labels: u32,
+    /// Statements, slots and instances made so far; beyond [`MAX_WORK`] nothing more is.
+    work: u32,
     parser: parser::Graph,
     user_metadata: Option<(Place, Ty)>,
     /// The place of `main`, for what has no better place.
@@ -295,6 +300,7 @@ impl<'m> Lowerer<'m> {
             loc: Loc::default(),
             files: BTreeMap::new(),
             labels: 0,
+            work: 0,
             parser: parser::Graph::default(),
             user_metadata: None,
             main_span: Span::default(),
@@ -308,7 +314,23 @@ impl<'m> Lowerer<'m> {
         }
     }
 
+    /// Counts what the program grows by. Inlining can multiply without end; a program that does is reported once.
+    fn spend(&mut self, amount: u32) {
+        if self.work <= MAX_WORK && self.work + amount > MAX_WORK {
+            self.report(errors::too_large(
+                self.main_span,
+                "functions and controls are called too often",
+            ));
+        }
+        self.work = self.work.saturating_add(amount);
+    }
+
+    fn exhausted(&self) -> bool {
+        self.work > MAX_WORK
+    }
+
     fn emit(&mut self, kind: StmtKind) {
+        self.spend(1);
         let loc = self.loc;
         if let Some(out) = self.out.last_mut() {
             out.push(ir::Stmt { kind, loc });

@@ -93,6 +93,10 @@ impl Lowerer<'_> {
         };
         let mut init = Some(init);
         for (state, id) in block.states.iter().zip(&ids) {
+            if self.exhausted() {
+                break;
+            }
+            self.spend(1);
             self.out.push(init.take().unwrap_or_default());
             self.parser.open = Some(*id);
             self.parser.depth = self.out.len();

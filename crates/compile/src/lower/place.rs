@@ -179,6 +179,7 @@ impl Lvalue {
 impl Lowerer<'_> {
     /// A new slot.
     pub(super) fn new_slot(&mut self, name: &str, width: u32) -> SlotId {
+        self.spend(1);
         let id = SlotId(self.program.slots.len() as u32);
         self.program.slots.push(ir::Slot {
             name: name.to_string(),

@@ -12,6 +12,10 @@ impl Lowerer<'_> {
     /// Statements in order.
     pub(super) fn statements(&mut self, stmts: &[hir::Stmt]) {
         for stmt in stmts {
+            if self.exhausted() {
+                return;
+            }
+            self.spend(1);
             self.at(stmt.span);
             self.statement(stmt);
         }
