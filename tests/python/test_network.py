@@ -38,7 +38,9 @@ class Watcher(Controller):
         return self.network.core.now_ps / PS_PER_MS
 
     def on_start(self) -> None:
-        self.clients["s1"].insert("RouterIngress.ipv4_lpm", {"hdr.ipv4.dst_addr": "10.0.2.0/24"}, "RouterIngress.punt", {})
+        self.clients["s1"].insert(
+            "RouterIngress.ipv4_lpm", {"hdr.ipv4.dst_addr": "10.0.2.0/24"}, "RouterIngress.punt", {}
+        )
         self.plane.call_later(5, lambda: self.seen.append(("timer", self.now_ms())))
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:

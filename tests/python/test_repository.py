@@ -1,0 +1,59 @@
+"""The repository's own promises: the map is the tree, the README is short, nothing points outside."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+
+def tracked() -> list[str]:
+    try:
+        text = subprocess.run(["git", "ls-files"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    except (OSError, subprocess.CalledProcessError):
+        pytest.skip("not a git checkout")
+    return text.splitlines()
+
+
+def test_every_crate_and_folder_is_on_the_map() -> None:
+    text = (ROOT / "ARCHITECTURE.md").read_text()
+    crates = {path.split("/")[1] for path in tracked() if path.startswith("crates/")}
+    mapped = set(re.findall(r"^\| `crates/(\w+)`", text, re.MULTILINE))
+    assert mapped == crates
+    folders = {path.split("/")[0] for path in tracked() if "/" in path and not path.startswith(".")} - {"crates"}
+    assert folders <= set(re.findall(r"^\| `(\w+)", text, re.MULTILINE))
+
+
+def test_every_application_has_its_parts() -> None:
+    apps = ROOT / "python/holdfast/apps"
+    for app in (p for p in apps.iterdir() if p.is_dir() and p.name != "__pycache__"):
+        for part in (f"{app.name}.p4", "controller.py", "README.md"):
+            assert (app / part).is_file(), f"{app.name} lacks {part}"
+
+
+def test_readme_is_short_and_its_links_lead_somewhere() -> None:
+    text = (ROOT / "README.md").read_text()
+    assert len(text.splitlines()) < 100
+    for target in re.findall(r"\]\(([^)#]+)\)", text):
+        assert (ROOT / target).exists(), target
+
+
+def test_every_dependency_has_its_sentence() -> None:
+    text = (ROOT / "docs/DEPENDENCIES.md").read_text()
+    manifest = (ROOT / "Cargo.toml").read_text()
+    section = manifest.split("[workspace.dependencies]")[1].split("\n[")[0]
+    for name in re.findall(r"^([\w-]+) *=", section, re.MULTILINE):
+        if f'{name} = {{ path = "crates/' not in section:
+            assert name in text or name.startswith("cranelift"), f"{name} is not in docs/DEPENDENCIES.md"
+
+
+def test_no_unfinished_work_and_no_path_of_a_machine() -> None:
+    pattern = re.compile(r"todo!\(|unimplemented!\(|raise NotImplementedError|(?<![\w/])/(?:work|home|root)/\w")
+    for path in tracked():
+        if path.endswith((".rs", ".py", ".p4", ".md", ".toml", "Makefile")) and not path.endswith("test_repository.py"):
+            match = pattern.search((ROOT / path).read_text())
+            assert match is None, f"{path}: {match[0] if match else ''}"
