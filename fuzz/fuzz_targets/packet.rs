@@ -1,4 +1,7 @@
 //! The target `packet` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::packet(data));
+libfuzzer_sys::fuzz_target!(
+    init: targets::seeds::write("packet"),
+    |data: &[u8]| targets::packet(data)
+);

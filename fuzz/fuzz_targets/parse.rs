@@ -1,4 +1,7 @@
 //! The target `parse` under libFuzzer.
 #![no_main]
 
-libfuzzer_sys::fuzz_target!(|data: &[u8]| targets::parse(data));
+libfuzzer_sys::fuzz_target!(
+    init: targets::seeds::write("parse"),
+    |data: &[u8]| targets::parse(data)
+);

@@ -31,6 +31,22 @@ pub fn includes() -> &'static [(String, String)] {
     })
 }
 
+/// Writes the inputs to start from into the directory that `FUZZ_SEEDS` names, before libFuzzer reads it.
+///
+/// # Panics
+/// If they cannot be written, or there are none.
+pub fn write(target: &str) {
+    let Some(directory) = std::env::var_os("FUZZ_SEEDS").map(PathBuf::from) else {
+        return;
+    };
+    let seeds = seeds(target);
+    assert!(!seeds.is_empty(), "no seeds for {target}");
+    for (i, seed) in seeds.iter().enumerate() {
+        let path = directory.join(format!("seed-{i:04}"));
+        std::fs::write(&path, seed).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    }
+}
+
 /// Inputs to start from.
 pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     match target {
