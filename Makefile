@@ -27,8 +27,9 @@ test-python: $(VENV)/.test-installed
 test-live: $(VENV)/.test-installed
 	$(BIN)/python -m pytest tests/live
 
-bench: $(VENV)/.installed
-	$(CARGO) bench --workspace
+bench: prerequisites
+	$(CARGO) bench --quiet -p holdfast-jit --bench router
+	$(CARGO) bench --quiet -p holdfast-net --bench events
 
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
