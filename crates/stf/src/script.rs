@@ -403,7 +403,11 @@ impl PacketPattern {
     pub fn matches(&self, packet: &[u8]) -> bool {
         let nibble = |i: usize| {
             let byte = packet.get(i / 2)?;
-            Some(if i.is_multiple_of(2) { byte >> 4 } else { byte & 15 })
+            Some(if i.is_multiple_of(2) {
+                byte >> 4
+            } else {
+                byte & 15
+            })
         };
         let fits = self.nibbles.iter().enumerate().all(|(i, expected)| {
             nibble(i).is_some_and(|actual| expected.is_none_or(|e| e == actual))
