@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
+from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
 from typing import Annotated, NoReturn
@@ -22,7 +23,6 @@ from holdfast._core import HoldfastError, Program
 
 app = typer.Typer(
     name="holdfast",
-    help="P4_16 compiler, software switch, and a network on two clocks: cut a link, and see what it cost.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -40,6 +40,21 @@ class Executor(StrEnum):
 
 Defines = Annotated[list[str], typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="Preprocessor macro.")]
 Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory to search for #include <...>.")]
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"holdfast {version('holdfast')}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def options(
+    _version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """P4_16 compiler, software switch, and a network on two clocks: cut a link, and see what it cost."""
 
 
 def fail(message: str) -> NoReturn:
@@ -164,7 +179,7 @@ def compile_command(
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
-    """Compile a program: writes NAME.holdfast and NAME.p4info.txtpb beside the current directory's name for it."""
+    """Compile a program: writes NAME.holdfast and NAME.p4info.txtpb into the current directory."""
     program = compile_or_fail(source, define, include)
     artifact = program.artifact()
     if emit_ir:
@@ -207,7 +222,11 @@ def trace(
 def switch(
     source: Annotated[Path, typer.Argument(help="Program to load; a P4Runtime client may replace it.")],
     interface: Annotated[list[str], typer.Option("--interface", "-i", metavar="PORT@NAME", help="A port.")] = [],  # noqa: B006
-    grpc: Annotated[str, typer.Option(help="Address of the P4Runtime server (plaintext).")] = "127.0.0.1:9559",
+    grpc: Annotated[str, typer.Option(help="Address of the P4Runtime server.")] = "127.0.0.1:9559",
+    insecure: Annotated[bool, typer.Option("--insecure", help="Plaintext on an address that is not loopback.")] = False,
+    tls_certificate: Annotated[Path | None, typer.Option(help="PEM file of the server's certificate.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
+    tls_client_ca: Annotated[Path | None, typer.Option(help="Clients must have a certificate signed by it.")] = None,
     device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
     cpu_port: Annotated[int, typer.Option(help="Port of the controller.")] = 510,
     executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
@@ -223,6 +242,8 @@ def switch(
             program,
             [live_switch.parse_port(text) for text in interface],
             address=grpc,
+            tls=live_switch.tls_files(tls_certificate, tls_key, tls_client_ca),
+            insecure=insecure,
             device_id=device_id,
             cpu_port=cpu_port,
             executor=executor.value,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 from typing import Literal
 
 from rich.console import Console
@@ -10,7 +11,7 @@ from rich.console import Console
 from holdfast import _core
 from holdfast.errors import LiveError
 from holdfast.p4runtime.device import Device
-from holdfast.p4runtime.server import Server
+from holdfast.p4runtime.server import Server, TlsFiles
 
 LINE_RATE_BPS = 1_000_000_000_000
 """The links between the switch and its interfaces are a formality: fast, without delay, with a deep queue."""
@@ -24,11 +25,25 @@ def parse_port(text: str) -> tuple[int, str]:
     return int(number), name
 
 
+def tls_files(certificate: Path | None, key: Path | None, client_ca: Path | None) -> TlsFiles | None:
+    """The server's TLS files, if any are given; certificate and key go together."""
+    if certificate is None and key is None and client_ca is None:
+        return None
+    if certificate is None or key is None:
+        raise LiveError("--tls-certificate and --tls-key go together")
+    for file in (certificate, key, client_ca):
+        if file is not None and not file.is_file():
+            raise LiveError(f"there is no file {str(file)!r}")
+    return TlsFiles(certificate, key, client_ca)
+
+
 def run(
     program: _core.Program,
     ports: list[tuple[int, str]],
     *,
     address: str,
+    tls: TlsFiles | None,
+    insecure: bool,
     device_id: int,
     cpu_port: int,
     executor: Literal["jit", "interpreter"],
@@ -47,8 +62,9 @@ def run(
         links[name] = network.add_link("switch", port, name, 0, rate_bps=LINE_RATE_BPS, queue_bytes=16_000_000)
     device = Device(device_id, switch, executor=executor)
     device.load(program)
+    # The server first: an address that cannot be had must not leave a running network behind.
+    server = Server([device], address, tls, insecure=insecure)
     network.start()
-    server = Server([device], address)
     try:
         server.start()
         console.print(
