@@ -133,6 +133,13 @@ HEADINGS = {
     "latency_p99_ms": "p99\n(ms)",
     "jitter_ms": "jitter\n(ms)",
     "relative_bytes": "bytes\nratio",
+    "udp_delivered": "udp\ndeliv-\nered",
+    "udp_outage_ms": "udp\noutage\n(ms)",
+    "ping_mean_ms": "ping\nmean\n(ms)",
+    "tcp_megabytes": "tcp\nMB",
+    "tcp_stall_ms": "tcp\nstall\n(ms)",
+    "tcp_retransmits": "tcp\nretr.",
+    "tcp_timeouts": "tcp\nRTOs",
 }
 """Column headings narrow enough for a terminal of 80 columns."""
 

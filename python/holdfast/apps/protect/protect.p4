@@ -240,7 +240,7 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
     // Larger packets are counted and dropped: splitting them would defeat the receiver's elimination, and sending them
     // unprotected would break the promise without anyone noticing.
     action protect(bit<32> index, bit<24> cid, ipv4_address_t src_ip, ipv4_address_t dst_ip, bit<16> m_grp, bit<16> mtu) {
-        if (hdr.ipv4.total_len > mtu - OVERHEAD) {
+        if (hdr.ipv4.total_len > mtu |-| OVERHEAD) {
             mtu_exceeded.count(index);
             mark_to_drop(standard_metadata);
         } else {
