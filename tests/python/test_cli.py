@@ -90,7 +90,6 @@ def test_trace_pcap(entries: str, tmp_path: Path) -> None:
         (["trace", ROUTER, "--packet", "00", "--entries", "absent.yaml"], "absent.yaml"),
         (["trace", ROUTER, "--packet", "00", "--port", "100000"], "port"),
         (["switch", ROUTER, "-i", "veth0"], "PORT@NAME"),
-        (["switch", ROUTER, "-i", "0@no-such-if0"], "no-such-if0"),
         (["switch", ROUTER, "--tls-key", "absent.pem"], "go together"),
         (["switch", ROUTER, "--tls-key", "absent.pem", "--tls-certificate", "absent.pem"], "absent.pem"),
         (["demo", "--jitter-ms", "-1"], "jitter-ms"),
