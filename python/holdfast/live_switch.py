@@ -54,6 +54,8 @@ def run(
         raise LiveError(f"cannot open network interfaces: {reason}")
     if len({port for port, _ in ports}) < len(ports):
         raise LiveError("a port number is given twice")
+    if any(port == cpu_port for port, _ in ports):
+        raise LiveError(f"port {cpu_port} is the controller's; choose another one, or another --cpu-port")
     network = _core.Network()
     switch = network.add_switch("switch", program, executor=executor, cpu_port=cpu_port)
     links = {}

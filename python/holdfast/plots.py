@@ -15,17 +15,16 @@ import matplotlib.pyplot as plt
 
 @dataclass(frozen=True)
 class Style:
-    """Label, colour and marker of a mechanism (colours from the Okabe-Ito palette, safe for colour-blind readers)."""
+    """Label and colour of a mechanism (colours from the Okabe-Ito palette, safe for colour-blind readers)."""
 
     label: str
     colour: str
-    marker: str
 
 
 STYLES: Mapping[str, Style] = {
-    "static": Style("static: no reaction", "#D55E00", "x"),
-    "reroute": Style("reroute: controller reacts", "#0072B2", "s"),
-    "protect": Style("protect: 1+1 (P4-Protect)", "#009E73", "o"),
+    "static": Style("static: no reaction", "#D55E00"),
+    "reroute": Style("reroute: controller reacts", "#0072B2"),
+    "protect": Style("protect: 1+1 (P4-Protect)", "#009E73"),
 }
 
 

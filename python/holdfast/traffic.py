@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, Field
 class UdpStream(BaseModel):
     """Constant-rate UDP with a sequence number and the sending time in every packet.
 
-    ``payload_bytes`` counts from behind the UDP header; 28 bytes of it are the sequence number and what belongs to it.
+    ``payload_bytes`` counts from behind the UDP header; its beginning is the flow, the sequence number and the time.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
