@@ -7,6 +7,9 @@ CARGO ?= cargo
 
 RUST_SOURCES := $(shell find crates p4include -type f -not -name '*.md') Cargo.toml $(wildcard Cargo.lock)
 
+# Tests and lints share the product's build of the dependencies; tests/profile.toml says what differs for our own crates.
+CHECKED := --release --config tests/profile.toml
+
 # Builds the native core and installs the package in place; the compiler's progress is shown, pip's chatter only if it fails.
 install = VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release $(1) > $(VENV)/install.log || { cat $(VENV)/install.log; exit 1; }
 
@@ -18,7 +21,7 @@ demo: $(VENV)/.installed
 test: test-rust test-python
 
 test-rust: prerequisites
-	$(CARGO) test --workspace --quiet
+	$(CARGO) test $(CHECKED) --workspace --quiet
 
 test-python: $(VENV)/.test-installed
 	$(BIN)/python -m pytest
@@ -33,7 +36,7 @@ bench: prerequisites
 
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
-	$(CARGO) clippy --workspace --all-targets --quiet -- -D warnings
+	$(CARGO) clippy $(CHECKED) --workspace --all-targets --quiet -- -D warnings
 	$(BIN)/ruff check python tests
 	$(BIN)/ruff format --check python tests
 	$(BIN)/mypy
