@@ -12,6 +12,8 @@ from types import TracebackType
 from typing import Literal, Self, final
 
 __all__ = [
+    "Benchmark",
+    "BenchmarkResult",
     "CloneSession",
     "CompileError",
     "ControlError",
@@ -349,3 +351,40 @@ def probe() -> dict[str, tuple[bool, str]]:
 
 def interfaces_ready() -> str | None:
     """None if this process may open packet sockets, else the reason."""
+
+@final
+class Benchmark:
+    """A program in both versions, its tables filled. It stays on the thread that made it."""
+
+    @property
+    def program(self) -> str: ...
+    def __new__(cls, program: str, quick: bool = False) -> Self:
+        """Compiles the program and fills the tables of both versions; ``quick`` does little, for tests."""
+    def measure(self, size_bytes: int) -> BenchmarkResult:
+        """Measures with packets of this size. Raises :class:`HoldfastError` if the two versions do not send the same packets."""
+    @staticmethod
+    def programs() -> list[str]:
+        """Names of the programs that can be measured."""
+
+@final
+class BenchmarkResult:
+    """What was measured of a program at a packet size."""
+
+    @property
+    def program(self) -> str: ...
+    @property
+    def size_bytes(self) -> int: ...
+    @property
+    def packets_per_s(self) -> float: ...
+    @property
+    def handwritten_packets_per_s(self) -> float: ...
+    @property
+    def ratio(self) -> float: ...
+    @property
+    def instructions_per_packet(self) -> float | None: ...
+    @property
+    def handwritten_instructions_per_packet(self) -> float | None: ...
+    @property
+    def outputs_per_packet(self) -> float: ...
+    @property
+    def spread(self) -> float: ...

@@ -126,3 +126,31 @@ def test_doctor() -> None:
     assert result.returncode == 0, result.stderr
     assert "simulation" in result.stdout
     assert "AF_PACKET" in result.stdout
+
+
+def test_bench_measures_what_is_asked_for(tmp_path: Path) -> None:
+    file = tmp_path / "bench.json"
+    result = holdfast(
+        "bench", "--quick", "--program", "router_1k", "--size", "64", "--size", "128", "--json", str(file)
+    )
+    assert result.returncode == 0, result.stderr
+    assert "router_1k" in result.stdout
+    first, second = json.loads(file.read_text())
+    assert (first["program"], first["size_bytes"], second["size_bytes"]) == ("router_1k", 64, 128)
+    assert first["ratio"] == pytest.approx(first["packets_per_s"] / first["handwritten_packets_per_s"])
+    assert first["packets_per_s"] > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--program", "router_2k"], "there is no benchmark 'router_2k'"),
+        (["--quick", "--program", "router_1k", "--size", "10"], "64 to 9000 bytes"),
+        (["--quick", "--program", "router_1k", "--size", "64", "--json", "/nonexistent/x"], "cannot write"),
+    ],
+)
+def test_bench_says_what_is_wrong(arguments: list[str], message: str) -> None:
+    result = holdfast("bench", *arguments)
+    assert result.returncode == 1
+    assert message in result.stderr
+    assert "Traceback" not in result.stderr

@@ -27,6 +27,21 @@ impl Packet {
         &self.data[self.start..]
     }
 
+    /// The bytes on the wire.
+    pub fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.data[self.start..]
+    }
+
+    /// Makes it a packet of `size` bytes that begins with `head` and goes on with zeros, behind fresh headroom, in the memory that
+    /// it has. Bytes of `head` beyond `size` are left out.
+    pub fn refill(&mut self, head: &[u8], size: usize) {
+        self.start = HEADROOM;
+        self.data.truncate(HEADROOM);
+        self.data.resize(HEADROOM, 0);
+        self.data.extend_from_slice(&head[..head.len().min(size)]);
+        self.data.resize(HEADROOM + size, 0);
+    }
+
     /// Length in bytes.
     pub fn len(&self) -> usize {
         self.data.len() - self.start

@@ -22,6 +22,7 @@
 
 mod error;
 mod frame_io;
+mod instructions;
 mod interface;
 mod ip;
 mod namespace;
@@ -32,6 +33,7 @@ mod session;
 
 pub use error::PortError;
 pub use frame_io::PacketIo;
+pub use instructions::InstructionCounter;
 pub use interface::disable_offloads;
 pub use namespace::{Namespace, VethOptions};
 pub use packet_socket::{PacketCounters, PacketSocket, ReceiveBuffer};

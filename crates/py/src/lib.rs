@@ -6,6 +6,7 @@
 //! there and the answer awaited. What is handed to another thread is never a Python object, but a copy ([`records`]).
 #![forbid(unsafe_code)]
 
+mod bench;
 mod by_id;
 mod entities;
 mod errors;
@@ -21,6 +22,8 @@ use pyo3::pymodule;
 /// The native core: compiler, switch and network.
 #[pymodule]
 mod _core {
+    #[pymodule_export]
+    use crate::bench::{Benchmark, BenchmarkResult};
     #[pymodule_export]
     use crate::entities::{
         CloneSession, CounterCell, DirectCounterCell, MulticastGroup, RegisterCell, TableEntry,

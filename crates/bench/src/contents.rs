@@ -1,0 +1,98 @@
+//! Filling tables by the names in the program. The names are ours, so a wrong one is an error of the benchmark, in words.
+
+use engine::Switch;
+use engine::control::Entry;
+use ir::{ActionId, Bits, KeyMatch, TableId};
+
+/// A table to insert into, with one of its actions.
+#[derive(Clone, Debug)]
+pub struct Target {
+    table: TableId,
+    action: ActionId,
+    key_widths: Vec<u32>,
+    param_widths: Vec<u32>,
+}
+
+/// A match on a field, without the width, which the table knows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Match {
+    /// Exactly this.
+    Exact(u128),
+    /// This prefix and its length.
+    Lpm(u128, u32),
+    /// Value and mask.
+    Ternary(u128, u128),
+    /// This, or anything.
+    Optional(Option<u128>),
+}
+
+impl Match {
+    fn of_width(self, width: u32) -> KeyMatch {
+        let bits = |value| Bits::from_u128(width, value);
+        match self {
+            Match::Exact(value) => KeyMatch::Exact(bits(value)),
+            Match::Lpm(value, prefix_len) => KeyMatch::Lpm {
+                value: bits(value).and(&Bits::prefix_mask(width, prefix_len)),
+                prefix_len,
+            },
+            Match::Ternary(value, mask) => KeyMatch::Ternary {
+                value: bits(value & mask),
+                mask: bits(mask),
+            },
+            Match::Optional(value) => KeyMatch::Optional(value.map(bits)),
+        }
+    }
+}
+
+impl Target {
+    /// The table and the action with these names, or the ends of names after a dot.
+    pub fn new(switch: &Switch, table: &str, action: &str) -> Result<Target, String> {
+        let program = switch.program();
+        let is = |name: &str, wanted: &str| {
+            name == wanted
+                || name
+                    .strip_suffix(wanted)
+                    .is_some_and(|rest| rest.ends_with('.'))
+        };
+        let (at, declared) = (program.tables.iter().enumerate())
+            .find(|(_, t)| is(&t.name, table))
+            .ok_or_else(|| format!("there is no table {table}"))?;
+        let action = (declared.actions.iter())
+            .map(|a| a.action)
+            .find(|a| is(&program.actions[a.index()].name, action))
+            .ok_or_else(|| format!("table {table} has no action {action}"))?;
+        let params = &program.actions[action.index()].params;
+        Ok(Target {
+            table: TableId(at as u32),
+            action,
+            key_widths: declared.keys.iter().map(|k| k.width).collect(),
+            param_widths: (params.iter())
+                .map(|p| program.slots[p.slot.index()].width)
+                .collect(),
+        })
+    }
+
+    /// Inserts an entry.
+    pub fn insert(
+        &self,
+        switch: &mut Switch,
+        matches: &[Match],
+        priority: i32,
+        args: &[u128],
+    ) -> Result<(), String> {
+        let entry = Entry {
+            matches: (matches.iter().zip(&self.key_widths))
+                .map(|(m, &width)| m.of_width(width))
+                .collect(),
+            priority,
+            action: self.action,
+            args: (args.iter().zip(&self.param_widths))
+                .map(|(&value, &width)| Bits::from_u128(width, value))
+                .collect(),
+            idle_timeout_ns: 0,
+        };
+        switch
+            .insert_entry(self.table, entry)
+            .map_err(|e| e.to_string())
+    }
+}

@@ -1,0 +1,19 @@
+//! `bench`: how fast P4 programs run, beside hand-written Rust of the same function.
+//!
+//! A [`Workload`] is a program with its tables filled, a [`Handwritten`] version of the same function with its own data
+//! structures, and a [`Traffic`] that both are given. [`measure()`] lets them run in turns, on one core, in memory, and gives
+//! packets per second of each; the ratio is the figure. Before anything is measured both must give the same bytes at the same ports.
+//!
+//! It knows nothing of Python, terminals or files. The P4 sources (`benches/*.p4`) are built in.
+#![forbid(unsafe_code)]
+
+pub mod contents;
+pub mod measure;
+pub mod random;
+pub mod router;
+pub mod source;
+pub mod traffic;
+pub mod workload;
+
+pub use measure::{Measurement, Options, measure};
+pub use workload::{Handwritten, PROGRAMS, Workload, workload};

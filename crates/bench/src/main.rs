@@ -1,0 +1,55 @@
+//! `holdfast-bench PROGRAM... [SIZE...]`: the benchmarks without Python in between, for a profiler. People use `holdfast bench`.
+#![forbid(unsafe_code)]
+
+use bench::{Options, PROGRAMS, measure, workload};
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    match run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("error: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run() -> Result<(), String> {
+    let (sizes, words): (Vec<String>, Vec<String>) = std::env::args()
+        .skip(1)
+        .partition(|a| a.parse::<usize>().is_ok());
+    let (flags, mut programs): (Vec<String>, Vec<String>) =
+        words.into_iter().partition(|a| a.starts_with('-'));
+    if let Some(flag) = flags.iter().find(|f| *f != "--quick") {
+        return Err(format!("{flag} is not known; only --quick is"));
+    }
+    let quick = !flags.is_empty();
+    let mut sizes: Vec<usize> = sizes.iter().filter_map(|s| s.parse().ok()).collect();
+    if programs.is_empty() {
+        programs = PROGRAMS.iter().map(ToString::to_string).collect();
+    }
+    if sizes.is_empty() {
+        sizes = vec![64, 512, 1500];
+    }
+    println!(
+        "program          bytes  ns/packet  hand-written   Mpacket/s  hand-written  ratio  instructions"
+    );
+    for program in &programs {
+        let mut workload = workload(program, quick)?;
+        let options = if quick { Options::QUICK } else { Options::FULL };
+        for &size in &sizes {
+            let m = measure(&mut workload, size, options)?;
+            println!(
+                "{program:<16} {size:>5}  {:>9.1}  {:>12.1}  {:>10.2}  {:>12.2}  {:>5.2}  {}",
+                m.ns_per_packet,
+                m.handwritten_ns_per_packet,
+                m.packets_per_s() * 1e-6,
+                m.handwritten_packets_per_s() * 1e-6,
+                m.ratio(),
+                m.instructions_per_packet
+                    .map_or("not counted".to_string(), |n| format!("{n:.0}")),
+            );
+        }
+    }
+    Ok(())
+}

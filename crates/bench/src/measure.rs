@@ -1,0 +1,286 @@
+//! Measuring: both versions in turns, packets per second of each.
+//!
+//! A *window* is 256 packets in 8 bursts. Their buffers are filled before the clock is read, as a network card would, and what left
+//! is taken back after it; so the time is that of handling packets in memory, for both versions alike. A *run* is many windows,
+//! the first of them to warm up; its figure is the median window, so that what else the machine does counts little. The two
+//! versions run in turns, and the figures given are the medians of the runs.
+
+use crate::traffic::Traffic;
+use crate::workload::{Handwritten, Workload};
+use engine::{Output, Packet, Switch};
+use ports::InstructionCounter;
+use std::time::{Duration, Instant};
+
+/// Packets that a version is given at once.
+pub const BURST: usize = 32;
+
+/// Bursts between two looks at the clock.
+const BURSTS: usize = 8;
+
+/// Packets between two looks at the clock.
+const WINDOW: usize = BURST * BURSTS;
+
+/// How far the time of the switch goes on per window: 256 packets at 10 million a second.
+const WINDOW_PS: u64 = 25_600_000;
+
+/// How much to measure.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Options {
+    /// Runs of each version.
+    pub runs: usize,
+    /// Windows in a run.
+    pub windows: usize,
+    /// Windows at the beginning of a run that do not count.
+    pub warm_up: usize,
+}
+
+impl Options {
+    /// For figures.
+    pub const FULL: Options = Options {
+        runs: 9,
+        windows: 300,
+        warm_up: 60,
+    };
+
+    /// For tests: shows that everything works.
+    pub const QUICK: Options = Options {
+        runs: 3,
+        windows: 6,
+        warm_up: 1,
+    };
+}
+
+/// What was measured of a program at a packet size.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Measurement {
+    /// Bytes in a packet, without preamble and frame check sequence.
+    pub size_bytes: usize,
+    /// Time per packet, ours.
+    pub ns_per_packet: f64,
+    /// Time per packet, the hand-written version.
+    pub handwritten_ns_per_packet: f64,
+    /// Instructions per packet, ours, if the processor's counters can be read.
+    pub instructions_per_packet: Option<f64>,
+    /// Instructions per packet, the hand-written version.
+    pub handwritten_instructions_per_packet: Option<f64>,
+    /// Packets that left per packet that arrived.
+    pub outputs_per_packet: f64,
+    /// Relative difference between the slowest and the fastest run of ours: how calm the machine was.
+    pub spread: f64,
+}
+
+impl Measurement {
+    /// Packets per second, ours.
+    pub fn packets_per_s(&self) -> f64 {
+        1e9 / self.ns_per_packet
+    }
+
+    /// Packets per second, the hand-written version.
+    pub fn handwritten_packets_per_s(&self) -> f64 {
+        1e9 / self.handwritten_ns_per_packet
+    }
+
+    /// Speed of ours by that of the hand-written version.
+    pub fn ratio(&self) -> f64 {
+        self.handwritten_ns_per_packet / self.ns_per_packet
+    }
+}
+
+/// Either version.
+enum Version<'a> {
+    Ours(&'a mut Switch),
+    Handwritten(&'a mut dyn Handwritten),
+}
+
+impl Version<'_> {
+    #[inline]
+    fn receive_burst(
+        &mut self,
+        now_ps: u64,
+        burst: &mut Vec<(u32, Packet)>,
+        out: &mut Vec<Output>,
+    ) {
+        match self {
+            Version::Ours(switch) => {
+                for (port, packet) in burst.drain(..) {
+                    switch.receive(now_ps, port, packet, out);
+                }
+            }
+            Version::Handwritten(code) => code.receive_burst(burst, out),
+        }
+    }
+}
+
+/// A version with its packets, buffers and time.
+struct Lane<'a> {
+    version: Version<'a>,
+    traffic: Box<dyn Traffic>,
+    now_ps: u64,
+    bursts: Vec<Vec<(u32, Packet)>>,
+    free: Vec<Packet>,
+    out: Vec<Output>,
+}
+
+/// The figures of a run.
+struct Run {
+    ns_per_packet: f64,
+    instructions_per_packet: Option<f64>,
+    outputs: usize,
+}
+
+impl<'a> Lane<'a> {
+    fn new(version: Version<'a>, traffic: Box<dyn Traffic>) -> Lane<'a> {
+        Lane {
+            version,
+            traffic,
+            now_ps: 0,
+            bursts: (0..BURSTS).map(|_| Vec::with_capacity(BURST)).collect(),
+            free: Vec::new(),
+            out: Vec::with_capacity(4 * WINDOW),
+        }
+    }
+
+    /// What the wire and the network card do between windows.
+    fn refill(&mut self) {
+        let left = self.out.drain(..).map(|output| output.packet);
+        self.free.extend(left);
+        self.free.truncate(4 * WINDOW);
+        for burst in &mut self.bursts {
+            burst.clear();
+            for _ in 0..BURST {
+                let mut packet = self.free.pop().unwrap_or_default();
+                let port = self.traffic.next(&mut packet);
+                burst.push((port, packet));
+            }
+        }
+        self.now_ps += WINDOW_PS;
+    }
+
+    /// Handles the packets that are there.
+    fn window(&mut self) -> Duration {
+        let start = Instant::now();
+        for burst in &mut self.bursts {
+            self.version
+                .receive_burst(self.now_ps, burst, &mut self.out);
+        }
+        start.elapsed()
+    }
+
+    fn run(&mut self, options: Options, counter: Option<&InstructionCounter>) -> Run {
+        let mut times = Vec::with_capacity(options.windows);
+        let (mut instructions, mut counted, mut outputs) = (0, 0, 0);
+        for window in 0..options.warm_up + options.windows {
+            self.refill();
+            let before = counter.and_then(InstructionCounter::read);
+            let time = self.window();
+            let after = counter.and_then(InstructionCounter::read);
+            if window < options.warm_up {
+                continue;
+            }
+            times.push(time.as_secs_f64());
+            outputs += self.out.len();
+            if let (Some(before), Some(after)) = (before, after) {
+                instructions += after.wrapping_sub(before);
+                counted += WINDOW;
+            }
+        }
+        Run {
+            ns_per_packet: median(times) * 1e9 / WINDOW as f64,
+            instructions_per_packet: (counted > 0).then(|| instructions as f64 / counted as f64),
+            outputs,
+        }
+    }
+}
+
+fn median(mut values: Vec<f64>) -> f64 {
+    values.sort_unstable_by(f64::total_cmp);
+    values.get(values.len() / 2).copied().unwrap_or(f64::NAN)
+}
+
+/// Checks that both versions do the same, then measures them with packets of `size_bytes` bytes.
+pub fn measure(
+    workload: &mut Workload,
+    size_bytes: usize,
+    options: Options,
+) -> Result<Measurement, String> {
+    if !(64..=9000).contains(&size_bytes) {
+        return Err(format!("packets have 64 to 9000 bytes, not {size_bytes}"));
+    }
+    let traffic = (workload.traffic)(size_bytes);
+    let mut ours = Lane::new(Version::Ours(&mut workload.switch), traffic.again());
+    let mut other = Lane::new(Version::Handwritten(&mut *workload.handwritten), traffic);
+    compare(&mut ours, &mut other, 8)?;
+    let counter = InstructionCounter::new().ok();
+    let (mut our_runs, mut other_runs) = (Vec::new(), Vec::new());
+    for _ in 0..options.runs {
+        our_runs.push(ours.run(options, counter.as_ref()));
+        other_runs.push(other.run(options, counter.as_ref()));
+    }
+    compare(&mut ours, &mut other, 2)?;
+    let figure = |runs: &[Run]| median(runs.iter().map(|r| r.ns_per_packet).collect());
+    let counted = |runs: &[Run]| {
+        let counts: Vec<f64> = (runs.iter())
+            .filter_map(|r| r.instructions_per_packet)
+            .collect();
+        (!counts.is_empty()).then(|| median(counts))
+    };
+    let fastest = (our_runs.iter()).fold(f64::INFINITY, |a, r| a.min(r.ns_per_packet));
+    let slowest = our_runs.iter().fold(0.0f64, |a, r| a.max(r.ns_per_packet));
+    let outputs: usize = our_runs.iter().map(|r| r.outputs).sum();
+    Ok(Measurement {
+        size_bytes,
+        ns_per_packet: figure(&our_runs),
+        handwritten_ns_per_packet: figure(&other_runs),
+        instructions_per_packet: counted(&our_runs),
+        handwritten_instructions_per_packet: counted(&other_runs),
+        outputs_per_packet: outputs as f64 / (options.runs * options.windows * WINDOW) as f64,
+        spread: slowest / fastest - 1.0,
+    })
+}
+
+/// Runs windows on both, and compares what leaves: ports, bytes, order.
+fn compare(ours: &mut Lane<'_>, other: &mut Lane<'_>, windows: usize) -> Result<(), String> {
+    let mut outputs = 0;
+    for _ in 0..windows {
+        ours.refill();
+        other.refill();
+        ours.window();
+        other.window();
+        same(&ours.out, &other.out)?;
+        outputs += ours.out.len();
+    }
+    match outputs {
+        0 => Err("no packet left; nothing is compared".to_string()),
+        _ => Ok(()),
+    }
+}
+
+fn same(ours: &[Output], other: &[Output]) -> Result<(), String> {
+    for (a, b) in ours.iter().zip(other) {
+        if a.port != b.port || a.packet.bytes() != b.packet.bytes() {
+            return Err(format!(
+                "the versions differ: the program sends at port {} {:02x?}\nand the hand-written version at port {} {:02x?}",
+                a.port,
+                a.packet.bytes(),
+                b.port,
+                b.packet.bytes(),
+            ));
+        }
+    }
+    match ours.len() == other.len() {
+        true => Ok(()),
+        false => Err(format!(
+            "the versions differ: the program sends {} packets of {WINDOW}, the hand-written version {}",
+            ours.len(),
+            other.len(),
+        )),
+    }
+}
+
+/// Checks that both versions do the same with a number of packets.
+pub fn check(workload: &mut Workload, size_bytes: usize, packets: usize) -> Result<(), String> {
+    let traffic = (workload.traffic)(size_bytes);
+    let mut ours = Lane::new(Version::Ours(&mut workload.switch), traffic.again());
+    let mut other = Lane::new(Version::Handwritten(&mut *workload.handwritten), traffic);
+    compare(&mut ours, &mut other, packets.div_ceil(WINDOW))
+}

@@ -1,0 +1,51 @@
+//! Packets to be sent: headers that a workload makes, with a payload of zeros up to the wanted size.
+
+use engine::Packet;
+
+/// An endless sequence of packets of one size.
+pub trait Traffic {
+    /// Writes the next packet into a buffer; the port that it arrives at.
+    fn next(&mut self, buffer: &mut Packet) -> u32;
+
+    /// The same sequence once more, from its beginning.
+    fn again(&self) -> Box<dyn Traffic>;
+}
+
+/// The Internet checksum of whole words (RFC 1071).
+pub fn internet_checksum(words: &[u8]) -> u16 {
+    let mut sum: u32 = (words.chunks_exact(2))
+        .map(|word| u32::from(u16::from_be_bytes([word[0], word[1]])))
+        .sum();
+    while sum >> 16 != 0 {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    !(sum as u16)
+}
+
+/// Writes an IPv4 header of 20 bytes: don't fragment, TTL 64, a right checksum.
+pub fn write_ipv4(
+    header: &mut [u8],
+    total_len: usize,
+    protocol: u8,
+    source: u32,
+    destination: u32,
+) {
+    let header = &mut header[..20];
+    header.fill(0);
+    header[0] = 0x45;
+    header[2..4].copy_from_slice(&(total_len as u16).to_be_bytes());
+    header[6] = 0x40;
+    header[8] = 64;
+    header[9] = protocol;
+    header[12..16].copy_from_slice(&source.to_be_bytes());
+    header[16..20].copy_from_slice(&destination.to_be_bytes());
+    let checksum = internet_checksum(header);
+    header[10..12].copy_from_slice(&checksum.to_be_bytes());
+}
+
+/// Writes an Ethernet header.
+pub fn write_ethernet(header: &mut [u8], destination: u64, source: u64, ether_type: u16) {
+    header[..6].copy_from_slice(&destination.to_be_bytes()[2..]);
+    header[6..12].copy_from_slice(&source.to_be_bytes()[2..]);
+    header[12..14].copy_from_slice(&ether_type.to_be_bytes());
+}

@@ -1,0 +1,67 @@
+//! The benchmarks for Python. What is measured, and how, is `bench`'s.
+
+use crate::errors::failed;
+use pyo3::prelude::*;
+
+/// A program in both versions, its tables filled.
+#[pyclass(module = "holdfast._core", unsendable)]
+pub(crate) struct Benchmark {
+    workload: ::bench::Workload,
+    options: ::bench::Options,
+    #[pyo3(get)]
+    program: String,
+}
+
+/// What was measured of a program at a packet size.
+#[pyclass(module = "holdfast._core", frozen, get_all)]
+pub(crate) struct BenchmarkResult {
+    program: String,
+    size_bytes: usize,
+    packets_per_s: f64,
+    handwritten_packets_per_s: f64,
+    ratio: f64,
+    instructions_per_packet: Option<f64>,
+    handwritten_instructions_per_packet: Option<f64>,
+    outputs_per_packet: f64,
+    spread: f64,
+}
+
+#[pymethods]
+impl Benchmark {
+    /// Compiles the program and fills the tables of both versions; ``quick`` does little, for tests.
+    #[new]
+    #[pyo3(signature = (program, quick=false))]
+    fn new(program: String, quick: bool) -> PyResult<Benchmark> {
+        Ok(Benchmark {
+            workload: ::bench::workload(&program, quick).map_err(failed)?,
+            options: if quick {
+                ::bench::Options::QUICK
+            } else {
+                ::bench::Options::FULL
+            },
+            program,
+        })
+    }
+
+    /// Measures with packets of this size. Raises :class:`HoldfastError` if the two versions do not send the same packets.
+    fn measure(&mut self, size_bytes: usize) -> PyResult<BenchmarkResult> {
+        let m = ::bench::measure(&mut self.workload, size_bytes, self.options).map_err(failed)?;
+        Ok(BenchmarkResult {
+            program: self.program.clone(),
+            size_bytes,
+            packets_per_s: m.packets_per_s(),
+            handwritten_packets_per_s: m.handwritten_packets_per_s(),
+            ratio: m.ratio(),
+            instructions_per_packet: m.instructions_per_packet,
+            handwritten_instructions_per_packet: m.handwritten_instructions_per_packet,
+            outputs_per_packet: m.outputs_per_packet,
+            spread: m.spread,
+        })
+    }
+
+    /// Names of the programs that can be measured.
+    #[staticmethod]
+    fn programs() -> Vec<&'static str> {
+        ::bench::PROGRAMS.to_vec()
+    }
+}

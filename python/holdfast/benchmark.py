@@ -1,0 +1,94 @@
+"""``holdfast bench``: packets per second of P4 programs beside hand-written Rust of the same function.
+
+The measuring itself is native (``crates/bench``); here is what to measure and how to show it.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from rich.table import Table
+
+from holdfast._core import Benchmark, BenchmarkResult
+from holdfast.errors import HoldfastError
+
+SIZES_BYTES = (64, 512, 1500)
+"""Packet sizes, from the first byte of the Ethernet header to the last of the payload."""
+
+
+def run(
+    programs: Sequence[str],
+    sizes_bytes: Sequence[int],
+    *,
+    quick: bool,
+    progress: Callable[[str], None],
+) -> list[BenchmarkResult]:
+    """Measures each program (all if none is named) with each size (the usual ones if none is)."""
+    known = Benchmark.programs()
+    for program in programs:
+        if program not in known:
+            raise HoldfastError(f"there is no benchmark {program!r}; there are {', '.join(known)}")
+    results = []
+    for program in programs or known:
+        progress(f"{program}: compiling and filling tables")
+        benchmark = Benchmark(program, quick)
+        for size_bytes in sizes_bytes or SIZES_BYTES:
+            progress(f"{program}: {size_bytes} bytes")
+            results.append(benchmark.measure(size_bytes))
+    return results
+
+
+def record(result: BenchmarkResult) -> dict[str, object]:
+    """What is written to a file."""
+    return {
+        "program": result.program,
+        "size_bytes": result.size_bytes,
+        "packets_per_s": result.packets_per_s,
+        "handwritten_packets_per_s": result.handwritten_packets_per_s,
+        "ratio": result.ratio,
+        "gb_per_s": gb_per_s(result),
+        "ns_per_packet": 1e9 / result.packets_per_s,
+        "handwritten_ns_per_packet": 1e9 / result.handwritten_packets_per_s,
+        "instructions_per_packet": result.instructions_per_packet,
+        "handwritten_instructions_per_packet": result.handwritten_instructions_per_packet,
+        "outputs_per_packet": result.outputs_per_packet,
+        "spread": result.spread,
+    }
+
+
+def gb_per_s(result: BenchmarkResult) -> float:
+    """Gigabits per second of packets that arrive, without what only the wire adds."""
+    return result.packets_per_s * result.size_bytes * 8e-9
+
+
+def write_json(results: Sequence[BenchmarkResult], file: Path) -> None:
+    """Writes a list with an object per result."""
+    file.write_text(json.dumps([record(result) for result in results], indent=2) + "\n")
+
+
+def table(results: Sequence[BenchmarkResult]) -> Table:
+    """For a terminal of 80 columns."""
+    shown = Table(
+        title="one core, in memory, medians", title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0)
+    )
+    shown.add_column("program", style="bold", no_wrap=True)
+    headings = ("bytes", "M packets/s", "Gb/s", "ns per\npacket", "instr. per\npacket", "by hand\nM packets/s", "ratio")
+    for heading in headings:
+        shown.add_column(heading, justify="right", no_wrap=True)
+    previous = None
+    for result in results:
+        counted = result.instructions_per_packet
+        shown.add_row(
+            result.program if result.program != previous else "",
+            str(result.size_bytes),
+            f"{result.packets_per_s * 1e-6:.2f}",
+            f"{gb_per_s(result):.1f}",
+            f"{1e9 / result.packets_per_s:.1f}",
+            "-" if counted is None else f"{counted:.0f}",
+            f"{result.handwritten_packets_per_s * 1e-6:.2f}",
+            f"{result.ratio:.2f}",
+        )
+        previous = result.program
+    return shown
