@@ -7,6 +7,7 @@ field raises). Ids are P4Runtime ids, as in the program's P4Info.
 
 from collections.abc import Sequence
 from os import PathLike
+from pathlib import Path
 from subprocess import CompletedProcess
 from types import TracebackType
 from typing import Literal, Self, final
@@ -36,6 +37,8 @@ __all__ = [
     "interfaces_ready",
     "probe",
     "read_pcap",
+    "run_stf",
+    "stf_scripts",
     "write_pcap",
 ]
 
@@ -304,6 +307,17 @@ def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]:
 
 def write_pcap(path: str | PathLike[str], frames: Sequence[tuple[int, bytes]]) -> None:
     """Writes frames, each with its time in picoseconds, to a pcap file (which keeps nanoseconds)."""
+
+def stf_scripts(directory: str | PathLike[str]) -> list[Path]:
+    """The scripts of a directory and those below it, in order. Raises OSError."""
+
+def run_stf(
+    script: str | PathLike[str],
+    executor: str = "both",
+    include_dirs: Sequence[str] = (),
+    defines: dict[str, str] = ...,
+) -> tuple[Literal["passed", "failed", "skipped"], str]:
+    """Runs a script against the program beside it; gives its status and the reason (empty if it passed)."""
 
 @final
 class Namespace:

@@ -9,17 +9,23 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
 from enum import StrEnum
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from types import FrameType
-from typing import Annotated, NoReturn
+from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
 from pydantic import ValidationError
 from rich.console import Console
+from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
+from rich.text import Text
 
 from holdfast._core import HoldfastError, Program
+
+if TYPE_CHECKING:
+    from holdfast.stf import Report
 
 app = typer.Typer(
     name="holdfast",
@@ -63,13 +69,17 @@ def fail(message: str) -> NoReturn:
     raise typer.Exit(1)
 
 
+def macros(defines: list[str]) -> dict[str, str]:
+    """``NAME=VALUE`` and ``NAME``, which means 1, by name."""
+    return {name: value if given else "1" for name, given, value in (d.partition("=") for d in defines)}
+
+
 def compile_or_fail(source: Path, defines: list[str], includes: list[Path]) -> Program:
     """Compiles, printing warnings; diagnostics go to standard error as they are."""
     if not source.is_file():
         fail(f"there is no file {str(source)!r}")
-    macros = {name: value if given else "1" for name, given, value in (d.partition("=") for d in defines)}
     try:
-        program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros)
+        program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
     except HoldfastError as error:
         sys.stderr.write(f"{error}\n")
         raise typer.Exit(1) from None
@@ -256,6 +266,71 @@ def switch(
             executor=executor.value,
             console=console,
         )
+
+
+class Executors(StrEnum):
+    """One of the executors, or both and a comparison."""
+
+    JIT = "jit"
+    INTERPRETER = "interpreter"
+    BOTH = "both"
+
+
+STATUS_STYLES = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
+
+
+@app.command()
+def stf(
+    directory: Annotated[Path, typer.Argument(help="Scripts NAME.stf beside programs NAME.p4; also in folders below.")],
+    json_file: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Write the results here too.")
+    ] = None,
+    executor: Annotated[Executors, typer.Option(help="What runs the packets.")] = Executors.BOTH,
+    pattern: Annotated[str, typer.Option("--filter", metavar="GLOB", help="Only names that fit.")] = "*",
+    all_cases: Annotated[bool, typer.Option("--all", help="List what passed too.")] = False,
+    define: Defines = [],  # noqa: B006
+    include: Includes = [],  # noqa: B006
+) -> None:
+    """Run packet tests in p4c's script format on both executors; exit status 1 if one fails."""
+    from holdfast import stf as suite
+
+    if not directory.is_dir():
+        fail(f"there is no directory {str(directory)!r}")
+    if json_file and not json_file.absolute().parent.is_dir():
+        fail(f"there is no directory for {str(json_file)!r}")
+    try:
+        chosen = suite.scripts(directory, pattern)
+    except OSError as error:
+        fail(f"cannot read {error.filename or str(directory)!r}: {error.strerror}")
+    if not chosen:
+        fail(f"no script in {str(directory)!r} is called {pattern!r}.stf")
+    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=errors, transient=True) as bar:
+        task = bar.add_task("", total=len(chosen))
+        show = partial(bar.update, task, advance=1)
+        report = suite.run(
+            chosen, executor.value, [str(i) for i in include], macros(define), lambda name: show(description=name)
+        )
+    if json_file:
+        try:
+            json_file.write_text(json.dumps(report.json(), indent=2) + "\n")
+        except OSError as error:
+            fail(f"cannot write {str(json_file)!r}: {error.strerror}")
+    _print_cases(report, all_cases)
+    if report.count("failed"):
+        raise typer.Exit(1)
+
+
+def _print_cases(report: Report, all_cases: bool) -> None:
+    table = Table(title="packet tests", title_justify="left", box=None, pad_edge=False)
+    for column in ("name", "status", "reason"):
+        table.add_column(column, overflow="fold")
+    for case in report.cases:
+        if all_cases or case.status != "passed":
+            table.add_row(Text(case.name), Text(case.status, STATUS_STYLES[case.status]), Text(case.reason))
+    if table.row_count:
+        console.print(table)
+    counts = (f"[{style}]{report.count(status)} {status}[/]" for status, style in STATUS_STYLES.items())
+    console.print(", ".join(counts), highlight=False)
 
 
 @app.command()

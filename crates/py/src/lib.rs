@@ -15,6 +15,7 @@ mod network;
 mod pcap;
 mod program;
 mod records;
+mod stf;
 mod switch;
 
 use pyo3::pymodule;
@@ -38,6 +39,8 @@ mod _core {
     use crate::pcap::{read_pcap, write_pcap};
     #[pymodule_export]
     use crate::program::{Diagnostic, Program};
+    #[pymodule_export]
+    use crate::stf::{run_stf, stf_scripts};
     #[pymodule_export]
     use crate::switch::Switch;
     use pyo3::prelude::*;

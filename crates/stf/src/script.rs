@@ -11,6 +11,23 @@ pub struct Script {
     pub lines: Vec<Line>,
 }
 
+impl Script {
+    /// Whether there is something that could be wrong when it runs: what a packet does (also that it goes nowhere), or
+    /// state that is compared.
+    pub fn checks_something(&self) -> bool {
+        self.lines.iter().any(|line| {
+            matches!(
+                line.command,
+                Command::Packet { .. }
+                    | Command::Expect { .. }
+                    | Command::CheckCounter { check: Some(_), .. }
+                    | Command::CheckRegister { .. }
+                    | Command::CheckDigest { .. }
+            )
+        })
+    }
+}
+
 /// A command and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Line {

@@ -1,11 +1,11 @@
-//! A program and its script from files, on both executors; a directory of them.
+//! A program and its script from files, on the executors; a directory of them.
 //!
-//! `NAME.stf` tests `NAME.p4` beside it.
+//! `NAME.stf` tests `NAME.p4` beside it. It knows one architecture, v1model; what is for another is skipped, and says so.
 
 use crate::parse::parse;
 use crate::run::run;
 use crate::script::Script;
-use compile::Options;
+use compile::{Options, Outcome};
 use engine::{Executor, Interpreter};
 use ir::Program;
 use std::path::{Path, PathBuf};
@@ -14,11 +14,11 @@ use std::sync::Arc;
 /// How a test ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
-    /// Everything was as expected, on both executors.
+    /// Everything was as expected, on every executor that was asked for.
     Passed,
     /// Something was not.
     Failed,
-    /// There is nothing to run here: no program, or one for another architecture.
+    /// There is nothing to run here: no program, one for another architecture, or a script that checks nothing.
     Skipped,
 }
 
@@ -33,10 +33,21 @@ impl Status {
     }
 }
 
+/// What runs the program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Executors {
+    /// The interpreter alone.
+    Interpreter,
+    /// Machine code alone.
+    MachineCode,
+    /// One after the other; they must do the same.
+    Both,
+}
+
 /// The result of one test.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TestResult {
-    /// The script's file name without its extension.
+    /// The script's file name without its extension; in a directory, its path from there.
     pub name: String,
     /// How it ended.
     pub status: Status,
@@ -44,23 +55,41 @@ pub struct TestResult {
     pub reason: String,
 }
 
-/// Runs all scripts of a directory, by name. `Err` if the directory cannot be read.
-pub fn run_directory(directory: &Path, options: &Options) -> std::io::Result<Vec<TestResult>> {
-    let mut scripts: Vec<PathBuf> = Vec::new();
-    for entry in std::fs::read_dir(directory)? {
-        let path = entry?.path();
-        if path.extension().is_some_and(|e| e == "stf") {
-            scripts.push(path);
+/// The scripts of a directory and those below it, in order of their paths. Links to directories are not followed.
+pub fn scripts(directory: &Path) -> std::io::Result<Vec<PathBuf>> {
+    let mut scripts = Vec::new();
+    let mut directories = vec![directory.to_path_buf()];
+    while let Some(next) = directories.pop() {
+        for entry in std::fs::read_dir(next)? {
+            let entry = entry?;
+            let path = entry.path();
+            if entry.file_type()?.is_dir() {
+                directories.push(path);
+            } else if path.extension().is_some_and(|e| e == "stf") {
+                scripts.push(path);
+            }
         }
     }
     scripts.sort();
-    Ok(scripts.iter().map(|s| run_file(s, options)).collect())
+    Ok(scripts)
+}
+
+/// Runs all scripts of a directory and those below it. `Err` if one of them cannot be read.
+pub fn run_directory(directory: &Path, options: &Options) -> std::io::Result<Vec<TestResult>> {
+    let result = |script: &PathBuf| {
+        let from_here = script.strip_prefix(directory).unwrap_or(script);
+        TestResult {
+            name: from_here.with_extension("").to_string_lossy().into_owned(),
+            ..run_file(script, options, Executors::Both)
+        }
+    };
+    Ok(scripts(directory)?.iter().map(result).collect())
 }
 
 /// Runs one script against the program beside it.
-pub fn run_file(script: &Path, options: &Options) -> TestResult {
+pub fn run_file(script: &Path, options: &Options, executors: Executors) -> TestResult {
     let name = script.file_stem().unwrap_or_default().to_string_lossy();
-    let (status, reason) = match test(script, options) {
+    let (status, reason) = match test(script, options, executors) {
         Ok(()) => (Status::Passed, String::new()),
         Err((status, reason)) => (status, reason),
     };
@@ -75,40 +104,92 @@ fn failed(reason: impl Into<String>) -> (Status, String) {
     (Status::Failed, reason.into())
 }
 
-fn test(script: &Path, options: &Options) -> Result<(), (Status, String)> {
-    let skipped = |reason: &str| Err((Status::Skipped, reason.to_string()));
+fn skipped(reason: impl Into<String>) -> (Status, String) {
+    (Status::Skipped, reason.into())
+}
+
+fn test(script: &Path, options: &Options, executors: Executors) -> Result<(), (Status, String)> {
     let path = script.with_extension("p4");
-    let Ok(source) = std::fs::read(&path) else {
-        return skipped("there is no program of this name beside it");
-    };
-    if !String::from_utf8_lossy(&source).contains("v1model.p4") {
-        return skipped("the program is not for v1model");
+    if !path.is_file() {
+        return Err(skipped("there is no program of this name beside it"));
+    }
+    let outcome = compile::compile_file(&path, options);
+    if let Some(architecture) = other_architecture(&outcome) {
+        return Err(skipped(format!(
+            "the program is for {architecture}, not v1model"
+        )));
     }
     let text = std::fs::read(script).map_err(|e| failed(format!("{}: {e}", script.display())))?;
     let (parsed, problems) = parse(&String::from_utf8_lossy(&text));
     if let Some(problem) = problems.first() {
         return Err(failed(problem.to_string()));
     }
-    let outcome = compile::compile_file(&path, options);
+    if !parsed.checks_something() {
+        return Err(skipped(
+            "the script sends no packet and checks no state: nothing could fail",
+        ));
+    }
+    let rendered = outcome.render();
     let Some(compiled) = outcome.compiled else {
-        return Err(failed(format!("does not compile:\n{}", outcome.render())));
+        return Err(failed(format!("does not compile:\n{rendered}")));
     };
-    run_on_both(&parsed, Arc::new(compiled.program)).map_err(failed)
+    run_on(&parsed, Arc::new(compiled.program), executors).map_err(failed)
+}
+
+/// What the program includes in place of v1model.p4, if it does not include that, directly or not.
+fn other_architecture(outcome: &Outcome) -> Option<String> {
+    let files = outcome.sources.files();
+    let is_v1model = |name: &str| name.rsplit(['/', '\\']).next() == Some("v1model.p4");
+    if files.iter().any(|f| is_v1model(&f.name)) {
+        return None;
+    }
+    // What cannot be found is not among the files, so the text says.
+    let included = files.first().into_iter().flat_map(|f| f.text.lines());
+    let mut names = included.filter_map(|line| {
+        let rest = line
+            .trim_start()
+            .strip_prefix('#')?
+            .trim_start()
+            .strip_prefix("include")?;
+        let name = rest.split(['"', '<', '>']).nth(1)?;
+        (!name.ends_with("core.p4")).then(|| name.to_string())
+    });
+    Some(
+        names
+            .next()
+            .unwrap_or("an architecture of its own".to_string()),
+    )
 }
 
 /// Runs a script on the interpreter and as machine code. Both must do as expected, and the same.
 pub fn run_on_both(script: &Script, program: Arc<Program>) -> Result<(), String> {
-    let interpreter: Arc<dyn Executor> = Arc::new(Interpreter::new(program.clone()));
-    let reference = run(script, program.clone(), interpreter)
-        .map_err(|why| format!("on the interpreter: {why}"))?;
-    let machine_code: Arc<dyn Executor> =
-        Arc::new(jit::compile(program.clone()).map_err(|why| format!("no machine code: {why}"))?);
-    let outputs =
-        run(script, program, machine_code).map_err(|why| format!("as machine code: {why}"))?;
-    if outputs != reference {
-        return Err(format!(
-            "the executors differ where anything was allowed:\n  interpreter  {reference:02x?}\n  machine code {outputs:02x?}"
-        ));
+    run_on(script, program, Executors::Both)
+}
+
+/// Runs a script on the executors asked for. Each must do as expected, and if there are two, the same.
+pub fn run_on(script: &Script, program: Arc<Program>, executors: Executors) -> Result<(), String> {
+    let interpreted = || {
+        let interpreter: Arc<dyn Executor> = Arc::new(Interpreter::new(program.clone()));
+        run(script, program.clone(), interpreter)
+            .map_err(|why| format!("on the interpreter: {why}"))
+    };
+    let compiled = || {
+        let code =
+            jit::compile(program.clone()).map_err(|why| format!("no machine code: {why}"))?;
+        run(script, program.clone(), Arc::new(code))
+            .map_err(|why| format!("as machine code: {why}"))
+    };
+    match executors {
+        Executors::Interpreter => interpreted().map(drop),
+        Executors::MachineCode => compiled().map(drop),
+        Executors::Both => {
+            let (reference, outputs) = (interpreted()?, compiled()?);
+            if outputs == reference {
+                return Ok(());
+            }
+            Err(format!(
+                "the executors differ where anything was allowed:\n  interpreter  {reference:02x?}\n  machine code {outputs:02x?}"
+            ))
+        }
     }
-    Ok(())
 }

@@ -2,8 +2,9 @@
 
 use compile::Options;
 use ir::Program;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use stf::{Status, parse, run_file, run_on_both};
+use stf::{Executors, Status, TestResult, parse, run_directory, run_file, run_on, run_on_both};
 
 const PROGRAM: &str = r#"
 #include <core.p4>
@@ -159,10 +160,100 @@ fn what_is_wrong_fails_and_says_why() {
 
 #[test]
 fn without_a_program_there_is_nothing_to_run() {
-    let missing = std::path::Path::new("no-such-directory/x.stf");
-    let result = run_file(missing, &Options::default());
+    let missing = Path::new("no-such-directory/x.stf");
+    let result = run_file(missing, &Options::default(), Executors::Both);
     assert_eq!(
         (result.name.as_str(), result.status),
         ("x", Status::Skipped)
     );
+}
+
+#[test]
+fn each_executor_alone_passes_and_fails_like_both() {
+    let program = program();
+    for executors in [
+        Executors::Interpreter,
+        Executors::MachineCode,
+        Executors::Both,
+    ] {
+        for (expected, passes) in [("0155aa", true), ("0156aa", false)] {
+            let (script, problems) = parse(&format!("{SETUP}expect 2 {expected} $"));
+            assert_eq!(problems, []);
+            let verdict = run_on(&script, program.clone(), executors);
+            assert_eq!(verdict.is_ok(), passes, "{executors:?}: {verdict:?}");
+        }
+    }
+}
+
+/// A directory of its own, gone when the test is over.
+struct Directory(PathBuf);
+
+impl Directory {
+    fn new(name: &str) -> Directory {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        // What an earlier run that was killed left.
+        let _ = std::fs::remove_dir_all(&path);
+        std::fs::create_dir_all(&path).expect("a directory");
+        Directory(path)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.0.join(name);
+        std::fs::create_dir_all(path.parent().expect("a parent")).expect("a directory");
+        std::fs::write(path, text).expect("a file");
+    }
+}
+
+impl Drop for Directory {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn a_directory_says_for_each_script_how_it_ended_and_why() {
+    let directory = Directory::new("verdicts");
+    let pass = format!("{SETUP}expect 2 0155aa $");
+    directory.write("a.p4", PROGRAM);
+    directory.write("a.stf", &pass);
+    directory.write("below/b.p4", PROGRAM);
+    directory.write("below/b.stf", "packet 0 0100\nexpect 1 00");
+    directory.write("c.p4", PROGRAM);
+    directory.write("c.stf", "add t data.a:1 drop()\n# nothing is sent");
+    directory.write("d.p4", "#include <core.p4>\n#include <ebpf_model.p4>\n");
+    directory.write("d.stf", &pass);
+    directory.write("e.p4", "#include \"below/b.p4\"\n");
+    directory.write("e.stf", &pass);
+    directory.write("f.p4", "#include <v1model.p4>\nconst bit<8> x = y;\n");
+    directory.write("f.stf", &pass);
+    directory.write("g.stf", &pass);
+    directory.write("h.p4", PROGRAM);
+    directory.write("h.stf", "pocket 0 0100");
+    let results = run_directory(&directory.0, &Options::default()).expect("the directory");
+    let expected = [
+        ("a", Status::Passed, ""),
+        (
+            "below/b",
+            Status::Failed,
+            "expected 00...\n  got      nothing",
+        ),
+        ("c", Status::Skipped, "nothing could fail"),
+        ("d", Status::Skipped, "for ebpf_model.p4, not v1model"),
+        ("e", Status::Passed, ""),
+        ("f", Status::Failed, "does not compile"),
+        ("g", Status::Skipped, "no program of this name"),
+        ("h", Status::Failed, "line 1: unknown command `pocket`"),
+    ];
+    assert_eq!(results.len(), expected.len(), "{results:#?}");
+    for (result, (name, status, reason)) in results.iter().zip(expected) {
+        let TestResult {
+            name: n,
+            status: s,
+            reason: r,
+        } = result;
+        assert_eq!((n.as_str(), *s), (name, status), "{r}");
+        assert!(r.contains(reason), "{name}: {r}");
+        assert_eq!(r.is_empty(), status == Status::Passed, "{name}: {r}");
+    }
+    assert!(run_directory(&directory.0.join("none"), &Options::default()).is_err());
 }

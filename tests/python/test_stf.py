@@ -1,0 +1,98 @@
+"""`holdfast stf` as a user meets it, wrong arguments included. Each command runs in a process of its own."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ECHO = """
+#include <core.p4>
+#include <v1model.p4>
+header h_t { bit<8> a; }
+struct headers_t { h_t h; }
+struct meta_t { }
+parser P(packet_in packet, out headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    state start { packet.extract(hdr.h); transition accept; }
+}
+control V(inout headers_t hdr, inout meta_t meta) { apply { } }
+control I(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) {
+    apply { hdr.h.a = hdr.h.a + STEP; sm.egress_spec = 1; }
+}
+control E(inout headers_t hdr, inout meta_t meta, inout standard_metadata_t sm) { apply { } }
+control C(inout headers_t hdr, inout meta_t meta) { apply { } }
+control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from holdfast.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+
+
+@pytest.fixture
+def scripts(tmp_path: Path) -> Path:
+    directory = tmp_path / "scripts"
+    (directory / "below").mkdir(parents=True)
+    for name, expected in (("right", "06"), ("below/wrong", "07")):
+        (directory / f"{name}.p4").write_text(ECHO)
+        (directory / f"{name}.stf").write_text(f"packet 0 05\nexpect 1 {expected} $\n")
+    (directory / "alone.stf").write_text("packet 0 05\n")
+    return directory
+
+
+def test_stf_says_what_passed_failed_and_was_skipped(scripts: Path, tmp_path: Path) -> None:
+    file = tmp_path / "results.json"
+    result = holdfast("stf", str(scripts), "--json", str(file), "-D", "STEP=1")
+    assert result.returncode == 1, result.stderr
+    assert "1 passed, 1 failed, 1 skipped" in result.stdout
+    assert "expected 07$" in result.stdout
+    assert "right" not in result.stdout
+    report = json.loads(file.read_text())
+    assert {key: report[key] for key in ("passed", "failed", "skipped")} == {"passed": 1, "failed": 1, "skipped": 1}
+    cases = {case["name"]: case for case in report["cases"]}
+    assert list(cases) == ["alone", "below/wrong", "right"]
+    assert {name: case["status"] for name, case in cases.items()} == {
+        "alone": "skipped",
+        "below/wrong": "failed",
+        "right": "passed",
+    }
+    assert cases["alone"]["reason"] == "there is no program of this name beside it"
+    assert "got      06" in cases["below/wrong"]["reason"]
+    assert cases["right"]["reason"] == ""
+
+
+@pytest.mark.parametrize("executor", ["jit", "interpreter", "both"])
+def test_stf_filters_and_runs_on_the_executor_asked_for(scripts: Path, executor: str) -> None:
+    arguments = ("--filter", "ri*", "--executor", executor, "--all")
+    result = holdfast("stf", str(scripts), *arguments, "-D", "STEP=1")
+    assert result.returncode == 0, result.stderr
+    assert "1 passed, 0 failed, 0 skipped" in result.stdout
+    assert "right" in result.stdout
+    result = holdfast("stf", str(scripts), *arguments, "-D", "STEP=2")
+    assert result.returncode == 1
+    assert ("as machine code" if executor == "jit" else "on the interpreter") in result.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["no-such-directory"], "there is no directory 'no-such-directory'"),
+        (["{}", "--filter", "x*"], "no script"),
+        (["{}", "--json", "no-such-directory/x.json"], "there is no directory for"),
+        (["{}", "--executor", "gpu"], "'gpu' is not one of"),
+    ],
+)
+def test_stf_says_what_is_wrong_with_its_arguments(scripts: Path, arguments: list[str], message: str) -> None:
+    result = holdfast("stf", *(argument.format(scripts) for argument in arguments))
+    assert result.returncode != 0
+    assert message in result.stderr
