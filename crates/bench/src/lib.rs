@@ -8,11 +8,16 @@
 #![forbid(unsafe_code)]
 
 pub mod contents;
+pub mod l2_switch;
 pub mod measure;
+pub mod middleblock;
+pub mod protect;
 pub mod random;
 pub mod router;
 pub mod source;
+pub mod structures;
 pub mod traffic;
+pub mod wide_field;
 pub mod workload;
 
 pub use measure::{Measurement, Options, measure};

@@ -6,9 +6,29 @@ use std::sync::Arc;
 use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
 
 /// The built-in files by the name that they are included by.
-const FILES: [(&str, &str); 2] = [
+const FILES: [(&str, &str); 7] = [
     ("headers.p4", include_str!("../../../benches/headers.p4")),
+    (
+        "l2_switch.p4",
+        include_str!("../../../benches/l2_switch.p4"),
+    ),
     ("router.p4", include_str!("../../../benches/router.p4")),
+    (
+        "middleblock.p4",
+        include_str!("../../../benches/middleblock.p4"),
+    ),
+    (
+        "wide_field.p4",
+        include_str!("../../../benches/wide_field.p4"),
+    ),
+    (
+        "protect.p4",
+        include_str!("../../../python/holdfast/apps/protect/protect.p4"),
+    ),
+    (
+        "../headers.p4",
+        include_str!("../../../python/holdfast/apps/headers.p4"),
+    ),
 ];
 
 /// Files in memory; nothing of the file system is read.

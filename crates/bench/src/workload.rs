@@ -1,7 +1,7 @@
 //! What is measured: a filled switch, the hand-written version, and the packets for both.
 
-use crate::router;
 use crate::traffic::Traffic;
+use crate::{l2_switch, middleblock, protect, router, wide_field};
 use engine::{Output, Packet, Switch};
 
 /// A function written by hand in Rust, with its own tables.
@@ -21,12 +21,25 @@ pub struct Workload {
 }
 
 /// The programs that can be measured.
-pub const PROGRAMS: [&str; 2] = ["router_1k", "router_1m"];
+pub const PROGRAMS: [&str; 7] = [
+    "l2_switch",
+    "router_1k",
+    "router_1m",
+    "middleblock",
+    "protect_ingress",
+    "protect_egress",
+    "wide_field",
+];
 
 /// Compiles a program and fills the tables of both versions. `quick`: tables a hundredth of the size, for tests.
 pub fn workload(program: &str, quick: bool) -> Result<Workload, String> {
     let scale = if quick { 100 } else { 1 };
     match program {
+        "l2_switch" => l2_switch::workload(65_536 / scale),
+        "middleblock" => middleblock::workload(scale / 10 + usize::from(scale == 1)),
+        "protect_ingress" => protect::ingress(1_000 / scale),
+        "protect_egress" => protect::egress(1_000 / scale),
+        "wide_field" => wide_field::workload(4_096 / scale),
         "router_1k" => router::workload(1_000 / scale),
         "router_1m" => router::workload(1_000_000 / scale),
         _ => Err(format!(

@@ -1,0 +1,105 @@
+//! Ethernet switching between 64 thousand known addresses at 64 ports: `benches/l2_switch.p4` and its hand-written twin.
+//!
+//! Sources and destinations are uniform over the addresses, each pair at two different ports. Nothing is learned or flooded.
+
+mod handwritten;
+
+use crate::contents::{Match, Target};
+use crate::random::Random;
+use crate::source;
+use crate::traffic::{Traffic, write_ethernet};
+use crate::workload::Workload;
+use engine::Packet;
+use engine::control::{Entity, MulticastGroup, Operation, Replica, Update};
+use handwritten::LearningSwitch;
+use std::collections::BTreeSet;
+use std::rc::Rc;
+
+const PORTS: usize = 64;
+
+/// An address and its port.
+type Station = (u64, u16);
+
+fn stations(count: usize) -> Vec<Station> {
+    let mut random = Random::new(4);
+    let mut addresses = BTreeSet::new();
+    while addresses.len() < count {
+        // Unicast, from a few vendors' blocks.
+        let vendor = [0x00_1b21, 0x3c_fdfe, 0x52_5400, 0xb8_59f6][random.below(4)];
+        addresses.insert(vendor << 24 | random.next_u64() >> 40);
+    }
+    (addresses.into_iter().enumerate())
+        .map(|(i, address)| (address, (i % PORTS) as u16))
+        .collect()
+}
+
+/// The workload with this many addresses.
+pub fn workload(count: usize) -> Result<Workload, String> {
+    let stations: Rc<[Station]> = stations(count).into();
+    let mut switch = source::switch("l2_switch.p4", &[("ADDRESSES", count.to_string())])?;
+    let sources = Target::new(&switch, "sources", "known")?;
+    let destinations = Target::new(&switch, "destinations", "forward")?;
+    let mut handwritten = LearningSwitch::new(count, PORTS as u32);
+    for &(address, port) in stations.iter() {
+        for target in [&sources, &destinations] {
+            let matches = [Match::Exact(address.into())];
+            target.insert(&mut switch, &matches, 0, &[port.into()])?;
+        }
+        handwritten.insert(address, port);
+    }
+    let group = MulticastGroup {
+        group_id: 1,
+        replicas: (0..PORTS as u32)
+            .map(|port| Replica { port, rid: 0 })
+            .collect(),
+    };
+    let everywhere = Update {
+        operation: Operation::Insert,
+        entity: Entity::MulticastGroup(group),
+    };
+    switch.write(everywhere).map_err(|e| e.to_string())?;
+    Ok(Workload {
+        switch,
+        handwritten: Box::new(handwritten),
+        traffic: Box::new(move |size| Box::new(SwitchedTraffic::new(stations.clone(), size))),
+    })
+}
+
+/// Frames between stations.
+struct SwitchedTraffic {
+    stations: Rc<[Station]>,
+    size: usize,
+    random: Random,
+}
+
+impl SwitchedTraffic {
+    fn new(stations: Rc<[Station]>, size: usize) -> SwitchedTraffic {
+        SwitchedTraffic {
+            stations,
+            size,
+            random: Random::new(5),
+        }
+    }
+}
+
+impl Traffic for SwitchedTraffic {
+    fn next(&mut self, buffer: &mut Packet) -> u32 {
+        let count = self.stations.len();
+        let from = self.random.below(count);
+        let mut to = self.random.below(count);
+        if (to + count - from) % PORTS == 0 {
+            // The next station is at the next port.
+            to = (to + 1) % count;
+        }
+        let (source, port) = self.stations[from];
+        let (destination, _) = self.stations[to];
+        let mut header = [0; 14];
+        write_ethernet(&mut header, destination, source, 0x0800);
+        buffer.refill(&header, self.size);
+        port.into()
+    }
+
+    fn again(&self) -> Box<dyn Traffic> {
+        Box::new(SwitchedTraffic::new(self.stations.clone(), self.size))
+    }
+}

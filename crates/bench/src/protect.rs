@@ -1,0 +1,339 @@
+//! 1+1 protection: the application's own program (`python/holdfast/apps/protect/protect.p4`) and its hand-written twin.
+//!
+//! A node is the ingress of 1,000 connections with a flow each (half of the flows host pairs, half with protocol and destination
+//! port), the egress of 1,000 others, and has 1,000 routes. *Ingress*: packets of uniformly chosen flows; each leaves as two copies.
+//! *Egress*: both copies of the packets of uniformly chosen connections, the second sixteen packets after the first; half of them
+//! leave, unpacked. `size_bytes` is that of the packet without the tunnel's 28 bytes.
+
+mod handwritten;
+
+use crate::contents::{Match, Target};
+use crate::random::Random;
+use crate::router::{NextHop, Prefix, next_hops, prefixes};
+use crate::source;
+use crate::traffic::{Traffic, write_ethernet, write_ipv4};
+use crate::workload::Workload;
+use engine::control::{Entity, MulticastGroup, Operation, Replica, Update};
+use engine::{Packet, Switch};
+use handwritten::ProtectNode;
+use std::collections::VecDeque;
+use std::rc::Rc;
+
+const UDP: u8 = 17;
+
+/// Experimental (RFC 3692); the program's default.
+const PROTECTION: u8 = 253;
+
+/// How many packets the second path is behind the first.
+const PATH_DIFFERENCE: usize = 16;
+
+/// A flow to be protected, and the connection of the same number.
+#[derive(Clone, Copy)]
+pub struct Flow {
+    source: u32,
+    destination: u32,
+    /// With protocol and destination port.
+    port: Option<u16>,
+}
+
+/// Where a copy goes.
+#[derive(Clone, Copy)]
+pub struct TunnelCopy {
+    hop: NextHop,
+    tunnel_end: u32,
+}
+
+/// All that both versions are told.
+struct Configuration {
+    flows: Vec<Flow>,
+    copies: Vec<[TunnelCopy; 2]>,
+    /// Our own addresses at the ends of tunnels, two per connection.
+    endpoints: Vec<[u32; 2]>,
+    routes: Vec<(Prefix, NextHop)>,
+}
+
+/// Our address at the beginning of tunnels.
+const TUNNEL_BEGIN: u32 = 0x0aff_0001;
+
+/// Largest packet that the tunnels carry.
+const MTU: u16 = 9000;
+
+impl Configuration {
+    fn new(count: usize) -> Configuration {
+        let mut random = Random::new(8);
+        let hops = next_hops();
+        let flow = |i: usize| Flow {
+            source: 0xc612_0000 | i as u32,
+            destination: 0xc613_0000 | i as u32,
+            port: (i % 2 == 1).then_some(4000 + i as u16),
+        };
+        let copy = |i: usize, path: u32, hop: NextHop| TunnelCopy {
+            hop,
+            tunnel_end: 0x0afe_0000 | (2 * i as u32 + path),
+        };
+        Configuration {
+            flows: (0..count).map(flow).collect(),
+            copies: (0..count)
+                .map(|i| [0, 1].map(|path| copy(i, path, hops[random.below(hops.len())])))
+                .collect(),
+            endpoints: (0..count as u32)
+                .map(|i| [0, 1].map(|path| 0x0afd_0000 | (2 * i + path)))
+                .collect(),
+            routes: (prefixes(count).into_iter().enumerate())
+                .map(|(i, prefix)| (prefix, hops[i % hops.len()]))
+                .collect(),
+        }
+    }
+
+    fn fill(&self, switch: &mut Switch) -> Result<(), String> {
+        let flows = Target::new(switch, "protected_flows", "protect")?;
+        let copies = Target::new(switch, "tunnel_copies", "send_copy")?;
+        let endpoints = Target::new(switch, "tunnel_endpoints", "NoAction")?;
+        let connections = Target::new(switch, "egress_connections", "select_connection")?;
+        let routes = Target::new(switch, "ipv4_lpm", "forward")?;
+        for (i, flow) in self.flows.iter().enumerate() {
+            let exactly = |value: u128, mask| Match::Ternary(value, mask);
+            let with_port = |value: u16, mask| match flow.port {
+                Some(_) => Match::Ternary(value.into(), mask),
+                None => Match::Ternary(0, 0),
+            };
+            let matches = [
+                exactly(flow.source.into(), 0xffff_ffff),
+                exactly(flow.destination.into(), 0xffff_ffff),
+                with_port(UDP.into(), 0xff),
+                Match::Ternary(0, 0),
+                with_port(flow.port.unwrap_or(0), 0xffff),
+            ];
+            let (index, group) = (i as u128, i as u128 + 1);
+            let [first, _] = self.copies[i];
+            let args = [
+                index,
+                index,
+                TUNNEL_BEGIN.into(),
+                first.tunnel_end.into(),
+                group,
+                MTU.into(),
+            ];
+            flows.insert(switch, &matches, 1000, &args)?;
+            self.fill_copies(switch, &copies, i)?;
+            connections.insert(switch, &[Match::Exact(index)], 0, &[index])?;
+            for address in self.endpoints[i] {
+                endpoints.insert(switch, &[Match::Exact(address.into())], 0, &[])?;
+            }
+        }
+        for (prefix, hop) in &self.routes {
+            let matches = [Match::Lpm(prefix.address.into(), prefix.len)];
+            let args = [hop.port.into(), hop.source.into(), hop.destination.into()];
+            routes.insert(switch, &matches, 0, &args)?;
+        }
+        Ok(())
+    }
+
+    /// The multicast group of a connection, and what its copies become.
+    fn fill_copies(&self, switch: &mut Switch, table: &Target, i: usize) -> Result<(), String> {
+        let mut replicas = Vec::new();
+        for (copy, rid) in self.copies[i].iter().zip(1u16..) {
+            let matches = [Match::Exact(i as u128 + 1), Match::Exact(rid.into())];
+            let (source, destination) = (copy.hop.source.into(), copy.hop.destination.into());
+            table.insert(
+                switch,
+                &matches,
+                0,
+                &[source, destination, copy.tunnel_end.into()],
+            )?;
+            let port = copy.hop.port.into();
+            replicas.push(Replica { port, rid });
+        }
+        let group_id = i as u32 + 1;
+        let entity = Entity::MulticastGroup(MulticastGroup { group_id, replicas });
+        let operation = Operation::Insert;
+        switch
+            .write(Update { operation, entity })
+            .map_err(|e| e.to_string())
+    }
+
+    fn by_hand(&self) -> ProtectNode {
+        let mut node = ProtectNode::new(TUNNEL_BEGIN, MTU);
+        for (flow, copies) in self.flows.iter().zip(&self.copies) {
+            node.protect(*flow, *copies);
+        }
+        for endpoints in &self.endpoints {
+            node.end_connection(*endpoints);
+        }
+        for (prefix, hop) in &self.routes {
+            node.route(*prefix, *hop);
+        }
+        node
+    }
+}
+
+fn prepared(count: usize) -> Result<(Rc<Configuration>, Switch, Box<ProtectNode>), String> {
+    let configuration = Rc::new(Configuration::new(count));
+    let mut switch = source::switch("protect.p4", &[])?;
+    configuration.fill(&mut switch)?;
+    let node = Box::new(configuration.by_hand());
+    Ok((configuration, switch, node))
+}
+
+/// Packets that enter tunnels.
+pub fn ingress(count: usize) -> Result<Workload, String> {
+    let (configuration, switch, handwritten) = prepared(count)?;
+    Ok(Workload {
+        switch,
+        handwritten,
+        traffic: Box::new(move |size| Box::new(FlowTraffic::new(configuration.clone(), size))),
+    })
+}
+
+/// Copies that leave tunnels.
+pub fn egress(count: usize) -> Result<Workload, String> {
+    let (configuration, switch, handwritten) = prepared(count)?;
+    // Sequence numbers go on when the traffic begins anew, as the switches' registers do.
+    let epoch = Rc::new(std::cell::Cell::new(0));
+    Ok(Workload {
+        switch,
+        handwritten,
+        traffic: Box::new(move |size| {
+            epoch.set(epoch.get() + 1);
+            Box::new(TunnelTraffic::new(configuration.clone(), size, epoch.get()))
+        }),
+    })
+}
+
+/// Writes the Ethernet, IPv4 and UDP header of a packet of `size` bytes.
+fn write_udp(header: &mut [u8; 42], size: usize, source: u32, destination: u32, port: u16) {
+    write_ethernet(header, 0x0200_0000_00ff, 0x0600_0000_0001, 0x0800);
+    write_ipv4(&mut header[14..], size - 14, UDP, source, destination);
+    header[34..36].copy_from_slice(&5000u16.to_be_bytes());
+    header[36..38].copy_from_slice(&port.to_be_bytes());
+    header[38..40].copy_from_slice(&((size - 34) as u16).to_be_bytes());
+}
+
+/// Packets of protected flows.
+struct FlowTraffic {
+    configuration: Rc<Configuration>,
+    size: usize,
+    random: Random,
+}
+
+impl FlowTraffic {
+    fn new(configuration: Rc<Configuration>, size: usize) -> FlowTraffic {
+        FlowTraffic {
+            configuration,
+            size,
+            random: Random::new(9),
+        }
+    }
+}
+
+impl Traffic for FlowTraffic {
+    fn next(&mut self, buffer: &mut Packet) -> u32 {
+        let flows = &self.configuration.flows;
+        let flow = flows[self.random.below(flows.len())];
+        let mut header = [0; 42];
+        let port = flow.port.unwrap_or(9);
+        write_udp(&mut header, self.size, flow.source, flow.destination, port);
+        buffer.refill(&header, self.size);
+        1
+    }
+
+    fn again(&self) -> Box<dyn Traffic> {
+        Box::new(FlowTraffic::new(self.configuration.clone(), self.size))
+    }
+}
+
+/// A packet that took both paths.
+#[derive(Clone, Copy)]
+struct Protected {
+    connection: usize,
+    sequence_number: u32,
+    source: u32,
+    destination: u32,
+}
+
+/// Copies from both paths.
+struct TunnelTraffic {
+    configuration: Rc<Configuration>,
+    size: usize,
+    epoch: u32,
+    random: Random,
+    last_sent: Vec<u32>,
+    /// Not yet arrived on the second path.
+    behind: VecDeque<Protected>,
+    second_path: bool,
+}
+
+impl TunnelTraffic {
+    fn new(configuration: Rc<Configuration>, size: usize, epoch: u32) -> TunnelTraffic {
+        TunnelTraffic {
+            size,
+            epoch,
+            random: Random::new(10),
+            last_sent: vec![epoch << 24; configuration.endpoints.len()],
+            behind: VecDeque::new(),
+            second_path: false,
+            configuration,
+        }
+    }
+
+    fn send(&mut self) -> Protected {
+        let connection = self.random.below(self.last_sent.len());
+        self.last_sent[connection] += 1;
+        let routes = &self.configuration.routes;
+        let (prefix, _) = routes[self.random.below(routes.len())];
+        let packet = Protected {
+            connection,
+            sequence_number: self.last_sent[connection],
+            source: self.random.next_u32(),
+            destination: prefix.address,
+        };
+        self.behind.push_back(packet);
+        packet
+    }
+
+    fn write(&self, packet: Protected, path: usize, buffer: &mut Packet) {
+        let mut inner = [0; 42];
+        write_udp(&mut inner, self.size, packet.source, packet.destination, 9);
+        let mut header = [0; 70];
+        header[..14].copy_from_slice(&inner[..14]);
+        let tunnel_end = self.configuration.endpoints[packet.connection][path];
+        let total_len = self.size + 14;
+        write_ipv4(
+            &mut header[14..],
+            total_len,
+            PROTECTION,
+            0x0afc_0001,
+            tunnel_end,
+        );
+        header[34..37].copy_from_slice(&(packet.connection as u32).to_be_bytes()[1..]);
+        header[37..41].copy_from_slice(&packet.sequence_number.to_be_bytes());
+        header[41] = 4;
+        header[42..].copy_from_slice(&inner[14..]);
+        buffer.refill(&header, self.size + 28);
+    }
+}
+
+impl Traffic for TunnelTraffic {
+    fn next(&mut self, buffer: &mut Packet) -> u32 {
+        let turn = self.second_path;
+        self.second_path = !turn;
+        match turn && self.behind.len() > PATH_DIFFERENCE {
+            true => {
+                if let Some(packet) = self.behind.pop_front() {
+                    self.write(packet, 1, buffer);
+                }
+                2
+            }
+            false => {
+                let packet = self.send();
+                self.write(packet, 0, buffer);
+                1
+            }
+        }
+    }
+
+    fn again(&self) -> Box<dyn Traffic> {
+        let configuration = self.configuration.clone();
+        Box::new(TunnelTraffic::new(configuration, self.size, self.epoch))
+    }
+}

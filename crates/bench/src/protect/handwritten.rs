@@ -1,0 +1,307 @@
+//! A node of the protection network by hand: tunnel ingress, tunnel egress and router. IPv4 options are not for this path.
+
+use super::{Flow, PROTECTION, TunnelCopy, UDP};
+use crate::router::{NextHop, Prefix};
+use crate::structures::dir24::Dir24;
+use crate::structures::hash::HashTable;
+use crate::structures::ipv4::{
+    addresses, decrement_ttl, double_word, is_intact, word, write_checksum,
+};
+use crate::structures::tuples::Tuples;
+use crate::workload::Handwritten;
+use engine::{Output, Packet};
+
+const TCP: u8 = 6;
+
+/// Half of the space of sequence numbers.
+const WINDOW: u32 = 1 << 31;
+
+/// Outer header and protection header.
+const OVERHEAD: u16 = 28;
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Count {
+    #[inline]
+    fn add(&mut self, packet: &Packet) {
+        self.packets += 1;
+        self.bytes += packet.len() as u64;
+    }
+}
+
+/// How a copy leaves.
+struct Way {
+    port: u32,
+    addresses: [u8; 12],
+    tunnel_end: [u8; 4],
+}
+
+/// A connection that begins here.
+struct Begin {
+    ways: [Way; 2],
+    last_sent: u32,
+    protected: Count,
+    flow: Count,
+    too_long: u64,
+}
+
+/// A connection that ends here.
+#[derive(Default)]
+struct End {
+    last_accepted: u32,
+    accepted: Count,
+    discarded: Count,
+}
+
+struct Route {
+    port: u32,
+    addresses: [u8; 12],
+    count: Count,
+}
+
+/// The node.
+pub struct ProtectNode {
+    tunnel_begin: [u8; 4],
+    mtu: u16,
+    flows: Tuples<2>,
+    begins: Vec<Begin>,
+    endpoints: HashTable<1>,
+    cids: HashTable<1>,
+    ends: Vec<End>,
+    prefixes: Dir24,
+    routes: Vec<Route>,
+    malformed: u64,
+    expired: u64,
+    unknown_connection: u64,
+}
+
+/// Flow key: addresses; protocol and ports.
+fn flow_key(source: u32, destination: u32, protocol: u8, ports: u32) -> [u64; 2] {
+    [
+        u64::from(source) << 32 | u64::from(destination),
+        u64::from(protocol) << 32 | u64::from(ports),
+    ]
+}
+
+impl ProtectNode {
+    /// Without connections or routes.
+    pub fn new(tunnel_begin: u32, mtu: u16) -> ProtectNode {
+        ProtectNode {
+            tunnel_begin: tunnel_begin.to_be_bytes(),
+            mtu,
+            flows: Tuples::default(),
+            begins: Vec::new(),
+            endpoints: HashTable::default(),
+            cids: HashTable::default(),
+            ends: Vec::new(),
+            prefixes: Dir24::new(),
+            routes: Vec::new(),
+            malformed: 0,
+            expired: 0,
+            unknown_connection: 0,
+        }
+    }
+
+    /// Adds a connection that begins here, and its flow.
+    pub fn protect(&mut self, flow: Flow, copies: [TunnelCopy; 2]) {
+        let (protocol, port) = flow.port.map_or((0, 0), |port| (UDP, port));
+        let value = flow_key(flow.source, flow.destination, protocol, port.into());
+        let mask = match flow.port {
+            Some(_) => flow_key(u32::MAX, u32::MAX, u8::MAX, 0xffff),
+            None => flow_key(u32::MAX, u32::MAX, 0, 0),
+        };
+        self.flows.insert(value, mask, 1000);
+        self.begins.push(Begin {
+            ways: copies.map(|copy| Way {
+                port: copy.hop.port.into(),
+                addresses: addresses(copy.hop.destination, copy.hop.source),
+                tunnel_end: copy.tunnel_end.to_be_bytes(),
+            }),
+            last_sent: 0,
+            protected: Count::default(),
+            flow: Count::default(),
+            too_long: 0,
+        });
+    }
+
+    /// Adds a connection that ends here.
+    pub fn end_connection(&mut self, endpoints: [u32; 2]) {
+        let number = self.ends.len() as u32;
+        for address in endpoints {
+            self.endpoints.insert([address.into()], number);
+        }
+        self.cids.insert([number.into()], number);
+        self.ends.push(End::default());
+    }
+
+    /// Adds a route.
+    pub fn route(&mut self, prefix: Prefix, hop: NextHop) {
+        self.prefixes.insert(prefix, self.routes.len() as u16);
+        self.routes.push(Route {
+            port: hop.port.into(),
+            addresses: addresses(hop.destination, hop.source),
+            count: Count::default(),
+        });
+    }
+
+    fn receive(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
+        let Some(tunnel) = tunnel_of(&packet) else {
+            self.malformed += 1;
+            return;
+        };
+        if !tunnel {
+            return self.send(packet, out);
+        }
+        let bytes = packet.bytes();
+        let Some(inner) = bytes.get(42..).filter(|_| bytes[41] == 4) else {
+            self.malformed += 1;
+            return;
+        };
+        if !is_well_formed(inner) {
+            self.malformed += 1;
+            return;
+        }
+        let destination = double_word(bytes, 30);
+        if self.endpoints.get(&[destination.into()]).is_none() {
+            return self.forward(packet, out);
+        }
+        if self.accepts(&packet) {
+            let mut ethernet = [0; 14];
+            ethernet.copy_from_slice(&packet.bytes()[..14]);
+            packet.replace_front(42, &ethernet);
+            self.send(packet, out);
+        }
+    }
+
+    /// Whether a copy is the first of its sequence number.
+    fn accepts(&mut self, packet: &Packet) -> bool {
+        let cid = double_word(packet.bytes(), 33) & 0xff_ffff;
+        let sequence_number = double_word(packet.bytes(), 37);
+        let Some(number) = self.cids.get(&[cid.into()]) else {
+            self.unknown_connection += 1;
+            return false;
+        };
+        let end = &mut self.ends[number as usize];
+        let ahead = sequence_number.wrapping_sub(end.last_accepted);
+        let is_new = ahead.wrapping_sub(1) < WINDOW;
+        if is_new {
+            end.last_accepted = sequence_number;
+            end.accepted.add(packet);
+        } else {
+            end.discarded.add(packet);
+        }
+        is_new
+    }
+
+    /// Protects or forwards a packet that is in no tunnel.
+    fn send(&mut self, packet: Packet, out: &mut Vec<Output>) {
+        let header = packet.bytes();
+        if header[22] <= 1 {
+            self.expired += 1;
+            return;
+        }
+        let has_ports = word(header, 20) & 0x1fff == 0 && matches!(header[23], TCP | UDP);
+        let ports = if has_ports {
+            double_word(header, 34)
+        } else {
+            0
+        };
+        let (source, destination) = (double_word(header, 26), double_word(header, 30));
+        let key = flow_key(source, destination, header[23], ports);
+        match self.flows.lookup(&key) {
+            Some(number) => self.duplicate(number as usize, packet, out),
+            None => self.forward(packet, out),
+        }
+    }
+
+    /// By the outermost destination.
+    fn forward(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
+        let destination = double_word(packet.bytes(), 30);
+        if packet.bytes()[22] <= 1 {
+            self.expired += 1;
+            return;
+        }
+        if let Some(number) = self.prefixes.lookup(destination) {
+            let route = &mut self.routes[usize::from(number)];
+            route.count.add(&packet);
+            let port = route.port;
+            let bytes = packet.bytes_mut();
+            bytes[..12].copy_from_slice(&route.addresses);
+            decrement_ttl(&mut bytes[14..]);
+            out.push(Output { port, packet });
+        }
+    }
+
+    fn duplicate(&mut self, number: usize, mut packet: Packet, out: &mut Vec<Output>) {
+        let begin = &mut self.begins[number];
+        begin.flow.add(&packet);
+        let total_len = word(packet.bytes(), 16);
+        if total_len > self.mtu.saturating_sub(OVERHEAD) {
+            begin.too_long += 1;
+            return;
+        }
+        begin.last_sent = begin.last_sent.wrapping_add(1);
+        begin.protected.add(&packet);
+        let inner = packet.bytes_mut();
+        decrement_ttl(&mut inner[14..]);
+        let mut front = [0; 42];
+        front[12..14].copy_from_slice(&[8, 0]);
+        front[14..16].copy_from_slice(&[0x45, inner[15]]);
+        front[16..18].copy_from_slice(&total_len.wrapping_add(OVERHEAD).to_be_bytes());
+        front[18..20].copy_from_slice(&(begin.last_sent as u16).to_be_bytes());
+        front[20..24].copy_from_slice(&[0x40, 0, 64, PROTECTION]);
+        front[26..30].copy_from_slice(&self.tunnel_begin);
+        front[33..37].copy_from_slice(&(number as u32).to_be_bytes());
+        front[37..41].copy_from_slice(&begin.last_sent.to_be_bytes());
+        front[41] = 4;
+        let mut copy = |way: &Way, mut packet: Packet| {
+            front[..12].copy_from_slice(&way.addresses);
+            front[24..26].fill(0);
+            front[30..34].copy_from_slice(&way.tunnel_end);
+            write_checksum(&mut front[14..34]);
+            packet.replace_front(14, &front);
+            let port = way.port;
+            out.push(Output { port, packet });
+        };
+        let [first, second] = &begin.ways;
+        copy(first, packet.clone());
+        copy(second, packet);
+    }
+}
+
+/// An intact IPv4 header without options, with ports behind it where there should be some.
+#[inline]
+fn is_well_formed(header: &[u8]) -> bool {
+    if header.len() < 20 || header[0] != 0x45 || !is_intact(header) {
+        return false;
+    }
+    let has_ports = word(header, 6) & 0x1fff == 0 && matches!(header[9], TCP | UDP);
+    !has_ports || header.len() >= 24
+}
+
+/// Whether it is in a tunnel; `None` if it is not for us to handle.
+#[inline]
+fn tunnel_of(packet: &Packet) -> Option<bool> {
+    let bytes = packet.bytes();
+    if bytes.len() < 34 || bytes[12..14] != [8, 0] || bytes[14] != 0x45 {
+        return None;
+    }
+    let is_fragment = word(bytes, 20) & 0x3fff != 0;
+    match !is_fragment && bytes[23] == PROTECTION {
+        true => (bytes.len() >= 42 && is_intact(&bytes[14..])).then_some(true),
+        false => is_well_formed(&bytes[14..]).then_some(false),
+    }
+}
+
+impl Handwritten for ProtectNode {
+    fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
+        for (_, packet) in burst.drain(..) {
+            self.receive(packet, out);
+        }
+    }
+}
