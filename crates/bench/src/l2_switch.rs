@@ -87,7 +87,7 @@ impl Traffic for SwitchedTraffic {
         let count = self.stations.len();
         let from = self.random.below(count);
         let mut to = self.random.below(count);
-        if (to + count - from) % PORTS == 0 {
+        if (to + count - from).is_multiple_of(PORTS) {
             // The next station is at the next port.
             to = (to + 1) % count;
         }

@@ -184,7 +184,7 @@ impl Configuration {
     }
 
     fn by_hand(&self) -> Middleblock {
-        let mut switch = Middleblock::new(ROUTER_ADDRESS, VRFS);
+        let mut switch = Middleblock::new(ROUTER_ADDRESS);
         for port in 0..PORTS as u16 {
             switch.set_vrf(port, 1 + port % VRFS as u16);
             switch.add_interface(port, port.into(), interface_address(port));
@@ -192,9 +192,7 @@ impl Configuration {
         for hop in &self.nexthops {
             switch.add_next_hop(*hop);
         }
-        for route in &self.routes {
-            switch.add_route(*route);
-        }
+        switch.set_routes(VRFS as u16, &self.routes);
         for (number, (acl_match, action)) in self.acl.iter().enumerate() {
             switch.add_acl(*acl_match, *action, (self.acl.len() - number) as i32);
         }

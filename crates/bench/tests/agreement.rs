@@ -1,4 +1,4 @@
-//! Each hand-written version gives what the P4 program gives, byte for byte and port for port, with full tables where they are small.
+//! Each hand-written version gives what the P4 program gives, byte for byte and port for port, with full tables but for the million routes.
 
 use bench::measure::check;
 use bench::{Options, PROGRAMS, measure, workload};
@@ -6,7 +6,7 @@ use bench::{Options, PROGRAMS, measure, workload};
 #[test]
 fn both_versions_send_the_same_packets() {
     for program in PROGRAMS {
-        // A million routes take a while without optimisation; the structures are the same with ten thousand.
+        // A million routes take a while; the structures are the same with ten thousand.
         let mut workload = workload(program, program == "router_1m").expect(program);
         for size in [64, 65, 512, 1500] {
             if let Err(why) = check(&mut workload, size, 4096) {

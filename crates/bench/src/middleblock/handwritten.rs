@@ -138,14 +138,14 @@ impl Fields {
 
 impl Middleblock {
     /// Without routes.
-    pub fn new(router_address: u64, vrfs: usize) -> Middleblock {
+    pub fn new(router_address: u64) -> Middleblock {
         let [_, _, address @ ..] = router_address.to_be_bytes();
         Middleblock {
             router_address: address,
             vrfs: Vec::new(),
             vrf_counts: Vec::new(),
-            ipv4: (0..=vrfs).map(|_| Trie::default()).collect(),
-            ipv6: (0..=vrfs).map(|_| Trie::default()).collect(),
+            ipv4: Vec::new(),
+            ipv6: Vec::new(),
             nexthops: Vec::new(),
             interfaces: Vec::new(),
             acl: Tuples::default(),
@@ -176,13 +176,19 @@ impl Middleblock {
         self.nexthops.push((interface.port, rewritten));
     }
 
-    /// Adds a route.
-    pub fn add_route(&mut self, route: Route) {
-        let tries = match route.is_ipv4 {
-            true => &mut self.ipv4,
-            false => &mut self.ipv6,
+    /// Makes the tries of VRFs 0 to `vrfs`.
+    pub fn set_routes(&mut self, vrfs: u16, routes: &[Route]) {
+        let trie = |is_ipv4: bool, vrf: u16| {
+            let of_vrf = routes
+                .iter()
+                .filter(|r| r.is_ipv4 == is_ipv4 && r.vrf == vrf);
+            let prefixes: Vec<_> = of_vrf
+                .map(|r| (r.address, r.len, r.nexthop.into()))
+                .collect();
+            Trie::new(&prefixes)
         };
-        tries[usize::from(route.vrf)].insert(route.address, route.len, route.nexthop.into());
+        self.ipv4 = (0..=vrfs).map(|vrf| trie(true, vrf)).collect();
+        self.ipv6 = (0..=vrfs).map(|vrf| trie(false, vrf)).collect();
     }
 
     /// Adds an ACL entry.

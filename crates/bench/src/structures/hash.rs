@@ -1,27 +1,32 @@
-//! A hash table of keys of a few words: open addressing, linear probing, at most half full.
+//! A hash table of keys of a few words: open addressing, linear probing, at most a quarter full. Tags of the hashes lie apart from the
+//! keys, so that looking for what is not there reads one word.
 
-/// Value of a free slot.
-const FREE: u32 = u32::MAX;
-
-/// From keys of `N` words to numbers below `u32::MAX`.
+/// From keys of `N` words to numbers.
 pub struct HashTable<const N: usize> {
+    /// The high half of the hash, 0 for a free slot.
+    tags: Vec<u32>,
     slots: Vec<([u64; N], u32)>,
     len: usize,
 }
 
 #[inline]
-fn hash<const N: usize>(key: &[u64; N]) -> usize {
-    let mixed = key.iter().fold(0x51_7cc1_b727_220a_u64, |hash, word| {
+fn hash<const N: usize>(key: &[u64; N]) -> u64 {
+    key.iter().fold(0x51_7cc1_b727_220a_u64, |hash, word| {
         let product = u128::from(hash ^ word) * 0xd6e8_feb8_6659_fd93;
         (product >> 64) as u64 ^ product as u64
-    });
-    mixed as usize
+    })
+}
+
+#[inline]
+fn tag_of(hash: u64) -> u32 {
+    (hash >> 32) as u32 | 1
 }
 
 impl<const N: usize> Default for HashTable<N> {
     fn default() -> HashTable<N> {
         HashTable {
-            slots: vec![([0; N], FREE); 16],
+            tags: vec![0; 16],
+            slots: vec![([0; N], 0); 16],
             len: 0,
         }
     }
@@ -30,19 +35,22 @@ impl<const N: usize> Default for HashTable<N> {
 impl<const N: usize> HashTable<N> {
     /// Adds a key that is not there.
     pub fn insert(&mut self, key: [u64; N], value: u32) {
-        if 2 * (self.len + 1) > self.slots.len() {
-            let grown = vec![([0; N], FREE); 2 * self.slots.len()];
-            let old = std::mem::replace(&mut self.slots, grown);
+        if 4 * (self.len + 1) > self.slots.len() {
+            let size = 2 * self.slots.len();
+            let tags = std::mem::replace(&mut self.tags, vec![0; size]);
+            let slots = std::mem::replace(&mut self.slots, vec![([0; N], 0); size]);
             self.len = 0;
-            for (key, value) in old.into_iter().filter(|(_, value)| *value != FREE) {
+            for ((key, value), _) in slots.into_iter().zip(tags).filter(|(_, tag)| *tag != 0) {
                 self.insert(key, value);
             }
         }
         let mask = self.slots.len() - 1;
-        let mut at = hash(&key) & mask;
-        while self.slots[at].1 != FREE {
+        let hash = hash(&key);
+        let mut at = hash as usize & mask;
+        while self.tags[at] != 0 {
             at = (at + 1) & mask;
         }
+        self.tags[at] = tag_of(hash);
         self.slots[at] = (key, value);
         self.len += 1;
     }
@@ -50,17 +58,19 @@ impl<const N: usize> HashTable<N> {
     /// The value of a key.
     #[inline]
     pub fn get(&self, key: &[u64; N]) -> Option<u32> {
-        let mask = self.slots.len() - 1;
-        let mut at = hash(key) & mask;
+        let mask = self.tags.len() - 1;
+        let hash = hash(key);
+        let tag = tag_of(hash);
+        let mut at = hash as usize & mask;
         loop {
-            let (stored, value) = &self.slots[at & mask];
-            if *value == FREE {
+            let found = self.tags[at];
+            if found == 0 {
                 return None;
             }
-            if stored == key {
-                return Some(*value);
+            if found == tag && self.slots[at].0 == *key {
+                return Some(self.slots[at].1);
             }
-            at += 1;
+            at = (at + 1) & mask;
         }
     }
 }

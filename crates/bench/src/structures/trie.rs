@@ -1,77 +1,152 @@
-//! Longest prefix match with strides of 16, 8, 8...: a multibit trie with prefixes expanded in each node.
+//! Longest prefix match by Poptrie (Asai and Ohara 2015): six bits per node, leaves pushed down and runs of equal leaves stored once,
+//! children and leaves found by counting ones. Made as a whole from all prefixes.
 
-/// Bits that the root covers.
-const ROOT_BITS: u32 = 16;
+use std::collections::BTreeMap;
 
-/// Bits that every other node covers.
-const NODE_BITS: u32 = 8;
+const STRIDE: u32 = 6;
 
-/// A slot: where the node below is and the value of the longest prefix that covers it, each plus one, 0 for none.
+/// No prefix.
+const NONE: u32 = u32::MAX;
+
 #[derive(Clone, Copy, Default)]
-struct Slot {
-    node: u32,
-    value: u32,
+struct Node {
+    /// Which of the 64 ways lead to nodes.
+    children: u64,
+    /// At which of the others a leaf begins that differs from the one before.
+    leaves: u64,
+    first_child: u32,
+    first_leaf: u32,
 }
 
-/// Addresses of up to 128 bits to numbers.
+/// Addresses of up to 128 bits to numbers below `u32::MAX`.
+#[derive(Default)]
 pub struct Trie {
-    /// The root, then nodes of 256 slots each.
-    slots: Vec<Slot>,
-    /// Length of the prefix that gave each slot its value; while building.
-    lengths: Vec<u8>,
+    nodes: Vec<Node>,
+    leaves: Vec<u32>,
 }
 
-impl Default for Trie {
-    fn default() -> Trie {
-        Trie {
-            slots: vec![Slot::default(); 1 << ROOT_BITS],
-            lengths: vec![0; 1 << ROOT_BITS],
+/// A node while building: by six bits, and the value of what is not covered by anything longer.
+#[derive(Default)]
+struct Building {
+    children: BTreeMap<usize, Building>,
+    /// Length (of the bits in this node) and value, longest last to come.
+    prefixes: Vec<(usize, u32, u32)>,
+}
+
+impl Building {
+    fn insert(&mut self, address: u128, len: u32, value: u32) {
+        let chunk = (address >> (128 - STRIDE)) as usize;
+        if len > STRIDE {
+            let below = self.children.entry(chunk).or_default();
+            below.insert(address << STRIDE, len - STRIDE, value);
+        } else {
+            self.prefixes.push((chunk, len, value));
         }
+    }
+
+    /// The values of the 64 ways, where nothing longer is below.
+    fn values(&self, inherited: u32) -> [u32; 64] {
+        let mut values = [inherited; 64];
+        let mut prefixes = self.prefixes.clone();
+        prefixes.sort_by_key(|&(_, len, _)| len);
+        for (chunk, len, value) in prefixes {
+            let first = chunk & !((1 << (STRIDE - len)) - 1);
+            values[first..first + (1 << (STRIDE - len))].fill(value);
+        }
+        values
     }
 }
 
 impl Trie {
-    /// Adds a prefix of an address whose first bit is the highest of the 128.
-    pub fn insert(&mut self, address: u128, len: u32, value: u32) {
-        let (mut base, mut covered, mut bits) = (0, 0, ROOT_BITS);
-        while len > covered + bits {
-            let chunk = (address << covered >> (128 - bits)) as usize;
-            base = self.below(base + chunk);
-            covered += bits;
-            bits = NODE_BITS;
+    /// Of prefixes: the address (its first bit the highest of 128), the length, the value.
+    pub fn new(prefixes: &[(u128, u32, u32)]) -> Trie {
+        let mut root = Building::default();
+        for &(address, len, value) in prefixes {
+            root.insert(address, len, value);
         }
-        let chunk = (address << covered >> (128 - bits)) as usize;
-        for at in base + chunk..base + chunk + (1 << (covered + bits - len)) {
-            if self.slots[at].value == 0 || u32::from(self.lengths[at]) <= len {
-                self.slots[at].value = value + 1;
-                self.lengths[at] = len as u8;
-            }
-        }
+        let mut trie = Trie {
+            nodes: vec![Node::default()],
+            leaves: Vec::new(),
+        };
+        trie.write(0, &root, NONE);
+        trie
     }
 
-    fn below(&mut self, at: usize) -> usize {
-        if self.slots[at].node == 0 {
-            let new = self.slots.len();
-            self.slots.resize(new + (1 << NODE_BITS), Slot::default());
-            self.lengths.resize(new + (1 << NODE_BITS), 0);
-            self.slots[at].node = new as u32 + 1;
+    fn write(&mut self, at: usize, building: &Building, inherited: u32) {
+        let values = building.values(inherited);
+        let mut node = Node {
+            first_leaf: self.leaves.len() as u32,
+            first_child: self.nodes.len() as u32,
+            ..Node::default()
+        };
+        let mut last = None;
+        for (way, &value) in values.iter().enumerate() {
+            if building.children.contains_key(&way) {
+                node.children |= 1 << way;
+            } else if last != Some(value) {
+                node.leaves |= 1 << way;
+                self.leaves.push(value);
+                last = Some(value);
+            }
         }
-        self.slots[at].node as usize - 1
+        self.nodes[at] = node;
+        let first = self.nodes.len();
+        self.nodes
+            .resize(first + building.children.len(), Node::default());
+        for (i, (way, below)) in building.children.iter().enumerate() {
+            self.write(first + i, below, values[*way]);
+        }
     }
 
     /// The value of the longest prefix.
     #[inline]
     pub fn lookup(&self, address: u128) -> Option<u32> {
-        let mut slot = self.slots[(address >> (128 - ROOT_BITS)) as usize];
-        let mut rest = address << ROOT_BITS;
-        let mut value = slot.value;
-        while slot.node != 0 {
-            slot = self.slots[slot.node as usize - 1 + (rest >> (128 - NODE_BITS)) as usize];
-            rest <<= NODE_BITS;
-            if slot.value != 0 {
-                value = slot.value;
+        let mut node = &self.nodes[0];
+        let mut rest = address;
+        loop {
+            let way = (rest >> (128 - STRIDE)) as u32;
+            let up_to = u64::MAX >> (63 - way);
+            if node.children >> way & 1 == 0 {
+                let rank = (node.leaves & up_to).count_ones() - 1;
+                let value = self.leaves[(node.first_leaf + rank) as usize];
+                return (value != NONE).then_some(value);
+            }
+            let rank = (node.children & up_to).count_ones() - 1;
+            node = &self.nodes[(node.first_child + rank) as usize];
+            rest <<= STRIDE;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Trie;
+    use crate::random::Random;
+
+    #[test]
+    fn finds_what_a_linear_search_finds() {
+        let mut random = Random::new(1);
+        for count in [0, 1, 10, 300] {
+            let mut prefixes: Vec<(u128, u32, u32)> = Vec::new();
+            for value in 0..count {
+                let len = random.below(129) as u32;
+                // Few bits vary, so that prefixes contain each other.
+                let bits = u128::from(random.next_u64() & 0x3000_0000_0000_0003) << 64
+                    | u128::from(random.next_u64() & 3);
+                let mask = u128::MAX.checked_shl(128 - len).unwrap_or(0);
+                if !prefixes.iter().any(|p| (p.0, p.1) == (bits & mask, len)) {
+                    prefixes.push((bits & mask, len, value));
+                }
+            }
+            let trie = Trie::new(&prefixes);
+            for _ in 0..2000 {
+                let address = u128::from(random.next_u64() & 0x3000_0000_0000_0003) << 64
+                    | u128::from(random.next_u64() & 3);
+                let longest = (prefixes.iter())
+                    .filter(|p| address & u128::MAX.checked_shl(128 - p.1).unwrap_or(0) == p.0)
+                    .max_by_key(|p| p.1);
+                assert_eq!(trie.lookup(address), longest.map(|p| p.2), "{address:x}");
             }
         }
-        value.checked_sub(1)
     }
 }
