@@ -2,6 +2,17 @@
 
 use ir::Bits;
 
+/// Bytes that depend on the seed only.
+pub fn random_bytes(seed: u64, count: usize) -> Vec<u8> {
+    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mut byte = || {
+        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        (z ^ (z >> 29)).to_be_bytes()[0]
+    };
+    (0..count).map(|_| byte()).collect()
+}
+
 /// Bytes that are used up from the front; after the end everything is zero.
 #[derive(Clone, Copy, Debug)]
 pub struct Choices<'a> {

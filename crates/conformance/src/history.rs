@@ -55,8 +55,16 @@ impl std::ops::AddAssign for Statistics {
     }
 }
 
+/// Writes a packet, for the controller's port or another.
+pub type Frames = fn(&mut Choices<'_>, bool) -> Vec<u8>;
+
 /// Runs the history that `bytes` spell on fresh switches; an error says where the executors differ.
 pub fn run(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
+    run_with(subject, bytes, frames::frame)
+}
+
+/// Like [`run`], with packets of another kind.
+pub fn run_with(subject: &Subject, bytes: &[u8], frame: Frames) -> Result<Statistics, String> {
     let mut choices = Choices::new(bytes);
     let mut twin = Twin::new(subject);
     let mut statistics = Statistics::default();
@@ -83,7 +91,7 @@ pub fn run(subject: &Subject, bytes: &[u8]) -> Result<Statistics, String> {
             }
         } else {
             let port = choices.pick(&PORTS);
-            let frame = frames::frame(&mut choices, port == 510);
+            let frame = frame(&mut choices, port == 510);
             statistics.received += 1;
             statistics.sent += twin.receive(port, &frame)? as u64;
         }

@@ -1,13 +1,16 @@
 //! `conformance`: two switches of one program, one on each executor, that are told the same and must do the same.
 //!
 //! [`twin`] is the pair. [`history`] makes a history of packets and control operations out of any bytes, so that tests (random bytes) and
-//! fuzzers (bytes bred for coverage) share it. [`apps`] compiles the applications that are tested this way.
+//! fuzzers (bytes bred for coverage) share it. [`apps`] compiles the applications that are tested this way. [`generate`] writes
+//! programs out of bytes, and [`generated`] takes them through the whole chain.
 //! It deliberately knows no expected results: those are in `tests/p4/run`, which this crate's tests run.
 #![forbid(unsafe_code)]
 
 pub mod apps;
 pub mod choices;
 pub mod frames;
+pub mod generate;
+pub mod generated;
 pub mod history;
 pub mod twin;
 

@@ -19,6 +19,8 @@ pub struct Subject {
     /// The program.
     pub program: Arc<Program>,
     interpreter: Arc<dyn Executor>,
+    /// What the second executor runs: the same program, or one that should mean the same.
+    second_program: Arc<Program>,
     machine_code: Arc<dyn Executor>,
 }
 
@@ -29,8 +31,20 @@ impl Subject {
         Ok(Subject {
             interpreter: Arc::new(Interpreter::new(program.clone())),
             machine_code: Arc::new(jit::compile(program.clone())?),
+            second_program: program.clone(),
             program,
         })
+    }
+
+    /// This program beside another that should mean the same, both on the interpreter. They must have the same objects and
+    /// tables, in the same order.
+    pub fn beside(&self, other: Program) -> Subject {
+        let other = Arc::new(other);
+        Subject {
+            machine_code: Arc::new(Interpreter::new(other.clone())),
+            second_program: other,
+            ..self.clone()
+        }
     }
 
     /// This program on the interpreter beside the machine code of another: no twins, to test who looks for differences.
@@ -53,12 +67,12 @@ impl Twin {
     /// Two fresh switches.
     pub fn new(subject: &Subject) -> Twin {
         let config = SwitchConfig::default();
-        let switch = |executor: &Arc<dyn Executor>| {
-            Switch::new(subject.program.clone(), executor.clone(), config)
+        let switch = |program: &Arc<Program>, executor: &Arc<dyn Executor>| {
+            Switch::new(program.clone(), executor.clone(), config)
         };
         Twin {
-            interpreter: switch(&subject.interpreter),
-            machine_code: switch(&subject.machine_code),
+            interpreter: switch(&subject.program, &subject.interpreter),
+            machine_code: switch(&subject.second_program, &subject.machine_code),
             now_ps: 0,
         }
     }

@@ -1,27 +1,17 @@
 //! Random histories of the applications: the interpreter and the machine code do the same.
 
+use conformance::choices::random_bytes;
 use conformance::{Statistics, Subject, apps, run};
 use ir::Bits;
 
 /// Histories for each program, with about twenty operations each.
 const HISTORIES: u64 = 1500;
 
-/// Bytes that depend on the seed only.
-fn bytes(seed: u64, count: usize) -> Vec<u8> {
-    let mut state = seed.wrapping_mul(0x9e37_79b9_7f4a_7c15);
-    let mut byte = || {
-        state = state.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let z = (state ^ (state >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        (z ^ (z >> 29)).to_be_bytes()[0]
-    };
-    (0..count).map(|_| byte()).collect()
-}
-
 fn histories(name: &str, subject: Result<Subject, String>) {
     let subject = subject.unwrap_or_else(|why| panic!("{why}"));
     let mut total = Statistics::default();
     for seed in 0..HISTORIES {
-        let bytes = bytes(seed, 1500);
+        let bytes = random_bytes(seed, 1500);
         match run(&subject, &bytes) {
             Ok(statistics) => total += statistics,
             Err(difference) => panic!("{name}, seed {seed}: {difference}"),
@@ -64,7 +54,7 @@ fn a_difference_is_found() {
     *constant = Bits::from_u64(16, 0x86dd);
     let other = Subject::new(other).expect("machine code");
     let mixed = subject.with_machine_code_of(&other);
-    let found = (0..50).any(|seed| run(&mixed, &bytes(seed, 1500)).is_err());
+    let found = (0..50).any(|seed| run(&mixed, &random_bytes(seed, 1500)).is_err());
     assert!(found);
 }
 

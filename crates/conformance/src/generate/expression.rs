@@ -1,0 +1,418 @@
+//! Expressions of any given type. Everything is in parentheses: precedence is the parser's tests' matter.
+
+use super::types::Type;
+use super::{Constants, Generator, Half};
+use ir::Bits;
+
+impl Generator<'_> {
+    /// The path of some variable of this type.
+    pub(super) fn readable(&mut self, ty: &Type) -> Option<String> {
+        self.variable(ty, false)
+    }
+
+    /// The path of some variable of this type that may be written.
+    pub(super) fn writable(&mut self, ty: &Type) -> Option<String> {
+        self.variable(ty, true)
+    }
+
+    fn variable(&mut self, ty: &Type, writable: bool) -> Option<String> {
+        let fits = self.scope.variables.iter();
+        let fits: Vec<&str> = fits
+            .filter(|v| v.ty == *ty && (v.writable || !writable))
+            .map(|v| v.path.as_str())
+            .collect();
+        if fits.is_empty() {
+            return None;
+        }
+        Some(fits[self.choices.u16() as usize % fits.len()].to_string())
+    }
+
+    /// A path of some type that `fits` likes, and the type.
+    pub(super) fn any_variable(
+        &mut self,
+        writable: bool,
+        fits: impl Fn(&Type) -> bool,
+    ) -> Option<(String, Type)> {
+        let variables = self.scope.variables.iter();
+        let fits: Vec<_> = variables
+            .filter(|v| fits(&v.ty) && (v.writable || !writable))
+            .collect();
+        if fits.is_empty() {
+            return None;
+        }
+        let chosen = fits[self.choices.u16() as usize % fits.len()];
+        Some((chosen.path.clone(), chosen.ty.clone()))
+    }
+
+    /// An expression. Composite types become lists or named members, which only fit where the type is known.
+    pub(super) fn expression(&mut self, ty: &Type, depth: u32) -> String {
+        match ty {
+            Type::Bit(width) => self.bits(*width, depth),
+            Type::Int(width) => self.signed(*width, depth),
+            Type::Bool => self.condition(depth),
+            Type::Struct(_) | Type::Header(_) => self.composite_value(ty, depth),
+            _ => match self.readable(ty) {
+                Some(path) if self.choices.one_in(2) => path,
+                _ => self.constant(ty),
+            },
+        }
+    }
+
+    /// A value without variables.
+    pub(super) fn constant(&mut self, ty: &Type) -> String {
+        match ty {
+            Type::Bit(width) => self.literal(*width),
+            Type::Int(width) => self.signed_literal(*width),
+            Type::Bool => self.choices.pick(&["true", "false"]).into(),
+            Type::Error => self.error(),
+            Type::Enum(i) => {
+                let member = self.choices.below(self.types.enums[*i].members);
+                format!("{}.m{member}", self.types.enums[*i].name)
+            }
+            Type::Serial(i) => {
+                let member = self.choices.below(self.types.serials[*i].members);
+                format!("{}.m{member}", self.types.serials[*i].name)
+            }
+            Type::Struct(i) => {
+                let fields = self.types.structs[*i].fields.clone();
+                let values = fields.iter().map(|(_, ty)| self.constant(ty));
+                format!("{{ {} }}", values.collect::<Vec<_>>().join(", "))
+            }
+            // No constants of these are asked for.
+            Type::Varbit(_) | Type::Header(_) | Type::Stack(..) | Type::Union(_) => "{#}".into(),
+        }
+    }
+
+    pub(super) fn error(&mut self) -> String {
+        const STANDARD: [&str; 7] = [
+            "NoError",
+            "PacketTooShort",
+            "NoMatch",
+            "StackOutOfBounds",
+            "HeaderTooShort",
+            "ParserTimeout",
+            "ParserInvalidArgument",
+        ];
+        let own = self.types.errors.len() as u32;
+        if own > 0 && self.choices.one_in(2) {
+            let error = self.choices.below(own) as usize;
+            return format!("error.{}", self.types.errors[error]);
+        }
+        format!("error.{}", self.choices.pick(&STANDARD))
+    }
+
+    /// A literal with its width.
+    pub(super) fn literal(&mut self, width: u32) -> String {
+        let value = self.choices.bits(width);
+        format!("{width}w{}", hexadecimal(&value))
+    }
+
+    fn signed_literal(&mut self, width: u32) -> String {
+        let value = self.choices.bits(width);
+        if self.choices.one_in(4) {
+            return format!("(int<{width}>)({width}w{})", hexadecimal(&value));
+        }
+        let positive = value.resize(width - 1);
+        let sign = if self.choices.one_in(3) { "-" } else { "" };
+        format!("({sign}{width}s{})", hexadecimal(&positive))
+    }
+
+    /// Whether a constant in an expression is to be hidden here.
+    fn hides(&self) -> bool {
+        self.constants == Constants::Hidden && self.scope.has_zero
+    }
+
+    /// A literal in an expression.
+    fn operand(&mut self, width: u32) -> String {
+        let literal = self.literal(width);
+        match self.hides() {
+            true => format!("({literal} ^ (bit<{width}>) meta.zero)"),
+            false => literal,
+        }
+    }
+
+    fn signed_operand(&mut self, width: u32) -> String {
+        let literal = self.signed_literal(width);
+        match self.hides() {
+            true => format!("({literal} ^ (int<{width}>) (bit<{width}>) meta.zero)"),
+            false => literal,
+        }
+    }
+
+    /// A variable of the type, or of another width, or a literal.
+    fn leaf(&mut self, width: u32) -> String {
+        match self.choices.below(5) {
+            1..=3 => match self.readable(&Type::Bit(width)) {
+                Some(path) => path,
+                None => self.resized(width),
+            },
+            4 => self.resized(width),
+            _ => self.operand(width),
+        }
+    }
+
+    /// Some variable cast to a width.
+    fn resized(&mut self, width: u32) -> String {
+        match self.any_variable(false, |ty| matches!(ty, Type::Bit(_))) {
+            Some((path, Type::Bit(w))) if w == width => path,
+            Some((path, _)) => format!("((bit<{width}>) {path})"),
+            None => self.operand(width),
+        }
+    }
+
+    fn bits(&mut self, width: u32, depth: u32) -> String {
+        let Some(depth) = depth.checked_sub(1) else {
+            return self.leaf(width);
+        };
+        match self.choices.below(20) {
+            4 => format!("(~{})", self.bits(width, depth)),
+            5 => format!("(-{})", self.bits(width, depth)),
+            6..=9 => {
+                const OPERATORS: [&str; 8] = ["+", "-", "^", "&", "|", "*", "|+|", "|-|"];
+                let operator = self.choices.pick(&OPERATORS);
+                let (a, b) = (self.bits(width, depth), self.bits(width, depth));
+                format!("({a} {operator} {b})")
+            }
+            10 => self.shift(&Type::Bit(width), depth),
+            11 => {
+                let low = self.choices.below(12);
+                let above = self.choices.below(9);
+                let wide = self.bits(width + low + above, depth);
+                format!("({wide})[{}:{low}]", width + low - 1)
+            }
+            12 if width > 1 => {
+                let low = 1 + self.choices.below(width - 1);
+                let (a, b) = (self.bits(width - low, depth), self.bits(low, depth));
+                format!("({a} ++ {b})")
+            }
+            13 => self.mux(&Type::Bit(width), depth),
+            14 => {
+                let from = self.width();
+                format!("((bit<{width}>) {})", self.bits(from, depth))
+            }
+            15 if width > 1 => format!("((bit<{width}>) {})", self.signed(width, depth)),
+            15 => format!("((bit<1>) {})", self.condition(depth)),
+            16 => self
+                .call(&Type::Bit(width), depth)
+                .unwrap_or_else(|| self.leaf(width)),
+            17 => {
+                let operator = self.choices.pick(&["/", "%"]);
+                let divisor = 1 + u64::from(self.choices.below(200)) % mask(width);
+                format!("({} {operator} {width}w{divisor})", self.bits(width, depth))
+            }
+            18 => self.special(width, depth),
+            _ => self.leaf(width),
+        }
+    }
+
+    /// Casts of serializable enums, what a parser can look ahead to, elements of a stack.
+    fn special(&mut self, width: u32, depth: u32) -> String {
+        let mut serials = self.types.serials.iter();
+        if let Some(i) = serials.position(|s| s.width == width) {
+            let value = self.expression(&Type::Serial(i), depth);
+            return format!("((bit<{width}>) {value})");
+        }
+        if self.scope.half == Half::Parser {
+            if width == 32 && self.has_stack() {
+                return "hdr.stack.lastIndex".into();
+            }
+            return format!("packet.lookahead<bit<{width}>>()");
+        }
+        match self.stack_element(width) {
+            Some(element) => element,
+            None => self.leaf(width),
+        }
+    }
+
+    fn has_stack(&self) -> bool {
+        self.scope.variables.iter().any(|v| v.path == "hdr.stack")
+    }
+
+    /// A field of an element of the stack that is known when the program runs.
+    fn stack_element(&mut self, width: u32) -> Option<String> {
+        let mut stacks = self.scope.variables.iter();
+        let stack = stacks.find_map(|v| match v.ty {
+            Type::Stack(header, _) => Some((v.path.clone(), header)),
+            _ => None,
+        });
+        let (path, header) = stack?;
+        let mut fields = self.types.headers[header].fields.iter();
+        let (field, _) = fields.find(|(_, ty)| *ty == Type::Bit(width))?.clone();
+        // An index that is known to the compiler must be one of an element; one that is not may be any.
+        let (index, _) = self.any_variable(false, |ty| matches!(ty, Type::Bit(_)))?;
+        Some(format!("{path}[(bit<3>) {index}].{field}"))
+    }
+
+    fn shift(&mut self, ty: &Type, depth: u32) -> String {
+        let operator = self.choices.pick(&["<<", ">>"]);
+        let value = self.expression(ty, depth);
+        let amount = match self.choices.below(3) {
+            0 => self.choices.below(140).to_string(),
+            1 => self.leaf(4),
+            _ => self.leaf(8),
+        };
+        format!("({value} {operator} {amount})")
+    }
+
+    fn mux(&mut self, ty: &Type, depth: u32) -> String {
+        let condition = self.condition(depth);
+        let (then, otherwise) = (self.expression(ty, depth), self.expression(ty, depth));
+        format!("({condition} ? {then} : {otherwise})")
+    }
+
+    fn signed(&mut self, width: u32, depth: u32) -> String {
+        let ty = Type::Int(width);
+        let Some(depth) = depth.checked_sub(1) else {
+            return match self.readable(&ty) {
+                Some(path) if self.choices.one_in(2) => path,
+                _ => self.signed_operand(width),
+            };
+        };
+        match self.choices.below(12) {
+            3 => format!("(~{})", self.signed(width, depth)),
+            4 => format!("(-{})", self.signed(width, depth)),
+            5 | 6 => {
+                const OPERATORS: [&str; 8] = ["+", "-", "^", "&", "|", "*", "|+|", "|-|"];
+                let operator = self.choices.pick(&OPERATORS);
+                let (a, b) = (self.signed(width, depth), self.signed(width, depth));
+                format!("({a} {operator} {b})")
+            }
+            7 => self.shift(&ty, depth),
+            8 => self.mux(&ty, depth),
+            9 => {
+                let from = self.width().max(2);
+                format!("((int<{width}>) {})", self.signed(from, depth))
+            }
+            10 => format!("((int<{width}>) {})", self.bits(width, depth)),
+            11 => self
+                .call(&ty, depth)
+                .unwrap_or_else(|| self.signed(width, 0)),
+            _ => self.signed(width, 0),
+        }
+    }
+
+    pub(super) fn condition(&mut self, depth: u32) -> String {
+        let Some(depth) = depth.checked_sub(1) else {
+            return match self.readable(&Type::Bool) {
+                Some(path) if self.choices.one_in(2) => path,
+                _ if self.hides() => format!("({} && meta.zero == 0)", self.constant(&Type::Bool)),
+                _ => self.constant(&Type::Bool),
+            };
+        };
+        match self.choices.below(12) {
+            1 => format!("(!{})", self.condition(depth)),
+            2 | 3 => {
+                let operator = self.choices.pick(&["&&", "||"]);
+                let (a, b) = (self.condition(depth), self.condition(depth));
+                format!("({a} {operator} {b})")
+            }
+            4 => {
+                let is_header = |ty: &Type| matches!(ty, Type::Header(_) | Type::Union(_));
+                match self.any_variable(false, is_header) {
+                    Some((path, _)) => format!("{path}.isValid()"),
+                    None => self.condition(0),
+                }
+            }
+            5..=8 => self.comparison(depth),
+            9 => self.equality(depth),
+            10 => format!("((bool) {})", self.bits(1, depth)),
+            11 => self
+                .call(&Type::Bool, depth)
+                .unwrap_or_else(|| self.condition(0)),
+            _ => self.condition(0),
+        }
+    }
+
+    fn comparison(&mut self, depth: u32) -> String {
+        let operator = self.choices.pick(&["==", "!=", "<", "<=", ">", ">="]);
+        // Mostly a variable against something, so that it is not decided before the program runs.
+        let number = |ty: &Type| matches!(ty, Type::Bit(_) | Type::Int(_));
+        let (a, ty) = match self.any_variable(false, number) {
+            Some(found) if !self.choices.one_in(3) => found,
+            _ => {
+                let ty = Type::Bit(self.width());
+                (self.expression(&ty, depth), ty)
+            }
+        };
+        let b = self.expression(&ty, depth);
+        format!("({a} {operator} {b})")
+    }
+
+    /// Two values of any type that has equality.
+    fn equality(&mut self, depth: u32) -> String {
+        let operator = self.choices.pick(&["==", "!="]);
+        let types = self.types.clone();
+        let comparable =
+            |ty: &Type| types.is_plain(ty) && !matches!(ty, Type::Bit(_) | Type::Int(_));
+        let Some((a, ty)) = self.any_variable(false, comparable) else {
+            return self.comparison(depth);
+        };
+        let b = match ty {
+            Type::Struct(_) | Type::Header(_) => self.readable(&ty).unwrap_or_else(|| a.clone()),
+            _ => self.expression(&ty, depth),
+        };
+        format!("({a} {operator} {b})")
+    }
+
+    fn composite_value(&mut self, ty: &Type, depth: u32) -> String {
+        let fields = match ty {
+            Type::Struct(i) => self.types.structs[*i].fields.clone(),
+            Type::Header(i) => self.types.headers[*i].fields.clone(),
+            _ => Vec::new(),
+        };
+        let plain = self.types.is_plain(ty);
+        let named = match self.choices.below(4) {
+            0 | 1 => match self.readable(ty) {
+                Some(path) => return path,
+                None => false,
+            },
+            2 => true,
+            _ => false,
+        };
+        if !plain {
+            return self.readable(ty).unwrap_or_else(|| "{#}".into());
+        }
+        if matches!(ty, Type::Header(_)) && self.choices.one_in(4) {
+            return "{#}".into();
+        }
+        let depth = depth.saturating_sub(1);
+        let values = fields.iter().map(|(name, ty)| {
+            let value = self.expression(ty, depth);
+            match named {
+                true => format!("{name} = {value}"),
+                false => value,
+            }
+        });
+        format!("{{ {} }}", values.collect::<Vec<_>>().join(", "))
+    }
+
+    /// A call of a function with this result.
+    pub(super) fn call(&mut self, ty: &Type, depth: u32) -> Option<String> {
+        let functions: Vec<usize> = (0..self.functions.len())
+            .filter(|i| self.functions[*i].result == *ty)
+            .collect();
+        // An argument may be a call again, but one level less deep.
+        let depth = depth.checked_sub(1)?;
+        if functions.is_empty() {
+            return None;
+        }
+        let function = self.functions[self.choices.pick(&functions)].clone();
+        let arguments = self.arguments(&function.parameters, depth)?;
+        Some(format!("{}({})", function.name, arguments.join(", ")))
+    }
+}
+
+/// The largest number of so many bits, or of 64.
+fn mask(width: u32) -> u64 {
+    u64::MAX >> (64 - width.min(64))
+}
+
+fn hexadecimal(value: &Bits) -> String {
+    let bytes = value.to_be_bytes();
+    let digits: String = bytes.iter().map(|b| format!("{b:02x}")).collect();
+    let digits = digits.trim_start_matches('0');
+    match digits {
+        "" => "0".into(),
+        _ => format!("0x{digits}"),
+    }
+}

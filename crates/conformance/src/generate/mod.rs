@@ -1,0 +1,224 @@
+//! Well-typed P4_16 programs for v1model, as text, out of bytes.
+//!
+//! [`program`] is a function of its bytes alone: what a fuzzer changes in them changes one decision, and where they end every decision
+//! is the simplest one, so shorter bytes are smaller programs. The programs use most of the language and of v1model, and make no
+//! sense. They are written to the specification, not to this compiler: one that is refused is a finding.
+//!
+//! It knows the grammar and the typing rules. It does not know what a program means; that is for two executors to agree on.
+//!
+//! - [`types`]: the types of a program, how they are declared and what is in them.
+//! - [`expression`]: an expression of any given type from the variables in scope.
+//! - [`statement`]: statements, with what is allowed where.
+//! - [`externs`]: calls of v1model's externs.
+//! - [`table`]: actions, tables and their entries.
+//! - [`parser`], [`blocks`]: the blocks of the switch, and what they are made of.
+
+mod blocks;
+mod expression;
+mod externs;
+mod parser;
+mod statement;
+mod table;
+mod types;
+
+use crate::choices::Choices;
+use externs::Objects;
+use std::fmt::Write;
+use table::{Action, Table};
+use types::{Type, Types, Variable};
+
+/// Most statements of a block of the switch, so that there is something left for the next one.
+const BLOCK_STATEMENTS: u32 = 32;
+
+/// Most statements of a parser state, an action or a function.
+const SMALL_STATEMENTS: u32 = 8;
+
+/// Most statements of one body, what is nested not counted.
+const MAX_BODY: u32 = 7;
+
+/// How deep statements are nested.
+const NESTING: u32 = 3;
+
+/// How deep expressions are nested.
+const DEPTH: u32 = 3;
+
+/// Whether the compiler can see what constants are worth.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Constants {
+    /// As they are.
+    Plain,
+    /// Combined with a field that is always zero, wherever that is allowed. The program means the same, but nothing folds.
+    Hidden,
+}
+
+/// Writes the program that the bytes spell.
+pub fn program(bytes: &[u8], constants: Constants) -> String {
+    let mut generator = Generator {
+        constants,
+        choices: Choices::new(bytes),
+        types: Types::default(),
+        functions: Vec::new(),
+        controls: Vec::new(),
+        parsers: Vec::new(),
+        scope: Scope::default(),
+        text: String::new(),
+        indent: 0,
+        names: 0,
+        statements_left: 0,
+    };
+    generator.program();
+    generator.text
+}
+
+/// What a parameter does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Direction {
+    In,
+    Out,
+    InOut,
+    /// Of an action, given by the entry.
+    Entry,
+}
+
+impl Direction {
+    fn text(self) -> &'static str {
+        match self {
+            Direction::In => "in ",
+            Direction::Out => "out ",
+            Direction::InOut => "inout ",
+            Direction::Entry => "",
+        }
+    }
+
+    /// Whether the argument must be something that can be written.
+    fn writes(self) -> bool {
+        matches!(self, Direction::Out | Direction::InOut)
+    }
+}
+
+#[derive(Clone, Debug)]
+struct Parameter {
+    name: String,
+    direction: Direction,
+    ty: Type,
+}
+
+/// A function, a control or a parser that others call.
+#[derive(Clone, Debug)]
+struct Callable {
+    name: String,
+    parameters: Vec<Parameter>,
+    /// Of a function.
+    result: Type,
+}
+
+/// Where in the pipeline the text is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Half {
+    /// In the parser.
+    Parser,
+    /// In the ingress control, or in one that it applies.
+    Ingress,
+    /// In the egress control.
+    Egress,
+    /// Anywhere else, where there are no externs.
+    #[default]
+    Elsewhere,
+}
+
+/// What a body may contain.
+#[derive(Clone, Debug, Default)]
+struct Scope {
+    half: Half,
+    variables: Vec<Variable>,
+    /// In the body of an action.
+    in_action: bool,
+    /// `return` with a value of this type.
+    result: Option<Type>,
+    /// `return` without a value, and `exit`.
+    may_leave: bool,
+    may_exit: bool,
+    loops: u32,
+    nesting: u32,
+    actions: Vec<Action>,
+    tables: Vec<Table>,
+    objects: Objects,
+    /// Metadata, with its field that is always zero, is in scope.
+    has_zero: bool,
+    /// Instances of controls (parsers in a parser): name and position among the callables.
+    instances: Vec<(String, usize)>,
+}
+
+struct Generator<'a> {
+    constants: Constants,
+    choices: Choices<'a>,
+    types: Types,
+    functions: Vec<Callable>,
+    controls: Vec<Callable>,
+    parsers: Vec<Callable>,
+    scope: Scope,
+    text: String,
+    indent: usize,
+    names: u32,
+    statements_left: u32,
+}
+
+impl Generator<'_> {
+    /// A name that nothing else has.
+    fn name(&mut self, start: &str) -> String {
+        self.names += 1;
+        format!("{start}{}", self.names)
+    }
+
+    fn line(&mut self, line: impl AsRef<str>) {
+        for _ in 0..self.indent {
+            self.text.push_str("    ");
+        }
+        self.text.push_str(line.as_ref());
+        self.text.push('\n');
+    }
+
+    /// A line that ends in a brace.
+    fn open(&mut self, line: impl AsRef<str>) {
+        self.line(format!("{} {{", line.as_ref()));
+        self.indent += 1;
+    }
+
+    fn close(&mut self) {
+        self.close_with("}");
+    }
+
+    fn close_with(&mut self, line: &str) {
+        self.indent -= 1;
+        self.line(line);
+    }
+
+    /// Parameters as they are declared.
+    fn parameter_list(&self, parameters: &[Parameter]) -> String {
+        let mut list = String::new();
+        for (i, parameter) in parameters.iter().enumerate() {
+            let comma = if i == 0 { "" } else { ", " };
+            let (direction, ty) = (parameter.direction.text(), self.types.name(&parameter.ty));
+            // Writing to a String does not fail.
+            let _ = write!(list, "{comma}{direction}{ty} {}", parameter.name);
+        }
+        list
+    }
+
+    /// Arguments for parameters, with expressions so deep; `None` if there is nothing that could be written to for one of them.
+    fn arguments(&mut self, parameters: &[Parameter], depth: u32) -> Option<Vec<String>> {
+        let argument = |p: &Parameter| match p.direction.writes() {
+            true => self.writable(&p.ty),
+            false => Some(self.expression(&p.ty, depth)),
+        };
+        parameters.iter().map(argument).collect()
+    }
+
+    /// Brings a parameter into scope.
+    fn declare(&mut self, parameter: &Parameter) {
+        let writable = parameter.direction.writes();
+        let variables = &mut self.scope.variables;
+        self.types
+            .expand(&parameter.name, &parameter.ty, writable, variables);
+    }
+}

@@ -1,0 +1,331 @@
+//! Actions, tables with all match kinds, their entries, and how they are applied.
+
+use super::types::Type;
+use super::{DEPTH, Direction, Generator, Half, Parameter, SMALL_STATEMENTS};
+
+#[derive(Clone, Debug)]
+pub(super) struct Action {
+    pub name: String,
+    pub parameters: Vec<Parameter>,
+}
+
+#[derive(Clone, Debug)]
+pub(super) struct Table {
+    pub name: String,
+    /// Names of its actions.
+    pub actions: Vec<String>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Match {
+    Exact,
+    Ternary,
+    Lpm,
+    Range,
+    Optional,
+}
+
+impl Match {
+    fn name(self) -> &'static str {
+        match self {
+            Match::Exact => "exact",
+            Match::Ternary => "ternary",
+            Match::Lpm => "lpm",
+            Match::Range => "range",
+            Match::Optional => "optional",
+        }
+    }
+}
+
+impl Generator<'_> {
+    pub(super) fn declare_actions(&mut self) {
+        for _ in 0..1 + self.choices.below(4) {
+            self.declare_action();
+        }
+    }
+
+    fn declare_action(&mut self) {
+        let name = self.name("action_");
+        let mut parameters = Vec::new();
+        // Those that the entry gives come last.
+        for direction in [Direction::In, Direction::InOut, Direction::Out] {
+            if self.choices.one_in(5) {
+                let (name, ty) = (
+                    self.name("p"),
+                    Type::Bit(self.choices.pick(&[8, 16, 32, 9])),
+                );
+                parameters.push(Parameter {
+                    name,
+                    direction,
+                    ty,
+                });
+            }
+        }
+        for _ in 0..self.choices.below(3) {
+            let (name, ty) = (self.name("p"), self.entry_type());
+            parameters.push(Parameter {
+                name,
+                direction: Direction::Entry,
+                ty,
+            });
+        }
+        let list = self.parameter_list(&parameters);
+        self.open(format!("action {name}({list})"));
+        let outer = self.scope.clone();
+        for parameter in &parameters {
+            self.declare(parameter);
+        }
+        self.scope.in_action = true;
+        self.scope.may_leave = true;
+        self.scope.tables.clear();
+        self.body_of(SMALL_STATEMENTS);
+        self.scope = outer;
+        self.close();
+        self.scope.actions.push(Action { name, parameters });
+    }
+
+    /// What the control plane can give.
+    fn entry_type(&mut self) -> Type {
+        match self.choices.below(6) {
+            4 => Type::Bit(9),
+            5 => Type::Int(self.width().max(2)),
+            _ => Type::Bit(self.width()),
+        }
+    }
+
+    pub(super) fn declare_tables(&mut self) {
+        for _ in 0..1 + self.choices.below(3) {
+            self.declare_table();
+        }
+    }
+
+    fn declare_table(&mut self) {
+        let name = self.name("table_");
+        let counter = self.choices.one_in(3).then(|| self.name("direct"));
+        if let Some(counter) = &counter {
+            let unit = self
+                .choices
+                .pick(&["packets", "bytes", "packets_and_bytes"]);
+            self.line(format!("direct_counter(CounterType.{unit}) {counter};"));
+        }
+        self.open(format!("table {name}"));
+        let keys = self.declare_keys();
+        let actions = self.declare_action_list();
+        let free: Vec<Action> = actions
+            .iter()
+            .filter(|(_, bound)| bound.is_empty())
+            .map(|(action, _)| action.clone())
+            .collect();
+        if let Some(counter) = counter {
+            self.line(format!("counters = {counter};"));
+        }
+        if self.choices.one_in(3) {
+            self.line("size = 64;");
+        }
+        let fixed = if self.choices.one_in(4) { "const " } else { "" };
+        let default = match self.choices.one_in(2) && !free.is_empty() {
+            true => self.entry_call(&free),
+            false => "NoAction()".into(),
+        };
+        self.line(format!("{fixed}default_action = {default};"));
+        if !keys.is_empty() && !free.is_empty() && self.choices.one_in(3) {
+            self.declare_entries(&keys, &free);
+        }
+        self.close();
+        let mut names: Vec<String> = actions.into_iter().map(|(a, _)| a.name).collect();
+        names.push("NoAction".into());
+        let actions = names;
+        self.scope.tables.push(Table { name, actions });
+    }
+
+    fn declare_keys(&mut self) -> Vec<(Type, Match)> {
+        let count = match self.choices.below(6) {
+            0..=2 => 1,
+            3 | 4 => 2,
+            _ => self.choices.below(4),
+        };
+        let mut keys: Vec<(Type, Match)> = Vec::new();
+        self.open("key =");
+        for _ in 0..count {
+            let has_lpm = keys.iter().any(|(_, kind)| *kind == Match::Lpm);
+            let (text, ty) = self.key();
+            let bits = matches!(ty, Type::Bit(_));
+            let kind = match self.choices.below(8) {
+                2 | 3 if bits => Match::Ternary,
+                4 | 5 if bits && !has_lpm => Match::Lpm,
+                6 if bits => Match::Range,
+                7 if bits => Match::Optional,
+                _ => Match::Exact,
+            };
+            let name = self.name("key");
+            self.line(format!("{text} : {} @name(\"{name}\");", kind.name()));
+            keys.push((ty, kind));
+        }
+        self.close();
+        keys
+    }
+
+    fn key(&mut self) -> (String, Type) {
+        let fits = |ty: &Type| {
+            matches!(
+                ty,
+                Type::Bit(_) | Type::Int(_) | Type::Bool | Type::Serial(_)
+            )
+        };
+        match self.any_variable(false, fits) {
+            Some(found) if !self.choices.one_in(6) => found,
+            _ => {
+                // A key that is computed; few bits, so that entries are hit.
+                let ty = Type::Bit(1 + self.choices.below(4));
+                (self.expression(&ty, DEPTH), ty)
+            }
+        }
+    }
+
+    /// Some of the actions in scope, each with its bound arguments.
+    fn declare_action_list(&mut self) -> Vec<(Action, Vec<String>)> {
+        let mut list = Vec::new();
+        self.open("actions =");
+        for action in self.scope.actions.clone() {
+            if self.choices.one_in(6) {
+                continue;
+            }
+            let directed = action.parameters.iter();
+            let bound: Vec<Parameter> = directed
+                .filter(|p| p.direction != Direction::Entry)
+                .cloned()
+                .collect();
+            let Some(arguments) = self.arguments(&bound, 1) else {
+                continue;
+            };
+            let scope = match self.choices.below(8) {
+                6 => "@tableonly ",
+                _ => "",
+            };
+            match arguments.is_empty() {
+                true => self.line(format!("{scope}{};", action.name)),
+                false => self.line(format!("{scope}{}({});", action.name, arguments.join(", "))),
+            }
+            // What is only for entries must not be the default action.
+            if scope.is_empty() || !arguments.is_empty() {
+                list.push((action, arguments));
+            }
+        }
+        self.line("NoAction;");
+        self.close();
+        list
+    }
+
+    /// An action without bound arguments, with constants for the others.
+    fn entry_call(&mut self, actions: &[Action]) -> String {
+        let action = actions[self.choices.below(actions.len() as u32) as usize].clone();
+        let arguments = action.parameters.iter().map(|p| self.constant(&p.ty));
+        format!(
+            "{}({})",
+            action.name,
+            arguments.collect::<Vec<_>>().join(", ")
+        )
+    }
+
+    fn declare_entries(&mut self, keys: &[(Type, Match)], actions: &[Action]) {
+        let fixed = if self.choices.one_in(2) { "const " } else { "" };
+        let mut largest = match keys[0].0 {
+            Type::Bit(width) | Type::Int(width) if width < 3 => 2,
+            Type::Bool => 2,
+            _ => 4,
+        };
+        if matches!(keys[0].0, Type::Serial(_) | Type::Int(_)) {
+            largest = 1;
+        }
+        self.open(format!("{fixed}entries ="));
+        for i in 0..1 + self.choices.below(largest) {
+            let sets: Vec<String> = keys
+                .iter()
+                .enumerate()
+                .map(|(k, (ty, kind))| self.key_set(ty, *kind, (k == 0).then_some(i)))
+                .collect();
+            let call = self.entry_call(actions);
+            let sets = match sets.as_slice() {
+                [one] => one.clone(),
+                several => format!("({})", several.join(", ")),
+            };
+            self.line(format!("{sets} : {call};"));
+        }
+        self.close();
+    }
+
+    /// A match; the first key has another value in each entry, so that no two are the same.
+    fn key_set(&mut self, ty: &Type, kind: Match, own: Option<u32>) -> String {
+        let Type::Bit(width) = *ty else {
+            return match (ty, own) {
+                (Type::Bool, Some(i)) => (i == 1).to_string(),
+                _ => self.constant(ty),
+            };
+        };
+        let value = match own {
+            Some(i) => format!("{width}w{}", i & ((1 << width.min(2)) - 1)),
+            None => self.literal(width),
+        };
+        match (kind, own) {
+            (Match::Ternary, None) => match self.choices.below(3) {
+                0 => "_".into(),
+                1 => format!("{value} &&& {}", self.literal(width)),
+                _ => value,
+            },
+            (Match::Range, _) if width <= 64 && self.choices.one_in(2) => {
+                format!("{value}..{width}w{}", u64::MAX >> (64 - width))
+            }
+            (Match::Optional, None) if self.choices.one_in(2) => "_".into(),
+            _ => value,
+        }
+    }
+
+    pub(super) fn apply_table(&mut self) {
+        if self.scope.in_action {
+            return;
+        }
+        let tables = self.scope.tables.len() as u32;
+        let table = self.scope.tables[self.choices.below(tables) as usize].clone();
+        match self.choices.below(4) {
+            1 => {
+                let outcome = self.choices.pick(&["hit", "miss"]);
+                self.open(format!("if ({}.apply().{outcome})", table.name));
+                self.body();
+                self.close_with("} else {");
+                self.indent += 1;
+                self.body();
+                self.close();
+            }
+            2 => {
+                self.open(format!("switch ({}.apply().action_run)", table.name));
+                for action in &table.actions {
+                    match self.choices.below(3) {
+                        0 => continue,
+                        1 => {
+                            self.open(format!("{action}:"));
+                            self.body();
+                            self.close();
+                        }
+                        _ => self.line(format!("{action}:")),
+                    }
+                }
+                self.open("default:");
+                self.body();
+                self.close();
+                self.close();
+            }
+            _ => self.line(format!("{}.apply();", table.name)),
+        }
+    }
+
+    pub(super) fn direct_action(&mut self) {
+        if self.scope.actions.is_empty() || self.scope.half == Half::Parser {
+            return;
+        }
+        let actions = self.scope.actions.len() as u32;
+        let action = self.scope.actions[self.choices.below(actions) as usize].clone();
+        if let Some(arguments) = self.arguments(&action.parameters, 1) {
+            self.line(format!("{}({});", action.name, arguments.join(", ")));
+        }
+    }
+}

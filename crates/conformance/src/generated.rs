@@ -1,0 +1,202 @@
+//! Generated programs through the whole chain: text, compiler, text form, machine code, and histories on both executors; and once more
+//! with constants that the compiler cannot see, which must not change anything.
+//!
+//! A *case* is bytes: what the program is made of and what happens to it. [`run`] gives what happened or a [`Finding`];
+//! [`minimise`] makes a case smaller that still finds the same. It knows no expected results.
+
+use crate::choices::{Choices, random_bytes};
+use crate::generate::{self, Constants};
+use crate::history::{self, Statistics};
+use crate::twin::Subject;
+use compile::Options;
+use std::fmt;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+/// Most bytes of a case that the program is made of.
+const MAX_PROGRAM_BYTES: usize = 4096;
+
+/// What is wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// The compiler refuses a well-typed program (or the generator wrote one that is not).
+    Refused,
+    /// Something panicked.
+    Panicked,
+    /// The text form of the compiled program means something else, or cannot be read.
+    TextForm,
+    /// There is no machine code for it.
+    NoMachineCode,
+    /// The executors do not do the same.
+    Differs,
+    /// Another program does when the compiler cannot see the values of constants: something is folded wrongly.
+    Folded,
+}
+
+/// Something that must not be.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Finding {
+    /// What kind of thing.
+    pub kind: Kind,
+    /// What exactly.
+    pub message: String,
+    /// The program.
+    pub source: String,
+}
+
+impl Finding {
+    /// Whether another finding is likely the same one: a refusal must have the same code.
+    fn is_like(&self, other: &Finding) -> bool {
+        let code = |f: &Finding| f.message.split(':').next().map(str::to_string);
+        self.kind == other.kind && (self.kind != Kind::Refused || code(self) == code(other))
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        writeln!(f, "{:?}: {}", self.kind, self.message)?;
+        write!(f, "---- the program\n{}----", self.source)
+    }
+}
+
+/// The bytes of the program and those of the history.
+fn split(case: &[u8]) -> (&[u8], &[u8]) {
+    let [high, low, rest @ ..] = case else {
+        return (&[], &[]);
+    };
+    let length = usize::from(u16::from_be_bytes([*high, *low])) % (MAX_PROGRAM_BYTES + 1);
+    rest.split_at(length.min(rest.len()))
+}
+
+fn join(program: &[u8], history: &[u8]) -> Vec<u8> {
+    let length = program.len().min(MAX_PROGRAM_BYTES) as u16;
+    [&length.to_be_bytes(), program, history].concat()
+}
+
+/// A case that depends on the seed only: mostly small programs, sometimes large ones.
+pub fn case(seed: u64) -> Vec<u8> {
+    let mut random = random_bytes(seed, 4096 + 900).into_iter();
+    let length = match random.next() {
+        Some(0..=99) => 300,
+        Some(100..=219) => 900,
+        _ => 3000,
+    };
+    let program: Vec<u8> = random.by_ref().take(length).collect();
+    let history: Vec<u8> = random.take(900).collect();
+    join(&program, &history)
+}
+
+/// The program of a case.
+pub fn source(case: &[u8]) -> String {
+    generate::program(split(case).0, Constants::Plain)
+}
+
+/// Runs a case.
+pub fn run(case: &[u8]) -> Result<Statistics, Finding> {
+    let source = source(case);
+    let outcome = catch_unwind(AssertUnwindSafe(|| check(&source, case)));
+    let checked = outcome.unwrap_or_else(|panic| {
+        let text = panic.downcast_ref::<String>().cloned();
+        let text = text.or_else(|| panic.downcast_ref::<&str>().map(|s| s.to_string()));
+        Err((Kind::Panicked, text.unwrap_or_default()))
+    });
+    checked.map_err(|(kind, message)| Finding {
+        kind,
+        message,
+        source,
+    })
+}
+
+fn check(source: &str, case: &[u8]) -> Result<Statistics, (Kind, String)> {
+    let (program, history) = split(case);
+    let plain = compiled(source)?;
+    match ir::text::parse(&ir::text::print(&plain)) {
+        Ok(again) if again == plain => {}
+        Ok(_) => return Err((Kind::TextForm, "it means something else".into())),
+        Err(error) => return Err((Kind::TextForm, error.to_string())),
+    }
+    let subject = Subject::new(plain).map_err(|e| (Kind::NoMachineCode, e.to_string()))?;
+    let statistics =
+        history::run_with(&subject, history, frame).map_err(|why| (Kind::Differs, why))?;
+    let hidden = compiled(&generate::program(program, Constants::Hidden))?;
+    history::run_with(&subject.beside(hidden), history, frame).map_err(|why| {
+        let why = why.replace("machine code", "not folded ");
+        (Kind::Folded, why)
+    })?;
+    Ok(statistics)
+}
+
+fn compiled(source: &str) -> Result<ir::Program, (Kind, String)> {
+    let outcome = compile::compile_text(source, "generated.p4", &Options::default());
+    match outcome.compiled {
+        Some(compiled) => Ok(compiled.program),
+        None => {
+            let errors = outcome.diagnostics.iter().filter(|d| d.is_error());
+            let texts: Vec<String> = errors.map(|d| d.render(&outcome.sources)).collect();
+            Err((Kind::Refused, texts.concat()))
+        }
+    }
+}
+
+/// Bytes that small fields and few entries meet; few decisions, so that a case has many packets.
+fn frame(choices: &mut Choices<'_>, _from_controller: bool) -> Vec<u8> {
+    let length = match choices.below(8) {
+        7 => choices.below(256) as usize,
+        length => 64 + 8 * length as usize,
+    };
+    let chosen = choices.below(12) as usize;
+    let mut frame = choices.bytes(chosen);
+    let seed = u64::from(choices.u16());
+    let spread = |byte: u8| match byte {
+        0..=159 => byte & 3,
+        160..=170 => 0xff,
+        byte => byte,
+    };
+    frame.extend(random_bytes(seed, length).into_iter().map(spread));
+    frame.truncate(length);
+    frame
+}
+
+/// A smaller case with a finding like that of `case`; gives up after so many attempts.
+pub fn minimise(case: &[u8], finding: &Finding, attempts: u32) -> Vec<u8> {
+    let (program, history) = split(case);
+    let mut parts = [program.to_vec(), history.to_vec()];
+    let mut left = attempts;
+    loop {
+        let before = parts.clone();
+        for part in [1, 0] {
+            let mut length = parts[part].len() / 2;
+            while length > 0 && left > 0 {
+                reduce(&mut parts, part, length, finding, &mut left);
+                length /= 2;
+            }
+        }
+        if parts == before || left == 0 {
+            return join(&parts[0], &parts[1]);
+        }
+    }
+}
+
+/// Leaves out, or makes zero, pieces of one length of one part.
+fn reduce(parts: &mut [Vec<u8>; 2], part: usize, length: usize, finding: &Finding, left: &mut u32) {
+    let mut at = 0;
+    while at < parts[part].len() && *left > 0 {
+        let end = (at + length).min(parts[part].len());
+        let mut shorter = parts.clone();
+        shorter[part].drain(at..end);
+        let mut zeros = parts.clone();
+        zeros[part][at..end].fill(0);
+        let mut smaller = [shorter, zeros].into_iter().filter(|p| p != parts);
+        let mut attempt = |p: &[Vec<u8>; 2]| {
+            *left = left.saturating_sub(1);
+            matches!(run(&join(&p[0], &p[1])), Err(found) if found.is_like(finding))
+        };
+        match smaller.find(|p| attempt(p)) {
+            Some(found) => {
+                let removed = found[part].len() < parts[part].len();
+                *parts = found;
+                at = if removed { at } else { end };
+            }
+            None => at = end,
+        }
+    }
+}
