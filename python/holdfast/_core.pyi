@@ -28,11 +28,14 @@ __all__ = [
     "Namespace",
     "Network",
     "Notification",
+    "PlainTable",
+    "PlainTables",
     "Program",
     "RegisterCell",
     "Switch",
     "TableEntry",
     "Update",
+    "WriteRequest",
     "clean",
     "interfaces_ready",
     "probe",
@@ -182,6 +185,8 @@ class Switch:
     def table_entries(self, table_id: int = 0, include_default: bool = False) -> list[TableEntry]:
         """All entries of a table (0: of every table) in a stable order, constant entries included. The default entry comes
         last; its ``is_const`` says whether it may be changed."""
+    def table_entry(self, key: TableEntry) -> TableEntry | None:
+        """The entry with this key (table, matches and priority, or the default entry); None if there is none."""
     def multicast_groups(self) -> list[MulticastGroup]: ...
     def clone_sessions(self) -> list[CloneSession]: ...
     def registers(self, register_id: int, index: int | None = None) -> list[RegisterCell]: ...
@@ -198,6 +203,42 @@ class Switch:
         """Runs one packet; what comes out of which port, in order. Only on a switch that stands alone."""
     def trace(self, port: int, packet: bytes, now_ps: int = 0, *, text: bool = False) -> str:
         """Like :meth:`process` on the interpreter; what happened, as JSON or as indented text. Tables and registers are used as they are."""
+
+@final
+class WriteRequest:
+    """A serialized ``p4.v1.WriteRequest`` that takes no decoder to read. Its updates may be of any kind."""
+
+    @staticmethod
+    def parse(data: bytes) -> WriteRequest | None:
+        """The request in these bytes; None if they must be read by a decoder of protobuf."""
+    @property
+    def device_id(self) -> int: ...
+    @property
+    def role_id(self) -> int: ...
+    @property
+    def role(self) -> str: ...
+    @property
+    def election_id(self) -> int | None: ...
+    @property
+    def atomicity(self) -> int: ...
+    def __len__(self) -> int:
+        """How many updates."""
+
+# Id, fields (id, kind, width in bits), actions of entries (id, parameters (id, width in bits)).
+PlainTable = tuple[int, Sequence[tuple[int, str, int]], Sequence[tuple[int, Sequence[tuple[int, int]]]]]
+
+@final
+class PlainTables:
+    """Tables whose entries may be written and read as bytes. Those that the program does not have in this form are left out."""
+
+    def __new__(cls, program: Program, tables: Sequence[PlainTable]) -> Self: ...
+    def __len__(self) -> int:
+        """How many tables."""
+    def write(self, switch: Switch, request: WriteRequest, rollback: bool) -> list[tuple[int, str, str]] | None:
+        """Applies a request's updates to a switch, with no packet in between, and lists those that failed: position, status name,
+        message. None, and nothing happens, if not all of them are plain. ``rollback``: all or nothing."""
+    def read(self, switch: Switch, table_id: int, counters: bool, entities_per_response: int) -> list[bytes] | None:
+        """The entries of a table but the default one, as serialized ``p4.v1.ReadResponse``; None if the table is not plain."""
 
 @final
 class Notification:

@@ -224,6 +224,11 @@ class FakeSwitch:
                 found.append(entry)
         return found
 
+    def table_entry(self, key: TableEntry) -> TableEntry | None:
+        if key.is_default:
+            return self.table_entries(key.table_id, include_default=True)[-1]
+        return next((e for e in self.table_entries(key.table_id) if self._key(e) == self._key(key)), None)
+
     def multicast_groups(self) -> list[MulticastGroup]:
         return list(self.groups.values())
 

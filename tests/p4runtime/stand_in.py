@@ -85,12 +85,18 @@ class Program:
         raise unavailable()
 
 
+class WriteRequest:
+    @staticmethod
+    def parse(data: bytes) -> None:
+        """Always for the decoder."""
+
+
 class Switch:
     def __init__(self, *_: object, **__: object) -> None:
         raise unavailable()
 
 
-Network = Switch
+Network = PlainTables = Switch
 Notification = Diagnostic = object
 
 

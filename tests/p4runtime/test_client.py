@@ -284,3 +284,13 @@ def test_a_large_election_id(connect: Connect, bench: Bench) -> None:
     client.set_pipeline(bench.program)
     with pytest.raises(P4RuntimeError, match="128 bits"):
         client.arbitrate(1 << 128)
+
+
+def test_the_text_of_a_large_failure_is_short(client: LocalClient) -> None:
+    with pytest.raises(P4RuntimeError) as e, client.batch("continue_on_error"):
+        for i in range(100):
+            client.delete("ipv4_lpm", {"dst_addr": f"10.{i}.0.0/16"})
+    assert len(e.value.failures) == 100
+    lines = str(e.value).splitlines()
+    assert len(lines) == 22
+    assert lines[-1].strip() == "... and 80 more"

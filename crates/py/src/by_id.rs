@@ -501,19 +501,42 @@ pub(crate) fn table_entries(
         let entries = switch.read_entries(table)?;
         records.extend(entries.iter().map(|e| entry_record(program, table, e)));
         if include_default {
-            let call = switch.default_action(table)?;
-            let declared = &program.tables[table.index()];
-            records.push(EntryRecord {
-                table_id: declared.id,
-                action_id: program.actions[call.action.index()].id,
-                args: arg_records(program, call.action, &call.args),
-                is_default: true,
-                is_const: declared.const_default_action,
-                ..EntryRecord::default()
-            });
+            records.push(default_record(switch, table)?);
         }
     }
     Ok(records)
+}
+
+fn default_record(switch: &engine::Switch, table: TableId) -> Result<EntryRecord, ControlError> {
+    let program = switch.program();
+    let call = switch.default_action(table)?;
+    let declared = &program.tables[table.index()];
+    Ok(EntryRecord {
+        table_id: declared.id,
+        action_id: program.actions[call.action.index()].id,
+        args: arg_records(program, call.action, &call.args),
+        is_default: true,
+        is_const: declared.const_default_action,
+        ..EntryRecord::default()
+    })
+}
+
+/// The entry with the record's key, or the default entry; `None` if there is none.
+pub(crate) fn table_entry(
+    switch: &engine::Switch,
+    key: &EntryRecord,
+) -> Result<Option<EntryRecord>, ControlError> {
+    let program = switch.program();
+    let table = table(program, key.table_id)?;
+    if key.is_default {
+        return default_record(switch, table).map(Some);
+    }
+    let matches = resolve_matches(program, table, key)?;
+    match switch.read_entry(table, &matches, key.priority) {
+        Ok(installed) => Ok(Some(entry_record(program, table, &installed))),
+        Err(error) if error.code == ControlErrorCode::NotFound => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// The cells of a register, or one of them: index and value.

@@ -13,6 +13,7 @@ mod errors;
 mod live;
 mod network;
 mod pcap;
+mod plain;
 mod program;
 mod records;
 mod stf;
@@ -38,6 +39,8 @@ mod _core {
     #[pymodule_export]
     use crate::pcap::{read_pcap, write_pcap};
     #[pymodule_export]
+    use crate::plain::{PlainTables, WriteRequest};
+    #[pymodule_export]
     use crate::program::{Diagnostic, Program};
     #[pymodule_export]
     use crate::stf::{run_stf, stf_scripts};
@@ -50,7 +53,7 @@ mod _core {
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let names = module.dict().copy()?;
         module.py().run(crate::ALIASES, Some(&names), None)?;
-        for name in ["Match", "Entity", "Update"] {
+        for name in ["Match", "Entity", "Update", "PlainTable"] {
             module.add(name, names.get_item(name)?)?;
         }
         Ok(())
@@ -59,8 +62,10 @@ mod _core {
 
 /// Types of arguments, as in the typed face; Python has no other way to make them.
 const ALIASES: &std::ffi::CStr = c"
+from collections.abc import Sequence
 from typing import Literal
 Match = tuple[str, bytes] | tuple[str, bytes, int] | tuple[str, bytes, bytes]
 Entity = TableEntry | MulticastGroup | CloneSession | RegisterCell | CounterCell | DirectCounterCell
 Update = tuple[Literal['insert', 'modify', 'delete'], Entity]
+PlainTable = tuple[int, Sequence[tuple[int, str, int]], Sequence[tuple[int, Sequence[tuple[int, int]]]]]
 ";

@@ -62,6 +62,11 @@ impl Program {
         }
     }
 
+    /// The program itself.
+    pub(crate) fn ir(&self) -> &Arc<ir::Program> {
+        &self.ir
+    }
+
     /// What runs the program; the same for all switches.
     fn executor(&self, kind: ExecutorKind) -> Result<Arc<dyn Executor>, String> {
         match kind {

@@ -77,7 +77,7 @@ fn entity(entity: &Bound<'_, PyAny>) -> PyResult<EntityRecord> {
     )))
 }
 
-fn entry(py: Python<'_>, entry: &TableEntry) -> PyResult<EntryRecord> {
+pub(crate) fn entry(py: Python<'_>, entry: &TableEntry) -> PyResult<EntryRecord> {
     let mut matches = Vec::new();
     for (id, given) in entry.matches.bind(py).iter() {
         matches.push((id.extract()?, match_record(&given)?));

@@ -59,7 +59,7 @@ impl Switch {
     }
 
     /// Does something with the switch while other Python threads run.
-    fn with<T: Send + 'static>(
+    pub(crate) fn with<T: Send + 'static>(
         &self,
         py: Python<'_>,
         f: impl FnOnce(&mut engine::Switch) -> T + Send + 'static,
@@ -198,6 +198,15 @@ impl Switch {
         .iter()
         .map(|record| records::table_entry(py, record))
         .collect()
+    }
+
+    /// The entry with this key (table, matches and priority, or the default entry); None if there is none.
+    fn table_entry(&self, py: Python<'_>, key: &TableEntry) -> PyResult<Option<TableEntry>> {
+        let key = records::entry(py, key)?;
+        let found = self.try_with(py, move |switch| by_id::table_entry(switch, &key))?;
+        found
+            .map(|record| records::table_entry(py, &record))
+            .transpose()
     }
 
     /// All multicast groups, by id.

@@ -12,19 +12,20 @@ from collections.abc import Callable, Iterator
 from functools import lru_cache
 from typing import Literal
 
+from google.protobuf.message import DecodeError
+
 from holdfast import _core
-from holdfast._core import ControlError, HoldfastError, Program, Switch
+from holdfast._core import ControlError, HoldfastError, Program, Switch, WriteRequest
 from holdfast.p4runtime import packet_io
 from holdfast.p4runtime.arbitration import Arbitration, Session, election_id_of
 from holdfast.p4runtime.errors import P4RuntimeError, batch_error, code_number, invalid_argument, unimplemented
 from holdfast.p4runtime.p4info import P4InfoIndex, parse_text
 from holdfast.p4runtime.pipeline import Pipeline, Result, check_belongs
+from holdfast.p4runtime.plain import ENTITIES_PER_RESPONSE
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 API_VERSION = "1.5.0"
 """Of P4Runtime; what it adds and is optional (backup replicas, action profiles) answers UNIMPLEMENTED."""
-
-_ENTITIES_PER_RESPONSE = 512
 
 
 @lru_cache(maxsize=32)
@@ -193,44 +194,69 @@ class Device:
 
     def write(self, request: Proto) -> Proto:
         """``WriteRequest`` to ``WriteResponse``. UNKNOWN with one failure per refused update if some were."""
+        if not self._write_plain(WriteRequest.parse(request.SerializeToString())):
+            self._write(request)
+        return p4runtime_pb2.WriteResponse()
+
+    def write_serialized(self, data: bytes) -> None:
+        """:meth:`write` for a request that has not been decoded, which plain ones need not be (see :mod:`.plain`)."""
+        if not self._write_plain(WriteRequest.parse(data)):
+            self._write(decode_write(data))
+
+    def _write_plain(self, request: WriteRequest | None) -> bool:
+        """Whether that was all; if not, nothing has happened."""
+        if request is None:
+            return False
+        with self._lock:
+            self._check_device(request)
+            self._arbitration.check_primary(request.role, request.role_id, request.election_id)
+            atomic = self._is_atomic(request.atomicity)
+            failures = self._target().write_plain(request, atomic=atomic)
+        if failures:
+            results: list[Result] = [None] * len(request)
+            for position, code, message in failures:
+                results[position] = (code, message)
+            raise batch_error("write", results)
+        return failures is not None
+
+    def _write(self, request: Proto) -> None:
         with self._lock:
             self._check_client(request)
             pipeline = self._target()
-            if request.atomicity not in p4runtime_pb2.WriteRequest.Atomicity.values():
-                raise invalid_argument(f"there is no atomicity {request.atomicity}")
-            # Between updates of one batch no packet passes, so what is rolled back is also atomic for the data plane.
-            atomic = request.atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR
-            results = pipeline.write(request.updates, atomic=atomic)
-            if any(results):
-                raise batch_error("write", results)
-            return p4runtime_pb2.WriteResponse()
+            results = pipeline.write(request.updates, atomic=self._is_atomic(request.atomicity))
+        if any(results):
+            raise batch_error("write", results)
+
+    @staticmethod
+    def _is_atomic(atomicity: int) -> bool:
+        if atomicity not in p4runtime_pb2.WriteRequest.Atomicity.values():
+            raise invalid_argument(f"there is no atomicity {atomicity}")
+        # Between updates of one batch no packet passes, so what is rolled back is also atomic for the data plane.
+        return bool(atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR)
 
     def read(self, request: Proto) -> Iterator[Proto]:
         """``ReadRequest`` to ``ReadResponse`` messages, as of now.
 
         Raises after the last one if a request was refused.
         """
+        return map(_decoded, self.read_serialized(request))
+
+    def read_serialized(self, request: Proto) -> Iterator[Proto | bytes]:
+        """:meth:`read` with some of the messages serialized already."""
         with self._lock:
             self._check_device(request)
             pipeline = self._target()
-            entities: list[Proto] = []
+            responses: list[Proto | bytes] = []
             results: list[Result] = []
             for wanted in request.entities:
                 try:
-                    entities += pipeline.read(wanted)
+                    responses += _read_entity(pipeline, wanted)
                     results.append(None)
                 except P4RuntimeError as e:
                     results.append((e.code, e.message))
                 except ControlError as e:
                     results.append((e.code, str(e)))
-        return self._responses(entities, results)
-
-    @staticmethod
-    def _responses(entities: list[Proto], results: list[Result]) -> Iterator[Proto]:
-        for start in range(0, len(entities), _ENTITIES_PER_RESPONSE):
-            yield p4runtime_pb2.ReadResponse(entities=entities[start : start + _ENTITIES_PER_RESPONSE])
-        if any(results):
-            raise batch_error("read", results)
+        return _responses(responses, results)
 
     def capabilities(self, request: Proto) -> Proto:
         """``CapabilitiesRequest`` to ``CapabilitiesResponse``."""
@@ -358,6 +384,33 @@ class Device:
     def _check_client(self, request: Proto) -> None:
         self._check_device(request)
         self._arbitration.check_primary(request.role, request.role_id, election_id_of(request))
+
+
+def _read_entity(pipeline: Pipeline, wanted: Proto) -> list[Proto | bytes]:
+    plain = pipeline.read_plain(wanted)
+    if plain is not None:
+        return list(plain)
+    entities = list(pipeline.read(wanted))
+    chunks = range(0, len(entities), ENTITIES_PER_RESPONSE)
+    return [p4runtime_pb2.ReadResponse(entities=entities[at : at + ENTITIES_PER_RESPONSE]) for at in chunks]
+
+
+def _decoded(response: Proto | bytes) -> Proto:
+    return p4runtime_pb2.ReadResponse.FromString(response) if isinstance(response, bytes) else response
+
+
+def _responses(responses: list[Proto | bytes], results: list[Result]) -> Iterator[Proto | bytes]:
+    yield from responses
+    if any(results):
+        raise batch_error("read", results)
+
+
+def decode_write(data: bytes) -> Proto:
+    """The ``WriteRequest`` in these bytes. INVALID_ARGUMENT if there is none."""
+    try:
+        return p4runtime_pb2.WriteRequest.FromString(data)
+    except DecodeError:
+        raise invalid_argument("this is no WriteRequest") from None
 
 
 def no_pipeline() -> P4RuntimeError:

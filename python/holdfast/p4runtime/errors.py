@@ -12,6 +12,9 @@ from dataclasses import dataclass, replace
 from holdfast._core import HoldfastError
 from holdfast.p4runtime.stubs import Proto, code_pb2, p4runtime_pb2, status_pb2
 
+_FAILURES_SHOWN = 20
+"""Of a batch, in the text of an error."""
+
 
 @dataclass(frozen=True)
 class UpdateFailure:
@@ -48,7 +51,9 @@ class P4RuntimeError(HoldfastError):
     def __str__(self) -> str:
         if not self.failures:
             return f"{self.code}: {self.message}"
-        return "\n  ".join([self.message, *map(str, self.failures)])
+        more = len(self.failures) - _FAILURES_SHOWN
+        rest = [f"... and {more} more"] if more > 0 else []
+        return "\n  ".join([self.message, *map(str, self.failures[:_FAILURES_SHOWN]), *rest])
 
     def with_descriptions(self, descriptions: Sequence[str]) -> P4RuntimeError:
         """The same error with each failure naming the element that it belongs to."""

@@ -21,8 +21,9 @@ from holdfast._core import (
     RegisterCell,
     Switch,
     TableEntry,
+    WriteRequest,
 )
-from holdfast.p4runtime import codec, p4data, replication, table_entries
+from holdfast.p4runtime import codec, p4data, plain, replication, table_entries
 from holdfast.p4runtime.digests import DigestBuffers
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplemented
 from holdfast.p4runtime.p4info import P4InfoIndex, Table
@@ -95,8 +96,18 @@ class Pipeline:
         self.record = False
         defaults = switch.table_entries(0, include_default=True)
         self.initial_defaults = {e.table_id: e for e in defaults if e.is_default}
+        self._plain = plain.plain_tables(index, program, switch)
 
     # ---- Write ----
+
+    def write_plain(self, request: WriteRequest, *, atomic: bool) -> list[plain.Failure] | None:
+        """Applies a request of plain table entries (see :mod:`.plain`) at once; gives the failures.
+
+        None, and nothing happened, if it is not so plain: then :meth:`write` must do it.
+        """
+        if self._plain is None or self.record or self.notes.entries:
+            return None
+        return self._plain.write(self.switch, request, atomic)
 
     def write(self, updates: Sequence[Proto], *, atomic: bool) -> list[Result]:
         """Applies ``Update`` messages in order. With ``atomic``: all or nothing, with no packet in between."""
@@ -116,7 +127,7 @@ class Pipeline:
 
         def exists(entry: TableEntry) -> bool:
             flush()
-            return self._find(entry) is not None
+            return self._exists(entry)
 
         for position, update in enumerate(updates):
             try:
@@ -152,7 +163,8 @@ class Pipeline:
         results: list[Result] = [None] * len(updates)
 
         def exists(entry: TableEntry) -> bool:
-            return present.get(entry_key(entry), self._find(entry) is not None)
+            key = entry_key(entry)
+            return present[key] if key in present else self._exists(entry)
 
         for position, update in enumerate(updates):
             try:
@@ -268,6 +280,12 @@ class Pipeline:
             packets, octets = _counter_data(message.counter_data)
             plan.core.append(("modify", DirectCounterCell(key, packets, octets)))
 
+    def _exists(self, key: TableEntry) -> bool:
+        try:
+            return self.switch.table_entry(key) is not None
+        except ControlError as e:
+            raise P4RuntimeError(e.code, str(e)) from None
+
     def _note_entry(self, key: EntryKey, message: Proto | None) -> None:
         if message is not None and (message.metadata or message.controller_metadata):
             self.notes.entries[key] = (message.metadata, message.controller_metadata)
@@ -307,7 +325,7 @@ class Pipeline:
             raise invalid_argument(f"table '{table.name}' has no direct counter")
         entry = table_entries.key_from_message(table, message.table_entry)
         if not message.HasField("data"):
-            if self._find(entry) is None:
+            if not self._exists(entry):
                 raise P4RuntimeError("NOT_FOUND", f"table '{table.name}' has no such entry")
             return _Plan()
         packets, octets = _counter_data(message.data)
@@ -321,6 +339,12 @@ class Pipeline:
         return _Plan([("modify", RegisterCell(register.id, i, codec.encode(number))) for i in cells])
 
     # ---- Read ----
+
+    def read_plain(self, entity: Proto) -> list[bytes] | None:
+        """Serialized ``ReadResponse`` messages with all entries of a table, if that is wanted and they are plain."""
+        if self._plain is None or self.notes.entries or entity.WhichOneof("entity") != "table_entry":
+            return None
+        return plain.read(self._plain, self.switch, entity.table_entry)
 
     def read(self, entity: Proto) -> Iterator[Proto]:
         """The ``Entity`` messages that a request ``Entity`` selects."""
@@ -459,15 +483,6 @@ class Pipeline:
                 replication.session_message(s, self.notes.sessions.get(s.session_id, frozenset())) for s in sessions
             ]
         raise invalid_argument("the packet replication engine entry has no type")
-
-    def _find(self, key: TableEntry) -> TableEntry | None:
-        """The entry with that key, as the switch has it."""
-        table = self.index.tables.by_id(key.table_id)
-        for entry in self.switch.table_entries(table.id, include_default=key.is_default):
-            same = entry.is_default == key.is_default and entry.priority == key.priority
-            if same and table_entries.canonical_matches(table, entry.matches) == key.matches:
-                return entry
-        return None
 
     # ---- Moving to another program ----
 

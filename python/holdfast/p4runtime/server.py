@@ -20,10 +20,10 @@ from typing import Any, NoReturn, Self
 import grpc
 from google.protobuf.message import DecodeError
 
-from holdfast._core import HoldfastError
+from holdfast._core import HoldfastError, WriteRequest
 from holdfast.p4runtime.addresses import is_loopback
 from holdfast.p4runtime.arbitration import Session
-from holdfast.p4runtime.device import API_VERSION, Device
+from holdfast.p4runtime.device import API_VERSION, Device, decode_write
 from holdfast.p4runtime.errors import P4RuntimeError, code_number, invalid_argument, to_status
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
@@ -90,11 +90,15 @@ class _Servicer:
 
     # The names of the following methods are gRPC's.
 
-    def Write(self, request: Proto, context: grpc.ServicerContext) -> Proto:
-        return _answer(context, lambda: self._device(request).write(request))
+    def Write(self, data: bytes, context: grpc.ServicerContext) -> Proto:
+        _answer(context, lambda: self._write(data))
+        return p4runtime_pb2.WriteResponse()
 
-    def Read(self, request: Proto, context: grpc.ServicerContext) -> Iterator[Proto]:
-        responses = _answer(context, lambda: self._device(request).read(request))
+    def _write(self, data: bytes) -> None:
+        self._device(WriteRequest.parse(data) or decode_write(data)).write_serialized(data)
+
+    def Read(self, request: Proto, context: grpc.ServicerContext) -> Iterator[Proto | bytes]:
+        responses = _answer(context, lambda: self._device(request).read_serialized(request))
         while (response := _answer(context, lambda: next(responses, None))) is not None:
             yield response
 
@@ -270,8 +274,12 @@ def _stream_message(data: bytes) -> Proto | _Undecodable:
         return _Undecodable()
 
 
+def _serialized(response: Proto | bytes) -> bytes:
+    return response if isinstance(response, bytes) else bytes(response.SerializeToString())
+
+
 def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
-    """The service ``p4.v1.P4Runtime``, as the published ``add_P4RuntimeServicer_to_server`` has it but for one deserializer."""
+    """The service ``p4.v1.P4Runtime``, as the published ``add_P4RuntimeServicer_to_server`` has it but for what (de)serializes."""
     p4 = p4runtime_pb2
 
     def unary(method: Callable[[Proto, grpc.ServicerContext], Any], request: Proto, response: Proto) -> Any:
@@ -280,10 +288,9 @@ def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
     setting = p4.SetForwardingPipelineConfigRequest, p4.SetForwardingPipelineConfigResponse
     getting = p4.GetForwardingPipelineConfigRequest, p4.GetForwardingPipelineConfigResponse
     methods = {
-        "Write": unary(servicer.Write, p4.WriteRequest, p4.WriteResponse),
-        "Read": grpc.unary_stream_rpc_method_handler(
-            servicer.Read, p4.ReadRequest.FromString, p4.ReadResponse.SerializeToString
-        ),
+        # Both know messages that need not be decoded here.
+        "Write": grpc.unary_unary_rpc_method_handler(servicer.Write, None, p4.WriteResponse.SerializeToString),
+        "Read": grpc.unary_stream_rpc_method_handler(servicer.Read, p4.ReadRequest.FromString, _serialized),
         "SetForwardingPipelineConfig": unary(servicer.SetForwardingPipelineConfig, *setting),
         "GetForwardingPipelineConfig": unary(servicer.GetForwardingPipelineConfig, *getting),
         "StreamChannel": grpc.stream_stream_rpc_method_handler(

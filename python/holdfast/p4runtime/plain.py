@@ -1,0 +1,46 @@
+"""Table entries that need no protobuf library: which they are. What becomes of their bytes is the native core's business.
+
+A request is plain if all of it is valid inserts, modifies and deletes of entries with a match and an action, in tables
+without implementation, direct meter, translated types or constant entries. Everything else, and everything that is
+wrong, goes the way of :mod:`.pipeline` and :mod:`.table_entries`, so errors are worded in one place.
+"""
+
+from __future__ import annotations
+
+from typing import TypeAlias
+
+from holdfast import _core
+from holdfast._core import PlainTables, Program, Switch
+from holdfast.p4runtime.p4info import P4InfoIndex, Table
+from holdfast.p4runtime.stubs import Proto
+
+Failure: TypeAlias = tuple[int, str, str]
+"""Of one update of a request: position, status name, message."""
+
+ENTITIES_PER_RESPONSE = 512
+
+
+def plain_tables(index: P4InfoIndex, program: Program, switch: Switch) -> PlainTables | None:
+    """The tables of a program whose entries may be plain; None for a switch that is not the native core's."""
+    if not isinstance(switch, _core.Switch):
+        return None
+    return PlainTables(program, [_description(table) for table in index.tables if _may_be_plain(table)])
+
+
+def _may_be_plain(table: Table) -> bool:
+    return not (table.is_const or table.has_implementation or table.direct_meter_id)
+
+
+def _description(table: Table) -> _core.PlainTable:
+    fields = [(f.id, f.kind, f.width) for f in table.fields]
+    actions = [a for a in table.actions if table.scopes[a.id] != "default_only"]
+    return table.id, fields, [(a.id, [(p.id, p.width) for p in a.params]) for a in actions]
+
+
+def read(tables: PlainTables, switch: Switch, wanted: Proto) -> list[bytes] | None:
+    """Serialized ``ReadResponse`` messages for a ``TableEntry`` that asks for all entries of one table, else None."""
+    set_fields = {field.name for field, _ in wanted.ListFields()}
+    if not set_fields <= {"table_id", "counter_data"}:
+        return None
+    counters = "counter_data" in set_fields
+    return tables.read(switch, wanted.table_id, counters, ENTITIES_PER_RESPONSE)
