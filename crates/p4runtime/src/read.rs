@@ -75,6 +75,7 @@ fn put_entry(
             put_number(out, 2, counter.packets);
         });
     }
+    put_number(out, 9, entry.idle_timeout_ns);
     put_number(out, 13, installed.is_const.into());
 }
 
