@@ -1,5 +1,6 @@
-//! What an executor is: the two halves of the v1model pipeline, run on one packet.
+//! What an executor is: the two halves of the v1model pipeline, run on one packet; and the straight way through both.
 
+use crate::packet::Packet;
 use crate::runtime::Runtime;
 use crate::trace::Trace;
 use ir::FieldListId;
@@ -22,6 +23,49 @@ pub trait Executor: Send + Sync {
     /// On exit `cx.emitted` holds the emitted headers. If the egress control left `egress_spec` at the drop port the deparser
     /// need not run; the engine drops the packet.
     fn egress(&self, cx: &mut PacketContext<'_>);
+
+    /// Both halves in one go, for a packet that arrives at a port and leaves at another as most do: without clones, replicas or
+    /// another round. Where something else is asked for, the executor stops at the point that [`Way`] names, with all the effects up
+    /// to there and none of those behind, and the switch goes on from there.
+    ///
+    /// `None`, with nothing done, if the executor has no such way; then it never has.
+    fn straight(&self, cx: &mut StraightContext<'_>) -> Option<Way> {
+        let _ = cx;
+        None
+    }
+}
+
+/// Everything that the straight way works on.
+pub struct StraightContext<'a> {
+    /// Time, in picoseconds.
+    pub now_ps: u64,
+    /// The port at which the packet arrives.
+    pub port: u32,
+    /// The packet as it arrived; if it is sent, afterwards as it leaves.
+    pub packet: &'a mut Packet,
+    /// Room for the slots, with any contents.
+    pub state: &'a mut [u64],
+    /// Room for headers that the deparser emits.
+    pub emitted: &'a mut Vec<u8>,
+    /// Tables and the other stateful objects of the switch.
+    pub runtime: &'a mut Runtime,
+    /// Bytes that the parser took.
+    pub consumed: usize,
+    /// What the program asked for, if the packet was not sent. A cut by the deparser's half stands for one by ingress.
+    pub intents: Intents,
+}
+
+/// How far a packet got on the straight way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Way {
+    /// It leaves at this port.
+    Sent(u32),
+    /// It goes nowhere.
+    Dropped(DropReason),
+    /// Ingress has run, as by [`Executor::ingress`], and asked for more than a port: the state is that between the halves.
+    AfterIngress,
+    /// Egress for this port has run, as by [`Executor::egress`], and asked for more than to leave.
+    AfterEgress(u32),
 }
 
 /// Everything that one half of the pipeline works on.
@@ -79,6 +123,17 @@ pub enum DropReason {
 }
 
 impl DropReason {
+    /// All of them, in order.
+    pub const ALL: [DropReason; 7] = [
+        DropReason::IngressDrop,
+        DropReason::EgressDrop,
+        DropReason::EmptyMulticastGroup,
+        DropReason::UnknownCloneSession,
+        DropReason::StepLimit,
+        DropReason::AssertFailed,
+        DropReason::RecirculationLimit,
+    ];
+
     /// Name, as in `ingress_drop`.
     pub fn name(self) -> &'static str {
         match self {

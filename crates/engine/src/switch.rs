@@ -26,8 +26,11 @@
 //!
 //! # Two ways to use it
 //!
-//! [`Switch::receive`] runs a packet and all its copies to the end. A traffic manager that queues between the halves
-//! calls [`Switch::ingress`], keeps the [`Enqueued`] copies as long as it wants, and calls [`Switch::egress`] for each.
+//! [`Switch::receive`] runs a packet and all its copies to the end, [`Switch::receive_burst`] many packets one after the other. A
+//! traffic manager that queues between the halves calls [`Switch::ingress`], keeps the [`Enqueued`] copies as long as it wants,
+//! and calls [`Switch::egress`] for each.
+
+mod straight;
 
 use crate::control::{CloneSession, Replica};
 use crate::exec::{DropReason, Executor, Intents, PacketContext};
@@ -164,6 +167,14 @@ impl Pass {
     }
 }
 
+/// What becomes of a packet after ingress.
+enum AfterIngress {
+    /// Its copies are enqueued; this one is to be.
+    Done(Option<Enqueued>),
+    /// It is resubmitted.
+    Again(Pass),
+}
+
 impl EgressStart {
     fn new(copy: &Enqueued, now_ps: u64, deq_qdepth: u32) -> EgressStart {
         EgressStart {
@@ -206,14 +217,21 @@ pub struct Switch {
     plan: Plan,
     runtime: Runtime,
     replication: Replication,
-    drops: BTreeMap<DropReason, u64>,
-    /// Work that the packet being received may still cause.
+    /// By reason.
+    drops: [u64; DropReason::ALL.len()],
+    /// The executor has a straight way.
+    has_straight: bool,
+    /// Resubmissions, recirculations and clones that one received packet may cause.
+    max_work: u32,
+    /// How many of them the packet being received may still cause.
     work_left: u32,
     recorder: Option<Recorder>,
     interpreter: Option<Arc<Interpreter>>,
     // Buffers that are used again from packet to packet.
     emitted: Vec<u8>,
     free_states: Vec<Vec<u64>>,
+    /// For the straight way; empty after another one took it over.
+    straight_state: Vec<u64>,
     work: Option<Box<Work>>,
 }
 
@@ -249,12 +267,15 @@ impl Switch {
             executor,
             config,
             replication: Replication::default(),
-            drops: BTreeMap::new(),
+            drops: [0; DropReason::ALL.len()],
+            has_straight: true,
+            max_work: MAX_WORK,
             work_left: MAX_WORK,
             recorder: None,
             interpreter: None,
             emitted: Vec::new(),
             free_states: Vec::new(),
+            straight_state: Vec::new(),
             work: None,
         }
     }
@@ -287,9 +308,15 @@ impl Switch {
         &mut self.replication
     }
 
-    /// Counted drops, by reason.
-    pub fn drops(&self) -> &BTreeMap<DropReason, u64> {
-        &self.drops
+    /// Counted drops, by reason; reasons without any are left out.
+    pub fn drops(&self) -> BTreeMap<DropReason, u64> {
+        let counts = DropReason::ALL.into_iter().zip(self.drops);
+        counts.filter(|&(_, count)| count != 0).collect()
+    }
+
+    /// Sets how many resubmissions, recirculations and clones one received packet may cause, [`MAX_WORK`] at first.
+    pub fn set_max_work(&mut self, max_work: u32) {
+        self.max_work = max_work;
     }
 
     /// Tells the time to what the control plane does next (an entry is idle from its insertion on). Packets bring their own.
@@ -299,11 +326,29 @@ impl Switch {
 
     /// Runs a packet and all its copies to the end; appends what leaves, in order. Copies take no time.
     pub fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
+        if let Some(packet) = self.receive_straight(now_ps, port, packet, out) {
+            self.receive_any(now_ps, port, packet, out);
+        }
+    }
+
+    /// [`Switch::receive`] in the general way.
+    fn receive_any(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
         let mut work = self.work.take().unwrap_or_default();
         let unicast = self.arrive(now_ps, port, packet, &mut work.enqueued);
+        self.work_from(now_ps, unicast, work, out);
+    }
+
+    /// Does all the work there is, `unicast` behind the others that are enqueued.
+    fn work_from(
+        &mut self,
+        now_ps: u64,
+        unicast: Option<Enqueued>,
+        mut work: Box<Work>,
+        out: &mut Vec<Output>,
+    ) {
         match unicast {
             // Most packets take this way and are done.
-            Some(copy) if work.enqueued.is_empty() => {
+            Some(copy) if work.is_done() => {
                 out.extend(self.egress_pass(now_ps, copy, 0, &mut work.emissions));
             }
             _ => work.enqueued.extend(unicast),
@@ -358,7 +403,7 @@ impl Switch {
 
     /// Takes a packet that egress recirculated to the parser again; appends like [`Switch::ingress`].
     pub fn recirculate(&mut self, now_ps: u64, packet: Recirculated, out: &mut Vec<Enqueued>) {
-        self.work_left = MAX_WORK;
+        self.work_left = self.max_work;
         let unicast = self.recirculate_pass(now_ps, packet, out);
         out.extend(unicast);
     }
@@ -370,7 +415,7 @@ impl Switch {
         packet: Packet,
         out: &mut Vec<Enqueued>,
     ) -> Option<Enqueued> {
-        self.work_left = MAX_WORK;
+        self.work_left = self.max_work;
         let bytes = packet.len();
         self.note(0, || EventKind::Received {
             now_ps,
@@ -407,8 +452,9 @@ impl Switch {
 
     /// Runs ingress, and again as long as the program resubmits. Clones and replicas are appended, a unicast packet is given
     /// back.
-    fn ingress_pass(&mut self, mut pass: Pass, out: &mut Vec<Enqueued>) -> Option<Enqueued> {
-        loop {
+    fn ingress_pass(&mut self, pass: Pass, out: &mut Vec<Enqueued>) -> Option<Enqueued> {
+        let mut next = Some(pass);
+        while let Some(mut pass) = next {
             let half = Half {
                 now_ps: pass.now_ps,
                 packet: &pass.packet,
@@ -416,30 +462,46 @@ impl Switch {
                 branch: pass.lineage.branch,
             };
             let (intents, consumed) = self.run(half, &mut pass.state, |e, cx| e.ingress(cx));
-            if let Some(reason) = intents.drop {
-                self.drop_packet(reason, pass.state, pass.lineage);
-                return None;
-            }
-            if let Some((session, preserve)) = intents.clone {
-                self.clone_ingress(&pass, session, preserve, out);
-            }
-            let Some(preserve) = intents.resubmit else {
-                return self.forward(pass, consumed, intents.truncate, out);
+            next = match self.after_ingress(pass, &intents, consumed, out) {
+                AfterIngress::Done(unicast) => return unicast,
+                AfterIngress::Again(pass) => Some(pass),
             };
-            let Some(lineage) = self.descend(pass.lineage, CopyKind::Resubmit) else {
-                let limit = DropReason::RecirculationLimit;
-                self.drop_packet(limit, pass.state, pass.lineage);
-                return None;
-            };
-            let mut state = self.fresh_state();
-            let (kind, bytes) = (instance_type::RESUBMITTED, pass.packet.len());
-            self.plan
-                .derive(&mut state, &pass.state, preserve, kind, bytes);
-            self.plan.set_ingress_time(&mut state, pass.now_ps);
-            self.free_states
-                .push(std::mem::replace(&mut pass.state, state));
-            pass.lineage = lineage;
         }
+        None
+    }
+
+    /// Does what ingress asked for.
+    fn after_ingress(
+        &mut self,
+        mut pass: Pass,
+        intents: &Intents,
+        consumed: usize,
+        out: &mut Vec<Enqueued>,
+    ) -> AfterIngress {
+        if let Some(reason) = intents.drop {
+            self.drop_packet(reason, pass.state, pass.lineage);
+            return AfterIngress::Done(None);
+        }
+        if let Some((session, preserve)) = intents.clone {
+            self.clone_ingress(&pass, session, preserve, out);
+        }
+        let Some(preserve) = intents.resubmit else {
+            return AfterIngress::Done(self.forward(pass, consumed, intents.truncate, out));
+        };
+        let Some(lineage) = self.descend(pass.lineage, CopyKind::Resubmit) else {
+            let limit = DropReason::RecirculationLimit;
+            self.drop_packet(limit, pass.state, pass.lineage);
+            return AfterIngress::Done(None);
+        };
+        let mut state = self.fresh_state();
+        let (kind, bytes) = (instance_type::RESUBMITTED, pass.packet.len());
+        self.plan
+            .derive(&mut state, &pass.state, preserve, kind, bytes);
+        self.plan.set_ingress_time(&mut state, pass.now_ps);
+        self.free_states
+            .push(std::mem::replace(&mut pass.state, state));
+        pass.lineage = lineage;
+        AfterIngress::Again(pass)
     }
 
     /// Multicast, drop or unicast.
@@ -645,6 +707,17 @@ impl Switch {
             branch: copy.lineage.branch,
         };
         let (intents, _) = self.run(half, &mut copy.state, |e, cx| e.egress(cx));
+        self.after_egress(now_ps, copy, &intents, out)
+    }
+
+    /// Does what egress asked for; its headers are in `emitted`.
+    fn after_egress(
+        &mut self,
+        now_ps: u64,
+        mut copy: Enqueued,
+        intents: &Intents,
+        out: &mut Vec<Emission>,
+    ) -> Option<Output> {
         if let Some(reason) = intents.drop {
             self.drop_packet(reason, copy.state, copy.lineage);
             return None;
@@ -773,7 +846,7 @@ impl Switch {
     }
 
     fn count_drop(&mut self, reason: DropReason, lineage: Lineage) {
-        *self.drops.entry(reason).or_insert(0) += 1;
+        self.drops[reason as usize] += 1;
         self.note(lineage.branch, || EventKind::Dropped(reason));
     }
 

@@ -1,7 +1,7 @@
 //! Makes executable memory of a program, and runs it on packets.
 
 use crate::code::{Half, Input, emit_capacity, generate};
-use crate::frame::{Frame, drop_code, preserve_of};
+use crate::frame::{Context, Frame, drop_reason, preserve_of, way};
 use crate::shims::Shim;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{AbiParam, FuncRef};
@@ -9,7 +9,7 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use engine::{DropReason, Executor, PacketContext};
+use engine::{Executor, Intents, PacketContext, StraightContext, Way};
 use ir::verify::{VerifyError, verify};
 use ir::{Layout, Program};
 use std::fmt;
@@ -55,6 +55,12 @@ pub struct CompileStats {
 /// A function of a half.
 type HalfFn = unsafe extern "C" fn(*mut Frame);
 
+/// The function of the straight way; gives a code of [`way`].
+type StraightFn = unsafe extern "C" fn(*mut Frame) -> u64;
+
+/// Picoseconds in a microsecond, the unit of v1model's timestamps.
+const PS_PER_US: u64 = 1_000_000;
+
 /// A program as machine code.
 pub struct JitExecutor {
     program: Arc<Program>,
@@ -63,6 +69,7 @@ pub struct JitExecutor {
     state_limbs: usize,
     /// Bytes that the deparser may write without asking for room.
     emit_capacity: usize,
+    straight: StraightFn,
     ingress: HalfFn,
     parse: HalfFn,
     egress: HalfFn,
@@ -97,9 +104,12 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
         // freed only when the executor that gets the pointer is dropped.
         unsafe { std::mem::transmute::<*const u8, HalfFn>(address) }
     };
+    let straight = module.get_finalized_function(ids[3]);
     Ok(JitExecutor {
         state_limbs: layout.limbs(),
         emit_capacity: emit_capacity(&program),
+        // SAFETY: as above, with the signature of the straight way.
+        straight: unsafe { std::mem::transmute::<*const u8, StraightFn>(straight) },
         ingress: function(ids[0]),
         parse: function(ids[1]),
         egress: function(ids[2]),
@@ -176,6 +186,9 @@ impl<'m> Compiler<'m> {
     ) -> Result<FuncId, JitError> {
         let mut context = self.module.make_context();
         context.func.signature.params.push(AbiParam::new(I64));
+        if half == Half::Straight {
+            context.func.signature.returns.push(AbiParam::new(I64));
+        }
         let signature = &context.func.signature;
         let id = (self.module)
             .declare_function(half.symbol(), Linkage::Local, signature)
@@ -242,54 +255,69 @@ impl JitExecutor {
             "consumed more than the packet"
         );
         cx.emitted.clear();
-        let mut frame = Frame {
-            state: cx.state.as_mut_ptr(),
-            packet: cx.packet.as_ptr(),
-            packet_len: cx.packet.len() as u64,
-            consumed: cx.consumed as u64,
-            emitted: cx.emitted.as_mut_ptr(),
-            emitted_len: 0,
-            drop: 0,
-            clone: 0,
-            clone_session: 0,
-            clone_preserve: 0,
-            resubmit: 0,
-            recirculate: 0,
-            truncate: 0,
-            context: std::ptr::from_mut(cx).cast(),
+        let mut context = Context {
+            now_ps: cx.now_ps,
+            runtime: &mut *cx.runtime,
+            emitted: &mut *cx.emitted,
         };
+        let (packet, len) = (cx.packet.as_ptr().cast_mut(), cx.packet.len());
+        let mut frame = Frame::new(cx.state.as_mut_ptr(), packet, len, &mut context);
+        frame.consumed = cx.consumed as u64;
         // SAFETY: the function was generated for this program, which is verified. It reads and writes `state` within its
-        // layout (checked above), reads `packet` within `packet_len`, and writes at most `emit_capacity` bytes behind
+        // layout (checked above), only reads `packet`, within `packet_len`, and writes at most `emit_capacity` bytes behind
         // `emitted` (made room for by `egress`; the others write none) unless it asks `reserve` for more. Only shims use
-        // `context`, one at a time, and nothing else uses `cx` meanwhile; the pointer's lifetime ends with this call.
+        // `context`, one at a time, and nothing else uses what it refers to meanwhile; the pointer's lifetime ends with this call.
         unsafe { function(&raw mut frame) };
         // SAFETY: the function has written the first `emitted_len` bytes behind `emitted`, the vector's own memory.
         unsafe { cx.emitted.set_len(frame.emitted_len as usize) };
-        self.finish(&frame, cx);
+        cx.consumed = frame.consumed as usize;
+        take_intents(&frame, &mut cx.intents);
     }
 
-    /// Takes over what the frame says that the program asked for.
-    fn finish(&self, frame: &Frame, cx: &mut PacketContext<'_>) {
-        cx.consumed = frame.consumed as usize;
-        let intents = &mut cx.intents;
-        if frame.clone != 0 {
-            let preserve = preserve_of(frame.clone_preserve);
-            intents.clone = Some((frame.clone_session as u32, preserve));
-        }
-        if let Some(code) = frame.resubmit.checked_sub(1) {
-            intents.resubmit = Some(preserve_of(code));
-        }
-        if let Some(code) = frame.recirculate.checked_sub(1) {
-            intents.recirculate = Some(preserve_of(code));
-        }
-        if let Some(length) = frame.truncate.checked_sub(1) {
-            intents.truncate = Some(length as u32);
-        }
-        match frame.drop {
-            drop_code::STEP_LIMIT => intents.drop = Some(DropReason::StepLimit),
-            drop_code::ASSERT_FAILED => intents.drop = Some(DropReason::AssertFailed),
-            _ => {}
-        }
+    /// Runs the straight way; gives the function's code, and the frame for what else it says.
+    ///
+    /// # Panics
+    /// If the state array is too short.
+    #[inline]
+    fn run_straight(&self, cx: &mut StraightContext<'_>) -> (u64, Frame) {
+        assert!(cx.state.len() >= self.state_limbs, "state array too short");
+        cx.emitted.clear();
+        cx.emitted.reserve(self.emit_capacity);
+        let mut context = Context {
+            now_ps: cx.now_ps,
+            runtime: &mut *cx.runtime,
+            emitted: &mut *cx.emitted,
+        };
+        let bytes = cx.packet.bytes_mut();
+        let (packet, len) = (bytes.as_mut_ptr(), bytes.len());
+        let mut frame = Frame::new(cx.state.as_mut_ptr(), packet, len, &mut context);
+        frame.port = cx.port.into();
+        frame.now_us = cx.now_ps / PS_PER_US;
+        // SAFETY: as in `run`, but that the function may write to `packet`, within `packet_len`, which is this call's alone.
+        let code = unsafe { (self.straight)(&raw mut frame) };
+        // SAFETY: the function has written the first `emitted_len` bytes behind `emitted`, the vector's own memory.
+        unsafe { cx.emitted.set_len(frame.emitted_len as usize) };
+        (code, frame)
+    }
+}
+
+/// Takes over what the frame says that the program asked for.
+fn take_intents(frame: &Frame, intents: &mut Intents) {
+    if frame.clone != 0 {
+        let preserve = preserve_of(frame.clone_preserve);
+        intents.clone = Some((frame.clone_session as u32, preserve));
+    }
+    if let Some(code) = frame.resubmit.checked_sub(1) {
+        intents.resubmit = Some(preserve_of(code));
+    }
+    if let Some(code) = frame.recirculate.checked_sub(1) {
+        intents.recirculate = Some(preserve_of(code));
+    }
+    if let Some(length) = frame.truncate.checked_sub(1) {
+        intents.truncate = Some(length as u32);
+    }
+    if let Some(reason) = drop_reason(frame.drop) {
+        intents.drop = Some(reason);
     }
 }
 
@@ -306,5 +334,30 @@ impl Executor for JitExecutor {
         cx.emitted.clear();
         cx.emitted.reserve(self.emit_capacity);
         self.run(self.egress, cx);
+    }
+
+    #[inline]
+    fn straight(&self, cx: &mut StraightContext<'_>) -> Option<Way> {
+        let (code, frame) = self.run_straight(cx);
+        let port = (code >> 8) as u32;
+        let kind = code & 0xff;
+        if kind == way::SENT_IN_PLACE || kind == way::SENT {
+            if kind == way::SENT {
+                cx.packet.replace_front(frame.consumed as usize, cx.emitted);
+            }
+            if let Some(length) = frame.truncate.checked_sub(1) {
+                cx.packet.truncate(length as usize);
+            }
+            return Some(Way::Sent(port));
+        }
+        if let Some(reason) = kind.checked_sub(way::DROPPED).and_then(drop_reason) {
+            return Some(Way::Dropped(reason));
+        }
+        cx.consumed = frame.consumed as usize;
+        take_intents(&frame, &mut cx.intents);
+        if kind == way::AFTER_INGRESS {
+            return Some(Way::AfterIngress);
+        }
+        Some(Way::AfterEgress(port))
     }
 }

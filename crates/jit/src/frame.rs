@@ -1,17 +1,17 @@
 //! What machine code sees of a packet: a fixed layout that generated code addresses by offset.
 //!
-//! A [`Frame`] is built on the stack for one run of one half of the pipeline and read back when it ends. It knows
+//! A [`Frame`] is built on the stack for one run of one function and read back when it ends. It knows
 //! nothing of the program; which slots are where in the state is [`ir::Layout`]'s business.
 
-use engine::PacketContext;
+use engine::{DropReason, Runtime};
 
-/// One run of one half of the pipeline. All fields are machine words, so that generated code needs one kind of access.
+/// One run of one function. All fields are machine words, so that generated code needs one kind of access.
 #[repr(C)]
 pub(crate) struct Frame {
     /// The state array.
     pub state: *mut u64,
-    /// First byte of the packet.
-    pub packet: *const u8,
+    /// First byte of the packet; only the straight way writes there.
+    pub packet: *mut u8,
     /// Length of the packet.
     pub packet_len: u64,
     /// Bytes that the parser took; read by payload hashes.
@@ -34,8 +34,60 @@ pub(crate) struct Frame {
     pub recirculate: u64,
     /// Zero, or one more than the length asked for.
     pub truncate: u64,
-    /// The context that the frame was made from, for the functions of [`crate::shims`].
-    pub context: *mut PacketContext<'static>,
+    /// On the straight way, where the packet arrived.
+    pub port: u64,
+    /// On the straight way, the time.
+    pub now_us: u64,
+    /// For the functions of [`crate::shims`].
+    pub context: *mut Context<'static>,
+}
+
+impl Frame {
+    /// A run that has asked for nothing.
+    pub fn new(state: *mut u64, packet: *mut u8, len: usize, context: &mut Context<'_>) -> Frame {
+        Frame {
+            state,
+            packet,
+            packet_len: len as u64,
+            consumed: 0,
+            emitted: context.emitted.as_mut_ptr(),
+            emitted_len: 0,
+            drop: 0,
+            clone: 0,
+            clone_session: 0,
+            clone_preserve: 0,
+            resubmit: 0,
+            recirculate: 0,
+            truncate: 0,
+            port: 0,
+            now_us: 0,
+            context: std::ptr::from_mut(context).cast(),
+        }
+    }
+}
+
+/// What the functions of [`crate::shims`] work on.
+pub(crate) struct Context<'a> {
+    /// Time, in picoseconds.
+    pub now_ps: u64,
+    /// Tables and the other stateful objects.
+    pub runtime: &'a mut Runtime,
+    /// The memory that the deparser writes to.
+    pub emitted: &'a mut Vec<u8>,
+}
+
+/// How the function of the straight way ends, in the low byte of what it returns. The port is in the bits above.
+pub(crate) mod way {
+    /// The packet is edited where it lies.
+    pub const SENT_IN_PLACE: u64 = 0;
+    /// The headers are emitted.
+    pub const SENT: u64 = 1;
+    /// [`engine::Way::AfterIngress`].
+    pub const AFTER_INGRESS: u64 = 2;
+    /// [`engine::Way::AfterEgress`].
+    pub const AFTER_EGRESS: u64 = 3;
+    /// More than this by [`super::drop_code`] is a drop.
+    pub const DROPPED: u64 = 16;
 }
 
 /// An optional field list as a word: zero is none.
@@ -54,4 +106,19 @@ pub(crate) mod drop_code {
     pub const STEP_LIMIT: u64 = 1;
     /// [`engine::DropReason::AssertFailed`].
     pub const ASSERT_FAILED: u64 = 2;
+    /// [`engine::DropReason::IngressDrop`]; on the straight way only.
+    pub const INGRESS_DROP: u64 = 3;
+    /// [`engine::DropReason::EgressDrop`]; on the straight way only.
+    pub const EGRESS_DROP: u64 = 4;
+}
+
+/// The reason that a [`drop_code`] stands for.
+pub(crate) fn drop_reason(code: u64) -> Option<DropReason> {
+    match code {
+        drop_code::STEP_LIMIT => Some(DropReason::StepLimit),
+        drop_code::ASSERT_FAILED => Some(DropReason::AssertFailed),
+        drop_code::INGRESS_DROP => Some(DropReason::IngressDrop),
+        drop_code::EGRESS_DROP => Some(DropReason::EgressDrop),
+        _ => None,
+    }
 }

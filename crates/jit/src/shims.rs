@@ -269,7 +269,7 @@ unsafe extern "C" fn hash_bytes(
 ) {
     // SAFETY: the caller keeps the contract above; the packet is `packet_len` bytes, of which `consumed` were checked.
     let (data, out, payload) = unsafe {
-        let packet = from_raw_parts((*frame).packet, (*frame).packet_len as usize);
+        let packet = from_raw_parts((*frame).packet.cast_const(), (*frame).packet_len as usize);
         let payload = packet.get((*frame).consumed as usize..).unwrap_or(&[]);
         (
             from_raw_parts(data, bytes as usize),

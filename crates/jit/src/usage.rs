@@ -4,7 +4,10 @@
 //! the engine may look at has to reach the state array. It is a conservative union over all paths; that a
 //! particular path writes before it reads is left to the code generator's own analysis of values.
 
-use ir::{Expr, Field, HeaderId, KeySet, Program, SlotId, Stmt, StmtKind, Transition};
+use crate::headers::Headers;
+use ir::{
+    Expr, Field, HashAlgorithm, HeaderId, KeySet, Program, SlotId, Stmt, StmtKind, Transition,
+};
 
 /// Slots read and written, by [`SlotId`] index.
 #[derive(Clone, Debug)]
@@ -13,8 +16,16 @@ pub(crate) struct Usage {
     pub reads: Vec<bool>,
     /// May be written.
     pub writes: Vec<bool>,
+    /// May be written other than by extracting a header or by making it valid or invalid.
+    pub assigned: Vec<bool>,
+    /// Headers, by index, that may be extracted.
+    pub extracted: Vec<bool>,
+    /// Headers, by index, that may be made valid.
+    pub validated: Vec<bool>,
     /// Whether a clone may be asked for.
     pub clones: bool,
+    /// Whether the packet may be asked to go round again: resubmitted or recirculated.
+    pub repeats: bool,
 }
 
 impl Usage {
@@ -37,10 +48,54 @@ impl Usage {
     /// Of egress, checksum computation and deparser.
     pub fn of_egress(program: &Program) -> Usage {
         let mut walk = Walk::new(program);
-        walk.read(program.standard.egress_spec);
-        walk.stmts(&program.egress);
-        walk.stmts(&program.compute_checksum);
-        walk.stmts(&program.deparser);
+        walk.egress();
+        walk.usage
+    }
+
+    /// Of the parser and checksum verification.
+    pub fn of_arrival(program: &Program) -> Usage {
+        let mut walk = Walk::new(program);
+        walk.parser();
+        walk.stmts(&program.verify_checksum);
+        walk.usage
+    }
+
+    /// Of both halves.
+    pub fn of_all(program: &Program) -> Usage {
+        let mut walk = Walk::new(program);
+        walk.parser();
+        walk.stmts(&program.verify_checksum);
+        walk.stmts(&program.ingress);
+        walk.egress();
+        walk.usage
+    }
+
+    /// Of both halves in one function, where fields that lie in the packet as they came are not read to be emitted or summed up.
+    pub fn of_straight(program: &Program, headers: &Headers) -> Usage {
+        let mut walk = Walk::new(program);
+        walk.in_packet = Some(headers);
+        walk.parser();
+        walk.stmts(&program.verify_checksum);
+        walk.stmts(&program.ingress);
+        walk.egress();
+        let standard = &program.standard;
+        // The architecture writes these before and between the halves, and reads where the packet goes.
+        for (name, slot, _) in standard.fields() {
+            let by_program = matches!(
+                name,
+                "mcast_grp" | "checksum_error" | "parser_error" | "priority"
+            );
+            walk.usage.writes[slot.index()] |= !by_program;
+        }
+        walk.read(standard.egress_spec);
+        walk.read(standard.mcast_grp);
+        // Whether a header moved, and how long the packet is, depends on these.
+        for header in &program.headers {
+            walk.read(header.valid);
+            for length in header.fields.iter().filter_map(|f| f.varbit_length) {
+                walk.read(length);
+            }
+        }
         walk.usage
     }
 }
@@ -81,6 +136,8 @@ struct Walk<'a> {
     program: &'a Program,
     usage: Usage,
     actions_seen: Vec<bool>,
+    /// On the straight way.
+    in_packet: Option<&'a Headers>,
 }
 
 impl<'a> Walk<'a> {
@@ -90,10 +147,15 @@ impl<'a> Walk<'a> {
             program,
             usage: Usage {
                 reads: none.clone(),
+                assigned: none.clone(),
                 writes: none,
+                extracted: vec![false; program.headers.len()],
+                validated: vec![false; program.headers.len()],
                 clones: false,
+                repeats: false,
             },
             actions_seen: vec![false; program.actions.len()],
+            in_packet: None,
         }
     }
 
@@ -103,6 +165,24 @@ impl<'a> Walk<'a> {
 
     fn write(&mut self, slot: SlotId) {
         self.usage.writes[slot.index()] = true;
+    }
+
+    fn assign(&mut self, slot: SlotId) {
+        self.write(slot);
+        self.usage.assigned[slot.index()] = true;
+    }
+
+    /// Whether the slot is a field that lies in the packet as it came, whenever its header is valid.
+    fn is_in_packet(&self, slot: SlotId) -> bool {
+        self.in_packet.is_some_and(|h| h.stays_in_packet(slot))
+    }
+
+    fn egress(&mut self) {
+        let program = self.program;
+        self.read(program.standard.egress_spec);
+        self.stmts(&program.egress);
+        self.stmts(&program.compute_checksum);
+        self.stmts(&program.deparser);
     }
 
     fn parser(&mut self) {
@@ -180,7 +260,7 @@ impl<'a> Walk<'a> {
         let program = self.program;
         let action = &program.actions[action.index()];
         for param in &action.params {
-            self.write(param.slot);
+            self.assign(param.slot);
         }
         self.stmts(&action.body);
     }
@@ -189,9 +269,10 @@ impl<'a> Walk<'a> {
         match stmt {
             StmtKind::Assign { dst, value } => {
                 self.expr(value);
-                self.write(*dst);
+                self.assign(*dst);
             }
             StmtKind::SetValid(header) => {
+                self.usage.validated[header.index()] = true;
                 self.write(self.program.headers[header.index()].valid);
             }
             StmtKind::SetInvalid(header) => self.header(*header, Walk::write),
@@ -224,7 +305,7 @@ impl<'a> Walk<'a> {
             } => {
                 self.exprs(keys);
                 for slot in hit.iter().chain(action_run) {
-                    self.write(*slot);
+                    self.assign(*slot);
                 }
                 let program = self.program;
                 for action in &program.tables[table.index()].actions {
@@ -240,7 +321,7 @@ impl<'a> Walk<'a> {
         match stmt {
             StmtKind::RegisterRead { dst, index, .. } => {
                 self.expr(index);
-                self.write(*dst);
+                self.assign(*dst);
             }
             StmtKind::RegisterWrite { index, value, .. } => {
                 self.expr(index);
@@ -249,16 +330,27 @@ impl<'a> Walk<'a> {
             StmtKind::Count { index, .. } => self.expr(index),
             StmtKind::MeterExecute { index, dst, .. } => {
                 self.expr(index);
-                self.write(*dst);
+                self.assign(*dst);
             }
-            StmtKind::Hash { dst, data, .. } => {
-                self.exprs(data);
-                self.write(*dst);
+            StmtKind::Hash {
+                dst,
+                data,
+                algorithm,
+                payload,
+            } => {
+                let sums_bytes = *algorithm == HashAlgorithm::Csum16 && !payload;
+                for expr in data {
+                    match expr {
+                        Expr::Slot(slot) if sums_bytes && self.is_in_packet(*slot) => {}
+                        _ => self.expr(expr),
+                    }
+                }
+                self.assign(*dst);
             }
             StmtKind::Random { dst, low, high } => {
                 self.expr(low);
                 self.expr(high);
-                self.write(*dst);
+                self.assign(*dst);
             }
             StmtKind::Clone { session, .. } => {
                 self.usage.clones = true;
@@ -274,20 +366,23 @@ impl<'a> Walk<'a> {
                 if let Some(length) = varbit_length {
                     self.expr(length);
                 }
+                self.usage.extracted[header.index()] = true;
                 self.header(*header, Walk::write);
             }
-            StmtKind::Lookahead { dst, .. } => self.write(*dst),
+            StmtKind::Lookahead { dst, .. } => self.assign(*dst),
             StmtKind::Advance { bits } => self.expr(bits),
             StmtKind::Reject { error } => {
                 self.expr(error);
-                self.write(self.program.standard.parser_error);
+                self.assign(self.program.standard.parser_error);
             }
-            StmtKind::Emit(header) => self.header(*header, Walk::read),
+            StmtKind::Emit(header) => self.header(*header, |walk, slot| {
+                if !walk.is_in_packet(slot) {
+                    walk.read(slot);
+                }
+            }),
+            StmtKind::Resubmit { .. } | StmtKind::Recirculate { .. } => self.usage.repeats = true,
             // Nothing read or written.
-            StmtKind::Break(_)
-            | StmtKind::Exit
-            | StmtKind::Resubmit { .. }
-            | StmtKind::Recirculate { .. } => {}
+            StmtKind::Break(_) | StmtKind::Exit => {}
             // In `stmt`; named, so that a new statement is not forgotten here.
             StmtKind::Assign { .. }
             | StmtKind::SetValid(_)

@@ -277,9 +277,9 @@ impl Switch {
     /// Counted drops by reason.
     fn drops(&self, py: Python<'_>) -> PyResult<BTreeMap<&'static str, u64>> {
         self.with(py, |switch| {
-            let drops = switch.drops().iter();
+            let drops = switch.drops().into_iter();
             drops
-                .map(|(reason, &count)| (reason.name(), count))
+                .map(|(reason, count)| (reason.name(), count))
                 .collect()
         })
     }

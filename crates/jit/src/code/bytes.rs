@@ -4,8 +4,8 @@
 //! neighbouring fields share one wide load. A [`Packer`] is the opposite: it concatenates values and writes eight
 //! bytes at a time. Neither knows of headers.
 
-use super::Gen;
 use super::wide::{Limbs, Wide, limbs_for};
+use super::{Gen, Half};
 use cranelift_codegen::ir::types::{I8, I16, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value};
 
@@ -27,6 +27,11 @@ impl Window {
             bytes,
             loads: Vec::new(),
         }
+    }
+
+    /// The address of the first byte.
+    pub fn base(&self) -> Value {
+        self.base
     }
 
     /// The load that covers bytes `first` to `last`, as first byte and size: aligned to its size within the window if
@@ -60,6 +65,16 @@ fn integer(bytes: u32) -> Type {
 }
 
 impl Gen<'_, '_> {
+    /// How the packet is read. Not to be moved: that the bytes are there has been checked by control flow.
+    pub(crate) fn packet_memory(&self) -> MemFlagsData {
+        let flags = MemFlagsData::new().with_notrap();
+        match self.half {
+            // It is edited where it lies.
+            Half::Straight => flags,
+            _ => flags.with_readonly(),
+        }
+    }
+
     /// Swaps the bytes of a value of 2, 4 or 8 bytes if the machine is little-endian.
     fn network_order(&mut self, value: Value, bytes: u32) -> Value {
         if bytes == 1 || cfg!(target_endian = "big") {
@@ -75,8 +90,7 @@ impl Gen<'_, '_> {
         if let Some(&(_, _, value)) = known {
             return value;
         }
-        // Not to be moved: that the bytes are there has been checked by control flow.
-        let flags = MemFlagsData::new().with_notrap().with_readonly();
+        let flags = self.packet_memory();
         let raw = (self.b.ins()).load(integer(bytes), flags, window.base, first as i32);
         let mut value = self.network_order(raw, bytes);
         if bytes < 8 {
@@ -235,5 +249,71 @@ impl Gen<'_, '_> {
             self.store_packed(&mut packer, value, store);
         }
         total
+    }
+
+    /// Like [`Gen::pack_end`] for whole bytes, and writes nothing beyond them.
+    pub(crate) fn pack_end_exactly(&mut self, mut packer: Packer) {
+        let Some(pending) = packer.pending else {
+            return;
+        };
+        debug_assert!(packer.pending_bits.is_multiple_of(8));
+        let mut bytes = packer.pending_bits / 8;
+        while bytes > 0 {
+            let piece = 1 << bytes.ilog2();
+            let value = self.shr_imm(pending, 8 * (bytes - piece));
+            self.store_packed(&mut packer, value, piece);
+            bytes -= piece;
+        }
+    }
+
+    /// Copies `bytes` bytes of the packet to memory elsewhere.
+    pub(crate) fn copy_bytes(&mut self, from: Value, to: Value, bytes: u32) {
+        let size = match bytes {
+            8.. => 8,
+            4..8 => 4,
+            2..4 => 2,
+            _ => 1,
+        };
+        let mut at = 0;
+        while at < bytes {
+            // The last piece overlaps the one before it.
+            let start = at.min(bytes - size);
+            let load = self.packet_memory();
+            let value = (self.b.ins()).load(integer(size), load, from, start as i32);
+            let store = MemFlagsData::new().with_notrap();
+            (self.b.ins()).store(store, value, to, start as i32);
+            at = start + size;
+        }
+    }
+
+    /// A sum that is congruent, modulo 2^16 - 1, to that of the 16-bit words of `bytes` bytes of the packet, padded with a zero
+    /// byte. Below 2^48 for 2^16 words, and zero only if all bytes are.
+    pub(crate) fn sum_bytes(&mut self, from: Value, bytes: u32) -> Value {
+        let mut sum: Option<Value> = None;
+        let mut at = 0;
+        while at < bytes {
+            let size = match bytes - at {
+                4.. => 4,
+                2..4 => 2,
+                _ => 1,
+            };
+            let flags = self.packet_memory();
+            let value = (self.b.ins()).load(integer(size), flags, from, at as i32);
+            let mut value = self.b.ins().uextend(I64, value);
+            if size == 1 && cfg!(target_endian = "big") {
+                value = self.shl_imm(value, 8);
+            }
+            sum = Some(match sum {
+                None => value,
+                Some(sum) => self.b.ins().iadd(sum, value),
+            });
+            at += size;
+        }
+        let sum = sum.unwrap_or_else(|| self.imm(0));
+        if cfg!(target_endian = "little") {
+            // Exchanging the bytes of a word is multiplying it by 2^8, modulo 2^16 - 1.
+            return self.shl_imm(sum, 8);
+        }
+        sum
     }
 }

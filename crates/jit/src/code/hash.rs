@@ -8,8 +8,24 @@ use super::Gen;
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
 use crate::shims::{Shim, algorithm_code};
+use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{InstBuilder, Value};
-use ir::{Expr, HashAlgorithm, SlotId};
+use ir::{Expr, HashAlgorithm, HeaderId, SlotId};
+use std::collections::BTreeMap;
+
+/// Runs of bytes (first, how many) by header.
+type PacketBytes = BTreeMap<HeaderId, Vec<(u32, u32)>>;
+
+/// A part of what is summed up.
+enum Piece<'e> {
+    Value(&'e Expr),
+    /// Bytes of a header where it lies in the packet.
+    Bytes {
+        header: HeaderId,
+        first: u32,
+        bytes: u32,
+    },
+}
 
 impl Gen<'_, '_> {
     /// [`ir::StmtKind::Hash`].
@@ -20,32 +36,52 @@ impl Gen<'_, '_> {
         data: &[Expr],
         payload: bool,
     ) {
-        let data = self.exprs(data);
         let result = match algorithm {
-            HashAlgorithm::Csum16 if !payload => self.checksum(&data),
-            _ => self.hash_bytes(algorithm, &data, payload, self.width(dst)),
+            HashAlgorithm::Csum16 if !payload => self.checksum(data),
+            _ => {
+                let data = self.exprs(data);
+                self.hash_bytes(algorithm, &data, payload, self.width(dst))
+            }
         };
         let result = self.resize(&result, self.width(dst));
         self.write(dst, &result);
     }
 
     /// RFC 1071 over the concatenation of `data`.
-    fn checksum(&mut self, data: &[Wide]) -> Wide {
-        let total: u32 = data.iter().map(|v| v.width).sum();
+    fn checksum(&mut self, data: &[Expr]) -> Wide {
+        let widths = data.iter().map(|e| e.width(&self.program.slots));
         // Bits behind the value up to the end of the padded whole, of which only the place within a word counts.
-        let mut behind = total.next_multiple_of(16);
+        let mut behind = widths.sum::<u32>().next_multiple_of(16);
         let mut sum = self.imm(0);
-        for value in data {
+        let mut in_packet = PacketBytes::new();
+        for piece in self.pieces(data) {
+            let expr = match piece {
+                Piece::Bytes {
+                    header,
+                    first,
+                    bytes,
+                } => {
+                    behind -= 8 * bytes;
+                    in_packet.entry(header).or_default().push((first, bytes));
+                    continue;
+                }
+                Piece::Value(expr) => expr,
+            };
+            let value = self.expr(expr);
             behind -= value.width;
             for &limb in &value.limbs {
                 // Limbs are whole words, so all limbs of a value end at the same place within a word. At most 48 bits
-                // are added for each limb, so that 65,536 of them (more than fit in a hash) do not overflow.
+                // are added for each limb, so that many more of them than fit in a hash do not overflow.
                 let high = self.shr_imm(limb, 32);
                 let low = self.and_imm(limb, u32::MAX.into());
                 let folded = self.b.ins().iadd(high, low);
                 let placed = self.shl_imm(folded, behind % 16);
                 sum = self.b.ins().iadd(sum, placed);
             }
+        }
+        for (header, runs) in in_packet {
+            let more = self.sum_in_packet(header, &runs);
+            sum = self.b.ins().iadd(sum, more);
         }
         let sum = self.fold_words(sum);
         let complement = self.b.ins().bnot(sum);
@@ -54,6 +90,66 @@ impl Gen<'_, '_> {
             width: 16,
             limbs: smallvec::smallvec![result],
         }
+    }
+
+    /// The sum of bytes of a header in the packet, each run of them from a byte on; zero if the header is not valid.
+    fn sum_in_packet(&mut self, header: HeaderId, runs: &[(u32, u32)]) -> Value {
+        let valid = self.read(self.program.headers[header.index()].valid).low();
+        let (there, after) = (self.b.create_block(), self.b.create_block());
+        self.b.append_block_param(after, I64);
+        let zero = self.imm(0);
+        let none = [zero.into()];
+        self.b.ins().brif(valid, there, &[], after, &none);
+        self.continue_in(there);
+        let base = self.source(header);
+        let mut sum = zero;
+        for &(first, bytes) in runs {
+            let from = self.b.ins().iadd_imm_u(base, i64::from(first));
+            let more = self.sum_bytes(from, bytes);
+            sum = self.b.ins().iadd(sum, more);
+        }
+        self.b.ins().jump(after, &[sum.into()]);
+        self.continue_in(after);
+        self.b.block_params(after)[0]
+    }
+
+    /// The data of a checksum with whole bytes of headers that lie in the packet taken together.
+    fn pieces<'e>(&self, data: &'e [Expr]) -> Vec<Piece<'e>> {
+        let slots = &self.program.slots;
+        let mut pieces = Vec::new();
+        let (mut i, mut at) = (0, 0);
+        while i < data.len() {
+            let home = self.home_in_packet(&data[i]);
+            let home = home.filter(|h| at % 16 == 0 && h.offset % 8 == 0);
+            let (mut bits, mut count) = (0, 0);
+            if let Some(home) = home {
+                let mut end = home.offset;
+                for (n, expr) in data[i..].iter().enumerate() {
+                    let next = self.home_in_packet(expr);
+                    if next.is_none_or(|h| (h.header, h.offset) != (home.header, end)) {
+                        break;
+                    }
+                    end += expr.width(slots);
+                    if end % 8 == 0 {
+                        (bits, count) = (end - home.offset, n + 1);
+                    }
+                }
+                if count > 0 {
+                    pieces.push(Piece::Bytes {
+                        header: home.header,
+                        first: home.offset / 8,
+                        bytes: bits / 8,
+                    });
+                }
+            }
+            if count == 0 {
+                pieces.push(Piece::Value(&data[i]));
+                (bits, count) = (data[i].width(slots), 1);
+            }
+            i += count;
+            at += bits;
+        }
+        pieces
     }
 
     /// Adds the four words of a limb with their carries.

@@ -1,4 +1,4 @@
-//! Code generation for one function: one half of the pipeline.
+//! Code generation for one function: one half of the pipeline, or both for a packet that goes straight through ([`straight`]).
 //!
 //! A slot is a value, not memory: [`Place`] says where each one lives in this function. What the other half or the
 //! engine may read is also written to the state array at every assignment, which costs a store but keeps nothing alive
@@ -13,10 +13,12 @@ mod expr;
 mod hash;
 mod parser;
 mod stmt;
+mod straight;
 mod table;
 pub(crate) mod wide;
 
 use crate::frame::{Frame, drop_code};
+use crate::headers::Headers;
 use crate::shims::Shim;
 use crate::usage::{Usage, shared_with_engine};
 use cranelift_codegen::ir::condcodes::IntCC;
@@ -49,11 +51,13 @@ pub(crate) enum Half {
     Parse,
     /// Egress, checksum computation, deparser.
     Egress,
+    /// All of them, for a packet that goes straight through.
+    Straight,
 }
 
 impl Half {
     /// All of them.
-    pub const ALL: [Half; 3] = [Half::Ingress, Half::Parse, Half::Egress];
+    pub const ALL: [Half; 4] = [Half::Ingress, Half::Parse, Half::Egress, Half::Straight];
 
     /// The name of its function, for profilers.
     pub fn symbol(self) -> &'static str {
@@ -61,6 +65,7 @@ impl Half {
             Half::Ingress => "ingress",
             Half::Parse => "parse",
             Half::Egress => "egress",
+            Half::Straight => "straight",
         }
     }
 }
@@ -70,6 +75,10 @@ impl Half {
 enum Place {
     /// The function does not touch it, or writes what nobody reads.
     Unused,
+    /// Nowhere: it is always zero.
+    Zero,
+    /// In the packet, where its header was extracted.
+    InPacket,
     /// In the state array, and nobody writes it while the function runs.
     ReadOnly,
     /// In the state array.
@@ -126,6 +135,8 @@ pub(crate) struct Gen<'a, 'f> {
     loop_depth: u32,
     /// While the parser is generated.
     parser_blocks: Option<ParserBlocks>,
+    /// In the function of both halves.
+    straight: Option<straight::Straight>,
     /// [`MAX_INSTRUCTIONS`] was reached, and nothing has been generated since.
     too_large: bool,
 }
@@ -186,10 +197,15 @@ pub(crate) fn generate(
         scratch_size: 8,
         loop_depth: 0,
         parser_blocks: None,
+        straight: None,
         too_large: false,
     };
-    g.place_slots();
-    g.half();
+    if input.half == Half::Straight {
+        g.straight_way(Headers::new(input.program));
+    } else {
+        g.place_slots();
+        g.half();
+    }
     g.finish();
     let (scratch, size, too_large) = (g.scratch, g.scratch_size, g.too_large);
     g.b.seal_all_blocks();
@@ -209,7 +225,7 @@ impl Gen<'_, '_> {
         let usage = match self.half {
             Half::Ingress => Usage::of_ingress(program),
             Half::Parse => Usage::of_parser(program),
-            Half::Egress => Usage::of_egress(program),
+            Half::Egress | Half::Straight => Usage::of_egress(program),
         };
         let egress = Usage::of_egress(program);
         let mut exported = shared_with_engine(program, &egress);
@@ -268,8 +284,12 @@ impl Gen<'_, '_> {
 
     /// The value of a slot.
     fn read(&mut self, slot: SlotId) -> Wide {
+        if self.places[slot.index()] == Place::InPacket {
+            return self.reload_from_packet(slot);
+        }
         let limbs: Limbs = (0..self.layout.slot_limbs(slot))
             .map(|i| match self.places[slot.index()] {
+                Place::Zero | Place::InPacket => self.imm(0),
                 Place::Unused | Place::ReadOnly => self.load_state(slot, i, constant_memory()),
                 Place::Memory => self.load_state(slot, i, MemFlagsData::trusted()),
                 Place::Values { first, .. } => self.b.use_var(nth(first, i)),
@@ -283,6 +303,17 @@ impl Gen<'_, '_> {
 
     /// Assigns a slot.
     fn write(&mut self, slot: SlotId, value: &Wide) {
+        self.note_assignment(slot);
+        self.put(slot, value);
+    }
+
+    /// Whether the value of a slot is kept anywhere when it is written.
+    fn keeps(&self, slot: SlotId) -> bool {
+        !matches!(self.places[slot.index()], Place::Unused | Place::InPacket)
+    }
+
+    /// Gives a slot a value.
+    fn put(&mut self, slot: SlotId, value: &Wide) {
         debug_assert_eq!(value.width, self.width(slot));
         let place = self.places[slot.index()];
         for (i, &limb) in value.limbs.iter().enumerate() {
@@ -292,7 +323,7 @@ impl Gen<'_, '_> {
                     exported
                 }
                 Place::Memory => true,
-                Place::Unused | Place::ReadOnly => false,
+                Place::Unused | Place::ReadOnly | Place::Zero | Place::InPacket => false,
             };
             if to_state {
                 let offset = 8 * (self.layout.offset(slot) + i);
@@ -304,7 +335,13 @@ impl Gen<'_, '_> {
     /// Assigns zero.
     fn clear(&mut self, slot: SlotId) {
         let zero = self.constant(&ir::Bits::zero(self.width(slot)));
-        self.write(slot, &zero);
+        self.put(slot, &zero);
+    }
+
+    /// Makes a header valid or invalid, its fields left alone.
+    fn put_validity(&mut self, header: ir::HeaderId, valid: bool) {
+        let value = self.small_constant(1, valid.into());
+        self.put(self.program.headers[header.index()].valid, &value);
     }
 
     /// Stores a word into the frame.
@@ -395,6 +432,7 @@ impl Gen<'_, '_> {
                 self.control(&program.deparser);
                 self.store_emitted_len();
             }
+            Half::Straight => {}
         }
         self.b.ins().return_(&[]);
     }
@@ -444,6 +482,10 @@ impl Gen<'_, '_> {
         ] {
             if let Some(block) = block {
                 self.b.switch_to_block(block);
+                if self.half == Half::Straight {
+                    self.return_way(crate::frame::way::DROPPED + code, None);
+                    continue;
+                }
                 let code = self.imm(code);
                 self.store_frame(offset_of!(Frame, drop), code);
                 self.b.ins().return_(&[]);

@@ -177,23 +177,24 @@ impl Gen<'_, '_> {
         let count = self.imm(bytes.into());
         self.demand(count);
         let mut window = Window::new(self.at_cursor(), bytes);
-        let header = &program.headers[header.index()];
+        self.note_extraction(header, window.base());
         let mut offset = 0;
-        for field in &header.fields {
+        for field in &program.headers[header.index()].fields {
             let width = self.width(field.slot);
-            let value = self.window_field(&mut window, offset, width);
-            self.write(field.slot, &value);
+            if self.keeps(field.slot) {
+                let value = self.window_field(&mut window, offset, width);
+                self.put(field.slot, &value);
+            }
             offset += width;
         }
-        let valid = self.small_constant(1, 1);
-        self.write(header.valid, &valid);
+        self.put_validity(header, true);
         self.move_cursor(count);
     }
 
     /// A header with a varbit: what comes before it is where it always is, the rest is read by a function.
-    fn extract_varbit(&mut self, header: HeaderId, length: &Expr) {
+    fn extract_varbit(&mut self, id: HeaderId, length: &Expr) {
         let program = self.program;
-        let header = &program.headers[header.index()];
+        let header = &program.headers[id.index()];
         let length = self.expr(length).low();
         let is_varbit = |f: &ir::Field| f.varbit_length.is_some();
         let fixed: u32 = (header.fields.iter())
@@ -204,6 +205,7 @@ impl Gen<'_, '_> {
         let bytes = self.check_varbit(length, max, fixed);
 
         let base = self.at_cursor();
+        self.note_extraction(id, base);
         // Everything before the varbit is within the bytes that have been checked.
         let mut window = Window::new(base, fixed.div_ceil(8));
         let mut offset = 0;
@@ -216,7 +218,7 @@ impl Gen<'_, '_> {
                     width: 32,
                     limbs: smallvec::smallvec![length],
                 };
-                self.write(length_slot, &length);
+                self.put(length_slot, &length);
                 let at = self.imm(offset.into());
                 self.read_bits(base, at, length.low(), width)
             } else if let Some(shift) = shift {
@@ -229,10 +231,9 @@ impl Gen<'_, '_> {
                 offset += width;
                 self.window_field(&mut window, offset - width, width)
             };
-            self.write(field.slot, &value);
+            self.put(field.slot, &value);
         }
-        let valid = self.small_constant(1, 1);
-        self.write(header.valid, &valid);
+        self.put_validity(id, true);
         self.move_cursor(bytes);
     }
 
@@ -277,6 +278,7 @@ impl Gen<'_, '_> {
         let bytes = self.shr_imm(bits, 3);
         self.demand(bytes);
         self.move_cursor(bytes);
+        self.note_move();
     }
 
     /// [`ir::StmtKind::Reject`].

@@ -78,8 +78,8 @@ impl Gen<'_, '_> {
                 self.write(*dst, &value);
             }
             StmtKind::SetValid(header) => {
-                let one = self.small_constant(1, 1);
-                self.write(self.program.headers[header.index()].valid, &one);
+                self.note_validity(*header, true);
+                self.put_validity(*header, true);
             }
             StmtKind::SetInvalid(header) => self.set_invalid(*header),
             StmtKind::Hash {
@@ -296,9 +296,10 @@ impl Gen<'_, '_> {
     }
 
     fn set_invalid(&mut self, header: HeaderId) {
+        self.note_validity(header, false);
+        self.put_validity(header, false);
         let program = self.program;
         let header = &program.headers[header.index()];
-        self.clear(header.valid);
         for field in &header.fields {
             self.clear(field.slot);
             if let Some(length) = field.varbit_length {
@@ -325,6 +326,7 @@ impl Gen<'_, '_> {
     fn clone_packet(&mut self, session: &Expr, preserve: Option<FieldListId>) {
         let session = self.expr(session).low();
         let (one, preserve) = (self.imm(1), self.imm(preserve_code(preserve)));
+        self.note_request();
         self.store_frame(offset_of!(Frame, clone), one);
         self.store_frame(offset_of!(Frame, clone_session), session);
         self.store_frame(offset_of!(Frame, clone_preserve), preserve);
@@ -332,6 +334,7 @@ impl Gen<'_, '_> {
 
     fn request(&mut self, offset: usize, preserve: Option<FieldListId>) {
         let code = self.imm(preserve_code(preserve) + 1);
+        self.note_request();
         self.store_frame(offset, code);
     }
 
@@ -374,18 +377,27 @@ impl Gen<'_, '_> {
         let bytes = if fields.iter().any(|f| f.varbit_length.is_some()) {
             self.emit_varbit(base, fields)
         } else {
-            let mut packer = Packer::new(base);
-            for field in fields {
-                let value = self.read(field.slot);
-                self.pack(&mut packer, &value);
-            }
-            let bytes = self.pack_end(packer);
+            let bytes = self.emit_fixed(base, header);
             self.imm(bytes.into())
         };
         let end = self.b.ins().iadd(base, bytes);
         self.b.def_var(self.emit_at, end);
         self.b.ins().jump(after, &[]);
         self.continue_in(after);
+    }
+
+    /// Writes a header without a varbit to `base`; gives the number of bytes.
+    fn emit_fixed(&mut self, base: Value, header: HeaderId) -> u32 {
+        if self.copy_from_packet(base, header) {
+            self.overlay(base, header);
+            return self.program.header_max_bytes(header) as u32;
+        }
+        let mut packer = Packer::new(base);
+        for field in &self.program.headers[header.index()].fields {
+            let value = self.read(field.slot);
+            self.pack(&mut packer, &value);
+        }
+        self.pack_end(packer)
     }
 
     /// Writes the fields of a header with a varbit to `base`; gives the number of bytes.

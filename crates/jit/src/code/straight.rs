@@ -1,0 +1,608 @@
+//! Both halves in one function, for a packet that arrives at a port and leaves at another.
+//!
+//! Nothing comes from the state array: it is zero by definition, so values begin as zeros. What is asked for beyond leaving at a
+//! port is noted in a value; if it is not zero after ingress, or after egress, the state is written to the array and the
+//! function ends for the engine to go on. A second value says whether the headers moved ([`crate::headers`]): if not, only
+//! the fields that were assigned are written, into the packet where it lies.
+
+use super::bytes::{Packer, Window};
+use super::wide::{Wide, limbs_for};
+use super::{Gen, MAX_VALUE_LIMBS, Place};
+use crate::frame::{Frame, drop_code, way};
+use crate::headers::{Headers, Home};
+use crate::usage::{Usage, shared_with_engine};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
+use cranelift_frontend::Variable;
+use engine::DROP_PORT;
+use ir::{Expr, HeaderId, SlotId};
+use smallvec::smallvec;
+use std::mem::offset_of;
+
+/// Limbs of a slot that are cleared without a loop.
+const INLINE_CLEAR_LIMBS: usize = 16;
+
+/// What generation of the straight way knows.
+pub(super) struct Straight {
+    headers: Headers,
+    /// By slot: the header whose validity it is.
+    validity_of: Vec<Option<HeaderId>>,
+    /// By header: the address where it was extracted last, if some header may be.
+    sources: Vec<Option<Variable>>,
+    /// Not zero if headers moved.
+    moved: Variable,
+    may_move: bool,
+    /// Not zero if this half asked for something.
+    asked: Variable,
+    /// Where the packet goes.
+    port: Variable,
+    /// Checksums are being verified, or the parser runs.
+    on_arrival: bool,
+}
+
+/// What the engine finds in the state array when the function ends early.
+struct Exports {
+    /// Slots, if it may end after ingress.
+    after_ingress: Option<Vec<bool>>,
+    /// Slots, if it may end after egress.
+    after_egress: Option<Vec<bool>>,
+    /// Egress can tell how long the packet is.
+    measures: bool,
+}
+
+impl Exports {
+    fn new(program: &ir::Program) -> Exports {
+        let (ingress, egress) = (Usage::of_ingress(program), Usage::of_egress(program));
+        let shared = shared_with_engine(program, &egress);
+        let both = shared.iter().zip(&egress.reads);
+        let after_ingress = both.map(|(&shared, &read)| shared || read).collect();
+        let length = program.standard.packet_length;
+        let preserved = (program.field_lists.iter()).any(|l| l.slots.contains(&length));
+        let replicates = ingress.writes[program.standard.mcast_grp.index()];
+        Exports {
+            after_ingress: (ingress.clones || ingress.repeats || replicates)
+                .then_some(after_ingress),
+            after_egress: (egress.clones || egress.repeats).then_some(shared),
+            measures: egress.reads[length.index()] || preserved,
+        }
+    }
+
+    fn contains(&self, slot: usize) -> bool {
+        let lists = [&self.after_ingress, &self.after_egress];
+        lists.into_iter().flatten().any(|list| list[slot])
+    }
+}
+
+impl Gen<'_, '_> {
+    /// Generates the whole function.
+    pub(super) fn straight_way(&mut self, headers: Headers) {
+        let program = self.program;
+        let exports = Exports::new(program);
+        self.place_straight(headers, &exports);
+        self.arrive();
+        self.parser();
+        self.control(&program.verify_checksum);
+        self.straight_mut().on_arrival = false;
+        self.control(&program.ingress);
+        self.between(&exports);
+        self.control(&program.egress);
+        self.end_if_dropped(&exports);
+        self.control(&program.compute_checksum);
+        self.depart(&exports);
+    }
+
+    fn straight_mut(&mut self) -> &mut Straight {
+        let straight = self.straight.as_mut();
+        straight.expect("only on the straight way")
+    }
+
+    fn place_straight(&mut self, headers: Headers, exports: &Exports) {
+        let program = self.program;
+        let usage = Usage::of_straight(program, &headers);
+        let zero = self.imm(0);
+        for (i, slot) in program.slots.iter().enumerate() {
+            let id = SlotId(i as u32);
+            let place = match (usage.reads[i], usage.writes[i]) {
+                (false, _) if headers.stays_in_packet(id) => Place::InPacket,
+                (false, true) if exports.contains(i) => self.declare_straight(id, slot.width),
+                (false, _) => Place::Unused,
+                (true, false) => Place::Zero,
+                (true, true) => self.declare_straight(id, slot.width),
+            };
+            self.places.push(place);
+        }
+        let mut validity_of = vec![None; program.slots.len()];
+        let mut sources = Vec::new();
+        for (i, header) in program.headers.iter().enumerate() {
+            let id = HeaderId(i as u32);
+            validity_of[header.valid.index()] = Some(id);
+            let source = headers.is_extracted(id).then(|| self.b.declare_var(I64));
+            if let Some(source) = source {
+                self.b.def_var(source, self.packet);
+            }
+            sources.push(source);
+        }
+        let [moved, asked, port] = [(); 3].map(|()| self.b.declare_var(I64));
+        for variable in [self.cursor, self.steps, self.emit_at, moved, asked, port] {
+            self.b.def_var(variable, zero);
+        }
+        let may_move = headers.emitted.is_none();
+        self.straight = Some(Straight {
+            headers,
+            validity_of,
+            sources,
+            moved,
+            may_move,
+            asked,
+            port,
+            on_arrival: true,
+        });
+    }
+
+    fn declare_straight(&mut self, slot: SlotId, width: u32) -> Place {
+        let zero = self.imm(0);
+        if limbs_for(width) <= MAX_VALUE_LIMBS {
+            return self.declare_values(slot, false, false, zero);
+        }
+        let offset = 8 * self.layout.offset(slot) as i64;
+        let first = self.b.ins().iadd_imm_u(self.state, offset);
+        self.clear_limbs(first, limbs_for(width));
+        Place::Memory
+    }
+
+    /// Clears memory.
+    fn clear_limbs(&mut self, first: Value, limbs: usize) {
+        let zero = self.imm(0);
+        let flags = MemFlagsData::trusted();
+        if limbs <= INLINE_CLEAR_LIMBS {
+            for i in 0..limbs {
+                self.b.ins().store(flags, zero, first, 8 * i as i32);
+            }
+            return;
+        }
+        let end = self.b.ins().iadd_imm_u(first, 8 * limbs as i64);
+        let (again, after) = (self.b.create_block(), self.b.create_block());
+        self.b.append_block_param(again, I64);
+        self.b.ins().jump(again, &[first.into()]);
+        self.b.switch_to_block(again);
+        let at = self.b.block_params(again)[0];
+        self.b.ins().store(flags, zero, at, 0);
+        let next = self.b.ins().iadd_imm_u(at, 8);
+        let more = self.b.ins().icmp(IntCC::NotEqual, next, end);
+        self.b.ins().brif(more, again, &[next.into()], after, &[]);
+        self.b.seal_block(again);
+        self.continue_in(after);
+    }
+
+    fn frame_word(&mut self, offset: usize) -> Value {
+        (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, offset as i32)
+    }
+
+    /// Gives a slot of the standard metadata a value.
+    fn put_word(&mut self, slot: SlotId, word: Value) {
+        if !self.keeps(slot) {
+            return;
+        }
+        let word = Wide {
+            width: 64,
+            limbs: smallvec![word],
+        };
+        let value = self.resize(&word, self.width(slot));
+        self.put(slot, &value);
+    }
+
+    /// The standard metadata of a packet that arrives.
+    fn arrive(&mut self) {
+        let standard = self.program.standard;
+        let port = self.frame_word(offset_of!(Frame, port));
+        let now_us = self.frame_word(offset_of!(Frame, now_us));
+        self.put_word(standard.ingress_port, port);
+        self.put_word(standard.packet_length, self.packet_len);
+        self.put_word(standard.ingress_global_timestamp, now_us);
+    }
+
+    /// From ingress to egress: what the traffic manager does with a packet that goes to one port.
+    fn between(&mut self, exports: &Exports) {
+        let standard = self.program.standard;
+        if let Some(exported) = &exports.after_ingress {
+            let straight = self.straight_mut();
+            let asked = straight.asked;
+            let asked = self.b.use_var(asked);
+            let group = self.read(standard.mcast_grp).low();
+            let more = self.b.ins().bor(asked, group);
+            self.end_if(more, way::AFTER_INGRESS, exported);
+        }
+        let spec = self.read(standard.egress_spec).low();
+        let drop_port = self.imm(DROP_PORT.into());
+        let dropped = self.b.ins().icmp(IntCC::Equal, spec, drop_port);
+        self.return_if(dropped, way::DROPPED + drop_code::INGRESS_DROP);
+        let port = self.straight_mut().port;
+        self.b.def_var(port, spec);
+        let zero = self.imm(0);
+        let now_us = self.frame_word(offset_of!(Frame, now_us));
+        for (slot, value) in [
+            (standard.egress_port, spec),
+            (standard.egress_spec, zero),
+            (standard.egress_rid, zero),
+            (standard.instance_type, zero),
+            (standard.enq_qdepth, zero),
+            (standard.deq_qdepth, zero),
+            (standard.deq_timedelta, zero),
+            (standard.enq_timestamp, now_us),
+            (standard.egress_global_timestamp, now_us),
+        ] {
+            self.put_word(slot, value);
+        }
+        if exports.measures && self.keeps(standard.packet_length) {
+            let bytes = self.measure();
+            self.put_word(standard.packet_length, bytes);
+        }
+        // The other half has steps of its own.
+        self.b.def_var(self.steps, zero);
+    }
+
+    /// Length of the packet with its headers as they are now.
+    fn measure(&mut self) -> Value {
+        let program = self.program;
+        let cursor = self.b.use_var(self.cursor);
+        let mut sum = self.b.ins().isub(self.packet_len, cursor);
+        for header in &program.headers {
+            if !self.keeps(header.valid) || self.places[header.valid.index()] == Place::Zero {
+                // Never valid.
+                continue;
+            }
+            let fixed: u64 = (header.fields.iter())
+                .filter(|f| f.varbit_length.is_none())
+                .map(|f| u64::from(self.width(f.slot)))
+                .sum();
+            let mut bits = self.imm(fixed);
+            for length in header.fields.iter().filter_map(|f| f.varbit_length) {
+                let length = self.read(length).low();
+                bits = self.b.ins().iadd(bits, length);
+            }
+            let up = self.b.ins().iadd_imm_u(bits, 7);
+            let bytes = self.shr_imm(up, 3);
+            let valid = self.read(header.valid).low();
+            let zero = self.imm(0);
+            let bytes = self.b.ins().select(valid, bytes, zero);
+            sum = self.b.ins().iadd(sum, bytes);
+        }
+        sum
+    }
+
+    /// After the egress control: the drop port.
+    fn end_if_dropped(&mut self, exports: &Exports) {
+        let spec = self.read(self.program.standard.egress_spec).low();
+        let drop_port = self.imm(DROP_PORT.into());
+        let dropped = self.b.ins().icmp(IntCC::Equal, spec, drop_port);
+        let (stop, next) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(dropped, stop, &[], next, &[]);
+        self.continue_in(stop);
+        if let Some(exported) = &exports.after_egress {
+            let asked = self.straight_mut().asked;
+            let asked = self.b.use_var(asked);
+            self.end_if(asked, way::AFTER_EGRESS, exported);
+        }
+        self.return_way(way::DROPPED + drop_code::EGRESS_DROP, None);
+        self.continue_in(next);
+    }
+
+    /// The deparser.
+    fn depart(&mut self, exports: &Exports) {
+        let straight = self.straight_mut();
+        let (moved, asked, port) = (straight.moved, straight.asked, straight.port);
+        let (may_move, emitted) = (straight.may_move, straight.headers.emitted.clone());
+        let mut elsewhere = None;
+        if may_move {
+            elsewhere = Some(self.b.use_var(moved));
+        }
+        if exports.after_egress.is_some() {
+            let asked = self.b.use_var(asked);
+            elsewhere = Some(match elsewhere {
+                Some(moved) => self.b.ins().bor(moved, asked),
+                None => asked,
+            });
+        }
+        if let Some(emitted) = emitted {
+            let Some(elsewhere) = elsewhere else {
+                self.edit(&emitted);
+                let port = self.b.use_var(port);
+                return self.return_way(way::SENT_IN_PLACE, Some(port));
+            };
+            let (emit, edit) = (self.b.create_block(), self.b.create_block());
+            self.b.ins().brif(elsewhere, emit, &[], edit, &[]);
+            self.continue_in(edit);
+            self.edit(&emitted);
+            let port = self.b.use_var(port);
+            self.return_way(way::SENT_IN_PLACE, Some(port));
+            self.continue_in(emit);
+        }
+        let buffer = self.frame_word(offset_of!(Frame, emitted));
+        self.b.def_var(self.emit_at, buffer);
+        let program = self.program;
+        self.control(&program.deparser);
+        self.store_emitted_len();
+        if let Some(exported) = &exports.after_egress {
+            let asked = self.b.use_var(asked);
+            self.end_if(asked, way::AFTER_EGRESS, exported);
+        }
+        let port = self.b.use_var(port);
+        self.return_way(way::SENT, Some(port));
+    }
+
+    /// Writes the assigned fields of the headers into the packet.
+    fn edit(&mut self, emitted: &[HeaderId]) {
+        for &header in emitted {
+            if self.straight_mut().headers.is_extracted(header) && !self.changes(header).is_empty()
+            {
+                let valid = self.read(self.program.headers[header.index()].valid).low();
+                let (there, after) = (self.b.create_block(), self.b.create_block());
+                self.b.ins().brif(valid, there, &[], after, &[]);
+                self.continue_in(there);
+                let base = self.source(header);
+                self.overlay(base, header);
+                self.b.ins().jump(after, &[]);
+                self.continue_in(after);
+            }
+        }
+    }
+
+    /// The runs of bytes (first, end) of a header without a varbit in which fields that may be assigned lie.
+    fn changes(&mut self, header: HeaderId) -> Vec<(u32, u32)> {
+        let program = self.program;
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for field in &program.headers[header.index()].fields {
+            let headers = &self.straight_mut().headers;
+            let Some(home) = headers
+                .home(field.slot)
+                .filter(|_| headers.is_assigned(field.slot))
+            else {
+                continue;
+            };
+            let end = (home.offset + self.width(field.slot)).div_ceil(8);
+            let first = home.offset / 8;
+            match runs.last_mut() {
+                Some(last) if last.1 >= first => last.1 = end,
+                _ => runs.push((first, end)),
+            }
+        }
+        runs
+    }
+
+    /// Writes the fields that may be assigned over the bytes of a header at `base`, where the others are already.
+    pub(super) fn overlay(&mut self, base: Value, header: HeaderId) {
+        let program = self.program;
+        for (first, end) in self.changes(header) {
+            let at = self.b.ins().iadd_imm_u(base, i64::from(first));
+            let mut packer = Packer::new(at);
+            for field in &program.headers[header.index()].fields {
+                let Some(home) = self.straight_mut().headers.home(field.slot) else {
+                    continue;
+                };
+                let field_end = home.offset + self.width(field.slot);
+                // The bits of the field within these bytes.
+                let (from, to) = (home.offset.max(8 * first), field_end.min(8 * end));
+                if from >= to {
+                    continue;
+                }
+                let value = match self.places[field.slot.index()] {
+                    Place::InPacket => self.field_at_source(home, field.slot),
+                    _ => self.read(field.slot),
+                };
+                let value = self.slice(&value, field_end - from - 1, field_end - to);
+                self.pack(&mut packer, &value);
+            }
+            self.pack_end_exactly(packer);
+        }
+    }
+
+    /// Where a header was extracted last.
+    pub(super) fn source(&mut self, header: HeaderId) -> Value {
+        match self.straight_mut().sources[header.index()] {
+            Some(source) => self.b.use_var(source),
+            None => self.packet,
+        }
+    }
+
+    /// A field of a valid header that lies in the packet.
+    fn field_at_source(&mut self, home: Home, slot: SlotId) -> Wide {
+        let base = self.source(home.header);
+        let bytes = self.program.header_max_bytes(home.header) as u32;
+        let mut window = Window::new(base, bytes);
+        self.window_field(&mut window, home.offset, self.width(slot))
+    }
+
+    /// A field that lies in the packet if its header is valid, else zero.
+    pub(super) fn reload_from_packet(&mut self, slot: SlotId) -> Wide {
+        let width = self.width(slot);
+        let Some(home) = self.straight_mut().headers.home(slot) else {
+            return self.constant(&ir::Bits::zero(width));
+        };
+        let valid = self.program.headers[home.header.index()].valid;
+        let valid = self.read(valid).low();
+        let (there, after) = (self.b.create_block(), self.b.create_block());
+        let zero = self.imm(0);
+        let zeros = vec![zero.into(); limbs_for(width)];
+        for _ in 0..limbs_for(width) {
+            self.b.append_block_param(after, I64);
+        }
+        self.b.ins().brif(valid, there, &[], after, &zeros);
+        self.continue_in(there);
+        let value = self.field_at_source(home, slot);
+        let limbs: Vec<_> = value.limbs.iter().map(|&l| l.into()).collect();
+        self.b.ins().jump(after, &limbs);
+        self.continue_in(after);
+        Wide {
+            width,
+            limbs: self.b.block_params(after).iter().copied().collect(),
+        }
+    }
+
+    /// Copies a header that is valid from where it was extracted, if it always lies there.
+    pub(super) fn copy_from_packet(&mut self, to: Value, header: HeaderId) -> bool {
+        let lies_there = (self.straight.as_ref()).is_some_and(|s| s.headers.is_from_packet(header));
+        if lies_there {
+            let from = self.source(header);
+            let bytes = self.program.header_max_bytes(header) as u32;
+            self.copy_bytes(from, to, bytes);
+        }
+        lies_there
+    }
+
+    /// The place of a field that lies in the packet now, if its header is valid, and is zero if not.
+    pub(super) fn home_in_packet(&self, expr: &Expr) -> Option<Home> {
+        let (straight, Expr::Slot(slot)) = (self.straight.as_ref()?, expr) else {
+            return None;
+        };
+        let unchanged = straight.headers.is_unchanged(*slot, straight.on_arrival);
+        straight.headers.home(*slot).filter(|_| unchanged)
+    }
+
+    /// A header is being extracted at this address.
+    pub(super) fn note_extraction(&mut self, header: HeaderId, base: Value) {
+        let Some(straight) = &self.straight else {
+            return;
+        };
+        let moves = straight.headers.moves(header);
+        if let Some(source) = straight.sources[header.index()] {
+            self.b.def_var(source, base);
+        }
+        if moves {
+            self.note_move();
+        }
+    }
+
+    /// A header is about to become valid, or invalid.
+    pub(super) fn note_validity(&mut self, header: HeaderId, valid: bool) {
+        let emitted = |s: &Straight| s.headers.emitted.is_some() && s.headers.is_emitted(header);
+        if !self.straight.as_ref().is_some_and(emitted) {
+            return;
+        }
+        let mut change = self.read(self.program.headers[header.index()].valid).low();
+        if valid {
+            change = self.b.ins().bxor_imm_u(change, 1);
+        }
+        self.note_move_if(change);
+    }
+
+    /// A slot is being assigned.
+    pub(super) fn note_assignment(&mut self, slot: SlotId) {
+        let Some(straight) = &self.straight else {
+            return;
+        };
+        let header = straight.validity_of[slot.index()];
+        if header.is_some_and(|h| straight.headers.is_emitted(h)) {
+            self.note_move();
+        }
+    }
+
+    /// Headers do not lie any more where they were.
+    pub(super) fn note_move(&mut self) {
+        if self.straight.is_some() {
+            let one = self.imm(1);
+            self.note_move_if(one);
+        }
+    }
+
+    fn note_move_if(&mut self, condition: Value) {
+        let straight = self.straight_mut();
+        straight.may_move = true;
+        let variable = straight.moved;
+        let moved = self.b.use_var(variable);
+        let moved = self.b.ins().bor(moved, condition);
+        self.b.def_var(variable, moved);
+    }
+
+    /// Something is asked for.
+    pub(super) fn note_request(&mut self) {
+        if let Some(straight) = &self.straight {
+            let asked = straight.asked;
+            let one = self.imm(1);
+            self.b.def_var(asked, one);
+        }
+    }
+
+    /// Ends the function.
+    pub(super) fn return_way(&mut self, code: u64, port: Option<Value>) {
+        let mut result = self.imm(code);
+        if let Some(port) = port {
+            let port = self.shl_imm(port, 8);
+            result = self.b.ins().bor(result, port);
+        }
+        self.b.ins().return_(&[result]);
+    }
+
+    fn return_if(&mut self, condition: Value, code: u64) {
+        let (stop, next) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(condition, stop, &[], next, &[]);
+        self.continue_in(stop);
+        self.return_way(code, None);
+        self.continue_in(next);
+    }
+
+    /// Ends the function if `condition` is not zero, with these slots in the state array.
+    fn end_if(&mut self, condition: Value, code: u64, exported: &[bool]) {
+        let (stop, next) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(stop);
+        self.b.ins().brif(condition, stop, &[], next, &[]);
+        self.continue_in(stop);
+        self.export(exported);
+        let port = self.straight_mut().port;
+        let port = self.b.use_var(port);
+        self.return_way(code, Some(port));
+        self.continue_in(next);
+    }
+
+    /// Writes slots to the state array.
+    fn export(&mut self, exported: &[bool]) {
+        let program = self.program;
+        for i in (0..program.slots.len()).filter(|&i| exported[i]) {
+            let slot = SlotId(i as u32);
+            if matches!(self.places[i], Place::Values { .. }) {
+                let value = self.read(slot);
+                self.store_state(slot, &value);
+            } else if self.places[i] != Place::Memory {
+                self.clear_state(slot);
+            }
+        }
+        for header in &program.headers {
+            self.export_from_packet(header, exported);
+        }
+    }
+
+    fn export_from_packet(&mut self, header: &ir::Header, exported: &[bool]) {
+        let lies_there = |g: &Self, slot: SlotId| {
+            exported[slot.index()] && g.places[slot.index()] == Place::InPacket
+        };
+        if !header.fields.iter().any(|f| lies_there(self, f.slot)) {
+            return;
+        }
+        let valid = self.read(header.valid).low();
+        let (there, after): (Block, Block) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(valid, there, &[], after, &[]);
+        self.continue_in(there);
+        for field in &header.fields {
+            let home = self.straight_mut().headers.home(field.slot);
+            if let Some(home) = home.filter(|_| lies_there(self, field.slot)) {
+                let value = self.field_at_source(home, field.slot);
+                self.store_state(field.slot, &value);
+            }
+        }
+        self.b.ins().jump(after, &[]);
+        self.continue_in(after);
+    }
+
+    fn clear_state(&mut self, slot: SlotId) {
+        let offset = 8 * self.layout.offset(slot) as i64;
+        let first = self.b.ins().iadd_imm_u(self.state, offset);
+        self.clear_limbs(first, self.layout.slot_limbs(slot));
+    }
+
+    fn store_state(&mut self, slot: SlotId, value: &Wide) {
+        for (i, &limb) in value.limbs.iter().enumerate() {
+            let offset = 8 * (self.layout.offset(slot) + i);
+            (self.b.ins()).store(MemFlagsData::trusted(), limb, self.state, offset as i32);
+        }
+    }
+}

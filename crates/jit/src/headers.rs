@@ -1,0 +1,217 @@
+//! What the straight way may assume of headers: which bytes of the packet need not be read, nor written when it leaves.
+//!
+//! A packet whose headers are those that were extracted, in the order of extraction, is edited where it lies. Whether that is
+//! so is known at run time from a single bit, which is set by whatever could move a header; this module finds out what
+//! that is, from the program alone and conservatively. It knows nothing of machine code.
+
+use crate::usage::Usage;
+use ir::{HeaderId, Program, SlotId, Stmt, StmtKind, Target, Transition};
+
+/// Where a field lies in its header.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Home {
+    /// The header.
+    pub header: HeaderId,
+    /// In bits, from the beginning of the header.
+    pub offset: u32,
+}
+
+/// What is known of the headers of a program on the straight way.
+#[derive(Clone, Debug)]
+pub(crate) struct Headers {
+    /// By slot: the fields of headers without a varbit.
+    homes: Vec<Option<Home>>,
+    /// By slot.
+    assigned: Vec<bool>,
+    assigned_on_arrival: Vec<bool>,
+    /// By header: when it is valid it lies in the packet where it was extracted last, but for fields that were assigned.
+    from_packet: Vec<bool>,
+    /// By header.
+    extracted: Vec<bool>,
+    /// By header: its place in the deparser.
+    order: Vec<Option<usize>>,
+    /// By header: once it is extracted, the packet cannot be edited where it lies.
+    moves: Vec<bool>,
+    /// The headers in the order of the deparser, if it only emits, each header once.
+    pub emitted: Option<Vec<HeaderId>>,
+}
+
+impl Headers {
+    /// Finds out.
+    pub fn new(program: &Program) -> Headers {
+        let (all, arrival) = (Usage::of_all(program), Usage::of_arrival(program));
+        let emitted = emitted(program);
+        let mut order = vec![None; program.headers.len()];
+        for (i, header) in emitted.iter().flatten().enumerate() {
+            order[header.index()] = Some(i);
+        }
+        let mut homes = vec![None; program.slots.len()];
+        let mut from_packet = Vec::new();
+        let mut moves = Vec::new();
+        for (i, header) in program.headers.iter().enumerate() {
+            let has_varbit = header.fields.iter().any(|f| f.varbit_length.is_some());
+            let is_assigned = |slot: SlotId| all.assigned[slot.index()];
+            let set = all.validated[i] || is_assigned(header.valid);
+            from_packet.push(all.extracted[i] && !set && !has_varbit);
+            // The bytes of a header with a varbit are not edited.
+            let mut slots = header
+                .fields
+                .iter()
+                .flat_map(|f| [Some(f.slot), f.varbit_length]);
+            moves.push(has_varbit && slots.any(|s| s.is_some_and(is_assigned)));
+            let mut offset = 0;
+            for field in header.fields.iter().filter(|_| !has_varbit) {
+                let header = HeaderId(i as u32);
+                homes[field.slot.index()] = Some(Home { header, offset });
+                offset += program.slots[field.slot.index()].width;
+            }
+        }
+        find_moves(program, &order, &mut moves);
+        Headers {
+            homes,
+            assigned: all.assigned,
+            assigned_on_arrival: arrival.assigned,
+            from_packet,
+            extracted: all.extracted,
+            order,
+            moves,
+            emitted,
+        }
+    }
+
+    /// Where a field lies in its header, unless that has a varbit.
+    pub fn home(&self, slot: SlotId) -> Option<Home> {
+        self.homes[slot.index()]
+    }
+
+    /// Whether a field has, whenever its header is valid, the value that lies in the packet, and else is zero. Until ingress begins if
+    /// `on_arrival`, else always.
+    pub fn is_unchanged(&self, slot: SlotId, on_arrival: bool) -> bool {
+        let assigned = if on_arrival {
+            &self.assigned_on_arrival
+        } else {
+            &self.assigned
+        };
+        let home = self.homes[slot.index()];
+        home.is_some_and(|h| self.from_packet[h.header.index()]) && !assigned[slot.index()]
+    }
+
+    /// [`Headers::is_unchanged`], always.
+    pub fn stays_in_packet(&self, slot: SlotId) -> bool {
+        self.is_unchanged(slot, false)
+    }
+
+    /// Whether a slot may be assigned.
+    pub fn is_assigned(&self, slot: SlotId) -> bool {
+        self.assigned[slot.index()]
+    }
+
+    /// Whether a header, when it is valid, was extracted, and lies in the packet but for fields that were assigned.
+    pub fn is_from_packet(&self, header: HeaderId) -> bool {
+        self.from_packet[header.index()]
+    }
+
+    /// Whether a header may be extracted.
+    pub fn is_extracted(&self, header: HeaderId) -> bool {
+        self.extracted[header.index()]
+    }
+
+    /// Whether the deparser may emit a header.
+    pub fn is_emitted(&self, header: HeaderId) -> bool {
+        self.emitted.is_none() || self.order[header.index()].is_some()
+    }
+
+    /// Whether a packet with this header extracted cannot be edited where it lies.
+    pub fn moves(&self, header: HeaderId) -> bool {
+        self.moves[header.index()]
+    }
+}
+
+/// The headers that the deparser emits, if it does nothing else and emits none twice.
+fn emitted(program: &Program) -> Option<Vec<HeaderId>> {
+    let mut seen = vec![false; program.headers.len()];
+    let headers = program.deparser.iter().map(|stmt| match stmt.kind {
+        StmtKind::Emit(header) => Some(header),
+        _ => None,
+    });
+    let headers: Vec<HeaderId> = headers.collect::<Option<_>>()?;
+    let once = |h: &HeaderId| !std::mem::replace(&mut seen[h.index()], true);
+    headers.iter().all(once).then_some(headers)
+}
+
+/// Notes the headers that are extracted anywhere but in the order of the deparser.
+fn find_moves(program: &Program, order: &[Option<usize>], moves: &mut [bool]) {
+    let states = &program.parser.states;
+    let mut ways_in = vec![0; states.len()];
+    for state in states {
+        targets(&state.transition, |to| ways_in[to] += 1);
+    }
+    // States in topological order; what is on a cycle, or behind one, never becomes ready.
+    let mut ready: Vec<usize> = (0..states.len()).filter(|&i| ways_in[i] == 0).collect();
+    // The first place in the deparser that a header extracted next may have.
+    let mut first_free = vec![0; states.len()];
+    let mut done = vec![false; states.len()];
+    while let Some(at) = ready.pop() {
+        done[at] = true;
+        let mut free = first_free[at];
+        for stmt in &states[at].body {
+            match stmt.kind {
+                StmtKind::Extract { header, .. } => match order[header.index()] {
+                    Some(place) if place >= free => free = place + 1,
+                    _ => moves[header.index()] = true,
+                },
+                _ => move_nested(&stmt.kind, moves),
+            }
+        }
+        targets(&states[at].transition, |to| {
+            first_free[to] = first_free[to].max(free);
+            ways_in[to] -= 1;
+            if ways_in[to] == 0 {
+                ready.push(to);
+            }
+        });
+    }
+    for (state, _) in states.iter().zip(done).filter(|(_, done)| !done) {
+        move_all(&state.body, moves);
+    }
+}
+
+fn move_all(body: &[Stmt], moves: &mut [bool]) {
+    for stmt in body {
+        match stmt.kind {
+            StmtKind::Extract { header, .. } => moves[header.index()] = true,
+            _ => move_nested(&stmt.kind, moves),
+        }
+    }
+}
+
+fn move_nested(stmt: &StmtKind, moves: &mut [bool]) {
+    match stmt {
+        StmtKind::If {
+            then, otherwise, ..
+        } => {
+            move_all(then, moves);
+            move_all(otherwise, moves);
+        }
+        StmtKind::Switch { cases, default, .. } => {
+            for (_, body) in cases {
+                move_all(body, moves);
+            }
+            move_all(default, moves);
+        }
+        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => move_all(body, moves),
+        _ => {}
+    }
+}
+
+fn targets(transition: &Transition, mut each: impl FnMut(usize)) {
+    let mut target = |target: &Target| {
+        if let Target::State(id) = target {
+            each(id.index());
+        }
+    };
+    match transition {
+        Transition::Goto(to) => target(to),
+        Transition::Select { cases, .. } => cases.iter().for_each(|case| target(&case.target)),
+    }
+}
