@@ -26,7 +26,9 @@ fn mix(hash: u64, limb: u64) -> u64 {
 
 const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
-fn hash(key: &[u64]) -> u64 {
+/// The hash of a key.
+#[inline]
+pub fn hash(key: &[u64]) -> u64 {
     key.iter().fold(SEED, |hash, &limb| mix(hash, limb))
 }
 
@@ -44,6 +46,11 @@ impl KeyMap {
     /// Number of keys.
     pub fn len(&self) -> usize {
         self.len
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        8 * self.buckets.capacity()
     }
 
     /// Whether there is no key.

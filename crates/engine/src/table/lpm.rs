@@ -370,6 +370,14 @@ impl LpmTable {
         *self.node_mut(place) = joined;
     }
 
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        let node = size_of::<Node>();
+        node * (self.roots.capacity() + self.nodes.items.capacity())
+            + 4 * self.results.items.capacity()
+            + self.exact.as_ref().map_or(0, |(_, map)| map.heap_bytes())
+    }
+
     fn root(&self, key: &[u64]) -> Option<u32> {
         match &self.exact {
             None => Some(0),
@@ -458,6 +466,7 @@ fn low_ones(count: u32) -> u64 {
     (1 << count) - 1
 }
 
-fn masked(key: &[u64], mask: &[u64]) -> Vec<u64> {
+/// What a mask leaves of a key.
+pub(super) fn masked(key: &[u64], mask: &[u64]) -> Vec<u64> {
     key.iter().zip(mask).map(|(k, m)| k & m).collect()
 }

@@ -4,7 +4,8 @@
 //! |------------------------------------------|----------------------------------------------|
 //! | none                                     | nothing matches                              |
 //! | exact (and selector)                     | [`keymap`]: open addressing on the packed key |
-//! | one lpm, the others exact                | [`lpm`]: tree bitmap                          |
+//! | one lpm of up to 32 bits, the others exact | [`short_lpm`]: multibit trie, direct index   |
+//! | one longer lpm, the others exact         | [`lpm`]: tree bitmap                          |
 //! | any ternary, range or optional           | [`ternary`]: tuple space with priority pruning |
 //!
 //! A key is the concatenation of the limbs of its fields, each padded to whole limbs (least significant first) as in
@@ -15,12 +16,15 @@
 
 pub mod keymap;
 pub mod lpm;
+pub mod numbers;
+pub mod short_lpm;
 pub mod ternary;
 
 use crate::runtime::CounterData;
 use ir::{ActionCall, Bits, KeyMatch, MatchKind};
 use keymap::KeyMap;
 use lpm::LpmTable;
+use short_lpm::ShortLpmTable;
 use ternary::{RangeCheck, Rank, TupleSpace};
 
 /// Where each key field lies in the packed key.
@@ -160,6 +164,7 @@ enum Matcher {
     Keyless,
     /// With the mask that hides selector fields, if there are any.
     Exact(KeyMap, Option<Box<[u64]>>),
+    ShortLpm(ShortLpmTable),
     Lpm(LpmTable),
     Ternary(TupleSpace),
 }
@@ -172,11 +177,12 @@ impl Matcher {
         } else if shape.has(&[Ternary, Range, Optional]) {
             Matcher::Ternary(TupleSpace::new(shape.limbs))
         } else if let Some(field) = shape.fields.iter().find(|f| f.kind == Lpm) {
-            Matcher::Lpm(LpmTable::new(
-                field.offset,
-                field.width,
-                shape.mask_of(Exact),
-            ))
+            let (offset, width) = (field.offset, field.width);
+            let exact = shape.mask_of(Exact);
+            match width <= 32 {
+                true => Matcher::ShortLpm(ShortLpmTable::new(offset, width, exact)),
+                false => Matcher::Lpm(LpmTable::new(offset, width, exact)),
+            }
         } else {
             let selectors = shape.has(&[Selector]).then(|| shape.mask_of(Exact));
             Matcher::Exact(KeyMap::new(shape.limbs), selectors)
@@ -189,6 +195,7 @@ impl Matcher {
             Matcher::Keyless => None,
             Matcher::Exact(map, None) => map.get(key),
             Matcher::Exact(map, Some(mask)) => map.get_masked(key, mask),
+            Matcher::ShortLpm(table) => Some(table.lookup(key)).filter(|&entry| entry != 0),
             Matcher::Lpm(table) => table.lookup(key),
             Matcher::Ternary(space) => space.lookup(key),
         }
@@ -361,6 +368,7 @@ impl Table {
         match &self.matcher {
             Matcher::Keyless => None,
             Matcher::Exact(map, _) => map.get(&pattern.value),
+            Matcher::ShortLpm(table) => table.find(&pattern.value, pattern.prefix_len),
             Matcher::Lpm(table) => table.find(&pattern.value, pattern.prefix_len),
             Matcher::Ternary(space) => {
                 let mut candidates = space.candidates(&pattern.value, &pattern.mask);
@@ -468,6 +476,7 @@ impl Table {
             Matcher::Exact(map, _) => {
                 map.insert(&pattern.value, entry);
             }
+            Matcher::ShortLpm(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
             Matcher::Lpm(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
             Matcher::Ternary(space) => {
                 space.insert(
@@ -495,6 +504,9 @@ impl Table {
             Matcher::Keyless => {}
             Matcher::Exact(map, _) => {
                 map.remove(&pattern.value);
+            }
+            Matcher::ShortLpm(table) => {
+                table.remove(&pattern.value, pattern.prefix_len);
             }
             Matcher::Lpm(table) => {
                 table.remove(&pattern.value, pattern.prefix_len);

@@ -1,0 +1,180 @@
+//! A hash set of numbers whose keys lie elsewhere: what finds an entry by what identifies it, in few bytes.
+//!
+//! It grows without ever stopping: a table that is full is emptied into one twice its size a few slots at a time, by the insertions
+//! that follow, and until then both are searched.
+
+/// A free slot.
+const FREE: u32 = 0;
+
+/// A slot of the table being emptied whose number is gone from there; what lies behind it is still found.
+const DEAD: u32 = u32::MAX;
+
+/// Slots that an insertion empties. Two would do for being done in time.
+const SLOTS_PER_INSERTION: usize = 16;
+
+/// Numbers from 1 to `u32::MAX - 1`.
+#[derive(Clone, Debug)]
+pub struct NumberSet {
+    /// Open addressing with linear probing; a power of two.
+    slots: Vec<u32>,
+    len: usize,
+    /// The table being emptied; empty otherwise.
+    former: Vec<u32>,
+    /// Slots of it that are done.
+    emptied: usize,
+}
+
+const INITIAL_SLOTS: usize = 8;
+
+impl NumberSet {
+    /// Without numbers.
+    pub fn new() -> NumberSet {
+        NumberSet {
+            slots: vec![FREE; INITIAL_SLOTS],
+            len: 0,
+            former: Vec::new(),
+            emptied: 0,
+        }
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        4 * (self.slots.capacity() + self.former.capacity())
+    }
+
+    /// The number with this hash for which `is_it` holds.
+    #[inline]
+    pub fn find(&self, hash: u64, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        let found = probe(&self.slots, hash, &is_it)
+            .ok()
+            .map(|at| self.slots[at]);
+        if found.is_some() || self.former.is_empty() {
+            return found;
+        }
+        let at = probe(&self.former, hash, &is_it).ok()?;
+        Some(self.former[at])
+    }
+
+    /// Adds a number that is not there; `hash_of` tells any number's hash.
+    pub fn insert(&mut self, number: u32, hash_of: impl Fn(u32) -> u64) {
+        if 4 * (self.len + 1) > 3 * self.slots.len() {
+            // All of a former table has moved by now: it was half as large, and several slots moved per insertion.
+            debug_assert!(self.former.is_empty());
+            let doubled = 2 * self.slots.len();
+            self.former = std::mem::replace(&mut self.slots, vec![FREE; doubled]);
+            self.emptied = 0;
+        }
+        self.empty_some(&hash_of);
+        self.place(number, hash_of(number));
+        self.len += 1;
+    }
+
+    /// Removes a number that is there.
+    pub fn remove(&mut self, number: u32, hash_of: impl Fn(u32) -> u64) {
+        let hash = hash_of(number);
+        if let Ok(at) = probe(&self.slots, hash, |other| other == number) {
+            self.close_gap(at, hash_of);
+            self.len -= 1;
+        } else if !self.former.is_empty()
+            && let Ok(at) = probe(&self.former, hash, |other| other == number)
+        {
+            self.former[at] = DEAD;
+            self.len -= 1;
+        }
+    }
+
+    fn empty_some(&mut self, hash_of: &impl Fn(u32) -> u64) {
+        if self.former.is_empty() {
+            return;
+        }
+        let end = (self.emptied + SLOTS_PER_INSERTION).min(self.former.len());
+        for at in self.emptied..end {
+            let number = self.former[at];
+            // What was free stays free, so that searches end there.
+            if number != FREE && number != DEAD {
+                self.former[at] = DEAD;
+                self.place(number, hash_of(number));
+            }
+        }
+        self.emptied = end;
+        if end == self.former.len() {
+            self.former = Vec::new();
+        }
+    }
+
+    fn place(&mut self, number: u32, hash: u64) {
+        let at = probe(&self.slots, hash, |_| false).unwrap_or_else(|free| free);
+        self.slots[at] = number;
+    }
+
+    /// Frees a slot and moves later numbers back so that each stays reachable from where its hash says.
+    fn close_gap(&mut self, mut gap: usize, hash_of: impl Fn(u32) -> u64) {
+        let mask = self.slots.len() - 1;
+        let mut at = gap;
+        loop {
+            at = (at + 1) & mask;
+            let number = self.slots[at];
+            if number == FREE {
+                break;
+            }
+            let home = hash_of(number) as usize & mask;
+            let distance = |from: usize| at.wrapping_sub(from) & mask;
+            if distance(home) >= distance(gap) {
+                self.slots[gap] = number;
+                gap = at;
+            }
+        }
+        self.slots[gap] = FREE;
+    }
+}
+
+/// The slot of the number, or the free one where it would go.
+#[inline]
+fn probe(slots: &[u32], hash: u64, is_it: impl Fn(u32) -> bool) -> Result<usize, usize> {
+    let mask = slots.len() - 1;
+    let mut at = hash as usize & mask;
+    loop {
+        match slots[at] {
+            FREE => return Err(at),
+            DEAD => {}
+            number if is_it(number) => return Ok(at),
+            _ => {}
+        }
+        at = (at + 1) & mask;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_set(ops in prop::collection::vec((any::<bool>(), 1u32..200), 0..600), few in any::<bool>()) {
+            // With few hashes everything collides.
+            let hash_of = |n: u32| if few { u64::from(n % 7) } else { super::super::keymap::hash(&[n.into()]) };
+            let mut set = NumberSet::new();
+            let mut model = BTreeSet::new();
+            for (insert, number) in ops {
+                let known = set.find(hash_of(number), |n| n == number);
+                prop_assert_eq!(known.is_some(), model.contains(&number));
+                match (insert, known) {
+                    (true, None) => {
+                        set.insert(number, hash_of);
+                        model.insert(number);
+                    }
+                    (false, Some(_)) => {
+                        set.remove(number, hash_of);
+                        model.remove(&number);
+                    }
+                    _ => {}
+                }
+                for n in 1..200 {
+                    prop_assert_eq!(set.find(hash_of(n), |other| other == n).is_some(), model.contains(&n));
+                }
+            }
+        }
+    }
+}

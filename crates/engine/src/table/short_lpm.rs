@@ -1,0 +1,576 @@
+//! Longest prefix match on fields of up to 32 bits, with any number of exactly matched fields beside it.
+//!
+//! A multibit trie with strides of eight bits. A node is one cache line: 256 ways, of which neighbouring ones that lead to the same
+//! place are a *run*; bits say where runs begin, and counting them finds the place, an entry or a node below. A node knows only
+//! prefixes that end in it; what it does not match is the *fallback* of the node, the best of the node above. So a prefix that comes or goes
+//! changes one node and the fallbacks of those directly below, and a lookup follows at most four nodes. A root with many prefixes has
+//! a direct index by the first sixteen bits instead of its two uppermost levels.
+//!
+//! The longest single update is that of a prefix of one bit under a direct index, which writes half of the 65,536 places; a
+//! root gets its direct index once, when it has [`DIRECT_FROM`] prefixes.
+
+use super::keymap::KeyMap;
+use super::numbers::NumberSet;
+
+/// Bits that a node covers.
+const STRIDE: u32 = 8;
+
+const WAYS: usize = 1 << STRIDE;
+
+/// Bits that a direct index covers.
+const DIRECT_BITS: u32 = 16;
+
+/// Prefixes from which on a root has a direct index.
+pub const DIRECT_FROM: usize = 512;
+
+/// In a place: what follows is the number of a node, not of an entry.
+const BELOW: u32 = 1 << 31;
+
+/// Where the direct index leads; zeros for nowhere.
+#[derive(Clone, Copy, Debug, Default)]
+struct Direct {
+    node: u32,
+    /// The longest of the prefixes of 1 to 16 bits.
+    entry: u32,
+}
+
+/// A node. Number 0 is no node.
+#[derive(Clone, Copy, Debug, Default)]
+#[repr(align(64))]
+struct Node {
+    /// At which ways runs begin; always at the first.
+    begins: [u64; 4],
+    /// How many runs begin in the words before.
+    before: [u8; 4],
+    /// Where the places of the runs are.
+    runs: u32,
+    /// The best entry of the levels above up to the next fallback that is not zero.
+    fallback: u32,
+    /// How many runs.
+    count: u16,
+}
+
+/// The prefixes of one combination of exact fields.
+#[derive(Clone, Debug, Default)]
+struct Root {
+    /// At bit 0; unused with a direct index.
+    node: u32,
+    direct: Option<Box<[Direct]>>,
+    /// The entry of the prefix without bits.
+    default: u32,
+    prefixes: usize,
+}
+
+/// A prefix: its root, its bits as the highest of 32, its length.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Prefix {
+    root: u32,
+    bits: u32,
+    len: u8,
+}
+
+impl Prefix {
+    fn hash(self) -> u64 {
+        let high = u64::from(self.root) << 8 | u64::from(self.len);
+        super::keymap::hash(&[high << 32 | u64::from(self.bits)])
+    }
+}
+
+/// `len` ones, then zeros.
+#[inline]
+fn prefix_mask(len: u32) -> u32 {
+    u32::MAX.checked_shl(32 - len).unwrap_or(0)
+}
+
+/// Blocks of places in one vector. Sizes are multiples of four, so that blocks are used again.
+#[derive(Clone, Debug, Default)]
+struct Runs {
+    places: Vec<u32>,
+    /// By number of quadruples.
+    free: Vec<Vec<u32>>,
+}
+
+impl Runs {
+    fn allocate(&mut self, count: usize) -> u32 {
+        let size = count.div_ceil(4);
+        if let Some(at) = self.free.get_mut(size).and_then(Vec::pop) {
+            return at;
+        }
+        let at = self.places.len() as u32;
+        self.places.resize(self.places.len() + 4 * size, 0);
+        at
+    }
+
+    fn release(&mut self, at: u32, count: usize) {
+        let size = count.div_ceil(4);
+        if self.free.len() <= size {
+            self.free.resize(size + 1, Vec::new());
+        }
+        self.free[size].push(at);
+    }
+}
+
+/// Entries of a table whose only inexact field is a short one matched by prefix.
+#[derive(Clone, Debug)]
+pub struct ShortLpmTable {
+    /// Limb of the field in the key.
+    offset: usize,
+    /// Moves the field's first bit to the highest of 32.
+    shift: u32,
+    /// The exact fields of the key; with their root. `None` when there are no such fields: root 0.
+    exact: Option<(Box<[u64]>, KeyMap)>,
+    roots: Vec<Root>,
+    free_roots: Vec<u32>,
+    nodes: Vec<Node>,
+    free_nodes: Vec<u32>,
+    runs: Runs,
+    /// By entry.
+    prefixes: Vec<Prefix>,
+    /// The entries by their prefixes.
+    index: NumberSet,
+}
+
+impl ShortLpmTable {
+    /// For a prefix field of `width` bits (at most 32) in limb `offset` of the key; `exact_mask` covers the exact fields.
+    pub fn new(offset: usize, width: u32, exact_mask: Box<[u64]>) -> ShortLpmTable {
+        debug_assert!((1..=32).contains(&width));
+        let has_exact = exact_mask.iter().any(|&limb| limb != 0);
+        let mut table = ShortLpmTable {
+            offset,
+            shift: 32 - width,
+            exact: has_exact.then(|| {
+                let limbs = exact_mask.len();
+                (exact_mask, KeyMap::new(limbs))
+            }),
+            roots: Vec::new(),
+            free_roots: Vec::new(),
+            nodes: vec![Node::default()],
+            free_nodes: Vec::new(),
+            runs: Runs::default(),
+            prefixes: Vec::new(),
+            index: NumberSet::new(),
+        };
+        if !has_exact {
+            table.new_root();
+        }
+        table
+    }
+
+    /// The entry with the longest prefix that contains the key; 0 for none.
+    #[inline]
+    pub fn lookup(&self, key: &[u64]) -> u32 {
+        let root = match &self.exact {
+            None => 0,
+            Some((mask, map)) => match map.get_masked(key, mask) {
+                Some(root) => root,
+                None => return 0,
+            },
+        };
+        self.lookup_under(root, key[self.offset])
+    }
+
+    /// The same in a table without exact fields, given the field.
+    #[inline]
+    pub fn lookup_alone(&self, field: u64) -> u32 {
+        self.lookup_under(0, field)
+    }
+
+    #[inline]
+    fn lookup_under(&self, root: u32, field: u64) -> u32 {
+        let bits = (field as u32) << self.shift;
+        let root = &self.roots[root as usize];
+        let (mut node, mut shift, mut best) = (root.node, 32 - STRIDE, root.default);
+        if let Some(direct) = &root.direct {
+            let found = direct[(bits >> DIRECT_BITS) as usize];
+            (node, shift) = (found.node, DIRECT_BITS - STRIDE);
+            best = if found.entry != 0 { found.entry } else { best };
+        }
+        while node != 0 {
+            let at = &self.nodes[node as usize];
+            best = if at.fallback != 0 { at.fallback } else { best };
+            let place = self.place(at, (bits >> shift) as usize & (WAYS - 1));
+            if place & BELOW == 0 {
+                return if place != 0 { place } else { best };
+            }
+            node = place & !BELOW;
+            shift = shift.wrapping_sub(STRIDE) & 31;
+        }
+        best
+    }
+
+    /// Where a way leads.
+    #[inline]
+    fn place(&self, node: &Node, way: usize) -> u32 {
+        let word = way / 64 & 3;
+        let up_to_way = u64::MAX >> (63 - way % 64);
+        let run = u32::from(node.before[word]) + (node.begins[word] & up_to_way).count_ones() - 1;
+        self.runs.places[(node.runs + run) as usize]
+    }
+
+    /// The entry of exactly this prefix.
+    pub fn find(&self, value: &[u64], prefix_len: u32) -> Option<u32> {
+        let root = match &self.exact {
+            None => 0,
+            Some((mask, map)) => map.get_masked(value, mask)?,
+        };
+        let bits = (value[self.offset] as u32) << self.shift;
+        self.find_prefix(Prefix {
+            root,
+            bits,
+            len: prefix_len as u8,
+        })
+    }
+
+    fn find_prefix(&self, prefix: Prefix) -> Option<u32> {
+        let is_it = |entry: u32| self.prefixes[entry as usize] == prefix;
+        self.index.find(prefix.hash(), is_it)
+    }
+
+    /// Adds a prefix that is not there yet. `value` is the whole key, zero beyond the prefix; `entry` is not zero.
+    pub fn insert(&mut self, value: &[u64], prefix_len: u32, entry: u32) {
+        let root = self.root_or_new(value);
+        let prefix = Prefix {
+            root,
+            bits: (value[self.offset] as u32) << self.shift,
+            len: prefix_len as u8,
+        };
+        if self.prefixes.len() <= entry as usize {
+            self.prefixes.resize(entry as usize + 1, Prefix::default());
+        }
+        self.prefixes[entry as usize] = prefix;
+        let prefixes = &self.prefixes;
+        self.index
+            .insert(entry, |number| prefixes[number as usize].hash());
+        self.roots[root as usize].prefixes += 1;
+        self.change(
+            prefix,
+            |former, len_of| former == 0 || len_of(former) <= prefix_len,
+            entry,
+        );
+        let root_state = &self.roots[root as usize];
+        if root_state.direct.is_none() && root_state.prefixes >= DIRECT_FROM {
+            self.make_direct(root);
+        }
+    }
+
+    /// Removes a prefix; gives its entry.
+    pub fn remove(&mut self, value: &[u64], prefix_len: u32) -> Option<u32> {
+        let entry = self.find(value, prefix_len)?;
+        let prefix = self.prefixes[entry as usize];
+        let prefixes = &self.prefixes;
+        self.index
+            .remove(entry, |number| prefixes[number as usize].hash());
+        let successor = self.best_above(prefix);
+        self.change(prefix, |former, _| former == entry, successor);
+        self.prefixes[entry as usize] = Prefix::default();
+        let root = &mut self.roots[prefix.root as usize];
+        root.prefixes -= 1;
+        if root.prefixes == 0 {
+            self.free_root(prefix.root, value);
+        }
+        Some(entry)
+    }
+
+    /// The entry of the longest shorter prefix that ends in the same node (or direct index) as `prefix`; 0 for none.
+    fn best_above(&self, prefix: Prefix) -> u32 {
+        let direct = self.roots[prefix.root as usize].direct.is_some();
+        let len = u32::from(prefix.len);
+        let shortest = match len {
+            0 => return 0,
+            1..=DIRECT_BITS if direct => 1,
+            _ => (len - 1) / STRIDE * STRIDE + 1,
+        };
+        let shorter = (shortest..len).rev().filter_map(|len| {
+            self.find_prefix(Prefix {
+                bits: prefix.bits & prefix_mask(len),
+                len: len as u8,
+                ..prefix
+            })
+        });
+        shorter.into_iter().next().unwrap_or(0)
+    }
+
+    /// Puts `entry` where `prefix` leads and `applies` holds for what is there, given a function that tells entries' lengths.
+    fn change(
+        &mut self,
+        prefix: Prefix,
+        applies: impl Fn(u32, &dyn Fn(u32) -> u32) -> bool,
+        entry: u32,
+    ) {
+        let len = u32::from(prefix.len);
+        let root = &mut self.roots[prefix.root as usize];
+        if len == 0 {
+            root.default = entry;
+            return;
+        }
+        let prefixes = &self.prefixes;
+        let len_of = |entry: u32| u32::from(prefixes[entry as usize].len);
+        if let Some(direct) = root.direct.as_mut().filter(|_| len <= DIRECT_BITS) {
+            let first = (prefix.bits >> DIRECT_BITS) as usize;
+            for place in &mut direct[first..first + (1 << (DIRECT_BITS - len))] {
+                if applies(place.entry, &len_of) {
+                    place.entry = entry;
+                }
+            }
+            return;
+        }
+        let path = self.path(prefix);
+        let Some(&(node, position)) = path.last() else {
+            return;
+        };
+        let mut places = self.expand(node);
+        let first = (prefix.bits << position >> (32 - STRIDE)) as usize;
+        let prefixes = &self.prefixes;
+        let len_of = |entry: u32| u32::from(prefixes[entry as usize].len);
+        for place in &mut places[first..first + (1 << (position + STRIDE - len))] {
+            let former = match *place & BELOW {
+                0 => place,
+                _ => &mut self.nodes[(*place & !BELOW) as usize].fallback,
+            };
+            if applies(*former, &len_of) {
+                *former = entry;
+            }
+        }
+        self.store(node, &places);
+        if entry == 0 {
+            self.prune(prefix, &path);
+        }
+    }
+
+    /// The nodes (each with its first bit) that lead to where a prefix ends; they are made where they are missing.
+    fn path(&mut self, prefix: Prefix) -> Vec<(u32, u32)> {
+        let last = (u32::from(prefix.len) - 1) / STRIDE * STRIDE;
+        let root = prefix.root as usize;
+        let (mut node, mut position) = match &self.roots[root].direct {
+            None => (self.roots[root].node, 0),
+            Some(direct) => (
+                direct[(prefix.bits >> DIRECT_BITS) as usize].node,
+                DIRECT_BITS,
+            ),
+        };
+        if node == 0 {
+            node = self.new_node(0);
+            let root = &mut self.roots[root];
+            match &mut root.direct {
+                None => root.node = node,
+                Some(direct) => direct[(prefix.bits >> DIRECT_BITS) as usize].node = node,
+            }
+        }
+        let mut path = vec![(node, position)];
+        while position < last {
+            let way = (prefix.bits << position >> (32 - STRIDE)) as usize;
+            let place = self.place(&self.nodes[node as usize], way);
+            let below = match place & BELOW {
+                0 => {
+                    let below = self.new_node(place);
+                    let mut places = self.expand(node);
+                    places[way] = BELOW | below;
+                    self.store(node, &places);
+                    below
+                }
+                _ => place & !BELOW,
+            };
+            (node, position) = (below, position + STRIDE);
+            path.push((node, position));
+        }
+        path
+    }
+
+    /// From the end of a path on, takes nodes away in which no prefix ends and that have none below.
+    fn prune(&mut self, prefix: Prefix, path: &[(u32, u32)]) {
+        for (i, &(node, _)) in path.iter().enumerate().rev() {
+            let Node {
+                count, fallback, ..
+            } = self.nodes[node as usize];
+            if count != 1 || self.place(&self.nodes[node as usize], 0) != 0 {
+                return;
+            }
+            match i.checked_sub(1) {
+                Some(above) => {
+                    let (above, position) = path[above];
+                    let mut places = self.expand(above);
+                    places[(prefix.bits << position >> (32 - STRIDE)) as usize] = fallback;
+                    self.store(above, &places);
+                }
+                None => {
+                    let root = &mut self.roots[prefix.root as usize];
+                    match &mut root.direct {
+                        None => root.node = 0,
+                        Some(direct) => direct[(prefix.bits >> DIRECT_BITS) as usize].node = 0,
+                    }
+                }
+            }
+            self.runs.release(self.nodes[node as usize].runs, 1);
+            self.free_nodes.push(node);
+        }
+    }
+
+    /// The places of all ways of a node.
+    fn expand(&self, node: u32) -> [u32; WAYS] {
+        let node = &self.nodes[node as usize];
+        let mut run = node.runs as usize;
+        let mut places = [0; WAYS];
+        for (way, place) in places.iter_mut().enumerate() {
+            let begins = node.begins[way / 64] >> (way % 64) & 1 == 1;
+            run += usize::from(begins && way != 0);
+            *place = self.runs.places[run];
+        }
+        places
+    }
+
+    /// Gives a node its places.
+    fn store(&mut self, node: u32, places: &[u32; WAYS]) {
+        let mut begins = [0u64; 4];
+        let mut before = [0u8; 4];
+        let mut count = 0;
+        for (way, place) in places.iter().enumerate() {
+            if way % 64 == 0 {
+                // At most 192.
+                before[way / 64] = count as u8;
+            }
+            if way == 0 || *place != places[way - 1] {
+                begins[way / 64] |= 1 << (way % 64);
+                count += 1;
+            }
+        }
+        let Node {
+            runs,
+            count: former,
+            ..
+        } = self.nodes[node as usize];
+        let runs = match usize::from(former).div_ceil(4) == usize::div_ceil(count, 4) {
+            true => runs,
+            false => {
+                self.runs.release(runs, former.into());
+                self.runs.allocate(count)
+            }
+        };
+        let mut at = runs as usize;
+        for (way, place) in places.iter().enumerate() {
+            if begins[way / 64] >> (way % 64) & 1 == 1 {
+                self.runs.places[at] = *place;
+                at += 1;
+            }
+        }
+        let node = &mut self.nodes[node as usize];
+        (node.begins, node.before) = (begins, before);
+        (node.runs, node.count) = (runs, count as u16);
+    }
+
+    /// A node without prefixes.
+    fn new_node(&mut self, fallback: u32) -> u32 {
+        let runs = self.runs.allocate(1);
+        self.runs.places[runs as usize] = 0;
+        let node = Node {
+            begins: [1, 0, 0, 0],
+            before: [0, 1, 1, 1],
+            runs,
+            fallback,
+            count: 1,
+        };
+        match self.free_nodes.pop() {
+            Some(number) => {
+                self.nodes[number as usize] = node;
+                number
+            }
+            None => {
+                self.nodes.push(node);
+                self.nodes.len() as u32 - 1
+            }
+        }
+    }
+
+    /// Replaces the two uppermost levels of a root by a direct index.
+    fn make_direct(&mut self, number: u32) {
+        let mut direct = vec![Direct::default(); 1 << DIRECT_BITS];
+        let top = self.roots[number as usize].node;
+        let upper = match top {
+            0 => [0; WAYS],
+            _ => self.expand(top),
+        };
+        for (place, block) in upper.into_iter().zip(direct.chunks_exact_mut(WAYS)) {
+            if place & BELOW == 0 {
+                block.fill(Direct {
+                    node: 0,
+                    entry: place,
+                });
+                continue;
+            }
+            let middle = place & !BELOW;
+            let fallback = self.nodes[middle as usize].fallback;
+            for (place, direct) in self.expand(middle).into_iter().zip(block) {
+                *direct = match place & BELOW {
+                    0 => Direct {
+                        node: 0,
+                        entry: place,
+                    },
+                    // What was the fallback of the node below is the direct index's own entry now.
+                    _ => {
+                        let node = place & !BELOW;
+                        let entry = std::mem::take(&mut self.nodes[node as usize].fallback);
+                        Direct { node, entry }
+                    }
+                };
+                if direct.entry == 0 {
+                    direct.entry = fallback;
+                }
+            }
+            self.free_node(middle);
+        }
+        if top != 0 {
+            self.free_node(top);
+        }
+        let root = &mut self.roots[number as usize];
+        root.node = 0;
+        root.direct = Some(direct.into());
+    }
+
+    fn free_node(&mut self, node: u32) {
+        let Node { runs, count, .. } = self.nodes[node as usize];
+        self.runs.release(runs, count.into());
+        self.free_nodes.push(node);
+    }
+
+    fn root_or_new(&mut self, value: &[u64]) -> u32 {
+        let known = match &self.exact {
+            None => Some(0),
+            Some((mask, map)) => map.get_masked(value, mask),
+        };
+        if let Some(root) = known {
+            return root;
+        }
+        let root = self.new_root();
+        if let Some((mask, map)) = &mut self.exact {
+            map.insert(&super::lpm::masked(value, mask), root);
+        }
+        root
+    }
+
+    fn new_root(&mut self) -> u32 {
+        self.free_roots.pop().unwrap_or_else(|| {
+            self.roots.push(Root::default());
+            self.roots.len() as u32 - 1
+        })
+    }
+
+    /// After the last of its prefixes.
+    fn free_root(&mut self, root: u32, value: &[u64]) {
+        if let Some((mask, map)) = &mut self.exact {
+            map.remove(&super::lpm::masked(value, mask));
+            self.roots[root as usize] = Root::default();
+            self.free_roots.push(root);
+        }
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        let direct = self.roots.iter().filter(|r| r.direct.is_some()).count();
+        direct * size_of::<Direct>() * (1 << DIRECT_BITS)
+            + self.roots.capacity() * size_of::<Root>()
+            + self.nodes.capacity() * size_of::<Node>()
+            + 4 * self.runs.places.capacity()
+            + self.prefixes.capacity() * size_of::<Prefix>()
+            + self.index.heap_bytes()
+            + self.exact.as_ref().map_or(0, |(_, map)| map.heap_bytes())
+    }
+}
