@@ -26,9 +26,9 @@ pub struct NumberSet {
 
 const INITIAL_SLOTS: usize = 8;
 
-impl NumberSet {
+impl Default for NumberSet {
     /// Without numbers.
-    pub fn new() -> NumberSet {
+    fn default() -> NumberSet {
         NumberSet {
             slots: vec![FREE; INITIAL_SLOTS],
             len: 0,
@@ -36,7 +36,9 @@ impl NumberSet {
             emptied: 0,
         }
     }
+}
 
+impl NumberSet {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         4 * (self.slots.capacity() + self.former.capacity())
@@ -155,7 +157,7 @@ mod tests {
         fn behaves_like_a_set(ops in prop::collection::vec((any::<bool>(), 1u32..200), 0..600), few in any::<bool>()) {
             // With few hashes everything collides.
             let hash_of = |n: u32| if few { u64::from(n % 7) } else { super::super::keymap::hash(&[n.into()]) };
-            let mut set = NumberSet::new();
+            let mut set = NumberSet::default();
             let mut model = BTreeSet::new();
             for (insert, number) in ops {
                 let known = set.find(hash_of(number), |n| n == number);

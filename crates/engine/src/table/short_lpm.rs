@@ -148,7 +148,7 @@ impl ShortLpmTable {
             free_nodes: Vec::new(),
             runs: Runs::default(),
             prefixes: Vec::new(),
-            index: NumberSet::new(),
+            index: NumberSet::default(),
         };
         if !has_exact {
             table.new_root();
@@ -201,7 +201,7 @@ impl ShortLpmTable {
     /// Where a way leads.
     #[inline]
     fn place(&self, node: &Node, way: usize) -> u32 {
-        let word = way / 64 & 3;
+        let word = (way / 64) & 3;
         let up_to_way = u64::MAX >> (63 - way % 64);
         let run = u32::from(node.before[word]) + (node.begins[word] & up_to_way).count_ones() - 1;
         self.runs.places[(node.runs + run) as usize]
