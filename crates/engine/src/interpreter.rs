@@ -245,7 +245,7 @@ impl Run<'_, '_> {
         let applied = TableApplied {
             table,
             keys,
-            entry: installed.map(|e| (e.matches.clone(), e.priority)),
+            entry: installed.map(|e| (e.matches, e.priority)),
             action,
             args,
         };

@@ -230,18 +230,19 @@ impl Switch {
         let contents = self.runtime().table(table);
         let call = self.action_call(table, number);
         let installed = contents.entry(number);
+        let is_const = installed.as_ref().is_some_and(|e| e.is_const);
         let idle = contents
             .last_hit_ps(number)
             .map(|hit_ps| self.runtime().now_ps().saturating_sub(hit_ps) / 1000);
         InstalledEntry {
             entry: Entry {
-                matches: installed.map(|e| e.matches.clone()).unwrap_or_default(),
-                priority: installed.map_or(0, |e| e.priority),
+                priority: installed.as_ref().map_or(0, |e| e.priority),
                 action: call.action,
                 args: call.args,
-                idle_timeout_ns: installed.map_or(0, |e| e.idle_timeout_ns),
+                idle_timeout_ns: installed.as_ref().map_or(0, |e| e.idle_timeout_ns),
+                matches: installed.map(|e| e.matches).unwrap_or_default(),
             },
-            is_const: installed.is_some_and(|e| e.is_const),
+            is_const,
             counter: contents.counter(number),
             idle_ns: idle,
         }

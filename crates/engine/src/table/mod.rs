@@ -14,149 +14,27 @@
 //!
 //! This room knows matches and entries; what the control plane may do with them is [`crate::control`]'s.
 
+mod entries;
 pub mod keymap;
 pub mod lpm;
 pub mod numbers;
+mod records;
+mod shape;
 pub mod short_lpm;
 pub mod ternary;
 
+pub use entries::Installed;
+pub use shape::KeyShape;
+
 use crate::runtime::CounterData;
+use entries::Entries;
 use ir::{ActionCall, Bits, KeyMatch, MatchKind};
 use keymap::KeyMap;
 use lpm::LpmTable;
+use records::Records;
+use shape::Pattern;
 use short_lpm::ShortLpmTable;
-use ternary::{RangeCheck, Rank, TupleSpace};
-
-/// Where each key field lies in the packed key.
-#[derive(Clone, Debug)]
-pub struct KeyShape {
-    fields: Vec<KeyField>,
-    limbs: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-struct KeyField {
-    kind: MatchKind,
-    width: u32,
-    offset: usize,
-    limbs: usize,
-}
-
-impl KeyShape {
-    /// The shape of a table's key.
-    pub fn new(keys: &[ir::Key]) -> KeyShape {
-        let mut limbs = 0;
-        let fields = keys
-            .iter()
-            .map(|key| {
-                let field = KeyField {
-                    kind: key.kind,
-                    width: key.width,
-                    offset: limbs,
-                    limbs: key.width.div_ceil(64) as usize,
-                };
-                limbs += field.limbs;
-                field
-            })
-            .collect();
-        KeyShape { fields, limbs }
-    }
-
-    /// Length of a key, in limbs.
-    pub fn limbs(&self) -> usize {
-        self.limbs
-    }
-
-    fn has(&self, kinds: &[MatchKind]) -> bool {
-        self.fields.iter().any(|f| kinds.contains(&f.kind))
-    }
-
-    /// Ones in the limbs of the fields of this kind.
-    fn mask_of(&self, kind: MatchKind) -> Box<[u64]> {
-        let mut mask = vec![0; self.limbs];
-        for field in self.fields.iter().filter(|f| f.kind == kind) {
-            field.slice_mut(&mut mask).fill(u64::MAX);
-        }
-        mask.into()
-    }
-
-    /// The values of the fields of a packed key.
-    pub fn unpack(&self, key: &[u64]) -> Vec<Bits> {
-        self.fields
-            .iter()
-            .map(|f| Bits::from_limbs(f.width, &key[f.offset..f.offset + f.limbs]))
-            .collect()
-    }
-}
-
-impl KeyField {
-    fn slice_mut<'a>(&self, limbs: &'a mut [u64]) -> &'a mut [u64] {
-        &mut limbs[self.offset..self.offset + self.limbs]
-    }
-}
-
-/// The matches of an entry in packed form.
-#[derive(Clone, Debug, PartialEq, Eq)]
-struct Pattern {
-    value: Vec<u64>,
-    mask: Vec<u64>,
-    ranges: Vec<RangeCheck>,
-    /// Of the lpm field, if any.
-    prefix_len: u32,
-}
-
-impl Pattern {
-    /// `matches` has the kinds and widths of `shape`, in canonical form.
-    fn new(shape: &KeyShape, matches: &[KeyMatch]) -> Pattern {
-        let mut pattern = Pattern {
-            value: vec![0; shape.limbs],
-            mask: vec![0; shape.limbs],
-            ranges: Vec::new(),
-            prefix_len: 0,
-        };
-        for (field, key_match) in shape.fields.iter().zip(matches) {
-            pattern.set(field, key_match);
-        }
-        pattern
-    }
-
-    fn set(&mut self, field: &KeyField, key_match: &KeyMatch) {
-        let ones = || Bits::ones(field.width);
-        let (value, mask) = match key_match {
-            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => (value.clone(), ones()),
-            KeyMatch::Optional(None) => (Bits::zero(field.width), Bits::zero(field.width)),
-            KeyMatch::Ternary { value, mask } => (value.clone(), mask.clone()),
-            KeyMatch::Lpm { value, prefix_len } => {
-                self.prefix_len = *prefix_len;
-                (value.clone(), Bits::prefix_mask(field.width, *prefix_len))
-            }
-            KeyMatch::Range { low, high } => self.set_range(field, low, high),
-        };
-        field
-            .slice_mut(&mut self.value)
-            .copy_from_slice(value.limbs());
-        field
-            .slice_mut(&mut self.mask)
-            .copy_from_slice(mask.limbs());
-    }
-
-    /// Notes the bounds; gives the leading bits that they share.
-    fn set_range(&mut self, field: &KeyField, low: &Bits, high: &Bits) -> (Bits, Bits) {
-        let differing = Bits::binary(ir::BinaryOp::Xor, low, high).bit_length();
-        let mask = Bits::prefix_mask(field.width, field.width - differing);
-        let shared = low.and(&mask);
-        let covers_shared_prefix =
-            low == &shared && high == &Bits::binary(ir::BinaryOp::Or, &shared, &mask.not());
-        if !covers_shared_prefix {
-            self.ranges.push(RangeCheck {
-                offset: field.offset,
-                low: low.limbs().into(),
-                high: high.limbs().into(),
-            });
-        }
-        (shared, mask)
-    }
-}
+use ternary::{Rank, TupleSpace};
 
 #[derive(Clone, Debug)]
 enum Matcher {
@@ -189,6 +67,16 @@ impl Matcher {
         }
     }
 
+    fn heap_bytes(&self) -> usize {
+        match self {
+            Matcher::Keyless => 0,
+            Matcher::Exact(map, _) => map.heap_bytes(),
+            Matcher::ShortLpm(table) => table.heap_bytes(),
+            Matcher::Lpm(table) => table.heap_bytes(),
+            Matcher::Ternary(space) => space.heap_bytes(),
+        }
+    }
+
     #[inline]
     fn lookup(&self, key: &[u64]) -> Option<u32> {
         match self {
@@ -200,23 +88,6 @@ impl Matcher {
             Matcher::Ternary(space) => space.lookup(key),
         }
     }
-}
-
-/// An installed entry, but for what a lookup needs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Installed {
-    /// One match per key field.
-    pub matches: Vec<KeyMatch>,
-    /// The highest number wins.
-    pub priority: i32,
-    /// From the source; the control plane may not change it.
-    pub is_const: bool,
-    /// Nanoseconds without a hit after which the control plane is told; 0 is never.
-    pub idle_timeout_ns: u64,
-    /// Place in the order of insertion.
-    pub sequence: u64,
-    /// The hit time after which idleness was reported already.
-    idle_reported_ps: Option<u64>,
 }
 
 /// All there is to know of an entry; what an undo needs.
@@ -246,17 +117,15 @@ pub struct Lookup<'a> {
 pub struct Table {
     shape: KeyShape,
     matcher: Matcher,
-    /// By entry, `stride` limbs: position of the action, arguments. Entry 0 is the default action.
-    records: Vec<u64>,
+    /// What entries do. Entry 0 is the default action.
+    records: Records,
+    /// Limbs of a record.
     stride: usize,
     /// Widths of the parameters of each of the table's actions.
     parameter_widths: Vec<Vec<u32>>,
     /// Limbs of the arguments of each of the table's actions.
     arg_limbs: Vec<u32>,
-    /// By entry; `None` for the default action and for free numbers.
-    installed: Vec<Option<Installed>>,
-    free: Vec<u32>,
-    len: usize,
+    entries: Entries,
     next_sequence: u64,
     /// By entry; empty without a direct counter.
     counters: Vec<CounterData>,
@@ -288,14 +157,12 @@ impl Table {
         let stride = 1 + arg_limbs.iter().copied().max().unwrap_or(0) as usize;
         let mut result = Table {
             matcher: Matcher::new(&shape),
+            entries: Entries::new(&shape),
             shape,
-            records: vec![0; stride],
+            records: Records::new(stride),
             stride,
             parameter_widths,
             arg_limbs,
-            installed: vec![None],
-            free: Vec::new(),
-            len: 0,
             next_sequence: 0,
             counters: vec![CounterData::default()],
             has_counter: table.direct_counter.is_some(),
@@ -335,8 +202,13 @@ impl Table {
                 self.last_hit_ps[entry as usize] = now_ps;
             }
         }
-        let at = entry as usize * self.stride;
-        let record = &self.records[at..at + self.stride];
+        self.found(entry)
+    }
+
+    /// What a lookup that finds this entry gives; 0 is the default action.
+    #[inline]
+    pub fn found(&self, entry: u32) -> Lookup<'_> {
+        let record = self.records.get(entry);
         let action = record[0] as u32;
         let n = self.arg_limbs.get(action as usize).copied().unwrap_or(0) as usize;
         Lookup {
@@ -354,12 +226,12 @@ impl Table {
 
     /// Number of entries.
     pub fn len(&self) -> usize {
-        self.len
+        self.entries.len()
     }
 
     /// Whether there is no entry.
     pub fn is_empty(&self) -> bool {
-        self.len == 0
+        self.entries.len() == 0
     }
 
     /// The entry with these matches and priority.
@@ -371,35 +243,29 @@ impl Table {
             Matcher::ShortLpm(table) => table.find(&pattern.value, pattern.prefix_len),
             Matcher::Lpm(table) => table.find(&pattern.value, pattern.prefix_len),
             Matcher::Ternary(space) => {
+                let packed = self.entries.pack(&self.shape, matches);
                 let mut candidates = space.candidates(&pattern.value, &pattern.mask);
                 candidates.find(|&entry| {
-                    self.entry(entry)
-                        .is_some_and(|e| e.priority == priority && e.matches == matches)
+                    self.entries.priority(entry) == priority
+                        && self.entries.has_matches(entry, &packed)
                 })
             }
         }
     }
 
     /// An installed entry.
-    pub fn entry(&self, entry: u32) -> Option<&Installed> {
-        self.installed.get(entry as usize)?.as_ref()
+    pub fn entry(&self, entry: u32) -> Option<Installed> {
+        self.entries.get(&self.shape, entry)
     }
 
     /// The entries in the order in which they were inserted.
     pub fn entries(&self) -> Vec<u32> {
-        let mut entries: Vec<(u64, u32)> = self
-            .installed
-            .iter()
-            .enumerate()
-            .filter_map(|(i, e)| e.as_ref().map(|e| (e.sequence, i as u32)))
-            .collect();
-        entries.sort_unstable();
-        entries.into_iter().map(|(_, entry)| entry).collect()
+        self.entries.in_order()
     }
 
     /// Position in the table's actions and arguments of an entry, or of the default action (0).
     pub fn action(&self, entry: u32) -> (u32, Vec<Bits>) {
-        let record = &self.records[entry as usize * self.stride..][..self.stride];
+        let record = self.records.get(entry);
         let mut at = 1;
         let widths = self.parameter_widths.get(record[0] as usize);
         let args = widths
@@ -461,14 +327,14 @@ impl Table {
 
     /// Puts an entry (back) with all it had, its place in the order included; gives its number.
     pub fn restore(&mut self, snapshot: EntrySnapshot) -> u32 {
-        let entry = self.free.pop().unwrap_or_else(|| {
-            self.installed.push(None);
-            self.counters.push(CounterData::default());
-            self.last_hit_ps.push(0);
-            self.records.resize(self.records.len() + self.stride, 0);
-            self.installed.len() as u32 - 1
-        });
+        let entry = self.entries.insert(&self.shape, &snapshot.installed);
         let at = entry as usize;
+        if self.has_counter && self.counters.len() <= at {
+            self.counters.resize(at + 1, CounterData::default());
+        }
+        if self.has_timeout && self.last_hit_ps.len() <= at {
+            self.last_hit_ps.resize(at + 1, 0);
+        }
         let pattern = Pattern::new(&self.shape, &snapshot.installed.matches);
         let rank = Rank::new(snapshot.installed.priority, snapshot.installed.sequence);
         match &mut self.matcher {
@@ -488,11 +354,13 @@ impl Table {
                 );
             }
         }
-        self.records[at * self.stride..][..self.stride].copy_from_slice(&snapshot.record);
-        self.installed[at] = Some(snapshot.installed);
-        self.counters[at] = snapshot.counter;
-        self.last_hit_ps[at] = snapshot.last_hit_ps;
-        self.len += 1;
+        self.records.assign(entry, &snapshot.record);
+        if let Some(counter) = self.counters.get_mut(at) {
+            *counter = snapshot.counter;
+        }
+        if let Some(last_hit_ps) = self.last_hit_ps.get_mut(at) {
+            *last_hit_ps = snapshot.last_hit_ps;
+        }
         entry
     }
 
@@ -513,9 +381,8 @@ impl Table {
             }
             Matcher::Ternary(space) => space.remove(&pattern.value, &pattern.mask, entry),
         }
-        self.installed[entry as usize] = None;
-        self.free.push(entry);
-        self.len -= 1;
+        self.entries.remove(entry);
+        self.records.release(entry);
         Some(snapshot)
     }
 
@@ -523,32 +390,34 @@ impl Table {
     pub fn snapshot(&self, entry: u32) -> Option<EntrySnapshot> {
         let at = entry as usize;
         Some(EntrySnapshot {
-            installed: self.entry(entry)?.clone(),
-            record: self.records[at * self.stride..][..self.stride].to_vec(),
-            counter: self.counters[at],
-            last_hit_ps: self.last_hit_ps[at],
+            installed: self.entry(entry)?,
+            record: self.records.get(entry).to_vec(),
+            counter: self.counters.get(at).copied().unwrap_or_default(),
+            last_hit_ps: self.last_hit_ps.get(at).copied().unwrap_or(0),
         })
     }
 
     /// Changes what an entry does and its idle timeout.
     pub fn modify(&mut self, entry: u32, action: u32, args: &[Bits], idle_timeout_ns: u64) {
-        let at = entry as usize * self.stride;
-        fill_record(&mut self.records[at..at + self.stride], action, args);
-        if let Some(Some(installed)) = self.installed.get_mut(entry as usize) {
-            installed.idle_timeout_ns = idle_timeout_ns;
-        }
+        let mut record = vec![0; self.stride];
+        fill_record(&mut record, action, args);
+        self.records.release(entry);
+        self.records.assign(entry, &record);
+        self.entries.set_idle_timeout(entry, idle_timeout_ns);
     }
 
     /// Makes an entry again what it was in an earlier snapshot of it; its counter goes on.
     pub fn reset(&mut self, entry: u32, snapshot: EntrySnapshot) {
-        let at = entry as usize * self.stride;
-        self.records[at..at + self.stride].copy_from_slice(&snapshot.record);
-        self.installed[entry as usize] = Some(snapshot.installed);
+        self.records.release(entry);
+        self.records.assign(entry, &snapshot.record);
+        self.entries.set(entry, &snapshot.installed);
     }
 
     /// Changes the default action.
     pub fn set_default(&mut self, action: u32, args: &[Bits]) {
-        fill_record(&mut self.records[..self.stride], action, args);
+        let mut record = vec![0; self.stride];
+        fill_record(&mut record, action, args);
+        self.records.set_default(&record);
     }
 
     /// Entries that have not been hit for as long as their idle timeout and were not reported since.
@@ -556,21 +425,18 @@ impl Table {
         if !self.has_timeout {
             return Vec::new();
         }
-        let mut idle: Vec<u32> = Vec::new();
-        for (i, installed) in self.installed.iter_mut().enumerate() {
-            let Some(entry) = installed.as_mut().filter(|e| e.idle_timeout_ns != 0) else {
-                continue;
-            };
-            let hit_ps = self.last_hit_ps[i];
-            let timeout_ps = u128::from(entry.idle_timeout_ns) * 1000;
-            let expired = u128::from(now_ps.saturating_sub(hit_ps)) >= timeout_ps;
-            if expired && entry.idle_reported_ps != Some(hit_ps) {
-                entry.idle_reported_ps = Some(hit_ps);
-                idle.push(i as u32);
-            }
-        }
-        idle.sort_unstable_by_key(|&i| self.entry(i).map(|e| e.sequence));
-        idle
+        let last_hit_ps = &self.last_hit_ps;
+        self.entries
+            .take_idle(now_ps, |entry| last_hit_ps[entry as usize])
+    }
+
+    /// Bytes that the table's contents take on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        self.matcher.heap_bytes()
+            + self.entries.heap_bytes()
+            + self.records.heap_bytes()
+            + self.counters.capacity() * size_of::<CounterData>()
+            + 8 * self.last_hit_ps.capacity()
     }
 }
 

@@ -88,6 +88,20 @@ impl TupleSpace {
         }
     }
 
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        let ranges = |link: &Link| -> usize {
+            let words: usize = link.ranges.iter().map(|r| 2 * r.low.len()).sum();
+            8 * words + link.ranges.len() * size_of::<RangeCheck>()
+        };
+        self.links.capacity() * size_of::<Option<Link>>()
+            + self.links.iter().flatten().map(ranges).sum::<usize>()
+            + self.tuples.capacity() * size_of::<Tuple>()
+            + (self.tuples.iter())
+                .map(|t| t.heads.heap_bytes() + t.ranks.len() * size_of::<Rank>())
+                .sum::<usize>()
+    }
+
     /// The best entry that matches.
     pub fn lookup(&self, key: &[u64]) -> Option<u32> {
         let mut best: Option<(Rank, u32)> = None;

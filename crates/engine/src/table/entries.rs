@@ -1,0 +1,305 @@
+//! The entries of a table as the control plane gave them, packed: a few words each, and what few entries have (timeouts, being
+//! constant) only for those that have it. It knows nothing of lookups.
+
+use super::shape::{KeyField, KeyShape};
+use ir::{Bits, KeyMatch, MatchKind};
+use std::collections::BTreeMap;
+
+/// An installed entry, but for what a lookup needs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Installed {
+    /// One match per key field.
+    pub matches: Vec<KeyMatch>,
+    /// The highest number wins.
+    pub priority: i32,
+    /// From the source; the control plane may not change it.
+    pub is_const: bool,
+    /// Nanoseconds without a hit after which the control plane is told; 0 is never.
+    pub idle_timeout_ns: u64,
+    /// Place in the order of insertion.
+    pub sequence: u64,
+    /// The hit time after which idleness was reported already.
+    pub(super) idle_reported_ps: Option<u64>,
+}
+
+/// What a table's entries must be able to say of their matches.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Form {
+    /// Values.
+    Exact,
+    /// Values and the length of the prefix.
+    Prefix,
+    /// Values (or lowest ones), then masks (or highest ones), and a priority.
+    Masked,
+}
+
+/// What most entries do not have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Extra {
+    is_const: bool,
+    idle_timeout_ns: u64,
+    idle_reported_ps: Option<u64>,
+}
+
+/// Place in the order of insertion of a number that is free.
+const FREE: u64 = u64::MAX;
+
+/// Entries by number, from 1 on.
+#[derive(Clone, Debug)]
+pub(super) struct Entries {
+    form: Form,
+    /// Limbs of a key.
+    limbs: usize,
+    /// Limbs of the matches of an entry.
+    stride: usize,
+    matches: Vec<u64>,
+    /// Empty without priorities.
+    priorities: Vec<i32>,
+    sequences: Vec<u64>,
+    extras: BTreeMap<u32, Extra>,
+    free: Vec<u32>,
+    len: usize,
+}
+
+impl Entries {
+    /// For keys of this shape; no entry yet.
+    pub fn new(shape: &KeyShape) -> Entries {
+        use MatchKind::*;
+        let (form, stride) = if shape.has(&[Ternary, Range, Optional]) {
+            (Form::Masked, 2 * shape.limbs())
+        } else if shape.has(&[Lpm]) {
+            (Form::Prefix, shape.limbs() + 1)
+        } else {
+            (Form::Exact, shape.limbs())
+        };
+        let mut entries = Entries {
+            form,
+            limbs: shape.limbs(),
+            stride,
+            matches: Vec::new(),
+            priorities: Vec::new(),
+            sequences: Vec::new(),
+            extras: BTreeMap::new(),
+            free: Vec::new(),
+            len: 0,
+        };
+        // Number 0 is the default action's.
+        entries.push();
+        entries
+    }
+
+    fn push(&mut self) {
+        self.matches.resize(self.matches.len() + self.stride, 0);
+        self.sequences.push(FREE);
+        if self.form == Form::Masked {
+            self.priorities.push(0);
+        }
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether this is the number of an entry.
+    pub fn contains(&self, entry: u32) -> bool {
+        self.sequences
+            .get(entry as usize)
+            .is_some_and(|&sequence| sequence != FREE)
+    }
+
+    /// Place in the order of insertion.
+    pub fn sequence(&self, entry: u32) -> u64 {
+        self.sequences[entry as usize]
+    }
+
+    /// Its priority; 0 in a table without priorities.
+    pub fn priority(&self, entry: u32) -> i32 {
+        self.priorities.get(entry as usize).copied().unwrap_or(0)
+    }
+
+    /// The numbers of the entries in the order in which they were inserted.
+    pub fn in_order(&self) -> Vec<u32> {
+        let used = (0..self.sequences.len() as u32).filter(|&entry| self.contains(entry));
+        let mut entries: Vec<u32> = used.collect();
+        entries.sort_unstable_by_key(|&entry| self.sequence(entry));
+        entries
+    }
+
+    /// Adds an entry; its number.
+    pub fn insert(&mut self, shape: &KeyShape, installed: &Installed) -> u32 {
+        let entry = self.free.pop().unwrap_or_else(|| {
+            self.push();
+            self.sequences.len() as u32 - 1
+        });
+        let packed = self.pack(shape, &installed.matches);
+        let at = entry as usize;
+        self.matches[at * self.stride..][..self.stride].copy_from_slice(&packed);
+        self.len += 1;
+        self.set(entry, installed);
+        entry
+    }
+
+    /// Changes all but the matches.
+    pub fn set(&mut self, entry: u32, installed: &Installed) {
+        let at = entry as usize;
+        self.sequences[at] = installed.sequence;
+        if let Some(priority) = self.priorities.get_mut(at) {
+            *priority = installed.priority;
+        }
+        let extra = Extra {
+            is_const: installed.is_const,
+            idle_timeout_ns: installed.idle_timeout_ns,
+            idle_reported_ps: installed.idle_reported_ps,
+        };
+        self.set_extra(entry, extra);
+    }
+
+    fn set_extra(&mut self, entry: u32, extra: Extra) {
+        if extra == Extra::default() {
+            self.extras.remove(&entry);
+        } else {
+            self.extras.insert(entry, extra);
+        }
+    }
+
+    fn extra(&self, entry: u32) -> Extra {
+        self.extras.get(&entry).copied().unwrap_or_default()
+    }
+
+    /// Changes the idle timeout of an entry.
+    pub fn set_idle_timeout(&mut self, entry: u32, idle_timeout_ns: u64) {
+        let extra = Extra {
+            idle_timeout_ns,
+            ..self.extra(entry)
+        };
+        self.set_extra(entry, extra);
+    }
+
+    /// Frees the number of an entry.
+    pub fn remove(&mut self, entry: u32) {
+        self.sequences[entry as usize] = FREE;
+        self.extras.remove(&entry);
+        self.free.push(entry);
+        self.len -= 1;
+    }
+
+    /// All of an entry.
+    pub fn get(&self, shape: &KeyShape, entry: u32) -> Option<Installed> {
+        let extra = self.extra(entry);
+        self.contains(entry).then(|| Installed {
+            matches: self.unpack(shape, entry),
+            priority: self.priority(entry),
+            is_const: extra.is_const,
+            idle_timeout_ns: extra.idle_timeout_ns,
+            sequence: self.sequence(entry),
+            idle_reported_ps: extra.idle_reported_ps,
+        })
+    }
+
+    /// Whether the entry has these matches, packed.
+    pub fn has_matches(&self, entry: u32, packed: &[u64]) -> bool {
+        self.matches[entry as usize * self.stride..][..self.stride] == *packed
+    }
+
+    /// The entries whose timeout is over, given when each was hit last, and that were not reported since; then they are.
+    pub fn take_idle(&mut self, now_ps: u64, last_hit_ps: impl Fn(u32) -> u64) -> Vec<u32> {
+        let mut idle = Vec::new();
+        for (&entry, extra) in &mut self.extras {
+            let hit_ps = last_hit_ps(entry);
+            let timeout_ps = u128::from(extra.idle_timeout_ns) * 1000;
+            let expired = timeout_ps != 0
+                && u128::from(now_ps.saturating_sub(hit_ps)) >= timeout_ps
+                && extra.idle_reported_ps != Some(hit_ps);
+            if expired {
+                extra.idle_reported_ps = Some(hit_ps);
+                idle.push(entry);
+            }
+        }
+        idle.sort_unstable_by_key(|&entry| self.sequence(entry));
+        idle
+    }
+
+    /// Matches as they are kept.
+    pub fn pack(&self, shape: &KeyShape, matches: &[KeyMatch]) -> Vec<u64> {
+        let mut packed = vec![0; self.stride];
+        for (field, key_match) in shape.fields.iter().zip(matches) {
+            let mut put = |at: usize, value: &Bits| {
+                let at = at + field.offset;
+                packed[at..at + field.limbs].copy_from_slice(value.limbs());
+            };
+            match key_match {
+                KeyMatch::Exact(value) => put(0, value),
+                KeyMatch::Lpm { value, prefix_len } => {
+                    put(0, value);
+                    match self.form {
+                        Form::Masked => {
+                            put(self.limbs, &Bits::prefix_mask(field.width, *prefix_len))
+                        }
+                        _ => packed[self.limbs] = u64::from(*prefix_len),
+                    }
+                }
+                KeyMatch::Ternary {
+                    value: first,
+                    mask: second,
+                }
+                | KeyMatch::Range {
+                    low: first,
+                    high: second,
+                } => {
+                    put(0, first);
+                    put(self.limbs, second);
+                }
+                KeyMatch::Optional(Some(value)) => {
+                    put(0, value);
+                    put(self.limbs, &Bits::ones(field.width));
+                }
+                KeyMatch::Optional(None) => {}
+            }
+        }
+        packed
+    }
+
+    fn unpack(&self, shape: &KeyShape, entry: u32) -> Vec<KeyMatch> {
+        let packed = &self.matches[entry as usize * self.stride..][..self.stride];
+        let one = |field: &KeyField| {
+            let bits = |at: usize| {
+                let at = at + field.offset;
+                Bits::from_limbs(field.width, &packed[at..at + field.limbs])
+            };
+            match field.kind {
+                MatchKind::Exact => KeyMatch::Exact(bits(0)),
+                MatchKind::Selector => KeyMatch::Optional(None),
+                MatchKind::Lpm => KeyMatch::Lpm {
+                    value: bits(0),
+                    prefix_len: match self.form {
+                        Form::Masked => ones(&bits(self.limbs)),
+                        _ => packed[self.limbs] as u32,
+                    },
+                },
+                MatchKind::Ternary => KeyMatch::Ternary {
+                    value: bits(0),
+                    mask: bits(self.limbs),
+                },
+                MatchKind::Range => KeyMatch::Range {
+                    low: bits(0),
+                    high: bits(self.limbs),
+                },
+                MatchKind::Optional if bits(self.limbs).is_zero() => KeyMatch::Optional(None),
+                MatchKind::Optional => KeyMatch::Optional(Some(bits(0))),
+            }
+        };
+        shape.fields.iter().map(one).collect()
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        8 * (self.matches.capacity() + self.sequences.capacity())
+            + 4 * (self.priorities.capacity() + self.free.capacity())
+            + self.extras.len() * (size_of::<Extra>() + size_of::<u32>())
+    }
+}
+
+fn ones(bits: &Bits) -> u32 {
+    bits.limbs().iter().map(|limb| limb.count_ones()).sum()
+}

@@ -1,0 +1,100 @@
+//! What entries do: records of an action's position and its arguments. Entries that do the same share a record, so a million routes to a
+//! few next hops touch a few lines of cache. It knows nothing of matches.
+
+use super::numbers::NumberSet;
+
+/// Records by entry.
+#[derive(Clone, Debug)]
+pub(super) struct Records {
+    /// Limbs of a record: position of the action, arguments.
+    stride: usize,
+    limbs: Vec<u64>,
+    /// By record, how many entries have it. Record 0 is the default action's and is never shared.
+    users: Vec<u32>,
+    free: Vec<u32>,
+    /// The shared records by their contents.
+    index: NumberSet,
+    /// By entry.
+    of_entry: Vec<u32>,
+}
+
+impl Records {
+    /// With a record for the default action, entry 0.
+    pub fn new(stride: usize) -> Records {
+        Records {
+            stride,
+            limbs: vec![0; stride],
+            users: vec![1],
+            free: Vec::new(),
+            index: NumberSet::default(),
+            of_entry: vec![0],
+        }
+    }
+
+    /// The record of an entry.
+    #[inline]
+    pub fn get(&self, entry: u32) -> &[u64] {
+        self.record(self.of_entry[entry as usize])
+    }
+
+    #[inline]
+    fn record(&self, number: u32) -> &[u64] {
+        &self.limbs[number as usize * self.stride..][..self.stride]
+    }
+
+    /// Sets the record of the default action.
+    pub fn set_default(&mut self, record: &[u64]) {
+        self.limbs[..self.stride].copy_from_slice(record);
+    }
+
+    /// Gives an entry that has none a record.
+    pub fn assign(&mut self, entry: u32, record: &[u64]) {
+        let hash = super::keymap::hash(record);
+        let known = self.index.find(hash, |n| self.record(n) == record);
+        let number = known.unwrap_or_else(|| self.add(record));
+        self.users[number as usize] += 1;
+        let at = entry as usize;
+        if self.of_entry.len() <= at {
+            self.of_entry.resize(at + 1, 0);
+        }
+        self.of_entry[at] = number;
+    }
+
+    /// Takes the record of an entry away.
+    pub fn release(&mut self, entry: u32) {
+        let number = std::mem::take(&mut self.of_entry[entry as usize]);
+        if number == 0 {
+            return;
+        }
+        let users = &mut self.users[number as usize];
+        *users -= 1;
+        if *users == 0 {
+            let (limbs, stride) = (&self.limbs, self.stride);
+            self.index.remove(number, |n| hash_of(limbs, stride, n));
+            self.free.push(number);
+        }
+    }
+
+    fn add(&mut self, record: &[u64]) -> u32 {
+        let number = self.free.pop().unwrap_or_else(|| {
+            self.limbs.resize(self.limbs.len() + self.stride, 0);
+            self.users.push(0);
+            self.users.len() as u32 - 1
+        });
+        self.limbs[number as usize * self.stride..][..self.stride].copy_from_slice(record);
+        let (limbs, stride) = (&self.limbs, self.stride);
+        self.index.insert(number, |n| hash_of(limbs, stride, n));
+        number
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        8 * self.limbs.capacity()
+            + 4 * (self.users.capacity() + self.free.capacity() + self.of_entry.capacity())
+            + self.index.heap_bytes()
+    }
+}
+
+fn hash_of(limbs: &[u64], stride: usize, number: u32) -> u64 {
+    super::keymap::hash(&limbs[number as usize * stride..][..stride])
+}
