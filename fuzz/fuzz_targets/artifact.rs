@@ -3,5 +3,7 @@
 
 libfuzzer_sys::fuzz_target!(
     init: targets::seeds::write("artifact"),
-    |data: &[u8]| targets::artifact(data)
+    |data: &[u8]| {
+        targets::artifact(data);
+    }
 );

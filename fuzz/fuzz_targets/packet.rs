@@ -3,5 +3,7 @@
 
 libfuzzer_sys::fuzz_target!(
     init: targets::seeds::write("packet"),
-    |data: &[u8]| targets::packet(data)
+    |data: &[u8]| {
+        targets::packet(data);
+    }
 );

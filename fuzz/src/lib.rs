@@ -1,13 +1,17 @@
 //! Fuzz targets. A finding is a panic: the code under test must not panic on any input, and where two ways lead to the same result
 //! the targets panic themselves when they differ.
 //!
-//! The targets know no fuzzer. `fuzz_targets/` hands them to libFuzzer, `bin/mutate` runs them in a plain loop.
+//! The targets know no fuzzer. `fuzz_targets/` hands them to libFuzzer, `bin/mutate` runs them in a loop of its own, with
+//! [`mutation`] for what it changes and [`seeds`] for what it starts from.
 #![forbid(unsafe_code)]
 
+pub mod mutation;
 pub mod seeds;
 
-use compile::Options;
-use conformance::{Subject, apps, history};
+use compile::{Options, Outcome};
+use conformance::choices::random_bytes;
+use conformance::{Subject, apps, generated, history};
+use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::OnceLock;
 use syntax::MemoryLoader;
@@ -15,16 +19,64 @@ use syntax::MemoryLoader;
 /// Longest input, in bytes: enough for everything, and no time is lost on giants.
 pub const MAX_INPUT: usize = 1 << 15;
 
+/// How far an input came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Stage {
+    /// It was refused by the preprocessor or the parser.
+    Refused,
+    /// It has a syntax tree.
+    Parsed,
+    /// Its names and types are right (an artifact: the verifier accepts it).
+    Checked,
+    /// It is a program.
+    Compiled,
+    /// Packets ran through it on both executors.
+    Ran,
+}
+
+impl Stage {
+    /// All of them, from the first.
+    pub const ALL: [Stage; 5] = [
+        Stage::Refused,
+        Stage::Parsed,
+        Stage::Checked,
+        Stage::Compiled,
+        Stage::Ran,
+    ];
+}
+
+/// What an input did, for a fuzzer that wants to know whether it was something new.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct Reached {
+    /// How far it came.
+    pub stage: Stage,
+    /// Inputs with the same number behaved alike, as far as can be seen from outside.
+    pub signature: u64,
+}
+
+/// Runs an input.
+pub type Target = fn(&[u8]) -> Reached;
+
 /// The targets by name.
-pub const TARGETS: [(&str, fn(&[u8])); 4] = [
+pub const TARGETS: [(&str, Target); 5] = [
     ("parse", parse),
     ("compile", compile),
     ("artifact", artifact),
     ("packet", packet),
+    ("generated", generated_program),
 ];
 
 /// The name that inputs have for the compiler.
 const INPUT: &str = "input.p4";
+
+fn reached(stage: Stage, what: impl Hash) -> Reached {
+    let mut hasher = DefaultHasher::new();
+    (stage, what).hash(&mut hasher);
+    Reached {
+        stage,
+        signature: hasher.finish(),
+    }
+}
 
 /// Any bytes as a program that can include what is built in and nothing else.
 fn loader(text: &str) -> MemoryLoader {
@@ -35,52 +87,124 @@ fn loader(text: &str) -> MemoryLoader {
     loader
 }
 
+/// The kinds of messages; how often each occurs matters only up to a few.
+fn codes(diagnostics: &[syntax::diagnostics::Diagnostic]) -> Vec<&'static str> {
+    let mut codes: Vec<&str> = diagnostics.iter().map(|d| d.code).collect();
+    codes.sort_unstable();
+    codes.dedup();
+    codes
+}
+
 /// Preprocessor and parser: a tree and diagnostics that can be shown.
-pub fn parse(data: &[u8]) {
+pub fn parse(data: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(data);
     let parsed = syntax::parse(Path::new(INPUT), &loader(&text), &[]);
     let shown = parsed.render();
     assert_eq!(shown.is_empty(), parsed.diagnostics.is_empty());
+    let stage = match parsed.has_errors() {
+        true => Stage::Refused,
+        false => Stage::Parsed,
+    };
+    let size = magnitude(parsed.program.decls.len());
+    reached(stage, (codes(&parsed.diagnostics), size))
 }
 
-/// All of the compiler. What it accepts is a valid program, and its text form means the same.
-pub fn compile(data: &[u8]) {
+/// How large a count is, roughly.
+fn magnitude(count: usize) -> u32 {
+    count.checked_ilog2().map_or(0, |log| log + 1)
+}
+
+/// All of the compiler. What it accepts is a valid program, its text form means the same, and both executors run it alike.
+pub fn compile(data: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(data);
     let options = Options::default();
     let outcome = compile::compile_with(Path::new(INPUT), &loader(&text), &options);
     let failed = outcome.diagnostics.iter().any(|d| d.is_error());
     assert_eq!(failed, outcome.compiled.is_none(), "{}", outcome.render());
-    if let Some(compiled) = outcome.compiled {
-        let text = ir::text::print(&compiled.program);
-        let again = ir::text::parse(&text).expect("the text form of a program can be read");
-        assert!(
-            again == compiled.program,
-            "the text form means something else"
-        );
+    let codes = codes(&outcome.diagnostics);
+    let Some(compiled) = &outcome.compiled else {
+        return reached(refusal(&outcome), codes);
+    };
+    let text = ir::text::print(&compiled.program);
+    let again = ir::text::parse(&text).expect("the text form of a program can be read");
+    assert!(
+        again == compiled.program,
+        "the text form means something else"
+    );
+    let shape = shape(&compiled.program);
+    if is_giant(&compiled.program) {
+        return reached(Stage::Compiled, (codes, shape));
+    }
+    let Ok(subject) = Subject::new(again) else {
+        return reached(Stage::Compiled, (codes, shape));
+    };
+    let mut hasher = DefaultHasher::new();
+    data.hash(&mut hasher);
+    let bytes = random_bytes(hasher.finish(), 300);
+    match history::run_with(&subject, &bytes, generated::frame) {
+        Ok(_) => reached(Stage::Ran, (codes, shape)),
+        Err(difference) => panic!("{difference}"),
     }
 }
 
+/// How far a program came that is refused.
+fn refusal(outcome: &Outcome) -> Stage {
+    // The codes of syntax/errors.rs start with E0.
+    let mut errors = outcome.diagnostics.iter().filter(|d| d.is_error());
+    match outcome.checked {
+        true => Stage::Checked,
+        false if errors.any(|d| d.code.starts_with("E0")) => Stage::Refused,
+        false => Stage::Parsed,
+    }
+}
+
+/// What a program has, by magnitude.
+fn shape(program: &ir::Program) -> [u32; 8] {
+    let sizes = [
+        program.slots.len(),
+        program.headers.len(),
+        program.tables.len(),
+        program.actions.len(),
+        program.parser.states.len(),
+        program.ingress.len(),
+        program.egress.len(),
+        program.registers.len() + program.counters.len() + program.meters.len(),
+    ];
+    sizes.map(magnitude)
+}
+
 /// The text form of a program, as it comes in a device configuration. If it is valid both executors must run it, and alike.
-pub fn artifact(data: &[u8]) {
+pub fn artifact(data: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(data);
     // The packets come after the program.
     let (text, packets) = text.split_once("\n===\n").unwrap_or((&text, ""));
-    let Ok(program) = ir::text::parse(text) else {
-        return;
+    let program = match ir::text::parse(text) {
+        Ok(program) => program,
+        Err(error) => {
+            let message = error.to_string();
+            // Without the numbers and names in it.
+            let kind: String = message.chars().filter(|c| c.is_ascii_lowercase()).collect();
+            return reached(Stage::Refused, kind.get(..12).map(str::to_string));
+        }
     };
-    if ir::verify::verify(&program).is_err() || is_giant(&program) {
-        return;
+    let shape = shape(&program);
+    if let Err(violations) = ir::verify::verify(&program) {
+        return reached(Stage::Parsed, (shape, magnitude(violations.len())));
+    }
+    if is_giant(&program) {
+        return reached(Stage::Checked, shape);
     }
     let Ok(subject) = Subject::new(program) else {
-        return;
+        return reached(Stage::Checked, shape);
     };
     let packets = if packets.is_empty() {
         data
     } else {
         packets.as_bytes()
     };
-    if let Err(difference) = history::run_packets(&subject, packets) {
-        panic!("{difference}");
+    match history::run_packets(&subject, packets) {
+        Ok(_) => reached(Stage::Ran, shape),
+        Err(difference) => panic!("{difference}"),
     }
 }
 
@@ -91,12 +215,13 @@ fn is_giant(program: &ir::Program) -> bool {
         .registers
         .iter()
         .map(|r| r.size)
-        .chain(program.counters.iter().filter_map(|c| c.size));
+        .chain(program.counters.iter().filter_map(|c| c.size))
+        .chain(program.meters.iter().filter_map(|m| m.size));
     bits > 1 << 16 || cells.fold(0, u64::saturating_add) > 1 << 16
 }
 
 /// The applications under packets and control operations.
-pub fn packet(data: &[u8]) {
+pub fn packet(data: &[u8]) -> Reached {
     static SUBJECTS: OnceLock<Vec<Subject>> = OnceLock::new();
     let subjects = SUBJECTS.get_or_init(|| {
         let subjects = [
@@ -110,10 +235,41 @@ pub fn packet(data: &[u8]) {
             .collect()
     });
     let Some((&first, rest)) = data.split_first() else {
-        return;
+        return reached(Stage::Ran, 0);
     };
-    let subject = &subjects[usize::from(first) % subjects.len()];
-    if let Err(difference) = history::run(subject, rest) {
-        panic!("{difference}");
+    let subject = usize::from(first) % subjects.len();
+    match history::run(&subjects[subject], rest) {
+        Ok(statistics) => reached(Stage::Ran, (subject, outcome(&statistics))),
+        Err(difference) => panic!("{difference}"),
+    }
+}
+
+/// What came of a history, by magnitude.
+fn outcome(statistics: &conformance::Statistics) -> Vec<u32> {
+    let counts = [
+        statistics.sent,
+        statistics.dropped,
+        statistics.accepted,
+        statistics.refused,
+    ];
+    let counts = counts.iter().chain(&statistics.counted);
+    counts.map(|count| magnitude(*count as usize)).collect()
+}
+
+/// Attempts to make a generated program that finds something smaller.
+const ATTEMPTS: u32 = 400;
+
+/// A program made of the bytes, and a history of packets and control operations.
+pub fn generated_program(data: &[u8]) -> Reached {
+    match generated::run(data) {
+        Ok(statistics) => {
+            let lines = magnitude(generated::source(data).lines().count());
+            reached(Stage::Ran, (lines, outcome(&statistics)))
+        }
+        Err(finding) => {
+            let smaller = generated::minimise(data, &finding, ATTEMPTS);
+            let finding = generated::run(&smaller).err().unwrap_or(finding);
+            panic!("{finding}\nthe case: {smaller:02x?}");
+        }
     }
 }

@@ -1,6 +1,6 @@
-//! Where fuzzing starts: the programs of the repository's tests, random valid programs, random histories.
+//! Where fuzzing starts: the programs of the repository's tests, generated and random valid programs, random histories.
 
-use conformance::apps;
+use conformance::{apps, generated};
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -50,10 +50,30 @@ pub fn write(target: &str) {
 /// Inputs to start from.
 pub fn seeds(target: &str) -> Vec<Vec<u8>> {
     match target {
-        "parse" | "compile" => sources(),
+        "parse" | "compile" => {
+            let mut sources = sources();
+            sources.extend((0..RANDOM).map(generated_source));
+            sources
+        }
         "artifact" => artifacts(),
         "packet" => histories(),
+        "generated" => (0..RANDOM).map(generated::case).collect(),
         _ => Vec::new(),
+    }
+}
+
+/// A generated program, as text.
+fn generated_source(seed: u64) -> Vec<u8> {
+    generated::source(&generated::case(seed)).into_bytes()
+}
+
+/// An input that is not a mutant, when the target has an endless supply of those.
+pub fn fresh(target: &str, seed: u64) -> Option<Vec<u8>> {
+    match target {
+        "parse" | "compile" => Some(generated_source(seed)),
+        "artifact" => Some(ir::text::print(&ir::arbitrary::program(seed)).into_bytes()),
+        "generated" => Some(generated::case(seed)),
+        _ => None,
     }
 }
 

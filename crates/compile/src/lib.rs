@@ -64,6 +64,8 @@ pub struct Outcome {
     pub diagnostics: Vec<Diagnostic>,
     /// The files, which diagnostics point into.
     pub sources: SourceMap,
+    /// Whether names and types are right; what is left to fail then is what v1model, or this compiler, does not support.
+    pub checked: bool,
 }
 
 impl Outcome {
@@ -129,9 +131,17 @@ pub fn compile_with(path: &Path, loader: &dyn Loader, options: &Options) -> Outc
         .file_stem()
         .map(|s| s.to_string_lossy().into_owned())
         .unwrap_or_default();
-    let compiled = passes(&parsed.program, &parsed.sources, &name, &mut diagnostics);
+    let mut checked = false;
+    let compiled = passes(
+        &parsed.program,
+        &parsed.sources,
+        &name,
+        &mut diagnostics,
+        &mut checked,
+    );
     Outcome {
         compiled,
+        checked,
         diagnostics,
         sources: parsed.sources,
     }
@@ -143,6 +153,7 @@ fn passes(
     sources: &SourceMap,
     name: &str,
     diagnostics: &mut Vec<Diagnostic>,
+    checked: &mut bool,
 ) -> Option<Compiled> {
     let failed = |diagnostics: &[Diagnostic]| diagnostics.iter().any(Diagnostic::is_error);
     if failed(diagnostics) {
@@ -153,6 +164,7 @@ fn passes(
     if failed(diagnostics) {
         return None;
     }
+    *checked = true;
     let (lowered, found) = lower::lower(&module, sources, name);
     diagnostics.extend(found);
     let mut lowered = lowered.filter(|_| !failed(diagnostics))?;

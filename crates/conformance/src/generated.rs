@@ -138,7 +138,7 @@ fn compiled(source: &str) -> Result<ir::Program, (Kind, String)> {
 }
 
 /// Bytes that small fields and few entries meet; few decisions, so that a case has many packets.
-fn frame(choices: &mut Choices<'_>, _from_controller: bool) -> Vec<u8> {
+pub fn frame(choices: &mut Choices<'_>, _from_controller: bool) -> Vec<u8> {
     let length = match choices.below(8) {
         7 => choices.below(256) as usize,
         length => 64 + 8 * length as usize,

@@ -1,9 +1,11 @@
-//! `mutate TARGET SECONDS KEEP`: runs a target on mutated seeds without any tool, when there is no libFuzzer.
+//! `mutate TARGET SECONDS KEEP`: runs a target on seeds, mutants and new programs without any tool, when there is no libFuzzer.
 //!
-//! It knows no coverage: it mutates the seeds and what came of them. Before each run the input is written to the directory KEEP, so that
-//! it is there even when the process is killed; after a finding it stays, and the exit status is not zero.
+//! It knows no coverage, but what the target says of an input: how far it came and a signature of what happened. An input with a new
+//! signature joins the corpus. Before each run the input is written to the directory KEEP, so that it is there even when the process
+//! is killed; those of findings stay, and the exit status is not zero. A run that takes too long or too much memory is a finding.
 
 use ir::arbitrary::Rng;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io::Write;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -11,56 +13,26 @@ use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
+use targets::mutation::{Form, mutate};
+use targets::{Stage, Target, seeds};
 
 /// An input that takes longer is a finding.
 const TOO_SLOW: Duration = Duration::from_secs(30);
 
+/// A process that holds more is a finding.
+const TOO_LARGE_MB: u64 = 3072;
+
 /// Programs deep in recursion get what a main thread gets.
 const STACK_BYTES: usize = 8 << 20;
 
-/// Words that languages under test are made of.
-const WORDS: [&str; 40] = [
-    "bit<",
-    "int<",
-    "varbit<",
-    "header ",
-    "struct ",
-    "parser ",
-    "control ",
-    "table ",
-    "action ",
-    "apply",
-    "state ",
-    "transition ",
-    "select(",
-    "default",
-    "if (",
-    "else",
-    "switch (",
-    "return ",
-    "exit;",
-    "for (",
-    "&&&",
-    "..",
-    "++",
-    "|+|",
-    "|-|",
-    "<<",
-    ">>",
-    "0x",
-    "8w",
-    "65536",
-    "-1",
-    "(",
-    ")",
-    "{",
-    "}",
-    "[",
-    "]",
-    "#define ",
-    "#if ",
-    "\\\n",
-];
+/// Findings after which there is no point in going on.
+const MAX_FINDINGS: u64 = 20;
+
+/// Most inputs that are kept to be mutated.
+const MAX_CORPUS: usize = 4000;
+
+/// How often a long run says how it goes.
+const REPORT: Duration = Duration::from_secs(60);
 
 fn main() -> ExitCode {
     let args: Vec<String> = std::env::args().skip(1).collect();
@@ -77,74 +49,202 @@ fn main() -> ExitCode {
         eprintln!("usage: mutate TARGET SECONDS KEEP");
         return ExitCode::from(2);
     };
+    let seed = match std::env::var("FUZZ_SEED").map(|text| text.parse()) {
+        Ok(Ok(seed)) => seed,
+        Ok(Err(_)) => {
+            eprintln!("FUZZ_SEED is not a number");
+            return ExitCode::from(2);
+        }
+        Err(_) => u64::from(std::process::id()),
+    };
     if let Err(error) = std::fs::create_dir_all(&keep) {
         eprintln!("{}: {error}", keep.display());
         return ExitCode::FAILURE;
     }
     let (name, target) = (*name, *target);
     let builder = std::thread::Builder::new().stack_size(STACK_BYTES);
-    let work = move || fuzz(name, target, Duration::from_secs(seconds), &keep);
+    let work = move || {
+        let mut fuzzer = Fuzzer::new(name, target, keep, seed);
+        fuzzer.run(Duration::from_secs(seconds))
+    };
     match builder.spawn(work).map(|thread| thread.join()) {
         Ok(Ok(code)) => code,
         _ => ExitCode::FAILURE,
     }
 }
 
-fn fuzz(name: &str, target: fn(&[u8]), time: Duration, keep: &Path) -> ExitCode {
-    let mut corpus = targets::seeds::seeds(name);
-    if corpus.is_empty() {
-        eprintln!("{name}: no seeds");
-        return ExitCode::FAILURE;
-    }
-    let seeds = corpus.len();
-    let start = Instant::now();
-    let clock = watch(name.to_string(), start);
-    let kept = keep.join(format!("{name}-input"));
-    let mut rng = Rng::new(u64::from(std::process::id()));
-    let mut runs = 0u64;
-    while start.elapsed() < time || runs < seeds as u64 {
-        // Each seed as it is first.
-        let input = match corpus.get(runs as usize).filter(|_| runs < seeds as u64) {
-            Some(seed) => seed.clone(),
-            None => mutate(&corpus, &mut rng),
-        };
-        let written = std::fs::File::create(&kept).and_then(|mut f| f.write_all(&input));
-        if let Err(error) = written {
-            eprintln!("{}: {error}", kept.display());
-            return ExitCode::FAILURE;
-        }
-        clock.store(1 + start.elapsed().as_millis() as u64, Ordering::Relaxed);
-        let outcome = catch_unwind(AssertUnwindSafe(|| target(&input)));
-        clock.store(0, Ordering::Relaxed);
-        runs += 1;
-        if outcome.is_err() {
-            eprintln!(
-                "{name}: panic after {runs} runs; the input is {}",
-                kept.display()
-            );
-            return ExitCode::FAILURE;
-        }
-        if rng.below(16) == 0 {
-            remember(&mut corpus, input, seeds, &mut rng);
-        }
-    }
-    // Nothing was found, so there is nothing to keep.
-    let _ = std::fs::remove_file(&kept);
-    println!("{name}: {runs} runs, nothing found");
-    ExitCode::SUCCESS
+struct Fuzzer {
+    name: &'static str,
+    target: Target,
+    keep: PathBuf,
+    rng: Rng,
+    form: Form,
+    start: Instant,
+    corpus: Vec<Vec<u8>>,
+    /// The first ones of the corpus, which run as they are and stay.
+    seeds: usize,
+    seen: BTreeSet<u64>,
+    runs: u64,
+    findings: u64,
+    stages: BTreeMap<Stage, u64>,
+    slowest: Duration,
 }
 
-/// Ends the process when a run takes too long. The clock holds when the run began, in milliseconds; 0 between runs.
-fn watch(name: String, start: Instant) -> Arc<AtomicU64> {
+impl Fuzzer {
+    fn new(name: &'static str, target: Target, keep: PathBuf, seed: u64) -> Fuzzer {
+        let corpus = seeds::seeds(name);
+        println!("{name}: {} seeds, FUZZ_SEED={seed}", corpus.len());
+        Fuzzer {
+            name,
+            target,
+            keep,
+            rng: Rng::new(seed),
+            form: match name {
+                "packet" | "generated" => Form::Bytes,
+                _ => Form::Text,
+            },
+            start: Instant::now(),
+            seeds: corpus.len(),
+            corpus,
+            seen: BTreeSet::new(),
+            runs: 0,
+            findings: 0,
+            stages: BTreeMap::new(),
+            slowest: Duration::ZERO,
+        }
+    }
+
+    fn run(&mut self, time: Duration) -> ExitCode {
+        if self.corpus.is_empty() {
+            eprintln!("{}: no seeds", self.name);
+            return ExitCode::FAILURE;
+        }
+        let clock = watch(self.name, self.start);
+        let mut next_report = REPORT;
+        while self.start.elapsed() < time && self.findings < MAX_FINDINGS {
+            let input = self.next_input();
+            if let Err(error) = self.run_input(input, &clock) {
+                eprintln!("{}: {error}", self.keep.display());
+                return ExitCode::FAILURE;
+            }
+            if self.start.elapsed() > next_report {
+                next_report += REPORT;
+                self.report();
+            }
+        }
+        self.report();
+        // What was found is kept under names of its own.
+        let _ = std::fs::remove_file(self.kept("input"));
+        ExitCode::from(u8::from(self.findings > 0))
+    }
+
+    fn kept(&self, what: &str) -> PathBuf {
+        self.keep.join(format!("{}-{what}", self.name))
+    }
+
+    /// Each seed as it is first; then mutants, most of them of the corpus, and programs that nobody has seen.
+    fn next_input(&mut self) -> Vec<u8> {
+        if let Some(seed) = self.corpus[..self.seeds].get(self.runs as usize) {
+            return seed.clone();
+        }
+        let fresh = match self.rng.below(4) {
+            0 => seeds::fresh(self.name, self.rng.next()),
+            _ => None,
+        };
+        match fresh {
+            Some(fresh) if self.rng.below(4) == 0 => fresh,
+            start => mutate(&self.corpus, start, self.form, &mut self.rng),
+        }
+    }
+
+    fn run_input(&mut self, input: Vec<u8>, clock: &AtomicU64) -> std::io::Result<()> {
+        write(&self.kept("input"), &input)?;
+        let began = Instant::now();
+        clock.store(
+            1 + self.start.elapsed().as_millis() as u64,
+            Ordering::Relaxed,
+        );
+        let outcome = catch_unwind(AssertUnwindSafe(|| (self.target)(&input)));
+        clock.store(0, Ordering::Relaxed);
+        self.slowest = self.slowest.max(began.elapsed());
+        self.runs += 1;
+        match outcome {
+            Ok(reached) => {
+                *self.stages.entry(reached.stage).or_insert(0) += 1;
+                if self.seen.insert(reached.signature) {
+                    self.remember(input);
+                }
+            }
+            Err(_) => {
+                self.findings += 1;
+                let path = self.kept(&format!("finding-{}", self.findings));
+                write(&path, &input)?;
+                eprintln!(
+                    "{}: panic in run {}; the input is {}",
+                    self.name,
+                    self.runs,
+                    path.display()
+                );
+            }
+        }
+        Ok(())
+    }
+
+    /// Mutants take the places of other mutants, never of seeds.
+    fn remember(&mut self, input: Vec<u8>) {
+        if self.corpus.len() < MAX_CORPUS.max(2 * self.seeds) {
+            return self.corpus.push(input);
+        }
+        let mutants = (self.corpus.len() - self.seeds) as u32;
+        let at = self.seeds + self.rng.below(mutants) as usize;
+        self.corpus[at] = input;
+    }
+
+    fn report(&self) {
+        let seconds = self.start.elapsed().as_secs_f64();
+        let mut reached = 0;
+        let mut stages = Vec::new();
+        // Who came far came through what lies before.
+        for stage in Stage::ALL.into_iter().rev() {
+            reached += self.stages.get(&stage).copied().unwrap_or(0);
+            if stage > Stage::Refused && reached > 0 {
+                stages.push(format!("{reached} {}", format!("{stage:?}").to_lowercase()));
+            }
+        }
+        stages.reverse();
+        println!(
+            "{}: {} runs in {seconds:.0} s ({:.1}/s), {}; {} behaviours, slowest run {} ms, {} findings",
+            self.name,
+            self.runs,
+            self.runs as f64 / seconds.max(0.001),
+            stages.join(", "),
+            self.seen.len(),
+            self.slowest.as_millis(),
+            self.findings,
+        );
+    }
+}
+
+fn write(path: &Path, input: &[u8]) -> std::io::Result<()> {
+    std::fs::File::create(path).and_then(|mut file| file.write_all(input))
+}
+
+/// Ends the process when a run takes too long, or the process too much memory. The clock holds when the run began, in
+/// milliseconds; 0 between runs.
+fn watch(name: &'static str, start: Instant) -> Arc<AtomicU64> {
     let clock = Arc::new(AtomicU64::new(0));
     let watched = clock.clone();
     std::thread::spawn(move || {
         loop {
-            std::thread::sleep(Duration::from_millis(500));
+            std::thread::sleep(Duration::from_millis(250));
             let began = watched.load(Ordering::Relaxed);
             let now = start.elapsed().as_millis() as u64;
             if began != 0 && now > began + TOO_SLOW.as_millis() as u64 {
                 eprintln!("{name}: a run takes more than {TOO_SLOW:?}; its input is kept");
+                std::process::exit(1);
+            }
+            if let Some(resident) = resident_mb().filter(|mb| *mb > TOO_LARGE_MB) {
+                eprintln!("{name}: a run takes {resident} MB; its input is kept");
                 std::process::exit(1);
             }
         }
@@ -152,53 +252,10 @@ fn watch(name: String, start: Instant) -> Arc<AtomicU64> {
     clock
 }
 
-/// Mutants take the places of other mutants, never of seeds.
-fn remember(corpus: &mut Vec<Vec<u8>>, input: Vec<u8>, seeds: usize, rng: &mut Rng) {
-    if corpus.len() < 2 * seeds {
-        corpus.push(input);
-    } else {
-        let at = seeds + rng.below(seeds as u32) as usize;
-        corpus[at] = input;
-    }
-}
-
-fn mutate(corpus: &[Vec<u8>], rng: &mut Rng) -> Vec<u8> {
-    let mut input = corpus[rng.below(corpus.len() as u32) as usize].clone();
-    for _ in 0..1 + rng.below(4) {
-        let at = rng.below(input.len() as u32 + 1) as usize;
-        let length = (rng.below(24) as usize).min(input.len() - at);
-        match rng.below(7) {
-            0 => drop(input.drain(at..at + length)),
-            1 => {
-                let piece = input[at..at + length].to_vec();
-                let to = rng.below(input.len() as u32 + 1) as usize;
-                input.splice(to..to, piece);
-            }
-            2 => {
-                let other = &corpus[rng.below(corpus.len() as u32) as usize];
-                let from = rng.below(other.len() as u32 + 1) as usize;
-                let end = (from + rng.below(200) as usize).min(other.len());
-                input.splice(at..at + length, other[from..end].iter().copied());
-            }
-            3 => {
-                let word = WORDS[rng.below(WORDS.len() as u32) as usize];
-                input.splice(at..at, word.bytes());
-            }
-            4 => input.insert(at, rng.below(256) as u8),
-            5 => {
-                // Another number where there is one.
-                let digit = input[at..].iter().position(u8::is_ascii_digit);
-                if let Some(digit) = digit {
-                    input[at + digit] = b'0' + rng.below(10) as u8;
-                }
-            }
-            _ => {
-                if let Some(byte) = input.get_mut(at) {
-                    *byte ^= 1 << rng.below(8);
-                }
-            }
-        }
-    }
-    input.truncate(targets::MAX_INPUT);
-    input
+/// Memory that the process holds; `None` where the system does not say.
+fn resident_mb() -> Option<u64> {
+    let status = std::fs::read_to_string("/proc/self/status").ok()?;
+    let line = status.lines().find(|l| l.starts_with("VmRSS:"))?;
+    let kilobytes: u64 = line.split_whitespace().nth(1)?.parse().ok()?;
+    Some(kilobytes / 1024)
 }
