@@ -101,11 +101,7 @@ impl Version<'_> {
         out: &mut Vec<Output>,
     ) {
         match self {
-            Version::Ours(switch) => {
-                for (port, packet) in burst.drain(..) {
-                    switch.receive(now_ps, port, packet, out);
-                }
-            }
+            Version::Ours(switch) => switch.receive_burst(now_ps, burst, out),
             Version::Handwritten(code) => code.receive_burst(burst, out),
         }
     }

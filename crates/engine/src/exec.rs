@@ -2,6 +2,7 @@
 
 use crate::packet::Packet;
 use crate::runtime::Runtime;
+use crate::switch::Output;
 use crate::trace::Trace;
 use ir::FieldListId;
 
@@ -24,14 +25,12 @@ pub trait Executor: Send + Sync {
     /// need not run; the engine drops the packet.
     fn egress(&self, cx: &mut PacketContext<'_>);
 
-    /// Both halves in one go, for a packet that arrives at a port and leaves at another as most do: without clones, replicas or
-    /// another round. Where something else is asked for, the executor stops at the point that [`Way`] names, with all the effects up
-    /// to there and none of those behind, and the switch goes on from there.
-    ///
-    /// `None`, with nothing done, if the executor has no such way; then it never has.
-    fn straight(&self, cx: &mut StraightContext<'_>) -> Option<Way> {
+    /// Both halves in one go, for packets that arrive at a port and leave at another as most do: without clones, replicas or
+    /// another round. Packets run one after the other until all are done, or one asks for something else: then the executor stops at
+    /// the point that [`Way`] names, with all the effects up to there and none of those behind, and the switch goes on from there.
+    fn straight(&self, cx: &mut StraightContext<'_>) -> Straight {
         let _ = cx;
-        None
+        Straight::Unsupported
     }
 }
 
@@ -39,32 +38,51 @@ pub trait Executor: Send + Sync {
 pub struct StraightContext<'a> {
     /// Time, in picoseconds.
     pub now_ps: u64,
-    /// The port at which the packet arrives.
-    pub port: u32,
-    /// The packet as it arrived; if it is sent, afterwards as it leaves.
-    pub packet: &'a mut Packet,
+    /// Packets as they arrived, each with its port. Those that are sent are taken out, those that are dropped have any contents.
+    pub packets: &'a mut [(u32, Packet)],
+    /// Where what leaves is appended.
+    pub out: &'a mut Vec<Output>,
+    /// Where drops are counted, by reason.
+    pub drops: &'a mut [u64; DropReason::ALL.len()],
     /// Room for the slots, with any contents.
     pub state: &'a mut [u64],
     /// Room for headers that the deparser emits.
     pub emitted: &'a mut Vec<u8>,
     /// Tables and the other stateful objects of the switch.
     pub runtime: &'a mut Runtime,
+}
+
+/// How far the straight way went.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Straight {
+    /// The executor has no such way, and never has. Nothing is done.
+    Unsupported,
+    /// All packets are sent or dropped.
+    Done,
+    /// Not all are.
+    Stopped(Stop),
+}
+
+/// A packet that left the straight way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stop {
+    /// Its number; those before it are done. It is in its place as it arrived.
+    pub packet: usize,
+    /// The point.
+    pub way: Way,
     /// Bytes that the parser took.
     pub consumed: usize,
-    /// What the program asked for, if the packet was not sent. A cut by the deparser's half stands for one by ingress.
+    /// What the program asked for.
     pub intents: Intents,
 }
 
-/// How far a packet got on the straight way.
+/// Where a packet leaves the straight way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// It leaves at this port.
-    Sent(u32),
-    /// It goes nowhere.
-    Dropped(DropReason),
     /// Ingress has run, as by [`Executor::ingress`], and asked for more than a port: the state is that between the halves.
     AfterIngress,
-    /// Egress for this port has run, as by [`Executor::egress`], and asked for more than to leave.
+    /// Egress for this port has run, as by [`Executor::egress`], and asked for more than to leave. A cut asked for by ingress is
+    /// among the intents, unless egress asked for another.
     AfterEgress(u32),
 }
 

@@ -34,7 +34,9 @@ pub mod trace;
 pub mod value_set;
 
 pub use control::{ControlError, ControlErrorCode};
-pub use exec::{DropReason, Executor, Intents, PacketContext, StraightContext, Way};
+pub use exec::{
+    DropReason, Executor, Intents, PacketContext, Stop, Straight, StraightContext, Way,
+};
 pub use interpreter::Interpreter;
 pub use packet::Packet;
 pub use runtime::Runtime;

@@ -1,12 +1,14 @@
 //! The replication engine's configuration: which copies a multicast group or a clone session asks for.
 
-use crate::control::{CloneSession, MulticastGroup};
+use crate::control::{CloneSession, MulticastGroup, Replica};
 use std::collections::BTreeMap;
 
 /// Groups and sessions of one switch.
 #[derive(Clone, Debug, Default)]
 pub struct Replication {
     groups: BTreeMap<u32, MulticastGroup>,
+    /// By group: its replicas, as far as packets can name groups.
+    replicas: Vec<Vec<Replica>>,
     sessions: BTreeMap<u32, CloneSession>,
 }
 
@@ -14,6 +16,21 @@ impl Replication {
     /// A multicast group.
     pub fn group(&self, id: u32) -> Option<&MulticastGroup> {
         self.groups.get(&id)
+    }
+
+    /// The replicas of a group, to be given back with [`Replication::give_back`]; none if there is no such group.
+    #[inline]
+    pub fn take_replicas(&mut self, group: u32) -> Vec<Replica> {
+        let replicas = self.replicas.get_mut(group as usize);
+        replicas.map(std::mem::take).unwrap_or_default()
+    }
+
+    /// Puts back what was taken.
+    #[inline]
+    pub fn give_back(&mut self, group: u32, replicas: Vec<Replica>) {
+        if let Some(place) = self.replicas.get_mut(group as usize) {
+            *place = replicas;
+        }
     }
 
     /// A clone session.
@@ -33,6 +50,15 @@ impl Replication {
 
     /// Sets or removes a group.
     pub fn put_group(&mut self, id: u32, group: Option<MulticastGroup>) {
+        // A packet names a group with 16 bits.
+        if let Ok(at) = u16::try_from(id).map(usize::from) {
+            if self.replicas.len() <= at && group.is_some() {
+                self.replicas.resize_with(at + 1, Vec::new);
+            }
+            if let Some(replicas) = self.replicas.get_mut(at) {
+                *replicas = group.iter().flat_map(|g| g.replicas.clone()).collect();
+            }
+        }
         match group {
             Some(group) => self.groups.insert(id, group),
             None => self.groups.remove(&id),

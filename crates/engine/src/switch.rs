@@ -232,6 +232,8 @@ pub struct Switch {
     free_states: Vec<Vec<u64>>,
     /// For the straight way; empty after another one took it over.
     straight_state: Vec<u64>,
+    /// Of a replica on the straight way.
+    replica_state: Vec<u64>,
     work: Option<Box<Work>>,
 }
 
@@ -276,6 +278,7 @@ impl Switch {
             emitted: Vec::new(),
             free_states: Vec::new(),
             straight_state: Vec::new(),
+            replica_state: Vec::new(),
             work: None,
         }
     }
@@ -326,9 +329,7 @@ impl Switch {
 
     /// Runs a packet and all its copies to the end; appends what leaves, in order. Copies take no time.
     pub fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
-        if let Some(packet) = self.receive_straight(now_ps, port, packet, out) {
-            self.receive_any(now_ps, port, packet, out);
-        }
+        self.receive_all(now_ps, &mut [(port, packet)], out);
     }
 
     /// [`Switch::receive`] in the general way.
@@ -534,13 +535,13 @@ impl Switch {
     }
 
     fn multicast(&mut self, group: u32, copy: Enqueued, out: &mut Vec<Enqueued>) {
-        let replicas = self.replication.group(group).map(|g| g.replicas.clone());
-        match replicas {
-            Some(replicas) if !replicas.is_empty() => {
-                self.replicate(copy, &replicas, |copy| out.push(copy));
-            }
-            _ => self.drop_packet(DropReason::EmptyMulticastGroup, copy.state, copy.lineage),
+        let replicas = self.replication.take_replicas(group);
+        if replicas.is_empty() {
+            self.drop_packet(DropReason::EmptyMulticastGroup, copy.state, copy.lineage);
+        } else {
+            self.replicate(copy, &replicas, |copy| out.push(copy));
         }
+        self.replication.give_back(group, replicas);
     }
 
     /// The copies of a clone: itself if there is one replica only.

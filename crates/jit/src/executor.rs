@@ -9,7 +9,9 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
-use engine::{Executor, Intents, PacketContext, StraightContext, Way};
+use engine::{
+    DropReason, Executor, Intents, Output, PacketContext, Stop, Straight, StraightContext, Way,
+};
 use ir::verify::{VerifyError, verify};
 use ir::{Layout, Program};
 use std::fmt;
@@ -274,12 +276,11 @@ impl JitExecutor {
         take_intents(&frame, &mut cx.intents);
     }
 
-    /// Runs the straight way; gives the function's code, and the frame for what else it says.
+    /// Runs packets on the straight way.
     ///
     /// # Panics
     /// If the state array is too short.
-    #[inline]
-    fn run_straight(&self, cx: &mut StraightContext<'_>) -> (u64, Frame) {
+    fn run_straight(&self, cx: &mut StraightContext<'_>) -> Straight {
         assert!(cx.state.len() >= self.state_limbs, "state array too short");
         cx.emitted.clear();
         cx.emitted.reserve(self.emit_capacity);
@@ -288,16 +289,63 @@ impl JitExecutor {
             runtime: &mut *cx.runtime,
             emitted: &mut *cx.emitted,
         };
-        let bytes = cx.packet.bytes_mut();
-        let (packet, len) = (bytes.as_mut_ptr(), bytes.len());
-        let mut frame = Frame::new(cx.state.as_mut_ptr(), packet, len, &mut context);
-        frame.port = cx.port.into();
+        let state = cx.state.as_mut_ptr();
+        let mut frame = Frame::new(state, std::ptr::null_mut(), 0, &mut context);
         frame.now_us = cx.now_ps / PS_PER_US;
-        // SAFETY: as in `run`, but that the function may write to `packet`, within `packet_len`, which is this call's alone.
-        let code = unsafe { (self.straight)(&raw mut frame) };
-        // SAFETY: the function has written the first `emitted_len` bytes behind `emitted`, the vector's own memory.
-        unsafe { cx.emitted.set_len(frame.emitted_len as usize) };
-        (code, frame)
+        for (i, (port, packet)) in cx.packets.iter_mut().enumerate() {
+            let bytes = packet.bytes_mut();
+            frame.packet_len = bytes.len() as u64;
+            frame.packet = bytes.as_mut_ptr();
+            frame.port = (*port).into();
+            // SAFETY: as in `run`, but that the function may write to `packet`, within `packet_len`, which is this call's alone.
+            // It sets again whatever of the frame it reads or an earlier run for another packet may have set.
+            let code = unsafe { (self.straight)(&raw mut frame) };
+            let out_port = (code >> 8) as u32;
+            match code & 0xff {
+                way::SENT_IN_PLACE => {}
+                way::SENT => {
+                    // SAFETY: the function has written these bytes, to where the vector's memory is now.
+                    let emitted = unsafe { frame.emitted_bytes() };
+                    packet.replace_front(frame.consumed as usize, emitted);
+                }
+                stopped @ (way::AFTER_INGRESS | way::AFTER_EGRESS) => {
+                    if stopped == way::AFTER_EGRESS {
+                        // SAFETY: as above.
+                        unsafe { context.emitted.set_len(frame.emitted_len as usize) };
+                    }
+                    return Straight::Stopped(stop(i, &frame, stopped, out_port));
+                }
+                dropped => {
+                    let reason = drop_reason(dropped - way::DROPPED);
+                    cx.drops[reason.unwrap_or(DropReason::IngressDrop) as usize] += 1;
+                    continue;
+                }
+            }
+            if let Some(length) = frame.truncate.checked_sub(1) {
+                packet.truncate(length as usize);
+            }
+            cx.out.push(Output {
+                port: out_port,
+                packet: std::mem::take(packet),
+            });
+        }
+        Straight::Done
+    }
+}
+
+/// What is told of a packet that left the straight way.
+#[cold]
+fn stop(packet: usize, frame: &Frame, code: u64, port: u32) -> Stop {
+    let mut intents = Intents::default();
+    take_intents(frame, &mut intents);
+    Stop {
+        packet,
+        way: match code {
+            way::AFTER_INGRESS => Way::AfterIngress,
+            _ => Way::AfterEgress(port),
+        },
+        consumed: frame.consumed as usize,
+        intents,
     }
 }
 
@@ -336,28 +384,7 @@ impl Executor for JitExecutor {
         self.run(self.egress, cx);
     }
 
-    #[inline]
-    fn straight(&self, cx: &mut StraightContext<'_>) -> Option<Way> {
-        let (code, frame) = self.run_straight(cx);
-        let port = (code >> 8) as u32;
-        let kind = code & 0xff;
-        if kind == way::SENT_IN_PLACE || kind == way::SENT {
-            if kind == way::SENT {
-                cx.packet.replace_front(frame.consumed as usize, cx.emitted);
-            }
-            if let Some(length) = frame.truncate.checked_sub(1) {
-                cx.packet.truncate(length as usize);
-            }
-            return Some(Way::Sent(port));
-        }
-        if let Some(reason) = kind.checked_sub(way::DROPPED).and_then(drop_reason) {
-            return Some(Way::Dropped(reason));
-        }
-        cx.consumed = frame.consumed as usize;
-        take_intents(&frame, &mut cx.intents);
-        if kind == way::AFTER_INGRESS {
-            return Some(Way::AfterIngress);
-        }
-        Some(Way::AfterEgress(port))
+    fn straight(&self, cx: &mut StraightContext<'_>) -> Straight {
+        self.run_straight(cx)
     }
 }

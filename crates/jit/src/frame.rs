@@ -66,6 +66,18 @@ impl Frame {
     }
 }
 
+impl Frame {
+    /// What the deparser wrote.
+    ///
+    /// # Safety
+    /// The function that the frame was for has ended and written `emitted_len` bytes behind `emitted`, memory that stays as it is while
+    /// the result is used.
+    pub unsafe fn emitted_bytes(&self) -> &[u8] {
+        // SAFETY: the caller keeps the contract above.
+        unsafe { std::slice::from_raw_parts(self.emitted, self.emitted_len as usize) }
+    }
+}
+
 /// What the functions of [`crate::shims`] work on.
 pub(crate) struct Context<'a> {
     /// Time, in picoseconds.

@@ -20,10 +20,16 @@ use std::slice::{from_raw_parts, from_raw_parts_mut};
 pub(crate) enum Shim {
     /// [`lookup`].
     Lookup,
+    /// [`lookup_word`].
+    LookupWord,
     /// [`register_read`].
     RegisterRead,
+    /// [`register_read_word`].
+    RegisterReadWord,
     /// [`register_write`].
     RegisterWrite,
+    /// [`register_write_word`].
+    RegisterWriteWord,
     /// [`count`].
     Count,
     /// [`meter_execute`].
@@ -56,10 +62,13 @@ pub(crate) struct Found {
 
 impl Shim {
     /// All of them, in order of their numbers.
-    pub const ALL: [Shim; 13] = [
+    pub const ALL: [Shim; 16] = [
         Shim::Lookup,
+        Shim::LookupWord,
         Shim::RegisterRead,
+        Shim::RegisterReadWord,
         Shim::RegisterWrite,
+        Shim::RegisterWriteWord,
         Shim::Count,
         Shim::MeterExecute,
         Shim::Random,
@@ -76,7 +85,15 @@ impl Shim {
     fn description(self) -> (&'static str, *const u8, usize, usize) {
         match self {
             Shim::Lookup => ("lookup", lookup as *const u8, 4, 2),
+            Shim::LookupWord => ("lookup_word", lookup_word as *const u8, 3, 2),
             Shim::RegisterRead => ("register_read", register_read as *const u8, 4, 0),
+            Shim::RegisterReadWord => ("register_read_word", register_read_word as *const u8, 3, 1),
+            Shim::RegisterWriteWord => (
+                "register_write_word",
+                register_write_word as *const u8,
+                4,
+                0,
+            ),
             Shim::RegisterWrite => ("register_write", register_write as *const u8, 5, 0),
             Shim::Count => ("count", count as *const u8, 3, 0),
             Shim::MeterExecute => ("meter_execute", meter_execute as *const u8, 3, 1),
@@ -129,6 +146,15 @@ unsafe extern "C" fn lookup(frame: *mut Frame, table: u64, key: *const u64, limb
     }
 }
 
+/// Looks a key of one limb up in a table.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+unsafe extern "C" fn lookup_word(frame: *mut Frame, table: u64, key: u64) -> Found {
+    // SAFETY: the caller keeps the contract of `lookup`.
+    unsafe { lookup(frame, table, &raw const key, 1) }
+}
+
 /// Reads a register cell into `out`.
 ///
 /// # Safety
@@ -140,6 +166,26 @@ unsafe extern "C" fn register_read(frame: *mut Frame, register: u64, index: u64,
         let cell = (context.runtime).register_read(RegisterId(register as u32), index);
         from_raw_parts_mut(out, cell.len()).copy_from_slice(cell);
     }
+}
+
+/// Gives a register cell of one limb.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+unsafe extern "C" fn register_read_word(frame: *mut Frame, register: u64, index: u64) -> u64 {
+    // SAFETY: the caller keeps the contract above.
+    let context = unsafe { &mut *(*frame).context };
+    (context.runtime).register_read(RegisterId(register as u32), index)[0]
+}
+
+/// Writes a register cell of one limb.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+unsafe extern "C" fn register_write_word(frame: *mut Frame, register: u64, index: u64, value: u64) {
+    // SAFETY: the caller keeps the contract above.
+    let context = unsafe { &mut *(*frame).context };
+    (context.runtime).register_write(RegisterId(register as u32), index, &[value]);
 }
 
 /// Writes a register cell.

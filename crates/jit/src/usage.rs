@@ -26,6 +26,8 @@ pub(crate) struct Usage {
     pub clones: bool,
     /// Whether the packet may be asked to go round again: resubmitted or recirculated.
     pub repeats: bool,
+    /// Whether the packet may be asked to be cut.
+    pub truncates: bool,
 }
 
 impl Usage {
@@ -153,6 +155,7 @@ impl<'a> Walk<'a> {
                 validated: vec![false; program.headers.len()],
                 clones: false,
                 repeats: false,
+                truncates: false,
             },
             actions_seen: vec![false; program.actions.len()],
             in_packet: None,
@@ -356,7 +359,10 @@ impl<'a> Walk<'a> {
                 self.usage.clones = true;
                 self.expr(session);
             }
-            StmtKind::Truncate { length } => self.expr(length),
+            StmtKind::Truncate { length } => {
+                self.usage.truncates = true;
+                self.expr(length);
+            }
             StmtKind::Digest { values, .. } | StmtKind::Log { values, .. } => self.exprs(values),
             StmtKind::Assert { cond } => self.expr(cond),
             StmtKind::Extract {

@@ -1,18 +1,17 @@
 //! The straight way: a packet that comes in at one port and leaves at another, both halves in one call of the executor.
 //!
 //! Nothing is allocated and nothing moved but the packet. Whatever asks for more (clones, replicas, another round) leaves the
-//! straight way at a point where the general one can go on; what is observed is the same. It does not know how the
-//! executor does it, and it is not taken while a trace is recorded.
+//! straight way at a point where the general one can go on; what is observed is the same. Replicas that ask for nothing
+//! themselves do without the general way's queue. It does not know how the executor does it, and it is not taken while
+//! a trace is recorded.
 
-use super::{AfterIngress, Lineage, Output, Packet, Pass, Switch};
-use crate::exec::{Intents, StraightContext, Way};
-
-/// Where a packet left the straight way, and with what.
-struct Stop {
-    way: Way,
-    intents: Intents,
-    consumed: usize,
-}
+use super::{
+    AfterIngress, DROP_PORT, Enqueued, Half, Lineage, Output, Packet, Pass, Switch, Work,
+    instance_type,
+};
+use crate::control::Replica;
+use crate::exec::{DropReason, Intents, Stop, Straight, StraightContext, Way};
+use crate::plan::EgressStart;
 
 impl Switch {
     /// Runs packets, each with its port, and all their copies to the end, one packet after the other: as [`Switch::receive`] for
@@ -23,62 +22,85 @@ impl Switch {
         packets: &mut Vec<(u32, Packet)>,
         out: &mut Vec<Output>,
     ) {
-        out.reserve(packets.len());
-        for (port, packet) in packets.drain(..) {
-            self.receive(now_ps, port, packet, out);
+        self.receive_all(now_ps, packets, out);
+        packets.clear();
+    }
+
+    /// Runs packets; they are taken out, or have any contents afterwards.
+    pub(super) fn receive_all(
+        &mut self,
+        now_ps: u64,
+        packets: &mut [(u32, Packet)],
+        out: &mut Vec<Output>,
+    ) {
+        let mut rest = packets;
+        if self.has_straight && self.recorder.is_none() {
+            match self.straight(now_ps, rest, out) {
+                Straight::Done => return,
+                Straight::Stopped(stop) => rest = self.after_stop(now_ps, rest, stop, out),
+                Straight::Unsupported => self.has_straight = false,
+            }
+        }
+        for (port, packet) in rest {
+            self.receive_any(now_ps, *port, std::mem::take(packet), out);
         }
     }
 
-    /// Runs a packet on the straight way and, if need be, to the end; gives it back, with nothing done, if there is no such way now.
     #[inline]
-    pub(super) fn receive_straight(
+    fn straight(
         &mut self,
         now_ps: u64,
-        port: u32,
-        mut packet: Packet,
+        packets: &mut [(u32, Packet)],
         out: &mut Vec<Output>,
-    ) -> Option<Packet> {
-        if !self.has_straight || self.recorder.is_some() {
-            return Some(packet);
-        }
+    ) -> Straight {
         if self.straight_state.is_empty() {
             self.straight_state = self.fresh_state();
         }
         self.runtime.set_now_ps(now_ps);
-        let mut cx = StraightContext {
+        self.executor.straight(&mut StraightContext {
             now_ps,
-            port,
-            packet: &mut packet,
+            packets,
+            out,
+            drops: &mut self.drops,
             state: &mut self.straight_state,
             emitted: &mut self.emitted,
             runtime: &mut self.runtime,
-            consumed: 0,
-            intents: Intents::default(),
-        };
-        match self.executor.straight(&mut cx) {
-            Some(Way::Sent(port)) => out.push(Output { port, packet }),
-            Some(Way::Dropped(reason)) => self.drops[reason as usize] += 1,
-            Some(way) => {
-                let stop = Stop {
-                    way,
-                    intents: cx.intents,
-                    consumed: cx.consumed,
-                };
-                self.leave_straight(now_ps, packet, stop, out);
-            }
-            None => {
-                self.has_straight = false;
-                return Some(packet);
-            }
-        }
-        None
+        })
     }
 
-    /// Goes on in the general way.
+    /// Goes on with a packet that stopped and the packets behind it, until none is left or none goes straight any more. Gives
+    /// what is left.
     #[cold]
+    fn after_stop<'p>(
+        &mut self,
+        now_ps: u64,
+        packets: &'p mut [(u32, Packet)],
+        stop: Stop,
+        out: &mut Vec<Output>,
+    ) -> &'p mut [(u32, Packet)] {
+        let (mut rest, mut stop) = (packets, stop);
+        loop {
+            let (done, behind) = rest.split_at_mut(stop.packet + 1);
+            rest = behind;
+            let packet = std::mem::take(&mut done[stop.packet].1);
+            self.leave_straight(now_ps, packet, stop, out);
+            match self.straight(now_ps, rest, out) {
+                Straight::Done => return &mut [],
+                Straight::Stopped(next) => stop = next,
+                Straight::Unsupported => return rest,
+            }
+        }
+    }
+
+    /// Takes a packet from where it left the straight way to the end.
     fn leave_straight(&mut self, now_ps: u64, packet: Packet, stop: Stop, out: &mut Vec<Output>) {
         self.work_left = self.max_work;
         let mut work = self.work.take().unwrap_or_default();
+        let plain = stop.intents.clone.is_none() && stop.intents.resubmit.is_none();
+        if stop.way == Way::AfterIngress && plain && stop.intents.drop.is_none() {
+            self.multicast_straight(now_ps, packet, &stop, &mut work, out);
+            return self.work_from(now_ps, None, work, out);
+        }
         let pass = Pass {
             now_ps,
             packet,
@@ -99,5 +121,100 @@ impl Switch {
             }
         }
         self.work_from(now_ps, unicast, work, out);
+    }
+
+    /// Runs egress for the replicas of a packet whose state after ingress is the straight one; what they ask for is put to the work.
+    fn multicast_straight(
+        &mut self,
+        now_ps: u64,
+        packet: Packet,
+        stop: &Stop,
+        work: &mut Work,
+        out: &mut Vec<Output>,
+    ) {
+        let group = self.plan.mcast_grp(&self.straight_state);
+        let replicas = self.replication.take_replicas(group);
+        let kind = instance_type::REPLICATION;
+        self.plan.set_instance_type(&mut self.straight_state, kind);
+        match replicas.split_last() {
+            None => self.drops[DropReason::EmptyMulticastGroup as usize] += 1,
+            Some((last, others)) => {
+                for &replica in others {
+                    let mut state = std::mem::take(&mut self.replica_state);
+                    state.clear();
+                    state.extend_from_slice(&self.straight_state);
+                    let copy = packet.clone();
+                    self.replica_state =
+                        self.send_replica(now_ps, copy, state, replica, stop, work, out);
+                }
+                let state = std::mem::take(&mut self.straight_state);
+                self.straight_state =
+                    self.send_replica(now_ps, packet, state, *last, stop, work, out);
+            }
+        }
+        self.replication.give_back(group, replicas);
+    }
+
+    /// Runs egress for a replica. Gives the memory of its state back.
+    #[expect(
+        clippy::too_many_arguments,
+        reason = "a copy's parts, kept apart so that they need not be moved"
+    )]
+    fn send_replica(
+        &mut self,
+        now_ps: u64,
+        mut packet: Packet,
+        mut state: Vec<u64>,
+        replica: Replica,
+        stop: &Stop,
+        work: &mut Work,
+        out: &mut Vec<Output>,
+    ) -> Vec<u64> {
+        let priority = self.plan.priority(&state);
+        let start = EgressStart {
+            now_ps,
+            enqueued_ps: now_ps,
+            port: replica.port,
+            rid: replica.rid,
+            priority,
+            enq_qdepth: 0,
+            deq_qdepth: 0,
+            payload_bytes: packet.len() - stop.consumed,
+        };
+        self.plan.start_egress(&mut state, start);
+        let half = Half {
+            now_ps,
+            packet: &packet,
+            consumed: stop.consumed,
+            branch: 0,
+        };
+        let (intents, _) = self.run(half, &mut state, |e, cx| e.egress(cx));
+        let plain = Intents {
+            truncate: intents.truncate,
+            ..Intents::default()
+        };
+        if intents == plain && self.plan.egress_spec(&state) != DROP_PORT {
+            packet.replace_front(stop.consumed, &self.emitted);
+            if let Some(length) = intents.truncate.or(stop.intents.truncate) {
+                packet.truncate(length as usize);
+            }
+            let port = replica.port;
+            out.push(Output { port, packet });
+            return state;
+        }
+        let copy = Enqueued {
+            port: replica.port,
+            rid: replica.rid,
+            priority,
+            enq_qdepth: 0,
+            packet,
+            state,
+            consumed: stop.consumed,
+            truncate: stop.intents.truncate,
+            enqueued_ps: now_ps,
+            lineage: Lineage::default(),
+        };
+        out.extend(self.after_egress(now_ps, copy, &intents, &mut work.emissions));
+        self.fresh_state()
     }
 }

@@ -341,8 +341,13 @@ impl Gen<'_, '_> {
     fn register_read(&mut self, dst: SlotId, register: RegisterId, index: &Expr) {
         let index = self.expr(index).low();
         let width = self.width(dst);
-        let out = self.scratch(limbs_for(width));
         let id = self.imm(register.0.into());
+        if limbs_for(width) == 1 {
+            let word = self.call(Shim::RegisterReadWord, &[self.frame, id, index]);
+            let limbs = smallvec![word.expect("gives a result")];
+            return self.write(dst, &Wide { width, limbs });
+        }
+        let out = self.scratch(limbs_for(width));
         self.call(Shim::RegisterRead, &[self.frame, id, index, out]);
         let value = self.reload(out, width);
         self.write(dst, &value);
@@ -351,6 +356,12 @@ impl Gen<'_, '_> {
     fn register_write(&mut self, register: RegisterId, index: &Expr, value: &Expr) {
         let index = self.expr(index).low();
         let value = self.expr(value);
+        if value.limbs.len() == 1 {
+            let id = self.imm(register.0.into());
+            let args = [self.frame, id, index, value.low()];
+            self.call(Shim::RegisterWriteWord, &args);
+            return;
+        }
         let at = self.spill(&[&value]);
         let (id, limbs) = (
             self.imm(register.0.into()),

@@ -49,6 +49,10 @@ struct Exports {
     after_egress: Option<Vec<bool>>,
     /// Egress can tell how long the packet is.
     measures: bool,
+    /// What may be asked for.
+    clones: bool,
+    repeats: bool,
+    truncates: bool,
 }
 
 impl Exports {
@@ -65,6 +69,9 @@ impl Exports {
                 .then_some(after_ingress),
             after_egress: (egress.clones || egress.repeats).then_some(shared),
             measures: egress.reads[length.index()] || preserved,
+            clones: ingress.clones || egress.clones,
+            repeats: ingress.repeats || egress.repeats,
+            truncates: ingress.truncates || egress.truncates,
         }
     }
 
@@ -80,7 +87,7 @@ impl Gen<'_, '_> {
         let program = self.program;
         let exports = Exports::new(program);
         self.place_straight(headers, &exports);
-        self.arrive();
+        self.arrive(&exports);
         self.parser();
         self.control(&program.verify_checksum);
         self.straight_mut().on_arrival = false;
@@ -192,9 +199,20 @@ impl Gen<'_, '_> {
         self.put(slot, &value);
     }
 
-    /// The standard metadata of a packet that arrives.
-    fn arrive(&mut self) {
+    /// The standard metadata of a packet that arrives; nothing is asked for yet.
+    fn arrive(&mut self, exports: &Exports) {
         let standard = self.program.standard;
+        let zero = self.imm(0);
+        for (may_be_set, offset) in [
+            (exports.clones, offset_of!(Frame, clone)),
+            (exports.repeats, offset_of!(Frame, resubmit)),
+            (exports.repeats, offset_of!(Frame, recirculate)),
+            (exports.truncates, offset_of!(Frame, truncate)),
+        ] {
+            if may_be_set {
+                self.store_frame(offset, zero);
+            }
+        }
         let port = self.frame_word(offset_of!(Frame, port));
         let now_us = self.frame_word(offset_of!(Frame, now_us));
         self.put_word(standard.ingress_port, port);

@@ -19,11 +19,19 @@ impl Gen<'_, '_> {
     ) -> bool {
         let program = self.program;
         let keys = self.exprs(keys);
-        let key = self.spill(&keys.iter().collect::<Vec<_>>());
-        let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
-        let (id, limbs) = (self.imm(table.0.into()), self.imm(limbs));
-        let call = self.shims[Shim::Lookup as usize];
-        let call = self.b.ins().call(call, &[self.frame, id, key, limbs]);
+        let id = self.imm(table.0.into());
+        let call = if let [key] = &keys[..]
+            && let [limb] = key.limbs[..]
+        {
+            let call = self.shims[Shim::LookupWord as usize];
+            self.b.ins().call(call, &[self.frame, id, limb])
+        } else {
+            let key = self.spill(&keys.iter().collect::<Vec<_>>());
+            let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
+            let limbs = self.imm(limbs);
+            let call = self.shims[Shim::Lookup as usize];
+            self.b.ins().call(call, &[self.frame, id, key, limbs])
+        };
         let results = self.b.inst_results(call);
         let (args, found) = (results[0], results[1]);
         if let Some(hit) = hit {

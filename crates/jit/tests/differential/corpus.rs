@@ -64,6 +64,10 @@ fn run(program: ir::Program) -> u64 {
         };
         left += pair.receive(port, &bytes);
     }
+    let burst: Vec<_> = (0..16)
+        .map(|_| (rng.below(8), packet_for(&program, &mut rng)))
+        .collect();
+    left += pair.receive_burst(&burst);
     pair.compare_objects();
     left
 }

@@ -65,6 +65,9 @@ fn random_programs() {
             left += pair.receive(port, &packet(rng.next()));
             packets += 1;
         }
+        let burst: Vec<_> = (0..8).map(|_| (rng.below(8), packet(rng.next()))).collect();
+        left += pair.receive_burst(&burst);
+        packets += 8;
         pair.compare_objects();
         drops += pair.drops();
     }

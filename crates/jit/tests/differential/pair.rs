@@ -209,6 +209,31 @@ impl Pair {
         interpreted.len() as u64
     }
 
+    /// The same packets to both: one after the other to the interpreter, in one burst to machine code.
+    pub fn receive_burst(&mut self, packets: &[(u32, Vec<u8>)]) -> u64 {
+        self.now_ps += 1_234_567_890;
+        let mut outputs = [Vec::new(), Vec::new()];
+        for (port, packet) in packets {
+            let packet = Packet::new(packet);
+            (self.interpreted).receive(self.now_ps, *port, packet, &mut outputs[0]);
+        }
+        let mut burst: Vec<_> = (packets.iter())
+            .map(|(port, packet)| (*port, Packet::new(packet)))
+            .collect();
+        (self.compiled).receive_burst(self.now_ps, &mut burst, &mut outputs[1]);
+        assert!(burst.is_empty());
+        let [interpreted, compiled] = outputs.map(|out| -> Vec<(u32, Vec<u8>)> {
+            (out.iter())
+                .map(|o| (o.port, o.packet.bytes().to_vec()))
+                .collect()
+        });
+        assert_eq!(interpreted, compiled, "{}: burst", self.what);
+        assert_eq!(self.interpreted.drops(), self.compiled.drops());
+        let digests = [&mut self.interpreted, &mut self.compiled].map(|s| s.take_digests(0));
+        assert_eq!(digests[0], digests[1], "{}: digests", self.what);
+        compiled.len() as u64
+    }
+
     fn explain(&self, port: u32, packet: &[u8], interpreted: &[Output], compiled: &[Output]) -> ! {
         let show = |out: &[Output]| -> Vec<String> {
             let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
