@@ -1,0 +1,45 @@
+//! Every message the checker and the lowering can give, one constructor function each.
+//!
+//! Codes from E1000 and W1000; each belongs to exactly one function. `tests/p4/reject/semantic` has a program for each
+//! with the text it must give.
+
+mod bodies;
+mod calls;
+mod names;
+mod tables;
+mod target;
+mod types;
+mod values;
+
+use syntax::diagnostics::Diagnostic;
+
+pub(crate) use bodies::*;
+pub(crate) use calls::*;
+pub(crate) use names::*;
+pub(crate) use tables::*;
+pub(crate) use target::*;
+pub(crate) use types::*;
+pub(crate) use values::*;
+
+fn similar(message: Diagnostic, similar: Option<&str>) -> Diagnostic {
+    match similar {
+        Some(name) => message.hint(format!("did you mean `{name}`?")),
+        None => message,
+    }
+}
+
+/// A name in backquotes; what has no name is just "this".
+fn quoted(name: &str) -> String {
+    match name {
+        "this" => name.to_string(),
+        name => format!("`{name}`"),
+    }
+}
+
+fn plural(n: usize, noun: &str) -> String {
+    match n {
+        0 => format!("no {noun}s"),
+        1 => format!("1 {noun}"),
+        n => format!("{n} {noun}s"),
+    }
+}

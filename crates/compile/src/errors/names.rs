@@ -1,0 +1,89 @@
+//! Names, and what they do not mean.
+
+use syntax::diagnostics::Diagnostic;
+use syntax::source::Span;
+
+use super::{quoted, similar};
+
+pub(crate) fn unknown_name(span: Span, name: &str, like: Option<&str>) -> Diagnostic {
+    let message = Diagnostic::error("E1001", span, format!("unknown name `{name}`"));
+    match like {
+        Some(_) => similar(message, like),
+        None => message.hint("names must be declared before they are used"),
+    }
+}
+
+pub(crate) fn duplicate(span: Span, name: &str, first: Span) -> Diagnostic {
+    Diagnostic::error("E1002", span, format!("`{name}` is declared twice"))
+        .label(first, "first declared here")
+}
+
+pub(crate) fn duplicate_member(span: Span, name: &str, of: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1003",
+        span,
+        format!("`{name}` is already a member of `{of}`"),
+    )
+}
+
+pub(crate) fn not_a_type(span: Span, name: &str, what: &str) -> Diagnostic {
+    Diagnostic::error("E1004", span, format!("`{name}` is {what}, not a type"))
+}
+
+pub(crate) fn not_a_value(span: Span, name: &str, what: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1005",
+        span,
+        format!("{} is {what}, not a value", quoted(name)),
+    )
+}
+
+pub(crate) fn not_callable(span: Span, name: &str, what: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1006",
+        span,
+        format!("{} is {what} and cannot be called", quoted(name)),
+    )
+}
+
+pub(crate) fn no_field(span: Span, name: &str, of: &str, like: Option<&str>) -> Diagnostic {
+    similar(
+        Diagnostic::error("E1007", span, format!("`{of}` has no field `{name}`")),
+        like,
+    )
+}
+
+pub(crate) fn no_member(span: Span, name: &str, of: &str, like: Option<&str>) -> Diagnostic {
+    similar(
+        Diagnostic::error("E1008", span, format!("`{of}` has no member `{name}`")),
+        like,
+    )
+}
+
+pub(crate) fn no_method(span: Span, name: &str, of: &str, like: Option<&str>) -> Diagnostic {
+    similar(
+        Diagnostic::error("E1009", span, format!("`{of}` has no method `{name}`")),
+        like,
+    )
+}
+
+pub(crate) fn type_without_members(span: Span) -> Diagnostic {
+    Diagnostic::error("E1010", span, "this type has no members to name")
+}
+
+pub(crate) fn declaration_place(span: Span) -> Diagnostic {
+    Diagnostic::error("E1011", span, "this cannot be declared here")
+}
+
+pub(crate) fn top_level_variable(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E1012",
+        span,
+        "a variable cannot be declared outside of a parser, control, function or action",
+    )
+    .hint("make it a `const`, or a local of the control that uses it")
+}
+
+pub(crate) fn recursion(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("E1013", span, format!("`{name}` calls itself")).note("P4 has no recursion")
+}
