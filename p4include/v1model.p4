@@ -12,6 +12,10 @@
 #define V1MODEL_VERSION 20180101
 #endif
 
+#if V1MODEL_VERSION < 20180101 || V1MODEL_VERSION > 20200408
+#error "V1MODEL_VERSION must be from 20180101 to 20200408"
+#endif
+
 match_kind {
     range,
     // Equal, or don't care.

@@ -423,6 +423,60 @@ impl Expr {
         }
     }
 
+    /// Whether two constants are equal; `None` if that depends on what stands for `...`.
+    pub fn same_literal(&self, other: &Expr) -> Option<bool> {
+        match (&self.kind, &other.kind) {
+            (ExprKind::Aggregate(a), ExprKind::Aggregate(b)) => {
+                let pairs = a.iter().zip(b).map(|(a, b)| a.same_literal(b));
+                let equal: Option<Vec<bool>> = pairs.collect();
+                equal.map(|e| a.len() == b.len() && e.iter().all(|e| *e))
+            }
+            (ExprKind::Default | ExprKind::InvalidHeader, _)
+            | (_, ExprKind::Default | ExprKind::InvalidHeader) => None,
+            _ => Some(self.is_same(other)),
+        }
+    }
+
+    /// Whether it is written the same way as another: the same names, operators and literals.
+    pub fn is_same(&self, other: &Expr) -> bool {
+        let all = |a: &[Expr], b: &[Expr]| {
+            a.len() == b.len() && a.iter().zip(b).all(|(a, b)| a.is_same(b))
+        };
+        use ExprKind as E;
+        match (&self.kind, &other.kind) {
+            (E::Int(a), E::Int(b)) => a == b,
+            (E::Bool(a), E::Bool(b)) => a == b,
+            (E::Str(a), E::Str(b)) => a == b,
+            (E::Symbol(a), E::Symbol(b)) => a == b,
+            (E::Var(a), E::Var(b)) => a == b,
+            (E::Field(a, i), E::Field(b, j)) => i == j && a.is_same(b),
+            (E::Index(a, i), E::Index(b, j)) => a.is_same(b) && i.is_same(j),
+            (E::Slice(a, i, j), E::Slice(b, k, l)) => i == k && j == l && a.is_same(b),
+            (E::PlusSlice(a, i, w), E::PlusSlice(b, j, v)) => {
+                w == v && a.is_same(b) && i.is_same(j)
+            }
+            (E::Unary(f, a), E::Unary(g, b)) => f == g && a.is_same(b),
+            (E::Binary(f, a, c), E::Binary(g, b, d)) => f == g && a.is_same(b) && c.is_same(d),
+            (E::Cast(a), E::Cast(b)) => self.ty == other.ty && a.is_same(b),
+            (E::Ternary(a, b, c), E::Ternary(d, e, f)) => {
+                a.is_same(d) && b.is_same(e) && c.is_same(f)
+            }
+            (E::Aggregate(a), E::Aggregate(b)) => all(a, b),
+            (E::InvalidHeader, E::InvalidHeader) | (E::Default, E::Default) => true,
+            (E::Call(a), E::Call(b)) => match (&a.target, &b.target) {
+                (CallTarget::Function(f), CallTarget::Function(g)) => {
+                    f == g && same_args(&a.args, &b.args)
+                }
+                (CallTarget::Extern(f), CallTarget::Extern(g)) => {
+                    f == g && same_args(&a.args, &b.args)
+                }
+                (CallTarget::IsValid(a), CallTarget::IsValid(b)) => a.is_same(b),
+                _ => false,
+            },
+            _ => false,
+        }
+    }
+
     /// Whether it is made of literals only.
     pub fn is_literal(&self) -> bool {
         match &self.kind {
@@ -432,6 +486,14 @@ impl Expr {
             _ => false,
         }
     }
+}
+
+fn same_args(a: &[Arg], b: &[Arg]) -> bool {
+    let same = |(a, b): (&Arg, &Arg)| match (a.expr(), b.expr()) {
+        (Some(a), Some(b)) => a.is_same(b),
+        (a, b) => a.is_none() && b.is_none(),
+    };
+    a.len() == b.len() && a.iter().zip(b).all(same)
 }
 
 /// What an [`Expr`] is.

@@ -201,6 +201,8 @@ pub struct ExternDef {
     pub constructors: Vec<Rc<FnSig>>,
     /// Its methods.
     pub methods: Vec<Rc<FnSig>>,
+    /// Those that an instance provides.
+    pub abstract_methods: Vec<Rc<FnSig>>,
 }
 
 /// The type of a parser, control or package without a body.
@@ -323,6 +325,18 @@ impl Types {
             Ty::Tuple(items) => items.iter().map(|t| self.packed_width(t)).sum(),
             Ty::Stack(element, size) => Some(self.packed_width(element)? * size),
             _ => self.scalar_width(ty),
+        }
+    }
+
+    /// The types of a struct's fields or a tuple's members.
+    pub fn members(&self, ty: &Ty) -> Option<Vec<Ty>> {
+        match ty {
+            Ty::Struct(id) => {
+                let fields = &self.structure(*id).fields;
+                Some(fields.iter().map(|f| f.ty.clone()).collect())
+            }
+            Ty::Tuple(items) => Some(items.to_vec()),
+            _ => None,
         }
     }
 

@@ -628,14 +628,15 @@ pub enum AnnotationBody {
 }
 
 impl Annotation {
-    /// The string if the body is just one string literal (or several in a row, which are joined):
-    /// `@name("a.b")` or `@name["a.b"]`.
+    /// The string if the body is just one string literal (or several in a row, or with `++` between them, which are
+    /// joined): `@name("a.b")` or `@name["a.b"]`.
     pub fn string(&self) -> Option<String> {
         match &self.body {
             AnnotationBody::Tokens(tokens) if !tokens.is_empty() => tokens
                 .iter()
                 .map(|t| match &t.kind {
                     AnnotationTokenKind::Str(s) => Some(&**s),
+                    AnnotationTokenKind::Symbol(s) if &**s == "++" => Some(""),
                     _ => None,
                 })
                 .collect(),

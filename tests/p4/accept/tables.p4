@@ -75,7 +75,7 @@ control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_met
             drop;
         }
         entries = {
-            (0x0a000000 &&& 0xff000000, 1 &&& 1, 5..10, true, 3): set(1);
+            priority = 1: (0x0a000000 &&& 0xff000000, 1 &&& 1, 5..10, true, 3): set(1);
             priority = 7: (_, _, 5, _, 4): set(2);
             (0x0a010000 &&& 0xffff0000, 3, _, false, 5): drop();
         }

@@ -8,15 +8,16 @@ use syntax::ast::{self, DeclKind, Direction};
 use syntax::source::Span;
 
 use super::call::arc;
+use super::rules::ParamsOf;
 use super::scope::{FnTemplate, Symbol, TypeSymbol, closest};
 use super::stmt::always_returns;
 use super::{Checker, Context, Place, shared};
 use crate::errors;
 use crate::hir::{
-    Action, ActionId, Block, Expr, FuncId, Function, Keyset, Local, State, Target, Transition,
-    VarId, VarKind,
+    Action, ActionId, Block, FuncId, Function, Keyset, Local, State, Target, Transition, VarId,
+    VarKind,
 };
-use crate::types::{BlockId, FnSig, ParamSig, Ty};
+use crate::types::{BlockId, BlockKind, FnSig, ParamSig, Ty};
 
 impl Checker {
     /// Enters parameters into the scope.
@@ -50,7 +51,7 @@ impl Checker {
             place,
             ret,
             loops: 0,
-            in_block: self.context.in_block,
+            block: self.context.block,
         }
     }
 
@@ -72,7 +73,7 @@ impl Checker {
         for (name, ty) in signature.type_params.iter().zip(types) {
             self.declare_type(name, TypeSymbol::Plain(ty.clone()));
         }
-        let sigs = self.param_sigs(&signature.params);
+        let sigs = self.param_sigs(&signature.params, ParamsOf::Function);
         let params = self.declare_params(&signature.params, &sigs, false);
         let ret = self.resolve(&signature.return_type);
         self.context.ret = ret.clone();
@@ -98,7 +99,7 @@ impl Checker {
         annotations: &[ast::Annotation],
         global: bool,
     ) {
-        let sigs = self.param_sigs(&decl.params);
+        let sigs = self.param_sigs(&decl.params, ParamsOf::Action);
         let directed = sigs
             .iter()
             .take_while(|p| p.direction != Direction::None)
@@ -146,27 +147,28 @@ impl Checker {
         is_parser: bool,
     ) -> Option<BlockId> {
         if let Some(param) = ty.type_params.first() {
-            let _ = self.unsupported(param.span, "a parser or control with type parameters");
+            self.report(errors::generic_block(param.span, ty.name.as_str()));
             self.declare(&ty.name, Symbol::Missing);
             return None;
         }
-        let make = |c: &mut Checker, params: &[ast::Param]| {
+        let make = |c: &mut Checker, params: &[ast::Param], of: ParamsOf| {
             Rc::new(FnSig {
                 name: arc(&ty.name),
                 type_params: Vec::new(),
-                params: c.param_sigs(params),
+                params: c.param_sigs(params, of),
                 ret: Ty::Void,
                 annotations: Rc::from([]),
                 span: ty.name.span,
             })
         };
-        let sig = make(self, &ty.params);
-        let constructor_sig = make(self, constructor);
-        for param in &constructor_sig.params {
-            if param.direction != Direction::None {
-                self.report(errors::constructor_direction(param.span, &param.name));
-            }
-        }
+        let of = ParamsOf::Block {
+            is_parser,
+            has_body: true,
+        };
+        let sig = make(self, &ty.params, of);
+        let of = ParamsOf::BlockConstructor { is_parser };
+        let constructor_sig = make(self, constructor, of);
+        self.check_constructor(&constructor_sig.params);
         let id = BlockId(self.module.blocks.len() as u32);
         self.module.types.block_names.push(arc(&ty.name));
         self.module.blocks.push(Block {
@@ -222,7 +224,7 @@ impl Checker {
             return;
         };
         let context = Context {
-            in_block: true,
+            block: Some(BlockKind::Control),
             ..self.body_context(Place::Declaration, Ty::Void)
         };
         let (locals, apply) = self.within(context, |c| {
@@ -273,6 +275,8 @@ impl Checker {
                 DeclKind::ValueSet(set) => {
                     let ty = self.resolve(&set.ty);
                     let size = self.infer(&set.size, Some(&Ty::Int));
+                    let size = self.require_static(size, "the size of a value set");
+                    self.value_set_type(&ty, set.ty.span);
                     let kind = VarKind::ValueSet(Rc::new(size));
                     let ty = Ty::ValueSet(Rc::new(ty));
                     let id =
@@ -297,7 +301,7 @@ impl Checker {
         };
         let names = self.state_names(decl);
         let context = Context {
-            in_block: true,
+            block: Some(BlockKind::Parser),
             ..self.body_context(Place::Declaration, Ty::Void)
         };
         let (locals, states) = self.within(context, |c| {
@@ -306,6 +310,7 @@ impl Checker {
                 c.scopes.push();
                 let locals = c.locals(&decl.locals);
                 let states = c.states(decl, &names);
+                c.check_end(decl, &states);
                 c.scopes.pop();
                 (locals, states)
             })
@@ -316,6 +321,41 @@ impl Checker {
         block.states = states;
         let _ = span;
         self.declare_type(&decl.ty.name, TypeSymbol::Block(id));
+    }
+
+    /// A parser that cannot end is a mistake.
+    fn check_end(&mut self, decl: &ast::ParserDecl, states: &[State]) {
+        let mut reached = vec![false; states.len()];
+        let mut open = vec![0];
+        while let Some(i) = open.pop() {
+            let Some(state) = states.get(i) else { return };
+            if std::mem::replace(&mut reached[i], true) {
+                continue;
+            }
+            let targets: Vec<Target> = match &state.transition {
+                Transition::Goto(target) => vec![*target],
+                // What no case covers is rejected.
+                Transition::Select { cases, .. } => {
+                    let covered = cases
+                        .iter()
+                        .any(|(sets, _)| sets.iter().all(|s| matches!(s, Keyset::Any)));
+                    if !covered {
+                        return;
+                    }
+                    cases.iter().map(|(_, target)| *target).collect()
+                }
+            };
+            for target in targets {
+                match target {
+                    Target::State(next) => open.push(next),
+                    Target::Accept | Target::Reject => return,
+                }
+            }
+        }
+        if !states.is_empty() {
+            let name = &decl.ty.name;
+            self.report(errors::never_ends(name.span, name.as_str()));
+        }
     }
 
     /// Positions of the states once they are ordered with `start` first.
@@ -388,7 +428,11 @@ impl Checker {
         }
     }
 
-    fn target(&mut self, name: &ast::Name, names: &BTreeMap<Arc<str>, (usize, Span)>) -> Target {
+    pub(super) fn target(
+        &mut self,
+        name: &ast::Name,
+        names: &BTreeMap<Arc<str>, (usize, Span)>,
+    ) -> Target {
         match (name.as_str(), names.get(&name.text)) {
             ("accept", _) => Target::Accept,
             ("reject", _) => Target::Reject,
@@ -399,196 +443,6 @@ impl Checker {
                 self.report(errors::unknown_state(name.span, text, similar.as_deref()));
                 Target::Reject
             }
-        }
-    }
-
-    fn select_transition(
-        &mut self,
-        args: &[ast::Expr],
-        cases: &[ast::SelectCase],
-        names: &BTreeMap<Arc<str>, (usize, Span)>,
-    ) -> Transition {
-        let mut keys = Vec::new();
-        for arg in args {
-            let key = self.infer(arg, None);
-            match &key.kind {
-                crate::hir::ExprKind::Aggregate(items) => keys.extend(items.iter().cloned()),
-                _ => keys.push(key),
-            }
-        }
-        for key in &mut keys {
-            if key.ty == Ty::Int {
-                self.report(errors::unsized_int(key.span));
-                *key = Expr::missing(key.span);
-            } else if self.module.types.scalar_width(&key.ty).is_none() && key.ty != Ty::Missing {
-                let found = self.show(&key.ty);
-                self.report(errors::select_key(key.span, &found));
-                *key = Expr::missing(key.span);
-            }
-        }
-        let types: Vec<Ty> = keys.iter().map(|k| k.ty.clone()).collect();
-        let mut out = Vec::new();
-        let mut covered = false;
-        for case in cases {
-            if covered {
-                self.report(errors::unreachable_case(case.span));
-            }
-            let keysets = self.keysets(&case.keysets, &types, "select");
-            let target = self.target(&case.state, names);
-            if let Some(keysets) = keysets {
-                covered = keysets.iter().all(|k| matches!(k, Keyset::Any));
-                out.push((keysets, target));
-            }
-        }
-        Transition::Select { keys, cases: out }
-    }
-
-    /// What keys are compared with, one set per key.
-    pub(super) fn keysets(
-        &mut self,
-        sets: &ast::Keysets,
-        types: &[Ty],
-        what: &str,
-    ) -> Option<Vec<Keyset>> {
-        use ast::KeysetKind as K;
-        if let [only] = &sets.items[..] {
-            match &only.kind {
-                K::Default | K::DontCare => return Some(vec![Keyset::Any; types.len()]),
-                K::Expr(expr) => {
-                    if let Some(set) = self.value_set(expr, types) {
-                        return Some(vec![set]);
-                    }
-                    if types.len() > 1 {
-                        return self.tuple_keyset(expr, types, what);
-                    }
-                }
-                _ => {}
-            }
-        }
-        if sets.items.len() != types.len() {
-            self.report(errors::keyset_count(
-                sets.span,
-                what,
-                types.len(),
-                sets.items.len(),
-            ));
-            return None;
-        }
-        Some(
-            sets.items
-                .iter()
-                .zip(types)
-                .map(|(set, ty)| self.keyset(set, ty))
-                .collect(),
-        )
-    }
-
-    /// A whole key given by one constant tuple or struct.
-    fn tuple_keyset(&mut self, expr: &ast::Expr, types: &[Ty], what: &str) -> Option<Vec<Keyset>> {
-        let value = self.infer(expr, None);
-        if value.ty == Ty::Missing {
-            return None;
-        }
-        if let crate::hir::ExprKind::Aggregate(items) = value.kind
-            && items.len() == types.len()
-        {
-            let sets = items
-                .into_iter()
-                .zip(types)
-                .map(|(e, t)| Keyset::Value(self.coerce(e, t)));
-            return Some(sets.collect());
-        }
-        self.report(errors::keyset_count(expr.span, what, types.len(), 1));
-        None
-    }
-
-    fn value_set(&mut self, expr: &ast::Expr, types: &[Ty]) -> Option<Keyset> {
-        let ast::ExprKind::Path(path) = &expr.kind else {
-            return None;
-        };
-        let Some(Symbol::Var(id)) = self.scopes.lookup(path) else {
-            return None;
-        };
-        let id = *id;
-        let Ty::ValueSet(item) = self.module.var(id).ty.clone() else {
-            return None;
-        };
-        let members = self.module.types.flat_members(&item);
-        let rep = |t: &Ty| self.module.types.representation(t);
-        let same = members.len() == types.len()
-            && members
-                .iter()
-                .zip(types)
-                .all(|(a, b)| rep(a) == rep(b) || *b == Ty::Missing);
-        if !same {
-            let found = self.show(&item);
-            let wanted = self.show(&Ty::Tuple(types.iter().cloned().collect()));
-            self.report(errors::type_mismatch(expr.span, &wanted, &found));
-        }
-        Some(Keyset::ValueSet(id))
-    }
-
-    fn keyset(&mut self, set: &ast::Keyset, ty: &Ty) -> Keyset {
-        use ast::KeysetKind as K;
-        match &set.kind {
-            K::Default | K::DontCare => Keyset::Any,
-            K::Expr(expr) => {
-                if let Some(set) = self.value_set(expr, std::slice::from_ref(ty)) {
-                    return set;
-                }
-                match &expr.kind {
-                    // Braces around a single value.
-                    ast::ExprKind::List(items) if items.len() == 1 => {
-                        Keyset::Value(self.keyset_value(&items[0], ty))
-                    }
-                    _ => Keyset::Value(self.keyset_value(expr, ty)),
-                }
-            }
-            K::Mask(value, mask) => {
-                let bits = &self.module.types.representation(ty);
-                let value = self.keyset_value(value, bits);
-                let mask = self.keyset_value(mask, bits);
-                self.require_bits(ty, set.span);
-                Keyset::Mask(value, mask)
-            }
-            K::Range(low, high) => {
-                let bits = &self.module.types.representation(ty);
-                let low = self.keyset_value(low, bits);
-                let high = self.keyset_value(high, bits);
-                self.require_bits(ty, set.span);
-                if let (Some(a), Some(b)) = (low.as_int(), high.as_int())
-                    && a > b
-                {
-                    self.report(errors::empty_range(
-                        set.span,
-                        &a.to_string(),
-                        &b.to_string(),
-                    ));
-                }
-                Keyset::Range(low, high)
-            }
-        }
-    }
-
-    fn keyset_value(&mut self, expr: &ast::Expr, ty: &Ty) -> Expr {
-        let value = self.expect(expr, ty);
-        let depends = matches!(&value.kind, crate::hir::ExprKind::Var(id)
-            if matches!(self.module.var(*id).kind, VarKind::ConstructorParam));
-        if depends {
-            value
-        } else {
-            self.require_literal(value, "a value to match")
-        }
-    }
-
-    /// Masks and ranges need a number.
-    fn require_bits(&mut self, ty: &Ty, span: Span) {
-        if !matches!(
-            self.module.types.representation(ty),
-            Ty::Bit(_) | Ty::Signed(_) | Ty::Missing
-        ) {
-            let found = self.show(ty);
-            self.report(errors::mask_type(span, &found));
         }
     }
 }

@@ -33,7 +33,14 @@ impl Checker {
                 Symbol::Functions(functions) => {
                     self.call_function(path.name.as_str(), &functions, type_args, args, want, span)
                 }
-                Symbol::Action(id) => self.call_action(id, args, span),
+                Symbol::Action(id) => {
+                    if let Some(first) = type_args.first() {
+                        let name = path.name.as_str();
+                        let count = type_args.len();
+                        self.report(errors::type_argument_count(first.span, name, 0, count));
+                    }
+                    self.call_action(id, args, span)
+                }
                 Symbol::Type(_) => {
                     let ty = ast::Type {
                         kind: type_of_call(path, type_args),
@@ -177,6 +184,11 @@ impl Checker {
                     .all(|n| params.iter().any(|p| *p.name == *n.text))
         };
         let found: Vec<&T> = overloads.iter().filter(fits).collect();
+        if let [first, second, ..] = found[..] {
+            let (first, second) = (sig(first).span, sig(second).span);
+            self.report(errors::ambiguous_call(span, name, first, second));
+            return None;
+        }
         match found[..] {
             [] => {
                 let counts: Vec<usize> = overloads.iter().map(|f| sig(f).params.len()).collect();
@@ -210,6 +222,13 @@ impl Checker {
         let resolved = self.resolve(ty);
         match self.instantiate(resolved, ty.span, args, span) {
             Some((ty, args)) => {
+                self.check_static(&args);
+                if let Ty::Extern(id, _) = &ty
+                    && let Some(method) = self.module.types.external(*id).abstract_methods.first()
+                {
+                    let name = method.name.clone();
+                    self.report(errors::abstract_method(span, &name));
+                }
                 let call = Call {
                     target: CallTarget::Construct,
                     args,
@@ -277,6 +296,9 @@ impl Checker {
         let (Ty::BlockType(id, args), Ty::Block(block)) = (wanted, &value.ty) else {
             return false;
         };
+        if Some(self.module.types.block_types[id.index()].kind) != self.block_kind(&value.ty) {
+            return false;
+        }
         let sig = self.module.types.block_types[id.index()].sig.clone();
         let found = self.module.block(*block).sig.clone();
         let map = known(&sig.type_params, args);
@@ -321,6 +343,9 @@ impl Checker {
         types: Vec<Ty>,
         span: Span,
     ) -> Option<crate::hir::FuncId> {
+        if self.broken.contains(&template.index) {
+            return None;
+        }
         if self.checking.contains(&template.index) {
             self.report(errors::recursion(span, &template.sig.name));
             return None;

@@ -49,6 +49,22 @@ impl Checker {
     fn try_coerce(&mut self, expr: Expr, ty: &Ty) -> Result<Expr, Expr> {
         match (&expr.ty, ty) {
             (Ty::Int, Ty::Bit(_) | Ty::Signed(_)) => Ok(self.int_to(expr, ty, true)),
+            (Ty::Int, Ty::New(_)) if expr.as_int().is_some() => {
+                match self.module.types.representation(ty) {
+                    bits @ (Ty::Bit(_) | Ty::Signed(_)) => Ok(Expr {
+                        ty: ty.clone(),
+                        ..self.int_to(expr, &bits, true)
+                    }),
+                    _ => Err(expr),
+                }
+            }
+            (Ty::Bit(_) | Ty::Signed(_), Ty::Int) if expr.as_int().is_some() => Ok(Expr {
+                ty: Ty::Int,
+                ..expr
+            }),
+            (Ty::Extern(i, given), Ty::Extern(j, wanted)) if i == j && all_fit(given, wanted) => {
+                Ok(expr)
+            }
             (Ty::Enum(id), Ty::Bit(_) | Ty::Signed(_)) => {
                 match self.module.types.enumeration(*id).underlying.as_ref() == Some(ty) {
                     true => Ok(retype(expr, ty)),
@@ -63,10 +79,17 @@ impl Checker {
                 ty: ty.clone(),
                 ..expr
             }),
-            (Ty::Any, _) if matches!(expr.kind, ExprKind::Default) => Ok(Expr {
-                ty: ty.clone(),
-                ..expr
-            }),
+            (Ty::Any, _) if matches!(expr.kind, ExprKind::Default) => {
+                if !self.has_default(ty) {
+                    let shown = self.show(ty);
+                    self.report(errors::no_default_value(expr.span, &shown));
+                    return Ok(Expr::missing(expr.span));
+                }
+                Ok(Expr {
+                    ty: ty.clone(),
+                    ..expr
+                })
+            }
             (Ty::Tuple(_), Ty::Struct(id) | Ty::Header(id)) if is_aggregate(&expr) => {
                 let def = self.module.types.structure(*id);
                 let (name, fields) = (
@@ -92,6 +115,28 @@ impl Checker {
                 Ok(self.fill_by_name(expr, ty, &names, id))
             }
             _ => Err(expr),
+        }
+    }
+
+    /// Whether `...` can stand for a value of this type.
+    fn has_default(&self, ty: &Ty) -> bool {
+        match ty {
+            Ty::Struct(id) => {
+                let fields = &self.module.types.structure(*id).fields;
+                fields.iter().all(|f| self.has_default(&f.ty))
+            }
+            Ty::Tuple(items) => items.iter().all(|t| self.has_default(t)),
+            ty => !matches!(
+                ty,
+                Ty::MatchKind
+                    | Ty::List(_)
+                    | Ty::Void
+                    | Ty::Extern(..)
+                    | Ty::Block(_)
+                    | Ty::BlockType(..)
+                    | Ty::ValueSet(_)
+                    | Ty::Param(_)
+            ),
         }
     }
 
@@ -209,6 +254,9 @@ impl Checker {
         let types = &self.module.types;
         let (a, b) = (types.representation(from), types.representation(to));
         match (&a, &b) {
+            _ if matches!(from, Ty::New(_)) || matches!(to, Ty::New(_)) => {
+                self.castable_new(from, to)
+            }
             _ if a == b => true,
             (Ty::Bool, Ty::Bit(1)) | (Ty::Bit(1), Ty::Bool) => true,
             (Ty::Bit(_), Ty::Bit(_)) | (Ty::Signed(_), Ty::Signed(_)) => true,
@@ -216,6 +264,15 @@ impl Checker {
             (Ty::Int, Ty::Bit(_) | Ty::Signed(_)) => true,
             _ => false,
         }
+    }
+
+    /// A type made by `type` is cast to and from what it is made of, and numbers without a width to it.
+    fn castable_new(&self, from: &Ty, to: &Ty) -> bool {
+        let basis = |ty: &Ty| match ty {
+            Ty::New(id) => self.module.types.new_type(*id).underlying.clone(),
+            ty => ty.clone(),
+        };
+        from == to || basis(from) == *to || *from == basis(to) || *from == Ty::Int
     }
 
     /// `(ty) expr`
@@ -297,6 +354,12 @@ fn retype(expr: Expr, ty: &Ty) -> Expr {
             Expr::new(ExprKind::Cast(Box::new(expr)), ty.clone(), span)
         }
     }
+}
+
+/// Whether type arguments are the wanted ones, some of which may be left open.
+fn all_fit(given: &[Ty], wanted: &[Ty]) -> bool {
+    let fits = |(given, wanted): (&Ty, &Ty)| given == wanted || matches!(wanted, Ty::Any);
+    given.len() == wanted.len() && given.iter().zip(wanted).all(fits)
 }
 
 fn is_aggregate(expr: &Expr) -> bool {

@@ -5,6 +5,7 @@ use std::rc::Rc;
 use syntax::ast::{self, DeclKind};
 
 use super::call::arc;
+use super::rules::ParamsOf;
 use super::scope::{FnSymbol, FnTemplate, StructKind, Symbol, TypeSymbol};
 use super::{Checker, shared};
 use crate::errors;
@@ -17,6 +18,14 @@ impl Checker {
     /// A top-level declaration.
     pub(super) fn top_level(&mut self, decl: &ast::Decl) {
         let annotations = &decl.annotations;
+        if let Some(name) = decl.name().filter(|n| n.as_str() == "main")
+            && !matches!(
+                decl.kind,
+                DeclKind::Instantiation(_) | DeclKind::Function(_) | DeclKind::ExternFunction(_)
+            )
+        {
+            self.report(errors::main_kind(name.span, "a declaration"));
+        }
         match &decl.kind {
             DeclKind::Const(constant) => self.constant(constant),
             DeclKind::Var(var) => {
@@ -25,6 +34,7 @@ impl Checker {
             }
             DeclKind::Instantiation(instance) => {
                 if let Some(id) = self.instance(instance, annotations) {
+                    self.check_main(id);
                     self.module.instances.push(id);
                     if matches!(self.module.var(id).ty, Ty::Block(_) | Ty::BlockType(..)) {
                         self.top_level_instances.insert(id);
@@ -33,7 +43,7 @@ impl Checker {
             }
             DeclKind::Function(function) => self.function(function, annotations),
             DeclKind::ExternFunction(signature) => {
-                let sig = self.scoped(|c| c.signature(signature, annotations));
+                let sig = self.scoped(|c| c.signature(signature, annotations, ParamsOf::Extern));
                 self.declare(
                     &signature.name,
                     Symbol::Functions(vec![FnSymbol::Extern(Rc::new(sig))]),
@@ -62,9 +72,9 @@ impl Checker {
 
     fn error_names(&mut self, names: &[ast::Name]) {
         for name in names {
-            if self.module.types.errors.contains(&name.text) {
+            if !self.declared_errors.insert(name.text.clone()) {
                 self.report(errors::duplicate_member(name.span, name.as_str(), "error"));
-            } else {
+            } else if !self.module.types.errors.contains(&name.text) {
                 self.module.types.errors.push(name.text.clone());
             }
         }
@@ -135,15 +145,15 @@ impl Checker {
         decl: &ast::Instantiation,
         annotations: &[ast::Annotation],
     ) -> Option<VarId> {
-        if decl.body.as_ref().is_some_and(|b| !b.is_empty()) {
-            let _ = self.unsupported(decl.name.span, "an instance with a body");
-        }
         let ty = self.resolve(&decl.ty);
+        self.check_instance_place(&ty, decl.name.span);
         let span = decl.ty.span.to(decl.name.span);
         let Some((ty, args)) = self.instantiate(ty, decl.ty.span, &decl.args, span) else {
             self.declare(&decl.name, Symbol::Missing);
             return None;
         };
+        self.check_static(&args);
+        self.instance_body(decl, &ty);
         let kind = VarKind::Instance(args.into());
         let id = self.new_var(
             arc(&decl.name),
@@ -154,6 +164,17 @@ impl Checker {
         );
         self.declare(&decl.name, Symbol::Var(id));
         Some(id)
+    }
+
+    /// `main` is an instance of a package.
+    fn check_main(&mut self, id: VarId) {
+        let var = self.module.var(id);
+        let is_package = matches!(&var.ty, Ty::BlockType(id, _)
+            if self.module.types.block_types[id.index()].kind == BlockKind::Package);
+        if &*var.name == "main" && !is_package && var.ty != Ty::Missing {
+            let what = format!("an instance of `{}`", self.show(&var.ty));
+            self.report(errors::main_kind(self.module.var(id).span, &what));
+        }
     }
 
     fn type_params(&mut self, names: &[ast::Name]) -> Vec<TypeParamId> {
@@ -167,7 +188,7 @@ impl Checker {
     }
 
     /// Parameters as a call sees them.
-    pub(super) fn param_sigs(&mut self, params: &[ast::Param]) -> Vec<ParamSig> {
+    pub(super) fn param_sigs(&mut self, params: &[ast::Param], of: ParamsOf) -> Vec<ParamSig> {
         let mut sigs: Vec<ParamSig> = Vec::new();
         for param in params {
             let ty = self.resolve(&param.ty);
@@ -178,6 +199,7 @@ impl Checker {
                     first.span,
                 ));
             }
+            self.check_param(param, &ty, of);
             let default = param.default.as_ref().map(|e| {
                 let value = self.expect(e, &ty);
                 Rc::new(self.require_literal(value, "a default value"))
@@ -195,9 +217,14 @@ impl Checker {
     }
 
     /// A function's signature; declares its type parameters in the current scope.
-    fn signature(&mut self, signature: &ast::Signature, annotations: &[ast::Annotation]) -> FnSig {
+    pub(super) fn signature(
+        &mut self,
+        signature: &ast::Signature,
+        annotations: &[ast::Annotation],
+        of: ParamsOf,
+    ) -> FnSig {
         let type_params = self.type_params(&signature.type_params);
-        let params = self.param_sigs(&signature.params);
+        let params = self.param_sigs(&signature.params, of);
         FnSig {
             name: arc(&signature.name),
             type_params,
@@ -209,12 +236,10 @@ impl Checker {
     }
 
     fn function(&mut self, decl: &ast::FunctionDecl, annotations: &[ast::Annotation]) {
-        let sig = self.scoped(|c| c.signature(&decl.signature, annotations));
-        for param in &sig.params {
-            if matches!(param.ty, Ty::Extern(..) | Ty::Block(_) | Ty::BlockType(..)) {
-                let _ = self.unsupported(param.span, "a function parameter of this type");
-                return self.declare(&decl.signature.name, Symbol::Missing);
-            }
+        let errors = self.error_count();
+        let sig = self.scoped(|c| c.signature(&decl.signature, annotations, ParamsOf::Function));
+        if self.error_count() > errors {
+            return self.declare(&decl.signature.name, Symbol::Missing);
         }
         let template = Rc::new(FnTemplate {
             sig: Rc::new(sig),
@@ -225,12 +250,20 @@ impl Checker {
         self.templates += 1;
         let symbol = Symbol::Functions(vec![FnSymbol::Template(template.clone())]);
         self.declare(&decl.signature.name, symbol);
-        // A generic function is checked where it is used, every other one now.
-        if template.sig.type_params.is_empty() {
-            self.checking.push(template.index);
-            let id = self.function_body(&template, &[]);
-            self.checking.pop();
-            self.specialised.insert((template.index, Vec::new()), id);
+        // A generic function is checked for types of which nothing is known here, and again where it is used.
+        let types: Vec<Ty> = template
+            .sig
+            .type_params
+            .iter()
+            .map(|id| Ty::Param(*id))
+            .collect();
+        self.checking.push(template.index);
+        let id = self.function_body(&template, &types);
+        self.checking.pop();
+        if types.is_empty() {
+            self.specialised.insert((template.index, types), id);
+        } else if self.error_count() > errors {
+            self.broken.insert(template.index);
         }
     }
 
@@ -241,15 +274,20 @@ impl Checker {
             type_params: Vec::new(),
             constructors: Vec::new(),
             methods: Vec::new(),
+            abstract_methods: Vec::new(),
         });
         self.declare_type(&decl.name, TypeSymbol::Extern(id));
-        let (type_params, constructors, methods) = self.scoped(|c| {
+        let (type_params, constructors, methods, abstract_methods) = self.scoped(|c| {
             let type_params = c.type_params(&decl.type_params);
-            let (mut constructors, mut methods) = (Vec::new(), Vec::new());
+            let (mut constructors, mut methods): (Vec<Rc<FnSig>>, Vec<Rc<FnSig>>) =
+                (Vec::new(), Vec::new());
+            let mut abstract_methods = Vec::new();
             for member in &decl.members {
                 match &member.kind {
                     ast::ExternMemberKind::Constructor { name, params } => {
-                        let params = c.param_sigs(params);
+                        let params = c.param_sigs(params, ParamsOf::ExternConstructor);
+                        c.check_constructor(&params);
+                        c.check_overloads(&constructors, &params, name);
                         constructors.push(Rc::new(FnSig {
                             name: arc(name),
                             type_params: Vec::new(),
@@ -259,18 +297,36 @@ impl Checker {
                             span: name.span,
                         }));
                     }
-                    ast::ExternMemberKind::Method { signature, .. } => {
-                        let sig = c.scoped(|c| c.signature(signature, &member.annotations));
-                        methods.push(Rc::new(sig));
+                    ast::ExternMemberKind::Method {
+                        signature,
+                        is_abstract,
+                    } => {
+                        let sig = c.scoped(|c| {
+                            c.signature(signature, &member.annotations, ParamsOf::Extern)
+                        });
+                        if sig.ret == Ty::Int {
+                            let span = signature.return_type.span;
+                            c.report(errors::return_type(span, "int"));
+                        }
+                        if sig.name == decl.name.text {
+                            c.report(errors::constructor_type(signature.name.span, &sig.name));
+                        }
+                        c.check_overloads(&methods, &sig.params, &signature.name);
+                        let sig = Rc::new(sig);
+                        if *is_abstract {
+                            abstract_methods.push(sig.clone());
+                        }
+                        methods.push(sig);
                     }
                 }
             }
-            (type_params, constructors, methods)
+            (type_params, constructors, methods, abstract_methods)
         });
         let def = &mut self.module.types.externs[id.index()];
         def.type_params = type_params;
         def.constructors = constructors;
         def.methods = methods;
+        def.abstract_methods = abstract_methods;
     }
 
     fn block_type(
@@ -279,8 +335,22 @@ impl Checker {
         kind: BlockKind,
         annotations: &[ast::Annotation],
     ) {
-        let (type_params, params) =
-            self.scoped(|c| (c.type_params(&decl.type_params), c.param_sigs(&decl.params)));
+        let of = match kind {
+            BlockKind::Package => ParamsOf::Package,
+            kind => ParamsOf::Block {
+                is_parser: kind == BlockKind::Parser,
+                has_body: false,
+            },
+        };
+        let (type_params, params) = self.scoped(|c| {
+            (
+                c.type_params(&decl.type_params),
+                c.param_sigs(&decl.params, of),
+            )
+        });
+        if kind == BlockKind::Package {
+            self.check_constructor(&params);
+        }
         let sig = FnSig {
             name: arc(&decl.name),
             type_params,

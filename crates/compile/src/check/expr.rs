@@ -99,6 +99,12 @@ impl Checker {
     }
 
     fn path(&mut self, path: &ast::Path, span: Span) -> Expr {
+        if self.scopes.lookup(path).is_none() {
+            let kinds = &self.module.types.match_kinds;
+            if let Some(i) = kinds.iter().position(|k| **k == *path.name.text) {
+                return Expr::new(ExprKind::Symbol(i as u32), Ty::MatchKind, span);
+            }
+        }
         match self.lookup(path) {
             Symbol::Missing => Expr::missing(span),
             Symbol::Const(value) => Expr {
@@ -147,10 +153,12 @@ impl Checker {
             TypeSymbol::Plain(Ty::Missing) => Expr::missing(span),
             TypeSymbol::Plain(Ty::Error) => {
                 let errors = &self.module.types.errors;
-                if let Some(i) = errors.iter().position(|e| &**e == name) {
+                let declared = &self.declared_errors;
+                let known = errors.iter().position(|e| &**e == name);
+                if let Some(i) = known.filter(|_| declared.contains(name)) {
                     return Expr::new(ExprKind::Symbol(i as u32), Ty::Error, span);
                 }
-                let similar = closest(name, errors.iter().map(|e| &**e)).map(str::to_string);
+                let similar = closest(name, declared.iter().map(|e| &**e)).map(str::to_string);
                 self.report(errors::no_member(
                     member.span,
                     name,
@@ -238,7 +246,13 @@ impl Checker {
         span: Span,
     ) -> Expr {
         let base = Box::new(base);
+        let is_stack = matches!(element, Ty::Header(_) | Ty::Union(_) | Ty::Missing);
         match member.as_str() {
+            name if !is_stack && name != "size" => {
+                let shown = self.show(&base.ty);
+                self.report(errors::no_member(member.span, name, &shown, None));
+                Expr::missing(span)
+            }
             "size" => Expr::new(ExprKind::Int(BigInt::from(size)), Ty::Bit(32), span),
             "lastIndex" => Expr::new(ExprKind::LastIndex(base), Ty::Bit(32), span),
             "next" | "last" if self.context.place != Place::State => {
@@ -294,6 +308,10 @@ impl Checker {
             Ty::Tuple(items) => match position {
                 Some(i) if (i as usize) < items.len() => {
                     let ty = items[i as usize].clone();
+                    if let ExprKind::Aggregate(items) = base.kind {
+                        let item = items.into_iter().nth(i as usize);
+                        return item.unwrap_or(Expr::missing(span));
+                    }
                     Expr::new(ExprKind::Field(Box::new(base), i as usize), ty, span)
                 }
                 Some(_) => {

@@ -8,7 +8,6 @@ use syntax::source::Span;
 use super::Checker;
 use super::scope::closest;
 use crate::errors;
-use crate::fold;
 use crate::hir::{Arg, Expr};
 use crate::types::{FnSig, ParamSig, Ty, TypeParamId};
 
@@ -102,6 +101,13 @@ impl Checker {
             }
             for (param, arg) in sig.type_params.iter().zip(type_args) {
                 let ty = self.resolve(arg);
+                if ty == Ty::Void {
+                    self.report(errors::type_argument(arg.span, "void"));
+                    return None;
+                }
+                if !self.check_type_argument(&ty, arg.span) {
+                    return None;
+                }
                 if ty != Ty::Any {
                     bindings.insert(*param, ty);
                 }
@@ -134,16 +140,10 @@ impl Checker {
         }
         let mut out = Vec::new();
         for ((param, slot), value) in sig.params.iter().zip(&slots).zip(inferred) {
-            let ty = self
-                .module
-                .types
-                .substitute(&param.ty, &|id| bindings.get(&id).cloned());
-            out.push(self.argument(param, &ty, *slot, value));
+            let ty = self.applied(&param.ty, &bindings);
+            out.push(self.argument(param, &ty, *slot, value, &sig.name));
         }
-        let ret = self
-            .module
-            .types
-            .substitute(&sig.ret, &|id| bindings.get(&id).cloned());
+        let ret = self.applied(&sig.ret, &bindings);
         Some((out, ret, bindings))
     }
 
@@ -161,10 +161,7 @@ impl Checker {
                 values.push(None);
                 continue;
             };
-            let known = self
-                .module
-                .types
-                .substitute(&param.ty, &|id| bindings.get(&id).cloned());
+            let known = self.applied(&param.ty, bindings);
             let want = if has_params(&known) {
                 None
             } else {
@@ -175,12 +172,14 @@ impl Checker {
             self.unify(&known, &value.ty.clone(), bindings, &mut loose);
             values.push(Some(value));
         }
-        for (param, value) in sig.params.iter().zip(&values) {
+        for (param, value) in sig.params.iter().zip(&mut values) {
             if let (Ty::Param(id), Some(value)) = (&param.ty, value)
                 && value.ty == Ty::Int
                 && !bindings.contains_key(id)
+                && param.direction != Direction::None
             {
-                bindings.insert(*id, default_width(value));
+                self.report(errors::unsized_int(value.span));
+                *value = Expr::missing(value.span);
             }
         }
         values
@@ -192,6 +191,7 @@ impl Checker {
         ty: &Ty,
         slot: Option<&ast::Argument>,
         value: Option<Expr>,
+        of: &str,
     ) -> Arg {
         let Some(slot) = slot else {
             return match &param.default {
@@ -208,7 +208,7 @@ impl Checker {
         match param.direction {
             Direction::None | Direction::In => {
                 let value = self.coerce(value, ty);
-                self.require_sized_argument(&value, ty);
+                self.require_value(&value, ty, param, of);
                 Arg::In(value)
             }
             Direction::Out | Direction::InOut => {
@@ -226,10 +226,22 @@ impl Checker {
         }
     }
 
-    /// Data handed to an extern as a tuple: every integer in it needs a width.
-    fn require_sized_argument(&mut self, value: &Expr, ty: &Ty) {
+    /// Data handed to an extern as a tuple: every integer in it needs a width. What a type parameter comes to must be
+    /// something that there are values of.
+    fn require_value(&mut self, value: &Expr, ty: &Ty, param: &ParamSig, of: &str) {
         if matches!(ty, Ty::Tuple(_)) {
             self.require_sized(value);
+        }
+        if !matches!(param.ty, Ty::Param(_)) {
+            return;
+        }
+        if param.direction != Direction::None && *ty == Ty::String {
+            self.report(errors::param_direction(value.span, &param.name, "string"));
+        } else if matches!(ty, Ty::Record(_)) {
+            let name = self.show(&param.ty);
+            self.report(errors::cannot_infer(value.span, &name, of));
+        } else if matches!(ty, Ty::Extern(..) | Ty::Block(_) | Ty::BlockType(..)) {
+            self.check_type_argument(ty, value.span);
         }
     }
 
@@ -255,7 +267,7 @@ impl Checker {
             (Ty::Param(id), ty) => {
                 if matches!(ty, Ty::Int) {
                     loose.push(*id);
-                } else if !matches!(ty, Ty::Any | Ty::Missing | Ty::Void | Ty::Param(_)) {
+                } else if !matches!(ty, Ty::Any | Ty::Missing | Ty::Void) && *ty != *pattern {
                     bindings.entry(*id).or_insert_with(|| ty.clone());
                 }
             }
@@ -272,6 +284,26 @@ impl Checker {
                 a.iter()
                     .zip(b.iter())
                     .for_each(|(a, b)| self.unify(a, b, bindings, loose));
+            }
+            (Ty::BlockType(i, a), Ty::BlockType(j, b)) if i == j => {
+                a.iter()
+                    .zip(b.iter())
+                    .for_each(|(a, b)| self.unify(a, b, bindings, loose));
+            }
+            (
+                Ty::Struct(i) | Ty::Header(i) | Ty::Union(i),
+                Ty::Struct(j) | Ty::Header(j) | Ty::Union(j),
+            ) => {
+                let (a, b) = (
+                    self.module.types.structure(*i),
+                    self.module.types.structure(*j),
+                );
+                if a.name == b.name {
+                    a.args
+                        .iter()
+                        .zip(&b.args)
+                        .for_each(|(a, b)| self.unify(a, b, bindings, loose));
+                }
             }
             (Ty::BlockType(..), Ty::Block(block)) => {
                 let Ty::BlockType(id, args) = pattern else {
@@ -326,13 +358,5 @@ fn has_params(ty: &Ty) -> bool {
             items.iter().any(has_params)
         }
         _ => false,
-    }
-}
-
-/// The type of an integer nobody gave a width: 32 bits, or 64 if it needs them.
-fn default_width(value: &Expr) -> Ty {
-    match value.as_int() {
-        Some(v) if !fold::fits(v, &Ty::Bit(32)) => Ty::Bit(64),
-        _ => Ty::Bit(32),
     }
 }

@@ -11,7 +11,7 @@ use super::scope::{Symbol, TypeSymbol, closest};
 use super::{Checker, Place};
 use crate::errors;
 use crate::fold;
-use crate::hir::{Call, CallTarget, Expr, ExprKind, TableId};
+use crate::hir::{Arg, Call, CallTarget, Expr, ExprKind, TableId};
 use crate::types::{BlockKind, FnSig, ParamSig, Ty};
 
 impl Checker {
@@ -68,6 +68,7 @@ impl Checker {
                 else {
                     return Expr::missing(span);
                 };
+                self.check_packet_call(&def.name, &sig.name, &args, &ret, span);
                 let target = CallTarget::Method {
                     object,
                     external: def.name.clone(),
@@ -132,6 +133,51 @@ impl Checker {
                 ));
                 Expr::missing(span)
             }
+        }
+    }
+
+    /// What the core library's packets are given must be headers, and what is looked at must have one size.
+    fn check_packet_call(
+        &mut self,
+        external: &str,
+        method: &str,
+        args: &[Arg],
+        ret: &Ty,
+        span: Span,
+    ) {
+        match (external, method) {
+            ("packet_in", "extract") => {
+                let (ty, at) = match args.first() {
+                    Some(Arg::Out(e)) => (e.ty.clone(), e.span),
+                    Some(Arg::Ignore(ty)) => (ty.clone(), span),
+                    _ => return,
+                };
+                let Ty::Header(id) = ty else {
+                    if !matches!(ty, Ty::Missing | Ty::Param(_)) {
+                        let found = self.show(&ty);
+                        self.report(errors::extract_header(at, &found));
+                    }
+                    return;
+                };
+                let bits = self.size_bits(&ty).1;
+                let def = self.module.types.structure(id);
+                let varbit = def.fields.iter().any(|f| matches!(f.ty, Ty::Varbit(_)));
+                if varbit != (args.len() == 2) {
+                    let name = def.name.clone();
+                    self.report(errors::extract_varbit(span, &name, varbit));
+                } else if !varbit && !bits.is_multiple_of(8) {
+                    let name = def.name.clone();
+                    self.report(errors::header_not_bytes(span, &name, bits));
+                }
+            }
+            ("packet_in", "lookahead") => {
+                let open = matches!(ret, Ty::Missing | Ty::Param(_) | Ty::Any);
+                if !open && self.module.types.packed_width(ret).is_none_or(|w| w == 0) {
+                    let found = self.show(ret);
+                    self.report(errors::lookahead_type(span, &found));
+                }
+            }
+            _ => {}
         }
     }
 
@@ -345,7 +391,9 @@ impl Checker {
                     _ => call(CallTarget::SetInvalid(object), Ty::Void),
                 }
             }
-            ("push_front" | "pop_front", Ty::Stack(..)) => {
+            ("push_front" | "pop_front", Ty::Stack(element, _))
+                if matches!(**element, Ty::Header(_) | Ty::Union(_)) =>
+            {
                 let count = args.first().and_then(|a| match &a.value {
                     ArgumentValue::Expr(e) => self.constant_int(e, "the argument"),
                     ArgumentValue::DontCare => None,

@@ -5,15 +5,19 @@
 //! [`Checker::coerce`] applies the implicit casts to what the context demands. What is already reported has type
 //! [`Ty::Missing`], about which everything else stays silent.
 
+mod annotation;
 mod block;
 mod call;
 mod convert;
 mod declare;
 mod expr;
 mod infer;
+mod instance;
 mod method;
 mod ops;
+mod rules;
 pub mod scope;
+mod select;
 mod stmt;
 mod table;
 mod types;
@@ -28,7 +32,7 @@ use syntax::source::Span;
 
 use crate::errors;
 use crate::hir::{self, FuncId, Module, Var, VarId, VarKind};
-use crate::types::{Ty, TypeParamId};
+use crate::types::{BlockKind, StructId, Ty, TypeParamId};
 use scope::{Scopes, Symbol, TypeSymbol};
 
 /// Checks a program. The module is complete only if there is no error among the diagnostics.
@@ -36,6 +40,7 @@ pub fn check(program: &ast::Program) -> (Module, Vec<Diagnostic>) {
     let mut checker = Checker::new();
     for decl in &program.decls {
         checker.top_level(decl);
+        checker.check_annotations(decl);
     }
     (checker.module, checker.diagnostics)
 }
@@ -64,8 +69,8 @@ struct Context {
     ret: Ty,
     /// Loops around.
     loops: u32,
-    /// Whether the place is in a parser or control (else at the top level).
-    in_block: bool,
+    /// The parser or control around, if there is one.
+    block: Option<BlockKind>,
 }
 
 /// The state of the walk.
@@ -79,29 +84,40 @@ struct Checker {
     /// Function templates being checked, to find recursion.
     checking: Vec<usize>,
     templates: usize,
+    /// Errors declared so far; those of the core library have their positions from the start.
+    declared_errors: BTreeSet<Arc<str>>,
+    /// Generic functions whose bodies are wrong whatever the type arguments.
+    broken: BTreeSet<usize>,
     /// Parsers, controls and packages instantiated at the top level, where they cannot be applied.
     top_level_instances: BTreeSet<VarId>,
     /// Generic structs already specialised, by address of the declaration (kept alive by the scope) and arguments.
     generic_structs: BTreeMap<(usize, Vec<Ty>), Ty>,
+    /// What generic struct a specialised one was made from.
+    generic_of: BTreeMap<StructId, Rc<scope::GenericStruct>>,
 }
 
 impl Checker {
     fn new() -> Checker {
+        let mut module = Module::default();
+        module.types.errors = ir::verify::CORE_ERRORS.map(Arc::from).to_vec();
         Checker {
-            module: Module::default(),
+            module,
             diagnostics: Vec::new(),
             scopes: Scopes::new(),
             context: Context {
                 place: Place::Declaration,
                 ret: Ty::Void,
                 loops: 0,
-                in_block: false,
+                block: None,
             },
             specialised: BTreeMap::new(),
             checking: Vec::new(),
             templates: 0,
+            declared_errors: BTreeSet::new(),
+            broken: BTreeSet::new(),
             top_level_instances: BTreeSet::new(),
             generic_structs: BTreeMap::new(),
+            generic_of: BTreeMap::new(),
         }
     }
 
@@ -110,6 +126,10 @@ impl Checker {
         if !self.diagnostics.contains(&diagnostic) {
             self.diagnostics.push(diagnostic);
         }
+    }
+
+    fn error_count(&self) -> usize {
+        self.diagnostics.iter().filter(|d| d.is_error()).count()
     }
 
     fn show(&self, ty: &Ty) -> String {
@@ -180,6 +200,15 @@ impl Checker {
         let result = f(self);
         self.scopes.pop();
         result
+    }
+
+    /// The expression if its value is known once the program is instantiated; reported otherwise.
+    fn require_static(&mut self, expr: hir::Expr, what: &str) -> hir::Expr {
+        if self.is_static(&expr) {
+            return expr;
+        }
+        self.report(errors::not_constant(expr.span, what));
+        hir::Expr::missing(expr.span)
     }
 
     /// The expression's value if it is made of literals; reported otherwise.

@@ -155,6 +155,11 @@ impl Checker {
         let (left, right) = (self.decay(left), self.decay(right));
         let shiftable = matches!(left.ty, Ty::Bit(_) | Ty::Signed(_) | Ty::Int);
         if !shiftable || !matches!(right.ty, Ty::Bit(_) | Ty::Int) {
+            let known = right.as_int().is_some_and(|v| v.sign() != Sign::Minus);
+            if shiftable && known && matches!(right.ty, Ty::Signed(_)) {
+                let ty = Ty::Int;
+                return self.shift(op, left, Expr { ty, ..right }, at, span);
+            }
             if shiftable && matches!(right.ty, Ty::Signed(_)) {
                 let found = self.show(&right.ty);
                 self.report(errors::signed_shift(right.span, &found));
@@ -234,16 +239,30 @@ impl Checker {
                 | Ty::Block(_)
                 | Ty::BlockType(..)
                 | Ty::ValueSet(_)
+                | Ty::Param(_)
                 | Ty::Any
         );
         if left.ty != right.ty || incomparable {
             return self.bad_operands(op, &left, &right, at, span);
+        }
+        if matches!(left.ty, Ty::Tuple(_) | Ty::Record(_)) {
+            let errors = self.error_count();
+            self.require_sized(&left);
+            self.require_sized(&right);
+            if self.error_count() > errors {
+                return Expr::missing(span);
+            }
         }
         let equal = match (&left.kind, &right.kind) {
             (ExprKind::Int(a), ExprKind::Int(b)) => Some(a == b),
             (ExprKind::Bool(a), ExprKind::Bool(b)) => Some(a == b),
             (ExprKind::Symbol(a), ExprKind::Symbol(b)) => Some(a == b),
             (ExprKind::Str(a), ExprKind::Str(b)) => Some(a == b),
+            (ExprKind::Aggregate(_), ExprKind::Aggregate(_))
+                if left.is_literal() && right.is_literal() =>
+            {
+                left.same_literal(&right)
+            }
             _ => None,
         };
         match equal {
@@ -283,6 +302,11 @@ impl Checker {
 
     fn arithmetic(&mut self, op: BinaryOp, left: Expr, right: Expr, at: Span, span: Span) -> Expr {
         let (left, right) = (self.decay(left), self.decay(right));
+        let negative = |e: &Expr| e.as_int().is_some_and(|v| v.sign() == Sign::Minus);
+        if matches!(op, BinaryOp::Div | BinaryOp::Mod) && (negative(&left) || negative(&right)) {
+            self.report(errors::negative_division(span));
+            return Expr::missing(span);
+        }
         let (left, right) = self.balance(left, right);
         if left.ty == Ty::Missing || right.ty == Ty::Missing {
             return Expr::missing(span);

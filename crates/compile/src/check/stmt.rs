@@ -13,6 +13,9 @@ use crate::errors;
 use crate::hir::{BinaryOp, CallTarget, Expr, ExprKind, Stmt, StmtKind, VarKind};
 use crate::types::Ty;
 
+/// Labels and the statements for them.
+type Cases<L> = Vec<(Vec<L>, Rc<[Stmt]>)>;
+
 impl Checker {
     /// The statements of a block, in a scope of their own.
     pub(super) fn block(&mut self, block: &ast::Block) -> Rc<[Stmt]> {
@@ -50,7 +53,7 @@ impl Checker {
                     .map_or(Rc::from([]), |s| self.branch(s));
                 StmtKind::If(condition, then, otherwise)
             }
-            Ast::Switch { subject, cases } => self.switch(subject, cases, span)?,
+            Ast::Switch { subject, cases } => self.switch(subject, cases)?,
             Ast::Return(value) => self.return_statement(value.as_ref(), span)?,
             Ast::Exit => {
                 if matches!(self.context.place, Place::State | Place::Function) {
@@ -298,111 +301,83 @@ impl Checker {
         })
     }
 
-    fn switch(
-        &mut self,
-        subject: &ast::Expr,
-        cases: &[ast::SwitchCase],
-        span: Span,
-    ) -> Option<StmtKind> {
+    fn switch(&mut self, subject: &ast::Expr, cases: &[ast::SwitchCase]) -> Option<StmtKind> {
         if let ast::ExprKind::Member { base, member } = &subject.kind
             && member.as_str() == "action_run"
             && let Some(table) = self.applied_table(base)
         {
             let applied = self.infer(base, None);
-            return self.switch_action(table, applied.ty == Ty::Missing, cases);
+            let (cases, default) = self.switch_cases(cases, |c, label| {
+                let position = c.action_label(table, label)?;
+                Some((position, position))
+            });
+            return (applied.ty != Ty::Missing).then_some(StmtKind::SwitchAction {
+                table,
+                cases,
+                default,
+            });
         }
         let value = self.infer(subject, None);
-        let value = match value.ty {
-            Ty::Int => {
-                self.report(errors::unsized_int(value.span));
-                return None;
-            }
-            _ => value,
-        };
         let ty = value.ty.clone();
+        if ty == Ty::Int {
+            self.report(errors::unsized_int(value.span));
+            return None;
+        }
         if self.module.types.scalar_width(&ty).is_none() && ty != Ty::Missing {
             let found = self.show(&ty);
             self.report(errors::switch_subject(subject.span, &found));
             return None;
         }
-        let mut groups: Vec<(Vec<Expr>, Rc<[Stmt]>)> = Vec::new();
-        let mut default: Rc<[Stmt]> = Rc::from([]);
-        let mut labels: Vec<Expr> = Vec::new();
-        let mut seen = BTreeSet::new();
-        let mut has_default = false;
-        for case in cases {
-            match &case.label {
-                ast::SwitchLabel::Default(at) => {
-                    self.check_default(&mut has_default, *at);
-                    default = case.body.as_ref().map_or(Rc::from([]), |b| self.block(b));
-                    labels.clear();
-                    continue;
-                }
-                ast::SwitchLabel::Expr(label) => {
-                    let label = self.expect(label, &ty);
-                    let label = self.require_literal(label, "the label of a switch case");
-                    if label.ty != Ty::Missing && !seen.insert(format!("{:?}", label.kind)) {
-                        self.report(errors::duplicate_label(label.span));
-                        continue;
-                    }
-                    labels.push(label);
-                }
-            }
-            if let Some(body) = &case.body {
-                let body = self.block(body);
-                groups.push((std::mem::take(&mut labels), body));
-            }
-        }
-        let _ = span;
+        let (cases, default) = self.switch_cases(cases, |c, label| {
+            let label = c.expect(label, &ty);
+            let label = c.require_literal(label, "the label of a switch case");
+            (label.ty != Ty::Missing).then(|| (format!("{:?}", label.kind), label))
+        });
         Some(StmtKind::Switch {
             value,
-            cases: groups,
+            cases,
             default,
         })
     }
 
-    fn check_default(&mut self, has_default: &mut bool, at: Span) {
-        if *has_default {
-            self.report(errors::duplicate_label(at));
-        }
-        *has_default = true;
-    }
-
-    fn switch_action(
+    /// The cases of a switch and its default. `label` gives what a label means, with what no other label may equal.
+    fn switch_cases<K: Ord, L>(
         &mut self,
-        table: crate::hir::TableId,
-        broken: bool,
         cases: &[ast::SwitchCase],
-    ) -> Option<StmtKind> {
-        let mut groups: Vec<(Vec<usize>, Rc<[Stmt]>)> = Vec::new();
+        mut label: impl FnMut(&mut Checker, &ast::Expr) -> Option<(K, L)>,
+    ) -> (Cases<L>, Rc<[Stmt]>) {
+        let mut groups: Cases<L> = Vec::new();
         let mut default: Rc<[Stmt]> = Rc::from([]);
-        let mut labels: Vec<usize> = Vec::new();
+        let mut labels: Vec<L> = Vec::new();
         let mut seen = BTreeSet::new();
-        let mut has_default = false;
-        for case in cases {
-            match &case.label {
+        for (i, case) in cases.iter().enumerate() {
+            let is_default = match &case.label {
                 ast::SwitchLabel::Default(at) => {
-                    self.check_default(&mut has_default, *at);
-                    default = case.body.as_ref().map_or(Rc::from([]), |b| self.block(b));
-                    labels.clear();
-                    continue;
+                    if let Some(next) = cases.get(i + 1) {
+                        self.report(errors::default_not_last(*at, next.span));
+                    }
+                    true
                 }
-                ast::SwitchLabel::Expr(label) => match self.action_label(table, label) {
-                    Some(i) if !seen.insert(i) => self.report(errors::duplicate_label(label.span)),
-                    Some(i) => labels.push(i),
-                    None => {}
-                },
-            }
-            if let Some(body) = &case.body {
-                let body = self.block(body);
-                groups.push((std::mem::take(&mut labels), body));
+                ast::SwitchLabel::Expr(expr) => {
+                    if let Some((key, meaning)) = label(self, expr) {
+                        match seen.insert(key) {
+                            true => labels.push(meaning),
+                            false => self.report(errors::duplicate_label(expr.span)),
+                        }
+                    }
+                    false
+                }
+            };
+            let Some(body) = &case.body else { continue };
+            let body = self.block(body);
+            let labels = std::mem::take(&mut labels);
+            match is_default {
+                // The labels in front of it, which fall through to it, change nothing.
+                true => default = body,
+                false => groups.push((labels, body)),
             }
         }
-        (!broken).then_some(StmtKind::SwitchAction {
-            table,
-            cases: groups,
-            default,
-        })
+        (groups, default)
     }
 
     /// The position of the action that a label names, in the table's list.

@@ -61,7 +61,7 @@ impl Checker {
             support_timeout: false,
             span: decl.name.span,
         };
-        self.duplicate_properties(decl);
+        self.property_order(decl);
         // Keys and actions first: entries and the default action refer to them, whatever the order in the text.
         let find = |name: &str| decl.properties.iter().find(|p| p.name.as_str() == name);
         if let Some(Prop::Key(keys)) = find("key").map(|p| &p.kind) {
@@ -84,6 +84,15 @@ impl Checker {
             None => self.implicit_default(&mut table)?,
         }
         if let Some(property) = find("entries")
+            && matches!(&property.kind, Prop::Entries(entries) if !entries.is_empty())
+            && table.keys.is_empty()
+            && find("key").is_none_or(|p| matches!(&p.kind, Prop::Key(keys) if keys.is_empty()))
+        {
+            let message = errors::entries_without_key(property.name.span, &table.name);
+            self.report(message);
+            return Some(table);
+        }
+        if let Some(property) = find("entries")
             && let Prop::Entries(entries) = &property.kind
         {
             table.const_entries = property.is_const;
@@ -92,11 +101,22 @@ impl Checker {
                 .iter()
                 .filter_map(|e| self.entry(e, &table))
                 .collect();
+            self.check_priorities(&table);
         }
         Some(table)
     }
 
-    fn duplicate_properties(&mut self, decl: &ast::TableDecl) {
+    /// Properties are there once, and after those that they refer to.
+    fn property_order(&mut self, decl: &ast::TableDecl) {
+        let position = |name: &str| decl.properties.iter().position(|p| p.name.as_str() == name);
+        for (name, before) in [("default_action", "actions"), ("entries", "key")] {
+            if let (Some(i), Some(j)) = (position(name), position(before))
+                && i < j
+            {
+                let span = decl.properties[i].name.span;
+                self.report(errors::property_order(span, name, before));
+            }
+        }
         for (i, property) in decl.properties.iter().enumerate() {
             if let Some(first) = decl.properties[..i]
                 .iter()
@@ -139,6 +159,10 @@ impl Checker {
             });
             table.actions.len() - 1
         });
+        if !self.module.actions[action.index()].sig.params.is_empty() {
+            self.report(errors::no_action_params(table.span));
+            return None;
+        }
         table.default_action = (index, Vec::new());
         Some(())
     }
@@ -415,7 +439,17 @@ impl Checker {
                 params: sig.params[..directed].to_vec(),
                 ..(*sig).clone()
             };
-            let _ = self.arguments(&front, Bindings::new(), &[], &args[..directed], None, span)?;
+            let (front, ..) =
+                self.arguments(&front, Bindings::new(), &[], &args[..directed], None, span)?;
+            let bound = table.actions[index].bound.clone();
+            for (i, (arg, bound)) in front.iter().zip(&bound).enumerate() {
+                let (Some(arg), Some(bound)) = (arg.expr(), bound.expr()) else {
+                    continue;
+                };
+                if !arg.is_same(bound) && arg.ty != Ty::Missing {
+                    self.report(errors::bound_argument(arg.span, &sig.params[i].name));
+                }
+            }
         }
         let (values, ..) = self.arguments(&data, Bindings::new(), &[], own, None, span)?;
         let mut out = Vec::new();
@@ -479,6 +513,29 @@ impl Checker {
         })
     }
 
+    /// Whether the entries that need priorities have them, and no others.
+    fn check_priorities(&mut self, table: &Table) {
+        let explicit = |e: &TableEntry| e.priority.as_ref().map(|p| p.span);
+        let Some(at) = table.entries.iter().find_map(explicit) else {
+            return;
+        };
+        let prioritised = table.keys.iter().any(|k| {
+            matches!(
+                k.match_kind,
+                ir::MatchKind::Ternary | ir::MatchKind::Range | ir::MatchKind::Optional
+            )
+        });
+        if !prioritised {
+            self.report(errors::needless_priority(at, &table.name));
+        } else if table.const_entries {
+            self.report(errors::priority_of_const(at));
+        } else if let Some(first) = table.entries.first()
+            && first.priority.is_none()
+        {
+            self.report(errors::first_priority(first.span));
+        }
+    }
+
     /// Whether a match kind can do what an entry asks for.
     fn entry_match(&mut self, set: &crate::hir::Keyset, kind: ir::MatchKind, span: Span) {
         use crate::hir::Keyset as K;
@@ -518,6 +575,12 @@ impl Checker {
         match (&property.kind, property.name.as_str()) {
             (Prop::Size(value), _) => {
                 let value = self.infer(value, Some(&Ty::Int));
+                let value = self.require_static(value, "the size of a table");
+                let bits = self.module.types.representation(&value.ty);
+                if !matches!(bits, Ty::Int | Ty::Bit(_) | Ty::Signed(_) | Ty::Missing) {
+                    let found = self.show(&value.ty);
+                    self.report(errors::type_mismatch(value.span, "int", &found));
+                }
                 if value.as_int().is_some_and(|v| *v < BigInt::ZERO) {
                     self.report(errors::negative_count(
                         value.span,

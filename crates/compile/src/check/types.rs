@@ -9,6 +9,7 @@ use num_bigint::BigInt;
 use syntax::ast::{self, TypeKind};
 use syntax::source::Span;
 
+use super::infer::Bindings;
 use super::scope::{GenericStruct, StructKind, Symbol, TypeSymbol};
 use super::{Checker, shared};
 use crate::errors;
@@ -45,8 +46,20 @@ impl Checker {
             TypeKind::Named(path) => self.resolve_named(path, None),
             TypeKind::Specialised { path, args } => self.resolve_named(path, Some(args)),
             TypeKind::Stack { element, size } => self.resolve_stack(element, size),
-            TypeKind::Tuple(items) => Ty::Tuple(items.iter().map(|t| self.resolve(t)).collect()),
-            TypeKind::List(item) => Ty::List(Rc::new(self.resolve(item))),
+            TypeKind::Tuple(items) => {
+                let members = items.iter().map(|t| self.resolve_member(t, "a tuple"));
+                Ty::Tuple(members.collect())
+            }
+            TypeKind::List(item) => Ty::List(Rc::new(self.resolve_member(item, "a list"))),
+        }
+    }
+
+    /// The type of a tuple's or list's member.
+    fn resolve_member(&mut self, ty: &ast::Type, what: &str) -> Ty {
+        let resolved = self.resolve(ty);
+        match self.check_member_type(&resolved, what, ty.span) {
+            true => resolved,
+            false => Ty::Missing,
         }
     }
 
@@ -81,7 +94,8 @@ impl Checker {
     fn resolve_stack(&mut self, element: &ast::Type, size: &ast::Expr) -> Ty {
         let item = self.resolve(element);
         let value = self.constant_int(size, "the size of a header stack");
-        if !matches!(item, Ty::Header(_) | Ty::Union(_) | Ty::Missing) {
+        let is_value = self.allowed_field(&item, StructKind::Struct);
+        if !is_value || matches!(item, Ty::List(_) | Ty::Tuple(_)) {
             let found = self.show(&item);
             self.report(errors::stack_of(element.span, &found));
             return Ty::Missing;
@@ -106,6 +120,18 @@ impl Checker {
             .iter()
             .map(|t| self.resolve(t))
             .collect();
+        if let Symbol::Type(TypeSymbol::Generic(_) | TypeSymbol::Extern(_)) = symbol {
+            let generic = matches!(symbol, Symbol::Type(TypeSymbol::Generic(_)));
+            for (ty, arg) in given.iter().zip(args.unwrap_or_default()) {
+                let unknown = generic && matches!(ty, Ty::Any | Ty::Void);
+                if unknown {
+                    self.report(errors::type_argument(arg.span, "_"));
+                }
+                if unknown || !self.check_type_argument(ty, arg.span) {
+                    return Ty::Missing;
+                }
+            }
+        }
         let Symbol::Type(ty) = symbol else {
             if !matches!(symbol, Symbol::Missing) {
                 self.report(errors::not_a_type(
@@ -166,12 +192,19 @@ impl Checker {
     ) {
         let annotations = shared(annotations);
         if !decl.type_params.is_empty() {
-            let generic = GenericStruct {
+            let generic = Rc::new(GenericStruct {
                 decl: decl.clone(),
                 annotations,
                 kind,
-            };
-            self.declare_type(&decl.name, TypeSymbol::Generic(Rc::new(generic)));
+            });
+            // Checked once for types of which nothing is known, so that mistakes show without a use.
+            let names = &decl.type_params;
+            let open: Vec<Ty> = names
+                .iter()
+                .map(|name| Ty::Param(self.new_type_param(name)))
+                .collect();
+            self.specialise_struct(&generic, open);
+            self.declare_type(&decl.name, TypeSymbol::Generic(generic));
             return;
         }
         let ty = self.build_struct(decl, kind, annotations, Vec::new());
@@ -200,7 +233,36 @@ impl Checker {
             )
         });
         self.generic_structs.insert(key, ty.clone());
+        if let Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) = &ty {
+            self.generic_of.insert(*id, generic.clone());
+        }
         ty
+    }
+
+    /// A type with type parameters replaced by what they stand for.
+    pub(super) fn applied(&mut self, ty: &Ty, bindings: &Bindings) -> Ty {
+        match ty {
+            Ty::Struct(id) | Ty::Header(id) | Ty::Union(id) => {
+                let Some(generic) = self.generic_of.get(id).cloned() else {
+                    return ty.clone();
+                };
+                let given = self.module.types.structure(*id).args.clone();
+                let args: Vec<Ty> = given.iter().map(|t| self.applied(t, bindings)).collect();
+                match args == given {
+                    true => ty.clone(),
+                    false => self.specialise_struct(&generic, args),
+                }
+            }
+            Ty::Stack(item, size) => Ty::Stack(Rc::new(self.applied(item, bindings)), *size),
+            Ty::List(item) => Ty::List(Rc::new(self.applied(item, bindings))),
+            Ty::Tuple(items) => {
+                Ty::Tuple(items.iter().map(|t| self.applied(t, bindings)).collect())
+            }
+            _ => self
+                .module
+                .types
+                .substitute(ty, &|id| bindings.get(&id).cloned()),
+        }
     }
 
     fn build_struct(
@@ -272,6 +334,11 @@ impl Checker {
                         .all(|f| self.allowed_field(&f.ty, StructKind::Header))
                 }
                 Ty::Enum(id) => self.module.types.enumeration(*id).underlying.is_some(),
+                Ty::Stack(element, _) => {
+                    let open = matches!(**element, Ty::Missing | Ty::Param(_));
+                    let fixed = open || self.module.types.packed_width(element).is_some();
+                    fixed && self.allowed_field(element, kind)
+                }
                 Ty::New(_) => self.allowed_field(&self.module.types.representation(ty), kind),
                 _ => matches!(
                     ty,
@@ -315,9 +382,6 @@ impl Checker {
                 ty => self.module.types.packed_width(ty).map_or(0, u64::from),
             };
         }
-        if !total.is_multiple_of(8) {
-            self.report(errors::header_not_bytes(name.span, name.as_str(), total));
-        }
         if total > u64::from(Bits::MAX_WIDTH) * 8 {
             self.report(errors::bad_width(name.span, &total.to_string()));
         }
@@ -327,7 +391,6 @@ impl Checker {
     pub(super) fn enumeration(&mut self, decl: &ast::EnumDecl, annotations: &[ast::Annotation]) {
         let underlying = decl.underlying.as_ref().and_then(|t| {
             let ty = self.resolve(t);
-            let ty = self.module.types.representation(&ty);
             match ty {
                 Ty::Bit(_) | Ty::Signed(_) => Some(ty),
                 Ty::Missing => None,
@@ -350,11 +413,7 @@ impl Checker {
                 continue;
             }
             let value = match (&member.value, &underlying) {
-                (Some(value), Some(ty)) => {
-                    let value = self.expect(value, ty);
-                    let value = self.require_literal(value, "the value of an enum member");
-                    Some(value.as_int().cloned().unwrap_or_default())
-                }
+                (Some(value), Some(ty)) => Some(self.member_value(value, ty)),
                 _ => None,
             };
             members.push((member.name.text.clone(), value));
@@ -368,6 +427,35 @@ impl Checker {
             annotations,
         });
         self.declare_type(&decl.name, TypeSymbol::Plain(Ty::Enum(id)));
+    }
+
+    /// The value of a serializable enum's member, which must be in the range of the enum's type.
+    fn member_value(&mut self, value: &ast::Expr, ty: &Ty) -> BigInt {
+        let found = self.infer(value, Some(ty));
+        if let (Ty::Int, Some(number)) = (&found.ty, found.as_int())
+            && !fold::fits(number, ty)
+        {
+            let shown = self.show(ty);
+            self.report(errors::member_value(
+                value.span,
+                &number.to_string(),
+                &shown,
+            ));
+            return BigInt::ZERO;
+        }
+        let found = self.coerce(found, ty);
+        let found = self.require_literal(found, "the value of an enum member");
+        found.as_int().cloned().unwrap_or_default()
+    }
+
+    /// The members of a value set: numbers, enums, and structs and tuples of them.
+    pub(super) fn value_set_type(&mut self, ty: &Ty, span: Span) {
+        let members = self.module.types.flat_members(ty);
+        let scalar = |t: &Ty| *t == Ty::Missing || self.module.types.scalar_width(t).is_some();
+        if !members.iter().all(scalar) {
+            let found = self.show(ty);
+            self.report(errors::member_type(span, &found, "a value set"));
+        }
     }
 
     /// Declares a type made by `type`.
@@ -394,6 +482,7 @@ impl Checker {
             ast::TypedefTarget::Type(ty) => match &ty.kind {
                 // A typedef of an extern or block keeps what it is.
                 TypeKind::Named(path) => match self.scopes.lookup(path) {
+                    Some(Symbol::Type(TypeSymbol::Generic(_))) => None,
                     Some(Symbol::Type(symbol)) => Some(symbol.clone()),
                     _ => None,
                 }

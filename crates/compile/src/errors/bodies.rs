@@ -13,6 +13,11 @@ pub(crate) fn duplicate_label(span: Span) -> Diagnostic {
     Diagnostic::error("E1091", span, "this case is already there")
 }
 
+pub(crate) fn default_not_last(span: Span, next: Span) -> Diagnostic {
+    Diagnostic::error("E1230", span, "`default` must be the last case of a switch")
+        .label(next, "this case comes after it")
+}
+
 pub(crate) fn action_label(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("E1092", span, format!("{} is not an action", quoted(name)))
         .note("a switch on `action_run` has the names of actions as labels")
@@ -91,13 +96,21 @@ pub(crate) fn unreachable_case(span: Span) -> Diagnostic {
 }
 
 pub(crate) fn empty_range(span: Span, low: &str, high: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1107",
+    Diagnostic::warning(
+        "W1107",
         span,
-        format!("the range from {low} to {high} is empty"),
+        format!("the range from {low} to {high} is empty, so nothing matches"),
     )
 }
 
 pub(crate) fn mask_type(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error("E1108", span, format!("`{found}` has no masks and ranges"))
+}
+
+pub(crate) fn never_ends(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1231",
+        span,
+        format!("the parser `{name}` can reach neither `accept` nor `reject`"),
+    )
 }

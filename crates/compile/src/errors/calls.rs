@@ -184,3 +184,107 @@ pub(crate) fn top_level_block(span: Span) -> Diagnostic {
     )
     .hint("make it inside of the parser or control that applies it")
 }
+
+pub(crate) fn ambiguous_call(span: Span, name: &str, first: Span, second: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E1200",
+        span,
+        format!("more than one `{name}` takes these arguments"),
+    )
+    .label(first, "this one does")
+    .label(second, "and so does this one")
+    .hint("give the arguments by name")
+}
+
+pub(crate) fn param_type(span: Span, found: &str, of: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1201",
+        span,
+        format!("a parameter of {of} cannot be of type `{found}`"),
+    )
+}
+
+pub(crate) fn param_direction(span: Span, name: &str, ty: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1202",
+        span,
+        format!("the parameter `{name}` of type `{ty}` cannot have a direction"),
+    )
+}
+
+pub(crate) fn default_of_out(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1203",
+        span,
+        format!("the parameter `{name}` is written to, so it cannot have a default value"),
+    )
+}
+
+pub(crate) fn default_of_optional(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1204",
+        span,
+        format!("the parameter `{name}` is optional, so it cannot have a default value"),
+    )
+}
+
+pub(crate) fn optional_place(span: Span, name: &str, of: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1205",
+        span,
+        format!("the parameter `{name}` of {of} cannot be optional"),
+    )
+    .note("externs, packages and types of parsers and controls can have optional parameters")
+}
+
+pub(crate) fn instance_place(span: Span, ty: &str, place: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1206",
+        span,
+        format!("`{ty}` cannot be instantiated {place}"),
+    )
+}
+
+pub(crate) fn body_of(span: Span, ty: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1207",
+        span,
+        format!("an instance of `{ty}` cannot have a body"),
+    )
+    .note("only instances of externs with abstract methods have one")
+}
+
+pub(crate) fn abstract_method(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1208",
+        span,
+        format!("this instance does not provide the abstract method `{name}`"),
+    )
+    .hint("declare the instance with a body")
+}
+
+pub(crate) fn no_abstract_method(
+    span: Span,
+    name: &str,
+    of: &str,
+    like: Option<&str>,
+) -> Diagnostic {
+    let message = format!("`{of}` has no such abstract method `{name}`");
+    similar(Diagnostic::error("E1209", span, message), like)
+}
+
+pub(crate) fn constructor_type(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1210",
+        span,
+        format!("the constructor of `{name}` cannot have a return type"),
+    )
+}
+
+pub(crate) fn return_type(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1211",
+        span,
+        format!("`{found}` cannot be the return type of an extern"),
+    )
+}

@@ -87,3 +87,29 @@ pub(crate) fn top_level_variable(span: Span) -> Diagnostic {
 pub(crate) fn recursion(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("E1013", span, format!("`{name}` calls itself")).note("P4 has no recursion")
 }
+
+pub(crate) fn annotation_twice(span: Span, name: &str, first: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E1260",
+        span,
+        format!("there is another annotation `@{name}` here"),
+    )
+    .label(first, "this one")
+    .note("a structured annotation is the only one of its name")
+}
+
+pub(crate) fn annotation_string(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("E1261", span, format!("`@{name}` needs one string"))
+}
+
+pub(crate) fn annotation_match_kind(span: Span) -> Diagnostic {
+    Diagnostic::error("E1262", span, "`@match` needs the name of a match kind")
+}
+
+pub(crate) fn annotation_translation(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E1263",
+        span,
+        "`@p4runtime_translation` needs a URI and `string`, `bit<n>` or a number of bits",
+    )
+}

@@ -103,3 +103,60 @@ pub(crate) fn duplicate_entry(span: Span) -> Diagnostic {
     Diagnostic::error("E1124", span, "an earlier entry matches the same")
         .hint("remove one of the two")
 }
+
+pub(crate) fn property_order(span: Span, name: &str, after: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1240",
+        span,
+        format!("`{name}` must come after `{after}`, which it refers to"),
+    )
+}
+
+pub(crate) fn entries_without_key(span: Span, table: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1241",
+        span,
+        format!("the table `{table}` has no key, so it cannot have entries"),
+    )
+}
+
+pub(crate) fn bound_argument(span: Span, param: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1242",
+        span,
+        format!("the argument of `{param}` must be the one in the table's list of actions"),
+    )
+}
+
+pub(crate) fn no_action_params(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E1243",
+        span,
+        "`NoAction`, which tables without a default action run, cannot have parameters",
+    )
+}
+
+pub(crate) fn first_priority(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E1244",
+        span,
+        "the first entry must have a priority, since a later one has",
+    )
+}
+
+pub(crate) fn needless_priority(span: Span, table: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1245",
+        span,
+        format!("the entries of `{table}` cannot have priorities"),
+    )
+    .note("only tables with a ternary, range or optional key have them")
+}
+
+pub(crate) fn priority_of_const(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E1246",
+        span,
+        "a `const` entry cannot have a priority: the first entry that matches wins",
+    )
+}

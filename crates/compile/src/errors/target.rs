@@ -151,3 +151,19 @@ pub(crate) fn violation(span: Span, violation: &ir::verify::VerifyError) -> Diag
         format!("the compiled program breaks a limit or rule of the IR: {violation}"),
     )
 }
+
+pub(crate) fn main_kind(span: Span, what: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1270",
+        span,
+        format!("`main` is {what}, but it must be an instance of a package"),
+    )
+}
+
+pub(crate) fn lookahead_type(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1271",
+        span,
+        format!("`{found}` has no fixed size, so it cannot be looked at"),
+    )
+}

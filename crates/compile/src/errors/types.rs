@@ -99,12 +99,10 @@ pub(crate) fn field_type(span: Span, found: &str, kind: StructKind) -> Diagnosti
 }
 
 pub(crate) fn header_not_bytes(span: Span, name: &str, bits: u64) -> Diagnostic {
-    Diagnostic::error(
-        "E1029",
-        span,
-        format!("header `{name}` has {bits} bits, which is not a whole number of bytes"),
-    )
-    .hint(format!("{} more bits make it whole", 8 - bits % 8))
+    let message = format!(
+        "the {bits} bits of `{name}` are not whole bytes, so extracting it always ends in error ParserInvalidArgument"
+    );
+    Diagnostic::warning("W1029", span, message)
 }
 
 pub(crate) fn two_varbits(span: Span, name: &str) -> Diagnostic {
@@ -119,7 +117,7 @@ pub(crate) fn stack_of(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error(
         "E1031",
         span,
-        format!("the elements of a stack must be headers or header unions, not `{found}`"),
+        format!("the elements of an array or header stack cannot be of type `{found}`"),
     )
 }
 
@@ -255,4 +253,37 @@ pub(crate) fn static_assert(span: Span, message: Option<&str>) -> Diagnostic {
         None => "static assertion failed".to_string(),
     };
     Diagnostic::error("E1050", span, text)
+}
+
+pub(crate) fn member_type(span: Span, found: &str, what: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1220",
+        span,
+        format!("a member of {what} cannot be of type `{found}`"),
+    )
+}
+
+pub(crate) fn type_argument(span: Span, found: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1221",
+        span,
+        format!("`{found}` cannot be a type argument here"),
+    )
+}
+
+pub(crate) fn member_value(span: Span, value: &str, ty: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1222",
+        span,
+        format!("{value} is not in the range of `{ty}`"),
+    )
+}
+
+pub(crate) fn generic_block(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1223",
+        span,
+        format!("`{name}` has a body, so it cannot have type parameters"),
+    )
+    .note("types of parsers and controls can be generic, parsers and controls themselves cannot")
 }

@@ -52,3 +52,7 @@ pub(crate) fn stack_property_place(span: Span, name: &str) -> Diagnostic {
         format!("`{name}` of a header stack can only be used in parsers"),
     )
 }
+
+pub(crate) fn no_default_value(span: Span, ty: &str) -> Diagnostic {
+    Diagnostic::error("E1250", span, format!("`{ty}` has no default value"))
+}

@@ -2,10 +2,15 @@
 
 use ir::{BinaryOp, Bits, Expr, KeyMatch, KeySet, MatchKind};
 
+use syntax::source::Span;
+
 use super::Lowerer;
 use crate::errors;
 use crate::hir::{self, Keyset, VarId};
 use crate::types::Ty;
+
+/// Unsigned ranges that the ranges of one entry or case become at most.
+const MAX_COMBINATIONS: usize = 256;
 
 impl Lowerer<'_> {
     /// The entries of a table. Priorities become "the highest number wins".
@@ -34,30 +39,29 @@ impl Lowerer<'_> {
                 ));
                 continue;
             }
-            let matches: Option<Vec<KeyMatch>> = entry
+            let matches: Option<Vec<Vec<KeyMatch>>> = entry
                 .keysets
                 .iter()
                 .zip(&def.keys)
                 .map(|(s, k)| self.key_match(s, k))
                 .collect();
-            let Some(matches) = matches else { continue };
-            if out
-                .iter()
-                .any(|e| e.matches == matches && e.priority == priority)
-            {
-                self.report(errors::duplicate_entry(entry.span));
-                continue;
-            }
             let args = self.action_args(&def.actions[entry.action], &entry.args);
             let action = ir::ActionCall {
                 action: actions[entry.action].action,
                 args,
             };
-            out.push(ir::ConstEntry {
-                matches,
-                priority,
-                action,
-            });
+            for matches in self.combinations(matches, entry.span) {
+                let same = |e: &ir::ConstEntry| e.matches == matches && e.priority == priority;
+                if out.iter().any(same) {
+                    self.report(errors::duplicate_entry(entry.span));
+                    continue;
+                }
+                out.push(ir::ConstEntry {
+                    matches,
+                    priority,
+                    action: action.clone(),
+                });
+            }
         }
         out
     }
@@ -88,19 +92,16 @@ impl Lowerer<'_> {
             if let Some(priority) = &entry.priority
                 && let Some(value) = priority.as_int()
             {
-                next = match i32::try_from(value) {
-                    Ok(value) if value > 0 => i64::from(value),
-                    _ => {
-                        self.report(errors::entry_range(priority.span, &value.to_string()));
-                        1
-                    }
-                };
+                next = i64::try_from(value).unwrap_or(i64::MAX / 2);
+            }
+            if !(1..=i64::from(i32::MAX)).contains(&next) {
+                self.report(errors::entry_range(entry.span, &next.to_string()));
+                return vec![1; def.entries.len()];
             }
             given.push(next);
-            next = if def.largest_priority_wins {
-                (next - delta).max(1)
-            } else {
-                next + delta
+            next = match def.largest_priority_wins {
+                true => next - delta,
+                false => next + delta,
             };
         }
         let highest = given.iter().copied().max().unwrap_or(0);
@@ -116,9 +117,38 @@ impl Lowerer<'_> {
             .collect()
     }
 
-    fn key_match(&mut self, set: &Keyset, key: &hir::TableKey) -> Option<KeyMatch> {
+    /// What a key must match; more than one match if a range of signed numbers goes through zero.
+    fn key_match(&mut self, set: &Keyset, key: &hir::TableKey) -> Option<Vec<KeyMatch>> {
+        if let (MatchKind::Range, Keyset::Range(a, b)) = (key.match_kind, set) {
+            let ranges = self.ranges(a, b, &key.expr.ty)?.into_iter();
+            return Some(
+                ranges
+                    .map(|(low, high)| KeyMatch::Range { low, high })
+                    .collect(),
+            );
+        }
+        Some(vec![self.one_match(set, key)?])
+    }
+
+    /// A range as ranges of unsigned numbers: none if it is empty.
+    fn ranges(&mut self, low: &hir::Expr, high: &hir::Expr, ty: &Ty) -> Option<Vec<(Bits, Bits)>> {
+        let (low, high) = (self.constant_bits(low)?, self.constant_bits(high)?);
+        let width = low.width();
+        let negative = |b: &Bits| b.bit(width - 1);
+        if self.module.types.is_signed(ty) && negative(&low) && !negative(&high) {
+            let ends = (Bits::ones(width), Bits::zero(width));
+            return Some(vec![(low, ends.0), (ends.1, high)]);
+        }
+        let turned = self.module.types.is_signed(ty) && negative(&high) && !negative(&low);
+        let empty = turned || Bits::binary(BinaryOp::Ult, &high, &low) == Bits::from_bool(true);
+        Some(match empty {
+            true => Vec::new(),
+            false => vec![(low, high)],
+        })
+    }
+
+    fn one_match(&mut self, set: &Keyset, key: &hir::TableKey) -> Option<KeyMatch> {
         let width = self.module.types.scalar_width(&key.expr.ty)?;
-        let signed = self.module.types.is_signed(&key.expr.ty);
         Some(match (key.match_kind, set) {
             (MatchKind::Exact, Keyset::Value(v)) => KeyMatch::Exact(self.constant_bits(v)?),
             (MatchKind::Lpm, Keyset::Any) => KeyMatch::Lpm {
@@ -151,13 +181,6 @@ impl Lowerer<'_> {
                     mask,
                 }
             }
-            (MatchKind::Range, _) if signed => {
-                self.report(errors::unsupported(
-                    key.expr.span,
-                    "a range of signed numbers",
-                ));
-                return None;
-            }
             (MatchKind::Range, Keyset::Any) => KeyMatch::Range {
                 low: Bits::zero(width),
                 high: Bits::ones(width),
@@ -169,10 +192,6 @@ impl Lowerer<'_> {
                     high: value,
                 }
             }
-            (MatchKind::Range, Keyset::Range(a, b)) => KeyMatch::Range {
-                low: self.constant_bits(a)?,
-                high: self.constant_bits(b)?,
-            },
             (MatchKind::Optional, Keyset::Any) => KeyMatch::Optional(None),
             (MatchKind::Optional, Keyset::Value(v)) => {
                 KeyMatch::Optional(Some(self.constant_bits(v)?))
@@ -192,10 +211,19 @@ impl Lowerer<'_> {
         }
     }
 
-    /// A set of values in a select.
-    pub(super) fn key_set(&mut self, set: &Keyset, key: &hir::Expr) -> Option<KeySet> {
-        let signed = self.module.types.is_signed(&key.ty);
-        Some(match set {
+    /// The sets of values that keys of a select are compared with; any of the lists will do.
+    pub(super) fn key_sets(&mut self, sets: &[Keyset], keys: &[hir::Expr]) -> Vec<Vec<KeySet>> {
+        let sets: Option<Vec<Vec<KeySet>>> = sets
+            .iter()
+            .zip(keys)
+            .map(|(set, key)| self.key_set(set, key))
+            .collect();
+        let span = keys.first().map_or(self.main_span, |k| k.span);
+        self.combinations(sets, span)
+    }
+
+    fn key_set(&mut self, set: &Keyset, key: &hir::Expr) -> Option<Vec<KeySet>> {
+        let set = match set {
             Keyset::Any => KeySet::Any,
             Keyset::Value(v) => {
                 let value = self.constant_bits(v)?;
@@ -211,19 +239,17 @@ impl Lowerer<'_> {
                     mask,
                 }
             }
-            Keyset::Range(..) if signed => {
-                self.report(errors::unsupported(key.span, "a range of signed numbers"));
-                return None;
-            }
             Keyset::Range(a, b) => {
-                let (low, high) = (self.constant_bits(a)?, self.constant_bits(b)?);
-                if Bits::binary(BinaryOp::Ult, &high, &low) == Bits::from_bool(true) {
-                    return None;
-                }
-                KeySet::Range { low, high }
+                let ranges = self.ranges(a, b, &key.ty)?.into_iter();
+                return Some(
+                    ranges
+                        .map(|(low, high)| KeySet::Range { low, high })
+                        .collect(),
+                );
             }
             Keyset::ValueSet(var) => KeySet::ValueSet(self.value_set(*var)?),
-        })
+        };
+        Some(vec![set])
     }
 
     /// The value set of the current instance.
@@ -260,5 +286,34 @@ impl Lowerer<'_> {
         self.info.value_sets.push((id, var, (**item).clone()));
         self.value_sets.insert((self.current, var), id);
         Some(id)
+    }
+
+    /// Every way to take one of each; nothing if there are no choices because of an error.
+    fn combinations<T: Clone>(&mut self, choices: Option<Vec<Vec<T>>>, span: Span) -> Vec<Vec<T>> {
+        let Some(choices) = choices else {
+            return Vec::new();
+        };
+        let count = choices
+            .iter()
+            .fold(1usize, |n, c| n.saturating_mul(c.len()));
+        if count > MAX_COMBINATIONS {
+            self.report(errors::too_large(
+                span,
+                "too many ranges of signed numbers that go through zero",
+            ));
+            return Vec::new();
+        }
+        let start = vec![Vec::with_capacity(choices.len())];
+        choices.into_iter().fold(start, |lists, choice| {
+            let longer = |list: &Vec<T>, item: &T| {
+                let mut list = list.clone();
+                list.push(item.clone());
+                list
+            };
+            lists
+                .iter()
+                .flat_map(|list| choice.iter().map(move |item| longer(list, item)))
+                .collect()
+        })
     }
 }

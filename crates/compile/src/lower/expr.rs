@@ -3,7 +3,7 @@
 use ir::{BinaryOp, Expr, StmtKind, UnaryOp};
 use num_bigint::BigInt;
 
-use super::place::{Lvalue, Value};
+use super::place::{Lvalue, Value, is_header};
 use super::{Binding, Lowerer, build};
 use crate::errors;
 use crate::fold;
@@ -59,7 +59,9 @@ impl Lowerer<'_> {
                 let values = self.eval_all(&refs);
                 match self.module.types.representation(&expr.ty) {
                     Ty::Header(_) => Value::Header(build::boolean(true), values),
-                    Ty::Stack(..) => Value::Stack(values, build::constant(32, 0)),
+                    Ty::Stack(element, _) if is_header(&element) => {
+                        Value::Stack(values, build::constant(32, 0))
+                    }
                     _ => Value::Fields(values),
                 }
             }
@@ -156,12 +158,7 @@ impl Lowerer<'_> {
 
     fn element(&mut self, base: Reference, index: Expr) -> Reference {
         match base {
-            Reference::Lvalue(Lvalue::Place(super::Place::Stack(items, _))) => {
-                let items: Vec<Lvalue> = items.iter().cloned().map(Lvalue::Place).collect();
-                if let Expr::Const(bits) = &index {
-                    let item = bits.to_u64().and_then(|i| items.get(i as usize).cloned());
-                    return Reference::Lvalue(item.unwrap_or(Lvalue::Ignore));
-                }
+            Reference::Lvalue(lvalue) => {
                 // The index may be changed by what is written through it.
                 let index = match index {
                     Expr::Slot(_) | Expr::Const(_) => index,
@@ -175,11 +172,7 @@ impl Lowerer<'_> {
                         Expr::Slot(slot)
                     }
                 };
-                Reference::Lvalue(Lvalue::Element(items, index))
-            }
-            Reference::Lvalue(lvalue) => {
-                let value = self.read_lvalue(&lvalue);
-                self.element(Reference::Value(value), index)
+                Reference::Lvalue(lvalue.element(&index))
             }
             Reference::Value(Value::Stack(items, _) | Value::Fields(items)) => match index {
                 Expr::Const(bits) => {

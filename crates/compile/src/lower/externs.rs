@@ -343,7 +343,7 @@ impl Lowerer<'_> {
             return Value::Nothing;
         };
         match (self.object(id), method) {
-            (Object::PacketIn, "extract") => self.extract(args, span),
+            (Object::PacketIn, "extract") => self.extract(args),
             (Object::PacketIn, "lookahead") => return self.lookahead(ty, span),
             (Object::PacketIn, "advance") => {
                 let bits = self.scalar_arg(args, 0);
@@ -437,28 +437,25 @@ impl Lowerer<'_> {
         )
     }
 
-    fn extract(&mut self, args: &[Arg], span: Span) {
+    fn extract(&mut self, args: &[Arg]) {
         let header = match args.first() {
             Some(Arg::Out(e)) => e,
-            Some(Arg::Ignore(ty)) => return self.skip(&ty.clone(), span),
+            Some(Arg::Ignore(ty)) => return self.skip(ty),
             _ => return,
         };
-        let Ty::Header(id) = &header.ty else {
-            let shown = self.module.types.show(&header.ty);
-            return self.report(errors::extract_header(header.span, &shown));
-        };
-        let def = self.module.types.structure(*id);
-        let varbit = def.fields.iter().any(|f| matches!(f.ty, Ty::Varbit(_)));
-        if varbit != (args.len() == 2) {
-            let name = def.name.clone();
-            return self.report(errors::extract_varbit(span, &name, varbit));
+        if !matches!(header.ty, Ty::Header(_)) {
+            return;
         }
         let lvalue = self.lvalue(header);
         let length = (args.len() == 2).then(|| self.scalar_arg(args, 1));
         self.for_headers(&lvalue, &mut |l, header| {
+            // A header that is not whole bytes has an empty varbit that the program does not know of.
+            let fields = &l.program.headers[header.index()].fields;
+            let has_varbit = fields.iter().any(|f| f.varbit_length.is_some());
+            let hidden = (has_varbit && length.is_none()).then(|| build::constant(32, 0));
             l.emit(StmtKind::Extract {
                 header,
-                varbit_length: length.clone(),
+                varbit_length: length.clone().or(hidden),
             });
             for other in l.siblings.get(&header).cloned().unwrap_or_default() {
                 l.emit(StmtKind::SetInvalid(other));
@@ -475,24 +472,16 @@ impl Lowerer<'_> {
     }
 
     /// `extract<T>(_)`: the bits are skipped.
-    fn skip(&mut self, ty: &Ty, span: Span) {
-        match self.module.types.packed_width(ty) {
-            Some(width) if matches!(ty, Ty::Header(_)) => {
-                self.emit(StmtKind::Advance {
-                    bits: build::constant(32, u64::from(width)),
-                });
-            }
-            _ => {
-                let shown = self.module.types.show(ty);
-                self.report(errors::extract_header(span, &shown));
-            }
+    fn skip(&mut self, ty: &Ty) {
+        if let Some(width) = self.module.types.packed_width(ty) {
+            self.emit(StmtKind::Advance {
+                bits: build::constant(32, u64::from(width)),
+            });
         }
     }
 
     fn lookahead(&mut self, ty: &Ty, span: Span) -> Value {
         let Some(width) = self.module.types.packed_width(ty).filter(|w| *w > 0) else {
-            let shown = self.module.types.show(ty);
-            self.report(errors::extract_header(span, &shown));
             return Value::Nothing;
         };
         if width > ir::Bits::MAX_WIDTH {

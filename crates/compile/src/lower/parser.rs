@@ -128,12 +128,7 @@ impl Lowerer<'_> {
             .collect();
         let mut out = Vec::new();
         for (sets, to) in cases {
-            let matches: Option<Vec<ir::KeySet>> = sets
-                .iter()
-                .zip(keys)
-                .map(|(set, key)| self.key_set(set, key))
-                .collect();
-            if let Some(matches) = matches {
+            for matches in self.key_sets(sets, keys) {
                 out.push(ir::SelectCase {
                     matches,
                     target: target(*to),

@@ -174,6 +174,32 @@ impl Lvalue {
             _ => Lvalue::Ignore,
         }
     }
+
+    /// The element of an array or header stack at an index.
+    pub fn element(&self, index: &Expr) -> Lvalue {
+        match self {
+            Lvalue::Place(Place::Stack(items, _) | Place::Fields(items)) => {
+                let mut items = items.iter().cloned().map(Lvalue::Place);
+                match index {
+                    Expr::Const(bits) => {
+                        let item = bits.to_u64().and_then(|i| items.nth(i as usize));
+                        item.unwrap_or(Lvalue::Ignore)
+                    }
+                    index => Lvalue::Element(items.collect(), index.clone()),
+                }
+            }
+            Lvalue::Element(items, outer) => {
+                let items = items.iter().map(|l| l.element(index)).collect();
+                Lvalue::Element(items, outer.clone())
+            }
+            _ => Lvalue::Ignore,
+        }
+    }
+}
+
+/// Whether an array with these elements is a header stack, which knows its next index.
+pub(super) fn is_header(element: &Ty) -> bool {
+    matches!(element, Ty::Header(_) | Ty::Union(_))
 }
 
 impl Lowerer<'_> {
@@ -221,6 +247,9 @@ impl Lowerer<'_> {
                 let places = (0..size)
                     .map(|i| self.alloc(&element, &format!("{name}[{i}]"), span))
                     .collect();
+                if !is_header(&element) {
+                    return Place::Fields(places);
+                }
                 let next = self.new_slot(&format!("{name}.nextIndex"), 32);
                 Place::Stack(places, next)
             }
@@ -242,6 +271,17 @@ impl Lowerer<'_> {
         let valid = self.new_slot(&format!("{name}.$valid"), 1);
         let mut fields = Vec::new();
         let places = self.alloc_header_fields(id, name, &mut fields);
+        let varbit = fields.iter().any(|f| f.varbit_length.is_some());
+        let bits: u32 = fields.iter().map(|f| self.width_of(f.slot)).sum();
+        if !varbit && !bits.is_multiple_of(8) {
+            // What is not whole bytes is moved bit by bit, as headers with a varbit are: this one is always empty.
+            let slot = self.new_slot(&format!("{name}.$rest"), 8);
+            let length = self.new_slot(&format!("{name}.$rest.$length"), 32);
+            fields.push(ir::Field {
+                slot,
+                varbit_length: Some(length),
+            });
+        }
         let header = HeaderId(self.program.headers.len() as u32);
         self.program.headers.push(ir::Header {
             name: name.to_string(),
@@ -249,6 +289,10 @@ impl Lowerer<'_> {
             fields,
         });
         Place::Header(header, places)
+    }
+
+    fn width_of(&self, slot: SlotId) -> u32 {
+        self.program.slots[slot.index()].width
     }
 
     /// A varbit outside of a header lives in a header of its own that is nowhere emitted.
@@ -276,32 +320,38 @@ impl Lowerer<'_> {
         out: &mut Vec<ir::Field>,
     ) -> Rc<[Place]> {
         let fields = self.module.types.structure(id).fields.clone();
-        let mut places = Vec::new();
-        for field in &fields {
-            let name = format!("{name}.{}", field.name);
-            places.push(match self.module.types.representation(&field.ty) {
-                Ty::Varbit(width) => {
-                    let slot = self.new_slot(&name, width);
-                    let length = self.new_slot(&format!("{name}.$length"), 32);
-                    out.push(ir::Field {
-                        slot,
-                        varbit_length: Some(length),
-                    });
-                    Place::Varbit(slot, length)
-                }
-                Ty::Struct(inner) => Place::Fields(self.alloc_header_fields(inner, &name, out)),
-                ty => {
-                    let slot =
-                        self.new_slot(&name, self.module.types.scalar_width(&ty).unwrap_or(1));
-                    out.push(ir::Field {
-                        slot,
-                        varbit_length: None,
-                    });
-                    Place::Scalar(slot)
-                }
-            });
+        let places = fields
+            .iter()
+            .map(|f| self.alloc_header_field(&f.ty, &format!("{name}.{}", f.name), out));
+        places.collect()
+    }
+
+    fn alloc_header_field(&mut self, ty: &Ty, name: &str, out: &mut Vec<ir::Field>) -> Place {
+        match self.module.types.representation(ty) {
+            Ty::Varbit(width) => {
+                let slot = self.new_slot(name, width);
+                let length = self.new_slot(&format!("{name}.$length"), 32);
+                out.push(ir::Field {
+                    slot,
+                    varbit_length: Some(length),
+                });
+                Place::Varbit(slot, length)
+            }
+            Ty::Struct(inner) => Place::Fields(self.alloc_header_fields(inner, name, out)),
+            Ty::Stack(element, size) => {
+                let items = (0..size)
+                    .map(|i| self.alloc_header_field(&element, &format!("{name}[{i}]"), out));
+                Place::Fields(items.collect())
+            }
+            ty => {
+                let slot = self.new_slot(name, self.module.types.scalar_width(&ty).unwrap_or(1));
+                out.push(ir::Field {
+                    slot,
+                    varbit_length: None,
+                });
+                Place::Scalar(slot)
+            }
         }
-        places.into()
     }
 
     /// Members of a union that is not valid together.
@@ -446,10 +496,13 @@ impl Lowerer<'_> {
             Ty::Tuple(items) => {
                 Value::Fields(items.iter().map(|t| self.default_value(t)).collect())
             }
-            Ty::Stack(element, size) => Value::Stack(
-                vec![self.default_value(&element); size as usize],
-                build::constant(32, 0),
-            ),
+            Ty::Stack(element, size) => {
+                let items = vec![self.default_value(&element); size as usize];
+                match is_header(&element) {
+                    true => Value::Stack(items, build::constant(32, 0)),
+                    false => Value::Fields(items),
+                }
+            }
             Ty::Varbit(w) => Value::Varbit(Expr::Const(Bits::zero(w)), build::constant(32, 0)),
             Ty::Int => Value::Int(BigInt::ZERO),
             ty => types
@@ -776,7 +829,10 @@ impl Lowerer<'_> {
             Ty::Tuple(items) => Value::Fields(fields(&items)),
             Ty::Stack(element, size) => {
                 let items = vec![(*element).clone(); size as usize];
-                Value::Stack(fields(&items), build::constant(32, 0))
+                match is_header(&element) {
+                    true => Value::Stack(fields(&items), build::constant(32, 0)),
+                    false => Value::Fields(fields(&items)),
+                }
             }
             ty => match types.scalar_width(&ty) {
                 Some(width) if width <= *high => {

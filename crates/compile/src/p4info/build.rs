@@ -659,7 +659,7 @@ impl Builder<'_> {
             Ty::Stack(element, size) => match self.type_spec(element) {
                 TypeSpec::HeaderUnion(name) => TypeSpec::HeaderUnionStack(name, *size),
                 TypeSpec::Header(name) => TypeSpec::HeaderStack(name, *size),
-                other => other,
+                other => TypeSpec::Tuple(vec![other; *size as usize]),
             },
             Ty::Enum(id) => self.enum_spec(*id),
             Ty::New(id) => self.new_type_spec(*id),

@@ -1,6 +1,6 @@
 #include <core.p4>
 header H {
-    bit<8>[2] s;
+    varbit<8>[2] s;
 }
 
 header I {
@@ -9,6 +9,7 @@ header I {
 
 struct S {
     int i;
+    int[2] j;
 }
 
 header_union U {

@@ -1,5 +1,14 @@
 #include <core.p4>
-control D<T>(inout T x) {
+extern Counter {
+    Counter();
+    abstract bit<8> f(in bit<8> x);
+}
+control C(inout bit<8> x) {
+    Counter() counter = {
+        bit<8> f(in bit<8> x) {
+            return this.f(x);
+        }
+    };
     apply {
     }
 }

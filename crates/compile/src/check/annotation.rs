@@ -1,0 +1,144 @@
+//! Annotations whose form the language prescribes. What they mean to the control plane is for [`crate::p4info`].
+
+use syntax::ast::{
+    self, Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, DeclKind,
+};
+
+use super::Checker;
+use crate::errors;
+use crate::hir::ExprKind;
+
+/// Annotations with one string.
+const WITH_STRING: [&str; 3] = ["name", "deprecated", "noWarn"];
+
+impl Checker {
+    /// Checks the annotations of a declaration and of what is inside it.
+    pub(super) fn check_annotations(&mut self, decl: &ast::Decl) {
+        self.annotations(&decl.annotations);
+        match &decl.kind {
+            DeclKind::Header(d) | DeclKind::HeaderUnion(d) | DeclKind::Struct(d) => {
+                d.fields
+                    .iter()
+                    .for_each(|f| self.annotations(&f.annotations));
+            }
+            DeclKind::Action(action) => self.param_annotations(&action.params),
+            DeclKind::Function(function) => self.param_annotations(&function.signature.params),
+            DeclKind::ExternFunction(signature) => self.param_annotations(&signature.params),
+            DeclKind::Extern(external) => {
+                let members = external.members.iter();
+                members.for_each(|m| self.annotations(&m.annotations));
+            }
+            DeclKind::Parser(parser) => {
+                parser.locals.iter().for_each(|d| self.check_annotations(d));
+                let states = parser.states.iter();
+                states.for_each(|s| self.annotations(&s.annotations));
+            }
+            DeclKind::Control(control) => {
+                control
+                    .locals
+                    .iter()
+                    .for_each(|d| self.check_annotations(d));
+            }
+            DeclKind::Table(table) => table.properties.iter().for_each(|p| self.property(p)),
+            _ => {}
+        }
+    }
+
+    fn param_annotations(&mut self, params: &[ast::Param]) {
+        params.iter().for_each(|p| self.annotations(&p.annotations));
+    }
+
+    fn property(&mut self, property: &ast::TableProperty) {
+        use ast::TablePropertyKind as P;
+        self.annotations(&property.annotations);
+        match &property.kind {
+            P::Key(keys) => keys.iter().for_each(|k| self.annotations(&k.annotations)),
+            P::Actions(actions) => actions
+                .iter()
+                .for_each(|a| self.annotations(&a.annotations)),
+            P::Entries(entries) => entries
+                .iter()
+                .for_each(|e| self.annotations(&e.annotations)),
+            _ => {}
+        }
+    }
+
+    /// Checks the annotations of one element.
+    fn annotations(&mut self, annotations: &[Annotation]) {
+        let structured = |a: &Annotation| {
+            matches!(
+                a.body,
+                AnnotationBody::List(_) | AnnotationBody::KeyValue(_)
+            )
+        };
+        for (i, annotation) in annotations.iter().enumerate() {
+            let name = annotation.name.as_str();
+            let clash = annotations[..i].iter().find(|first| {
+                first.name.as_str() == name && (structured(first) || structured(annotation))
+            });
+            if let Some(first) = clash {
+                let message = errors::annotation_twice(annotation.span, name, first.span);
+                self.report(message);
+            }
+            self.annotation(annotation);
+        }
+    }
+
+    fn annotation(&mut self, annotation: &Annotation) {
+        let name = annotation.name.as_str();
+        if WITH_STRING.contains(&name) && !annotation.is_pragma && annotation.string().is_none() {
+            self.report(errors::annotation_string(annotation.span, name));
+            return;
+        }
+        match &annotation.body {
+            AnnotationBody::Tokens(tokens) if name == "match" => {
+                let kinds = &self.module.types.match_kinds;
+                let known = |t: &AnnotationToken| matches!(&t.kind, AnnotationTokenKind::Word(word) if kinds.contains(word));
+                if !matches!(&tokens[..], [only] if known(only)) {
+                    self.report(errors::annotation_match_kind(annotation.span));
+                }
+            }
+            AnnotationBody::Tokens(tokens) if name == "p4runtime_translation" => {
+                if !is_translation(tokens) {
+                    self.report(errors::annotation_translation(annotation.span));
+                }
+            }
+            AnnotationBody::List(items) => items.iter().for_each(|e| self.annotation_value(e)),
+            AnnotationBody::KeyValue(items) => {
+                items.iter().for_each(|e| self.annotation_value(&e.value));
+            }
+            AnnotationBody::Tokens(_) | AnnotationBody::None => {}
+        }
+    }
+
+    /// Values in structured annotations are constant strings, numbers and truth values.
+    fn annotation_value(&mut self, expr: &ast::Expr) {
+        let value = self.infer(expr, None);
+        let constant = matches!(
+            value.kind,
+            ExprKind::Str(_) | ExprKind::Int(_) | ExprKind::Bool(_) | ExprKind::Missing
+        );
+        if !constant {
+            self.report(errors::annotation_value(expr.span));
+        }
+    }
+}
+
+/// `"uri", 32`, or `string` or `bit<32>` for the number.
+fn is_translation(tokens: &[AnnotationToken]) -> bool {
+    use AnnotationTokenKind as T;
+    let symbol = |t: &AnnotationToken, text: &str| matches!(&t.kind, T::Symbol(s) if &**s == text);
+    let word = |t: &AnnotationToken, text: &str| matches!(&t.kind, T::Word(s) if &**s == text);
+    let number = |t: &AnnotationToken| matches!(t.kind, T::Int(_));
+    let [uri, comma, rest @ ..] = tokens else {
+        return false;
+    };
+    let target = match rest {
+        [one] => number(one) || word(one, "string"),
+        [bit, open, width, close] => {
+            word(bit, "bit") && symbol(open, "<") && number(width) && symbol(close, ">")
+        }
+        _ => false,
+    };
+    matches!(uri.kind, T::Str(_)) && symbol(comma, ",") && target
+}

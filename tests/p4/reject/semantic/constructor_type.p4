@@ -1,0 +1,4 @@
+extern E {
+    void E();
+    int f();
+}

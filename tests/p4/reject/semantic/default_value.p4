@@ -1,0 +1,3 @@
+extern E {
+    E(list<bit<8>> data = ...);
+}

@@ -1,0 +1,5 @@
+#include <core.p4>
+control D<T>(inout T x) {
+    apply {
+    }
+}

@@ -1,0 +1,4 @@
+extern E {
+    E();
+}
+E() main;

@@ -1,0 +1,10 @@
+action NoAction(bit<8> x) {
+}
+control C() {
+    table t {
+        actions = { }
+    }
+    apply {
+        t.apply();
+    }
+}
