@@ -14,8 +14,8 @@ use super::stmt::always_returns;
 use super::{Checker, Context, Place, shared};
 use crate::errors;
 use crate::hir::{
-    Action, ActionId, Block, FuncId, Function, Keyset, Local, State, Target, Transition, VarId,
-    VarKind,
+    Action, ActionId, Block, Expr, ExprKind, FuncId, Function, Keyset, Local, State, Stmt,
+    StmtKind, Target, Transition, VarId, VarKind,
 };
 use crate::types::{BlockId, BlockKind, FnSig, ParamSig, Ty};
 
@@ -323,7 +323,7 @@ impl Checker {
         self.declare_type(&decl.ty.name, TypeSymbol::Block(id));
     }
 
-    /// A parser that cannot end is a mistake.
+    /// A parser that nothing can end is a mistake. One that goes on until the packet is too short is not.
     fn check_end(&mut self, decl: &ast::ParserDecl, states: &[State]) {
         let mut reached = vec![false; states.len()];
         let mut open = vec![0];
@@ -331,6 +331,9 @@ impl Checker {
             let Some(state) = states.get(i) else { return };
             if std::mem::replace(&mut reached[i], true) {
                 continue;
+            }
+            if state.body.iter().any(may_reject) {
+                return;
             }
             let targets: Vec<Target> = match &state.transition {
                 Transition::Goto(target) => vec![*target],
@@ -444,5 +447,26 @@ impl Checker {
                 Target::Reject
             }
         }
+    }
+}
+
+/// Whether a statement may end the parser: all but assignments of what is only variables, fields and operators are taken
+/// to.
+fn may_reject(stmt: &Stmt) -> bool {
+    match &stmt.kind {
+        StmtKind::Assign(target, value) | StmtKind::AssignOp(_, target, value) => {
+            !is_plain(target) || !is_plain(value)
+        }
+        StmtKind::Declare(_, init) => init.as_ref().is_some_and(|e| !is_plain(e)),
+        _ => true,
+    }
+}
+
+fn is_plain(expr: &Expr) -> bool {
+    match &expr.kind {
+        ExprKind::Var(_) | ExprKind::Int(_) | ExprKind::Bool(_) => true,
+        ExprKind::Field(a, _) | ExprKind::Cast(a) | ExprKind::Unary(_, a) => is_plain(a),
+        ExprKind::Binary(_, a, b) => is_plain(a) && is_plain(b),
+        _ => false,
     }
 }
