@@ -267,6 +267,20 @@ class Network:
         """A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it."""
     def add_interface(self, name: str, interface: str) -> None:
         """A Linux interface as a node with one port 0 (wall clock only)."""
+    def add_port(
+        self, switch: str, port: int, interface: str, *, io: Literal["auto", "af_packet", "af_xdp"] = "auto"
+    ) -> None:
+        """Makes a Linux interface a port of a switch, without a link in between (wall clock only; also while it runs). ``io``: how
+        frames leave, by an XDP socket or a packet socket; ``auto``: by the first if the interface takes it. A change of the
+        interface's state is a ``port_change``."""
+    def remove_port(self, switch: str, port: int) -> dict[str, int]:
+        """Takes an interface away from a switch, also while the clock runs, and gives its :meth:`port_statistics`."""
+    def port_statistics(self, switch: str, port: int) -> dict[str, int]:
+        """What went through an interface that is a switch's port, since it was added: ``rx_packets``, ``rx_bytes``,
+        ``rx_overrun_drops`` (we were too slow), ``rx_oversized_drops`` (joined segments, or longer than any wire carries),
+        ``rx_errors``, ``rx_checksums_completed``, ``tx_packets``, ``tx_bytes``, ``tx_drops`` (refused by the interface)."""
+    def port_io(self, switch: str, port: int) -> Literal["af_packet", "af_xdp"] | None:
+        """How the frames of such a port leave now; None while the clock does not run."""
     def add_link(
         self,
         a: str,
@@ -338,7 +352,7 @@ class Network:
         """What a node did with packets: ``received``, ``sent``, ``packet_ins``, ``unconnected_drops``, ``down_drops``, ``accepted``,
         ``not_addressed``, ``corrupted``, ``interface_drops``."""
     def port_is_up(self, node: str, port: int) -> bool:
-        """Whether a port has a signal: there is a link, and it works towards this port."""
+        """Whether a port has a signal: there is a link, and it works towards this port; or it is an interface that is up."""
     def wall_statistics(self) -> dict[str, int]:
         """How well the wall clock keeps up, while it runs: ``events``, ``max_lateness_ps``, ``total_lateness_ps``, ``frames_in``,
         ``frames_out``, ``notifications_lost``."""
@@ -391,6 +405,13 @@ class Namespace:
         """Sets an interface in here up or down."""
     def set_mtu(self, interface: str, mtu: int) -> None:
         """Sets the MTU of an interface in here, in bytes."""
+    def send_load(
+        self, interface: str, frames: Sequence[bytes], *, duration_s: float, packets_per_s: float | None = None
+    ) -> dict[str, int]:
+        """Sends frames in turn, over and over, from an interface in here: as fast as the kernel takes them, or at a rate. Gives how
+        many were ``sent`` and ``refused``, and ``elapsed_ns``."""
+    def interface_counters(self, interface: str) -> dict[str, int]:
+        """The kernel's counters of an interface in here: ``rx_packets``, ``rx_bytes``, ``rx_drops``, and the same with ``tx``."""
     def close(self) -> None:
         """Ends the processes in here and removes the namespace with its interfaces. Once is enough."""
     def __enter__(self) -> Self: ...

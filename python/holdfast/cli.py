@@ -44,6 +44,14 @@ class Executor(StrEnum):
     INTERPRETER = "interpreter"
 
 
+class Io(StrEnum):
+    """How frames leave a live port."""
+
+    AUTO = "auto"
+    AF_PACKET = "af_packet"
+    AF_XDP = "af_xdp"
+
+
 Defines = Annotated[list[str], typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="Preprocessor macro.")]
 Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory to search for #include <...>.")]
 
@@ -247,6 +255,9 @@ def switch(
     device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
     cpu_port: Annotated[int, typer.Option(help="Port of the controller.")] = 510,
     executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
+    io: Annotated[
+        Io, typer.Option(help="How frames leave: af_xdp is faster, af_packet passes tc and tcpdump.")
+    ] = Io.AUTO,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
@@ -258,6 +269,7 @@ def switch(
         live_switch.run(
             program,
             [live_switch.parse_port(text) for text in interface],
+            io=io.value,
             address=grpc,
             tls=live_switch.tls_files(tls_certificate, tls_key, tls_client_ca),
             insecure=insecure,
@@ -339,9 +351,17 @@ def bench(
     size: Annotated[list[int], typer.Option("--size", "-s", help="Bytes in a packet (repeatable).")] = [],  # noqa: B006
     quick: Annotated[bool, typer.Option("--quick", help="Small tables, few packets: shows that it works.")] = False,
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the results there, too.")] = None,
+    live: Annotated[bool, typer.Option("--live", help="A switch on veth pairs instead (needs root).")] = False,
+    io: Annotated[Io, typer.Option(help="With --live: how frames leave.")] = Io.AUTO,
 ) -> None:
     """Packets per second of P4 programs on one core, beside hand-written Rust of the same function."""
     from holdfast import benchmark
+
+    if live:
+        if program:
+            fail("--live measures the router only: leave out --program")
+        _bench_live(size, io, quick, output)
+        return
 
     results = benchmark.run(program, size, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]"))
     console.print(benchmark.table(results))
@@ -350,6 +370,28 @@ def bench(
     if output is not None:
         try:
             benchmark.write_json(results, output)
+        except OSError as error:
+            fail(f"cannot write {str(output)!r}: {error.strerror}")
+
+
+def _bench_live(size: list[int], io: Io, quick: bool, output: Path | None) -> None:
+    from holdfast import live_benchmark
+
+    if reason := live_benchmark.reason_against():
+        console.print(f"skipped: {reason}", highlight=False)
+        return
+    with _interruptible():
+        results = live_benchmark.run(
+            size, io=io.value, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]")
+        )
+    console.print(live_benchmark.table(results))
+    for result in results:
+        console.print(
+            f"{result.size_bytes} bytes, sent by {result.io}; what limits it: {result.limit}", highlight=False
+        )
+    if output is not None:
+        try:
+            live_benchmark.write_json(results, output)
         except OSError as error:
             fail(f"cannot write {str(output)!r}: {error.strerror}")
 

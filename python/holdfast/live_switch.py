@@ -1,27 +1,38 @@
-"""``holdfast switch``: one switch on Linux interfaces with a P4Runtime server, until it is interrupted."""
+"""``holdfast switch``: one switch on Linux interfaces with a P4Runtime server, until it is interrupted.
+
+Its ports are the interfaces themselves, without links in between: packets go through in bursts, in the thread that owns
+the switch. Ports come and go while it runs; one whose interface goes down is a port without a signal.
+"""
 
 from __future__ import annotations
 
 import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from types import TracebackType
+from typing import Literal, Self
 
 from rich.console import Console
+from rich.table import Table
 
 from holdfast import _core
 from holdfast.errors import LiveError
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server, TlsFiles
 
-LINE_RATE_BPS = 1_000_000_000_000
-"""The links between the switch and its interfaces are a formality: fast, without delay, with a deep queue."""
+MAX_PORT = 510
+
+Io = Literal["auto", "af_packet", "af_xdp"]
+"""How frames leave: by an XDP socket, by a packet socket, or by the first if the interface takes it."""
+
+_NODE = "switch"
 
 
 def parse_port(text: str) -> tuple[int, str]:
     """``0@veth0``: port number and interface name."""
     number, separator, name = text.partition("@")
-    if not separator or not name or not number.isdecimal() or int(number) > 510:
-        raise LiveError(f"--interface {text!r}: write PORT@NAME with a port from 0 to 510, as in 0@veth0")
+    if not separator or not name or not number.isdecimal() or int(number) > MAX_PORT:
+        raise LiveError(f"--interface {text!r}: write PORT@NAME with a port from 0 to {MAX_PORT}, as in 0@veth0")
     return int(number), name
 
 
@@ -37,10 +48,124 @@ def tls_files(certificate: Path | None, key: Path | None, client_ca: Path | None
     return TlsFiles(certificate, key, client_ca)
 
 
+class LiveSwitch:
+    """A switch whose ports are Linux interfaces. It forwards from :meth:`start` to :meth:`stop`; a context manager does both.
+
+    Controlled in this process through :attr:`switch` and :attr:`device`, and over gRPC by whoever serves the device.
+    """
+
+    def __init__(
+        self,
+        program: _core.Program,
+        *,
+        device_id: int = 1,
+        cpu_port: int = MAX_PORT,
+        executor: Literal["jit", "interpreter"] = "jit",
+    ) -> None:
+        if reason := _core.interfaces_ready():
+            raise LiveError(f"cannot open network interfaces: {reason}")
+        self._network = _core.Network()
+        self._cpu_port = cpu_port
+        self._ports: dict[int, str] = {}
+        self.switch = self._network.add_switch(_NODE, program, executor=executor, cpu_port=cpu_port)
+        self.device = Device(device_id, self.switch, executor=executor)
+        self.device.load(program)
+
+    @property
+    def ports(self) -> dict[int, str]:
+        """The interfaces, by port."""
+        return dict(sorted(self._ports.items()))
+
+    def add_port(self, port: int, interface: str, *, io: Io = "auto") -> None:
+        """Makes an interface a port, also while packets go through the others."""
+        if port == self._cpu_port:
+            raise LiveError(f"port {port} is the controller's; choose another one, or another CPU port")
+        if not 0 <= port <= MAX_PORT:
+            raise LiveError(f"port {port} is not between 0 and {MAX_PORT}")
+        if port in self._ports:
+            raise LiveError(f"port {port} is {self._ports[port]} already")
+        self._network.add_port(_NODE, port, interface, io=io)
+        self._ports[port] = interface
+
+    def remove_port(self, port: int) -> dict[str, int]:
+        """Gives an interface back, also while packets go through; its :meth:`port_statistics` up to then."""
+        if port not in self._ports:
+            raise LiveError(f"there is no port {port}")
+        statistics = self._network.remove_port(_NODE, port)
+        del self._ports[port]
+        return statistics
+
+    def port_statistics(self, port: int) -> dict[str, int]:
+        """What went through a port since it was added: ``rx_packets``, ``rx_bytes``, ``tx_packets``, ``tx_bytes``, and drops.
+
+        ``rx_overrun_drops``: the switch was too slow; ``rx_oversized_drops``: several segments in one, or longer than any wire
+        carries; ``rx_errors``; ``tx_drops``: the interface took no more, or was down.
+        """
+        if port not in self._ports:
+            raise LiveError(f"there is no port {port}")
+        return self._network.port_statistics(_NODE, port)
+
+    def port_io(self, port: int) -> str | None:
+        """How the frames of a port leave now, ``af_packet`` or ``af_xdp``; None while the switch does not run."""
+        return self._network.port_io(_NODE, port)
+
+    def port_is_up(self, port: int) -> bool:
+        """Whether the interface is there, up, and has a carrier."""
+        return self._network.port_is_up(_NODE, port)
+
+    def drops(self) -> dict[str, int]:
+        """Packets that the program or the switch dropped, by reason, and those for ports that do not exist."""
+        unconnected = self._network.node_counters(_NODE)["unconnected_drops"]
+        return dict(sorted(self.switch.drops().items())) | ({"no_such_port": unconnected} if unconnected else {})
+
+    def start(self) -> None:
+        """Opens the interfaces and forwards from now on."""
+        self._network.start()
+
+    def stop(self) -> None:
+        """Stops forwarding and closes the interfaces. Counters can still be read."""
+        self._network.stop()
+
+    def poll(self, timeout_s: float) -> list[_core.Notification]:
+        """Waits for news from the data plane, hands packet-ins and digests to the device, and gives all of it."""
+        notifications = self._network.poll(timeout_s)
+        for notification in notifications:
+            if notification.kind == "packet_in":
+                self.device.packet_in(notification.data)
+            elif notification.kind == "digest":
+                self.device.collect_digests(time.time_ns())
+        return notifications
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.stop()
+
+
+def statistics_table(switch: LiveSwitch) -> Table:
+    """What went through the ports; columns of drops appear where there were any."""
+    rows = {port: switch.port_statistics(port) for port in switch.ports}
+    always = ["rx_packets", "rx_bytes", "tx_packets", "tx_bytes"]
+    others = ["rx_overrun_drops", "rx_oversized_drops", "rx_errors", "rx_checksums_completed", "tx_drops"]
+    columns = always + [column for column in others if any(row[column] for row in rows.values())]
+    table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    table.add_column("port", style="bold", no_wrap=True)
+    for column in columns:
+        table.add_column(column.replace("_", "\n"), justify="right", no_wrap=True)
+    for port, row in rows.items():
+        table.add_row(f"{port}@{switch.ports[port]}", *(str(row[column]) for column in columns))
+    return table
+
+
 def run(
     program: _core.Program,
-    ports: list[tuple[int, str]],
+    ports: Sequence[tuple[int, str]],
     *,
+    io: Io,
     address: str,
     tls: TlsFiles | None,
     insecure: bool,
@@ -50,41 +175,28 @@ def run(
     console: Console,
 ) -> None:
     """Runs until interrupted; prints counters at the end."""
-    if reason := _core.interfaces_ready():
-        raise LiveError(f"cannot open network interfaces: {reason}")
-    if len({port for port, _ in ports}) < len(ports):
-        raise LiveError("a port number is given twice")
-    if any(port == cpu_port for port, _ in ports):
-        raise LiveError(f"port {cpu_port} is the controller's; choose another one, or another --cpu-port")
-    network = _core.Network()
-    switch = network.add_switch("switch", program, executor=executor, cpu_port=cpu_port)
-    links = {}
+    live = LiveSwitch(program, device_id=device_id, cpu_port=cpu_port, executor=executor)
     for port, name in ports:
-        network.add_interface(name, name)
-        links[name] = network.add_link("switch", port, name, 0, rate_bps=LINE_RATE_BPS, queue_bytes=16_000_000)
-    device = Device(device_id, switch, executor=executor)
-    device.load(program)
+        live.add_port(port, name, io=io)
     # The server first: an address that cannot be had must not leave a running network behind.
-    server = Server([device], address, tls, insecure=insecure)
-    network.start()
+    server = Server([live.device], address, tls, insecure=insecure)
+    live.start()
     try:
         server.start()
         console.print(
             f"{program.name}: {len(ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it"
         )
         while True:
-            for notification in network.poll(0.2):
-                if notification.kind == "packet_in":
-                    device.packet_in(notification.data)
-                elif notification.kind == "digest":
-                    device.collect_digests(time.time_ns())
+            for notification in live.poll(0.2):
+                if notification.kind == "port_change":
+                    state = "up" if notification.up else "down"
+                    console.print(f"port {notification.port} ({live.ports.get(notification.port)}) is {state}")
     except KeyboardInterrupt:
         pass
     finally:
         server.stop()
-        network.stop()
-        for name, link in links.items():
-            counters = network.link_counters(link)
-            console.print(f"{name}: {counters['b_to_a_packets']} packets in, {counters['a_to_b_packets']} out")
-        for reason, count in sorted(switch.drops().items()):
+        live.stop()
+        if live.ports:
+            console.print(statistics_table(live))
+        for reason, count in live.drops().items():
             console.print(f"dropped, {reason}: {count}")

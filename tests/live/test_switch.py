@@ -91,7 +91,7 @@ def test_routes_and_packet_in_over_grpc(
     process.send_signal(signal.SIGINT)
     stdout, stderr = process.communicate(timeout=20)
     assert process.returncode == 0, stderr
-    assert "packets in" in stdout
+    assert re.search(r"1@hf\d+v\d+ +\d+ +\d+ +\d+ +\d+", stdout), stdout
     assert "Traceback" not in stderr
 
 

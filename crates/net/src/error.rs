@@ -21,7 +21,7 @@ pub enum NetError {
         /// What it would have to be.
         expected: &'static str,
     },
-    /// A link ends there already.
+    /// A link or an interface is there already.
     PortInUse {
         /// The node.
         node: String,
@@ -68,7 +68,7 @@ impl fmt::Display for NetError {
             NetError::UnknownFlow(flow) => write!(f, "there is no flow {flow}"),
             NetError::WrongKind { node, expected } => write!(f, "\"{node}\" is not {expected}"),
             NetError::PortInUse { node, port } => {
-                write!(f, "a link ends at port {port} of \"{node}\" already")
+                write!(f, "port {port} of \"{node}\" is in use already")
             }
             NetError::InvalidPort { node, port, reason } => {
                 write!(f, "port {port} of \"{node}\" cannot be used: {reason}")

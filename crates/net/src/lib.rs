@@ -15,6 +15,7 @@ mod capture;
 pub mod clock;
 mod error;
 mod event;
+mod external;
 pub mod flow;
 mod host;
 pub mod link;
@@ -37,7 +38,7 @@ pub use statistics::{FlowStatistics, Latency};
 pub use wire::MacAddress;
 
 /// A node of a network, by position.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId(pub u32);
 
 /// A link of a network, by position.

@@ -1,9 +1,9 @@
 //! A network: what it is made of, what can be done to it, and what can be read from it. What happens in it is in `step`.
 
 use crate::capture::Capture;
-use crate::clock::wall::SendOutcome;
 use crate::error::{NetError, out_of_range};
 use crate::event::{Event, EventQueue};
+use crate::external::{Arrivals, ExternalInterface};
 use crate::flow::{Destination, Flow, Ping, ReceivedLog, SentLog, UdpStream};
 use crate::host::{Host, HostConfig};
 use crate::link::{Attachment, Direction, LinkConfig, LinkCounters, LinkDirection, MAX_DELAY_PS};
@@ -37,8 +37,9 @@ pub struct Network {
     /// Link i has the directions 2i (from a to b) and 2i + 1.
     pub(crate) directions: Vec<Direction>,
     pub(crate) flows: Vec<Flow>,
-    /// Names of external interfaces and their nodes.
-    pub(crate) interfaces: Vec<(String, NodeId)>,
+    /// External interfaces by number; a number may be vacant.
+    pub(crate) interfaces: Vec<Option<ExternalInterface>>,
+    pub(crate) arrivals: Arrivals,
     pub(crate) notifications: Vec<Notification>,
     /// Frames for external interfaces, until the wall clock's loop takes them.
     pub(crate) outbound: Vec<(usize, Packet)>,
@@ -62,6 +63,7 @@ impl Network {
             directions: Vec::new(),
             flows: Vec::new(),
             interfaces: Vec::new(),
+            arrivals: Arrivals::default(),
             notifications: Vec::new(),
             outbound: Vec::new(),
             outputs: Vec::new(),
@@ -74,7 +76,7 @@ impl Network {
         named_seed(self.seed, name)
     }
 
-    fn add_node(&mut self, name: &str, kind: NodeKind) -> Result<NodeId, NetError> {
+    pub(crate) fn add_node(&mut self, name: &str, kind: NodeKind) -> Result<NodeId, NetError> {
         if name.is_empty() {
             return Err(out_of_range("name", "not empty"));
         }
@@ -125,26 +127,6 @@ impl Network {
             return Err(out_of_range("mac", "the address of one station"));
         }
         self.add_node(name, NodeKind::Host(Box::new(Host::new(config))))
-    }
-
-    /// An interface of the machine as a node with port 0. The network then runs on the wall clock only. The interfaces' order
-    /// is that in which they were added; [`Network::interfaces`] gives it.
-    pub fn add_interface(&mut self, name: &str, interface: &str) -> Result<NodeId, NetError> {
-        if interface.is_empty() {
-            return Err(out_of_range("interface", "not empty"));
-        }
-        if self.interfaces().any(|other| other == interface) {
-            return Err(out_of_range("interface", "one that no other node is"));
-        }
-        let index = self.interfaces.len();
-        let node = self.add_node(name, NodeKind::Interface(index))?;
-        self.interfaces.push((interface.to_owned(), node));
-        Ok(node)
-    }
-
-    /// Names of the machine's interfaces, in the order by which [`crate::clock::wall::FrameIo`] knows them.
-    pub fn interfaces(&self) -> impl Iterator<Item = &str> {
-        self.interfaces.iter().map(|(name, _)| name.as_str())
     }
 
     /// A link between two ports, the same in both directions.
@@ -524,10 +506,13 @@ impl Network {
         Ok(self.directions[first].up && self.directions[first + 1].up)
     }
 
-    /// Whether a port has a signal: there is a link, and it works towards this port. Controllers of real switches ask this
-    /// when they start.
+    /// Whether a port has a signal: there is a link, and it works towards this port; or it is an interface of the machine that
+    /// is up. Controllers of real switches ask this when they start.
     pub fn port_is_up(&self, node: &str, port: u32) -> Result<bool, NetError> {
         let node = self.node(self.node_id(node)?);
+        if let Some(number) = node.external_at(port) {
+            return Ok(self.interface_is_up(number));
+        }
         let towards = node.direction_from(port).map(|away| away ^ 1);
         Ok(towards.is_some_and(|direction| self.directions[direction as usize].up))
     }
@@ -566,16 +551,6 @@ impl Network {
             });
         }
         Ok(())
-    }
-
-    /// An external interface took, or did not take, a frame.
-    pub(crate) fn interface_sent(&mut self, interface: usize, outcome: SendOutcome) {
-        let (_, node) = self.interfaces[interface];
-        let counters = &mut self.nodes[node.0 as usize].counters;
-        match outcome {
-            SendOutcome::Accepted => counters.accepted += 1,
-            SendOutcome::Dropped => counters.interface_drops += 1,
-        }
     }
 }
 

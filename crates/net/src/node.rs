@@ -51,6 +51,8 @@ pub(crate) struct Node {
     pub(crate) generation: u32,
     /// By port, the direction that leads away.
     pub(crate) ports: Vec<Option<u32>>,
+    /// By port, the number of the external interface that it is.
+    external: Vec<Option<usize>>,
     pub(crate) captures: Vec<Capture>,
     pub(crate) counters: NodeCounters,
 }
@@ -63,6 +65,7 @@ impl Node {
             up: true,
             generation: 0,
             ports: Vec::new(),
+            external: Vec::new(),
             captures: Vec::new(),
             counters: NodeCounters::default(),
         }
@@ -90,7 +93,7 @@ impl Node {
             }
             _ => {}
         }
-        if self.direction_from(port).is_some() {
+        if self.direction_from(port).is_some() || self.external_at(port).is_some() {
             return Err(NetError::PortInUse {
                 node: self.name.to_string(),
                 port,
@@ -106,6 +109,27 @@ impl Node {
             self.ports.resize(port + 1, None);
         }
         self.ports[port] = Some(direction);
+    }
+
+    /// The number of the external interface that a port is.
+    pub(crate) fn external_at(&self, port: u32) -> Option<usize> {
+        self.external.get(port as usize).copied().flatten()
+    }
+
+    /// Makes a port an external interface.
+    pub(crate) fn attach_external(&mut self, port: u32, number: usize) {
+        let port = port as usize;
+        if self.external.len() <= port {
+            self.external.resize(port + 1, None);
+        }
+        self.external[port] = Some(number);
+    }
+
+    /// Takes that back.
+    pub(crate) fn detach_external(&mut self, port: u32) {
+        if let Some(number) = self.external.get_mut(port as usize) {
+            *number = None;
+        }
     }
 
     /// Captures a frame that crosses a port.

@@ -6,8 +6,9 @@ use crate::host::Received;
 use crate::network::Network;
 use crate::node::NodeKind;
 use crate::notification::{Notification, NotificationEvent};
+use crate::switch::SwitchNode;
 use crate::{FlowId, NodeId};
-use engine::Packet;
+use engine::{Output, Packet};
 
 impl Network {
     /// Makes the next event happen if it is due at `limit_ps` or before; whether one was.
@@ -130,6 +131,28 @@ impl Network {
     }
 
     fn receive_at_switch(&mut self, node: NodeId, port: u32, packet: Packet) {
+        self.run_switch(node, |switch, now_ps, outputs| {
+            switch.receive(now_ps, port, packet, outputs);
+        });
+    }
+
+    /// Packets arrived at ports of a switch, one after the other but at the same time. `packets` is empty afterwards.
+    pub(crate) fn receive_burst_at_switch(
+        &mut self,
+        node: NodeId,
+        packets: &mut Vec<(u32, Packet)>,
+    ) {
+        self.run_switch(node, |switch, now_ps, outputs| {
+            switch.receive_burst(now_ps, packets, outputs);
+        });
+    }
+
+    /// Has a switch work on packets; what comes out leaves when its latency is over.
+    fn run_switch(
+        &mut self,
+        node: NodeId,
+        run: impl FnOnce(&mut SwitchNode, u64, &mut Vec<Output>),
+    ) {
         let state = &mut self.nodes[node.0 as usize];
         let generation = state.generation;
         let NodeKind::Switch(switch) = &mut state.kind else {
@@ -137,7 +160,7 @@ impl Network {
         };
         let mut outputs = std::mem::take(&mut self.outputs);
         let had_digests = switch.has_digests();
-        switch.receive(self.now_ps, port, packet, &mut outputs);
+        run(switch, self.now_ps, &mut outputs);
         let latency_ps = switch.latency_ps;
         if !had_digests && switch.has_digests() {
             self.notify(node, NotificationEvent::Digest);
@@ -184,8 +207,7 @@ impl Network {
         let time_ns = self.capture_time_ns();
         let state = &mut self.nodes[node.0 as usize];
         let Some(direction) = state.direction_from(port) else {
-            state.counters.unconnected_drops += 1;
-            return;
+            return self.transmit_external(node, port, packet);
         };
         state.counters.sent += 1;
         state.capture(time_ns, port, packet.bytes());
@@ -279,21 +301,7 @@ impl Network {
         }
     }
 
-    /// A frame came in from an external interface.
-    pub(crate) fn receive_external(&mut self, interface: usize, frame: &[u8]) {
-        let Some(&(_, node)) = self.interfaces.get(interface) else {
-            return;
-        };
-        let state = &mut self.nodes[node.0 as usize];
-        if state.up {
-            state.counters.received += 1;
-            self.transmit(node, 0, Packet::new(frame));
-        } else {
-            state.counters.down_drops += 1;
-        }
-    }
-
-    fn capture_time_ns(&self) -> u64 {
+    pub(crate) fn capture_time_ns(&self) -> u64 {
         self.capture_epoch_ns + self.now_ps / 1000
     }
 }

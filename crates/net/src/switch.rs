@@ -60,6 +60,24 @@ impl SwitchNode {
             Pipeline::Test(run) => run(now_ps, port, packet, outputs),
         }
     }
+
+    /// Runs packets, each with its port, one after the other at one time; outputs are appended. `packets` is empty afterwards.
+    pub(crate) fn receive_burst(
+        &mut self,
+        now_ps: u64,
+        packets: &mut Vec<(u32, Packet)>,
+        outputs: &mut Vec<Output>,
+    ) {
+        match &mut self.pipeline {
+            Pipeline::Engine(switch) => switch.receive_burst(now_ps, packets, outputs),
+            #[cfg(test)]
+            Pipeline::Test(run) => {
+                for (port, packet) in packets.drain(..) {
+                    run(now_ps, port, packet, outputs);
+                }
+            }
+        }
+    }
 }
 
 impl std::fmt::Debug for SwitchNode {

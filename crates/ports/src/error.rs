@@ -10,6 +10,8 @@ pub enum PortError {
     NotPermitted(String),
     /// A program or a feature of the kernel is missing.
     Missing(String),
+    /// Something else uses it at the moment.
+    Busy(String),
     /// The arguments make no sense, as in a name that is too long.
     Invalid(String),
     /// The kernel or the `ip` tool refused for another reason.
@@ -23,6 +25,7 @@ impl PortError {
             Some(libc::EPERM | libc::EACCES) => PortError::NotPermitted(format!(
                 "{what}: not permitted; run as root, or with CAP_NET_RAW, CAP_NET_ADMIN and CAP_SYS_ADMIN"
             )),
+            Some(libc::EBUSY) => PortError::Busy(format!("{what}: {error}")),
             _ => PortError::Failed(format!("{what}: {error}")),
         }
     }
@@ -38,6 +41,7 @@ impl fmt::Display for PortError {
         match self {
             PortError::NotPermitted(text)
             | PortError::Missing(text)
+            | PortError::Busy(text)
             | PortError::Invalid(text)
             | PortError::Failed(text) => f.write_str(text),
         }

@@ -1,14 +1,39 @@
 //! Frame input and output of a live network's event loop, over many packet sockets at once.
 //!
-//! It waits, and it moves frames. When to wait and for how long is the loop's business.
+//! It waits, it moves frames, and it notices when an interface goes, comes or comes back. When to wait and for how long is
+//! the loop's business.
+//!
+//! # Waiting
+//!
+//! To be woken for every frame costs more than the frame. So where frames come in quick succession this does not wait for
+//! them, but looks again after [`PAUSE`]: what interrupt moderation is to a network card. A frame is then at most that much
+//! late; where traffic is thin it is not.
 
-use crate::{PacketCounters, PacketSocket, PortError, ReceiveBuffer};
+use crate::interface::{index_of, is_running};
+use crate::link_watch::LinkWatch;
+use crate::{PacketCounters, PacketSocket, PortError};
 use net::clock::wall::{FrameIo, SendOutcome, Waker};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::sync::Arc;
 use std::thread::{self, ThreadId};
-use std::time::Duration;
+use std::time::{Duration, Instant};
+
+/// Most frames of an interface that are handed on before the others have their turn.
+const BATCH: usize = 64;
+
+/// How long not to look while traffic is dense.
+const PAUSE: Duration = Duration::from_micros(30);
+
+/// Wake-ups closer together than this, so many in a row, make traffic dense.
+const DENSE: Duration = Duration::from_micros(100);
+const DENSE_WAKE_UPS: u32 = 16;
+
+/// Pauses in a row without a frame that make it thin again.
+const IDLE_PAUSES: u32 = 4;
+
+/// Rounds without a wait after which other descriptors than those of frames get a look.
+const ROUNDS_PER_LOOK: u32 = 256;
 
 /// What ends a wait, from any thread.
 struct Event {
@@ -41,55 +66,146 @@ impl Event {
     }
 }
 
+/// An interface, as long as it is one of the network's.
+struct Port {
+    socket: PacketSocket,
+    /// Whether it was up when last looked at; what is told to the network is a change of this.
+    up: bool,
+}
+
+/// Whether to wait for frames or to look for them.
+#[derive(Default)]
+struct Moderation {
+    last_wake_up: Option<Instant>,
+    close_wake_ups: u32,
+    idle_pauses: u32,
+}
+
+impl Moderation {
+    fn is_dense(&self) -> bool {
+        self.close_wake_ups >= DENSE_WAKE_UPS
+    }
+
+    /// A wait ended with frames.
+    fn woken(&mut self) {
+        let now = Instant::now();
+        let close = self.last_wake_up.is_some_and(|last| now - last < DENSE);
+        self.close_wake_ups = if close { self.close_wake_ups + 1 } else { 0 };
+        self.last_wake_up = Some(now);
+        self.idle_pauses = 0;
+    }
+
+    /// A pause ended, with or without frames.
+    fn paused(&mut self, frames: bool) {
+        self.idle_pauses = if frames { 0 } else { self.idle_pauses + 1 };
+        if self.idle_pauses == IDLE_PAUSES {
+            *self = Moderation::default();
+        }
+    }
+}
+
 /// The interfaces of a live network.
 pub struct PacketIo {
-    sockets: Vec<PacketSocket>,
-    buffer: ReceiveBuffer,
+    /// By the network's number of the interface.
+    ports: Vec<Option<Port>>,
     event: Arc<Event>,
-    // The event's descriptor, then those of the sockets in their order.
+    watch: LinkWatch,
+    // The event's descriptor and the watch's, then those of the ports in their order (-1, which is ignored, for none).
     polled: Vec<libc::pollfd>,
     // Interfaces with frames to flush.
     unflushed: Vec<usize>,
+    /// Interfaces that went down or came back, until the loop asks.
+    changes: Vec<(usize, bool)>,
+    moderation: Moderation,
+    rounds: u32,
     // The thread that waited last; its timers are precise.
     waiter: Option<ThreadId>,
 }
 
+/// Descriptors in `PacketIo::polled` before the ports'.
+const OTHER_DESCRIPTORS: usize = 2;
+
+fn polled(fd: libc::c_int) -> libc::pollfd {
+    libc::pollfd {
+        fd,
+        events: libc::POLLIN,
+        revents: 0,
+    }
+}
+
 impl PacketIo {
-    /// Opens these interfaces (of the thread's network namespace); each is known by its position from then on.
-    pub fn open<S: AsRef<str>>(interfaces: &[S]) -> Result<PacketIo, PortError> {
+    /// No interfaces yet.
+    pub fn new() -> Result<PacketIo, PortError> {
         let event = Arc::new(Event::new()?);
-        let sockets = interfaces
-            .iter()
-            .map(|name| PacketSocket::open(name.as_ref()))
-            .collect::<Result<Vec<_>, _>>()?;
-        let descriptors = sockets.iter().map(PacketSocket::raw_fd);
-        let polled = std::iter::once(event.descriptor.as_raw_fd())
-            .chain(descriptors)
-            .map(|fd| libc::pollfd {
-                fd,
-                events: libc::POLLIN,
-                revents: 0,
-            })
-            .collect();
+        let watch = LinkWatch::new()?;
         Ok(PacketIo {
-            sockets,
-            buffer: ReceiveBuffer::new(),
+            ports: Vec::new(),
+            polled: vec![polled(event.descriptor.as_raw_fd()), polled(watch.raw_fd())],
             event,
-            polled,
+            watch,
             unflushed: Vec::new(),
+            changes: Vec::new(),
+            moderation: Moderation::default(),
+            rounds: 0,
             waiter: None,
         })
     }
 
-    /// What went through an interface so far.
+    /// Opens these interfaces (of the thread's network namespace); each is known by its position from then on.
+    pub fn open<S: AsRef<str>>(interfaces: &[S]) -> Result<PacketIo, PortError> {
+        let mut io = PacketIo::new()?;
+        for (number, name) in interfaces.iter().enumerate() {
+            io.add(number, PacketSocket::open(name.as_ref())?);
+        }
+        Ok(io)
+    }
+
+    /// Takes an interface as the network's number `interface`, in place of one that it may have had.
+    pub fn add(&mut self, interface: usize, mut socket: PacketSocket) {
+        if self.ports.len() <= interface {
+            self.ports.resize_with(interface + 1, || None);
+            self.polled
+                .resize(interface + 1 + OTHER_DESCRIPTORS, polled(-1));
+        }
+        let up = is_running(socket.interface()).unwrap_or(false);
+        if !up {
+            socket.refresh(false);
+            self.changes.push((interface, false));
+        }
+        self.polled[interface + OTHER_DESCRIPTORS].fd = socket.raw_fd();
+        self.ports[interface] = Some(Port { socket, up });
+    }
+
+    /// Closes an interface; what went through it, if there was one. Frames that it has queued leave first.
+    pub fn remove(&mut self, interface: usize) -> Option<PacketCounters> {
+        let mut port = self.ports.get_mut(interface)?.take()?;
+        self.polled[interface + OTHER_DESCRIPTORS].fd = -1;
+        self.unflushed.retain(|&other| other != interface);
+        self.changes.retain(|&(other, _)| other != interface);
+        port.socket.flush();
+        Some(port.socket.counters())
+    }
+
+    /// What went through an interface so far; nothing if there is no such interface.
     pub fn counters(&mut self, interface: usize) -> PacketCounters {
-        self.sockets[interface].counters()
+        match self.ports.get_mut(interface) {
+            Some(Some(port)) => port.socket.counters(),
+            _ => PacketCounters::default(),
+        }
+    }
+
+    /// Whether an interface's frames leave by an XDP socket.
+    pub fn sends_by_xdp(&self, interface: usize) -> bool {
+        let port = self.ports.get(interface).and_then(Option::as_ref);
+        port.is_some_and(|port| port.socket.sends_by_xdp())
     }
 
     /// Gives everything queued to the kernel.
     pub fn flush(&mut self) {
         for interface in self.unflushed.drain(..) {
-            self.sockets[interface].flush();
+            if let Some(port) = &mut self.ports[interface] {
+                port.socket.flush();
+            }
         }
     }
 
@@ -103,8 +219,23 @@ impl PacketIo {
         }
     }
 
-    /// Waits for descriptors; whether any is ready.
-    fn poll(&mut self, timeout: Duration) -> bool {
+    /// Hands on at most one batch of each interface; whether there was a frame.
+    fn take_frames(&mut self, rx: &mut dyn FnMut(usize, &[u8])) -> bool {
+        let mut any = false;
+        for (interface, port) in self.ports.iter_mut().enumerate() {
+            if let Some(port) = port {
+                any |= port
+                    .socket
+                    .receive(BATCH, &mut |frame| rx(interface, frame))
+                    > 0;
+            }
+        }
+        any
+    }
+
+    /// Waits for descriptors, and looks after all but the frames.
+    fn poll(&mut self, timeout: Duration) {
+        self.rounds = 0;
         let timeout = libc::timespec {
             tv_sec: libc::time_t::try_from(timeout.as_secs()).unwrap_or(libc::time_t::MAX),
             tv_nsec: timeout.subsec_nanos().into(),
@@ -122,7 +253,54 @@ impl PacketIo {
             // Out of memory, the only other reason there is: give the machine a moment rather than spin.
             thread::sleep(Duration::from_millis(1));
         }
-        ready > 0
+        if ready <= 0 {
+            return;
+        }
+        if self.polled[0].revents != 0 {
+            self.event.reset();
+        }
+        let mut changed = self.polled[1].revents != 0;
+        if changed {
+            self.watch.clear();
+        }
+        for (port, polled) in self.ports.iter_mut().zip(&self.polled[OTHER_DESCRIPTORS..]) {
+            if polled.revents & libc::POLLERR != 0
+                && let Some(port) = port
+            {
+                port.socket.take_error();
+                changed = true;
+            }
+        }
+        if changed {
+            self.look_at_interfaces();
+        }
+    }
+
+    /// Finds out what changed: which interfaces are up, and whether one is another than before under the same name.
+    fn look_at_interfaces(&mut self) {
+        for (interface, port) in self.ports.iter_mut().enumerate() {
+            let Some(port) = port else { continue };
+            let name = port.socket.interface();
+            let index = index_of(name);
+            if index
+                .as_ref()
+                .is_ok_and(|&index| index != port.socket.index())
+            {
+                // If that fails, the interface was gone again, or is not ready; then there will be news of it.
+                if let Ok(mut socket) = PacketSocket::open_with(name, port.socket.kind()) {
+                    socket.continue_from(port.socket.counters());
+                    self.polled[interface + OTHER_DESCRIPTORS].fd = socket.raw_fd();
+                    port.socket = socket;
+                }
+            }
+            let ours = index.is_ok_and(|index| index == port.socket.index());
+            let up = ours && is_running(port.socket.interface()).unwrap_or(false);
+            port.socket.refresh(up);
+            if up != port.up {
+                port.up = up;
+                self.changes.push((interface, up));
+            }
+        }
     }
 }
 
@@ -130,13 +308,13 @@ impl FrameIo for PacketIo {
     /// Queues the frame. It leaves before the next wait, or with a full batch; if the kernel then refuses it, that is
     /// counted in [`PacketCounters::tx_drops`].
     fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome {
-        let Some(socket) = self.sockets.get_mut(interface) else {
+        let Some(Some(port)) = self.ports.get_mut(interface) else {
             return SendOutcome::Dropped;
         };
         if !self.unflushed.contains(&interface) {
             self.unflushed.push(interface);
         }
-        socket.send(frame);
+        port.socket.send(frame);
         SendOutcome::Accepted
     }
 
@@ -144,16 +322,28 @@ impl FrameIo for PacketIo {
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8])) {
         self.flush();
         self.make_timers_precise();
-        if !self.poll(timeout) {
+        self.rounds += 1;
+        if self.rounds == ROUNDS_PER_LOOK {
+            self.poll(Duration::ZERO);
+        }
+        if self.take_frames(rx) || timeout.is_zero() {
             return;
         }
-        if self.polled[0].revents != 0 {
-            self.event.reset();
-        }
-        for (interface, socket) in self.sockets.iter_mut().enumerate() {
-            if self.polled[interface + 1].revents != 0 {
-                socket.receive(&mut self.buffer, &mut |frame| rx(interface, frame));
+        if self.moderation.is_dense() {
+            thread::sleep(PAUSE.min(timeout));
+            let frames = self.take_frames(rx);
+            self.moderation.paused(frames);
+        } else {
+            self.poll(timeout);
+            if self.take_frames(rx) {
+                self.moderation.woken();
             }
+        }
+    }
+
+    fn take_changes(&mut self, tell: &mut dyn FnMut(usize, bool)) {
+        for (interface, up) in self.changes.drain(..) {
+            tell(interface, up);
         }
     }
 

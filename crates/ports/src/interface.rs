@@ -132,6 +132,50 @@ fn is_unsupported(error: &io::Error) -> bool {
     )
 }
 
+/// Longest payload of a frame that an interface takes.
+pub(crate) fn mtu_of(name: &str) -> Result<usize, PortError> {
+    let request = interface_ioctl(name, libc::SIOCGIFMTU)?;
+    // SAFETY: this `ioctl` fills in this member.
+    let mtu = unsafe { request.ifr_ifru.ifru_mtu };
+    Ok(usize::try_from(mtu).unwrap_or(0))
+}
+
+/// Whether an interface is up and has a carrier: whether frames can go through it.
+pub(crate) fn is_running(name: &str) -> Result<bool, PortError> {
+    let request = interface_ioctl(name, libc::SIOCGIFFLAGS)?;
+    // SAFETY: this `ioctl` fills in this member.
+    let flags = libc::c_int::from(unsafe { request.ifr_ifru.ifru_flags });
+    let wanted = libc::IFF_UP | libc::IFF_RUNNING;
+    Ok(flags & wanted == wanted)
+}
+
+/// An `ioctl` that reads something of an interface.
+fn interface_ioctl(name: &str, command: libc::Ioctl) -> Result<libc::ifreq, PortError> {
+    checked_name(name)?;
+    let socket = control_socket()?;
+    let mut request = named_request(name);
+    // SAFETY: the request names an interface by a string that ends with a zero, and lives across the call; these commands
+    // read and write nothing else.
+    let result = unsafe { libc::ioctl(socket.as_raw_fd(), command, &raw mut request) };
+    if result < 0 {
+        return Err(PortError::last(format!("interface {name}")));
+    }
+    Ok(request)
+}
+
+/// A request that names an interface. The name ends with a zero: its last byte is left as it is.
+fn named_request(name: &str) -> libc::ifreq {
+    // SAFETY: all zeros is a valid `ifreq`.
+    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
+    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1]
+        .iter_mut()
+        .zip(name.bytes())
+    {
+        *to = from as libc::c_char;
+    }
+    request
+}
+
 /// A socket for `ioctl`s on interfaces; of the thread's namespace.
 fn control_socket() -> Result<OwnedFd, PortError> {
     // SAFETY: no pointers; the result is checked.
@@ -146,14 +190,7 @@ fn control_socket() -> Result<OwnedFd, PortError> {
 /// One `ethtool` command with one number in and out.
 fn ethtool(socket: &OwnedFd, name: &str, command: u32, data: u32) -> io::Result<u32> {
     let mut value = EthtoolValue { command, data };
-    // SAFETY: all zeros is a valid `ifreq`.
-    let mut request: libc::ifreq = unsafe { std::mem::zeroed() };
-    for (to, from) in request.ifr_name[..libc::IFNAMSIZ - 1]
-        .iter_mut()
-        .zip(name.bytes())
-    {
-        *to = from as libc::c_char;
-    }
+    let mut request = named_request(name);
     request.ifr_ifru.ifru_data = (&raw mut value).cast();
     // SAFETY: the request names an interface by a string that ends with a zero (its last byte was left zero) and points to
     // a value of the layout that these commands read and write; both live across the call.

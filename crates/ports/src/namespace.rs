@@ -11,6 +11,7 @@ use std::net::IpAddr;
 use std::os::fd::AsRawFd;
 use std::process::{Command, Output};
 use std::sync::Arc;
+use std::thread::JoinHandle;
 
 /// A frame on the outer end of a veth pair may be this long (plus its Ethernet header): programs add headers to what hosts
 /// send, and the outer end must never be the one that refuses.
@@ -200,22 +201,25 @@ impl Namespace {
 
     /// Runs `f` on a thread of its own that is in this namespace. Sockets opened there stay in it.
     pub fn within<T: Send>(&self, f: impl FnOnce() -> T + Send) -> Result<T, PortError> {
-        let path = format!("{NETNS_DIRECTORY}/{}", self.name);
-        let file = File::open(&path).map_err(|e| PortError::io(&path, &e))?;
+        let entry = Entry::of(self)?;
         std::thread::scope(|scope| {
-            let thread = scope.spawn(|| {
-                // SAFETY: no pointers; it concerns this thread only, which ends with `f`.
-                let result = unsafe { libc::setns(file.as_raw_fd(), libc::CLONE_NEWNET) };
-                if result < 0 {
-                    return Err(PortError::last(format!("entering {path}")));
-                }
-                Ok(f())
-            });
+            let thread = scope.spawn(|| entry.enter().map(|()| f()));
             match thread.join() {
                 Ok(result) => result,
                 Err(panic) => std::panic::resume_unwind(panic),
             }
         })
+    }
+
+    /// Like [`Self::within`], without waiting for the end.
+    pub fn spawn_within<T: Send + 'static>(
+        &self,
+        f: impl FnOnce() -> T + Send + 'static,
+    ) -> Result<JoinHandle<Result<T, PortError>>, PortError> {
+        let entry = Entry::of(self)?;
+        std::thread::Builder::new()
+            .spawn(move || entry.enter().map(|()| f()))
+            .map_err(|e| PortError::io("starting a thread", &e))
     }
 
     fn batch(&self, commands: &[String]) -> Result<(), PortError> {
@@ -234,6 +238,30 @@ impl Namespace {
                 unsafe { libc::kill(pid, libc::SIGKILL) };
             }
         }
+    }
+}
+
+/// The way into a namespace.
+struct Entry {
+    path: String,
+    file: File,
+}
+
+impl Entry {
+    fn of(namespace: &Namespace) -> Result<Entry, PortError> {
+        let path = format!("{NETNS_DIRECTORY}/{}", namespace.name);
+        let file = File::open(&path).map_err(|e| PortError::io(&path, &e))?;
+        Ok(Entry { path, file })
+    }
+
+    /// Brings the calling thread there, for good.
+    fn enter(&self) -> Result<(), PortError> {
+        // SAFETY: no pointers; it concerns this thread only, which was started for this.
+        let result = unsafe { libc::setns(self.file.as_raw_fd(), libc::CLONE_NEWNET) };
+        if result < 0 {
+            return Err(PortError::last(format!("entering {}", self.path)));
+        }
+        Ok(())
     }
 }
 

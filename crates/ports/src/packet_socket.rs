@@ -1,25 +1,40 @@
 //! A Linux interface as a port: whole Ethernet frames in and out, each as it would be on a wire.
 //!
-//! It does not wait ([`crate::PacketIo`] does that for many), and it knows nothing of what the frames mean.
+//! Frames come in by a ring shared with the kernel ([`crate::receive_ring`]), which knows all that the kernel knows of
+//! unfinished checksums and VLAN tags. They go out by an XDP socket where there is one, else by a packet socket. It does not
+//! wait ([`crate::PacketIo`] does that for many), and it knows nothing of what the frames mean.
 
 use crate::PortError;
-use crate::interface::index_of;
+use crate::interface::{index_of, mtu_of};
 use crate::offload::{VLAN_TAG_BYTES, VnetHeader, insert_vlan_tag};
+use crate::packet_queue::{PacketQueue, bind_packet_socket, open_packet_socket};
+use crate::receive_ring::{self, ReceiveRing, RingFrame};
+use crate::xdp_transmit::{Sent, XdpTransmit};
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
-
-/// Frames taken from or given to the kernel with one system call.
-const BATCH: usize = 32;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::time::Duration;
 
 /// Longest frame, tag included; of one that is longer the kernel would have to cut something off.
 const MAX_FRAME_BYTES: usize = 9216 + 64;
 
-/// Bytes that the kernel may keep for us while we are busy; some 5000 full frames.
+/// Bytes of frames longer than a slot of the ring that the kernel may keep for us while we are busy.
 const RECEIVE_QUEUE_BYTES: libc::c_int = 16 << 20;
 
-/// Room for the one control message of a received frame, with the alignment that it needs.
-type Control = [u64; 8];
+/// Length of an Ethernet header; no interface takes less.
+const ETHERNET_BYTES: usize = 14;
+
+/// How frames leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum TransmitKind {
+    /// By an XDP socket if the interface takes one, else by a packet socket.
+    #[default]
+    Auto,
+    /// By a packet socket: through queueing disciplines, and visible to packet taps on the sending side.
+    AfPacket,
+    /// By an XDP socket, or not at all.
+    AfXdp,
+}
 
 /// What went through a packet socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -44,80 +59,155 @@ pub struct PacketCounters {
     pub tx_drops: u64,
 }
 
-/// Where received frames are put; one serves any number of sockets, one after the other.
-pub struct ReceiveBuffer {
-    // BATCH slots of MAX_FRAME_BYTES. A frame begins VLAN_TAG_BYTES into its slot, so that a tag fits in front.
-    frames: Vec<u8>,
-    headers: [VnetHeader; BATCH],
-    controls: [Control; BATCH],
-}
-
-impl ReceiveBuffer {
-    /// Room for one batch.
-    pub fn new() -> ReceiveBuffer {
-        ReceiveBuffer {
-            frames: vec![0; BATCH * MAX_FRAME_BYTES],
-            headers: [VnetHeader::default(); BATCH],
-            controls: [[0; 8]; BATCH],
-        }
+impl PacketCounters {
+    fn count(&mut self, sent: Sent) {
+        self.tx_frames += sent.frames;
+        self.tx_bytes += sent.bytes;
+        self.tx_drops += sent.drops;
     }
-}
 
-impl Default for ReceiveBuffer {
-    fn default() -> ReceiveBuffer {
-        ReceiveBuffer::new()
+    fn is_joined(&mut self, header: &VnetHeader, frame_bytes: usize) -> bool {
+        let joined = header.is_joined() || frame_bytes > MAX_FRAME_BYTES - VLAN_TAG_BYTES;
+        self.rx_oversized += u64::from(joined);
+        joined
+    }
+
+    /// Makes of a received frame (behind room for a tag) what a wire would carry, counts it and hands it on.
+    #[inline]
+    fn finish(
+        &mut self,
+        tagged: &mut [u8],
+        header: &VnetHeader,
+        vlan_tag: Option<(u16, u16)>,
+        deliver: &mut dyn FnMut(&[u8]),
+    ) {
+        if header.needs_checksum() {
+            if !header.complete_checksum(&mut tagged[VLAN_TAG_BYTES..]) {
+                self.rx_errors += 1;
+                return;
+            }
+            self.rx_checksums_completed += 1;
+        }
+        let frame = match vlan_tag {
+            Some((tpid, tci)) if insert_vlan_tag(tagged, tpid, tci) => &*tagged,
+            _ => &tagged[VLAN_TAG_BYTES..],
+        };
+        self.rx_frames += 1;
+        self.rx_bytes += frame.len() as u64;
+        deliver(frame);
     }
 }
 
 /// A raw socket on one interface.
 pub struct PacketSocket {
     interface: String,
+    index: u32,
+    mtu: usize,
+    kind: TransmitKind,
+    /// As last looked at. The kernel would take frames for an interface without a carrier, and lose them silently.
+    up: bool,
+    // Before the ring, which is of this descriptor.
     fd: OwnedFd,
+    ring: ReceiveRing,
+    queue: PacketQueue,
+    xdp: Option<XdpTransmit>,
     counters: PacketCounters,
-    // Frames that wait for `flush`, one after the other, and their lengths.
-    queue: Vec<u8>,
-    queue_lengths: Vec<usize>,
+    // For frames that are longer than a slot of the ring.
+    long_frame: Vec<u8>,
 }
 
 impl PacketSocket {
     /// Opens the interface (of the thread's network namespace) for all frames that arrive there, whatever their address.
     pub fn open(interface: &str) -> Result<PacketSocket, PortError> {
+        PacketSocket::open_with(interface, TransmitKind::default())
+    }
+
+    /// Like [`Self::open`], with a choice of how frames leave.
+    pub fn open_with(interface: &str, kind: TransmitKind) -> Result<PacketSocket, PortError> {
         let index = index_of(interface)?;
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // Protocol 0: nothing is received before the socket is bound to its interface.
-        // SAFETY: no pointers; the result is checked.
-        let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-        if fd < 0 {
-            return Err(PortError::last(format!("packet socket on {interface}")));
-        }
-        let socket = PacketSocket {
-            interface: interface.into(),
-            // SAFETY: the descriptor is new and nobody else's.
-            fd: unsafe { OwnedFd::from_raw_fd(fd) },
-            counters: PacketCounters::default(),
-            queue: Vec::with_capacity(BATCH * 2048),
-            queue_lengths: Vec::with_capacity(BATCH),
-        };
+        let fd = open_packet_socket(interface)?;
         let on: libc::c_int = 1;
-        socket.set_option("PACKET_IGNORE_OUTGOING", libc::PACKET_IGNORE_OUTGOING, &on)?;
-        socket.set_option("PACKET_AUXDATA", libc::PACKET_AUXDATA, &on)?;
-        socket.set_option("PACKET_VNET_HDR", libc::PACKET_VNET_HDR, &on)?;
-        let membership = libc::packet_mreq {
+        let promiscuous = libc::packet_mreq {
             mr_ifindex: index as libc::c_int,
             mr_type: libc::PACKET_MR_PROMISC as libc::c_ushort,
             mr_alen: 0,
             mr_address: [0; 8],
         };
-        let add = libc::PACKET_ADD_MEMBERSHIP;
-        socket.set_option("promiscuous mode", add, &membership)?;
-        socket.set_receive_queue()?;
-        socket.bind(index)?;
+        let set = Options { fd: &fd, interface };
+        set.packet("PACKET_IGNORE_OUTGOING", libc::PACKET_IGNORE_OUTGOING, &on)?;
+        set.packet("PACKET_VNET_HDR", libc::PACKET_VNET_HDR, &on)?;
+        // Frames that do not fit a slot are put into the socket's queue.
+        set.packet("PACKET_COPY_THRESH", libc::PACKET_COPY_THRESH, &on)?;
+        set.packet(
+            "promiscuous mode",
+            libc::PACKET_ADD_MEMBERSHIP,
+            &promiscuous,
+        )?;
+        set.receive_queue()?;
+        let version = libc::tpacket_versions::TPACKET_V2 as libc::c_int;
+        set.packet("PACKET_VERSION", libc::PACKET_VERSION, &version)?;
+        let request = receive_ring::request();
+        set.packet("receive ring", libc::PACKET_RX_RING, &request)?;
+        let ring = ReceiveRing::map(fd.as_raw_fd())?;
+        let mut socket = PacketSocket {
+            queue: PacketQueue::open(interface, index)?,
+            xdp: None,
+            interface: interface.into(),
+            index,
+            mtu: mtu_of(interface)?,
+            kind,
+            up: true,
+            ring,
+            counters: PacketCounters::default(),
+            long_frame: Vec::new(),
+            fd,
+        };
+        socket.open_xdp(Duration::from_millis(200))?;
+        bind_packet_socket(&socket.fd, interface, index, libc::ETH_P_ALL)?;
         Ok(socket)
+    }
+
+    /// Opens what sends by XDP, if it is wanted. The kernel needs a moment to let go of an interface's last XDP socket.
+    fn open_xdp(&mut self, patience: Duration) -> Result<(), PortError> {
+        if self.kind == TransmitKind::AfPacket {
+            return Ok(());
+        }
+        let pause = Duration::from_millis(10);
+        let mut waited = Duration::ZERO;
+        loop {
+            match XdpTransmit::open(&self.interface, self.index) {
+                Ok(xdp) => {
+                    self.xdp = Some(xdp);
+                    return Ok(());
+                }
+                Err(PortError::Busy(_)) if waited < patience => {
+                    std::thread::sleep(pause);
+                    waited += pause;
+                }
+                Err(e) if self.kind == TransmitKind::AfXdp => return Err(e),
+                Err(_) => return Ok(()),
+            }
+        }
     }
 
     /// The interface's name.
     pub fn interface(&self) -> &str {
         &self.interface
+    }
+
+    /// The interface's number in the kernel; another interface of the same name has another one.
+    pub(crate) fn index(&self) -> u32 {
+        self.index
+    }
+
+    /// How frames are to leave.
+    pub(crate) fn kind(&self) -> TransmitKind {
+        self.kind
+    }
+
+    /// Whether frames leave by an XDP socket.
+    pub fn sends_by_xdp(&self) -> bool {
+        self.xdp.is_some()
     }
 
     /// The descriptor, to wait for.
@@ -147,257 +237,219 @@ impl PacketSocket {
         self.counters
     }
 
-    /// Hands on the frames that are there, at most one batch, and says whether there may be more.
-    pub fn receive(&mut self, buffer: &mut ReceiveBuffer, deliver: &mut dyn FnMut(&[u8])) -> bool {
-        let ReceiveBuffer {
-            frames,
-            headers,
-            controls,
-        } = buffer;
-        // SAFETY: null pointers and zero lengths are valid in both types.
-        let (mut parts, mut messages): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
-            unsafe { (zeroed(), zeroed()) };
-        for (i, slot) in frames.chunks_exact_mut(MAX_FRAME_BYTES).enumerate() {
-            let space = &mut slot[VLAN_TAG_BYTES..];
-            parts[i][0].iov_base = (&raw mut headers[i]).cast();
-            parts[i][0].iov_len = size_of::<VnetHeader>();
-            parts[i][1].iov_base = space.as_mut_ptr().cast();
-            parts[i][1].iov_len = space.len();
-            let message = &mut messages[i].msg_hdr;
-            message.msg_iov = parts[i].as_mut_ptr();
-            message.msg_iovlen = 2;
-            message.msg_control = controls[i].as_mut_ptr().cast();
-            message.msg_controllen = size_of::<Control>();
+    /// Goes on counting where another socket of the same port ended.
+    pub fn continue_from(&mut self, counters: PacketCounters) {
+        self.counters = counters;
+    }
+
+    /// Takes notice of what may have changed with the interface: whether it is up, its MTU, and whether it takes XDP (again).
+    pub(crate) fn refresh(&mut self, up: bool) {
+        self.up = up;
+        if let Ok(mtu) = mtu_of(&self.interface) {
+            self.mtu = mtu;
         }
-        // SAFETY: every message points to two parts and a control buffer that live until after the call, are not used by
-        // anything else during it, and have the lengths given. The count is that of the array.
-        let count = unsafe {
-            libc::recvmmsg(
+        if up && self.xdp.is_none() {
+            // If not now, then the next time.
+            let _ = self.open_xdp(Duration::ZERO);
+        }
+    }
+
+    /// Takes the error that the interface left at the socket, which would otherwise end every wait at once.
+    pub(crate) fn take_error(&mut self) {
+        let mut error: libc::c_int = 0;
+        let mut length = size_of::<libc::c_int>() as libc::socklen_t;
+        // SAFETY: the pointers are to an integer and its length.
+        let result = unsafe {
+            libc::getsockopt(
                 self.fd.as_raw_fd(),
-                messages.as_mut_ptr(),
-                BATCH as libc::c_uint,
-                libc::MSG_DONTWAIT,
-                std::ptr::null_mut(),
+                libc::SOL_SOCKET,
+                libc::SO_ERROR,
+                (&raw mut error).cast(),
+                &raw mut length,
             )
         };
-        if count < 0 {
-            let error = io::Error::last_os_error();
-            let nothing = error.kind() == io::ErrorKind::WouldBlock;
-            self.counters.rx_errors += u64::from(!nothing);
-            // After an error (which is reported once) frames may follow.
-            return !nothing && error.kind() != io::ErrorKind::Interrupted;
-        }
-        let count = count as usize;
-        let slots = frames.chunks_exact_mut(MAX_FRAME_BYTES);
-        for ((message, slot), header) in messages[..count].iter().zip(slots).zip(headers) {
-            self.take(message, header, slot, deliver);
-        }
-        count == BATCH
+        self.counters.rx_errors += u64::from(result == 0 && error != 0);
     }
 
-    /// One received frame: finished, counted, handed on.
-    fn take(
-        &mut self,
-        message: &libc::mmsghdr,
-        header: &VnetHeader,
-        slot: &mut [u8],
-        deliver: &mut dyn FnMut(&[u8]),
-    ) {
-        let truncated = message.msg_hdr.msg_flags & libc::MSG_TRUNC != 0;
-        let Some(length) = (message.msg_len as usize).checked_sub(size_of::<VnetHeader>()) else {
-            self.counters.rx_errors += 1;
-            return;
-        };
-        if truncated || header.is_joined() || length > MAX_FRAME_BYTES - VLAN_TAG_BYTES {
-            self.counters.rx_oversized += 1;
+    /// Hands on the frames that are there, at most `limit`; how many slots of the ring that were.
+    pub fn receive(&mut self, limit: usize, deliver: &mut dyn FnMut(&[u8])) -> usize {
+        let mut taken = 0;
+        while taken < limit {
+            let PacketSocket {
+                ring,
+                counters,
+                fd,
+                long_frame,
+                ..
+            } = self;
+            let is_there = ring.take(|frame| {
+                let RingFrame {
+                    tagged,
+                    frame_bytes,
+                    header,
+                    vlan_tag,
+                    queued,
+                } = frame;
+                if queued {
+                    receive_long(fd, long_frame, counters, vlan_tag, deliver);
+                } else if counters.is_joined(&header, frame_bytes) {
+                } else if tagged.len() - VLAN_TAG_BYTES < frame_bytes {
+                    // Longer than a slot, and the queue for such frames was full.
+                    counters.rx_kernel_drops += 1;
+                } else {
+                    counters.finish(tagged, &header, vlan_tag, deliver);
+                }
+            });
+            if !is_there {
+                break;
+            }
+            taken += 1;
+        }
+        taken
+    }
+
+    /// Queues a frame; it leaves with [`flush`](Self::flush), or when there is no more room.
+    pub fn send(&mut self, frame: &[u8]) {
+        if !self.up {
+            self.counters.tx_drops += 1;
             return;
         }
-        let tagged = &mut slot[..VLAN_TAG_BYTES + length];
-        if header.needs_checksum() {
-            if !header.complete_checksum(&mut tagged[VLAN_TAG_BYTES..]) {
-                self.counters.rx_errors += 1;
+        // What the interface would refuse is refused, and counted, by the packet socket.
+        let ordinary = frame.len() >= ETHERNET_BYTES
+            && frame.len() <= (self.mtu + ETHERNET_BYTES).min(XdpTransmit::MAX_FRAME_BYTES);
+        if self.xdp.is_some() && ordinary {
+            if !self.queue.is_empty() {
+                self.flush();
+            }
+            self.write_xdp(frame);
+        } else {
+            self.send_xdp();
+            let mut sent = Sent::default();
+            self.queue.push(frame, &mut sent);
+            self.counters.count(sent);
+        }
+    }
+
+    fn write_xdp(&mut self, frame: &[u8]) {
+        for last in [false, true] {
+            let Some(xdp) = &mut self.xdp else {
+                // Sending what was written before has failed.
+                self.counters.tx_drops += 1;
+                return;
+            };
+            if xdp.write(frame) {
                 return;
             }
-            self.counters.rx_checksums_completed += 1;
+            if last {
+                self.counters.tx_drops += 1;
+            } else {
+                self.send_xdp();
+            }
         }
-        let frame = match vlan_tag(message) {
-            Some((tpid, tci)) if insert_vlan_tag(tagged, tpid, tci) => &*tagged,
-            _ => &tagged[VLAN_TAG_BYTES..],
-        };
-        self.counters.rx_frames += 1;
-        self.counters.rx_bytes += frame.len() as u64;
-        deliver(frame);
     }
 
-    /// Queues a frame; it leaves with [`flush`](Self::flush), or when a batch is full.
-    pub fn send(&mut self, frame: &[u8]) {
-        self.queue.extend_from_slice(frame);
-        self.queue_lengths.push(frame.len());
-        if self.queue_lengths.len() == BATCH {
-            self.flush();
+    /// Sends what was written for XDP. If that fails, the interface is down or gone: what was written is lost, and the packet
+    /// socket takes over until the interface is up again.
+    fn send_xdp(&mut self) {
+        let Some(xdp) = &mut self.xdp else { return };
+        if xdp.waiting() == 0 {
+            return;
         }
+        let mut sent = Sent::default();
+        if xdp.send(&mut sent).is_err() {
+            sent.drops += xdp.waiting();
+            self.xdp = None;
+        }
+        self.counters.count(sent);
     }
 
     /// Gives the queued frames to the kernel. What it refuses is dropped and counted, as a full port does.
     pub fn flush(&mut self) {
-        if self.queue_lengths.is_empty() {
-            return;
-        }
-        let mut done = 0;
-        let mut start = 0;
-        while done < self.queue_lengths.len() {
-            match self.send_from(done, start) {
-                Ok(sent) => {
-                    let bytes: usize = self.queue_lengths[done..done + sent].iter().sum();
-                    self.counters.tx_frames += sent as u64;
-                    self.counters.tx_bytes += bytes as u64;
-                    done += sent;
-                    start += bytes;
-                }
-                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => {
-                    self.counters.tx_drops += 1;
-                    start += self.queue_lengths[done];
-                    done += 1;
-                }
-            }
-        }
-        self.queue.clear();
-        self.queue_lengths.clear();
-    }
-
-    /// Sends the queued frames from number `first`, which begins at byte `start`. Gives how many the kernel took (at least
-    /// one), or why it did not take the first.
-    fn send_from(&mut self, first: usize, start: usize) -> io::Result<usize> {
-        let mut header = VnetHeader::default();
-        // SAFETY: null pointers and zero lengths are valid in both types.
-        let (mut parts, mut messages): ([[libc::iovec; 2]; BATCH], [libc::mmsghdr; BATCH]) =
-            unsafe { (zeroed(), zeroed()) };
-        let mut rest = &mut self.queue[start..];
-        let lengths = &self.queue_lengths[first..];
-        for (i, &length) in lengths.iter().enumerate() {
-            let (frame, others) = rest.split_at_mut(length);
-            rest = others;
-            parts[i][0].iov_base = (&raw mut header).cast();
-            parts[i][0].iov_len = size_of::<VnetHeader>();
-            parts[i][1].iov_base = frame.as_mut_ptr().cast();
-            parts[i][1].iov_len = length;
-            messages[i].msg_hdr.msg_iov = parts[i].as_mut_ptr();
-            messages[i].msg_hdr.msg_iovlen = 2;
-        }
-        // SAFETY: every message points to two parts, of the lengths given, that live until after the call; sending only
-        // reads them. `lengths` has at most BATCH elements, because `send` flushes a full batch.
-        let count = unsafe {
-            libc::sendmmsg(
-                self.fd.as_raw_fd(),
-                messages.as_mut_ptr(),
-                lengths.len() as libc::c_uint,
-                libc::MSG_DONTWAIT,
-            )
-        };
-        match count {
-            1.. => Ok(count as usize),
-            0 => Err(io::Error::from(io::ErrorKind::WriteZero)),
-            _ => Err(io::Error::last_os_error()),
+        self.send_xdp();
+        if !self.queue.is_empty() {
+            let mut sent = Sent::default();
+            self.queue.send(&mut sent);
+            self.counters.count(sent);
         }
     }
+}
 
-    fn set_option<T>(&self, name: &str, option: libc::c_int, value: &T) -> Result<(), PortError> {
+/// Takes a frame that is longer than a slot from the socket's queue.
+fn receive_long(
+    fd: &OwnedFd,
+    buffer: &mut Vec<u8>,
+    counters: &mut PacketCounters,
+    vlan_tag: Option<(u16, u16)>,
+    deliver: &mut dyn FnMut(&[u8]),
+) {
+    buffer.resize(VLAN_TAG_BYTES + MAX_FRAME_BYTES, 0);
+    let mut header = VnetHeader::default();
+    let space = &mut buffer[VLAN_TAG_BYTES..];
+    let mut parts = [
+        libc::iovec {
+            iov_base: (&raw mut header).cast(),
+            iov_len: size_of::<VnetHeader>(),
+        },
+        libc::iovec {
+            iov_base: space.as_mut_ptr().cast(),
+            iov_len: space.len(),
+        },
+    ];
+    // SAFETY: null pointers and zero lengths are valid in this type.
+    let mut message: libc::msghdr = unsafe { zeroed() };
+    message.msg_iov = parts.as_mut_ptr();
+    message.msg_iovlen = parts.len();
+    // With MSG_TRUNC the result is the whole length even of a frame that does not fit.
+    let flags = libc::MSG_DONTWAIT | libc::MSG_TRUNC;
+    // SAFETY: the message points to two parts, of the lengths given, that live until after the call and that nothing else uses.
+    let result = unsafe { libc::recvmsg(fd.as_raw_fd(), &raw mut message, flags) };
+    let length = usize::try_from(result)
+        .ok()
+        .and_then(|n| n.checked_sub(size_of::<VnetHeader>()));
+    match length {
+        None => counters.rx_errors += 1,
+        Some(length) if counters.is_joined(&header, length) => {}
+        Some(length) => {
+            let tagged = &mut buffer[..VLAN_TAG_BYTES + length];
+            counters.finish(tagged, &header, vlan_tag, deliver);
+        }
+    }
+}
+
+/// Sets options of a packet socket, with errors that name the interface.
+struct Options<'a> {
+    fd: &'a OwnedFd,
+    interface: &'a str,
+}
+
+impl Options<'_> {
+    fn packet<T>(&self, name: &str, option: libc::c_int, value: &T) -> Result<(), PortError> {
+        self.set(libc::SOL_PACKET, option, value)
+            .map_err(|e| PortError::io(format!("{name} on {}", self.interface), &e))
+    }
+
+    /// Asks for a long receive queue, beyond the system's limit if that is permitted.
+    fn receive_queue(&self) -> Result<(), PortError> {
+        let bytes = RECEIVE_QUEUE_BYTES;
+        self.set(libc::SOL_SOCKET, libc::SO_RCVBUFFORCE, &bytes)
+            .or_else(|_| self.set(libc::SOL_SOCKET, libc::SO_RCVBUF, &bytes))
+            .map_err(|e| PortError::io(format!("receive queue of {}", self.interface), &e))
+    }
+
+    fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
         // SAFETY: the pointer is to a value of the length given; the kernel checks the length against the option.
         let result = unsafe {
             libc::setsockopt(
                 self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
+                level,
                 option,
                 (&raw const *value).cast(),
                 size_of::<T>() as libc::socklen_t,
             )
         };
         if result < 0 {
-            return Err(PortError::last(format!("{name} on {}", self.interface)));
+            return Err(io::Error::last_os_error());
         }
         Ok(())
     }
-
-    /// Asks for a long receive queue, beyond the system's limit if that is permitted.
-    fn set_receive_queue(&self) -> Result<(), PortError> {
-        let bytes = RECEIVE_QUEUE_BYTES;
-        let length = size_of::<libc::c_int>() as libc::socklen_t;
-        for option in [libc::SO_RCVBUFFORCE, libc::SO_RCVBUF] {
-            // SAFETY: the pointer is to an integer, and the length is its.
-            let result = unsafe {
-                libc::setsockopt(
-                    self.fd.as_raw_fd(),
-                    libc::SOL_SOCKET,
-                    option,
-                    (&raw const bytes).cast(),
-                    length,
-                )
-            };
-            if result == 0 {
-                return Ok(());
-            }
-        }
-        Err(PortError::last(format!(
-            "receive queue of {}",
-            self.interface
-        )))
-    }
-
-    fn bind(&self, index: u32) -> Result<(), PortError> {
-        // SAFETY: all zeros is a valid `sockaddr_ll`.
-        let mut address: libc::sockaddr_ll = unsafe { zeroed() };
-        address.sll_family = libc::AF_PACKET as libc::c_ushort;
-        address.sll_protocol = (libc::ETH_P_ALL as u16).to_be();
-        address.sll_ifindex = index as libc::c_int;
-        // SAFETY: the pointer is to an address of the length given.
-        let result = unsafe {
-            libc::bind(
-                self.fd.as_raw_fd(),
-                (&raw const address).cast(),
-                size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-            )
-        };
-        if result < 0 {
-            return Err(PortError::last(format!("bind to {}", self.interface)));
-        }
-        Ok(())
-    }
-}
-
-/// The VLAN tag that the kernel took out of a received frame: its type and its contents.
-fn vlan_tag(message: &libc::mmsghdr) -> Option<(u16, u16)> {
-    let header = &raw const message.msg_hdr;
-    // SAFETY: the kernel filled the control buffer, which still lives, and set its length; these macros stay inside it.
-    let mut control = unsafe { libc::CMSG_FIRSTHDR(header) };
-    while !control.is_null() {
-        // SAFETY: not null, so it points to a control message inside the buffer, aligned as the buffer is.
-        let (level, kind, length) = unsafe {
-            (
-                (*control).cmsg_level,
-                (*control).cmsg_type,
-                (*control).cmsg_len,
-            )
-        };
-        if level == libc::SOL_PACKET
-            && kind == libc::PACKET_AUXDATA
-            && length >= size_of::<libc::cmsghdr>() + size_of::<libc::tpacket_auxdata>()
-        {
-            // SAFETY: the message is long enough for this type, of which every bit pattern is valid.
-            let aux: libc::tpacket_auxdata = unsafe {
-                libc::CMSG_DATA(control)
-                    .cast::<libc::tpacket_auxdata>()
-                    .read_unaligned()
-            };
-            if aux.tp_status & libc::TP_STATUS_VLAN_VALID == 0 {
-                return None;
-            }
-            let named = aux.tp_status & libc::TP_STATUS_VLAN_TPID_VALID != 0;
-            let tpid = if named { aux.tp_vlan_tpid } else { 0x8100 };
-            return Some((tpid, aux.tp_vlan_tci));
-        }
-        // SAFETY: as above; gives null at the end.
-        control = unsafe { libc::CMSG_NXTHDR(header, control) };
-    }
-    None
 }

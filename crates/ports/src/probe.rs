@@ -3,7 +3,9 @@
 //! Nothing here changes anything.
 
 use crate::PortError;
+use crate::interface::index_of;
 use crate::session::NETNS_DIRECTORY;
+use crate::xdp_transmit::XdpTransmit;
 use std::ffi::CString;
 use std::fs;
 use std::io;
@@ -36,7 +38,7 @@ pub fn probe() -> Vec<Finding> {
         capability("CAP_SYS_ADMIN", 21, "network namespaces"),
         finding(
             "AF_PACKET",
-            interfaces_ready().map(|()| "packet sockets open".into()),
+            interfaces_ready().map(|()| "live ports receive by packet sockets with a ring".into()),
         ),
         finding("AF_XDP", af_xdp()),
         finding("/run/netns", netns_directory()),
@@ -91,13 +93,20 @@ fn open_socket(family: libc::c_int) -> io::Result<OwnedFd> {
     Ok(unsafe { OwnedFd::from_raw_fd(fd) })
 }
 
+/// Whether frames can be sent by XDP, tried on the loopback interface.
 fn af_xdp() -> Result<String, String> {
+    let otherwise = "live ports send by packet sockets";
     match open_socket(libc::AF_XDP) {
-        Ok(_) => Ok("XDP sockets open (ports use AF_PACKET)".into()),
         Err(e) if e.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
-            Err("the kernel has no XDP sockets (ports use AF_PACKET)".into())
+            return Err(format!("the kernel has no XDP sockets; {otherwise}"));
         }
-        Err(e) => Err(format!("{e} (ports use AF_PACKET)")),
+        Err(e) => return Err(format!("{e}; {otherwise}")),
+        Ok(_) => {}
+    }
+    match index_of("lo").and_then(|index| XdpTransmit::open("lo", index)) {
+        // Somebody else tries it at this moment.
+        Ok(_) | Err(PortError::Busy(_)) => Ok("live ports send by XDP sockets".into()),
+        Err(e) => Err(format!("{e}; {otherwise}")),
     }
 }
 

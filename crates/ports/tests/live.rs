@@ -2,7 +2,8 @@
 
 use net::clock::wall::FrameIo;
 use ports::{
-    Namespace, PacketIo, PacketSocket, ReceiveBuffer, VethOptions, clean, disable_offloads,
+    Namespace, PacketIo, PacketSocket, TransmitKind, VethOptions, clean, disable_offloads,
+    send_load,
 };
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{IpAddr, Ipv4Addr, TcpListener, TcpStream, UdpSocket};
@@ -251,10 +252,9 @@ fn the_kernel_answers_a_ping_that_a_port_sends() {
     socket.flush();
 
     let mut reply = None;
-    let mut buffer = ReceiveBuffer::new();
     let deadline = Instant::now() + Duration::from_secs(5);
     while reply.is_none() && Instant::now() < deadline {
-        socket.receive(&mut buffer, &mut |frame| reply = Some(frame.to_vec()));
+        socket.receive(64, &mut |frame| reply = Some(frame.to_vec()));
         std::thread::sleep(Duration::from_millis(1));
     }
     let reply = reply.expect("a reply, and not our own frame");
@@ -292,12 +292,12 @@ fn vlan_tags_survive() {
         frame
     });
     let mut io = PacketIo::open(&outer).expect("ports");
+    assert!(io.sends_by_xdp(1), "tags are no matter of how frames leave");
     for frame in &frames {
         sender.send(frame);
     }
     sender.flush();
     let (mut forwarded, mut received) = (Vec::new(), Vec::new());
-    let mut buffer = ReceiveBuffer::new();
     let deadline = Instant::now() + Duration::from_secs(5);
     while received.len() < frames.len() && Instant::now() < deadline {
         let from = forwarded.len();
@@ -309,7 +309,7 @@ fn vlan_tags_survive() {
             io.send(1, frame);
         }
         io.flush();
-        receiver.receive(&mut buffer, &mut |frame| received.push(frame.to_vec()));
+        receiver.receive(64, &mut |frame| received.push(frame.to_vec()));
     }
     assert_eq!(forwarded, frames);
     assert_eq!(received, frames);
@@ -407,10 +407,9 @@ fn unfinished_checksums_of_other_interfaces_are_finished() {
     let mut one_frame = |data: &[u8]| {
         client.send_to(data, (address(2), 7)).expect("sent");
         let mut got = None;
-        let mut buffer = ReceiveBuffer::new();
         let deadline = Instant::now() + Duration::from_secs(5);
         while got.is_none() && Instant::now() < deadline {
-            port.receive(&mut buffer, &mut |frame| got = Some(frame.to_vec()));
+            port.receive(64, &mut |frame| got = Some(frame.to_vec()));
         }
         let frame = got.expect("a frame");
         assert!(checksums_hold(&frame[14..]), "{frame:?}");
@@ -422,6 +421,210 @@ fn unfinished_checksums_of_other_interfaces_are_finished() {
         .expect("in namespace")
         .expect("off");
     assert_eq!(one_frame(b"finished by the sender"), 2);
+}
+
+/// Both ways in which frames leave.
+const KINDS: [TransmitKind; 2] = [TransmitKind::AfPacket, TransmitKind::AfXdp];
+
+fn inside(host: &Namespace, kind: TransmitKind) -> PacketSocket {
+    host.within(|| PacketSocket::open_with("eth0", kind))
+        .expect("in namespace")
+        .expect("port")
+}
+
+/// Frames that arrive within a few seconds, as many as there should be.
+fn arriving(socket: &mut PacketSocket, count: usize) -> Vec<Vec<u8>> {
+    let mut frames = Vec::new();
+    let deadline = Instant::now() + Duration::from_secs(5);
+    while frames.len() < count && Instant::now() < deadline {
+        socket.receive(64, &mut |frame| frames.push(frame.to_vec()));
+    }
+    frames
+}
+
+#[test]
+fn both_ways_of_sending_carry_every_length_in_order() {
+    if !permitted() {
+        return;
+    }
+    for kind in KINDS {
+        let (hosts, outer) = two_hosts("len");
+        let mut sender = PacketSocket::open_with(&outer[0], kind).expect("port");
+        assert_eq!(sender.sends_by_xdp(), kind == TransmitKind::AfXdp);
+        hosts[0].set_mtu("eth0", 9000).expect("mtu");
+        let mut receiver = inside(&hosts[0], kind);
+        // Shorter and longer than a slot of the ring, than what XDP takes, and than most interfaces take.
+        let lengths = [60, 14, 1514, 1652, 1653, 2048, 2049, 9014, 61, 4096, 1500];
+        let frames: Vec<Vec<u8>> = (0..lengths.len() * 40)
+            .map(|i| {
+                let mut frame = [MACS[0], MACS[1]].concat();
+                frame.extend([0x12, 0x34]);
+                let rest = lengths[i % lengths.len()] - frame.len();
+                frame.extend((0..rest).map(|j| (i + j) as u8));
+                frame
+            })
+            .collect();
+        let mut received = Vec::new();
+        for batch in frames.chunks(lengths.len()) {
+            for frame in batch {
+                sender.send(frame);
+            }
+            sender.flush();
+            received.extend(arriving(&mut receiver, batch.len()));
+        }
+        assert!(received == frames, "{kind:?}: frames differ");
+        let (sent, got) = (sender.counters(), receiver.counters());
+        assert_eq!(sent.tx_drops, 0);
+        assert_eq!(
+            (sent.tx_frames, sent.tx_bytes),
+            (got.rx_frames, got.rx_bytes)
+        );
+        // What the interface would refuse is refused, alone, and nothing is too short to be counted.
+        for bad in [vec![0; 9019], vec![], vec![0; 13]] {
+            sender.send(&bad);
+        }
+        sender.send(&frames[0]);
+        sender.flush();
+        assert_eq!(arriving(&mut receiver, 1), [frames[0].clone()]);
+        assert_eq!(sender.counters().tx_drops, 3);
+    }
+}
+
+#[test]
+fn a_ring_that_nobody_reads_overruns_and_goes_on() {
+    if !permitted() {
+        return;
+    }
+    let (hosts, outer) = two_hosts("over");
+    let mut receiver = PacketSocket::open(&outer[0]).expect("port");
+    let frame = [&MACS[1][..], &MACS[0][..], &[0x12, 0x34], &[7; 46]].concat();
+    let mut sender = inside(&hosts[0], TransmitKind::Auto);
+    for _ in 0..300 {
+        for _ in 0..32 {
+            sender.send(&frame);
+        }
+        sender.flush();
+    }
+    let sent = sender.counters().tx_frames;
+    assert!(sent > 9000, "{sent}");
+    let mut received = 0u64;
+    while receiver.receive(64, &mut |_| received += 1) > 0 {}
+    let counters = receiver.counters();
+    assert_eq!(counters.rx_frames, received);
+    assert!(counters.rx_kernel_drops > 0);
+    assert_eq!(received + counters.rx_kernel_drops, sent);
+    // It is not stuck.
+    sender.send(&frame);
+    sender.flush();
+    assert_eq!(arriving(&mut receiver, 1), [frame]);
+}
+
+#[test]
+fn an_interface_that_goes_down_or_away_and_returns() {
+    if !permitted() {
+        return;
+    }
+    for kind in KINDS {
+        let mut host = Namespace::new("again").expect("namespace");
+        let options = VethOptions::default();
+        let outer = host.add_veth("eth0", &options).expect("veth");
+        let mut io = PacketIo::new().expect("io");
+        io.add(3, PacketSocket::open_with(&outer, kind).expect("port"));
+        let wait_for = |io: &mut PacketIo, up: bool| {
+            let mut changes = Vec::new();
+            let deadline = Instant::now() + Duration::from_secs(5);
+            while changes.is_empty() && Instant::now() < deadline {
+                io.wait(Duration::from_millis(100), &mut |_, _| {});
+                io.take_changes(&mut |interface, up| changes.push((interface, up)));
+            }
+            assert_eq!(changes, [(3, up)], "{kind:?}");
+        };
+        let frame = [0xff; 60];
+        let arrives = |io: &mut PacketIo, host: &Namespace| {
+            let mut receiver = inside(host, TransmitKind::AfPacket);
+            io.send(3, &frame);
+            io.flush();
+            assert_eq!(arriving(&mut receiver, 1), [frame.to_vec()], "{kind:?}");
+        };
+        arrives(&mut io, &host);
+        // The far end goes down: there is no carrier.
+        host.set_link("eth0", false).expect("down");
+        wait_for(&mut io, false);
+        for _ in 0..100 {
+            io.send(3, &frame);
+        }
+        io.flush();
+        assert_eq!(io.counters(3).tx_drops, 100, "{kind:?}");
+        host.set_link("eth0", true).expect("up");
+        wait_for(&mut io, true);
+        arrives(&mut io, &host);
+        // The interface goes away, and another one comes that has its name.
+        let ip = |arguments: &[&str]| {
+            let status = Command::new("ip").args(arguments).status();
+            assert!(status.expect("ip").success(), "ip {arguments:?}");
+        };
+        ip(&["link", "delete", &outer]);
+        wait_for(&mut io, false);
+        io.send(3, &frame);
+        io.flush();
+        let peer = ["peer", "name", "eth0", "netns", host.name()];
+        ip(&[&["link", "add", &outer, "type", "veth"], &peer[..]].concat());
+        host.set_link("eth0", true).expect("up");
+        ip(&["link", "set", &outer, "up"]);
+        wait_for(&mut io, true);
+        arrives(&mut io, &host);
+        let counters = io.remove(3).expect("an interface");
+        assert_eq!(
+            (counters.tx_frames, counters.tx_drops),
+            (3, 101),
+            "{kind:?}"
+        );
+        assert!(io.remove(3).is_none());
+        assert_eq!(io.counters(3).tx_frames, 0);
+    }
+}
+
+#[test]
+fn dense_traffic_is_looked_for_and_none_is_lost() {
+    if !permitted() {
+        return;
+    }
+    let (hosts, outer) = two_hosts("dense");
+    let mut io = PacketIo::open(&outer).expect("ports");
+    let frame = [&MACS[1][..], &MACS[0][..], &[0x12, 0x34], &[7; 46]].concat();
+    let rate = 20_000.0;
+    let load = hosts[0]
+        .spawn_within(move || send_load("eth0", &[frame], Some(rate), Duration::from_millis(500)))
+        .expect("started");
+    let (mut received, mut last) = (0u64, Instant::now());
+    while received == 0 || last.elapsed() < Duration::from_millis(500) {
+        let before = received;
+        io.wait(Duration::from_millis(20), &mut |interface, _| {
+            assert_eq!(interface, 0);
+            received += 1;
+        });
+        if received > before {
+            last = Instant::now();
+        }
+        io.flush();
+    }
+    let report = load.join().expect("ended").expect("entered").expect("sent");
+    assert_eq!(report.refused, 0);
+    assert_eq!(received + io.counters(0).rx_kernel_drops, report.sent);
+    assert!(report.sent as f64 <= rate * report.elapsed.as_secs_f64() + 32.0);
+    // When all is quiet again, a wait is one.
+    let start = Instant::now();
+    while start.elapsed() < Duration::from_millis(50) {
+        io.wait(Duration::from_millis(50), &mut |_, _| {});
+    }
+    let start = Instant::now();
+    io.wait(Duration::from_millis(50), &mut |_, _| {});
+    assert!(start.elapsed() >= Duration::from_millis(49));
+    let counters = hosts[0]
+        .within(|| ports::interface_counters("eth0"))
+        .expect("in namespace")
+        .expect("counters");
+    assert_eq!(counters.tx_packets, report.sent);
 }
 
 fn netns_path(name: &str) -> PathBuf {

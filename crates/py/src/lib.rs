@@ -14,6 +14,7 @@ mod live;
 mod network;
 mod pcap;
 mod plain;
+mod ports;
 mod program;
 mod records;
 mod stf;

@@ -7,6 +7,7 @@ use pyo3::types::PyDict;
 use std::collections::BTreeMap;
 use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 /// None if this process may open packet sockets, else the reason.
 #[pyfunction]
@@ -193,6 +194,57 @@ impl Namespace {
     /// Sets the MTU of an interface in here, in bytes.
     fn set_mtu(&self, py: Python<'_>, interface: &str, mtu: u32) -> PyResult<()> {
         self.with(py, |namespace| namespace.set_mtu(interface, mtu))
+    }
+
+    /// Sends frames in turn, over and over, from an interface in here: as fast as the kernel takes them, or at a rate. Gives how many
+    /// were ``sent`` and ``refused``, and ``elapsed_ns``.
+    #[pyo3(signature = (interface, frames, *, duration_s, packets_per_s=None))]
+    fn send_load<'py>(
+        &self,
+        py: Python<'py>,
+        interface: String,
+        frames: Vec<Vec<u8>>,
+        duration_s: f64,
+        packets_per_s: Option<f64>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let duration = Duration::try_from_secs_f64(duration_s)
+            .map_err(|e| failed(format!("duration_s is {duration_s}: {e}")))?;
+        let load = move || ::ports::send_load(&interface, &frames, packets_per_s, duration);
+        // The thread that sends has joined the namespace; nobody waits for it with the namespace locked.
+        let entered = self.with(py, |namespace| namespace.spawn_within(load))?;
+        let report = py
+            .detach(|| entered.join())
+            .map_err(|_| failed("the sending thread panicked"))?
+            .and_then(|report| report)
+            .map_err(failed)?;
+        let dict = PyDict::new(py);
+        dict.set_item("sent", report.sent)?;
+        dict.set_item("refused", report.refused)?;
+        dict.set_item("elapsed_ns", report.elapsed.as_nanos() as u64)?;
+        Ok(dict)
+    }
+
+    /// The kernel's counters of an interface in here: ``rx_packets``, ``rx_bytes``, ``rx_drops``, and the same with ``tx``.
+    fn interface_counters<'py>(
+        &self,
+        py: Python<'py>,
+        interface: &str,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let counters = self.with(py, |namespace| {
+            namespace.within(|| ::ports::interface_counters(interface))?
+        })?;
+        let dict = PyDict::new(py);
+        for (name, value) in [
+            ("rx_packets", counters.rx_packets),
+            ("rx_bytes", counters.rx_bytes),
+            ("rx_drops", counters.rx_drops),
+            ("tx_packets", counters.tx_packets),
+            ("tx_bytes", counters.tx_bytes),
+            ("tx_drops", counters.tx_drops),
+        ] {
+            dict.set_item(name, value)?;
+        }
+        Ok(dict)
     }
 
     /// Ends the processes in here and removes the namespace with its interfaces. Once is enough.

@@ -1,14 +1,14 @@
 //! `Network` for Python: the network and whichever clock runs it, behind one handle that switches share.
 
 use crate::errors::failed;
+use crate::ports::{Interfaces, packet_io, statistics_dict, transmit_kind};
 use crate::program::{ExecutorKind, Program};
 use crate::switch::{Switch, switch_config};
-use net::clock::wall::{FrameIo, NoInterfaces, WallClock};
+use net::clock::wall::WallClock;
 use net::{
     Destination, FlowId, HostConfig, Jitter, LinkConfig, LinkId, MacAddress, NetError,
     NotificationEvent, Ping, ReceivedLog, UdpStream,
 };
-use ports::PacketIo;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::net::Ipv4Addr;
@@ -20,7 +20,7 @@ use std::time::{Duration, Instant};
 const PATIENCE: Duration = Duration::from_millis(50);
 
 /// Which clock has the network.
-enum State {
+pub(crate) enum State {
     /// None: it stands still, or runs under the virtual clock for the duration of a call.
     Idle(Box<Mutex<net::Network>>),
     /// The wall clock.
@@ -34,6 +34,7 @@ enum State {
 /// Whoever takes the lock does not hold the interpreter's, so that neither waits for the other.
 pub(crate) struct NetworkHandle {
     state: RwLock<State>,
+    pub(crate) interfaces: Interfaces,
 }
 
 fn idle(network: net::Network) -> State {
@@ -41,7 +42,7 @@ fn idle(network: net::Network) -> State {
 }
 
 impl NetworkHandle {
-    fn read(&self) -> RwLockReadGuard<'_, State> {
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State> {
         self.state.read().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -115,7 +116,7 @@ fn notification(py: Python<'_>, from: net::Notification) -> Notification {
 /// Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct Network {
-    handle: Arc<NetworkHandle>,
+    pub(crate) handle: Arc<NetworkHandle>,
 }
 
 fn mac(parameter: &str, bytes: &[u8]) -> PyResult<MacAddress> {
@@ -198,6 +199,7 @@ impl Network {
         Network {
             handle: Arc::new(NetworkHandle {
                 state: RwLock::new(idle(network)),
+                interfaces: Interfaces::default(),
             }),
         }
     }
@@ -261,6 +263,56 @@ impl Network {
         .map_err(failed)?;
         self.handle
             .call(py, move |n| n.add_interface(&name, &interface).map(drop))
+    }
+
+    /// Makes a Linux interface a port of a switch, without a link in between (wall clock only; also while it runs). ``io``: how
+    /// frames leave, ``"auto"``, ``"af_packet"`` or ``"af_xdp"``.
+    #[pyo3(signature = (switch, port, interface, *, io="auto"))]
+    fn add_port(
+        &self,
+        py: Python<'_>,
+        switch: String,
+        port: u32,
+        interface: String,
+        io: &str,
+    ) -> PyResult<()> {
+        let kind = transmit_kind(io)?;
+        py.detach(|| self.handle.add_port(switch, port, interface, kind))
+            .map_err(failed)
+    }
+
+    /// Takes an interface away from a switch, also while the clock runs, and gives its :meth:`port_statistics`.
+    fn remove_port<'py>(
+        &self,
+        py: Python<'py>,
+        switch: String,
+        port: u32,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let counters = py
+            .detach(|| self.handle.remove_port(switch, port))
+            .map_err(failed)?;
+        statistics_dict(py, counters)
+    }
+
+    /// What went through an interface that is a switch's port, since it was added.
+    fn port_statistics<'py>(
+        &self,
+        py: Python<'py>,
+        switch: String,
+        port: u32,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let (counters, _) = py
+            .detach(|| self.handle.port(switch, port))
+            .map_err(failed)?;
+        statistics_dict(py, counters)
+    }
+
+    /// How the frames of such a port leave now: ``"af_packet"`` or ``"af_xdp"``; None while the clock does not run.
+    fn port_io(&self, py: Python<'_>, switch: String, port: u32) -> PyResult<Option<&'static str>> {
+        let (_, by_xdp) = py
+            .detach(|| self.handle.port(switch, port))
+            .map_err(failed)?;
+        Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
     }
 
     /// Bidirectional. jitter: ("none",0,0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps); each direction draws
@@ -627,7 +679,7 @@ impl NetworkHandle {
         self.exchange(|state| match state {
             State::Idle(network) => {
                 let network = network.into_inner().unwrap_or_else(PoisonError::into_inner);
-                match open_interfaces(&network) {
+                match self.interfaces.open(&network) {
                     Err(reason) => (idle(network), Err(reason)),
                     Ok(io) => match WallClock::start(network, io) {
                         Ok(clock) => (State::Running(clock), Ok(())),
@@ -645,20 +697,28 @@ impl NetworkHandle {
 
     fn stop(&self) -> Result<(), String> {
         self.exchange(|state| match state {
-            State::Running(clock) => match clock.stop() {
-                Ok((network, _)) => (idle(network), Ok(())),
-                Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
-            },
+            State::Running(clock) => {
+                self.keep_counters(&clock);
+                match clock.stop() {
+                    Ok((network, _)) => (idle(network), Ok(())),
+                    Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
+                }
+            }
             other => (other, Ok(())),
         })
     }
-}
 
-fn open_interfaces(network: &net::Network) -> Result<Box<dyn FrameIo + Send>, String> {
-    let names: Vec<&str> = network.interfaces().collect();
-    if names.is_empty() {
-        return Ok(Box::new(NoInterfaces::default()));
+    fn keep_counters(&self, clock: &WallClock) {
+        let counters = clock.call_with_io(|network, io| {
+            let io = packet_io(io).ok()?;
+            // What is about to leave counts.
+            io.flush();
+            let numbers: Vec<usize> = network.interfaces().map(|(number, _)| number).collect();
+            Some(numbers.into_iter().map(|n| (n, io.counters(n))).collect())
+        });
+        // Else the clock's thread is gone, and its counters with it.
+        if let Ok(Some(counters)) = counters {
+            self.interfaces.keep_counters(counters);
+        }
     }
-    let io = PacketIo::open(&names).map_err(|e| e.to_string())?;
-    Ok(Box::new(io))
 }

@@ -12,7 +12,7 @@ impl Network {
     ///
     /// Refused if the time has passed, or if the network has external interfaces.
     pub fn run(&mut self, until_ps: u64) -> Result<Vec<Notification>, NetError> {
-        if !self.interfaces.is_empty() {
+        if self.interfaces().next().is_some() {
             return Err(NetError::NeedsWallClock);
         }
         self.check_not_past(until_ps)?;

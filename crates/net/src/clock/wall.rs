@@ -20,12 +20,18 @@
 //! but so that these are not starved, they get their turn after at most [`BURST`] events, and are then given the network's
 //! time, which is behind the real one. An overloaded network is late, but consistent.
 //!
+//! # Ports without links
+//!
+//! Frames of interfaces that are ports of a switch ([`Network::attach_interface`]) are no events. What [`FrameIo::wait`] hands
+//! over at once is a burst: it goes through the switch at one time and out of other interfaces, and then comes everybody else.
+//!
 //! # Control
 //!
 //! Another thread controls the network with closures ([`WallClock::call`]), which run between events: what one closure does
 //! is atomic for packets.
 
 use crate::{NetError, Network, Notification};
+use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -59,14 +65,19 @@ pub enum SendOutcome {
 /// Ends a [`FrameIo::wait`], from any thread; a wake-up while nobody waits ends the next wait at once.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
 
-/// External interfaces, known by their position in [`Network::interfaces`].
-pub trait FrameIo {
+/// External interfaces, known by the numbers of [`Network::interfaces`].
+pub trait FrameIo: Any {
     /// Sends a frame, or queues it to be sent by the next `wait` at the latest.
     fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome;
 
     /// Waits until a frame is there, the waker was called or the time is over (zero: does not wait), and hands the frames
     /// that are there to `rx`. It should return soon rather than drain a flood.
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8]));
+
+    /// Tells which interfaces went down or came back since the last call. All are taken to be up at first.
+    fn take_changes(&mut self, tell: &mut dyn FnMut(usize, bool)) {
+        let _ = tell;
+    }
 
     /// What ends a wait. Without one, the loop never waits longer than a millisecond.
     fn waker(&self) -> Option<Waker> {
@@ -136,8 +147,11 @@ impl RealTime {
     }
 }
 
+/// What another thread wants done.
+type Run = Box<dyn FnOnce(&mut Network, &mut dyn FrameIo) + Send>;
+
 enum Command {
-    Run(Box<dyn FnOnce(&mut Network) + Send>),
+    Run(Run),
     Stop,
 }
 
@@ -164,7 +178,7 @@ pub struct WallClock {
 }
 
 impl WallClock {
-    /// Starts the thread. `io` must have the network's interfaces in their order. Time goes on from where the network is.
+    /// Starts the thread. `io` must have the network's interfaces under their numbers. Time goes on from where the network is.
     pub fn start(mut network: Network, io: Box<dyn FrameIo + Send>) -> Result<WallClock, NetError> {
         let time = RealTime {
             start: Instant::now(),
@@ -216,19 +230,29 @@ impl WallClock {
         &self,
         run: impl FnOnce(&mut Network) -> R + Send + 'static,
     ) -> Result<R, NetError> {
+        self.call_with_io(|network, _| run(network))
+    }
+
+    /// Like [`Self::call`], for what concerns the interfaces too: adding and removing them is for whoever knows their kind.
+    pub fn call_with_io<R: Send + 'static>(
+        &self,
+        run: impl FnOnce(&mut Network, &mut dyn FrameIo) -> R + Send + 'static,
+    ) -> Result<R, NetError> {
         let (answer, result) = mpsc::sync_channel(1);
-        self.post(move |network| {
+        self.post_command(Command::Run(Box::new(move |network, io| {
             // The caller waits, so this fails only if the caller's thread died.
-            let _ = answer.send(run(network));
-        })?;
+            let _ = answer.send(run(network, io));
+        })))?;
         result.recv().map_err(|_| gone())
     }
 
     /// Runs a closure on the network between events, later. Closures run in the order in which they were posted.
     pub fn post(&self, run: impl FnOnce(&mut Network) + Send + 'static) -> Result<(), NetError> {
-        self.commands
-            .send(Command::Run(Box::new(run)))
-            .map_err(|_| gone())?;
+        self.post_command(Command::Run(Box::new(|network, _| run(network))))
+    }
+
+    fn post_command(&self, command: Command) -> Result<(), NetError> {
+        self.commands.send(command).map_err(|_| gone())?;
         self.wake();
         Ok(())
     }
@@ -337,7 +361,7 @@ impl EventLoop {
     fn run_commands(&mut self) -> AfterCommands {
         for _ in 0..COMMAND_BURST {
             match self.commands.try_recv() {
-                Ok(Command::Run(run)) => run(&mut self.network),
+                Ok(Command::Run(run)) => run(&mut self.network, &mut *self.io),
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => {
                     return AfterCommands::Stop;
                 }
@@ -353,6 +377,7 @@ impl EventLoop {
             self.statistics.frames_out += 1;
             let outcome = self.io.send(interface, packet.bytes());
             self.network.interface_sent(interface, outcome);
+            self.network.arrivals.recycle(packet);
         }
         self.network.outbound = outbound;
     }
@@ -384,11 +409,20 @@ impl EventLoop {
         };
         let (network, time, statistics) = (&mut self.network, &self.time, &mut self.statistics);
         self.io.wait(timeout, &mut |interface, frame| {
-            // What became due while we waited comes before the frame.
-            run_due_events(network, time, statistics);
+            // What became due while we waited comes before the frame; for a switch's ports, before the burst.
+            if !network.is_switch_port(interface) {
+                run_due_events(network, time, statistics);
+            }
             statistics.frames_in += 1;
             network.receive_external(interface, frame);
         });
+        self.io
+            .take_changes(&mut |interface, up| network.interface_changed(interface, up));
+        if network.has_arrivals() {
+            run_due_events(network, time, statistics);
+            network.run_arrivals();
+            self.send_outbound();
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 use super::*;
 use crate::link::{DirectionCounters, Jitter};
 use crate::notification::NotificationEvent;
+use crate::switch::TEST_CPU_PORT;
 use proptest::prelude::*;
 
 mod conservation;
@@ -550,4 +551,34 @@ fn hosts_send_raw_frames() {
     assert!(
         matches!(&notifications[0].event, NotificationEvent::HostFrame { data } if *data == frame)
     );
+}
+
+#[test]
+fn an_interface_is_one_thing_at_a_time() {
+    let mut network = Network::new(1, 0);
+    switch(&mut network, "s", 0, |_, _, _| {});
+    network.add_host("h", host(1)).unwrap();
+    let attach =
+        |network: &mut Network, node, port, name| network.attach_interface(node, port, name);
+    assert_eq!(attach(&mut network, "s", 3, "eth0"), Ok(0));
+    // In use: the port, and the interface as a port and as a node.
+    assert!(attach(&mut network, "s", 3, "eth1").is_err());
+    assert!(attach(&mut network, "s", 4, "eth0").is_err());
+    assert!(network.add_interface("i", "eth0").is_err());
+    let link = LinkConfig::new(1_000_000, 0);
+    assert!(network.add_link("s", 3, "h", 0, link).is_err());
+    // No switch, no port, no name.
+    assert!(attach(&mut network, "h", 0, "eth1").is_err());
+    assert!(attach(&mut network, "x", 0, "eth1").is_err());
+    assert!(attach(&mut network, "s", TEST_CPU_PORT, "eth1").is_err());
+    assert!(attach(&mut network, "s", 70_000, "eth1").is_err());
+    assert!(attach(&mut network, "s", 4, "").is_err());
+    assert!(network.detach_interface("s", 4).is_err());
+    assert_eq!(network.port_is_up("s", 3), Ok(true));
+    assert_eq!(network.run(1), Err(NetError::NeedsWallClock));
+    assert_eq!(network.detach_interface("s", 3), Ok(0));
+    assert_eq!(network.port_is_up("s", 3), Ok(false));
+    // Without interfaces the virtual clock will do.
+    assert_eq!(network.run(1), Ok(vec![]));
+    network.add_link("s", 3, "h", 0, link).unwrap();
 }

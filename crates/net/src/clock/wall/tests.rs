@@ -1,9 +1,11 @@
 //! Real time, so bounds are one-sided where they can be (nothing early, nothing lost) and generous where they cannot.
 
 use super::*;
+use crate::switch::{Pipeline, TEST_CPU_PORT};
 use crate::{
     Destination, HostConfig, LinkConfig, LinkId, MacAddress, NotificationEvent, Ping, UdpStream,
 };
+use engine::Output;
 use std::net::Ipv4Addr;
 
 const MS: u64 = 1_000_000_000;
@@ -15,6 +17,7 @@ const PATIENCE: Duration = Duration::from_secs(20);
 struct Wires {
     inbound: VecDeque<(usize, Vec<u8>)>,
     outbound: Vec<(Instant, usize, Vec<u8>)>,
+    changes: Vec<(usize, bool)>,
     woken: bool,
     full: bool,
 }
@@ -61,12 +64,20 @@ impl FrameIo for FakeIo {
 
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8])) {
         let wires = locked(&self.wires.0);
-        let idle = |wires: &mut Wires| wires.inbound.is_empty() && !wires.woken;
+        let idle = |wires: &mut Wires| {
+            wires.inbound.is_empty() && wires.changes.is_empty() && !wires.woken
+        };
         let waited = self.wires.1.wait_timeout_while(wires, timeout, idle);
         let mut wires = waited.unwrap_or_else(PoisonError::into_inner).0;
         wires.woken = false;
         while let Some((interface, frame)) = wires.inbound.pop_front() {
             rx(interface, &frame);
+        }
+    }
+
+    fn take_changes(&mut self, tell: &mut dyn FnMut(usize, bool)) {
+        for (interface, up) in locked(&self.wires.0).changes.drain(..) {
+            tell(interface, up);
         }
     }
 
@@ -403,4 +414,149 @@ fn an_overdue_network_stays_in_order() {
     assert_eq!(counters.offered, 11);
     assert_eq!(counters.offered, counters.delivered + counters.down_drops);
     assert_eq!(network.pending_events(), 0);
+}
+
+/// A switch whose ports 1 to 3 are interfaces 0 to 2. It swaps ports 1 and 2, and writes the time and the packet's place in
+/// its burst into it; what comes in at port 3 goes to the controller.
+fn switch_on_interfaces() -> Network {
+    let mut network = Network::new(1, 0);
+    let mut last = (0, 0u8);
+    let pipeline = Pipeline::Test(Box::new(move |now_ps, port, mut packet, out| {
+        last = (now_ps, if last.0 == now_ps { last.1 + 1 } else { 0 });
+        packet.bytes_mut()[1] = last.1;
+        let port = if port == 3 { TEST_CPU_PORT } else { 3 - port };
+        out.push(Output { port, packet });
+    }));
+    network.add_pipeline("s", pipeline, 0).unwrap();
+    for (number, name) in ["veth0", "veth1", "veth2"].into_iter().enumerate() {
+        let port = number as u32 + 1;
+        assert_eq!(network.attach_interface("s", port, name), Ok(number));
+    }
+    network
+}
+
+#[test]
+fn ports_without_links_pass_bursts() {
+    let io = FakeIo::default();
+    // All of it is there when the loop looks first.
+    for i in 0..200 {
+        io.arrive(usize::from(i) % 2, &[i, 0, 0, 0]);
+    }
+    io.arrive(2, &[7, 0]);
+    let clock = WallClock::start(switch_on_interfaces(), Box::new(io.clone())).unwrap();
+    let outbound = io.outbound(200);
+    for (i, (_, interface, frame)) in outbound.iter().enumerate() {
+        assert_eq!((*interface, frame[0]), (1 - i % 2, i as u8));
+        assert_eq!(frame[1], i as u8, "one burst at one time");
+    }
+    let notifications = clock.poll(PATIENCE);
+    assert_eq!(
+        notifications[0].event,
+        NotificationEvent::PacketIn {
+            port: TEST_CPU_PORT,
+            data: vec![7, 200]
+        }
+    );
+    let (network, statistics) = clock.stop().unwrap();
+    assert_eq!((statistics.frames_in, statistics.frames_out), (201, 200));
+    assert_eq!(statistics.events, 0, "no event for any of them");
+    let counters = network.node_counters("s").unwrap();
+    assert_eq!((counters.received, counters.sent), (201, 200));
+    assert_eq!(counters.packet_ins, 1);
+}
+
+#[test]
+fn a_port_without_a_link_is_captured_and_fails_with_its_switch() {
+    let io = FakeIo::default();
+    let mut network = switch_on_interfaces();
+    let file = std::env::temp_dir().join(format!("holdfast-port-{}.pcap", std::process::id()));
+    network.capture_to_path("s", 2, &file).unwrap();
+    network.set_node_state("s", false, None).unwrap();
+    io.arrive(0, &[1; 20]);
+    let clock = WallClock::start(network, Box::new(io.clone())).unwrap();
+    let down_drops = || {
+        let counters = clock.call(|network| network.node_counters("s").unwrap());
+        counters.unwrap().down_drops
+    };
+    let end = Instant::now() + PATIENCE;
+    while down_drops() == 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(down_drops(), 1);
+    clock
+        .call(|network| network.set_node_state("s", true, None))
+        .unwrap()
+        .unwrap();
+    io.arrive(0, &[2; 20]);
+    io.arrive(1, &[3; 20]);
+    assert_eq!(io.outbound(2).len(), 2);
+    clock.stop().unwrap();
+    let bytes = std::fs::read(&file).unwrap();
+    std::fs::remove_file(file).unwrap();
+    let mut first = Vec::new();
+    let mut records = wire::pcap::Reader::new(&bytes).unwrap();
+    while let Some(Ok(record)) = records.next() {
+        first.push(record.frame[0]);
+    }
+    first.sort_unstable();
+    // What left at port 2, and what came in there.
+    assert_eq!(first, [2, 3]);
+}
+
+#[test]
+fn interfaces_come_and_go_while_packets_pass() {
+    let io = FakeIo::default();
+    let clock = WallClock::start(switch_on_interfaces(), Box::new(io.clone())).unwrap();
+    let number = clock
+        .call(|network| network.detach_interface("s", 2))
+        .unwrap();
+    assert_eq!(number, Ok(1));
+    // To a port that is not there, and from an interface that is nobody's.
+    io.arrive(0, &[1; 20]);
+    io.arrive(1, &[2; 20]);
+    let unconnected = || {
+        let counters = clock.call(|network| network.node_counters("s").unwrap());
+        counters.unwrap().unconnected_drops
+    };
+    let end = Instant::now() + PATIENCE;
+    while unconnected() == 0 && Instant::now() < end {
+        std::thread::sleep(Duration::from_millis(1));
+    }
+    assert_eq!(unconnected(), 1);
+    // The number is given again.
+    let number = clock
+        .call(|network| network.attach_interface("s", 2, "veth9"))
+        .unwrap();
+    assert_eq!(number, Ok(1));
+    io.arrive(0, &[3; 20]);
+    let outbound = io.outbound(1);
+    assert_eq!((outbound[0].1, outbound[0].2[0]), (1, 3));
+    let (network, _) = clock.stop().unwrap();
+    let names: Vec<_> = network.interfaces().collect();
+    assert_eq!(names, [(0, "veth0"), (1, "veth9"), (2, "veth2")]);
+}
+
+#[test]
+fn an_interface_that_goes_down_is_a_port_change() {
+    let io = FakeIo::default();
+    locked(&io.wires.0).changes.push((1, false));
+    let clock = WallClock::start(switch_on_interfaces(), Box::new(io.clone())).unwrap();
+    let up = || {
+        clock
+            .call(|network| network.port_is_up("s", 2).unwrap())
+            .unwrap()
+    };
+    let change = |up| NotificationEvent::PortChange { port: 2, up };
+    let mut told = clock.poll(PATIENCE);
+    assert_eq!(told.remove(0).event, change(false));
+    assert!(!up());
+    // Said again, it is no news; of an interface that is not there, neither.
+    locked(&io.wires.0)
+        .changes
+        .extend([(1, false), (9, false), (1, true)]);
+    io.wires.1.notify_all();
+    told.extend(clock.poll(PATIENCE));
+    assert_eq!(told.len(), 1);
+    assert_eq!(told[0].event, change(true));
+    assert!(up());
 }

@@ -1,0 +1,97 @@
+//! Memory shared with the kernel, or given to it: mapped on creation, unmapped on drop.
+//!
+//! It knows sizes and bounds, and not what the bytes mean.
+
+use crate::PortError;
+use std::os::fd::RawFd;
+use std::sync::atomic::AtomicU32;
+
+/// A mapped region.
+pub(crate) struct Mapping {
+    start: *mut u8,
+    bytes: usize,
+}
+
+// SAFETY: the region belongs to this value alone; what the kernel does with it does not depend on the thread.
+unsafe impl Send for Mapping {}
+
+impl Mapping {
+    /// Maps a descriptor's memory, shared with the kernel; every page is there before this returns.
+    pub(crate) fn of_descriptor(
+        fd: RawFd,
+        offset: libc::off_t,
+        bytes: usize,
+        what: &str,
+    ) -> Result<Mapping, PortError> {
+        Mapping::map(fd, offset, bytes, libc::MAP_SHARED, what)
+    }
+
+    /// Fresh memory of this process, all zeros.
+    pub(crate) fn anonymous(bytes: usize, what: &str) -> Result<Mapping, PortError> {
+        let flags = libc::MAP_PRIVATE | libc::MAP_ANONYMOUS;
+        Mapping::map(-1, 0, bytes, flags, what)
+    }
+
+    fn map(
+        fd: RawFd,
+        offset: libc::off_t,
+        bytes: usize,
+        flags: libc::c_int,
+        what: &str,
+    ) -> Result<Mapping, PortError> {
+        // SAFETY: a new region at an address that the kernel chooses; the result is checked.
+        let start = unsafe {
+            libc::mmap(
+                std::ptr::null_mut(),
+                bytes,
+                libc::PROT_READ | libc::PROT_WRITE,
+                flags | libc::MAP_POPULATE,
+                fd,
+                offset,
+            )
+        };
+        if start == libc::MAP_FAILED {
+            return Err(PortError::last(what));
+        }
+        Ok(Mapping {
+            start: start.cast(),
+            bytes,
+        })
+    }
+
+    /// Where it begins.
+    pub(crate) fn address(&self) -> *mut u8 {
+        self.start
+    }
+
+    /// A word that the kernel and this process read and write; `None` outside the region or off its alignment.
+    pub(crate) fn word(&self, offset: usize) -> Option<&AtomicU32> {
+        let fits = offset.checked_add(4).is_some_and(|end| end <= self.bytes);
+        if !fits || !offset.is_multiple_of(4) {
+            return None;
+        }
+        // SAFETY: in bounds and aligned (the region begins on a page); accessed only atomically on this side, and the region
+        // lives as long as `self`.
+        Some(unsafe { &*self.start.add(offset).cast::<AtomicU32>() })
+    }
+
+    /// Bytes that the caller knows to be this side's for now; `None` outside the region.
+    ///
+    /// # Safety
+    /// Until the slice is gone, the kernel must not write to these bytes, and nobody else may refer to them.
+    pub(crate) unsafe fn bytes_mut(&mut self, offset: usize, length: usize) -> Option<&mut [u8]> {
+        let end = offset.checked_add(length)?;
+        if end > self.bytes {
+            return None;
+        }
+        // SAFETY: in bounds; the rest is the caller's promise. Every byte was initialised by the kernel.
+        Some(unsafe { std::slice::from_raw_parts_mut(self.start.add(offset), length) })
+    }
+}
+
+impl Drop for Mapping {
+    fn drop(&mut self) {
+        // SAFETY: the region is ours, and no reference into it outlives `self`.
+        unsafe { libc::munmap(self.start.cast(), self.bytes) };
+    }
+}

@@ -1,0 +1,144 @@
+//! Sending through a packet socket: frames wait in a queue, and one call hands a batch of them to the kernel.
+//!
+//! Whatever the interface is, this works; queueing disciplines and packet taps see the frames.
+
+use crate::PortError;
+use crate::xdp_transmit::Sent;
+use std::io;
+use std::mem::{size_of, zeroed};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+
+/// Frames given to the kernel with one system call.
+const BATCH: usize = 32;
+
+/// A packet socket that sends, and what waits for it.
+pub(crate) struct PacketQueue {
+    fd: OwnedFd,
+    // Frames, one after the other, and their lengths.
+    bytes: Vec<u8>,
+    lengths: Vec<usize>,
+}
+
+impl PacketQueue {
+    /// Opens an interface for sending.
+    pub(crate) fn open(interface: &str, index: u32) -> Result<PacketQueue, PortError> {
+        // Protocol 0: nothing is received.
+        let fd = open_packet_socket(interface)?;
+        bind_packet_socket(&fd, interface, index, 0)?;
+        Ok(PacketQueue {
+            fd,
+            bytes: Vec::with_capacity(BATCH * 2048),
+            lengths: Vec::with_capacity(BATCH),
+        })
+    }
+
+    /// Whether nothing waits.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.lengths.is_empty()
+    }
+
+    /// Queues a frame; a full batch leaves.
+    pub(crate) fn push(&mut self, frame: &[u8], sent: &mut Sent) {
+        self.bytes.extend_from_slice(frame);
+        self.lengths.push(frame.len());
+        if self.lengths.len() == BATCH {
+            self.send(sent);
+        }
+    }
+
+    /// Gives the queued frames to the kernel. What it refuses is dropped, as a full port does.
+    pub(crate) fn send(&mut self, sent: &mut Sent) {
+        let mut done = 0;
+        let mut start = 0;
+        while done < self.lengths.len() {
+            match self.send_from(done, start) {
+                Ok(count) => {
+                    let bytes: usize = self.lengths[done..done + count].iter().sum();
+                    sent.frames += count as u64;
+                    sent.bytes += bytes as u64;
+                    done += count;
+                    start += bytes;
+                }
+                Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => {
+                    sent.drops += 1;
+                    start += self.lengths[done];
+                    done += 1;
+                }
+            }
+        }
+        self.bytes.clear();
+        self.lengths.clear();
+    }
+
+    /// Sends the queued frames from number `first`, which begins at byte `start`. Gives how many the kernel took (at least
+    /// one), or why it did not take the first.
+    fn send_from(&mut self, first: usize, start: usize) -> io::Result<usize> {
+        // SAFETY: null pointers and zero lengths are valid in both types.
+        let (mut parts, mut messages): ([libc::iovec; BATCH], [libc::mmsghdr; BATCH]) =
+            unsafe { (zeroed(), zeroed()) };
+        let mut rest = &mut self.bytes[start..];
+        let lengths = &self.lengths[first..];
+        for (i, &length) in lengths.iter().enumerate() {
+            let (frame, others) = rest.split_at_mut(length);
+            rest = others;
+            parts[i].iov_base = frame.as_mut_ptr().cast();
+            parts[i].iov_len = length;
+            messages[i].msg_hdr.msg_iov = &raw mut parts[i];
+            messages[i].msg_hdr.msg_iovlen = 1;
+        }
+        // SAFETY: every message points to one part, of the length given, that lives until after the call; sending only reads
+        // it. `lengths` has at most BATCH elements, because a full batch is sent.
+        let count = unsafe {
+            libc::sendmmsg(
+                self.fd.as_raw_fd(),
+                messages.as_mut_ptr(),
+                lengths.len() as libc::c_uint,
+                libc::MSG_DONTWAIT,
+            )
+        };
+        match count {
+            1.. => Ok(count as usize),
+            0 => Err(io::Error::from(io::ErrorKind::WriteZero)),
+            _ => Err(io::Error::last_os_error()),
+        }
+    }
+}
+
+/// A packet socket that receives nothing yet.
+pub(crate) fn open_packet_socket(interface: &str) -> Result<OwnedFd, PortError> {
+    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
+    // SAFETY: no pointers; the result is checked.
+    let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
+    if fd < 0 {
+        return Err(PortError::last(format!("packet socket on {interface}")));
+    }
+    // SAFETY: the descriptor is new and nobody else's.
+    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+}
+
+/// Binds a packet socket to an interface; it receives frames of the protocol from then on (0: of none).
+pub(crate) fn bind_packet_socket(
+    fd: &OwnedFd,
+    interface: &str,
+    index: u32,
+    protocol: libc::c_int,
+) -> Result<(), PortError> {
+    // SAFETY: all zeros is a valid `sockaddr_ll`.
+    let mut address: libc::sockaddr_ll = unsafe { zeroed() };
+    address.sll_family = libc::AF_PACKET as libc::c_ushort;
+    address.sll_protocol = (protocol as u16).to_be();
+    address.sll_ifindex = index as libc::c_int;
+    // SAFETY: the pointer is to an address of the length given.
+    let result = unsafe {
+        libc::bind(
+            fd.as_raw_fd(),
+            (&raw const address).cast(),
+            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
+        )
+    };
+    if result < 0 {
+        return Err(PortError::last(format!("bind to {interface}")));
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! Interfaces of the machine as ports of a switch: added, removed and counted while packets go through, or while none do.
+
+use crate::errors::failed;
+use crate::network::{NetworkHandle, State};
+use net::NetError;
+use net::clock::wall::FrameIo;
+use ports::{PacketCounters, PacketIo, PacketSocket, TransmitKind};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use std::any::Any;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What the network itself does not know of its interfaces, by number.
+#[derive(Default)]
+pub(crate) struct Interfaces {
+    inner: Mutex<BTreeMap<usize, Interface>>,
+}
+
+#[derive(Clone, Copy, Default)]
+struct Interface {
+    kind: TransmitKind,
+    /// While nothing is open: what went through before.
+    counters: PacketCounters,
+}
+
+impl Interfaces {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<usize, Interface>> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn get(&self, number: usize) -> Interface {
+        self.lock().get(&number).copied().unwrap_or_default()
+    }
+
+    /// Opens all interfaces of a network.
+    pub(crate) fn open(&self, network: &net::Network) -> Result<Box<dyn FrameIo + Send>, String> {
+        let text = |e: ports::PortError| e.to_string();
+        let mut io = PacketIo::new().map_err(text)?;
+        for (number, name) in network.interfaces() {
+            let Interface { kind, counters } = self.get(number);
+            let mut socket = PacketSocket::open_with(name, kind).map_err(text)?;
+            socket.continue_from(counters);
+            io.add(number, socket);
+        }
+        Ok(Box::new(io))
+    }
+
+    /// Keeps what went through the interfaces of a network that is about to stop.
+    pub(crate) fn keep_counters(&self, counters: Vec<(usize, PacketCounters)>) {
+        let mut interfaces = self.lock();
+        for (number, counters) in counters {
+            interfaces.entry(number).or_default().counters = counters;
+        }
+    }
+}
+
+/// The packet sockets behind a running network.
+pub(crate) fn packet_io(io: &mut dyn FrameIo) -> Result<&mut PacketIo, NetError> {
+    (io as &mut dyn Any)
+        .downcast_mut()
+        .ok_or_else(|| NetError::Io("the network has no packet sockets".into()))
+}
+
+pub(crate) fn transmit_kind(name: &str) -> PyResult<TransmitKind> {
+    match name {
+        "auto" => Ok(TransmitKind::Auto),
+        "af_packet" => Ok(TransmitKind::AfPacket),
+        "af_xdp" => Ok(TransmitKind::AfXdp),
+        other => Err(failed(format!(
+            "io must be \"auto\", \"af_packet\" or \"af_xdp\", not {other:?}"
+        ))),
+    }
+}
+
+pub(crate) fn statistics_dict(
+    py: Python<'_>,
+    counters: PacketCounters,
+) -> PyResult<Bound<'_, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in [
+        ("rx_packets", counters.rx_frames),
+        ("rx_bytes", counters.rx_bytes),
+        ("rx_overrun_drops", counters.rx_kernel_drops),
+        ("rx_oversized_drops", counters.rx_oversized),
+        ("rx_errors", counters.rx_errors),
+        ("rx_checksums_completed", counters.rx_checksums_completed),
+        ("tx_packets", counters.tx_frames),
+        ("tx_bytes", counters.tx_bytes),
+        ("tx_drops", counters.tx_drops),
+    ] {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict)
+}
+
+impl NetworkHandle {
+    pub(crate) fn add_port(
+        &self,
+        switch: String,
+        port: u32,
+        interface: String,
+        kind: TransmitKind,
+    ) -> Result<(), NetError> {
+        let at = switch.clone();
+        let add = move |n: &mut net::Network| n.attach_interface(&switch, port, &interface);
+        let fresh = Interface {
+            kind,
+            ..Interface::default()
+        };
+        match &*self.read() {
+            State::Idle(network) => {
+                let mut network = network.lock().unwrap_or_else(PoisonError::into_inner);
+                self.interfaces.lock().insert(add(&mut network)?, fresh);
+                Ok(())
+            }
+            State::Running(clock) => {
+                let number = clock.call(add)??;
+                self.interfaces.lock().insert(number, fresh);
+                // Opened here, so that no packet waits for it.
+                let name = clock.call(move |n| {
+                    let mut all = n.interfaces();
+                    let found = all.find(|&(other, _)| other == number);
+                    found.map(|(_, name)| name.to_owned())
+                })?;
+                let opened = PacketSocket::open_with(&name.unwrap_or_default(), kind);
+                match opened {
+                    Ok(socket) => clock.call_with_io(move |_, io| {
+                        packet_io(io).map(|io| io.add(number, socket))
+                    })?,
+                    Err(e) => {
+                        clock.call(move |n| n.detach_interface(&at, port))??;
+                        Err(NetError::Io(e.to_string()))
+                    }
+                }
+            }
+            State::Lost(reason) => Err(NetError::Stopped(reason.clone())),
+        }
+    }
+
+    pub(crate) fn remove_port(
+        &self,
+        switch: String,
+        port: u32,
+    ) -> Result<PacketCounters, NetError> {
+        let (number, counters) = match &*self.read() {
+            State::Idle(network) => {
+                let mut network = network.lock().unwrap_or_else(PoisonError::into_inner);
+                let number = network.detach_interface(&switch, port)?;
+                (number, self.interfaces.get(number).counters)
+            }
+            State::Running(clock) => clock.call_with_io(move |network, io| {
+                let number = network.detach_interface(&switch, port)?;
+                let removed = packet_io(io)?.remove(number);
+                Ok((number, removed.unwrap_or_default()))
+            })??,
+            State::Lost(reason) => return Err(NetError::Stopped(reason.clone())),
+        };
+        self.interfaces.lock().remove(&number);
+        Ok(counters)
+    }
+
+    /// What went through a port, and whether its frames leave by XDP (unknown if the clock stands still).
+    pub(crate) fn port(
+        &self,
+        switch: String,
+        port: u32,
+    ) -> Result<(PacketCounters, Option<bool>), NetError> {
+        match &*self.read() {
+            State::Idle(network) => {
+                let network = network.lock().unwrap_or_else(PoisonError::into_inner);
+                let number = network.interface_at(&switch, port)?;
+                Ok((self.interfaces.get(number).counters, None))
+            }
+            State::Running(clock) => clock.call_with_io(move |network, io| {
+                let number = network.interface_at(&switch, port)?;
+                let io = packet_io(io)?;
+                Ok((io.counters(number), Some(io.sends_by_xdp(number))))
+            })?,
+            State::Lost(reason) => Err(NetError::Stopped(reason.clone())),
+        }
+    }
+}

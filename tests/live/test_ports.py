@@ -1,0 +1,195 @@
+"""Ports of a live switch: added and removed under traffic, counted, and gone and back with their interfaces."""
+
+from __future__ import annotations
+
+import subprocess
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+
+import pytest
+
+from holdfast import _core, live_benchmark
+from holdfast.errors import HoldfastError
+from holdfast.live_switch import LiveSwitch, statistics_table
+
+PROGRAM = """
+#include <core.p4>
+#include <v1model.p4>
+header ethernet_t { bit<48> dst_addr; bit<48> src_addr; bit<16> ether_type; }
+struct headers { ethernet_t ethernet; }
+struct metadata {}
+parser P(packet_in p, out headers h, inout metadata m, inout standard_metadata_t s) {
+    state start { p.extract(h.ethernet); transition accept; }
+}
+control C(inout headers h, inout metadata m) { apply {} }
+control I(inout headers h, inout metadata m, inout standard_metadata_t s) {
+    // To the port in the last byte of the destination address.
+    apply { s.egress_spec = (bit<9>)h.ethernet.dst_addr; }
+}
+control E(inout headers h, inout metadata m, inout standard_metadata_t s) { apply {} }
+control D(packet_out p, in headers h) { apply { p.emit(h.ethernet); } }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+"""
+
+
+@pytest.fixture
+def live() -> Iterator[LiveSwitch]:
+    live = LiveSwitch(_core.Program.compile_text(PROGRAM, "by_address.p4"))
+    yield live
+    live.stop()
+
+
+@pytest.fixture
+def hosts() -> Iterator[list[tuple[_core.Namespace, str]]]:
+    with ExitStack() as stack:
+        namespaces = [stack.enter_context(_core.Namespace(f"h{i}")) for i in range(3)]
+        yield [(namespace, namespace.add_veth("eth0")) for namespace in namespaces]
+
+
+def frame_to(port: int, size_bytes: int = 64) -> bytes:
+    return bytes((0x02, 0, 0, 0, 0, port)) + bytes.fromhex("020000000001") + b"\x99\x99" + bytes(size_bytes - 14)
+
+
+def wait_for(condition: Callable[[], bool], seconds: float = 5) -> None:
+    deadline = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.01)
+
+
+@pytest.mark.parametrize("io", ["af_packet", "af_xdp"])
+def test_statistics_add_up(live: LiveSwitch, hosts: list[tuple[_core.Namespace, str]], io: str) -> None:
+    for port, (_, outer) in enumerate(hosts[:2]):
+        live.add_port(port, outer, io=io)  # type: ignore[arg-type]
+    assert live.port_io(0) is None
+    frames = [frame_to(1), frame_to(1, 1514), frame_to(9)]
+    with live:
+        assert [live.port_io(port) for port in live.ports] == [io, io]
+        report = hosts[0][0].send_load("eth0", frames, duration_s=0.2, packets_per_s=2000)
+        time.sleep(0.05)
+        sent = report["sent"]
+        arrived = live.port_statistics(0)
+        assert arrived["rx_packets"] + arrived["rx_overrun_drops"] == sent > 0
+        assert hosts[1][0].interface_counters("eth0")["rx_packets"] == live.port_statistics(1)["tx_packets"]
+    # They can still be read, and there are none of ports that are not there.
+    left = live.port_statistics(1)
+    assert live.port_statistics(0) == arrived
+    assert left["tx_packets"] + live.drops()["no_such_port"] == arrived["rx_packets"]
+    assert left["tx_bytes"] == pytest.approx(left["tx_packets"] * (64 + 1514) / 2, abs=1514)
+    assert statistics_table(live).row_count == 2
+    with pytest.raises(HoldfastError):
+        live.port_statistics(5)
+    # Another start goes on counting.
+    with live:
+        hosts[0][0].send_load("eth0", frames, duration_s=0.02, packets_per_s=2000)
+        wait_for(lambda: live.port_statistics(0)["rx_packets"] > arrived["rx_packets"])
+
+
+def test_ports_come_and_go_under_traffic(live: LiveSwitch, hosts: list[tuple[_core.Namespace, str]]) -> None:
+    (sender, first), (receiver, second), (other, third) = hosts
+    live.add_port(0, first)
+    live.add_port(1, second)
+    live.start()
+    reports = []
+    thread = threading.Thread(
+        target=lambda: reports.append(
+            sender.send_load("eth0", [frame_to(1), frame_to(2)], duration_s=1.5, packets_per_s=2000)
+        )
+    )
+    thread.start()
+    wait_for(lambda: live.port_statistics(1)["tx_packets"] > 100)
+    assert other.interface_counters("eth0")["rx_packets"] == 0
+    live.add_port(2, third)
+    wait_for(lambda: other.interface_counters("eth0")["rx_packets"] > 100)
+    removed = live.remove_port(2)
+    assert removed["tx_packets"] == other.interface_counters("eth0")["rx_packets"]
+    assert live.ports == {0: first, 1: second}
+    # Under another number, and another interface under the old one.
+    live.add_port(7, third)
+    with pytest.raises(HoldfastError):
+        live.add_port(2, third)
+    live.remove_port(7)
+    before = other.interface_counters("eth0")["rx_packets"]
+    live.add_port(2, third)
+    wait_for(lambda: other.interface_counters("eth0")["rx_packets"] > before + 100)
+    thread.join()
+    # Of what was sent to the port that stayed, nothing is missing.
+    half = reports[0]["sent"] / 2
+    wait_for(lambda: receiver.interface_counters("eth0")["rx_packets"] >= half - 1)
+    assert live.port_statistics(0)["rx_overrun_drops"] == 0
+
+
+def test_an_interface_that_goes_and_returns(live: LiveSwitch, hosts: list[tuple[_core.Namespace, str]]) -> None:
+    (sender, first), (receiver, second), _ = hosts
+    live.add_port(0, first)
+    live.add_port(1, second)
+    live.start()
+
+    def change() -> tuple[int, bool]:
+        deadline = time.monotonic() + 5
+        while time.monotonic() < deadline:
+            for notification in live.poll(0.1):
+                if notification.kind == "port_change":
+                    return notification.port, notification.up
+        pytest.fail("nobody noticed")
+
+    receiver.set_link("eth0", up=False)
+    assert change() == (1, False)
+    assert not live.port_is_up(1)
+    assert live.port_is_up(0)
+    receiver.set_link("eth0", up=True)
+    assert change() == (1, True)
+    subprocess.run(["ip", "link", "delete", second], check=True)
+    assert change() == (1, False)
+    subprocess.run(
+        ["ip", "link", "add", second, "type", "veth", "peer", "name", "eth0", "netns", receiver.name], check=True
+    )
+    receiver.set_link("eth0", up=True)
+    subprocess.run(["ip", "link", "set", second, "up"], check=True)
+    assert change() == (1, True)
+    before = receiver.interface_counters("eth0")["rx_packets"]
+    sender.send_load("eth0", [frame_to(1)], duration_s=0.1, packets_per_s=1000)
+    wait_for(lambda: receiver.interface_counters("eth0")["rx_packets"] >= before + 90)
+
+
+def test_mistakes_are_explained(live: LiveSwitch, hosts: list[tuple[_core.Namespace, str]]) -> None:
+    first, second = hosts[0][1], hosts[1][1]
+    live.add_port(0, first)
+    for port, interface, message in [
+        (0, second, "already"),
+        (1, first, "in use"),
+        (510, second, "controller"),
+        (-1, second, "not between"),
+        (600, second, "not between"),
+    ]:
+        with pytest.raises(HoldfastError, match=message):
+            live.add_port(port, interface)
+    with pytest.raises(HoldfastError, match="io must be"):
+        live.add_port(1, second, io="dpdk")  # type: ignore[arg-type]
+    live.start()
+    with pytest.raises(HoldfastError, match="nosuch0"):
+        live.add_port(1, "nosuch0")
+    # What failed left nothing behind.
+    assert live.ports == {0: first}
+    live.add_port(1, second)
+    live.remove_port(0)
+    live.add_port(0, first)
+    with pytest.raises(HoldfastError, match="no port 3"):
+        live.remove_port(3)
+
+
+def test_the_live_benchmark_measures(tmp_path: Path) -> None:
+    (result,) = live_benchmark.run([64], quick=True, progress=lambda _: None)
+    assert result.size_bytes == 64
+    assert 0 < result.forwarded_packets_per_s <= result.offered_packets_per_s
+    assert 0 <= result.lossless_packets_per_s <= result.offered_packets_per_s
+    assert result.loss == pytest.approx(1 - result.forwarded_packets_per_s / result.offered_packets_per_s)
+    assert 0 < result.worker_share <= 1.1
+    assert "ns per packet" in result.limit
+    live_benchmark.write_json([result], tmp_path / "live.json")
+    assert "forwarded_packets_per_s" in (tmp_path / "live.json").read_text()
+    with pytest.raises(HoldfastError):
+        live_benchmark.run([9000], quick=True, progress=lambda _: None)
