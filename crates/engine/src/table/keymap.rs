@@ -1,21 +1,41 @@
 //! An open-addressing hash map from keys of a fixed number of limbs to 32-bit numbers.
 //!
-//! The hash is fixed, so that behaviour never depends on anything but the operations done. Keys may be looked up through
-//! a mask without building the masked key. Deletion shifts entries back, so there are no tombstones and a long-lived table
-//! stays as fast as a new one.
+//! The hash is fixed, so that behaviour never depends on anything but the operations done. A bucket is the value and a part of the
+//! hash, then the key: one cache line per probe for keys of up to 448 bits, and other keys are recognised by one word. Keys may
+//! be looked up through a mask without building the masked key. Deletion shifts entries back, so a long-lived table stays as fast as a
+//! new one.
+//!
+//! It grows without ever stopping: a map that is full is emptied into one twice its size a few buckets at a time, by the insertions that
+//! follow, and until then both are searched. So the longest single update moves [`BUCKETS_PER_INSERTION`] keys.
 
-/// A map from `limbs` limbs to a number below `u32::MAX`.
+/// A map from `limbs` limbs to a number below [`KeyMap::LIMIT`].
 #[derive(Clone, Debug)]
 pub struct KeyMap {
     limbs: usize,
-    /// Buckets of `1 + limbs`: first zero when free, else the value plus one; then the key.
+    /// Buckets of `1 + limbs`: first zero when free, else the value plus one in the low half and the high half of the hash in the high
+    /// half; then the key.
     buckets: Vec<u64>,
     /// Number of buckets minus one; that number is a power of two.
     bucket_mask: usize,
     len: usize,
+    /// The buckets being emptied, of half the number; empty otherwise.
+    former: Vec<u64>,
+    /// How many of them are done.
+    emptied: usize,
 }
 
 const INITIAL_BUCKETS: usize = 8;
+
+/// Maps of up to this many buckets are at most half full, so that what is not there is found out at once; larger ones three quarters.
+const SPARSE_BUCKETS: usize = 1 << 14;
+
+/// Buckets that an insertion empties while the map grows. Two would do for being done in time.
+pub const BUCKETS_PER_INSERTION: usize = 16;
+
+/// Low half of the first word of a bucket that is being emptied whose key is gone; what lies behind it is still found.
+const DEAD: u64 = 0xffff_ffff;
+
+const LOW_HALF: u64 = 0xffff_ffff;
 
 /// One step of the hash: both halves of a 128-bit product.
 #[inline]
@@ -33,6 +53,9 @@ pub fn hash(key: &[u64]) -> u64 {
 }
 
 impl KeyMap {
+    /// Values are below.
+    pub const LIMIT: u32 = u32::MAX - 1;
+
     /// An empty map for keys of `limbs` limbs.
     pub fn new(limbs: usize) -> KeyMap {
         KeyMap {
@@ -40,6 +63,8 @@ impl KeyMap {
             buckets: vec![0; INITIAL_BUCKETS * (limbs + 1)],
             bucket_mask: INITIAL_BUCKETS - 1,
             len: 0,
+            former: Vec::new(),
+            emptied: 0,
         }
     }
 
@@ -50,7 +75,7 @@ impl KeyMap {
 
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        8 * self.buckets.capacity()
+        8 * (self.buckets.capacity() + self.former.capacity())
     }
 
     /// Whether there is no key.
@@ -62,45 +87,80 @@ impl KeyMap {
     #[inline]
     pub fn get(&self, key: &[u64]) -> Option<u32> {
         // Comparing slices of unknown length is a call; the common lengths need none.
-        let found = match *key {
-            [a] => self.probe(mix(SEED, a), |stored| stored[0] == a),
-            [a, b] => self.probe(mix(mix(SEED, a), b), |stored| {
-                stored[0] == a && stored[1] == b
-            }),
-            _ => self.probe(hash(key), |stored| stored == key),
-        };
-        found.ok().map(|at| self.value(at))
+        match *key {
+            [a] => self.get_1(a),
+            [a, b] => self.get_2(a, b),
+            _ => self.search(hash(key), |stored| stored == key),
+        }
+    }
+
+    /// The value of a key of one limb.
+    #[inline]
+    pub fn get_1(&self, a: u64) -> Option<u32> {
+        self.search(mix(SEED, a), |stored| stored[0] == a)
+    }
+
+    /// The value of a key of two limbs.
+    #[inline]
+    pub fn get_2(&self, a: u64, b: u64) -> Option<u32> {
+        self.search(mix(mix(SEED, a), b), |stored| {
+            stored[0] == a && stored[1] == b
+        })
     }
 
     /// The value of `key & mask`.
     #[inline]
     pub fn get_masked(&self, key: &[u64], mask: &[u64]) -> Option<u32> {
         match (key, mask) {
-            ([a], [m]) => return self.get(&[a & m]),
-            ([a, b], [m, n]) => return self.get(&[a & m, b & n]),
+            ([a], [m]) => return self.get_1(a & m),
+            ([a, b], [m, n]) => return self.get_2(a & m, b & n),
             _ => {}
         }
-        let masked = || key.iter().zip(mask).map(|(&k, &m)| k & m);
-        let hash = masked().fold(SEED, mix);
-        let is_key = |stored: &[u64]| stored.iter().zip(masked()).all(|(&s, k)| s == k);
-        self.probe(hash, is_key).ok().map(|at| self.value(at))
+        self.get_with(|| key.iter().zip(mask).map(|(&k, &m)| k & m))
+    }
+
+    /// The value of the key whose limbs `limbs` gives, as often as it is asked.
+    #[inline]
+    pub fn get_with<I: Iterator<Item = u64>>(&self, limbs: impl Fn() -> I) -> Option<u32> {
+        let hash = limbs().fold(SEED, mix);
+        self.search(hash, |stored| {
+            stored.iter().zip(limbs()).all(|(&s, limb)| s == limb)
+        })
+    }
+
+    #[inline]
+    fn search(&self, hash: u64, is_key: impl Fn(&[u64]) -> bool) -> Option<u32> {
+        if let Ok(at) = self.probe(&self.buckets, self.bucket_mask, hash, &is_key) {
+            return Some(value(self.buckets[at]));
+        }
+        if self.former.is_empty() {
+            return None;
+        }
+        let at = self.probe_former(hash, &is_key)?;
+        Some(value(self.former[at]))
     }
 
     /// Sets the value of `key`; gives the former one.
     pub fn insert(&mut self, key: &[u64], value: u32) -> Option<u32> {
         debug_assert_eq!(key.len(), self.limbs);
-        if 4 * (self.len + 1) > 3 * (self.bucket_mask + 1) {
+        debug_assert!(value < KeyMap::LIMIT);
+        if self.len + 1 > self.most() {
             self.grow();
         }
+        self.empty_some();
         let hash = hash(key);
-        match self.probe(hash, |stored| stored == key) {
-            Ok(at) => {
-                let former = self.value(at);
-                self.buckets[at] = u64::from(value) + 1;
-                Some(former)
-            }
+        let is_key = |stored: &[u64]| stored == key;
+        let word = (hash & !LOW_HALF) | (u64::from(value) + 1);
+        match self.probe(&self.buckets, self.bucket_mask, hash, is_key) {
+            Ok(at) => Some(self::value(std::mem::replace(&mut self.buckets[at], word))),
             Err(at) => {
-                self.buckets[at] = u64::from(value) + 1;
+                if let Some(before) = self.probe_former(hash, is_key) {
+                    return Some(self::value(std::mem::replace(
+                        &mut self.former[before],
+                        word,
+                    )));
+                }
+                self.buckets[at] = word;
                 self.buckets[at + 1..=at + self.limbs].copy_from_slice(key);
                 self.len += 1;
                 None
@@ -111,36 +171,60 @@ impl KeyMap {
     /// Removes `key`; gives its value.
     pub fn remove(&mut self, key: &[u64]) -> Option<u32> {
         let hash = hash(key);
-        let at = self.probe(hash, |stored| stored == key).ok()?;
-        let former = self.value(at);
-        self.len -= 1;
-        self.close_gap(at / (self.limbs + 1));
-        Some(former)
+        let is_key = |stored: &[u64]| stored == key;
+        match self.probe(&self.buckets, self.bucket_mask, hash, is_key) {
+            Ok(at) => {
+                let removed = value(self.buckets[at]);
+                self.len -= 1;
+                self.close_gap(at / (self.limbs + 1));
+                Some(removed)
+            }
+            Err(_) => {
+                let at = self.probe_former(hash, is_key)?;
+                self.len -= 1;
+                Some(value(std::mem::replace(&mut self.former[at], DEAD)))
+            }
+        }
     }
 
-    fn value(&self, at: usize) -> u32 {
-        (self.buckets[at] - 1) as u32
-    }
-
-    fn home(&self, hash: u64) -> usize {
-        hash as usize & self.bucket_mask
+    /// Most keys before the map grows.
+    fn most(&self) -> usize {
+        let buckets = self.bucket_mask + 1;
+        match buckets <= SPARSE_BUCKETS {
+            true => buckets / 2,
+            false => buckets / 4 * 3,
+        }
     }
 
     /// Offset of the bucket that holds the key, or of the free one where it would go.
     #[inline]
-    fn probe(&self, hash: u64, is_key: impl Fn(&[u64]) -> bool) -> Result<usize, usize> {
-        let mut bucket = self.home(hash);
+    fn probe(
+        &self,
+        buckets: &[u64],
+        mask: usize,
+        hash: u64,
+        is_key: impl Fn(&[u64]) -> bool,
+    ) -> Result<usize, usize> {
+        let mut bucket = hash as usize & mask;
         loop {
             let at = bucket * (self.limbs + 1);
-            let found = &self.buckets[at..=at + self.limbs];
+            let found = &buckets[at..=at + self.limbs];
             if found[0] == 0 {
                 return Err(at);
             }
-            if is_key(&found[1..]) {
+            if (found[0] ^ hash) >> 32 == 0 && found[0] & LOW_HALF != DEAD && is_key(&found[1..]) {
                 return Ok(at);
             }
-            bucket = (bucket + 1) & self.bucket_mask;
+            bucket = (bucket + 1) & mask;
         }
+    }
+
+    fn probe_former(&self, hash: u64, is_key: impl Fn(&[u64]) -> bool) -> Option<usize> {
+        if self.former.is_empty() {
+            return None;
+        }
+        let mask = self.former.len() / (self.limbs + 1) - 1;
+        self.probe(&self.former, mask, hash, is_key).ok()
     }
 
     /// Frees bucket `gap` and moves later ones back so that every key stays reachable from its home.
@@ -153,8 +237,7 @@ impl KeyMap {
             if self.buckets[at] == 0 {
                 break;
             }
-            let key = &self.buckets[at + 1..at + stride];
-            let home = self.home(hash(key));
+            let home = hash(&self.buckets[at + 1..at + stride]) as usize & self.bucket_mask;
             let distance = |from: usize, to: usize| to.wrapping_sub(from) & self.bucket_mask;
             if distance(home, bucket) >= distance(gap, bucket) {
                 self.buckets.copy_within(at..at + stride, gap * stride);
@@ -165,16 +248,45 @@ impl KeyMap {
     }
 
     fn grow(&mut self) {
-        let stride = self.limbs + 1;
+        // Whatever was being emptied is done by now, for an insertion empties more buckets than it fills.
+        while !self.former.is_empty() {
+            self.empty_some();
+        }
         let doubled = 2 * (self.bucket_mask + 1);
-        let old = std::mem::replace(&mut self.buckets, vec![0; doubled * stride]);
+        self.former = std::mem::replace(&mut self.buckets, vec![0; doubled * (self.limbs + 1)]);
         self.bucket_mask = doubled - 1;
-        for bucket in old.chunks_exact(stride).filter(|b| b[0] != 0) {
-            let hash = hash(&bucket[1..]);
-            let at = self.probe(hash, |_| false).unwrap_or_else(|free| free);
-            self.buckets[at..at + stride].copy_from_slice(bucket);
+        self.emptied = 0;
+    }
+
+    /// Moves the keys of a few buckets that are being emptied.
+    fn empty_some(&mut self) {
+        let stride = self.limbs + 1;
+        let end = (self.emptied + BUCKETS_PER_INSERTION).min(self.former.len() / stride);
+        for bucket in self.emptied..end {
+            let at = bucket * stride;
+            let word = self.former[at];
+            // What was free stays free, so that searches end there.
+            if word == 0 || word & LOW_HALF == DEAD {
+                continue;
+            }
+            let key = &self.former[at + 1..at + stride];
+            let free = self.probe(&self.buckets, self.bucket_mask, hash(key), |_| false);
+            let to = free.unwrap_or_else(|free| free);
+            self.buckets[to] = word;
+            self.buckets[to + 1..to + stride].copy_from_slice(&self.former[at + 1..at + stride]);
+            self.former[at] = DEAD;
+        }
+        self.emptied = end;
+        if end * stride == self.former.len() {
+            self.former = Vec::new();
         }
     }
+}
+
+/// The value in the first word of a bucket.
+#[inline]
+fn value(word: u64) -> u32 {
+    (word as u32).wrapping_sub(1)
 }
 
 #[cfg(test)]
@@ -198,6 +310,9 @@ mod tests {
                     _ => prop_assert_eq!(map.get(&key), model.get(&key).copied()),
                 }
                 prop_assert_eq!(map.len(), model.len());
+                let sum: u64 = (0..64).filter_map(|n| map.get(&[n << 32, 0])).map(u64::from).sum();
+                let expected = model.iter().filter(|(k, _)| k[1] == 0).map(|(_, &v)| u64::from(v));
+                prop_assert_eq!(sum, expected.sum::<u64>());
             }
             for (key, value) in &model {
                 prop_assert_eq!(map.get(key), Some(*value));

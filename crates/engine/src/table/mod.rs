@@ -18,6 +18,7 @@ mod entries;
 pub mod keymap;
 pub mod lpm;
 pub mod numbers;
+mod packing;
 mod records;
 mod shape;
 pub mod short_lpm;
@@ -53,7 +54,7 @@ impl Matcher {
         if shape.limbs == 0 {
             Matcher::Keyless
         } else if shape.has(&[Ternary, Range, Optional]) {
-            Matcher::Ternary(TupleSpace::new(shape.limbs))
+            Matcher::Ternary(TupleSpace::new(shape))
         } else if let Some(field) = shape.fields.iter().find(|f| f.kind == Lpm) {
             let (offset, width) = (field.offset, field.width);
             let exact = shape.mask_of(Exact);
@@ -244,8 +245,7 @@ impl Table {
             Matcher::Lpm(table) => table.find(&pattern.value, pattern.prefix_len),
             Matcher::Ternary(space) => {
                 let packed = self.entries.pack(&self.shape, matches);
-                let mut candidates = space.candidates(&pattern.value, &pattern.mask);
-                candidates.find(|&entry| {
+                space.find(&pattern, |entry| {
                     self.entries.priority(entry) == priority
                         && self.entries.has_matches(entry, &packed)
                 })
@@ -344,15 +344,7 @@ impl Table {
             }
             Matcher::ShortLpm(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
             Matcher::Lpm(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
-            Matcher::Ternary(space) => {
-                space.insert(
-                    &pattern.value,
-                    &pattern.mask,
-                    pattern.ranges.into(),
-                    rank,
-                    entry,
-                );
-            }
+            Matcher::Ternary(space) => space.insert(&pattern, rank, entry),
         }
         self.records.assign(entry, &snapshot.record);
         if let Some(counter) = self.counters.get_mut(at) {
@@ -379,7 +371,7 @@ impl Table {
             Matcher::Lpm(table) => {
                 table.remove(&pattern.value, pattern.prefix_len);
             }
-            Matcher::Ternary(space) => space.remove(&pattern.value, &pattern.mask, entry),
+            Matcher::Ternary(space) => space.remove(&pattern, entry),
         }
         self.entries.remove(entry);
         self.records.release(entry);

@@ -1,12 +1,21 @@
 //! Ternary, range and optional match: tuple space search (Srinivasan, Suri and Varghese 1999) with priority pruning.
 //!
 //! Entries with equal masks form a *tuple*, in which a hash finds those that agree with the key. Tuples are visited in the
-//! order of the best entry in each, so the search ends as soon as no later tuple can hold a better one. A range takes
-//! part with the leading bits that its bounds share, and is checked in full on the entries found.
+//! order of the best entry in each, so the search ends as soon as no later tuple can hold a better one. A tuple hashes only the limbs of
+//! the packed key that its mask has bits in.
+//!
+//! A range is the union of a few prefixes, and the entry is there once for each (an *item*); so ten thousand ranges are found by
+//! as many hashes as the field has bits. Only where that would be more than [`MOST_ITEMS`] items, a range takes part with the leading
+//! bits that its bounds share, and is checked in full on the items found.
 
 use super::keymap::KeyMap;
+use super::packing::Packing;
+use super::shape::{KeyShape, Pattern};
 use smallvec::SmallVec;
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
+
+/// Items of an entry.
+pub const MOST_ITEMS: usize = 64;
 
 /// Order of preference: the highest priority first, then the entry inserted first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -45,166 +54,321 @@ impl RangeCheck {
     }
 }
 
+/// Entries with the same mask.
 #[derive(Clone, Debug)]
 struct Tuple {
-    mask: SmallVec<[u64; 4]>,
-    /// From masked value to the best entry with it.
+    /// The limbs of the packed mask that have bits: which they are, and the bits.
+    parts: SmallVec<[(u32, u64); 4]>,
+    /// From those limbs of the masked key to the best item with them.
     heads: KeyMap,
-    ranks: BTreeSet<Rank>,
+    /// The entries, and how many items each has here.
+    ranks: BTreeMap<Rank, u32>,
 }
 
-/// What the search needs of an entry, in a list of entries with equal mask and value, best first.
-#[derive(Clone, Debug)]
-struct Link {
+impl Tuple {
+    fn new(mask: &[u64]) -> Tuple {
+        let parts: SmallVec<[(u32, u64); 4]> = (mask.iter().zip(0u32..))
+            .filter(|(bits, _)| **bits != 0)
+            .map(|(&bits, at)| (at, bits))
+            .collect();
+        Tuple {
+            heads: KeyMap::new(parts.len()),
+            parts,
+            ranks: BTreeMap::new(),
+        }
+    }
+
+    /// The best item that agrees with a packed key.
+    #[inline]
+    fn head(&self, key: &[u64]) -> Option<u32> {
+        match *self.parts.as_slice() {
+            [(i, m)] => self.heads.get_1(key[i as usize] & m),
+            [(i, m), (j, n)] => (self.heads).get_2(key[i as usize] & m, key[j as usize] & n),
+            ref parts => (self.heads).get_with(|| parts.iter().map(|&(i, m)| key[i as usize] & m)),
+        }
+    }
+
+    /// The limbs of a packed value that count.
+    fn limbs_of(&self, value: &[u64]) -> SmallVec<[u64; 4]> {
+        self.parts.iter().map(|&(i, _)| value[i as usize]).collect()
+    }
+}
+
+/// An entry in a list of items with equal mask and value, best first.
+#[derive(Clone, Copy, Debug)]
+struct Item {
     rank: Rank,
-    next: Option<u32>,
-    ranges: Box<[RangeCheck]>,
+    entry: u32,
+    next: Option<NextItem>,
+    /// Number of its checks plus one; 0 for none.
+    checks: u32,
+}
+
+/// Number of an item plus one, so that none takes no room.
+type NextItem = std::num::NonZeroU32;
+
+fn next_item(item: u32) -> Option<NextItem> {
+    NextItem::new(item.wrapping_add(1))
+}
+
+/// A value and a mask, limb for limb as the key.
+#[derive(Clone, Debug)]
+struct Cover {
+    value: Vec<u64>,
+    mask: Vec<u64>,
 }
 
 /// Entries that match under masks, with priorities.
 #[derive(Clone, Debug)]
 pub struct TupleSpace {
-    limbs: usize,
-    /// From mask to tuple.
+    shape: KeyShape,
+    packing: Packing,
+    /// From packed mask to tuple.
     by_mask: KeyMap,
     tuples: Vec<Tuple>,
     free_tuples: Vec<u32>,
-    /// The tuples that have entries, each with the rank of its best, best first.
+    /// The tuples that have items, each with the rank of its best, best first.
     order: Vec<(Rank, u32)>,
-    /// By entry.
-    links: Vec<Option<Link>>,
+    items: Vec<Item>,
+    free_items: Vec<u32>,
+    checks: Vec<Box<[RangeCheck]>>,
+    free_checks: Vec<u32>,
 }
 
 impl TupleSpace {
-    /// For keys of `limbs` limbs.
-    pub fn new(limbs: usize) -> TupleSpace {
+    /// For keys of this shape.
+    pub fn new(shape: &KeyShape) -> TupleSpace {
+        let packing = Packing::new(shape);
         TupleSpace {
-            limbs,
-            by_mask: KeyMap::new(limbs),
+            shape: shape.clone(),
+            by_mask: KeyMap::new(packing.limbs()),
+            packing,
             tuples: Vec::new(),
             free_tuples: Vec::new(),
             order: Vec::new(),
-            links: Vec::new(),
+            items: Vec::new(),
+            free_items: Vec::new(),
+            checks: Vec::new(),
+            free_checks: Vec::new(),
         }
     }
 
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
-        let ranges = |link: &Link| -> usize {
-            let words: usize = link.ranges.iter().map(|r| 2 * r.low.len()).sum();
-            8 * words + link.ranges.len() * size_of::<RangeCheck>()
-        };
-        self.links.capacity() * size_of::<Option<Link>>()
-            + self.links.iter().flatten().map(ranges).sum::<usize>()
+        let checks = self.checks.iter().flat_map(|checks| checks.iter());
+        let tuple = |t: &Tuple| t.heads.heap_bytes() + t.ranks.len() * (size_of::<Rank>() + 4);
+        self.items.capacity() * size_of::<Item>()
             + self.tuples.capacity() * size_of::<Tuple>()
-            + (self.tuples.iter())
-                .map(|t| t.heads.heap_bytes() + t.ranks.len() * size_of::<Rank>())
+            + self.tuples.iter().map(tuple).sum::<usize>()
+            + checks
+                .map(|c| size_of::<RangeCheck>() + 16 * c.low.len())
                 .sum::<usize>()
     }
 
     /// The best entry that matches.
+    #[inline]
     pub fn lookup(&self, key: &[u64]) -> Option<u32> {
+        self.packing
+            .pack(key, |packed| self.lookup_packed(key, packed))
+    }
+
+    fn lookup_packed(&self, key: &[u64], packed: &[u64]) -> Option<u32> {
         let mut best: Option<(Rank, u32)> = None;
         for &(tuple_best, tuple) in &self.order {
             if best.is_some_and(|(rank, _)| rank < tuple_best) {
                 break;
             }
-            let tuple = &self.tuples[tuple as usize];
-            let mut next = tuple.heads.get_masked(key, &tuple.mask);
-            while let Some(entry) = next {
-                let link = self.link(entry);
-                if best.is_some_and(|(rank, _)| rank < link.rank) {
+            let mut next = self.tuples[tuple as usize].head(packed);
+            while let Some(item) = next {
+                let item = &self.items[item as usize];
+                if best.is_some_and(|(rank, _)| rank < item.rank) {
                     break;
                 }
-                if link.ranges.iter().all(|range| range.holds(key)) {
-                    best = Some((link.rank, entry));
+                if item.checks == 0 || self.holds(item.checks, key) {
+                    best = Some((item.rank, item.entry));
                     break;
                 }
-                next = link.next;
+                next = item.next.map(|next| next.get() - 1);
             }
         }
         best.map(|(_, entry)| entry)
     }
 
-    /// The entries with this mask and value, best first.
-    pub fn candidates(&self, value: &[u64], mask: &[u64]) -> impl Iterator<Item = u32> {
-        let head = self
-            .by_mask
-            .get(mask)
-            .and_then(|tuple| self.tuples[tuple as usize].heads.get(value));
-        std::iter::successors(head, |&entry| self.link(entry).next)
+    fn holds(&self, checks: u32, key: &[u64]) -> bool {
+        let checks = &self.checks[checks as usize - 1];
+        checks.iter().all(|check| check.holds(key))
     }
 
-    /// Adds an entry; `value` is zero outside `mask`.
-    pub fn insert(
-        &mut self,
-        value: &[u64],
-        mask: &[u64],
-        ranges: Box<[RangeCheck]>,
-        rank: Rank,
-        entry: u32,
-    ) {
-        let tuple = self.tuple_or_new(mask);
-        let head = self.tuples[tuple as usize].heads.get(value);
-        let (mut before, mut next) = (None, head);
-        while let Some(other) = next.filter(|&other| self.link(other).rank < rank) {
-            before = Some(other);
-            next = self.link(other).next;
-        }
-        if self.links.len() <= entry as usize {
-            self.links.resize(entry as usize + 1, None);
-        }
-        self.links[entry as usize] = Some(Link { rank, next, ranges });
-        match before {
-            Some(other) => self.link_mut(other).next = Some(entry),
-            None => {
-                self.tuples[tuple as usize].heads.insert(value, entry);
+    /// The entry with this pattern for which `is_it` holds.
+    pub(super) fn find(&self, pattern: &Pattern, is_it: impl Fn(u32) -> bool) -> Option<u32> {
+        let (covers, _) = self.covers(pattern);
+        // The entry is there for every cover; one will do.
+        let (tuple, value) = self.place(covers.first()?)?;
+        let mut next = self.tuples[tuple as usize].heads.get(&value);
+        while let Some(item) = next {
+            let item = &self.items[item as usize];
+            if is_it(item.entry) {
+                return Some(item.entry);
             }
+            next = item.next.map(|next| next.get() - 1);
         }
-        self.update_ranks(tuple, |ranks| {
-            ranks.insert(rank);
-        });
+        None
+    }
+
+    /// Adds an entry.
+    pub(super) fn insert(&mut self, pattern: &Pattern, rank: Rank, entry: u32) {
+        let (covers, checks) = self.covers(pattern);
+        let checks = match checks.is_empty() {
+            true => 0,
+            false => self.add_checks(checks.into()),
+        };
+        for cover in &covers {
+            let item = Item {
+                rank,
+                entry,
+                next: None,
+                checks,
+            };
+            self.insert_item(cover, item);
+        }
     }
 
     /// Removes an entry that is there.
-    pub fn remove(&mut self, value: &[u64], mask: &[u64], entry: u32) {
-        let Some(tuple) = self.by_mask.get(mask) else {
-            return;
-        };
-        let before = self
-            .candidates(value, mask)
-            .find(|&other| self.link(other).next == Some(entry));
-        let Some(link) = self.links[entry as usize].take() else {
-            return;
-        };
-        let heads = &mut self.tuples[tuple as usize].heads;
-        match (before, link.next) {
-            (Some(other), next) => self.link_mut(other).next = next,
-            (None, Some(next)) => {
-                heads.insert(value, next);
-            }
-            (None, None) => {
-                heads.remove(value);
-            }
+    pub(super) fn remove(&mut self, pattern: &Pattern, entry: u32) {
+        let (covers, _) = self.covers(pattern);
+        let mut checks = 0;
+        for cover in &covers {
+            checks = self.remove_item(cover, entry).map_or(checks, |i| i.checks);
         }
-        self.update_ranks(tuple, |ranks| {
-            ranks.remove(&link.rank);
-        });
-        if self.tuples[tuple as usize].ranks.is_empty() {
-            self.by_mask.remove(mask);
-            self.free_tuples.push(tuple);
+        if checks != 0 {
+            self.checks[checks as usize - 1] = Box::default();
+            self.free_checks.push(checks);
         }
     }
 
-    fn tuple_or_new(&mut self, mask: &[u64]) -> u32 {
-        if let Some(tuple) = self.by_mask.get(mask) {
-            return tuple;
+    /// The values and masks under which an entry is there, and the ranges that they do not say.
+    fn covers(&self, pattern: &Pattern) -> (Vec<Cover>, Vec<RangeCheck>) {
+        let mut covers = vec![Cover {
+            value: pattern.value.clone(),
+            mask: pattern.mask.clone(),
+        }];
+        let mut checks = Vec::new();
+        for range in &pattern.ranges {
+            let prefixes = match (&*range.low, &*range.high) {
+                (&[low], &[high]) => prefixes(low, high),
+                _ => Vec::new(),
+            };
+            if prefixes.is_empty() || covers.len() * prefixes.len() > MOST_ITEMS {
+                checks.push(range.clone());
+                continue;
+            }
+            let field = self.shape.fields.iter().find(|f| f.offset == range.offset);
+            let ones = field.map_or(u64::MAX, |f| u64::MAX >> (64 - f.width));
+            let narrowed = |cover: &Cover| -> Vec<Cover> {
+                let one = |&(value, free): &(u64, u32)| {
+                    let mut cover = cover.clone();
+                    cover.value[range.offset] = value;
+                    cover.mask[range.offset] = ones & u64::MAX.checked_shl(free).unwrap_or(0);
+                    cover
+                };
+                prefixes.iter().map(one).collect()
+            };
+            covers = covers.iter().flat_map(narrowed).collect();
         }
-        let new = Tuple {
-            mask: mask.into(),
-            heads: KeyMap::new(self.limbs),
-            ranks: BTreeSet::new(),
+        (covers, checks)
+    }
+
+    fn add_checks(&mut self, checks: Box<[RangeCheck]>) -> u32 {
+        if let Some(free) = self.free_checks.pop() {
+            self.checks[free as usize - 1] = checks;
+            return free;
+        }
+        self.checks.push(checks);
+        self.checks.len() as u32
+    }
+
+    /// The tuple of a cover, if there is one, and the limbs of the value that count in it.
+    fn place(&self, cover: &Cover) -> Option<(u32, SmallVec<[u64; 4]>)> {
+        let tuple = (self.packing).pack(&cover.mask, |mask| self.by_mask.get(mask))?;
+        let limbs = |value: &[u64]| self.tuples[tuple as usize].limbs_of(value);
+        Some((tuple, self.packing.pack(&cover.value, limbs)))
+    }
+
+    fn insert_item(&mut self, cover: &Cover, item: Item) {
+        let (tuple, value) = match self.place(cover) {
+            Some(place) => place,
+            None => {
+                let tuple = self.new_tuple(&cover.mask);
+                let limbs = |value: &[u64]| self.tuples[tuple as usize].limbs_of(value);
+                (tuple, self.packing.pack(&cover.value, limbs))
+            }
         };
+        let rank = item.rank;
+        let head = self.tuples[tuple as usize].heads.get(&value);
+        let (mut before, mut next) = (None, head);
+        while let Some(other) = next.filter(|&other| self.items[other as usize].rank < rank) {
+            before = Some(other);
+            next = self.next(other);
+        }
+        let item = Item {
+            next: next.and_then(next_item),
+            ..item
+        };
+        let number = match self.free_items.pop() {
+            Some(free) => {
+                self.items[free as usize] = item;
+                free
+            }
+            None => {
+                self.items.push(item);
+                self.items.len() as u32 - 1
+            }
+        };
+        match before {
+            Some(other) => self.items[other as usize].next = next_item(number),
+            None => {
+                self.tuples[tuple as usize].heads.insert(&value, number);
+            }
+        }
+        self.update_ranks(tuple, |ranks| *ranks.entry(rank).or_insert(0) += 1);
+    }
+
+    fn remove_item(&mut self, cover: &Cover, entry: u32) -> Option<Item> {
+        let (tuple, value) = self.place(cover)?;
+        let (mut before, mut at) = (None, self.tuples[tuple as usize].heads.get(&value)?);
+        while self.items[at as usize].entry != entry {
+            before = Some(at);
+            at = self.next(at)?;
+        }
+        let item = self.items[at as usize];
+        self.free_items.push(at);
+        let heads = &mut self.tuples[tuple as usize].heads;
+        match (before, item.next) {
+            (Some(other), next) => self.items[other as usize].next = next,
+            (None, Some(next)) => {
+                heads.insert(&value, next.get() - 1);
+            }
+            (None, None) => {
+                heads.remove(&value);
+            }
+        }
+        self.update_ranks(tuple, |ranks| {
+            if let Some(items) = ranks.get_mut(&item.rank) {
+                *items -= 1;
+                if *items == 0 {
+                    ranks.remove(&item.rank);
+                }
+            }
+        });
+        if self.tuples[tuple as usize].ranks.is_empty() {
+            (self.packing).pack(&cover.mask, |mask| self.by_mask.remove(mask));
+            self.free_tuples.push(tuple);
+        }
+        Some(item)
+    }
+
+    fn new_tuple(&mut self, mask: &[u64]) -> u32 {
+        let new = self.packing.pack(mask, Tuple::new);
         let tuple = match self.free_tuples.pop() {
             Some(free) => {
                 self.tuples[free as usize] = new;
@@ -215,16 +379,18 @@ impl TupleSpace {
                 self.tuples.len() as u32 - 1
             }
         };
-        self.by_mask.insert(mask, tuple);
+        let by_mask = &mut self.by_mask;
+        (self.packing).pack(mask, |mask| by_mask.insert(mask, tuple));
         tuple
     }
 
     /// Changes the ranks of a tuple and moves it to where its best now belongs.
-    fn update_ranks(&mut self, tuple: u32, change: impl FnOnce(&mut BTreeSet<Rank>)) {
+    fn update_ranks(&mut self, tuple: u32, change: impl FnOnce(&mut BTreeMap<Rank, u32>)) {
         let ranks = &mut self.tuples[tuple as usize].ranks;
-        let former = ranks.first().copied();
+        let best = |ranks: &BTreeMap<Rank, u32>| ranks.first_key_value().map(|(&rank, _)| rank);
+        let former = best(ranks);
         change(ranks);
-        let now = ranks.first().copied();
+        let now = best(ranks);
         if former == now {
             return;
         }
@@ -239,15 +405,42 @@ impl TupleSpace {
         }
     }
 
-    fn link(&self, entry: u32) -> &Link {
-        self.links[entry as usize]
-            .as_ref()
-            .expect("a listed entry has a link")
+    fn next(&self, item: u32) -> Option<u32> {
+        self.items[item as usize].next.map(|next| next.get() - 1)
     }
+}
 
-    fn link_mut(&mut self, entry: u32) -> &mut Link {
-        self.links[entry as usize]
-            .as_mut()
-            .expect("a listed entry has a link")
+/// The fewest prefixes that together are the numbers from `low` to `high`: each as its lowest number and how many bits are free.
+fn prefixes(low: u64, high: u64) -> Vec<(u64, u32)> {
+    let mut result = Vec::new();
+    let (mut next, end) = (u128::from(low), u128::from(high) + 1);
+    while next < end {
+        let aligned = next.trailing_zeros().min(64);
+        let fitting = 127 - (end - next).leading_zeros();
+        let free = aligned.min(fitting);
+        result.push((next as u64, free));
+        next += 1 << free;
+    }
+    result
+}
+
+#[cfg(test)]
+mod tests {
+    use super::prefixes;
+
+    #[test]
+    fn prefixes_are_the_range_and_nothing_else() {
+        for low in 0..64u64 {
+            for high in low..64 {
+                let covered: Vec<u64> = prefixes(low, high)
+                    .into_iter()
+                    .flat_map(|(value, free)| value..value + (1 << free))
+                    .collect();
+                assert_eq!(covered, (low..=high).collect::<Vec<u64>>());
+            }
+        }
+        assert_eq!(prefixes(0, u64::MAX), [(0, 64)]);
+        assert_eq!(prefixes(1, u64::MAX).len(), 64);
+        assert_eq!(prefixes(1, 65534).len(), 30);
     }
 }

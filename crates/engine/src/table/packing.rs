@@ -1,0 +1,62 @@
+//! Keys with several narrow fields in one limb, so that there is less to mask, hash and compare. It knows no entries.
+
+use super::shape::KeyShape;
+
+/// Packed keys of more limbs are left as they are.
+const MOST_LIMBS: usize = 8;
+
+/// Where the limbs of a key go.
+#[derive(Clone, Debug)]
+pub(super) struct Packing {
+    /// By limb of the key: limb of the packed key, and how far up. Empty if the key stays as it is.
+    moves: Vec<(u8, u8)>,
+    limbs: usize,
+}
+
+impl Packing {
+    /// For keys of this shape: the first limb with room takes each.
+    pub fn new(shape: &KeyShape) -> Packing {
+        let mut used: Vec<u32> = Vec::new();
+        let mut moves = Vec::new();
+        for field in &shape.fields {
+            for limb in 0..field.limbs {
+                let bits = (field.width - 64 * limb as u32).min(64);
+                let room = used.iter().position(|&used| used + bits <= 64);
+                let to = room.unwrap_or_else(|| {
+                    used.push(0);
+                    used.len() - 1
+                });
+                moves.push((to as u8, used[to] as u8));
+                used[to] += bits;
+            }
+            if used.len() > MOST_LIMBS {
+                return Packing {
+                    moves: Vec::new(),
+                    limbs: shape.limbs(),
+                };
+            }
+        }
+        Packing {
+            moves,
+            limbs: used.len(),
+        }
+    }
+
+    /// Limbs of a packed key.
+    pub fn limbs(&self) -> usize {
+        self.limbs
+    }
+
+    /// Packs a key, a value or a mask; `use_packed` gets it.
+    #[inline]
+    pub fn pack<R>(&self, key: &[u64], use_packed: impl FnOnce(&[u64]) -> R) -> R {
+        if self.moves.is_empty() {
+            return use_packed(key);
+        }
+        let mut packed = [0; MOST_LIMBS];
+        for (&limb, &(to, up)) in key.iter().zip(&self.moves) {
+            packed[usize::from(to) & (MOST_LIMBS - 1)] |= limb << (up & 63);
+        }
+        use_packed(&packed[..self.limbs])
+    }
+}
