@@ -13,6 +13,8 @@ from types import TracebackType
 from typing import Literal, Self, final
 
 __all__ = [
+    "ActionProfileGroup",
+    "ActionProfileMember",
     "Benchmark",
     "BenchmarkResult",
     "CloneSession",
@@ -20,10 +22,14 @@ __all__ = [
     "ControlError",
     "CounterCell",
     "Diagnostic",
+    "DigestConfig",
+    "DigestList",
     "DirectCounterCell",
+    "DirectMeterCell",
     "Entity",
     "HoldfastError",
     "Match",
+    "MeterCell",
     "MulticastGroup",
     "Namespace",
     "Network",
@@ -35,6 +41,7 @@ __all__ = [
     "Switch",
     "TableEntry",
     "Update",
+    "ValueSetMembers",
     "WriteRequest",
     "clean",
     "interfaces_ready",
@@ -96,15 +103,34 @@ class Program:
 # A don't-care field is left out of the dict.
 Match = tuple[str, bytes] | tuple[str, bytes, int] | tuple[str, bytes, bytes]
 
+# Of a two-rate three-colour meter: cir, cburst, pir, pburst; bytes or packets (per second), as the meter says.
+_MeterConfig = tuple[int, int, int, int]
+# Packets and bytes of green, yellow and red.
+_ColourCounts = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
+# Of a one-shot set: action id, arguments by parameter id, weight, watched port.
+_ProfileAction = tuple[int, dict[int, bytes], int, int | None]
+# Of a group: member id, weight, watched port.
+_ProfileMember = tuple[int, int, int | None]
+
 @final
 class TableEntry:
+    """An entry, or the default entry. In a table with an implementation an entry has, instead of an action, exactly one of
+    ``member_id``, ``group_id`` and ``action_set``."""
+
     table_id: int
     matches: dict[int, Match]  # by match field id
-    action_id: int  # 0: none (only in deletes and wildcard reads)
+    action_id: int  # 0: none (only in deletes, wildcard reads, and with an implementation)
     args: dict[int, bytes]  # by parameter id
     priority: int
     is_default: bool
+    idle_timeout_ns: int
+    member_id: int | None
+    group_id: int | None
+    action_set: list[_ProfileAction] | None
+    meter_config: _MeterConfig | None  # of the direct meter; None: everything is green
     counter: tuple[int, int] | None  # packets, bytes, when read from a table with a direct counter
+    meter_counters: _ColourCounts | None  # when read from a table with a direct meter that is configured
+    idle_ns: int | None  # since the last hit (or insertion), when read from a table with idle timeouts
     is_const: bool
     def __new__(
         cls,
@@ -114,6 +140,33 @@ class TableEntry:
         args: dict[int, bytes] = ...,
         priority: int = 0,
         is_default: bool = False,
+        idle_timeout_ns: int = 0,
+        member_id: int | None = None,
+        group_id: int | None = None,
+        action_set: list[_ProfileAction] | None = None,
+        meter_config: _MeterConfig | None = None,
+    ) -> Self: ...
+
+@final
+class ActionProfileMember:
+    action_profile_id: int
+    member_id: int
+    action_id: int
+    args: dict[int, bytes]
+    def __new__(
+        cls, action_profile_id: int, member_id: int, action_id: int = 0, args: dict[int, bytes] = ...
+    ) -> Self: ...
+
+@final
+class ActionProfileGroup:
+    """A group of an action selector. ``max_size`` is fixed when it is inserted; 0 is the selector's."""
+
+    action_profile_id: int
+    group_id: int
+    members: list[_ProfileMember]
+    max_size: int
+    def __new__(
+        cls, action_profile_id: int, group_id: int, members: Sequence[_ProfileMember] = (), max_size: int = 0
     ) -> Self: ...
 
 @final
@@ -139,17 +192,17 @@ class CloneSession:
 @final
 class RegisterCell:
     register_id: int
-    index: int
+    index: int | None  # None in a write: every cell
     value: bytes
-    def __new__(cls, register_id: int, index: int, value: bytes) -> Self: ...
+    def __new__(cls, register_id: int, index: int | None, value: bytes) -> Self: ...
 
 @final
 class CounterCell:
     counter_id: int
-    index: int
+    index: int | None  # None in a write: every cell
     packets: int
     bytes: int
-    def __new__(cls, counter_id: int, index: int, packets: int = 0, bytes: int = 0) -> Self: ...
+    def __new__(cls, counter_id: int, index: int | None, packets: int = 0, bytes: int = 0) -> Self: ...
 
 @final
 class DirectCounterCell:
@@ -160,7 +213,74 @@ class DirectCounterCell:
     bytes: int
     def __new__(cls, entry: TableEntry, packets: int = 0, bytes: int = 0) -> Self: ...
 
-Entity = TableEntry | MulticastGroup | CloneSession | RegisterCell | CounterCell | DirectCounterCell
+@final
+class MeterCell:
+    """``config`` None: everything is green. ``counters`` is read only, and there while the cell is configured."""
+
+    meter_id: int
+    index: int | None  # None in a write: every cell
+    config: _MeterConfig | None
+    counters: _ColourCounts | None
+    def __new__(cls, meter_id: int, index: int | None, config: _MeterConfig | None = None) -> Self: ...
+
+@final
+class DirectMeterCell:
+    """The direct meter of the entry that ``entry`` names by table, matches and priority."""
+
+    entry: TableEntry
+    config: _MeterConfig | None
+    def __new__(cls, entry: TableEntry, config: _MeterConfig | None = None) -> Self: ...
+
+@final
+class ValueSetMembers:
+    """All members of a value set, each by match field id (1 is the first field). A modify replaces them all."""
+
+    value_set_id: int
+    members: list[dict[int, Match]]
+    def __new__(cls, value_set_id: int, members: Sequence[dict[int, Match]]) -> Self: ...
+
+@final
+class DigestConfig:
+    """How messages of a digest are delivered: in lists, as soon as one is full (``max_list_size``, 0: any size) or its first message is
+    ``max_timeout_ns`` old. A message that waits, or is in a list that was neither acknowledged nor taken ``ack_timeout_ns``
+    ago, is not sent again."""
+
+    digest_id: int
+    max_timeout_ns: int
+    max_list_size: int
+    ack_timeout_ns: int
+    def __new__(
+        cls, digest_id: int, max_timeout_ns: int = 0, max_list_size: int = 0, ack_timeout_ns: int = 0
+    ) -> Self: ...
+
+@final
+class DigestList:
+    """Messages of a digest, each the members side by side, the first in the highest bits."""
+
+    @property
+    def digest_id(self) -> int: ...
+    @property
+    def list_id(self) -> int: ...
+    @property
+    def time_ps(self) -> int:
+        """When it was taken."""
+    @property
+    def messages(self) -> list[bytes]: ...
+
+Entity = (
+    TableEntry
+    | MulticastGroup
+    | CloneSession
+    | RegisterCell
+    | CounterCell
+    | DirectCounterCell
+    | ActionProfileMember
+    | ActionProfileGroup
+    | MeterCell
+    | DirectMeterCell
+    | ValueSetMembers
+    | DigestConfig
+)
 Update = tuple[Literal["insert", "modify", "delete"], Entity]
 
 @final
@@ -189,8 +309,23 @@ class Switch:
         """The entry with this key (table, matches and priority, or the default entry); None if there is none."""
     def multicast_groups(self) -> list[MulticastGroup]: ...
     def clone_sessions(self) -> list[CloneSession]: ...
-    def registers(self, register_id: int, index: int | None = None) -> list[RegisterCell]: ...
-    def counters(self, counter_id: int, index: int | None = None) -> list[CounterCell]: ...
+    def registers(self, register_id: int, index: int | None = None, *, nonzero: bool = False) -> list[RegisterCell]:
+        """The cells of a register, or one of them; ``nonzero``: without those that are zero."""
+    def counters(self, counter_id: int, index: int | None = None, *, nonzero: bool = False) -> list[CounterCell]:
+        """The cells of a counter, or one of them; ``nonzero``: without those that are zero."""
+    def action_profile_members(self, action_profile_id: int = 0) -> list[ActionProfileMember]:
+        """Members of an action profile (0: of all), by id."""
+    def action_profile_groups(self, action_profile_id: int = 0) -> list[ActionProfileGroup]:
+        """Groups of an action selector (0: of all), by id."""
+    def meters(self, meter_id: int, index: int | None = None, *, configured: bool = False) -> list[MeterCell]:
+        """The cells of a meter, or one of them; ``configured``: those that are. Direct meters are read with their entries."""
+    def value_set_members(self, value_set_id: int = 0) -> list[ValueSetMembers]:
+        """The members of a value set (0: of each)."""
+    def set_port_up(self, port: int, up: bool) -> None:
+        """Tells a switch that stands alone that a port went down or came up: registers with ``@port_state`` and members that watch the
+        port. All ports are up at first. In a network, the switch finds out by itself."""
+    def port_is_up(self, port: int) -> bool:
+        """Whether a port is up, as the switch knows it."""
     def drops(self) -> dict[str, int]:
         """Counted drops by reason."""
     def take_digests(self) -> list[tuple[int, bytes]]:
@@ -201,8 +336,11 @@ class Switch:
         stands alone refuses (:class:`ControlError` FAILED_PRECONDITION): use :meth:`process` with the CPU port."""
     def process(self, port: int, packet: bytes, now_ps: int = 0) -> list[tuple[int, bytes]]:
         """Runs one packet; what comes out of which port, in order. Only on a switch that stands alone."""
-    def trace(self, port: int, packet: bytes, now_ps: int = 0, *, text: bool = False) -> str:
-        """Like :meth:`process` on the interpreter; what happened, as JSON or as indented text. Tables and registers are used as they are."""
+    def trace(
+        self, port: int, packet: bytes, now_ps: int = 0, *, text: bool = False, assignments: bool = False
+    ) -> str:
+        """Like :meth:`process` on the interpreter; what happened, as JSON or as indented text, with every assignment to a variable if
+        ``assignments``. Tables and registers are used as they are."""
 
 @final
 class WriteRequest:

@@ -2,7 +2,7 @@
 
 use engine::Switch;
 use engine::control::Entry;
-use ir::{ActionId, Bits, KeyMatch, TableId};
+use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
 
 /// A table to insert into, with one of its actions.
 #[derive(Clone, Debug)]
@@ -80,17 +80,14 @@ impl Target {
         priority: i32,
         args: &[u128],
     ) -> Result<(), String> {
-        let entry = Entry {
-            matches: (matches.iter().zip(&self.key_widths))
-                .map(|(m, &width)| m.of_width(width))
-                .collect(),
-            priority,
-            action: self.action,
-            args: (args.iter().zip(&self.param_widths))
-                .map(|(&value, &width)| Bits::from_u128(width, value))
-                .collect(),
-            idle_timeout_ns: 0,
-        };
+        let matches = (matches.iter().zip(&self.key_widths))
+            .map(|(m, &width)| m.of_width(width))
+            .collect();
+        let args = (args.iter().zip(&self.param_widths))
+            .map(|(&value, &width)| Bits::from_u128(width, value))
+            .collect();
+        let action = self.action;
+        let entry = Entry::new(matches, priority, ActionCall { action, args });
         switch
             .insert_entry(self.table, entry)
             .map_err(|e| e.to_string())

@@ -11,7 +11,7 @@ use crate::workload::Workload;
 use engine::Packet;
 use engine::control::Entry;
 use handwritten::{Neighbour, WideForwarder};
-use ir::{ActionId, Bits, KeyMatch, TableId};
+use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
 
 /// The workload with this many neighbours.
 pub fn workload(count: usize) -> Result<Workload, String> {
@@ -28,17 +28,16 @@ pub fn workload(count: usize) -> Result<Workload, String> {
             port: (i % 64) as u32,
             address: 0x0600_0000_0000 | i as u64,
         };
-        let entry = Entry {
-            matches: vec![KeyMatch::Exact(Bits::from_u64(16, i as u64))],
-            priority: 0,
+        let matches = vec![KeyMatch::Exact(Bits::from_u64(16, i as u64))];
+        let call = ActionCall {
             action: ActionId(forward as u32),
             args: vec![
                 Bits::from_limbs(256, &neighbour.reachable),
                 Bits::from_u64(9, neighbour.port.into()),
                 Bits::from_u64(48, neighbour.address),
             ],
-            idle_timeout_ns: 0,
         };
+        let entry = Entry::new(matches, 0, call);
         (switch.insert_entry(TableId(0), entry)).map_err(|e| e.to_string())?;
         handwritten.insert(i as u16, neighbour);
     }

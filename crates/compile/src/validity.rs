@@ -183,6 +183,7 @@ impl Pass {
             }
             StmtKind::RegisterRead { dst, .. }
             | StmtKind::MeterExecute { dst, .. }
+            | StmtKind::DirectMeterRead { dst, .. }
             | StmtKind::Hash { dst, .. }
             | StmtKind::Random { dst, .. }
             | StmtKind::Lookahead { dst, .. } => return self.unguarded(*dst, known),

@@ -136,13 +136,13 @@ fn update(choices: &mut Choices<'_>, program: &Program) -> Update {
             let register = choices.below(program.registers.len() as u32);
             Entity::Register {
                 register: RegisterId(register),
-                index: u64::from(choices.below(16)),
+                index: Some(u64::from(choices.below(16))),
                 value: choices.bits(program.registers[register as usize].width),
             }
         }
         11 if !program.counters.is_empty() => Entity::Counter {
             counter: CounterId(choices.below(program.counters.len() as u32)),
-            index: WRITTEN_CELLS + u64::from(choices.below(16)),
+            index: Some(WRITTEN_CELLS + u64::from(choices.below(16))),
             data: CounterData {
                 packets: u64::from(choices.byte()),
                 bytes: u64::MAX - u64::from(choices.byte()),
@@ -150,7 +150,7 @@ fn update(choices: &mut Choices<'_>, program: &Program) -> Update {
         },
         12 if !program.meters.is_empty() => Entity::Meter {
             meter: MeterId(choices.below(program.meters.len() as u32)),
-            index: u64::from(choices.below(16)),
+            index: Some(u64::from(choices.below(16))),
             config: Some(MeterConfig {
                 cir: u64::from(choices.byte()),
                 cburst: u64::from(choices.byte()),
@@ -201,13 +201,7 @@ fn entry(choices: &mut Choices<'_>, program: &Program, table: TableId) -> Entity
     let (action, args) = action(choices, program, table);
     Entity::TableEntry {
         table,
-        entry: Entry {
-            matches,
-            priority,
-            action,
-            args,
-            idle_timeout_ns: 0,
-        },
+        entry: Entry::new(matches, priority, ActionCall { action, args }),
     }
 }
 

@@ -210,23 +210,22 @@ impl Run<'_, '_> {
         let packet_bytes = self.cx.packet.len();
         let found = self.cx.runtime.lookup(table, &packed, packet_bytes);
         let (is_hit, position, entry) = (found.hit, found.action, found.entry);
+        let program = self.program;
+        let declared = &program.tables[table.index()];
+        let action = declared.actions.get(position as usize);
+        let action = action.map(|a| &program.actions[a.action.index()]);
+        let args = action.map_or(Vec::new(), |a| unpack_args(program, a, found.args));
         if let Some(slot) = hit {
             self.set(slot, &Bits::from_bool(is_hit));
         }
         if let Some(slot) = action_run {
             self.set(slot, &Bits::from_u64(32, u64::from(position)));
         }
-        let program = self.program;
-        let Some(member) = program.tables[table.index()].actions.get(position as usize) else {
-            return Flow::Next;
-        };
-        let action = &program.actions[member.action.index()];
-        let (_, args) = self.cx.runtime.table(table).action(entry);
-        for (param, value) in action.params.iter().zip(&args) {
+        for (param, value) in action.into_iter().flat_map(|a| &a.params).zip(&args) {
             self.set(param.slot, value);
         }
         self.note_applied(table, keys, entry, position, args, loc);
-        self.block(&action.body)
+        action.map_or(Flow::Next, |action| self.block(&action.body))
     }
 
     fn note_applied(
@@ -241,11 +240,22 @@ impl Run<'_, '_> {
         let Some(trace) = &mut self.cx.trace else {
             return;
         };
-        let installed = self.cx.runtime.table(table).entry(entry);
+        let declared = &self.program.tables[table.index()];
+        let runtime = &self.cx.runtime;
+        let installed = runtime.table(table).entry(entry);
+        let selection = (declared.implementation.is_some() && installed.is_some())
+            .then(|| runtime.selection())
+            .flatten();
+        let colour = match (declared.direct_meter, &installed) {
+            (Some(meter), Some(_)) => Some(runtime.direct_meter_colour(meter)),
+            _ => None,
+        };
         let applied = TableApplied {
             table,
             keys,
             entry: installed.map(|e| (e.matches, e.priority)),
+            selection,
+            colour,
             action,
             args,
         };
@@ -290,6 +300,18 @@ impl Run<'_, '_> {
             trace.push(event(), loc);
         }
     }
+}
+
+/// The arguments of an action from the limbs of each parameter in turn.
+fn unpack_args(program: &Program, action: &ir::Action, limbs: &[u64]) -> Vec<Bits> {
+    let mut at = 0;
+    let unpack = |param: &ir::ActionParam| {
+        let width = program.slots[param.slot.index()].width;
+        let from = at;
+        at += width.div_ceil(64) as usize;
+        Bits::from_limbs(width, &limbs[from..at])
+    };
+    action.params.iter().map(unpack).collect()
 }
 
 /// What follows a block or loop with this label whose body ended so.

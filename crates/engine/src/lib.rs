@@ -10,7 +10,8 @@
 //!
 //! - [`packet`], [`exec`]: a packet in memory, and what an executor is.
 //! - [`switch`]: the v1model architecture around the two halves of the pipeline.
-//! - [`runtime`]: the objects that programs use, with [`table`], [`meter`], [`digest`], [`value_set`], [`random`] behind it; [`hash`].
+//! - [`runtime`]: the objects that programs use, with [`table`], [`profile`], [`meter`], [`digest`], [`value_set`], [`port_state`], [`random`] behind
+//!   it; [`hash`].
 //! - [`control`]: what the control plane may do.
 //! - [`interpreter`], [`trace`]: the reference executor, and what it writes down.
 #![forbid(unsafe_code)]
@@ -23,6 +24,8 @@ pub mod interpreter;
 pub mod meter;
 pub mod packet;
 mod plan;
+pub mod port_state;
+pub mod profile;
 pub mod random;
 mod replication;
 pub mod runtime;

@@ -2,6 +2,8 @@
 //!
 //! Time is an argument. Tokens are kept multiplied by the picoseconds in a second, so that no rate and no interval rounds.
 
+use crate::runtime::CounterData;
+
 /// Picoseconds in a second: the factor by which tokens are scaled.
 const SCALE: u128 = 1_000_000_000_000;
 
@@ -37,6 +39,7 @@ pub struct Meter {
     committed: u128,
     peak: u128,
     filled_ps: u64,
+    counts: [CounterData; 3],
 }
 
 impl Meter {
@@ -47,7 +50,28 @@ impl Meter {
             committed: u128::from(config.cburst) * SCALE,
             peak: u128::from(config.pburst) * SCALE,
             filled_ps: now_ps,
+            counts: Default::default(),
         }
+    }
+
+    /// Another configuration, with full buckets; what was counted stays.
+    pub fn configure(&mut self, config: MeterConfig, now_ps: u64) {
+        let counts = self.counts;
+        *self = Meter::new(config, now_ps);
+        self.counts = counts;
+    }
+
+    /// How much got each colour, by its number.
+    pub fn counts(&self) -> [CounterData; 3] {
+        self.counts
+    }
+
+    /// Colours and counts a packet, which takes its bytes, or else one token.
+    pub fn mark(&mut self, by_bytes: bool, packet_bytes: usize, now_ps: u64) -> Colour {
+        let amount = if by_bytes { packet_bytes as u64 } else { 1 };
+        let colour = self.execute(amount, now_ps);
+        self.counts[colour as usize].count(packet_bytes);
+        colour
     }
 
     /// The configuration.

@@ -321,7 +321,8 @@ fn stmt_reads(stmt: &Stmt, slot: SlotId) -> bool {
         | Advance { bits: value }
         | Reject { error: value } => reads(value),
         Extract { varbit_length, .. } => varbit_length.as_ref().is_some_and(reads),
-        SetValid(_)
+        DirectMeterRead { .. }
+        | SetValid(_)
         | SetInvalid(_)
         | Break(_)
         | Exit

@@ -5,11 +5,16 @@
 //! range gives zero or does nothing, and is counted in [`OutOfRange`]. It does not know packets' headers, ports or copies.
 
 use crate::digest::DigestQueue;
-use crate::meter::{Meter, MeterConfig};
+use crate::meter::Meter;
+use crate::port_state::PortStates;
+use crate::profile::{Binding, GroupContents, Profile, Selection, Target};
 use crate::random::Random;
 use crate::table::{Lookup, Table};
 use crate::value_set::ValueSet;
-use ir::{Bits, CounterId, DigestId, MeterId, Program, RegisterId, TableId, ValueSetId};
+use ir::{
+    ActionCall, ActionProfileId, Bits, CounterId, DigestId, MatchKind, MeterId, Program,
+    RegisterId, TableId, ValueSetId,
+};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -46,13 +51,15 @@ pub struct OutOfRange {
 const DENSE_LIMBS: u64 = 1 << 22;
 
 /// Cells of a fixed number of limbs, zero at first.
-#[derive(Clone, Debug)]
-struct Cells {
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cells {
     size: u64,
     stride: usize,
     dense: Vec<u64>,
+    /// Without dense cells: those that differ, or did, from `rest`.
     sparse: BTreeMap<u64, Box<[u64]>>,
-    zeros: Box<[u64]>,
+    /// Without dense cells: the value of all others.
+    rest: Box<[u64]>,
 }
 
 impl Cells {
@@ -65,8 +72,30 @@ impl Cells {
             stride,
             dense: vec![0; limbs.unwrap_or(0) as usize],
             sparse: BTreeMap::new(),
-            zeros: vec![0; stride].into(),
+            rest: vec![0; stride].into(),
         }
+    }
+
+    /// Sets all cells.
+    fn fill(&mut self, value: &[u64]) {
+        self.sparse.clear();
+        self.rest.copy_from_slice(value);
+        for cell in self.dense.chunks_exact_mut(self.stride) {
+            cell.copy_from_slice(value);
+        }
+    }
+
+    /// The cells that are not zero, by index; `None` if they are too many to list.
+    fn nonzero(&self) -> Option<Vec<u64>> {
+        let is_nonzero = |cell: &[u64]| cell.iter().any(|&limb| limb != 0);
+        if self.dense.is_empty() && is_nonzero(&self.rest) {
+            return None;
+        }
+        let dense = self.dense.chunks_exact(self.stride).enumerate();
+        let dense = dense.filter(|(_, cell)| is_nonzero(cell));
+        let sparse = self.sparse.iter().filter(|(_, cell)| is_nonzero(cell));
+        let indices = dense.map(|(i, _)| i as u64);
+        Some(indices.chain(sparse.map(|(&i, _)| i)).collect())
     }
 
     /// The cell's limbs; `None` beyond the end.
@@ -76,7 +105,7 @@ impl Cells {
             return None;
         }
         if self.dense.is_empty() {
-            return Some(self.sparse.get(&index).unwrap_or(&self.zeros));
+            return Some(self.sparse.get(&index).unwrap_or(&self.rest));
         }
         let at = index as usize * self.stride;
         Some(&self.dense[at..at + self.stride])
@@ -91,7 +120,7 @@ impl Cells {
             return Some(
                 self.sparse
                     .entry(index)
-                    .or_insert_with(|| self.zeros.clone()),
+                    .or_insert_with(|| self.rest.clone()),
             );
         }
         let at = index as usize * self.stride;
@@ -99,13 +128,97 @@ impl Cells {
     }
 }
 
-/// The cells of an indexed meter that are configured.
+/// The cells of a meter that are configured: by index, or by the number of the entry.
 #[derive(Clone, Debug)]
 struct MeterArray {
     bytes: bool,
     /// 0 for a direct meter, which is not executed by index.
     size: u64,
-    configured: BTreeMap<u64, Meter>,
+    cells: Vec<Option<Box<Meter>>>,
+    /// Of a direct meter: the colour of the last hit, green after a miss.
+    last_colour: u8,
+}
+
+impl MeterArray {
+    fn cell(&self, index: u64) -> Option<&Meter> {
+        self.cells.get(usize::try_from(index).ok()?)?.as_deref()
+    }
+
+    /// Colours a packet; green without a configuration.
+    #[inline]
+    fn mark(&mut self, index: u64, packet_bytes: usize, now_ps: u64) -> u8 {
+        match self.cells.get_mut(index as usize) {
+            Some(Some(meter)) => meter.mark(self.bytes, packet_bytes, now_ps) as u8,
+            _ => 0,
+        }
+    }
+
+    /// Puts a cell in, or nothing; gives what was there. The index is that of a cell, or of an entry.
+    fn replace(&mut self, index: u64, cell: Option<Meter>) -> Option<Meter> {
+        let at = index as usize;
+        if at >= self.cells.len() {
+            if cell.is_none() {
+                return None;
+            }
+            self.cells.resize(at + 1, None);
+        }
+        let former = std::mem::replace(&mut self.cells[at], cell.map(Box::new));
+        former.map(|meter| *meter)
+    }
+}
+
+/// What a hit in a table does besides finding an action.
+#[derive(Clone, Debug)]
+struct Attachment {
+    meter: Option<MeterId>,
+    implementation: Option<Implementation>,
+}
+
+/// How entries of a table lead to actions of a profile.
+#[derive(Clone, Debug)]
+struct Implementation {
+    profile: ActionProfileId,
+    /// By action, its position in the table's actions.
+    positions: Vec<u32>,
+    /// The number of the table's actions: the position when nothing runs.
+    nothing: u32,
+    /// Where the selector fields are in the key: offset and width.
+    selector_fields: Vec<(usize, u32)>,
+    /// By entry.
+    bindings: Vec<Option<Binding>>,
+}
+
+impl Implementation {
+    fn new(program: &Program, table: &ir::Table, profile: ActionProfileId) -> Implementation {
+        let mut positions = vec![0; program.actions.len()];
+        for (i, action) in table.actions.iter().enumerate() {
+            positions[action.action.index()] = i as u32;
+        }
+        let mut offset = 0;
+        let mut selector_fields = Vec::new();
+        for key in &table.keys {
+            if key.kind == MatchKind::Selector {
+                selector_fields.push((offset, key.width));
+            }
+            offset += key.width.div_ceil(64) as usize;
+        }
+        Implementation {
+            profile,
+            positions,
+            nothing: table.actions.len() as u32,
+            selector_fields,
+            bindings: Vec::new(),
+        }
+    }
+}
+
+/// What belongs to an entry besides what its table keeps.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Attached {
+    /// In a table with an implementation: what the entry runs.
+    pub target: Option<Target>,
+    /// In a table with a direct meter: the meter, if it is configured.
+    pub meter: Option<Meter>,
 }
 
 /// The stateful objects of one switch.
@@ -118,6 +231,14 @@ pub struct Runtime {
     /// Two limbs per cell: packets, bytes.
     counters: Vec<Cells>,
     meters: Vec<MeterArray>,
+    profiles: Vec<Profile>,
+    /// By table; `None` for most.
+    attachments: Vec<Option<Box<Attachment>>>,
+    ports: PortStates,
+    /// How the last hit in a table with an implementation found its action.
+    selection: Option<Selection>,
+    /// Kept for its capacity.
+    hashed: Vec<u8>,
     value_sets: Vec<ValueSet>,
     digests: DigestQueue,
     random: Random,
@@ -131,7 +252,7 @@ impl Runtime {
     pub fn new(program: Arc<Program>, seed: u64) -> Runtime {
         let stride = |width: u32| width.div_ceil(64) as usize;
         let widest = program.registers.iter().map(|r| stride(r.width)).max();
-        Runtime {
+        let mut runtime = Runtime {
             now_ps: 0,
             tables: program
                 .tables
@@ -154,16 +275,28 @@ impl Runtime {
                 .map(|m| MeterArray {
                     bytes: m.bytes,
                     size: m.size.unwrap_or(0),
-                    configured: BTreeMap::new(),
+                    cells: Vec::new(),
+                    last_colour: 0,
                 })
                 .collect(),
+            profiles: program.action_profiles.iter().map(Profile::new).collect(),
+            attachments: program
+                .tables
+                .iter()
+                .map(|t| attachment(&program, t))
+                .collect(),
+            ports: PortStates::all(true),
+            selection: None,
+            hashed: Vec::new(),
             value_sets: program.value_sets.iter().map(ValueSet::new).collect(),
             digests: DigestQueue::new(&program),
             random: Random::new(seed),
             out_of_range: OutOfRange::default(),
             zeros: vec![0; widest.unwrap_or(0)].into(),
             program,
-        }
+        };
+        runtime.write_port_states();
+        runtime
     }
 
     /// The program.
@@ -186,11 +319,181 @@ impl Runtime {
         self.out_of_range
     }
 
-    /// Looks up a key: the limbs of each key field in turn, as in [`ir::Layout`]. A hit is counted by the direct counter and
-    /// restarts the idle timeout.
+    /// Looks up a key: the limbs of each key field in turn, as in [`ir::Layout`]. A hit is counted by the direct counter,
+    /// coloured by the direct meter, and restarts the idle timeout.
     #[inline]
     pub fn lookup(&mut self, table: TableId, key: &[u64], packet_bytes: usize) -> Lookup<'_> {
-        self.tables[table.index()].lookup(key, packet_bytes, self.now_ps)
+        match &self.attachments[table.index()] {
+            None => self.tables[table.index()].lookup(key, packet_bytes, self.now_ps),
+            Some(_) => self.lookup_attached(table.index(), key, packet_bytes),
+        }
+    }
+
+    /// [`Runtime::lookup`] in a table with a direct meter or an implementation.
+    fn lookup_attached(&mut self, table: usize, key: &[u64], packet_bytes: usize) -> Lookup<'_> {
+        let now_ps = self.now_ps;
+        let entry = self.tables[table].lookup(key, packet_bytes, now_ps).entry;
+        let found = self.tables[table].found(entry);
+        let Some(attachment) = &self.attachments[table] else {
+            return found;
+        };
+        if let Some(meter) = attachment.meter {
+            let meter = &mut self.meters[meter.index()];
+            meter.last_colour = match found.hit {
+                true => meter.mark(entry.into(), packet_bytes, now_ps),
+                false => 0,
+            };
+        }
+        let (Some(implementation), true) = (&attachment.implementation, found.hit) else {
+            return found;
+        };
+        let profile = &self.profiles[implementation.profile.index()];
+        let hashed = &mut self.hashed;
+        let fields = implementation.selector_fields.iter();
+        let fields = fields.map(|&(at, width)| (&key[at..at + width.div_ceil(64) as usize], width));
+        let binding = implementation
+            .bindings
+            .get(entry as usize)
+            .copied()
+            .flatten();
+        let selected = binding.map(|b| profile.select(b, || profile.hash(fields, hashed)));
+        self.selection = selected.as_ref().map(|(_, selection)| *selection);
+        match selected.and_then(|(member, _)| member) {
+            Some((action, args)) => Lookup {
+                action: implementation.positions[action.index()],
+                args,
+                ..found
+            },
+            None => Lookup {
+                action: implementation.nothing,
+                args: &[],
+                ..found
+            },
+        }
+    }
+
+    /// How the last hit in a table with an implementation found its action.
+    pub fn selection(&self) -> Option<Selection> {
+        self.selection
+    }
+
+    /// The colour that a direct meter gave to the last hit of its table: 0 green (also after a miss), 1 yellow, 2 red.
+    #[inline]
+    pub fn direct_meter_colour(&self, meter: MeterId) -> u8 {
+        self.meters[meter.index()].last_colour
+    }
+
+    /// What belongs to an entry of a table.
+    pub fn attached(&self, table: TableId, entry: u32) -> Attached {
+        let Some(attachment) = &self.attachments[table.index()] else {
+            return Attached::default();
+        };
+        let target = attachment.implementation.as_ref().and_then(|i| {
+            let binding = i.bindings.get(entry as usize).copied().flatten()?;
+            self.profiles[i.profile.index()].target(binding)
+        });
+        let meter = attachment
+            .meter
+            .and_then(|m| self.meters[m.index()].cell(entry.into()));
+        Attached {
+            target,
+            meter: meter.cloned(),
+        }
+    }
+
+    /// Replaces what belongs to an entry; gives what did before. The target exists.
+    pub fn attach(&mut self, table: TableId, entry: u32, new: Attached) -> Attached {
+        let former = self.attached(table, entry);
+        let Some(attachment) = &mut self.attachments[table.index()] else {
+            return former;
+        };
+        if let Some(meter) = attachment.meter {
+            self.meters[meter.index()].replace(entry.into(), new.meter);
+        }
+        if let Some(implementation) = &mut attachment.implementation {
+            let profile = &mut self.profiles[implementation.profile.index()];
+            let bindings = &mut implementation.bindings;
+            let at = entry as usize;
+            if bindings.len() <= at {
+                bindings.resize(at + 1, None);
+            }
+            if let Some(binding) = bindings[at].take() {
+                profile.release(binding);
+            }
+            bindings[at] = new.target.and_then(|t| profile.bind(&t, &self.ports));
+        }
+        former
+    }
+
+    /// An action profile.
+    pub fn profile(&self, profile: ActionProfileId) -> &Profile {
+        &self.profiles[profile.index()]
+    }
+
+    /// Sets what a member runs, or takes it away; gives what it ran before.
+    pub fn put_member(
+        &mut self,
+        profile: ActionProfileId,
+        member_id: u32,
+        call: Option<ActionCall>,
+    ) -> Option<ActionCall> {
+        self.profiles[profile.index()].put_member(member_id, call)
+    }
+
+    /// Sets a group, whose members exist, or takes it away; gives what it was before.
+    pub fn put_group(
+        &mut self,
+        profile: ActionProfileId,
+        group_id: u32,
+        contents: Option<GroupContents>,
+    ) -> Option<GroupContents> {
+        self.profiles[profile.index()].put_group(group_id, contents, &self.ports)
+    }
+
+    /// Which ports are up.
+    pub fn ports(&self) -> &PortStates {
+        &self.ports
+    }
+
+    /// Sets the state of a port: for members that watch it, and in registers with [`ir::Register::port_state`].
+    pub fn set_port_up(&mut self, port: u32, up: bool) {
+        self.ports.set(port, up);
+        for profile in &mut self.profiles {
+            profile.refresh(Some(port), &self.ports);
+        }
+        for (declared, cells) in self.program.registers.iter().zip(&mut self.registers) {
+            if declared.port_state
+                && let Some(cell) = cells.get_mut(port.into())
+            {
+                cell[0] = up.into();
+            }
+        }
+    }
+
+    /// Sets the state of every port.
+    pub fn set_ports(&mut self, ports: PortStates) {
+        self.ports = ports;
+        for profile in &mut self.profiles {
+            profile.refresh(None, &self.ports);
+        }
+        self.write_port_states();
+    }
+
+    fn write_port_states(&mut self) {
+        let (most, exceptions) = self.ports.most_and_exceptions();
+        for (declared, cells) in self.program.registers.iter().zip(&mut self.registers) {
+            if !declared.port_state {
+                continue;
+            }
+            let mut value = vec![0; cells.stride];
+            value[0] = most.into();
+            cells.fill(&value);
+            for &port in exceptions {
+                if let Some(cell) = cells.get_mut(port.into()) {
+                    cell[0] = (!most).into();
+                }
+            }
+        }
     }
 
     /// A table's contents.
@@ -244,6 +547,42 @@ impl Runtime {
         }
     }
 
+    /// Sets all cells of a register; gives the former ones.
+    pub fn fill_register(&mut self, register: RegisterId, value: &Bits) -> Cells {
+        let cells = &mut self.registers[register.index()];
+        let former = cells.clone();
+        cells.fill(value.limbs());
+        former
+    }
+
+    /// Puts the cells of a register back.
+    pub fn replace_register_cells(&mut self, register: RegisterId, cells: Cells) {
+        self.registers[register.index()] = cells;
+    }
+
+    /// The cells of a register that are not zero, by index; `None` if they are too many to list.
+    pub fn nonzero_registers(&self, register: RegisterId) -> Option<Vec<u64>> {
+        self.registers[register.index()].nonzero()
+    }
+
+    /// Sets all cells of a counter; gives the former ones.
+    pub fn fill_counter(&mut self, counter: CounterId, data: CounterData) -> Cells {
+        let cells = &mut self.counters[counter.index()];
+        let former = cells.clone();
+        cells.fill(&[data.packets, data.bytes]);
+        former
+    }
+
+    /// Puts the cells of a counter back.
+    pub fn replace_counter_cells(&mut self, counter: CounterId, cells: Cells) {
+        self.counters[counter.index()] = cells;
+    }
+
+    /// The cells of a counter that are not zero, by index; `None` if they are too many to list.
+    pub fn nonzero_counters(&self, counter: CounterId) -> Option<Vec<u64>> {
+        self.counters[counter.index()].nonzero()
+    }
+
     /// A counter cell; `None` beyond the end.
     pub fn counter_cell(&self, counter: CounterId, index: u64) -> Option<CounterData> {
         let cell = self.counters[counter.index()].get(index)?;
@@ -278,40 +617,37 @@ impl Runtime {
             self.out_of_range.meters += 1;
             return 0;
         }
-        let amount = if array.bytes { packet_bytes as u64 } else { 1 };
-        match array.configured.get_mut(&index) {
-            Some(meter) => meter.execute(amount, now_ps) as u8,
-            None => 0,
-        }
+        array.mark(index, packet_bytes, now_ps)
     }
 
-    /// A meter cell's configuration, `None` when it has none.
-    pub fn meter_config(&self, meter: MeterId, index: u64) -> Option<MeterConfig> {
-        let cell = self.meters[meter.index()].configured.get(&index)?;
-        Some(cell.config())
+    /// A meter cell, `None` when it has no configuration.
+    pub fn meter_cell(&self, meter: MeterId, index: u64) -> Option<&Meter> {
+        self.meters[meter.index()].cell(index)
     }
 
-    /// Configures a meter cell (with full buckets), or with `None` takes its configuration away.
-    pub fn set_meter_config(&mut self, meter: MeterId, index: u64, config: Option<MeterConfig>) {
-        let now_ps = self.now_ps;
-        let configured = &mut self.meters[meter.index()].configured;
-        match config {
-            Some(config) => {
-                configured.insert(index, Meter::new(config, now_ps));
-            }
-            None => {
-                configured.remove(&index);
-            }
-        }
+    /// The cells of a meter that are configured, by index.
+    pub fn configured_meters(&self, meter: MeterId) -> impl Iterator<Item = (u64, &Meter)> {
+        let cells = self.meters[meter.index()].cells.iter().enumerate();
+        cells.filter_map(|(index, cell)| Some((index as u64, cell.as_deref()?)))
     }
 
-    /// Takes a meter cell out or puts one in, with its buckets as they are.
-    pub fn swap_meter(&mut self, meter: MeterId, index: u64, cell: Option<Meter>) -> Option<Meter> {
-        let configured = &mut self.meters[meter.index()].configured;
-        match cell {
-            Some(cell) => configured.insert(index, cell),
-            None => configured.remove(&index),
-        }
+    /// Puts a meter cell in, with its buckets as they are, or none; gives what was there.
+    pub fn replace_meter(
+        &mut self,
+        meter: MeterId,
+        index: u64,
+        cell: Option<Meter>,
+    ) -> Option<Meter> {
+        self.meters[meter.index()].replace(index, cell)
+    }
+
+    /// Takes all cells of a meter out, by index.
+    pub fn clear_meters(&mut self, meter: MeterId) -> Vec<(u64, Meter)> {
+        let cells = std::mem::take(&mut self.meters[meter.index()].cells);
+        let cells = cells.into_iter().enumerate();
+        cells
+            .filter_map(|(index, cell)| Some((index as u64, *cell?)))
+            .collect()
     }
 
     /// A value between `low` and `high`, both included; `low` if the interval is empty.
@@ -349,5 +685,42 @@ impl Runtime {
     /// A value set.
     pub fn value_set_mut(&mut self, value_set: ValueSetId) -> &mut ValueSet {
         &mut self.value_sets[value_set.index()]
+    }
+}
+
+fn attachment(program: &Program, table: &ir::Table) -> Option<Box<Attachment>> {
+    if table.direct_meter.is_none() && table.implementation.is_none() {
+        return None;
+    }
+    let implementation = table.implementation;
+    Some(Box::new(Attachment {
+        meter: table.direct_meter,
+        implementation: implementation.map(|p| Implementation::new(program, table, p)),
+    }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparse_cells_are_like_dense_ones() {
+        let (mut dense, mut sparse) = (Cells::new(8, 2), Cells::new(1 << 40, 2));
+        assert!(sparse.dense.is_empty() && !dense.dense.is_empty());
+        for cells in [&mut dense, &mut sparse] {
+            cells.get_mut(3).expect("in range")[1] = 5;
+            assert_eq!(cells.nonzero(), Some(vec![3]));
+            assert_eq!(cells.get(3), Some(&[0, 5][..]));
+            cells.fill(&[1, 2]);
+            assert_eq!(
+                (cells.get(3), cells.get(7)),
+                (Some(&[1, 2][..]), Some(&[1, 2][..]))
+            );
+            cells.get_mut(7).expect("in range")[0] = 0;
+            assert_eq!(cells.get(7), Some(&[0, 2][..]));
+        }
+        assert_eq!(sparse.nonzero(), None, "too many to list");
+        assert_eq!(dense.nonzero().map(|n| n.len()), Some(8));
+        assert_eq!((dense.get(8), sparse.get(1 << 40)), (None, None));
     }
 }

@@ -327,6 +327,18 @@ impl Switch {
         self.runtime.set_now_ps(now_ps);
     }
 
+    /// Says that a port went down or came up: to registers with [`ir::Register::port_state`], and to members of groups that watch
+    /// the port. All ports of a new switch are up.
+    pub fn set_port_up(&mut self, port: u32, up: bool) {
+        self.runtime.set_port_up(port, up);
+    }
+
+    /// Takes over from another switch, whose place it takes, what the agent knows: the time and the state of ports.
+    pub fn take_over_agent(&mut self, former: &Switch) {
+        self.runtime.set_now_ps(former.runtime.now_ps());
+        self.runtime.set_ports(former.runtime.ports().clone());
+    }
+
     /// Runs a packet and all its copies to the end; appends what leaves, in order. Copies take no time.
     pub fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
         self.receive_all(now_ps, &mut [(port, packet)], out);

@@ -66,12 +66,16 @@ header h1 "hdr.extra" valid %19 { %20 }
 header h2 "hdr.options" valid %21 { %22 %23 length %24 %25 }
 register r0 "narrow" id 1: 32 size 4
 register r1 "wide" id 2: 100 size 2
+register r2 "ports" id 3: 1 size 8 port_state
 counter c0 "packets" id 1 both size 4
 counter c1 "direct" id 2 both direct
+counter c2 "selections" id 3 both direct
 meter m0 "meter" id 1 packets size 2
 meter m1 "direct_meter" id 2 bytes direct
 digest d0 "learn" id 1 (16, 100)
 value_set v0 "kinds" id 1 (8) size 2
+action_profile p0 "profile" id 1 size 3
+action_profile p1 "selector" id 2 size 8 selector crc16 : 16 max_group_size 6
 field_list l0 (%26)
 "#;
 
@@ -80,6 +84,7 @@ action a0 "forward" id 1 (%29 "port" id 1) { assign %1 = %29 @0:10 }
 action a1 "drop" id 2 () { assign %1 = 9w511 @0:11 assign %11 = 16w0 @0:11 }
 action a2 "stop" id 3 () { exit @0:12 }
 action a3 "set_wide" id 4 (%32 "wide" id 1, %26 "kept" id 2) { }
+action a4 "paint" id 5 (%29 "port" id 1) { direct_meter_read %18 = m1 @0:13 assign %1 = %29 @0:14 }
 table t0 "exact" id 1 {
   key "kind" id 1: 8 exact
   action a0 action a1 action a2 action a3
@@ -108,6 +113,25 @@ table t4 "mixed" id 5 {
   action a0 action a1
   default a1 ()
   size 100
+}
+table t5 "metered" id 6 {
+  key "kind" id 1: 8 exact
+  action a4
+  default a4 (9w2)
+  size 8 direct_meter m1
+}
+table t6 "profiled" id 7 {
+  key "kind" id 1: 8 exact
+  action a0 action a1
+  default a0 (9w9)
+  size 8 implementation p0
+}
+table t7 "selected" id 8 {
+  key "kind" id 1: 8 exact
+  key "value" id 0: 16 selector
+  action a0 action a1 action a3 table_only
+  default a0 (9w9)
+  size 8 direct_counter c2 implementation p1
 }
 "#;
 

@@ -8,6 +8,7 @@ mod json;
 mod tree;
 
 use crate::exec::DropReason;
+use crate::profile::Selection;
 use ir::{
     Bits, CounterId, DigestId, HashAlgorithm, HeaderId, KeyMatch, Loc, MeterId, Program,
     RegisterId, SlotId, StateId, TableId, Target,
@@ -165,6 +166,13 @@ pub enum EventKind {
         /// 0 green, 1 yellow, 2 red.
         colour: u8,
     },
+    /// The colour that a direct meter gave to the hit was read.
+    DirectMeter {
+        /// The meter.
+        meter: MeterId,
+        /// 0 green, 1 yellow, 2 red.
+        colour: u8,
+    },
     /// A hash was computed.
     Hash {
         /// Function.
@@ -248,7 +256,11 @@ pub struct TableApplied {
     pub keys: Vec<Bits>,
     /// The entry found: its matches and priority.
     pub entry: Option<(Vec<KeyMatch>, i32)>,
-    /// Position in the table's actions of the action that runs.
+    /// How the action was found, if the table has an implementation.
+    pub selection: Option<Selection>,
+    /// The direct meter's colour for the hit, if the table has one.
+    pub colour: Option<u8>,
+    /// Position in the table's actions of the action that runs; beyond its end when there was no member to select.
     pub action: u32,
     /// Its arguments.
     pub args: Vec<Bits>,
@@ -273,11 +285,27 @@ impl Trace {
         self.events.push(Event { kind, loc });
     }
 
+    /// The trace without the assignments to variables: what most readers want.
+    pub fn without_assignments(mut self) -> Trace {
+        self.events = without_assignments(self.events);
+        self
+    }
+
     /// `file:line`, if there is one.
     fn place(&self, loc: Loc) -> Option<String> {
         let file = self.program.files.get(loc.file as usize)?;
         (loc.line != 0).then(|| format!("{file}:{}", loc.line))
     }
+}
+
+fn without_assignments(mut events: Vec<Event>) -> Vec<Event> {
+    events.retain(|event| !matches!(event.kind, EventKind::Assign { .. }));
+    for event in &mut events {
+        if let EventKind::Copy { trace, .. } = &mut event.kind {
+            *trace = without_assignments(std::mem::take(trace));
+        }
+    }
+    events
 }
 
 /// The traces of a packet and all its copies while they happen.
@@ -360,6 +388,27 @@ fn match_text(key_match: &KeyMatch) -> String {
     }
 }
 
+/// How people say what a selector did.
+fn selection_text(selection: &Selection) -> String {
+    let member = |member: Option<u32>| match member {
+        Some(id) => format!("member {id}"),
+        None => "an action".to_string(),
+    };
+    let from = match (selection.group_id, selection.choice) {
+        (Some(group), _) => format!("group {group}"),
+        (None, Some(_)) => "its set".to_string(),
+        (None, None) if selection.member_id.is_some() => return member(selection.member_id),
+        (None, None) => "its set".to_string(),
+    };
+    match selection.choice {
+        Some((position, hash)) => format!(
+            "{from} selects {} at position {position} by hash {hash:#x}",
+            member(selection.member_id)
+        ),
+        None => format!("{from} has nothing to select"),
+    }
+}
+
 fn colour_name(colour: u8) -> &'static str {
     match colour {
         0 => "green",
@@ -426,6 +475,7 @@ impl EventKind {
             RegisterWrite { .. } => "register_write",
             Count { .. } => "count",
             Meter { .. } => "meter",
+            DirectMeter { .. } => "direct_meter",
             Hash { .. } => "hash",
             Random { .. } => "random",
             Clone { .. } => "clone",

@@ -24,6 +24,7 @@ pub fn program(seed: u64) -> Program {
     generator.objects();
     generator.actions();
     generator.tables();
+    generator.direct_meter_reads();
     generator.parser();
     generator.controls();
     generator.program
@@ -153,6 +154,7 @@ impl Generator {
                 id: i + 1,
                 width,
                 size,
+                port_state: false,
             });
         }
         for i in 0..2 {
@@ -248,6 +250,8 @@ impl Generator {
                     size: None,
                 });
             }
+            let direct_meter = self.rng.one_in(3).then(|| self.direct_meter());
+            let implementation = self.rng.one_in(4).then(|| self.action_profile());
             let mut table = Table {
                 name: format!("t{i}"),
                 id: i + 1,
@@ -259,11 +263,85 @@ impl Generator {
                 const_entries: self.rng.one_in(4),
                 size: 64,
                 direct_counter,
-                direct_meter: None,
+                direct_meter,
+                implementation,
                 support_timeout: self.rng.one_in(4),
             };
-            self.entries(&mut table);
+            match implementation {
+                Some(profile) => self.selector_keys(&mut table, profile),
+                None => self.entries(&mut table),
+            }
             self.program.tables.push(table);
+        }
+    }
+
+    fn direct_meter(&mut self) -> MeterId {
+        let meter = self.program.meters.len() as u32;
+        let bytes = self.rng.one_in(2);
+        self.program.meters.push(Meter {
+            name: format!("m{meter}"),
+            id: meter + 1,
+            bytes,
+            size: None,
+        });
+        MeterId(meter)
+    }
+
+    fn action_profile(&mut self) -> ActionProfileId {
+        use HashAlgorithm::*;
+        let profile = self.program.action_profiles.len() as u32;
+        let plain = self.rng.one_in(4);
+        let selector = (!plain).then(|| Selector {
+            algorithm: self.rng.pick(&[Crc32, Crc16, Identity, Csum16, Xor16]),
+            width: 1 + self.rng.below(64),
+            max_group_size: self.rng.pick(&[0, 8]),
+            sum_of_members: self.rng.one_in(2),
+        });
+        self.program.action_profiles.push(ActionProfile {
+            name: format!("p{profile}"),
+            id: profile + 1,
+            size: 64,
+            selector,
+        });
+        ActionProfileId(profile)
+    }
+
+    /// Key fields for the hash of a selector, if the profile has one.
+    fn selector_keys(&mut self, table: &mut Table, profile: ActionProfileId) {
+        let profile = &self.program.action_profiles[profile.index()];
+        if profile.selector.is_none() || table.keys.is_empty() {
+            return;
+        }
+        for i in 0..self.rng.below(3) {
+            table.keys.push(Key {
+                name: format!("selector{i}"),
+                id: 0,
+                width: self.rng.pick(&KEY_WIDTHS),
+                kind: MatchKind::Selector,
+            });
+        }
+    }
+
+    /// Lets an action of each table with a direct meter read it, if it is no other table's.
+    fn direct_meter_reads(&mut self) {
+        let tables = self.program.tables.clone();
+        for table in &tables {
+            let Some(meter) = table.direct_meter else {
+                continue;
+            };
+            let shared = |action: ActionId| {
+                let all = tables.iter().flat_map(|t| &t.actions);
+                all.filter(|a| a.action == action).count() > 1
+            };
+            let own = table.actions.iter().find(|a| !shared(a.action));
+            if let (Some(own), Some(dst)) = (own, self.scalar_where(|w| w >= 2)) {
+                let stmt = Stmt {
+                    kind: StmtKind::DirectMeterRead { meter, dst },
+                    loc: Loc::default(),
+                };
+                let body = &mut self.program.actions[own.action.index()].body;
+                body.insert(0, stmt);
+            }
         }
     }
 
@@ -523,6 +601,7 @@ fn empty(name: String) -> Program {
         meters: Vec::new(),
         digests: Vec::new(),
         value_sets: Vec::new(),
+        action_profiles: Vec::new(),
         field_lists: Vec::new(),
         parser: Parser { states: Vec::new() },
         verify_checksum: Vec::new(),

@@ -59,6 +59,8 @@ id! {
     DigestId,
     /// Index in [`Program::value_sets`].
     ValueSetId,
+    /// Index in [`Program::action_profiles`].
+    ActionProfileId,
     /// Index in [`Program::field_lists`].
     FieldListId,
     /// Index in [`Parser::states`].
@@ -105,6 +107,8 @@ pub struct Program {
     pub digests: Vec<Digest>,
     /// Parser value sets.
     pub value_sets: Vec<ValueSet>,
+    /// `action_profile` and `action_selector` instances.
+    pub action_profiles: Vec<ActionProfile>,
     /// Slots preserved by clone, resubmit and recirculate.
     pub field_lists: Vec<FieldList>,
     /// The parser.
@@ -279,8 +283,12 @@ pub struct Table {
     pub size: u64,
     /// A direct counter, counted on every hit.
     pub direct_counter: Option<CounterId>,
-    /// A direct meter.
+    /// A direct meter, executed on every hit.
     pub direct_meter: Option<MeterId>,
+    /// Where entries find what to run: each names a member or a group of this profile, or has a set of actions of its own
+    /// that works like a group. The default action is a plain one. A hit on a group without a selectable member runs
+    /// nothing, and is a hit; `action_run` is then the number of the table's actions.
+    pub implementation: Option<ActionProfileId>,
     /// Entries may carry an idle timeout.
     pub support_timeout: bool,
 }
@@ -380,6 +388,36 @@ pub enum KeyMatch {
     Optional(Option<Bits>),
 }
 
+/// An `action_profile` or `action_selector`: actions with arguments that entries of tables share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionProfile {
+    /// Control-plane name.
+    pub name: String,
+    /// P4Runtime id.
+    pub id: u32,
+    /// Capacity: members of a profile; in a selector, of all groups together (see [`Selector::sum_of_members`]). 0 is no limit.
+    pub size: u64,
+    /// What makes it an `action_selector`.
+    pub selector: Option<Selector>,
+}
+
+/// How a selector chooses a member of a group.
+///
+/// The key fields of kind [`MatchKind::Selector`] are hashed as [`StmtKind::Hash`] does with them as its data and a
+/// destination of `width` bits. The result modulo the sum of the weights of the selectable members, which are taken in the order
+/// in which the group lists them, is the choice. A member is not selectable while the port that it watches is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selector {
+    /// Function.
+    pub algorithm: HashAlgorithm,
+    /// Bits of its result that count, 1 to 64.
+    pub width: u32,
+    /// Largest size of a group; 0 is no limit but the profile's.
+    pub max_group_size: u64,
+    /// Sizes are numbers of members; otherwise they are sums of weights.
+    pub sum_of_members: bool,
+}
+
 /// A `register` array.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Register {
@@ -391,6 +429,9 @@ pub struct Register {
     pub width: u32,
     /// Number of cells. Reads beyond give zero, writes beyond do nothing; both are counted.
     pub size: u64,
+    /// `@port_state`: the switch's agent keeps the cell of each port at 1 while the port is up and at 0 while it is down, from
+    /// the start of the program on. The program may write it too; the next change of the port overwrites that.
+    pub port_state: bool,
 }
 
 /// What a counter counts.
@@ -663,6 +704,14 @@ pub enum StmtKind {
         meter: MeterId,
         /// Cell (32 bits).
         index: Expr,
+        /// Colour (any width of at least 2).
+        dst: SlotId,
+    },
+    /// The colour that the direct meter gave to the last hit of its table, green if the table was missed since. Only in actions all
+    /// of whose tables have this meter.
+    DirectMeterRead {
+        /// The meter; a direct one.
+        meter: MeterId,
         /// Colour (any width of at least 2).
         dst: SlotId,
     },

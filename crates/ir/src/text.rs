@@ -15,6 +15,7 @@
 //! string   "..." with \" \\ \n \r \t \u{HEX}
 //! %N       slot          hN  header       aN  action       tN  table         rN  register     cN  counter
 //! mN       meter         dN  digest       vN  value set    lN  field list    sN  state        bN  label
+//! pN       action profile
 //! ```
 //!
 //! # Grammar
@@ -24,7 +25,8 @@
 //! ```text
 //! program    = "holdfast_ir" 1
 //!              "program" string
-//!              file* slot* standard error* header* register* counter* meter* digest* value_set* field_list*
+//!              file* slot* standard error* header* register* counter* meter* digest* value_set*
+//!              action_profile* field_list*
 //!              action* table* state* control control control control control
 //! file       = "file" number string
 //! slot       = "slot" %N string ":" width
@@ -32,18 +34,21 @@
 //! error      = "error" number string
 //! header     = "header" hN string "valid" %N "{" field* "}"
 //! field      = %N ["length" %N]
-//! register   = "register" rN string "id" number ":" width "size" number
+//! register   = "register" rN string "id" number ":" width "size" number ["port_state"]
 //! counter    = "counter" cN string "id" number ("packets" | "bytes" | "both") size
 //! meter      = "meter" mN string "id" number ("packets" | "bytes") size
 //! size       = "size" number | "direct"
 //! digest     = "digest" dN string "id" number "(" width,* ")"
 //! value_set  = "value_set" vN string "id" number "(" width,* ")" "size" number
+//! action_profile = "action_profile" pN string "id" number "size" number
+//!                  ["selector" algorithm ":" width "max_group_size" number ["sum_of_members"]]
 //! field_list = "field_list" lN "(" %N,* ")"
 //! action     = "action" aN string "id" number "(" param,* ")" body
 //! param      = %N string "id" number
 //! table      = "table" tN string "id" number "{"
 //!                key* table_action* "default" call ["const_default_action"] entry* ["const_entries"] "size" number
-//!                ["direct_counter" cN] ["direct_meter" mN] ["support_timeout"] "}"
+//!                ["direct_counter" cN] ["direct_meter" mN] ["implementation" pN]
+//!                ["support_timeout"] "}"
 //! key        = "key" string "id" number ":" width kind
 //! kind       = "exact" | "lpm" | "ternary" | "range" | "optional" | "selector"
 //! table_action = "action" aN ["table_only" | "default_only"]
@@ -71,6 +76,7 @@
 //!            | "register_write" rN "[" expr "]" "=" expr [loc]
 //!            | "count" cN "[" expr "]" [loc]
 //!            | "meter_execute" %N "=" mN "[" expr "]" [loc]
+//!            | "direct_meter_read" %N "=" mN [loc]
 //!            | "hash" %N "=" algorithm "(" expr,* ")" ["payload"] [loc]
 //!            | "random" %N "=" "(" expr "," expr ")" [loc]
 //!            | "clone" ("i2e" | "e2e") expr ["preserve" lN] [loc]

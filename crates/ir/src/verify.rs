@@ -18,11 +18,12 @@
 //!
 //! # Objects
 //!
-//! 9. Among the objects of one kind (tables, actions, registers, counters, meters, digests, value sets) no two have the same name
+//! 9. Among the objects of one kind (tables, actions, registers, counters, meters, digests, value sets, action profiles) no two have the same name
 //!    or the same P4Runtime id, and no id is 0; likewise the ids of the parameters of an action, and of the key fields of
 //!    a table that are not selectors.
 //! 10. A register has 1 to [`Bits::MAX_WIDTH`] bits; registers and indexed counters and meters together need at most
-//!     [`MAX_OBJECT_BYTES`] bytes; tables and value sets ask for at most [`MAX_TABLE_SIZE`] entries.
+//!     [`MAX_OBJECT_BYTES`] bytes; tables, value sets and action profiles ask for at most [`MAX_TABLE_SIZE`] entries. The result of a selector's hash has 1
+//!     to 64 bits.
 //! 11. Digests and value sets have at least one member, of 1 to [`Bits::MAX_WIDTH`] bits each and [`MAX_EXPR_WIDTH`] in all.
 //! 12. A field list names no slot twice.
 //! 13. The parameters of an action have distinct slots.
@@ -36,7 +37,8 @@
 //! 17. An entry has one match per key field, of its kind and width; a prefix is not longer than the width; a value is zero
 //!     outside its prefix or mask; a range is not empty. Tables without a key or with a selector have no entries.
 //! 18. An entry's priority is positive if the table needs one and zero if not; no two entries have equal matches and priority.
-//! 19. A direct counter or meter has no size and serves at most one table.
+//! 19. A direct counter or meter has no size and serves at most one table. A table's implementation is in range, and the
+//!     table has no entries; tables that share one have the same actions.
 //!
 //! # Parser
 //!
@@ -59,7 +61,8 @@
 //!     and member; `Extract` has a length if and only if the header has a varbit; the data of a `Hash` has at most
 //!     [`MAX_EXPR_WIDTH`] bits, the bounds of a `Random` at most 64; a `Lookahead` ends within [`MAX_LOOKAHEAD_BITS`].
 //! 27. A case of a `Switch` lists at least one value, of the width of the switch, and no value occurs twice.
-//! 28. `Count` and `MeterExecute` name no direct counter or meter.
+//! 28. `Count` and `MeterExecute` name no direct counter or meter. `DirectMeterRead` occurs in actions only; every table that has
+//!     such an action has the meter that it names as its direct meter.
 //! 29. The format of a `Log` has one `{}` per value.
 //!
 //! # Expressions

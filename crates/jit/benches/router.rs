@@ -8,7 +8,7 @@ use engine::{
     Executor, Intents, Interpreter, Packet, PacketContext, Runtime, Switch, SwitchConfig,
 };
 use ir::arbitrary::Rng;
-use ir::{ActionId, Bits, KeyMatch, Layout, Program, TableId};
+use ir::{ActionCall, ActionId, Bits, KeyMatch, Layout, Program, TableId};
 use std::hint::black_box;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -88,20 +88,21 @@ fn routes(switch: &mut Switch) {
     let mut rng = Rng::new(2);
     let mut route = |prefix_len: u32, address: u32| {
         let mask = Bits::prefix_mask(32, prefix_len);
-        let entry = Entry {
-            matches: vec![KeyMatch::Lpm {
+        let entry = Entry::new(
+            vec![KeyMatch::Lpm {
                 value: Bits::from_u64(32, address.into()).and(&mask),
                 prefix_len,
             }],
-            priority: 0,
-            action: ActionId(1),
-            args: vec![
-                Bits::from_u64(9, rng.below(8).into()),
-                Bits::from_u64(48, rng.next()),
-                Bits::from_u64(48, rng.next()),
-            ],
-            idle_timeout_ns: 0,
-        };
+            0,
+            ActionCall {
+                action: ActionId(1),
+                args: vec![
+                    Bits::from_u64(9, rng.below(8).into()),
+                    Bits::from_u64(48, rng.next()),
+                    Bits::from_u64(48, rng.next()),
+                ],
+            },
+        );
         // A route drawn twice is refused the second time.
         let _ = switch.write(Update {
             operation: Operation::Insert,

@@ -34,6 +34,8 @@ pub(crate) enum Shim {
     Count,
     /// [`meter_execute`].
     MeterExecute,
+    /// [`direct_meter_read`].
+    DirectMeterRead,
     /// [`random`].
     Random,
     /// [`digest`].
@@ -62,7 +64,7 @@ pub(crate) struct Found {
 
 impl Shim {
     /// All of them, in order of their numbers.
-    pub const ALL: [Shim; 16] = [
+    pub const ALL: [Shim; 17] = [
         Shim::Lookup,
         Shim::LookupWord,
         Shim::RegisterRead,
@@ -71,6 +73,7 @@ impl Shim {
         Shim::RegisterWriteWord,
         Shim::Count,
         Shim::MeterExecute,
+        Shim::DirectMeterRead,
         Shim::Random,
         Shim::Digest,
         Shim::ValueSetContains,
@@ -97,6 +100,7 @@ impl Shim {
             Shim::RegisterWrite => ("register_write", register_write as *const u8, 5, 0),
             Shim::Count => ("count", count as *const u8, 3, 0),
             Shim::MeterExecute => ("meter_execute", meter_execute as *const u8, 3, 1),
+            Shim::DirectMeterRead => ("direct_meter_read", direct_meter_read as *const u8, 2, 1),
             Shim::Random => ("random", random as *const u8, 3, 1),
             Shim::Digest => ("digest", digest as *const u8, 4, 0),
             Shim::ValueSetContains => ("value_set_contains", value_set_contains as *const u8, 4, 1),
@@ -233,6 +237,16 @@ unsafe extern "C" fn meter_execute(frame: *mut Frame, meter: u64, index: u64) ->
         (context.runtime).meter_execute(MeterId(meter as u32), index, bytes, now_ps)
     };
     colour.into()
+}
+
+/// The colour that a direct meter gave to the last hit of its table.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+unsafe extern "C" fn direct_meter_read(frame: *mut Frame, meter: u64) -> u64 {
+    // SAFETY: the caller keeps the contract above.
+    let runtime = unsafe { &*(*(*frame).context).runtime };
+    runtime.direct_meter_colour(MeterId(meter as u32)).into()
 }
 
 /// A random value between two bounds.

@@ -375,7 +375,9 @@ impl<'a> Walk<'a> {
                 self.usage.extracted[header.index()] = true;
                 self.header(*header, Walk::write);
             }
-            StmtKind::Lookahead { dst, .. } => self.assign(*dst),
+            StmtKind::Lookahead { dst, .. } | StmtKind::DirectMeterRead { dst, .. } => {
+                self.assign(*dst);
+            }
             StmtKind::Advance { bits } => self.expr(bits),
             StmtKind::Reject { error } => {
                 self.expr(error);

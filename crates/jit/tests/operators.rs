@@ -112,6 +112,7 @@ fn empty_program() -> Program {
         registers: vec![],
         counters: vec![],
         meters: vec![],
+        action_profiles: vec![],
         digests: vec![],
         value_sets: vec![],
         field_lists: vec![],
@@ -417,6 +418,7 @@ fn a_program_that_would_explode_is_refused() {
         size: 0,
         direct_counter: None,
         direct_meter: None,
+        implementation: None,
         support_timeout: false,
     });
     let apply = Stmt {

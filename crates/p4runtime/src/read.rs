@@ -3,7 +3,7 @@
 use crate::protobuf::{NotPlain, put_bytes, put_message, put_number};
 use crate::tables::{PlainTable, PlainTables};
 use engine::Switch;
-use engine::control::InstalledEntry;
+use engine::control::{EntryAction, InstalledEntry};
 use ir::{Bits, KeyMatch, Program};
 
 impl PlainTables {
@@ -45,19 +45,23 @@ fn put_entry(
     counters: bool,
 ) {
     let entry = &installed.entry;
+    // Entries of plain tables run an action.
+    let EntryAction::Call(call) = &entry.action else {
+        return;
+    };
     put_number(out, 1, table_id.into());
     for &at in &table.keys_by_id {
         put_match(out, table.keys[at].id, &entry.matches[at]);
     }
     put_message(out, 3, |out| {
         put_message(out, 1, |out| {
-            let declared = &program.actions[entry.action.index()];
+            let declared = &program.actions[call.action.index()];
             put_number(out, 1, declared.id.into());
             let mut args: Vec<_> = declared
                 .params
                 .iter()
                 .map(|p| p.id)
-                .zip(&entry.args)
+                .zip(&call.args)
                 .collect();
             args.sort_by_key(|&(id, _)| id);
             for (id, value) in args {

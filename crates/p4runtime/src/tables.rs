@@ -113,6 +113,10 @@ fn plain_table(program: &Program, info: &TableInfo) -> Option<PlainTable> {
     if declared.keys.is_empty() || declared.keys.len() != info.fields.len() {
         return None;
     }
+    // Their entries may say more than an action.
+    if declared.implementation.is_some() || declared.direct_meter.is_some() {
+        return None;
+    }
     let keys = declared.keys.iter().map(|key| {
         let field = info.fields.iter().find(|field| field.id == key.id)?;
         let same = field.kind == kind_name(key.kind)? && field.width == key.width;

@@ -2,7 +2,7 @@
 
 use crate::protobuf::{put_bytes, put_message, put_number};
 use crate::{ActionInfo, FieldInfo, NotPlain, PlainTables, TableInfo, WriteRequest};
-use engine::control::{Entity, Operation, Update};
+use engine::control::{Entity, EntryAction, Operation, Update};
 use engine::{Interpreter, Switch, SwitchConfig};
 use ir::{Bits, KeyMatch, Program};
 use proptest::prelude::*;
@@ -265,7 +265,10 @@ fn an_insert_of_every_kind_of_match() {
     ];
     assert_eq!(entry.matches, expected);
     assert_eq!(entry.priority, 9);
-    assert_eq!(entry.args, [bits(9, 5), bits(48, 0x0200_0000_0001)]);
+    let EntryAction::Call(call) = entry.action else {
+        panic!("an action")
+    };
+    assert_eq!(call.args, [bits(9, 5), bits(48, 0x0200_0000_0001)]);
 }
 
 #[test]

@@ -3,7 +3,7 @@
 use crate::protobuf::{Fields, NotPlain, once};
 use crate::tables::{PlainKey, PlainTable, PlainTables, value};
 use engine::control::{Entity, Entry, Operation, Update};
-use ir::{ActionId, Bits, KeyMatch, MatchKind};
+use ir::{ActionCall, ActionId, Bits, KeyMatch, MatchKind};
 
 /// A `p4.v1.WriteRequest` whose updates have not been looked at yet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -170,13 +170,7 @@ fn table_entry<'a>(
     };
     Ok(Entity::TableEntry {
         table: table.table,
-        entry: Entry {
-            matches,
-            priority,
-            action,
-            args,
-            idle_timeout_ns: 0,
-        },
+        entry: Entry::new(matches, priority, ActionCall { action, args }),
     })
 }
 

@@ -2,12 +2,16 @@
 //!
 //! No Python here. Nor any state of a switch: what exists, fits or may be changed is for the engine to say.
 
+pub(crate) mod objects;
+
+use crate::objects::{ColourCounts, MeterRates};
 use engine::control::{
-    CloneSession, ControlError, ControlErrorCode, Entity, Entry, InstalledEntry, MulticastGroup,
-    Operation, Replica, Update, ids,
+    CloneSession, ControlError, ControlErrorCode, Entity, Entry, EntryAction, InstalledEntry,
+    MulticastGroup, Operation, Replica, Update, ids,
 };
 use engine::runtime::CounterData;
 use ir::{ActionCall, ActionId, Bits, KeyMatch, MatchKind, Program, TableId};
+pub(crate) use objects::{ObjectRecord, TargetRecord};
 
 /// A match of one key field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +33,14 @@ pub(crate) struct EntryRecord {
     pub args: Vec<(u32, Vec<u8>)>,
     pub priority: i32,
     pub is_default: bool,
+    pub idle_timeout_ns: u64,
+    /// Instead of an action, in a table with an implementation.
+    pub target: Option<TargetRecord>,
+    pub meter_config: Option<MeterRates>,
+    /// When read from a table with a direct meter.
+    pub meter_counters: Option<ColourCounts>,
+    /// When read from a table with idle timeouts.
+    pub idle_ns: Option<u64>,
     /// When read: packets and bytes.
     pub counter: Option<(u64, u64)>,
     /// When read.
@@ -36,9 +48,10 @@ pub(crate) struct EntryRecord {
 }
 
 /// Anything that an update is about.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum EntityRecord {
     TableEntry(EntryRecord),
+    Object(ObjectRecord),
     MulticastGroup {
         group_id: u32,
         replicas: Vec<(u32, u32)>,
@@ -51,12 +64,12 @@ pub(crate) enum EntityRecord {
     },
     Register {
         register_id: u32,
-        index: u64,
+        index: Option<u64>,
         value: Vec<u8>,
     },
     Counter {
         counter_id: u32,
-        index: u64,
+        index: Option<u64>,
         packets: u64,
         bytes: u64,
     },
@@ -144,6 +157,7 @@ fn resolve(program: &Program, (operation, entity): UpdateRecord) -> Result<Updat
     let entity = match entity {
         EntityRecord::TableEntry(record) if record.is_default => resolve_default(program, &record)?,
         EntityRecord::TableEntry(record) => resolve_entry(program, &record, operation)?,
+        EntityRecord::Object(object) => objects::resolve(program, operation, object)?,
         EntityRecord::MulticastGroup { group_id, replicas } => {
             Entity::MulticastGroup(MulticastGroup {
                 group_id,
@@ -215,6 +229,11 @@ fn resolve_replicas(replicas: &[(u32, u32)]) -> Result<Vec<Replica>, ControlErro
 fn resolve_default(program: &Program, record: &EntryRecord) -> Result<Entity, ControlError> {
     let table = table(program, record.table_id)?;
     let name = &program.tables[table.index()].name;
+    if record.target.is_some() || record.meter_config.is_some() || record.idle_timeout_ns != 0 {
+        return Err(invalid(format!(
+            "table {name}: the default entry is a plain action, without meter and idle timeout"
+        )));
+    }
     if !record.matches.is_empty() || record.priority != 0 {
         return Err(invalid(format!(
             "table {name}: the default entry has no matches and no priority"
@@ -239,26 +258,32 @@ fn resolve_entry(
 ) -> Result<Entity, ControlError> {
     let table = table(program, record.table_id)?;
     let matches = resolve_matches(program, table, record)?;
+    let name = &program.tables[table.index()].name;
     // A delete names the entry; what it runs does not matter.
-    let call = if operation == Operation::Delete {
-        ActionCall {
+    let action = match &record.target {
+        _ if operation == Operation::Delete => EntryAction::Call(ActionCall {
             action: ActionId(0),
             args: Vec::new(),
+        }),
+        Some(_) if record.action_id != 0 => {
+            return Err(invalid(format!(
+                "table {name}: the entry has an action and a member, group or set of actions"
+            )));
         }
-    } else if record.action_id == 0 {
-        let name = &program.tables[table.index()].name;
-        return Err(invalid(format!("table {name}: the entry has no action")));
-    } else {
-        resolve_action(program, record)?
+        Some(target) => objects::resolve_target(program, target)?,
+        None if record.action_id == 0 => {
+            return Err(invalid(format!("table {name}: the entry has no action")));
+        }
+        None => EntryAction::Call(resolve_action(program, record)?),
     };
     Ok(Entity::TableEntry {
         table,
         entry: Entry {
             matches,
             priority: record.priority,
-            action: call.action,
-            args: call.args,
-            idle_timeout_ns: 0,
+            action,
+            idle_timeout_ns: record.idle_timeout_ns,
+            meter: record.meter_config.map(objects::meter_config),
         },
     })
 }
@@ -284,11 +309,18 @@ fn resolve_direct_counter(
 }
 
 fn resolve_action(program: &Program, record: &EntryRecord) -> Result<ActionCall, ControlError> {
-    let action = ids::action(program, record.action_id)
-        .ok_or_else(|| unknown("action", record.action_id))?;
+    resolve_action_call(program, record.action_id, &record.args)
+}
+
+fn resolve_action_call(
+    program: &Program,
+    action_id: u32,
+    given: &[(u32, Vec<u8>)],
+) -> Result<ActionCall, ControlError> {
+    let action = ids::action(program, action_id).ok_or_else(|| unknown("action", action_id))?;
     let declared = &program.actions[action.index()];
     let mut args: Vec<Option<Bits>> = vec![None; declared.params.len()];
-    for (id, bytes) in &record.args {
+    for (id, bytes) in given {
         let at = ids::action_param(program, action, *id).ok_or_else(|| {
             invalid(format!(
                 "action {} has no parameter with id {id}",
@@ -473,13 +505,28 @@ fn entry_record(program: &Program, table: TableId, installed: &InstalledEntry) -
         .zip(&entry.matches)
         .filter_map(|(key, key_match)| Some((key.id, match_record(key_match)?)))
         .collect();
+    let (action_id, args, target) = match &entry.action {
+        EntryAction::Call(call) => (
+            program.actions[call.action.index()].id,
+            arg_records(program, call.action, &call.args),
+            None,
+        ),
+        EntryAction::Target(target) => {
+            (0, Vec::new(), Some(objects::target_record(program, target)))
+        }
+    };
     EntryRecord {
         table_id: declared.id,
         matches,
-        action_id: program.actions[entry.action.index()].id,
-        args: arg_records(program, entry.action, &entry.args),
+        action_id,
+        args,
         priority: entry.priority,
         is_default: false,
+        idle_timeout_ns: entry.idle_timeout_ns,
+        target,
+        meter_config: entry.meter.map(objects::rates),
+        meter_counters: installed.meter_counts.map(objects::colour_counts),
+        idle_ns: installed.idle_ns,
         counter: installed.counter.map(|c| (c.packets, c.bytes)),
         is_const: installed.is_const,
     }
@@ -544,12 +591,17 @@ pub(crate) fn registers(
     switch: &engine::Switch,
     register_id: u32,
     index: Option<u64>,
+    nonzero: bool,
 ) -> Result<Vec<(u64, Vec<u8>)>, ControlError> {
     let program = switch.program();
     let register =
         ids::register(program, register_id).ok_or_else(|| unknown("register", register_id))?;
     let size = program.registers[register.index()].size;
-    cells(index, size, |index| {
+    let listed = match nonzero {
+        true => switch.nonzero_registers(register)?,
+        false => None,
+    };
+    cells(index, size, listed, |index| {
         Ok((index, switch.read_register(register, index)?.to_be_bytes()))
     })
 }
@@ -559,6 +611,7 @@ pub(crate) fn counters(
     switch: &engine::Switch,
     counter_id: u32,
     index: Option<u64>,
+    nonzero: bool,
 ) -> Result<Vec<(u64, CounterData)>, ControlError> {
     let program = switch.program();
     let counter =
@@ -570,19 +623,39 @@ pub(crate) fn counters(
             declared.name
         ))
     })?;
-    cells(index, size, |index| {
+    let listed = match nonzero {
+        true => switch.nonzero_counters(counter)?,
+        false => None,
+    };
+    cells(index, size, listed, |index| {
         Ok((index, switch.read_counter(counter, index)?))
     })
 }
 
+/// More cells than this are not listed at once.
+const MAX_LISTED: u64 = 1 << 22;
+
+fn check_listable(size: u64) -> Result<(), ControlError> {
+    if size <= MAX_LISTED {
+        return Ok(());
+    }
+    Err(ControlError::new(
+        ControlErrorCode::ResourceExhausted,
+        format!("{size} cells are too many to be read at once; read single ones"),
+    ))
+}
+
+/// One cell, those listed, or all.
 fn cells<T>(
     index: Option<u64>,
     size: u64,
+    listed: Option<Vec<u64>>,
     read: impl Fn(u64) -> Result<T, ControlError>,
 ) -> Result<Vec<T>, ControlError> {
-    match index {
-        Some(index) => Ok(vec![read(index)?]),
-        None => (0..size).map(read).collect(),
+    match (index, listed) {
+        (Some(index), _) => Ok(vec![read(index)?]),
+        (None, Some(listed)) => listed.into_iter().map(read).collect(),
+        (None, None) => check_listable(size).and_then(|()| (0..size).map(read).collect()),
     }
 }
 

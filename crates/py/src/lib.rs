@@ -12,6 +12,7 @@ mod entities;
 mod errors;
 mod live;
 mod network;
+mod objects;
 mod pcap;
 mod plain;
 mod ports;
@@ -37,6 +38,11 @@ mod _core {
     use crate::live::{Namespace, clean, interfaces_ready, probe};
     #[pymodule_export]
     use crate::network::{Network, Notification};
+    #[pymodule_export]
+    use crate::objects::{
+        ActionProfileGroup, ActionProfileMember, DigestConfig, DigestList, DirectMeterCell,
+        MeterCell, ValueSetMembers,
+    };
     #[pymodule_export]
     use crate::pcap::{read_pcap, write_pcap};
     #[pymodule_export]
@@ -66,7 +72,10 @@ const ALIASES: &std::ffi::CStr = c"
 from collections.abc import Sequence
 from typing import Literal
 Match = tuple[str, bytes] | tuple[str, bytes, int] | tuple[str, bytes, bytes]
-Entity = TableEntry | MulticastGroup | CloneSession | RegisterCell | CounterCell | DirectCounterCell
+Entity = (
+    TableEntry | MulticastGroup | CloneSession | RegisterCell | CounterCell | DirectCounterCell
+    | ActionProfileMember | ActionProfileGroup | MeterCell | DirectMeterCell | ValueSetMembers | DigestConfig
+)
 Update = tuple[Literal['insert', 'modify', 'delete'], Entity]
 PlainTable = tuple[int, Sequence[tuple[int, str, int]], Sequence[tuple[int, Sequence[tuple[int, int]]]]]
 ";

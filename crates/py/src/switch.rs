@@ -4,12 +4,13 @@ use crate::by_id;
 use crate::entities::{CloneSession, CounterCell, MulticastGroup, RegisterCell, TableEntry};
 use crate::errors::{control_error, failed};
 use crate::network::NetworkHandle;
+use crate::objects::{ActionProfileGroup, ActionProfileMember, MeterCell, ValueSetMembers};
 use crate::program::{ExecutorKind, Program};
 use crate::records;
 use engine::control::ControlError;
 use engine::{DROP_PORT, Packet, SwitchConfig};
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
+use pyo3::types::{PyBytes, PyList};
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
 
@@ -170,7 +171,11 @@ impl Switch {
         let new = py
             .detach(|| compiled.make_switch(self.executor, self.config))
             .map_err(failed)?;
-        self.with(py, move |switch| *switch = new)?;
+        self.with(py, move |switch| {
+            let mut new = new;
+            new.take_over_agent(switch);
+            *switch = new;
+        })?;
         *self.program.lock().unwrap_or_else(PoisonError::into_inner) = program;
         Ok(())
     }
@@ -234,44 +239,155 @@ impl Switch {
     }
 
     /// The cells of a register, or one of them.
-    #[pyo3(signature = (register_id, index=None))]
+    #[pyo3(signature = (register_id, index=None, *, nonzero=false))]
     fn registers(
         &self,
         py: Python<'_>,
         register_id: u32,
         index: Option<u64>,
+        nonzero: bool,
     ) -> PyResult<Vec<RegisterCell>> {
         let cells = self.try_with(py, move |switch| {
-            by_id::registers(switch, register_id, index)
+            by_id::registers(switch, register_id, index, nonzero)
         })?;
         Ok(cells
             .into_iter()
             .map(|(index, value)| RegisterCell {
                 register_id,
-                index,
+                index: Some(index),
                 value: PyBytes::new(py, &value).unbind(),
             })
             .collect())
     }
 
     /// The cells of a counter, or one of them.
-    #[pyo3(signature = (counter_id, index=None))]
+    #[pyo3(signature = (counter_id, index=None, *, nonzero=false))]
     fn counters(
         &self,
         py: Python<'_>,
         counter_id: u32,
         index: Option<u64>,
+        nonzero: bool,
     ) -> PyResult<Vec<CounterCell>> {
-        let cells = self.try_with(py, move |switch| by_id::counters(switch, counter_id, index))?;
+        let cells = self.try_with(py, move |switch| {
+            by_id::counters(switch, counter_id, index, nonzero)
+        })?;
         Ok(cells
             .into_iter()
             .map(|(index, data)| CounterCell {
                 counter_id,
-                index,
+                index: Some(index),
                 packets: data.packets,
                 bytes: data.bytes,
             })
             .collect())
+    }
+
+    /// Members of an action profile (0: of all), by id.
+    #[pyo3(signature = (action_profile_id=0))]
+    fn action_profile_members(
+        &self,
+        py: Python<'_>,
+        action_profile_id: u32,
+    ) -> PyResult<Vec<ActionProfileMember>> {
+        let members = self.try_with(py, move |switch| {
+            by_id::objects::members(switch, action_profile_id)
+        })?;
+        let members = members.into_iter();
+        members
+            .map(|(action_profile_id, member_id, (action_id, args))| {
+                Ok(ActionProfileMember {
+                    action_profile_id,
+                    member_id,
+                    action_id,
+                    args: records::arg_dict(py, &args)?.unbind(),
+                })
+            })
+            .collect()
+    }
+
+    /// Groups of an action selector (0: of all), by id.
+    #[pyo3(signature = (action_profile_id=0))]
+    fn action_profile_groups(
+        &self,
+        py: Python<'_>,
+        action_profile_id: u32,
+    ) -> PyResult<Vec<ActionProfileGroup>> {
+        let groups = self.try_with(py, move |switch| {
+            by_id::objects::groups(switch, action_profile_id)
+        })?;
+        let groups = groups.into_iter();
+        Ok(groups
+            .map(|(action_profile_id, group_id, contents)| {
+                let members = contents.members.iter();
+                ActionProfileGroup {
+                    action_profile_id,
+                    group_id,
+                    members: members
+                        .map(|m| (m.member_id, m.weight, m.watch_port))
+                        .collect(),
+                    max_size: contents.max_size,
+                }
+            })
+            .collect())
+    }
+
+    /// The cells of a meter, or one of them; ``configured``: those that are.
+    #[pyo3(signature = (meter_id, index=None, *, configured=false))]
+    fn meters(
+        &self,
+        py: Python<'_>,
+        meter_id: u32,
+        index: Option<u64>,
+        configured: bool,
+    ) -> PyResult<Vec<MeterCell>> {
+        let cells = self.try_with(py, move |switch| {
+            by_id::objects::meters(switch, meter_id, index, configured)
+        })?;
+        let cells = cells.into_iter();
+        Ok(cells
+            .map(|(index, config, counters)| MeterCell {
+                meter_id,
+                index: Some(index),
+                config,
+                counters,
+            })
+            .collect())
+    }
+
+    /// The members of a value set (0: of each).
+    #[pyo3(signature = (value_set_id=0))]
+    fn value_set_members(
+        &self,
+        py: Python<'_>,
+        value_set_id: u32,
+    ) -> PyResult<Vec<ValueSetMembers>> {
+        let sets = self.try_with(py, move |switch| {
+            by_id::objects::value_sets(switch, value_set_id)
+        })?;
+        let sets = sets.into_iter();
+        sets.map(|(value_set_id, members)| {
+            let dicts = members.iter().map(|fields| records::match_dict(py, fields));
+            let dicts = dicts.collect::<PyResult<Vec<_>>>()?;
+            Ok(ValueSetMembers {
+                value_set_id,
+                members: PyList::new(py, dicts)?.unbind(),
+            })
+        })
+        .collect()
+    }
+
+    /// Tells a switch that stands alone that a port went down or came up. In a network, the switch finds out by itself.
+    fn set_port_up(&self, py: Python<'_>, port: u32, up: bool) -> PyResult<()> {
+        self.alone()?;
+        self.check_port(port)?;
+        self.with(py, move |switch| switch.set_port_up(port, up))
+    }
+
+    /// Whether a port is up, as the switch knows it.
+    fn port_is_up(&self, py: Python<'_>, port: u32) -> PyResult<bool> {
+        self.check_port(port)?;
+        self.with(py, move |switch| switch.runtime().ports().is_up(port))
     }
 
     /// Counted drops by reason.
@@ -335,8 +451,9 @@ impl Switch {
             .collect())
     }
 
-    /// Like :meth:`process` on the interpreter; what happened, as JSON or as indented text. Tables and registers are used as they are.
-    #[pyo3(signature = (port, packet, now_ps=0, *, text=false))]
+    /// Like :meth:`process` on the interpreter; what happened, as JSON or as indented text, with every assignment to a variable if
+    /// ``assignments``. Tables and registers are used as they are.
+    #[pyo3(signature = (port, packet, now_ps=0, *, text=false, assignments=false))]
     fn trace(
         &self,
         py: Python<'_>,
@@ -344,12 +461,17 @@ impl Switch {
         packet: &[u8],
         now_ps: u64,
         text: bool,
+        assignments: bool,
     ) -> PyResult<String> {
         self.alone()?;
         self.check_port(port)?;
         let packet = Packet::new(packet);
         self.with(py, move |switch| {
             let trace = switch.trace(now_ps, port, packet).1;
+            let trace = match assignments {
+                true => trace,
+                false => trace.without_assignments(),
+            };
             if text {
                 trace.to_string()
             } else {

@@ -8,11 +8,13 @@ use crate::resolve::{self, Resolved};
 use crate::script::{
     Cell, Command, Comparison, CounterCheck, Number, PacketPattern, Pattern, Rate, Script,
 };
-use engine::control::{CloneSession, Entity, Entry, MulticastGroup, Operation, Replica, Update};
+use engine::control::{
+    CloneSession, Entity, Entry, EntryAction, MulticastGroup, Operation, Replica, Target, Update,
+};
 use engine::meter::MeterConfig;
 use engine::runtime::CounterData;
 use engine::{Executor, Packet, Switch, SwitchConfig};
-use ir::{ActionCall, CounterId, KeyMatch, MeterId, Program, RegisterId, TableId};
+use ir::{ActionCall, ActionProfileId, CounterId, KeyMatch, MeterId, Program, RegisterId, TableId};
 use std::collections::{BTreeMap, VecDeque};
 use std::fmt::Write;
 use std::sync::Arc;
@@ -42,6 +44,7 @@ pub fn run(
         outputs: Outputs::new(),
         expected: BTreeMap::new(),
         entries: BTreeMap::new(),
+        last_member: 0,
         digests: BTreeMap::new(),
         nodes: Vec::new(),
         groups: BTreeMap::new(),
@@ -72,6 +75,8 @@ struct Runner<'s> {
     expected: BTreeMap<u32, Vec<&'s PacketPattern>>,
     /// Entries by their id in the script.
     entries: BTreeMap<&'s str, (TableId, Vec<KeyMatch>, i32)>,
+    /// Scripts have no word for members of action profiles: each entry that needs one gets its own.
+    last_member: u32,
     digests: BTreeMap<usize, VecDeque<Vec<ir::Bits>>>,
     nodes: Vec<(u16, Vec<u32>)>,
     /// Nodes by group.
@@ -95,13 +100,11 @@ impl<'s> Runner<'s> {
                     let key = (table, matches.clone(), priority);
                     self.entries.insert(id, key);
                 }
-                let entry = Entry {
-                    matches,
-                    priority,
-                    action,
-                    args,
-                    idle_timeout_ns: 0,
-                };
+                let call = ActionCall { action, args };
+                let mut entry = Entry::new(matches, priority, call.clone());
+                if let Some(profile) = self.program.tables[table.index()].implementation {
+                    entry.action = EntryAction::Target(self.new_member(profile, call)?);
+                }
                 self.write(Operation::Insert, Entity::TableEntry { table, entry })
             }
             Command::SetDefault { table, action } => {
@@ -266,6 +269,20 @@ impl<'s> Runner<'s> {
         self.switch
             .write(Update { operation, entity })
             .map_err(|e| e.to_string())
+    }
+
+    fn new_member(&mut self, profile: ActionProfileId, call: ActionCall) -> Resolved<Target> {
+        self.last_member += 1;
+        let member_id = self.last_member;
+        self.write(
+            Operation::Insert,
+            Entity::ActionProfileMember {
+                profile,
+                member_id,
+                call: Some(call),
+            },
+        )?;
+        Ok(Target::Member(member_id))
     }
 
     /// Table, matches and priority as the switch wants them: priorities there start from 1.

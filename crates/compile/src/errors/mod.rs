@@ -6,6 +6,7 @@
 mod bodies;
 mod calls;
 mod names;
+mod stateful;
 mod tables;
 mod target;
 mod types;
@@ -16,6 +17,7 @@ use syntax::diagnostics::Diagnostic;
 pub(crate) use bodies::*;
 pub(crate) use calls::*;
 pub(crate) use names::*;
+pub(crate) use stateful::*;
 pub(crate) use tables::*;
 pub(crate) use target::*;
 pub(crate) use types::*;

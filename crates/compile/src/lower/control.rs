@@ -49,7 +49,7 @@ impl Lowerer<'_> {
         };
         let external = self.module.types.external(*id).name.clone();
         let kind = match &*external {
-            "register" => self.register(&name, type_args, args, span),
+            "register" => self.register(&name, type_args, args, &annotations, span),
             "counter" => {
                 let size = self
                     .constant_arg(args, 0, "the size of a counter")
@@ -76,24 +76,11 @@ impl Lowerer<'_> {
                 let bytes = self.constant_arg(args, 0, "the type of a meter") == Some(1);
                 Some(ExternKind::DirectMeter(self.new_meter(&name, bytes, None)))
             }
-            "action_profile" => {
-                let size = self
-                    .constant_arg(args, 0, "the size of an action profile")
-                    .unwrap_or(0);
-                Some(ExternKind::Profile {
-                    size,
-                    selector: false,
-                })
-            }
-            "action_selector" => {
-                let size = self
-                    .constant_arg(args, 1, "the size of an action selector")
-                    .unwrap_or(0);
-                Some(ExternKind::Profile {
-                    size,
-                    selector: true,
-                })
-            }
+            "action_profile" => Some(self.action_profile(&name, args)),
+            "action_selector" => match self.action_selector(&name, args, span) {
+                Some(kind) => Some(kind),
+                None => return self.new_object(Object::Checksum16),
+            },
             "Checksum16" => return self.new_object(Object::Checksum16),
             _ => None,
         };
@@ -116,6 +103,7 @@ impl Lowerer<'_> {
         name: &str,
         type_args: &[Ty],
         args: &[Arg],
+        annotations: &[ast::Annotation],
         span: Span,
     ) -> Option<ExternKind> {
         let size = self
@@ -127,12 +115,14 @@ impl Lowerer<'_> {
             self.report(errors::variable_type(span, &shown));
             return None;
         };
+        let port_state = self.is_port_state(annotations, width, span);
         let id = ir::RegisterId(self.program.registers.len() as u32);
         self.program.registers.push(ir::Register {
             name: name.to_string(),
             id: 0,
             width,
             size,
+            port_state,
         });
         Some(ExternKind::Register(id, ty, type_args.get(1).cloned()))
     }
@@ -442,6 +432,7 @@ impl Lowerer<'_> {
             ExternKind::DirectMeter(id) => Some(id),
             _ => None,
         });
+        let implementation = self.implementation(def, profile, &actions);
         let id = ir::TableId(self.program.tables.len() as u32);
         self.program.tables.push(ir::Table {
             name,
@@ -455,6 +446,7 @@ impl Lowerer<'_> {
             size,
             direct_counter,
             direct_meter,
+            implementation,
             support_timeout: def.support_timeout,
         });
         self.info.tables.push(TableInfo {

@@ -412,8 +412,8 @@ impl Lowerer<'_> {
             }
             // The table counts by itself on every hit.
             (ExternKind::DirectCounter(_), "count") => {}
-            (ExternKind::DirectMeter(_), "read") => {
-                self.report(errors::unsupported(span, "reading a direct meter"));
+            (ExternKind::DirectMeter(meter), "read") => {
+                self.direct_meter_read(meter, args, span);
             }
             _ => self.report(errors::unknown_extern(span, method)),
         }

@@ -43,7 +43,12 @@ impl Lowerer<'_> {
         self.store(&target, Value::Bits(value));
     }
 
-    fn algorithm(&mut self, args: &[Arg], i: usize, span: Span) -> Option<HashAlgorithm> {
+    pub(super) fn algorithm(
+        &mut self,
+        args: &[Arg],
+        i: usize,
+        span: Span,
+    ) -> Option<HashAlgorithm> {
         let position = self.constant_arg(args, i, "the hash algorithm")?;
         match position {
             0 => Some(HashAlgorithm::Crc32),

@@ -16,6 +16,7 @@ mod externs;
 mod hash;
 mod parser;
 mod place;
+mod stateful;
 mod stmt;
 
 use std::collections::BTreeMap;
@@ -53,6 +54,7 @@ pub(crate) fn lower(
     };
     let mut lowerer = Lowerer::new(module, sources, name);
     lowerer.pipeline(&switch);
+    lowerer.check_direct_meter_reads();
     let Lowerer {
         program,
         info,
@@ -137,13 +139,8 @@ pub(crate) enum ExternKind {
     Meter(ir::MeterId, Option<Ty>),
     /// `direct_meter`
     DirectMeter(ir::MeterId),
-    /// `action_profile` or `action_selector` with its size.
-    Profile {
-        /// Number of members.
-        size: u64,
-        /// Whether it is a selector.
-        selector: bool,
-    },
+    /// `action_profile` or `action_selector`
+    Profile(ir::ActionProfileId),
 }
 
 /// Position of an [`Object`].
@@ -256,6 +253,8 @@ struct Lowerer<'m> {
     loc: Loc,
     files: BTreeMap<std::sync::Arc<str>, u32>,
     labels: u32,
+    /// Reads of direct meters, to be checked when all tables are known.
+    direct_meter_reads: Vec<(ir::MeterId, Span)>,
     /// Statements, slots and instances made so far; beyond [`MAX_WORK`] nothing more is.
     work: u32,
     parser: parser::Graph,
@@ -300,6 +299,7 @@ impl<'m> Lowerer<'m> {
             loc: Loc::default(),
             files: BTreeMap::new(),
             labels: 0,
+            direct_meter_reads: Vec::new(),
             work: 0,
             parser: parser::Graph::default(),
             user_metadata: None,
@@ -580,6 +580,7 @@ fn empty_program(name: &str, module: &Module) -> ir::Program {
         meters: Vec::new(),
         digests: Vec::new(),
         value_sets: Vec::new(),
+        action_profiles: Vec::new(),
         field_lists: Vec::new(),
         parser: ir::Parser { states: Vec::new() },
         verify_checksum: Vec::new(),

@@ -62,7 +62,7 @@ fn extern_symbol(kind: &ExternKind) -> Kind {
         ExternKind::DirectCounter(_) => Kind::DirectCounter,
         ExternKind::Meter(..) => Kind::Meter,
         ExternKind::DirectMeter(_) => Kind::DirectMeter,
-        ExternKind::Profile { .. } => Kind::ActionProfile,
+        ExternKind::Profile(_) => Kind::ActionProfile,
     }
 }
 
@@ -447,22 +447,29 @@ impl Builder<'_> {
                         });
                     }
                 }
-                ExternKind::Profile { size, selector } => {
+                ExternKind::Profile(profile) => {
                     let users = lowered.info.tables.iter().filter(|t| t.profile == Some(i));
                     let table_ids = users
                         .map(|t| lowered.program.tables[t.table.index()].id)
                         .collect();
+                    let declared = &mut lowered.program.action_profiles[profile.index()];
+                    declared.id = id;
+                    let mut max_group_size = 0;
+                    let mut semantics = None;
+                    if let Some(selector) = &mut declared.selector {
+                        max_group_size = number(&info.annotations, "max_group_size");
+                        semantics = size_semantics(&info.annotations);
+                        selector.max_group_size = max_group_size.into();
+                        selector.sum_of_members =
+                            matches!(semantics, Some(SizeSemantics::SumOfMembers(_)));
+                    }
                     let profile = ActionProfile {
                         preamble,
                         table_ids,
-                        with_selector: *selector,
-                        size: *size,
-                        max_group_size: if *selector {
-                            number(&info.annotations, "max_group_size")
-                        } else {
-                            0
-                        },
-                        size_semantics: size_semantics(&info.annotations).filter(|_| *selector),
+                        with_selector: declared.selector.is_some(),
+                        size: declared.size,
+                        max_group_size,
+                        size_semantics: semantics,
                     };
                     self.info.action_profiles.push(profile);
                 }

@@ -1,7 +1,9 @@
 //! Table entries and default actions: what the control plane may say, checked against the program.
 
 use super::{ControlError, ControlErrorCode, Undo};
-use crate::runtime::CounterData;
+use crate::meter::{Meter, MeterConfig};
+use crate::profile::Target;
+use crate::runtime::{Attached, CounterData};
 use crate::switch::Switch;
 use crate::table::NewEntry;
 use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, Program, TableId};
@@ -18,11 +20,33 @@ pub struct Entry {
     /// Above zero in a table with ternary, range or optional fields, the highest first; else zero.
     pub priority: i32,
     /// What a hit runs.
-    pub action: ActionId,
-    /// One value per parameter, of its width.
-    pub args: Vec<Bits>,
+    pub action: EntryAction,
     /// Nanoseconds without a hit after which [`Switch::take_idle_entries`] names the entry; 0 is never.
     pub idle_timeout_ns: u64,
+    /// Configuration of the direct meter, if the table has one; without it everything is green.
+    pub meter: Option<MeterConfig>,
+}
+
+/// What an entry runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryAction {
+    /// An action, in a table without an implementation.
+    Call(ActionCall),
+    /// Something of the table's implementation.
+    Target(Target),
+}
+
+impl Entry {
+    /// An entry that runs an action, without idle timeout and meter.
+    pub fn new(matches: Vec<KeyMatch>, priority: i32, call: ActionCall) -> Entry {
+        Entry {
+            matches,
+            priority,
+            action: EntryAction::Call(call),
+            idle_timeout_ns: 0,
+            meter: None,
+        }
+    }
 }
 
 /// An entry as it is read.
@@ -34,6 +58,8 @@ pub struct InstalledEntry {
     pub is_const: bool,
     /// The direct counter, if the table has one.
     pub counter: Option<CounterData>,
+    /// What got each colour from the direct meter, if it is configured.
+    pub meter_counts: Option<[CounterData; 3]>,
     /// Since the last hit (or the insertion), if the table has idle timeouts.
     pub idle_ns: Option<u64>,
 }
@@ -124,7 +150,7 @@ impl Switch {
     ) -> Result<Undo, ControlError> {
         self.check_writable(table)?;
         self.check_matches(table, &entry.matches, entry.priority)?;
-        let action = self.check_entry_action(table, &entry)?;
+        let action = self.check_entry_action(table, &entry, None)?;
         let declared = self.declared_table(table)?;
         let contents = self.runtime().table(table);
         if contents.find(&entry.matches, entry.priority).is_some() {
@@ -151,10 +177,15 @@ impl Switch {
                 is_const: false,
                 idle_timeout_ns: entry.idle_timeout_ns,
                 action,
-                args: &entry.args,
+                args: call_args(&entry.action),
             },
             now_ps,
         );
+        let attached = Attached {
+            target: target(entry.action),
+            meter: entry.meter.map(|config| Meter::new(config, now_ps)),
+        };
+        self.runtime_mut().attach(table, number, attached);
         Ok(Undo::Inserted(table, number))
     }
 
@@ -165,11 +196,20 @@ impl Switch {
     ) -> Result<Undo, ControlError> {
         self.check_writable(table)?;
         let number = self.find_entry(table, &entry.matches, entry.priority)?;
-        let action = self.check_entry_action(table, &entry)?;
-        let contents = self.runtime_mut().table_mut(table);
+        let former = self.runtime().attached(table, number);
+        let action = self.check_entry_action(table, &entry, former.target.as_ref())?;
+        let now_ps = self.runtime().now_ps();
+        let runtime = self.runtime_mut();
+        let contents = runtime.table_mut(table);
         let snapshot = contents.snapshot(number).ok_or_else(not_found)?;
-        contents.modify(number, action, &entry.args, entry.idle_timeout_ns);
-        Ok(Undo::Modified(table, number, snapshot))
+        let args = call_args(&entry.action);
+        contents.modify(number, action, args, entry.idle_timeout_ns);
+        let attached = Attached {
+            meter: reconfigured(former.meter, entry.meter, now_ps),
+            target: target(entry.action),
+        };
+        let former = runtime.attach(table, number, attached);
+        Ok(Undo::Modified(table, number, snapshot, former))
     }
 
     pub(super) fn apply_delete(
@@ -180,8 +220,14 @@ impl Switch {
     ) -> Result<Undo, ControlError> {
         self.check_writable(table)?;
         let number = self.find_entry(table, matches, priority)?;
-        let removed = self.runtime_mut().table_mut(table).remove(number);
-        Ok(Undo::Deleted(table, removed.ok_or_else(not_found)?))
+        let runtime = self.runtime_mut();
+        let attached = runtime.attach(table, number, Attached::default());
+        let removed = runtime.table_mut(table).remove(number);
+        Ok(Undo::Deleted(
+            table,
+            removed.ok_or_else(not_found)?,
+            attached,
+        ))
     }
 
     pub(super) fn apply_default_action(
@@ -234,14 +280,16 @@ impl Switch {
         let idle = contents
             .last_hit_ps(number)
             .map(|hit_ps| self.runtime().now_ps().saturating_sub(hit_ps) / 1000);
+        let Attached { target, meter } = self.runtime().attached(table, number);
         InstalledEntry {
             entry: Entry {
                 priority: installed.as_ref().map_or(0, |e| e.priority),
-                action: call.action,
-                args: call.args,
+                action: target.map_or(EntryAction::Call(call), EntryAction::Target),
                 idle_timeout_ns: installed.as_ref().map_or(0, |e| e.idle_timeout_ns),
+                meter: meter.as_ref().map(Meter::config),
                 matches: installed.map(|e| e.matches).unwrap_or_default(),
             },
+            meter_counts: meter.as_ref().map(Meter::counts),
             is_const,
             counter: contents.counter(number),
             idle_ns: idle,
@@ -307,16 +355,49 @@ impl Switch {
         }
     }
 
-    fn check_entry_action(&self, table: TableId, entry: &Entry) -> Result<u32, ControlError> {
-        if entry.idle_timeout_ns != 0 && !self.declared_table(table)?.support_timeout {
-            return Err(invalid("the table does not support idle timeouts"));
+    /// The position in the table's actions of what an entry runs; 0 for what its implementation has. `former` is what the entry
+    /// runs so far.
+    fn check_entry_action(
+        &self,
+        table: TableId,
+        entry: &Entry,
+        former: Option<&Target>,
+    ) -> Result<u32, ControlError> {
+        let declared = self.declared_table(table)?;
+        if entry.idle_timeout_ns != 0 && !declared.support_timeout {
+            return Err(invalid(format!(
+                "table {} does not support idle timeouts",
+                declared.name
+            )));
         }
-        let forbidden = ActionScope::DefaultOnly;
-        self.check_action(table, entry.action, &entry.args, forbidden)
+        if let Some(config) = entry.meter {
+            if declared.direct_meter.is_none() {
+                let name = &declared.name;
+                return Err(invalid(format!("table {name} has no direct meter")));
+            }
+            super::objects::check_meter_config(config)?;
+        }
+        match (&entry.action, declared.implementation) {
+            (EntryAction::Call(call), None) => {
+                self.check_action(table, call.action, &call.args, ActionScope::DefaultOnly)
+            }
+            (EntryAction::Target(target), Some(profile)) => {
+                self.check_target(table, profile, target, former)?;
+                Ok(0)
+            }
+            (EntryAction::Call(_), Some(_)) => Err(invalid(format!(
+                "entries of table {} name a member, a group or a set of actions of its implementation, not an action",
+                declared.name
+            ))),
+            (EntryAction::Target(_), None) => Err(invalid(format!(
+                "table {} has no implementation; its entries name an action",
+                declared.name
+            ))),
+        }
     }
 
     /// Position in the table's actions of `action`, if it may be used with these arguments where `forbidden` may not.
-    fn check_action(
+    pub(super) fn check_action(
         &self,
         table: TableId,
         action: ActionId,
@@ -345,6 +426,37 @@ impl Switch {
     }
 }
 
+/// What the table itself keeps of an entry's arguments.
+fn call_args(action: &EntryAction) -> &[Bits] {
+    match action {
+        EntryAction::Call(call) => &call.args,
+        EntryAction::Target(_) => &[],
+    }
+}
+
+fn target(action: EntryAction) -> Option<Target> {
+    match action {
+        EntryAction::Call(_) => None,
+        EntryAction::Target(target) => Some(target),
+    }
+}
+
+/// A meter with a new configuration: full buckets, but what was counted stays.
+pub(super) fn reconfigured(
+    former: Option<Meter>,
+    config: Option<MeterConfig>,
+    now_ps: u64,
+) -> Option<Meter> {
+    match (former, config) {
+        (_, None) => None,
+        (None, Some(config)) => Some(Meter::new(config, now_ps)),
+        (Some(mut meter), Some(config)) => {
+            meter.configure(config, now_ps);
+            Some(meter)
+        }
+    }
+}
+
 fn not_found() -> ControlError {
     ControlError::new(ControlErrorCode::NotFound, "there is no such entry")
 }
@@ -356,7 +468,7 @@ fn capacity(declared: &ir::Table) -> u64 {
     }
 }
 
-fn action_name(program: &Program, action: ActionId) -> String {
+pub(super) fn action_name(program: &Program, action: ActionId) -> String {
     match program.actions.get(action.index()) {
         Some(declared) => declared.name.clone(),
         None => format!("number {}", action.0),

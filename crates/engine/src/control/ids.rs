@@ -1,6 +1,9 @@
 //! From P4Runtime ids to the program's own.
 
-use ir::{ActionId, CounterId, DigestId, MeterId, Program, RegisterId, TableId, ValueSetId};
+use ir::{
+    ActionId, ActionProfileId, CounterId, DigestId, MeterId, Program, RegisterId, TableId,
+    ValueSetId,
+};
 
 macro_rules! by_id {
     ($($(#[$doc:meta])* $name:ident: $list:ident -> $id:ident;)*) => {$(
@@ -25,6 +28,8 @@ by_id! {
     register: registers -> RegisterId;
     /// The digest with this P4Runtime id.
     digest: digests -> DigestId;
+    /// The action profile or selector with this P4Runtime id.
+    action_profile: action_profiles -> ActionProfileId;
     /// The value set with this P4Runtime id.
     value_set: value_sets -> ValueSetId;
 }

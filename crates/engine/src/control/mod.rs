@@ -9,15 +9,20 @@
 mod entries;
 pub mod ids;
 mod objects;
+mod profiles;
 
-pub use entries::{Entry, InstalledEntry};
+pub use crate::profile::{GroupContents, GroupMember, Target, WeightedAction};
+pub use entries::{Entry, EntryAction, InstalledEntry};
 pub use objects::{CloneSession, MulticastGroup, Replica};
 
 use crate::meter::{Meter, MeterConfig};
-use crate::runtime::CounterData;
+use crate::runtime::{Attached, Cells, CounterData};
 use crate::switch::Switch;
 use crate::table::EntrySnapshot;
-use ir::{ActionCall, Bits, CounterId, KeyMatch, MeterId, RegisterId, TableId, ValueSetId};
+use ir::{
+    ActionCall, ActionProfileId, Bits, CounterId, KeyMatch, MeterId, RegisterId, TableId,
+    ValueSetId,
+};
 use std::fmt;
 
 /// Why an operation was refused: a canonical gRPC status.
@@ -115,12 +120,12 @@ pub enum Entity {
         /// New default.
         action: Option<ActionCall>,
     },
-    /// A counter cell (modify only).
+    /// A counter cell, or all of them (modify only).
     Counter {
         /// Counter.
         counter: CounterId,
-        /// Cell.
-        index: u64,
+        /// Cell; `None` is every one.
+        index: Option<u64>,
         /// New contents.
         data: CounterData,
     },
@@ -135,23 +140,52 @@ pub enum Entity {
         /// New contents.
         data: CounterData,
     },
-    /// A register cell (modify only).
+    /// A register cell, or all of them (modify only).
     Register {
         /// Register.
         register: RegisterId,
-        /// Cell.
-        index: u64,
+        /// Cell; `None` is every one.
+        index: Option<u64>,
         /// New value, of the register's width.
         value: Bits,
     },
-    /// A meter cell (modify only); `None` makes everything green again.
+    /// A meter cell, or all of them (modify only).
     Meter {
         /// Meter.
         meter: MeterId,
-        /// Cell.
-        index: u64,
-        /// New configuration.
+        /// Cell; `None` is every one.
+        index: Option<u64>,
+        /// New configuration; `None` makes everything green again.
         config: Option<MeterConfig>,
+    },
+    /// The direct meter of an entry (modify only).
+    DirectMeter {
+        /// Table.
+        table: TableId,
+        /// The entry's matches.
+        matches: Vec<KeyMatch>,
+        /// The entry's priority.
+        priority: i32,
+        /// New configuration; `None` makes everything green again.
+        config: Option<MeterConfig>,
+    },
+    /// A member of an action profile. A delete does not look at what it runs.
+    ActionProfileMember {
+        /// Profile.
+        profile: ActionProfileId,
+        /// Member, not 0.
+        member_id: u32,
+        /// What it runs.
+        call: Option<ActionCall>,
+    },
+    /// A group of a selector. A delete does not look at its contents.
+    ActionProfileGroup {
+        /// Profile.
+        profile: ActionProfileId,
+        /// Group, not 0.
+        group_id: u32,
+        /// Its members.
+        contents: GroupContents,
     },
     /// A multicast group.
     MulticastGroup(MulticastGroup),
@@ -179,13 +213,19 @@ pub struct Update {
 #[derive(Debug)]
 enum Undo {
     Inserted(TableId, u32),
-    Modified(TableId, u32, EntrySnapshot),
-    Deleted(TableId, EntrySnapshot),
+    Modified(TableId, u32, EntrySnapshot, Attached),
+    Deleted(TableId, EntrySnapshot, Attached),
     DefaultAction(TableId, u32, Vec<Bits>),
     Counter(CounterId, u64, CounterData),
+    Counters(CounterId, Cells),
     DirectCounter(TableId, u32, CounterData),
     Register(RegisterId, u64, Bits),
+    Registers(RegisterId, Cells),
     Meter(MeterId, u64, Option<Meter>),
+    Meters(MeterId, Vec<(u64, Meter)>),
+    DirectMeter(TableId, u32, Attached),
+    ActionProfileMember(ActionProfileId, u32, Option<ActionCall>),
+    ActionProfileGroup(ActionProfileId, u32, Option<GroupContents>),
     MulticastGroup(u32, Option<MulticastGroup>),
     CloneSession(u32, Option<CloneSession>),
     ValueSet(ValueSetId, Vec<Vec<KeyMatch>>),
@@ -235,6 +275,16 @@ impl Switch {
             },
             Entity::MulticastGroup(group) => self.apply_multicast_group(operation, group),
             Entity::CloneSession(session) => self.apply_clone_session(operation, session),
+            Entity::ActionProfileMember {
+                profile,
+                member_id,
+                call,
+            } => self.apply_member(operation, profile, member_id, call),
+            Entity::ActionProfileGroup {
+                profile,
+                group_id,
+                contents,
+            } => self.apply_group(operation, profile, group_id, contents),
             other if operation != Operation::Modify => Err(ControlError::new(
                 ControlErrorCode::InvalidArgument,
                 format!("{} can only be modified", kind_name(&other)),
@@ -261,48 +311,82 @@ impl Switch {
                 index,
                 config,
             } => self.apply_meter(meter, index, config),
+            Entity::DirectMeter {
+                table,
+                matches,
+                priority,
+                config,
+            } => self.apply_direct_meter(table, &matches, priority, config),
             Entity::ValueSet { value_set, members } => self.apply_value_set(value_set, members),
         }
     }
 
     fn undo(&mut self, undo: Undo) {
+        let runtime = self.runtime_mut();
         match undo {
             Undo::Inserted(table, entry) => {
-                self.runtime_mut().table_mut(table).remove(entry);
+                runtime.attach(table, entry, Attached::default());
+                runtime.table_mut(table).remove(entry);
             }
-            Undo::Modified(table, entry, snapshot) => {
-                self.runtime_mut().table_mut(table).reset(entry, snapshot);
+            Undo::Modified(table, entry, snapshot, attached) => {
+                runtime.table_mut(table).reset(entry, snapshot);
+                runtime.attach(table, entry, attached);
             }
-            Undo::Deleted(table, snapshot) => {
-                self.runtime_mut().table_mut(table).restore(snapshot);
+            Undo::Deleted(table, snapshot, attached) => {
+                let entry = runtime.table_mut(table).restore(snapshot);
+                runtime.attach(table, entry, attached);
             }
             Undo::DefaultAction(table, action, args) => {
-                self.runtime_mut()
-                    .table_mut(table)
-                    .set_default(action, &args);
-            }
-            Undo::Counter(counter, index, data) => {
-                self.runtime_mut().set_counter_cell(counter, index, data);
+                runtime.table_mut(table).set_default(action, &args);
             }
             Undo::DirectCounter(table, entry, data) => {
-                if let Some(cell) = self.runtime_mut().table_mut(table).counter_mut(entry) {
+                if let Some(cell) = runtime.table_mut(table).counter_mut(entry) {
                     *cell = data;
                 }
             }
-            Undo::Register(register, index, value) => {
-                self.runtime_mut()
-                    .register_write(register, index, value.limbs());
+            Undo::DirectMeter(table, entry, attached) => {
+                runtime.attach(table, entry, attached);
             }
-            Undo::Meter(meter, index, cell) => {
-                self.runtime_mut().swap_meter(meter, index, cell);
+            Undo::ActionProfileMember(profile, id, call) => {
+                runtime.put_member(profile, id, call);
+            }
+            Undo::ActionProfileGroup(profile, id, contents) => {
+                runtime.put_group(profile, id, contents);
             }
             Undo::MulticastGroup(id, group) => self.replication_mut().put_group(id, group),
             Undo::CloneSession(id, session) => self.replication_mut().put_session(id, session),
-            Undo::ValueSet(value_set, members) => {
-                self.runtime_mut()
-                    .value_set_mut(value_set)
-                    .set_members(members);
+            other => self.undo_cells(other),
+        }
+    }
+
+    fn undo_cells(&mut self, undo: Undo) {
+        let runtime = self.runtime_mut();
+        match undo {
+            Undo::Counter(counter, index, data) => {
+                runtime.set_counter_cell(counter, index, data);
             }
+            Undo::Counters(counter, cells) => {
+                runtime.replace_counter_cells(counter, cells);
+            }
+            Undo::Register(register, index, value) => {
+                runtime.register_write(register, index, value.limbs());
+            }
+            Undo::Registers(register, cells) => {
+                runtime.replace_register_cells(register, cells);
+            }
+            Undo::Meter(meter, index, cell) => {
+                runtime.replace_meter(meter, index, cell);
+            }
+            Undo::Meters(meter, cells) => {
+                runtime.clear_meters(meter);
+                for (index, cell) in cells {
+                    runtime.replace_meter(meter, index, Some(cell));
+                }
+            }
+            Undo::ValueSet(value_set, members) => {
+                runtime.value_set_mut(value_set).set_members(members);
+            }
+            _ => {}
         }
     }
 }
@@ -328,6 +412,9 @@ fn kind_name(entity: &Entity) -> &'static str {
         Entity::DirectCounter { .. } => "a direct counter cell",
         Entity::Register { .. } => "a register cell",
         Entity::Meter { .. } => "a meter cell",
+        Entity::DirectMeter { .. } => "a direct meter cell",
+        Entity::ActionProfileMember { .. } => "an action profile member",
+        Entity::ActionProfileGroup { .. } => "an action profile group",
         Entity::MulticastGroup(_) => "a multicast group",
         Entity::CloneSession(_) => "a clone session",
         Entity::ValueSet { .. } => "a value set",

@@ -1,9 +1,10 @@
 //! Counters, registers, meters, multicast groups, clone sessions and value sets.
 
 use super::entries::check_values;
+use super::entries::reconfigured;
 use super::{ControlError, ControlErrorCode, Operation, Undo};
 use crate::digest::{DigestConfig, DigestList};
-use crate::meter::MeterConfig;
+use crate::meter::{Meter, MeterConfig};
 use crate::runtime::CounterData;
 use crate::switch::{DROP_PORT, Switch};
 use ir::{Bits, CounterId, DigestId, KeyMatch, MeterId, RegisterId, TableId, ValueSetId};
@@ -87,7 +88,7 @@ impl Switch {
         index: u64,
         data: CounterData,
     ) -> Result<(), ControlError> {
-        self.apply_counter(counter, index, data).map(|_| ())
+        self.apply_counter(counter, Some(index), data).map(|_| ())
     }
 
     /// The direct counter of an entry.
@@ -117,7 +118,8 @@ impl Switch {
         index: u64,
         value: Bits,
     ) -> Result<(), ControlError> {
-        self.apply_register(register, index, value).map(|_| ())
+        self.apply_register(register, Some(index), value)
+            .map(|_| ())
     }
 
     /// The configuration of a meter cell; `None` when it has none (everything is green).
@@ -127,7 +129,19 @@ impl Switch {
         index: u64,
     ) -> Result<Option<MeterConfig>, ControlError> {
         self.check_meter(meter, index)?;
-        Ok(self.runtime().meter_config(meter, index))
+        let cell = self.runtime().meter_cell(meter, index);
+        Ok(cell.map(Meter::config))
+    }
+
+    /// How many packets and bytes got each colour from a meter cell; `None` when it has no configuration.
+    pub fn read_meter_counts(
+        &self,
+        meter: MeterId,
+        index: u64,
+    ) -> Result<Option<[CounterData; 3]>, ControlError> {
+        self.check_meter(meter, index)?;
+        let cell = self.runtime().meter_cell(meter, index);
+        Ok(cell.map(Meter::counts))
     }
 
     /// Configures a meter cell.
@@ -137,7 +151,29 @@ impl Switch {
         index: u64,
         config: Option<MeterConfig>,
     ) -> Result<(), ControlError> {
-        self.apply_meter(meter, index, config).map(|_| ())
+        self.apply_meter(meter, Some(index), config).map(|_| ())
+    }
+
+    /// The cells of a register that are not zero, by index; `None` if they are too many to list.
+    pub fn nonzero_registers(
+        &self,
+        register: RegisterId,
+    ) -> Result<Option<Vec<u64>>, ControlError> {
+        declared(&self.program().registers, "register", register.0)?;
+        Ok(self.runtime().nonzero_registers(register))
+    }
+
+    /// The cells of a counter that are not zero, by index; `None` if they are too many to list.
+    pub fn nonzero_counters(&self, counter: CounterId) -> Result<Option<Vec<u64>>, ControlError> {
+        declared(&self.program().counters, "counter", counter.0)?;
+        Ok(self.runtime().nonzero_counters(counter))
+    }
+
+    /// The cells of a meter that are configured, by index.
+    pub fn configured_meters(&self, meter: MeterId) -> Result<Vec<u64>, ControlError> {
+        self.indexed_meter(meter)?;
+        let cells = self.runtime().configured_meters(meter);
+        Ok(cells.map(|(index, _)| index).collect())
     }
 
     /// All multicast groups, by id.
@@ -205,36 +241,42 @@ impl Switch {
     }
 
     fn check_counter(&self, counter: CounterId, index: u64) -> Result<(), ControlError> {
+        let (name, size) = self.indexed_counter(counter)?;
+        check_index(name, index, size)
+    }
+
+    fn indexed_counter(&self, counter: CounterId) -> Result<(&str, u64), ControlError> {
         let object = declared(&self.program().counters, "counter", counter.0)?;
-        let size = object.size.ok_or_else(|| {
-            invalid(format!(
-                "{} is direct: its cells belong to entries",
-                object.name
-            ))
-        })?;
-        check_index(&object.name, index, size)
+        match object.size {
+            Some(size) => Ok((&object.name, size)),
+            None => Err(direct(&object.name)),
+        }
     }
 
     fn check_meter(&self, meter: MeterId, index: u64) -> Result<(), ControlError> {
+        let (name, size) = self.indexed_meter(meter)?;
+        check_index(name, index, size)
+    }
+
+    fn indexed_meter(&self, meter: MeterId) -> Result<(&str, u64), ControlError> {
         let object = declared(&self.program().meters, "meter", meter.0)?;
-        let Some(size) = object.size else {
-            return Err(ControlError::new(
-                ControlErrorCode::Unimplemented,
-                format!(
-                    "{} is a direct meter; only indexed meters run here",
-                    object.name
-                ),
-            ));
-        };
-        check_index(&object.name, index, size)
+        match object.size {
+            Some(size) => Ok((&object.name, size)),
+            None => Err(direct(&object.name)),
+        }
     }
 
     pub(super) fn apply_counter(
         &mut self,
         counter: CounterId,
-        index: u64,
+        index: Option<u64>,
         data: CounterData,
     ) -> Result<Undo, ControlError> {
+        let Some(index) = index else {
+            self.indexed_counter(counter)?;
+            let former = self.runtime_mut().fill_counter(counter, data);
+            return Ok(Undo::Counters(counter, former));
+        };
         let former = self.read_counter(counter, index)?;
         self.runtime_mut().set_counter_cell(counter, index, data);
         Ok(Undo::Counter(counter, index, former))
@@ -254,20 +296,45 @@ impl Switch {
         Ok(Undo::DirectCounter(table, entry, former))
     }
 
+    pub(super) fn apply_direct_meter(
+        &mut self,
+        table: TableId,
+        matches: &[KeyMatch],
+        priority: i32,
+        config: Option<MeterConfig>,
+    ) -> Result<Undo, ControlError> {
+        let entry = self.find_entry(table, matches, priority)?;
+        if self.declared_table(table)?.direct_meter.is_none() {
+            return Err(invalid("the table has no direct meter"));
+        }
+        config.map_or(Ok(()), check_meter_config)?;
+        let now_ps = self.runtime().now_ps();
+        let mut attached = self.runtime().attached(table, entry);
+        attached.meter = reconfigured(attached.meter, config, now_ps);
+        let former = self.runtime_mut().attach(table, entry, attached);
+        Ok(Undo::DirectMeter(table, entry, former))
+    }
+
     pub(super) fn apply_register(
         &mut self,
         register: RegisterId,
-        index: u64,
+        index: Option<u64>,
         value: Bits,
     ) -> Result<Undo, ControlError> {
-        let former = self.read_register(register, index)?;
-        if value.width() != former.width() {
+        let object = declared(&self.program().registers, "register", register.0)?;
+        if value.width() != object.width {
             return Err(invalid(format!(
-                "the register's cells have {} bits, the value {}",
-                former.width(),
+                "the cells of {} have {} bits, the value {}",
+                object.name,
+                object.width,
                 value.width()
             )));
         }
+        let Some(index) = index else {
+            let former = self.runtime_mut().fill_register(register, &value);
+            return Ok(Undo::Registers(register, former));
+        };
+        let former = self.read_register(register, index)?;
         let runtime = self.runtime_mut();
         runtime.register_write(register, index, value.limbs());
         Ok(Undo::Register(register, index, former))
@@ -276,15 +343,30 @@ impl Switch {
     pub(super) fn apply_meter(
         &mut self,
         meter: MeterId,
-        index: u64,
+        index: Option<u64>,
         config: Option<MeterConfig>,
     ) -> Result<Undo, ControlError> {
+        let (_, size) = self.indexed_meter(meter)?;
+        config.map_or(Ok(()), check_meter_config)?;
+        let now_ps = self.runtime().now_ps();
+        let Some(index) = index else {
+            let former = self.runtime_mut().clear_meters(meter);
+            if config.is_some() {
+                let mut counted = former.iter().cloned().peekable();
+                for index in 0..size {
+                    let cell = counted
+                        .next_if(|(at, _)| *at == index)
+                        .map(|(_, cell)| cell);
+                    let cell = reconfigured(cell, config, now_ps);
+                    self.runtime_mut().replace_meter(meter, index, cell);
+                }
+            }
+            return Ok(Undo::Meters(meter, former));
+        };
         self.check_meter(meter, index)?;
-        if config.is_some_and(|c| c.pir < c.cir) {
-            return Err(invalid("the peak rate is below the committed rate"));
-        }
-        let former = self.runtime_mut().swap_meter(meter, index, None);
-        self.runtime_mut().set_meter_config(meter, index, config);
+        let former = self.runtime_mut().replace_meter(meter, index, None);
+        let cell = reconfigured(former.clone(), config, now_ps);
+        self.runtime_mut().replace_meter(meter, index, cell);
         Ok(Undo::Meter(meter, index, former))
     }
 
@@ -355,6 +437,19 @@ impl Switch {
             .set_members(members);
         Ok(Undo::ValueSet(value_set, former))
     }
+}
+
+fn direct(name: &str) -> ControlError {
+    invalid(format!(
+        "{name} is direct: its cells belong to the entries of its table"
+    ))
+}
+
+pub(super) fn check_meter_config(config: MeterConfig) -> Result<(), ControlError> {
+    if config.pir < config.cir {
+        return Err(invalid("the peak rate is below the committed rate"));
+    }
+    Ok(())
 }
 
 fn check_replicas(replicas: &[Replica]) -> Result<(), ControlError> {

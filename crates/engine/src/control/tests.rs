@@ -1,6 +1,7 @@
 //! What the control plane may and may not do.
 
 use super::*;
+use crate::port_state::PortStates;
 use crate::test_programs::{Bodies, send};
 use crate::{Packet, Switch};
 use ControlErrorCode::*;
@@ -29,14 +30,12 @@ fn ternary(value: u64, mask: u64) -> Vec<KeyMatch> {
     }]
 }
 
+fn call(action: ActionId, args: Vec<Bits>) -> ActionCall {
+    ActionCall { action, args }
+}
+
 fn forward(matches: Vec<KeyMatch>, priority: i32, port: u64) -> Entry {
-    Entry {
-        matches,
-        priority,
-        action: FORWARD,
-        args: vec![bits(9, port)],
-        idle_timeout_ns: 0,
-    }
+    Entry::new(matches, priority, call(FORWARD, vec![bits(9, port)]))
 }
 
 /// Applies the exact table to the kind, or the constant one for kind 0xc0.
@@ -166,7 +165,7 @@ fn what_does_not_fit_is_refused() {
         refused(
             EXACT,
             Entry {
-                args: vec![],
+                action: EntryAction::Call(call(FORWARD, vec![])),
                 ..entry.clone()
             }
         ),
@@ -176,7 +175,7 @@ fn what_does_not_fit_is_refused() {
         refused(
             EXACT,
             Entry {
-                args: vec![bits(8, 1)],
+                action: EntryAction::Call(call(FORWARD, vec![bits(8, 1)])),
                 ..entry.clone()
             }
         ),
@@ -186,7 +185,7 @@ fn what_does_not_fit_is_refused() {
         refused(
             EXACT,
             Entry {
-                action: ActionId(77),
+                action: EntryAction::Call(call(ActionId(77), vec![])),
                 ..entry.clone()
             }
         ),
@@ -240,11 +239,7 @@ fn constants_and_scopes_are_respected() {
     let read = switch.read_entries(CONSTANT).expect("exists");
     assert!(read.len() == 2 && read.iter().all(|e| e.is_const));
     // Table t1: forward in entries only, drop as the default only.
-    let drop_entry = Entry {
-        action: DROP,
-        args: vec![],
-        ..forward(ternary(1, 1), 1, 1)
-    };
+    let drop_entry = Entry::new(ternary(1, 1), 1, call(DROP, vec![]));
     assert_eq!(
         code(switch.insert_entry(TERNARY, drop_entry)),
         InvalidArgument
@@ -346,7 +341,10 @@ fn cells_and_indices_are_checked() {
         code(switch.write_meter(MeterId(0), 0, Some(config))),
         InvalidArgument
     );
-    assert_eq!(code(switch.write_meter(MeterId(1), 0, None)), Unimplemented);
+    assert_eq!(
+        code(switch.write_meter(MeterId(1), 0, None)),
+        InvalidArgument
+    );
     let config = MeterConfig { pir: 2, ..config };
     switch
         .write_meter(MeterId(0), 0, Some(config))
@@ -510,7 +508,7 @@ fn batch() -> Vec<Update> {
             Modify,
             Entity::Counter {
                 counter: CounterId(0),
-                index: 0,
+                index: Some(0),
                 data,
             },
         ),
@@ -536,7 +534,7 @@ fn batch() -> Vec<Update> {
             Modify,
             Entity::Register {
                 register: RegisterId(0),
-                index: 0,
+                index: Some(0),
                 value: bits(32, 5),
             },
         ),
@@ -544,7 +542,7 @@ fn batch() -> Vec<Update> {
             Modify,
             Entity::Meter {
                 meter: MeterId(0),
-                index: 0,
+                index: Some(0),
                 config: Some(config),
             },
         ),
@@ -552,7 +550,7 @@ fn batch() -> Vec<Update> {
             Modify,
             Entity::Meter {
                 meter: MeterId(0),
-                index: 0,
+                index: Some(0),
                 config: None,
             },
         ),
@@ -632,7 +630,8 @@ fn batches_that_succeed_or_go_on() {
 fn ids_are_found_by_p4runtime_id() {
     let program = Bodies::default().program();
     assert_eq!(ids::table(&program, 5), Some(MIXED));
-    assert_eq!(ids::table(&program, 6), None);
+    assert_eq!(ids::table(&program, 99), None);
+    assert_eq!(ids::action_profile(&program, 2), Some(ActionProfileId(1)));
     assert_eq!(ids::action(&program, 2), Some(DROP));
     assert_eq!(ids::match_field(&program, MIXED, 2), Some(1));
     assert_eq!(ids::action_param(&program, FORWARD, 1), Some(0));
@@ -640,5 +639,172 @@ fn ids_are_found_by_p4runtime_id() {
     assert_eq!(
         ids::table_of_direct_counter(&program, CounterId(1)),
         Some(EXACT)
+    );
+}
+
+#[test]
+fn direct_meters_colour_hits_in_the_time_of_the_switch() {
+    let mut switch = Bodies {
+        ingress: "apply t5 (%17)",
+        ..Bodies::default()
+    }
+    .switch();
+    let metered = TableId(5);
+    let config = MeterConfig {
+        cir: 1000,
+        cburst: 6,
+        pir: 2000,
+        pburst: 12,
+    };
+    let entry = |kind, meter| Entry {
+        meter,
+        ..Entry::new(exact(kind), 0, call(ActionId(4), vec![bits(9, 3)]))
+    };
+    switch
+        .insert_entry(metered, entry(1, Some(config)))
+        .expect("fits");
+    switch.insert_entry(metered, entry(2, None)).expect("fits");
+    let mut colour = |ms: u64, kind: u8| {
+        let mut out = Vec::new();
+        switch.receive(ms * 1_000_000_000, 0, Packet::new(&[kind, 0, 9]), &mut out);
+        out[0].packet.bytes()[2]
+    };
+    // Packets of three bytes: two fit the committed burst, two more the peak burst.
+    let burst: Vec<u8> = (0..5).map(|_| colour(0, 1)).collect();
+    assert_eq!(burst, [0, 0, 1, 1, 2]);
+    assert_eq!(
+        [colour(0, 2), colour(0, 3)],
+        [0, 0],
+        "no configuration; a miss"
+    );
+    // Three milliseconds fill three committed bytes and six of peak.
+    assert_eq!([colour(3, 1), colour(3, 1), colour(3, 1)], [0, 1, 2]);
+    let read = switch.read_entry(metered, &exact(1), 0).expect("is there");
+    assert_eq!(read.entry.meter, Some(config));
+    let packets = read.meter_counts.map(|counts| counts.map(|c| c.packets));
+    assert_eq!(packets, Some([3, 3, 2]));
+    // A modify without a configuration takes the meter away.
+    switch
+        .modify_entry(metered, entry(1, None))
+        .expect("is there");
+    let read = switch.read_entry(metered, &exact(1), 0).expect("is there");
+    assert_eq!((read.entry.meter, read.meter_counts), (None, None));
+    let direct = |config| Update {
+        operation: Operation::Modify,
+        entity: Entity::DirectMeter {
+            table: metered,
+            matches: exact(1),
+            priority: 0,
+            config,
+        },
+    };
+    // What is undone has its buckets back.
+    switch.write(direct(Some(config))).expect("is there");
+    let unknown = Update {
+        operation: Operation::Delete,
+        entity: Entity::TableEntry {
+            table: metered,
+            entry: entry(9, None),
+        },
+    };
+    let delete = Update {
+        operation: Operation::Delete,
+        entity: Entity::TableEntry {
+            table: metered,
+            entry: entry(1, None),
+        },
+    };
+    let before = switch.read_entry(metered, &exact(1), 0);
+    let results = switch.write_batch(vec![direct(None), delete, unknown], true);
+    assert!(results.iter().all(Result::is_err));
+    assert_eq!(switch.read_entry(metered, &exact(1), 0), before);
+    let bad = MeterConfig { pir: 1, ..config };
+    assert_eq!(code(switch.write(direct(Some(bad)))), InvalidArgument);
+    let elsewhere = Entry {
+        meter: Some(config),
+        ..forward(exact(1), 0, 1)
+    };
+    assert_eq!(code(switch.insert_entry(EXACT, elsewhere)), InvalidArgument);
+}
+
+#[test]
+fn the_state_of_ports_is_in_a_register() {
+    let mut switch = Bodies {
+        ingress: "assign %33 = zext(%17, 32) register_read %30 = r2[%33] assign %1 = mux(%30, 9w1, 9w2)",
+        ..Bodies::default()
+    }
+    .switch();
+    let port = |switch: &mut Switch, kind: u8| send(switch, &[kind, 0, 0])[0].0;
+    assert_eq!(port(&mut switch, 7), 1, "all ports are up at first");
+    switch.set_port_up(7, false);
+    switch.set_port_up(300, false);
+    assert_eq!((port(&mut switch, 7), port(&mut switch, 6)), (2, 1));
+    switch.set_port_up(7, true);
+    assert_eq!(port(&mut switch, 7), 1);
+    switch.runtime_mut().set_ports(PortStates::all(false));
+    switch.set_port_up(6, true);
+    assert_eq!((port(&mut switch, 7), port(&mut switch, 6)), (2, 1));
+}
+
+#[test]
+fn arrays_are_written_and_listed_as_a_whole() {
+    let mut switch = switch();
+    let fill = |register: u32, width, value| Update {
+        operation: Operation::Modify,
+        entity: Entity::Register {
+            register: RegisterId(register),
+            index: None,
+            value: bits(width, value),
+        },
+    };
+    switch
+        .write_register(RegisterId(0), 2, bits(32, 5))
+        .expect("fits");
+    assert_eq!(switch.nonzero_registers(RegisterId(0)), Ok(Some(vec![2])));
+    let results = switch.write_batch(vec![fill(0, 32, 9), fill(1, 99, 9)], true);
+    assert!(results.iter().all(Result::is_err), "the width is wrong");
+    assert_eq!(switch.nonzero_registers(RegisterId(0)), Ok(Some(vec![2])));
+    switch.write(fill(0, 32, 9)).expect("fits");
+    assert_eq!(
+        switch.nonzero_registers(RegisterId(0)),
+        Ok(Some(vec![0, 1, 2, 3]))
+    );
+    assert_eq!(switch.read_register(RegisterId(0), 1), Ok(bits(32, 9)));
+    let config = MeterConfig {
+        cir: 1,
+        cburst: 1,
+        pir: 1,
+        pburst: 1,
+    };
+    let meters = |config| Update {
+        operation: Operation::Modify,
+        entity: Entity::Meter {
+            meter: MeterId(0),
+            index: None,
+            config,
+        },
+    };
+    switch.write(meters(Some(config))).expect("fits");
+    assert_eq!(switch.configured_meters(MeterId(0)), Ok(vec![0, 1]));
+    let results = switch.write_batch(vec![meters(None), fill(7, 1, 1)], true);
+    assert!(results.iter().all(Result::is_err));
+    assert_eq!(switch.configured_meters(MeterId(0)), Ok(vec![0, 1]));
+    switch.write(meters(None)).expect("fits");
+    assert_eq!(switch.configured_meters(MeterId(0)), Ok(vec![]));
+    let counts = Update {
+        operation: Operation::Modify,
+        entity: Entity::Counter {
+            counter: CounterId(0),
+            index: None,
+            data: CounterData {
+                packets: 0,
+                bytes: 7,
+            },
+        },
+    };
+    switch.write(counts).expect("fits");
+    assert_eq!(
+        switch.nonzero_counters(CounterId(0)),
+        Ok(Some(vec![0, 1, 2, 3]))
     );
 }

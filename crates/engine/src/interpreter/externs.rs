@@ -15,6 +15,13 @@ impl Run<'_, '_> {
             | StmtKind::RegisterWrite { .. }
             | StmtKind::Count { .. }
             | StmtKind::MeterExecute { .. } => self.indexed(stmt),
+            StmtKind::DirectMeterRead { meter, dst } => {
+                let (meter, dst) = (*meter, *dst);
+                let colour = self.cx.runtime.direct_meter_colour(meter);
+                let width = self.program.slots[dst.index()].width;
+                self.set(dst, &Bits::from_u64(width, u64::from(colour)));
+                self.note(loc, || EventKind::DirectMeter { meter, colour });
+            }
             StmtKind::Hash {
                 dst,
                 algorithm,

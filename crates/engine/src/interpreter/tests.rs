@@ -3,9 +3,15 @@
 use crate::control::Entry;
 use crate::test_programs::{Bodies, ports_and_bytes, send, switch};
 use crate::{DropReason, Interpreter, Packet, Switch, SwitchConfig};
-use ir::{ActionId, Bits, KeyMatch, TableId};
+use ir::{ActionCall, ActionId, Bits, KeyMatch, TableId};
 use proptest::prelude::*;
 use std::sync::Arc;
+
+/// An entry for kind 3.
+fn entry(action: ActionId, args: Vec<Bits>) -> Entry {
+    let matches = vec![KeyMatch::Exact(Bits::from_u64(8, 3))];
+    Entry::new(matches, 0, ActionCall { action, args })
+}
 
 /// A program whose parser is `states` and whose tag header, pushed in ingress, reports the parser error.
 fn error_reporter(states: &'static str) -> Switch {
@@ -214,13 +220,7 @@ fn exit_leaves_the_control_from_an_action_but_not_the_pipeline() {
         "assign %1 = 9w1 apply t0 (%17) assign %1 = 9w2",
         "assign %18 = 16w0xabcd exit assign %18 = 16w0",
     );
-    let stop = Entry {
-        matches: vec![KeyMatch::Exact(Bits::from_u64(8, 3))],
-        priority: 0,
-        action: ActionId(2),
-        args: vec![],
-        idle_timeout_ns: 0,
-    };
+    let stop = entry(ActionId(2), vec![]);
     switch.insert_entry(TableId(0), stop).expect("fits");
     assert_eq!(send(&mut switch, &[3, 0, 0]), [(1, vec![3, 0xab, 0xcd])]);
     assert_eq!(send(&mut switch, &[4, 0, 0]), [(2, vec![4, 0xab, 0xcd])]);
@@ -233,13 +233,7 @@ fn apply_reports_hit_and_action_and_passes_wide_arguments() {
          assign %18 = concat(concat(%30, slice(%31, 6, 0)), slice(%32, 99, 92)) assign %1 = 9w1",
         "",
     );
-    let entry = Entry {
-        matches: vec![KeyMatch::Exact(Bits::from_u64(8, 3))],
-        priority: 0,
-        action: ActionId(3),
-        args: vec![Bits::ones(100), Bits::from_u64(16, 1)],
-        idle_timeout_ns: 0,
-    };
+    let entry = entry(ActionId(3), vec![Bits::ones(100), Bits::from_u64(16, 1)]);
     switch.insert_entry(TableId(0), entry).expect("fits");
     assert_eq!(send(&mut switch, &[3, 0, 0]), [(1, vec![3, 0x83, 0xff])]);
     assert_eq!(send(&mut switch, &[4, 0, 0]), [(1, vec![4, 0x01, 0])]);

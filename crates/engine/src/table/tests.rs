@@ -166,6 +166,7 @@ fn program(keys: Vec<ir::Key>) -> ir::Program {
         size: 0,
         direct_counter: None,
         direct_meter: None,
+        implementation: None,
         support_timeout: false,
     }];
     program

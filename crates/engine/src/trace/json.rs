@@ -220,6 +220,10 @@ impl Json {
                 self.number("index", index);
                 self.text("colour", super::colour_name(*colour));
             }
+            DirectMeter { meter, colour } => {
+                self.text("meter", &program.meters[meter.index()].name);
+                self.text("colour", super::colour_name(*colour));
+            }
             Clone { session } => self.number("session", session),
             Truncate(length) => self.number("length", length),
             Digest { digest, values } => {
@@ -254,7 +258,31 @@ impl Json {
                 }
             });
         }
-        let action = &program.actions[table.actions[applied.action as usize].action.index()];
+        if let Some(colour) = applied.colour {
+            self.text("colour", super::colour_name(colour));
+        }
+        if let Some(selection) = &applied.selection {
+            self.name("selection");
+            self.object(|out| {
+                let ids = [
+                    ("group", selection.group_id),
+                    ("member", selection.member_id),
+                ];
+                for (name, id) in ids {
+                    if let Some(id) = id {
+                        out.number(name, id);
+                    }
+                }
+                if let Some((position, hash)) = selection.choice {
+                    out.number("position", position);
+                    out.text("hash", &format!("{hash:#x}"));
+                }
+            });
+        }
+        let Some(action) = table.actions.get(applied.action as usize) else {
+            return;
+        };
+        let action = &program.actions[action.action.index()];
         self.text("action", &action.name);
         self.name("args");
         self.object(|out| {

@@ -140,6 +140,11 @@ fn describe_extern(trace: &Trace, kind: &EventKind) -> String {
             program.meters[meter.index()].name,
             super::colour_name(*colour)
         ),
+        DirectMeter { meter, colour } => format!(
+            "direct meter {}: {}",
+            program.meters[meter.index()].name,
+            super::colour_name(*colour)
+        ),
         Clone { session } => format!("clone to session {session}"),
         Resubmit => "resubmit".to_string(),
         Recirculate => "recirculate".to_string(),
@@ -183,18 +188,32 @@ fn table(trace: &Trace, applied: &TableApplied) -> String {
             }
         }
     };
-    let action = &program.actions[table.actions[applied.action as usize].action.index()];
+    let colour = applied.colour.map(super::colour_name);
+    let steps = [
+        Some(outcome),
+        colour.map(str::to_string),
+        applied.selection.as_ref().map(super::selection_text),
+        action_text(trace, applied),
+    ];
+    let steps: Vec<String> = steps.into_iter().flatten().collect();
+    format!(
+        "table {} ({}): {}",
+        table.name,
+        keys.join(", "),
+        steps.join(", ")
+    )
+}
+
+fn action_text(trace: &Trace, applied: &TableApplied) -> Option<String> {
+    let program = trace.program();
+    let table = &program.tables[applied.table.index()];
+    let action = table.actions.get(applied.action as usize)?.action;
+    let action = &program.actions[action.index()];
     let params = action.params.iter().zip(&applied.args);
     let args: Vec<String> = params
         .map(|(p, v)| format!("{}={}", p.name, hex(v)))
         .collect();
-    format!(
-        "table {} ({}): {outcome}, {}({})",
-        table.name,
-        keys.join(", "),
-        action.name,
-        args.join(", ")
-    )
+    Some(format!("{}({})", action.name, args.join(", ")))
 }
 
 fn list(values: &[Bits]) -> String {

@@ -198,7 +198,7 @@ impl Generator {
     }
 
     /// A scalar whose width is good.
-    fn scalar_where(&mut self, good: impl Fn(u32) -> bool) -> Option<SlotId> {
+    pub(super) fn scalar_where(&mut self, good: impl Fn(u32) -> bool) -> Option<SlotId> {
         let scalars: Vec<_> = self
             .scalars
             .iter()

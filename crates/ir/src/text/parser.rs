@@ -1,7 +1,7 @@
 //! Text to program: tokens, ids, constants, and everything outside of bodies. The grammar is in [`super`].
 
 use super::lexer::{Lexer, Token, unescape};
-use super::{COUNTER_UNITS, MATCH_KINDS, MAX_TEXT_BYTES, VERSION, value_of};
+use super::{COUNTER_UNITS, HASHES, MATCH_KINDS, MAX_TEXT_BYTES, VERSION, value_of};
 use crate::verify::{MAX_EXPR_WIDTH, MAX_STATEMENTS, MAX_TOTAL_LIMBS};
 use crate::*;
 use std::fmt;
@@ -291,6 +291,7 @@ impl<'a> Parser<'a> {
             meters: self.items("meter", 'm', Self::meter)?,
             digests: self.items("digest", 'd', Self::digest)?,
             value_sets: self.items("value_set", 'v', Self::value_set)?,
+            action_profiles: self.items("action_profile", 'p', Self::action_profile)?,
             field_lists: self.items("field_list", 'l', |p| {
                 let slots = p.list('(', ')', Self::slot)?;
                 Ok(FieldList { slots })
@@ -406,11 +407,39 @@ impl<'a> Parser<'a> {
         let width = self.number()?;
         self.word("size")?;
         let size = self.number()?;
+        let port_state = self.eat_word("port_state")?;
         Ok(Register {
             name,
             id,
             width,
             size,
+            port_state,
+        })
+    }
+
+    fn action_profile(&mut self) -> Parsed<ActionProfile> {
+        let (name, id) = self.named()?;
+        self.word("size")?;
+        let size = self.number()?;
+        let selector = self.optional("selector", Self::selector)?;
+        Ok(ActionProfile {
+            name,
+            id,
+            size,
+            selector,
+        })
+    }
+
+    fn selector(&mut self) -> Parsed<Selector> {
+        let algorithm = self.choice(HASHES, "a hash algorithm")?;
+        self.mark(':')?;
+        let width = self.number()?;
+        self.word("max_group_size")?;
+        Ok(Selector {
+            algorithm,
+            width,
+            max_group_size: self.number()?,
+            sum_of_members: self.eat_word("sum_of_members")?,
         })
     }
 
@@ -514,6 +543,9 @@ impl<'a> Parser<'a> {
             direct_counter: self
                 .optional("direct_counter", |p| Ok(CounterId(p.id('c', "a counter")?)))?,
             direct_meter: self.optional("direct_meter", |p| Ok(MeterId(p.id('m', "a meter")?)))?,
+            implementation: self.optional("implementation", |p| {
+                Ok(ActionProfileId(p.id('p', "an action profile")?))
+            })?,
             support_timeout: self.eat_word("support_timeout")?,
         };
         self.mark('}')?;

@@ -172,7 +172,8 @@ impl Parser<'_> {
     /// A statement that contains no other. `keyword` is the next token.
     fn simple(&mut self, keyword: &str) -> Parsed<StmtKind> {
         match keyword {
-            "assign" | "register_read" | "meter_execute" | "hash" | "random" => {
+            "assign" | "register_read" | "meter_execute" | "direct_meter_read" | "hash"
+            | "random" => {
                 self.word(keyword)?;
                 let dst = self.slot()?;
                 self.mark('=')?;
@@ -218,6 +219,10 @@ impl Parser<'_> {
                     index: self.index()?,
                     dst,
                 }
+            }
+            "direct_meter_read" => {
+                let meter = MeterId(self.id('m', "a meter")?);
+                StmtKind::DirectMeterRead { meter, dst }
             }
             "hash" => {
                 let algorithm = self.choice(HASHES, "a hash algorithm")?;

@@ -207,8 +207,9 @@ impl Printer {
     fn objects(&mut self, p: &Program) -> fmt::Result {
         for (i, o) in p.registers.iter().enumerate() {
             let name = Quoted(&o.name);
+            let port_state = if o.port_state { " port_state" } else { "" };
             self.line(format_args!(
-                "register r{i} {name} id {} : {} size {}",
+                "register r{i} {name} id {} : {} size {}{port_state}",
                 o.id, o.width, o.size
             ))?;
         }
@@ -242,6 +243,14 @@ impl Printer {
             let (name, widths) = (Quoted(&o.name), Commas(&o.widths));
             self.line(format_args!(
                 "value_set v{i} {name} id {} ({widths}) size {}",
+                o.id, o.size
+            ))?;
+        }
+        for (i, o) in p.action_profiles.iter().enumerate() {
+            let name = Quoted(&o.name);
+            let selector = o.selector.map(selector_text).unwrap_or_default();
+            self.line(format_args!(
+                "action_profile p{i} {name} id {} size {}{selector}",
                 o.id, o.size
             ))?;
         }
@@ -311,6 +320,9 @@ impl Printer {
         }
         if let Some(meter) = table.direct_meter {
             self.line(format_args!("direct_meter m{}", meter.0))?;
+        }
+        if let Some(profile) = table.implementation {
+            self.line(format_args!("implementation p{}", profile.0))?;
         }
         self.flag(table.support_timeout, "support_timeout")?;
         self.close()
@@ -477,6 +489,9 @@ impl Display for Simple<'_> {
             StmtKind::MeterExecute { meter, index, dst } => {
                 write!(f, "meter_execute {dst} = m{}[{index}]", meter.0)
             }
+            StmtKind::DirectMeterRead { meter, dst } => {
+                write!(f, "direct_meter_read {dst} = m{}", meter.0)
+            }
             StmtKind::Hash {
                 dst,
                 algorithm,
@@ -527,4 +542,20 @@ impl Display for Simple<'_> {
             }
         }
     }
+}
+
+fn selector_text(selector: Selector) -> String {
+    let Selector {
+        algorithm,
+        width,
+        max_group_size,
+        sum_of_members,
+    } = selector;
+    let algorithm = word_of(HASHES, algorithm);
+    let semantics = if sum_of_members {
+        " sum_of_members"
+    } else {
+        ""
+    };
+    format!(" selector {algorithm} : {width} max_group_size {max_group_size}{semantics}")
 }

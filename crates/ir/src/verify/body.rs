@@ -279,6 +279,9 @@ impl<'a> Verifier<'a> {
             | StmtKind::RegisterWrite { .. }
             | StmtKind::Count { .. }
             | StmtKind::MeterExecute { .. } => self.access(stmt, place),
+            StmtKind::DirectMeterRead { meter, dst } => {
+                self.direct_meter_read(*meter, *dst, cx);
+            }
             StmtKind::Hash { .. } | StmtKind::Random { .. } => self.computation(stmt, place),
             StmtKind::Clone {
                 session, preserve, ..
@@ -469,13 +472,43 @@ impl<'a> Verifier<'a> {
                 self.expect(index, 32, place);
                 let size = program.meters.get(meter.index()).map(|m| m.size);
                 self.indexed("meter", meter.0, size, place);
-                let width = self.destination(*dst, place);
-                self.check(width.is_none_or(|w| w >= 2), 26, place, || {
-                    "a colour needs two bits".into()
-                });
+                self.colour(*dst, place);
             }
             _ => {}
         }
+    }
+
+    fn colour(&mut self, dst: SlotId, place: Place<'_>) {
+        let width = self.destination(dst, place);
+        self.check(width.is_none_or(|w| w >= 2), 26, place, || {
+            "a colour needs two bits".into()
+        });
+    }
+
+    fn direct_meter_read(&mut self, meter: MeterId, dst: SlotId, cx: &Context<'_>) {
+        let (program, place) = (self.program, cx.place);
+        self.colour(dst, place);
+        let known = meter.index() < program.meters.len();
+        self.check(known, 22, place, || {
+            format!("there is no meter {}", meter.0)
+        });
+        let Block::Action(action) = cx.block else {
+            self.check(false, 28, place, || {
+                "a direct meter read outside an action".into()
+            });
+            return;
+        };
+        let mut tables = program.tables.iter();
+        let foreign = tables.find(|t| {
+            t.direct_meter != Some(meter) && t.actions.iter().any(|a| a.action == action)
+        });
+        self.check(foreign.is_none(), 28, place, || {
+            let name = foreign.map_or("", |t| &t.name);
+            format!(
+                "table {name} has the action, but not its direct meter {}",
+                meter.0
+            )
+        });
     }
 
     fn register(&mut self, id: RegisterId, place: Place<'_>) -> Option<u32> {

@@ -17,12 +17,14 @@ impl Verifier<'_> {
         self.names_and_ids();
         self.cells();
         self.messages();
+        self.action_profiles();
         self.field_lists();
         self.action_params();
         for table in &self.program.tables {
             self.table(table);
         }
         self.direct_objects();
+        self.implementations();
     }
 
     fn slots(&mut self) {
@@ -137,6 +139,10 @@ impl Verifier<'_> {
             "value set",
             p.value_sets.iter().map(|o| (o.name.as_str(), o.id)),
         );
+        self.distinct(
+            "action profile",
+            p.action_profiles.iter().map(|o| (o.name.as_str(), o.id)),
+        );
     }
 
     fn distinct<'n>(&mut self, kind: &'static str, objects: impl Iterator<Item = (&'n str, u32)>) {
@@ -184,6 +190,21 @@ impl Verifier<'_> {
             self.members(&value_set.widths, place);
             self.check(value_set.size <= MAX_TABLE_SIZE, 10, place, || {
                 format!("a capacity of {}", value_set.size)
+            });
+        }
+    }
+
+    fn action_profiles(&mut self) {
+        for profile in &self.program.action_profiles {
+            let place = Place::new("action profile", &profile.name);
+            let group = profile.selector.map_or(0, |s| s.max_group_size);
+            let fits = profile.size.max(group) <= MAX_TABLE_SIZE;
+            self.check(fits, 10, place, || {
+                format!("a capacity of {} with groups of {group}", profile.size)
+            });
+            let width = profile.selector.map_or(1, |s| s.width);
+            self.check((1..=64).contains(&width), 10, place, || {
+                format!("a hash of {width} bits")
             });
         }
     }
@@ -408,6 +429,38 @@ impl Verifier<'_> {
             let meter = table.direct_meter.is_none_or(|m| meters.insert(m));
             self.check(counter && meter, 19, place, || {
                 "its direct counter or meter serves another table".into()
+            });
+        }
+    }
+}
+
+/// Members of a profile run in all of its tables.
+impl Verifier<'_> {
+    fn implementations(&mut self) {
+        let program = self.program;
+        let mut first: Vec<Option<&Table>> = vec![None; program.action_profiles.len()];
+        for table in &program.tables {
+            let Some(profile) = table.implementation else {
+                continue;
+            };
+            let place = Place::new("table", &table.name);
+            self.check(table.entries.is_empty(), 19, place, || {
+                "entries in a table with an implementation".into()
+            });
+            let Some(known) = first.get_mut(profile.index()) else {
+                self.check(false, 19, place, || {
+                    format!("there is no action profile {}", profile.0)
+                });
+                continue;
+            };
+            let first = *known.get_or_insert(table);
+            let actions = |t: &Table| t.actions.iter().map(|a| a.action).collect::<HashSet<_>>();
+            let same = std::ptr::eq(first, table) || actions(first) == actions(table);
+            self.check(same, 19, place, || {
+                format!(
+                    "it shares a profile with {}, but has other actions",
+                    first.name
+                )
             });
         }
     }

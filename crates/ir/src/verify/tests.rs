@@ -11,6 +11,7 @@ header h0 "hdr.a" valid %16 { %17 %18 }
 header h1 "hdr.opt" valid %19 { %20 %21 length %22 }
 header h2 "hdr.opt2" valid %23 { %24 length %25 }
 register r0 "r" id 1 : 32 size 16
+register r1 "ports" id 2 : 1 size 4 port_state
 counter c0 "c" id 1 packets size 8
 counter c1 "dc" id 2 both direct
 meter m0 "m" id 1 bytes size 8
@@ -18,10 +19,13 @@ meter m1 "dm" id 2 bytes direct
 digest d0 "d" id 1 (8, 16)
 value_set v0 "v" id 1 (8, 16) size 4
 value_set v1 "w" id 2 (8) size 4
+action_profile p0 "p" id 1 size 16
+action_profile p1 "s" id 2 size 16 selector crc32 : 14 max_group_size 8 sum_of_members
 field_list l0 (%26, %27)
 action a0 "NoAction" id 1 () { }
 action a1 "set" id 2 (%28 "p" id 1, %29 "q" id 2) { assign %26 = %28 }
 action a2 "i2e" id 3 () { clone i2e 32w1 }
+action a3 "colour" id 4 () { direct_meter_read %26 = m1 }
 table t0 "t" id 1 {
   key "e" id 1 : 8 exact
   key "l" id 2 : 32 lpm
@@ -31,6 +35,7 @@ table t0 "t" id 1 {
   action a0
   action a1 table_only
   action a2
+  action a3
   default a0()
   entry (exact 8w1, lpm 32w0x0a000000/8, ternary 8w0x10 & 8w0xf0, range 8w1 .. 8w2, optional _) priority 7 a1(8w1, 16w2)
   size 16
@@ -45,6 +50,20 @@ table t1 "u" id 2 {
   entry (exact 8w1) a0()
   entry (exact 8w2) a0()
   size 16
+}
+table t2 "w" id 3 {
+  key "e" id 1 : 8 exact
+  key "h" id 0 : 16 selector
+  action a0
+  action a1
+  default a0()
+  size 4 implementation p1
+}
+table t3 "x" id 4 {
+  key "e" id 1 : 8 exact
+  action a1 action a0
+  default a0()
+  size 5 implementation p1
 }
 state s0 "start" @0:1 {
   extract h0
@@ -74,6 +93,7 @@ control ingress {
 }
 control egress {
   apply t1(%26)
+  apply t2(%26, %27)
   clone e2e 32w1 preserve l0
   recirculate
   truncate 32w10
@@ -194,7 +214,7 @@ const SPOILED: &[(u32, &str, &str)] = &[
     (14, "\"e\" id 1 : 8", "\"e\" id 1 : 0"),
     (14, "\"e\" id 1 : 8", "\"e\" id 1 : 65537"),
     (14, "8 exact", "8 lpm"),
-    (15, "action a0\n  action a1 d", "action a3\n  action a1 d"),
+    (15, "action a0\n  action a1 d", "action a4\n  action a1 d"),
     (
         15,
         "action a0\n  action a1 d",
@@ -235,6 +255,19 @@ const SPOILED: &[(u32, &str, &str)] = &[
         "entry (exact 8w2) a0()\n  size 16",
         "size 16 direct_counter c1",
     ),
+    (19, "size 5 implementation p1", "size 5 implementation p2"),
+    (
+        19,
+        "size 5 implementation p1",
+        "entry (exact 8w1) a0() size 5 implementation p0",
+    ),
+    (19, "action a1 action a0", "action a1 action a0 action a2"),
+    (19, "action a1 action a0", "action a0"),
+    (9, "\"s\" id 2 size", "\"p\" id 2 size"),
+    (9, "\"s\" id 2 size", "\"s\" id 1 size"),
+    (10, "crc32 : 14", "crc32 : 0"),
+    (10, "crc32 : 14", "crc32 : 65"),
+    (10, "max_group_size 8", "max_group_size 4294967297"),
     (20, "16w2) s0", "16w2) s1"),
     (21, "select (%26, %27)", "select ()"),
     (21, "select (%26, %27)", "select (%26)"),
@@ -251,9 +284,9 @@ const SPOILED: &[(u32, &str, &str)] = &[
     (22, "extract h0", "extract h3"),
     (22, "extract h0", "set_valid h3"),
     (22, "extract h0", "set_invalid h3"),
-    (22, "apply t1(%26)", "apply t2(%26)"),
-    (22, "register_read %5 = r0", "register_read %5 = r1"),
-    (22, "register_write r0", "register_write r1"),
+    (22, "apply t1(%26)", "apply t4(%26)"),
+    (22, "register_read %5 = r0", "register_read %5 = r2"),
+    (22, "register_write r0", "register_write r2"),
     (22, "count c0", "count c2"),
     (22, "= m0[", "= m2["),
     (22, "digest d0(", "digest d1("),
@@ -335,6 +368,15 @@ const SPOILED: &[(u32, &str, &str)] = &[
     (27, "case 8w1, 8w2", "case 9w1, 8w2"),
     (28, "count c0", "count c1"),
     (28, "= m0[", "= m1["),
+    (22, "%26 = m1 }", "%26 = m2 }"),
+    (26, "direct_meter_read %26", "direct_meter_read %16"),
+    (28, "%26 = m1 }", "%26 = m0 }"),
+    (28, "truncate 32w10", "direct_meter_read %26 = m1"),
+    (
+        28,
+        "action a0\n  action a1\n  default",
+        "action a0\n  action a3\n  default",
+    ),
     (29, "\"{} and {}\"", "\"{}\""),
     (29, "\"{} and {}\"", "\"{} {} {}\""),
     (30, "assign %26 = %28", "assign %26 = add(%26, %27)"),

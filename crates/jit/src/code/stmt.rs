@@ -139,6 +139,11 @@ impl Gen<'_, '_> {
                 let colour = self.call(Shim::MeterExecute, &[self.frame, id, index]);
                 self.write_word(*dst, colour.expect("gives a result"));
             }
+            StmtKind::DirectMeterRead { meter, dst } => {
+                let id = self.imm(meter.0.into());
+                let colour = self.call(Shim::DirectMeterRead, &[self.frame, id]);
+                self.write_word(*dst, colour.expect("gives a result"));
+            }
             StmtKind::Random { dst, low, high } => {
                 let low = self.expr(low).low();
                 let high = self.expr(high).low();

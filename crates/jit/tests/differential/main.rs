@@ -60,6 +60,7 @@ fn random_programs() {
         for i in 0..30 {
             if i % 10 == 9 {
                 pair.configure(&mut rng);
+                pair.random_port(&mut rng);
             }
             let port = rng.below(8);
             left += pair.receive(port, &packet(rng.next()));

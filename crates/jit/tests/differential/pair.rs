@@ -1,12 +1,15 @@
 //! Two switches that must not be told apart.
 
-use engine::control::{CloneSession, Entity, Entry, MulticastGroup, Operation, Replica, Update};
+use engine::control::{
+    CloneSession, Entity, Entry, EntryAction, GroupContents, GroupMember, MulticastGroup,
+    Operation, Replica, Target, Update, WeightedAction,
+};
 use engine::meter::MeterConfig;
 use engine::{Emission, Interpreter, Output, Packet, Switch, SwitchConfig};
 use ir::arbitrary::Rng;
 use ir::{
-    ActionScope, Bits, CounterId, Key, KeyMatch, MatchKind, MeterId, Program, RegisterId, TableId,
-    ValueSetId,
+    ActionCall, ActionProfileId, ActionScope, Bits, CounterId, Key, KeyMatch, MatchKind, MeterId,
+    Program, RegisterId, TableId, ValueSetId,
 };
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -103,17 +106,12 @@ impl Pair {
     fn random_meters(&mut self, rng: &mut Rng) {
         for (i, meter) in self.program.clone().meters.iter().enumerate() {
             for index in 0..meter.size.unwrap_or(0).min(8) {
-                let config = MeterConfig {
-                    cir: rng.below(100).into(),
-                    cburst: rng.below(1000).into(),
-                    pir: 100 + u64::from(rng.below(100)),
-                    pburst: rng.below(2000).into(),
-                };
+                let config = random_meter(rng);
                 self.write(
                     Operation::Modify,
                     Entity::Meter {
                         meter: MeterId(i as u32),
-                        index,
+                        index: Some(index),
                         config: (!rng.one_in(3)).then_some(config),
                     },
                 );
@@ -156,21 +154,87 @@ impl Pair {
         }
         let action = rng.pick(&usable);
         let params = &program.actions[action.index()].params;
-        let entry = Entry {
-            matches: table.keys.iter().map(|k| random_match(k, rng)).collect(),
-            priority: if table.needs_priority() {
-                1000 + rng.below(1 << 20) as i32
-            } else {
-                0
-            },
-            action,
-            args: (params.iter())
-                .map(|p| rng.bits(program.slots[p.slot.index()].width))
-                .collect(),
-            idle_timeout_ns: 0,
+        let args = (params.iter())
+            .map(|p| rng.bits(program.slots[p.slot.index()].width))
+            .collect();
+        let call = ActionCall { action, args };
+        let matches = table.keys.iter().map(|k| random_match(k, rng)).collect();
+        let priority = if table.needs_priority() {
+            1000 + rng.below(1 << 20) as i32
+        } else {
+            0
         };
+        let mut entry = Entry::new(matches, priority, call.clone());
+        if let Some(profile) = table.implementation {
+            entry.action = EntryAction::Target(self.random_target(profile, call, rng));
+        }
+        if table.direct_meter.is_some() {
+            entry.meter = (!rng.one_in(3)).then(|| random_meter(rng));
+        }
         // Refusals (constant entries, one that exists) are alike, which is enough.
         self.write(Operation::Insert, Entity::TableEntry { table: id, entry });
+    }
+
+    /// A set of actions, a member, or a group with it, of a profile that has either the one or the others.
+    fn random_target(
+        &mut self,
+        profile: ActionProfileId,
+        call: ActionCall,
+        rng: &mut Rng,
+    ) -> Target {
+        let selector = self.program.action_profiles[profile.index()].selector;
+        if selector.is_some() && profile.index().is_multiple_of(2) {
+            let action = WeightedAction {
+                call,
+                weight: 1 + rng.below(3),
+                watch_port: rng.one_in(3).then(|| rng.below(4)),
+            };
+            return Target::OneShot(vec![action; 1 + rng.below(2) as usize]);
+        }
+        let member_id = 1 + rng.below(6);
+        self.write(
+            Operation::Insert,
+            Entity::ActionProfileMember {
+                profile,
+                member_id,
+                call: Some(call),
+            },
+        );
+        let Some(selector) = selector else {
+            return Target::Member(member_id);
+        };
+        let group_id = 1 + rng.below(3);
+        let members = (1..=6)
+            .filter(|_| rng.one_in(2))
+            .map(|member_id| GroupMember {
+                member_id,
+                weight: 1 + member_id % 2,
+                watch_port: (member_id > 3).then_some(member_id % 4),
+            });
+        let contents = GroupContents {
+            members: members.collect(),
+            max_size: selector.max_group_size,
+        };
+        for operation in [Operation::Insert, Operation::Modify] {
+            let contents = contents.clone();
+            self.write(
+                operation,
+                Entity::ActionProfileGroup {
+                    profile,
+                    group_id,
+                    contents,
+                },
+            );
+        }
+        Target::Group(group_id)
+    }
+
+    /// A port goes down or comes up.
+    pub fn random_port(&mut self, rng: &mut Rng) {
+        let (port, up) = (rng.below(4), rng.one_in(2));
+        for switch in [&mut self.interpreted, &mut self.compiled] {
+            switch.set_port_up(port, up);
+        }
     }
 
     /// Packets that were dropped for any reason.
@@ -336,5 +400,14 @@ fn random_match(key: &Key, rng: &mut Rng) -> KeyMatch {
         }
         MatchKind::Optional => KeyMatch::Optional(rng.one_in(2).then_some(value)),
         MatchKind::Selector => KeyMatch::Optional(None),
+    }
+}
+
+fn random_meter(rng: &mut Rng) -> MeterConfig {
+    MeterConfig {
+        cir: rng.below(100).into(),
+        cburst: rng.below(1000).into(),
+        pir: 100 + u64::from(rng.below(100)),
+        pburst: rng.below(2000).into(),
     }
 }

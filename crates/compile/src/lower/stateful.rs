@@ -1,0 +1,155 @@
+//! Action profiles and selectors, direct meters, and registers that tell the state of ports.
+
+use ir::StmtKind;
+use syntax::source::Span;
+
+use super::place::Value;
+use super::{ExternKind, Lowerer, build};
+use crate::errors;
+use crate::hir::{self, Arg};
+use syntax::ast::Annotation;
+
+/// The annotation of a register that the switch's agent writes.
+const PORT_STATE: &str = "port_state";
+
+impl Lowerer<'_> {
+    /// `action_profile(size)`.
+    pub(super) fn action_profile(&mut self, name: &str, args: &[Arg]) -> ExternKind {
+        let size = self.constant_arg(args, 0, "the size of an action profile");
+        self.new_profile(name, size.unwrap_or(0), None)
+    }
+
+    /// `action_selector(algorithm, size, outputWidth)`.
+    pub(super) fn action_selector(
+        &mut self,
+        name: &str,
+        args: &[Arg],
+        span: Span,
+    ) -> Option<ExternKind> {
+        let algorithm = self.algorithm(args, 0, span)?;
+        let size = self.constant_arg(args, 1, "the size of an action selector");
+        let width = self.constant_arg(args, 2, "the output width of an action selector");
+        let width = width.unwrap_or(1);
+        let Some(width) = u32::try_from(width).ok().filter(|w| (1..=64).contains(w)) else {
+            self.report(errors::selector_width(span, width));
+            return None;
+        };
+        let selector = ir::Selector {
+            algorithm,
+            width,
+            max_group_size: 0,
+            sum_of_members: false,
+        };
+        Some(self.new_profile(name, size.unwrap_or(0), Some(selector)))
+    }
+
+    fn new_profile(&mut self, name: &str, size: u64, selector: Option<ir::Selector>) -> ExternKind {
+        let id = ir::ActionProfileId(self.program.action_profiles.len() as u32);
+        self.program.action_profiles.push(ir::ActionProfile {
+            name: name.to_string(),
+            id: 0,
+            size,
+            selector,
+        });
+        ExternKind::Profile(id)
+    }
+
+    /// The implementation of a table, if it has one and may have it.
+    pub(super) fn implementation(
+        &mut self,
+        def: &hir::Table,
+        profile: Option<usize>,
+        actions: &[ir::TableAction],
+    ) -> Option<ir::ActionProfileId> {
+        let ExternKind::Profile(id) = self.info.externs[profile?].kind else {
+            return None;
+        };
+        if def.has_entries {
+            self.report(errors::entries_with_implementation(def.span, &def.name));
+            return None;
+        }
+        let sorted = |actions: &[ir::TableAction]| {
+            let mut ids: Vec<_> = actions.iter().map(|a| a.action).collect();
+            ids.sort_unstable();
+            ids
+        };
+        let mut tables = self.program.tables.iter();
+        let other = tables
+            .find(|t| t.implementation == Some(id) && sorted(&t.actions) != sorted(actions))
+            .map(|t| t.name.clone());
+        if let Some(other) = other {
+            let name = self.program.action_profiles[id.index()].name.clone();
+            self.report(errors::implementation_shared(def.span, &name, &other));
+            return None;
+        }
+        Some(id)
+    }
+
+    /// `direct_meter.read(colour)`.
+    pub(super) fn direct_meter_read(&mut self, meter: ir::MeterId, args: &[Arg], span: Span) {
+        let target = self.out_arg(args, 0);
+        let width = self.module.types.scalar_width(&target.1);
+        let width = width.unwrap_or(2);
+        let dst = self.new_slot("$colour", width.max(2));
+        self.emit(StmtKind::DirectMeterRead { meter, dst });
+        self.direct_meter_reads.push((meter, span));
+        let slots = &self.program.slots;
+        let value = build::resize(ir::Expr::Slot(dst), width, slots);
+        self.store(&target, Value::Bits(value));
+    }
+
+    /// Reports reads of direct meters elsewhere than in actions of their tables.
+    pub(super) fn check_direct_meter_reads(&mut self) {
+        for (meter, span) in std::mem::take(&mut self.direct_meter_reads) {
+            let program = &self.program;
+            let reads = |body: &[ir::Stmt]| block_reads(body, meter);
+            let controls = [
+                &program.verify_checksum,
+                &program.ingress,
+                &program.egress,
+                &program.compute_checksum,
+                &program.deparser,
+            ];
+            let outside = controls.into_iter().any(|body| reads(body));
+            let foreign = program
+                .tables
+                .iter()
+                .filter(|table| table.direct_meter != Some(meter))
+                .flat_map(|table| &table.actions)
+                .any(|a| reads(&program.actions[a.action.index()].body));
+            if outside || foreign {
+                let name = program.meters[meter.index()].name.clone();
+                self.report(errors::direct_meter_outside(span, &name));
+            }
+        }
+    }
+
+    /// Whether a register has the annotation that makes the switch's agent write it. It must then have cells of one bit.
+    pub(super) fn is_port_state(
+        &mut self,
+        annotations: &[Annotation],
+        width: u32,
+        span: Span,
+    ) -> bool {
+        let marked = annotations.iter().any(|a| a.name.as_str() == PORT_STATE);
+        if marked && width != 1 {
+            self.report(errors::port_state_width(span, width));
+        }
+        marked && width == 1
+    }
+}
+
+fn block_reads(body: &[ir::Stmt], meter: ir::MeterId) -> bool {
+    body.iter().any(|stmt| match &stmt.kind {
+        StmtKind::DirectMeterRead { meter: read, .. } => *read == meter,
+        StmtKind::If {
+            then, otherwise, ..
+        } => block_reads(then, meter) || block_reads(otherwise, meter),
+        StmtKind::Switch { cases, default, .. } => {
+            let mut bodies = cases.iter().map(|(_, body)| body).chain([default]);
+            bodies.any(|body| block_reads(body, meter))
+        }
+        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => block_reads(body, meter),
+        _ => false,
+    })
+}

@@ -1,0 +1,321 @@
+//! Members and groups of action profiles, and what entries may name: the rules of P4Runtime, checked.
+//!
+//! The sizes of groups are sums of weights, or numbers of members if the selector says so. A profile is programmed either with
+//! members and groups or with one-shot sets, not both.
+
+use super::{ControlError, ControlErrorCode, Operation, Undo};
+use crate::profile::{GroupContents, Profile, Target, WeightedAction, size};
+use crate::switch::{DROP_PORT, Switch};
+use ir::{ActionCall, ActionProfileId, ActionScope, Selector, TableId};
+use std::collections::BTreeSet;
+
+fn refused(code: ControlErrorCode, message: String) -> ControlError {
+    ControlError::new(code, message)
+}
+
+fn invalid(message: String) -> ControlError {
+    refused(ControlErrorCode::InvalidArgument, message)
+}
+
+fn not_found(what: &str, id: u32, profile: &str) -> ControlError {
+    refused(
+        ControlErrorCode::NotFound,
+        format!("{profile} has no {what} {id}"),
+    )
+}
+
+/// Whether an operation fits what exists.
+fn check_existence(
+    operation: Operation,
+    exists: bool,
+    what: &str,
+    id: u32,
+    profile: &str,
+) -> Result<(), ControlError> {
+    if id == 0 {
+        return Err(invalid(format!("{profile}: no {what} has the id 0")));
+    }
+    match (operation, exists) {
+        (Operation::Insert, true) => Err(refused(
+            ControlErrorCode::AlreadyExists,
+            format!("{profile} has a {what} {id} already"),
+        )),
+        (Operation::Modify | Operation::Delete, false) => Err(not_found(what, id, profile)),
+        _ => Ok(()),
+    }
+}
+
+fn check_share(weight: u32, watch_port: Option<u32>, profile: &str) -> Result<(), ControlError> {
+    if weight == 0 {
+        return Err(invalid(format!("{profile}: a weight is above zero")));
+    }
+    match watch_port {
+        Some(port) if port >= DROP_PORT => Err(invalid(format!(
+            "{profile}: ports are 0 to {}; {port} cannot be watched",
+            DROP_PORT - 1
+        ))),
+        _ => Ok(()),
+    }
+}
+
+impl Switch {
+    /// What a member of an action profile runs.
+    pub fn action_profile(&self, profile: ActionProfileId) -> Result<&Profile, ControlError> {
+        self.declared_profile(profile)?;
+        Ok(self.runtime().profile(profile))
+    }
+
+    fn declared_profile(
+        &self,
+        profile: ActionProfileId,
+    ) -> Result<&ir::ActionProfile, ControlError> {
+        let declared = self.program().action_profiles.get(profile.index());
+        declared.ok_or_else(|| {
+            refused(
+                ControlErrorCode::NotFound,
+                format!("there is no action profile {}", profile.0),
+            )
+        })
+    }
+
+    fn selector(
+        &self,
+        profile: ActionProfileId,
+    ) -> Result<(&ir::ActionProfile, Selector), ControlError> {
+        let declared = self.declared_profile(profile)?;
+        match declared.selector {
+            Some(selector) => Ok((declared, selector)),
+            None => Err(invalid(format!(
+                "{} is no selector; it has members but no groups",
+                declared.name
+            ))),
+        }
+    }
+
+    pub(super) fn apply_member(
+        &mut self,
+        operation: Operation,
+        id: ActionProfileId,
+        member_id: u32,
+        call: Option<ActionCall>,
+    ) -> Result<Undo, ControlError> {
+        let declared = self.declared_profile(id)?;
+        let name = &declared.name;
+        let profile = self.runtime().profile(id);
+        let exists = profile.member(member_id).is_some();
+        check_existence(operation, exists, "member", member_id, name)?;
+        let call = match (operation, call) {
+            (Operation::Delete, _) => {
+                if profile.member_is_used(member_id) {
+                    return Err(refused(
+                        ControlErrorCode::FailedPrecondition,
+                        format!("{name}: a group or an entry names member {member_id}"),
+                    ));
+                }
+                None
+            }
+            (_, None) => return Err(invalid(format!("{name}: member {member_id} has no action"))),
+            (_, Some(call)) => Some(call),
+        };
+        if let Some(call) = &call {
+            self.check_member_action(id, call)?;
+        }
+        if operation == Operation::Insert {
+            check_no_one_shots(profile, name)?;
+            if declared.size != 0 && profile.member_count() >= declared.size {
+                return Err(full(name, declared.size));
+            }
+        }
+        let former = self.runtime_mut().put_member(id, member_id, call);
+        Ok(Undo::ActionProfileMember(id, member_id, former))
+    }
+
+    /// Every table of the profile may run the action.
+    fn check_member_action(
+        &self,
+        profile: ActionProfileId,
+        call: &ActionCall,
+    ) -> Result<(), ControlError> {
+        let tables = self.program().tables.iter().enumerate();
+        let mut used = false;
+        for (i, table) in tables {
+            if table.implementation == Some(profile) {
+                used = true;
+                let table = TableId(i as u32);
+                self.check_action(table, call.action, &call.args, ActionScope::DefaultOnly)?;
+            }
+        }
+        if !used {
+            let name = &self.declared_profile(profile)?.name;
+            return Err(invalid(format!("no table is implemented by {name}")));
+        }
+        Ok(())
+    }
+
+    pub(super) fn apply_group(
+        &mut self,
+        operation: Operation,
+        id: ActionProfileId,
+        group_id: u32,
+        contents: GroupContents,
+    ) -> Result<Undo, ControlError> {
+        let (declared, _) = self.selector(id)?;
+        let name = &declared.name;
+        let profile = self.runtime().profile(id);
+        let former = profile.group(group_id);
+        check_existence(operation, former.is_some(), "group", group_id, name)?;
+        let contents = if operation == Operation::Delete {
+            if profile.group_is_used(group_id) {
+                return Err(refused(
+                    ControlErrorCode::FailedPrecondition,
+                    format!("{name}: an entry names group {group_id}"),
+                ));
+            }
+            None
+        } else {
+            check_no_one_shots(profile, name)?;
+            if former.is_some_and(|f| f.max_size != contents.max_size) {
+                return Err(invalid(format!(
+                    "{name}: the maximum size of group {group_id} cannot be changed"
+                )));
+            }
+            self.check_group(id, group_id, &contents)?;
+            Some(contents)
+        };
+        let former = self.runtime_mut().put_group(id, group_id, contents);
+        Ok(Undo::ActionProfileGroup(id, group_id, former))
+    }
+
+    fn check_group(
+        &self,
+        id: ActionProfileId,
+        group_id: u32,
+        contents: &GroupContents,
+    ) -> Result<(), ControlError> {
+        let (declared, selector) = self.selector(id)?;
+        let name = &declared.name;
+        let profile = self.runtime().profile(id);
+        let mut seen = BTreeSet::new();
+        for member in &contents.members {
+            check_share(member.weight, member.watch_port, name)?;
+            if profile.member(member.member_id).is_none() {
+                return Err(not_found("member", member.member_id, name));
+            }
+            if !seen.insert(member.member_id) {
+                return Err(invalid(format!(
+                    "{name}: member {} occurs twice in group {group_id}; give it a weight",
+                    member.member_id
+                )));
+            }
+        }
+        let limit = selector.max_group_size;
+        let max_size = contents.max_size;
+        if limit > 0 && !(1..=limit).contains(&max_size) {
+            return Err(invalid(format!(
+                "{name}: the maximum size of a group is 1 to {limit}, not {max_size}"
+            )));
+        }
+        if declared.size != 0 && max_size > declared.size {
+            return Err(full(name, declared.size));
+        }
+        let weights = contents.members.iter().map(|m| m.weight);
+        let size = size(weights, selector.sum_of_members);
+        if max_size != 0 && size > max_size {
+            return Err(refused(
+                ControlErrorCode::ResourceExhausted,
+                format!("{name}: group {group_id} would have size {size}, more than {max_size}"),
+            ));
+        }
+        let others = profile.size_of_groups(Some(group_id));
+        check_total(declared, others, size)
+    }
+
+    /// Whether an entry of a table may name a target, instead of `former`.
+    pub(super) fn check_target(
+        &self,
+        table: TableId,
+        id: ActionProfileId,
+        target: &Target,
+        former: Option<&Target>,
+    ) -> Result<(), ControlError> {
+        let declared = self.declared_profile(id)?;
+        let name = &declared.name;
+        let profile = self.runtime().profile(id);
+        match target {
+            Target::Member(member) if profile.member(*member).is_none() => {
+                Err(not_found("member", *member, name))
+            }
+            Target::Member(_) => Ok(()),
+            Target::Group(group) => {
+                self.selector(id)?;
+                match profile.group(*group) {
+                    None => Err(not_found("group", *group, name)),
+                    Some(_) => Ok(()),
+                }
+            }
+            Target::OneShot(actions) => {
+                if profile.member_count() > 0 || profile.group_ids().next().is_some() {
+                    return Err(invalid(format!(
+                        "{name} has members or groups, so entries cannot have sets of actions of their own"
+                    )));
+                }
+                self.check_one_shot(table, id, actions, former)
+            }
+        }
+    }
+
+    fn check_one_shot(
+        &self,
+        table: TableId,
+        id: ActionProfileId,
+        actions: &[WeightedAction],
+        former: Option<&Target>,
+    ) -> Result<(), ControlError> {
+        let (declared, selector) = self.selector(id)?;
+        let name = &declared.name;
+        for action in actions {
+            check_share(action.weight, action.watch_port, name)?;
+            let call = &action.call;
+            self.check_action(table, call.action, &call.args, ActionScope::DefaultOnly)?;
+        }
+        let by_members = selector.sum_of_members;
+        let size_of =
+            |actions: &[WeightedAction]| size(actions.iter().map(|a| a.weight), by_members);
+        let size = size_of(actions);
+        if selector.max_group_size > 0 && size > selector.max_group_size {
+            return Err(invalid(format!(
+                "{name}: a set of actions of size {size} is larger than {}",
+                selector.max_group_size
+            )));
+        }
+        let freed = match former {
+            Some(Target::OneShot(former)) => size_of(former),
+            _ => 0,
+        };
+        let all = self.runtime().profile(id).size_of_groups(None);
+        check_total(declared, all.saturating_sub(freed), size)
+    }
+}
+
+fn check_no_one_shots(profile: &Profile, name: &str) -> Result<(), ControlError> {
+    if profile.one_shots() > 0 {
+        return Err(invalid(format!(
+            "{name}: entries have sets of actions of their own, so there are no members and groups"
+        )));
+    }
+    Ok(())
+}
+
+fn check_total(declared: &ir::ActionProfile, others: u64, size: u64) -> Result<(), ControlError> {
+    if declared.size != 0 && others.saturating_add(size) > declared.size {
+        return Err(full(&declared.name, declared.size));
+    }
+    Ok(())
+}
+
+fn full(name: &str, size: u64) -> ControlError {
+    refused(
+        ControlErrorCode::ResourceExhausted,
+        format!("{name} has room for {size}"),
+    )
+}
