@@ -45,3 +45,11 @@ pub(crate) fn port_state_width(span: Span, width: u32) -> Diagnostic {
         format!("a register of port states has cells of 1 bit, not {width}"),
     )
 }
+
+pub(crate) fn selector_algorithm(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E1140",
+        span,
+        "a selector cannot choose by `random`: packets of one flow must take one way",
+    )
+}

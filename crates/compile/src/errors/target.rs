@@ -47,12 +47,8 @@ pub(crate) fn field_list_entry(span: Span) -> Diagnostic {
     )
 }
 
-pub(crate) fn varbit_place(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1136",
-        span,
-        "a varbit can only be copied, compared with a varbit, emitted and put in a 16-bit checksum",
-    )
+pub(crate) fn varbit_digest(span: Span) -> Diagnostic {
+    Diagnostic::error("E1136", span, "a varbit cannot be part of a digest")
 }
 
 pub(crate) fn extract_header(span: Span, found: &str) -> Diagnostic {
@@ -71,15 +67,6 @@ pub(crate) fn extract_varbit(span: Span, name: &str, has: bool) -> Diagnostic {
 pub(crate) fn emit_value(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error("E1139", span, format!("`{found}` cannot be emitted"))
         .note("only headers, and what is made of them")
-}
-
-pub(crate) fn unknown_algorithm(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1140",
-        span,
-        format!("the hash algorithm `{name}` is not supported"),
-    )
-    .hint("use crc16, crc32, csum16, xor16 or identity")
 }
 
 pub(crate) fn id_prefix(span: Span, id: u32, wanted: u32) -> Diagnostic {
@@ -165,5 +152,13 @@ pub(crate) fn lookahead_type(span: Span, found: &str) -> Diagnostic {
         "E1271",
         span,
         format!("`{found}` has no fixed size, so it cannot be looked at"),
+    )
+}
+
+pub(crate) fn emit_not_bytes(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::warning(
+        "W1272",
+        span,
+        format!("`{name}` is not whole bytes, so zero bits are emitted after it"),
     )
 }

@@ -8,8 +8,8 @@ use syntax::source::Span;
 
 use super::place::{Lvalue, Place, Value};
 use super::{
-    Binding, BlockInstance, ExternInfo, ExternKind, Lowerer, Object, ObjectId, TableInfo, build,
-    control_plane_name,
+    ActionExit, Binding, BlockInstance, ExternInfo, ExternKind, Lowerer, Object, ObjectId,
+    TableInfo, build, control_plane_name,
 };
 use crate::errors;
 use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId, VarKind};
@@ -361,6 +361,24 @@ impl Lowerer<'_> {
             let body = self.capture(|l| l.copy_back(&copies));
             self.emit_if(cond, body, Vec::new());
         }
+        self.exit_if_told(id);
+    }
+
+    /// Exits if the action of a table that was just applied has said so.
+    fn exit_if_told(&mut self, table: ir::TableId) {
+        let actions = &self.program.tables[table.index()].actions;
+        let told = actions.iter().any(|a| self.exiting.contains(&a.action));
+        let Some(slot) = self.exit_slot.filter(|_| told) else {
+            return;
+        };
+        let body = self.capture(|l| {
+            l.emit(StmtKind::Assign {
+                dst: slot,
+                value: build::boolean(false),
+            });
+            l.exit();
+        });
+        self.emit_if(Expr::Slot(slot), body, Vec::new());
     }
 
     /// The instance that an action's parameters belong to: none for a top-level action.
@@ -610,9 +628,18 @@ impl Lowerer<'_> {
                 slot,
             });
         }
-        let body = self.action_body(&def.body);
+        // What is passed by copy is copied back before the control is left, which only the caller can do.
+        let exit =
+            match def.global || def.directed > 0 || self.copy_outs.iter().any(|c| !c.is_empty()) {
+                true => ActionExit::Told(false),
+                false => ActionExit::Direct,
+            };
+        let (body, exit) = self.action_body(&def.body, exit);
         self.current = caller;
         let id = ir::ActionId(self.program.actions.len() as u32);
+        if exit == ActionExit::Told(true) {
+            self.exiting.insert(id);
+        }
         self.program.actions.push(ir::Action {
             name,
             id: 0,
@@ -624,22 +651,17 @@ impl Lowerer<'_> {
         id
     }
 
-    fn action_body(&mut self, body: &[hir::Stmt]) -> Vec<ir::Stmt> {
+    fn action_body(&mut self, body: &[hir::Stmt], exit: ActionExit) -> (Vec<ir::Stmt>, ActionExit) {
         let exits = std::mem::take(&mut self.exits);
         let copy_outs = std::mem::take(&mut self.copy_outs);
         let in_action = std::mem::replace(&mut self.in_action, true);
+        let outer_exit = std::mem::replace(&mut self.action_exit, exit);
         let out = self.capture(|l| l.returning(None, |l| l.statements(body)));
-        // Copies back to a caller's arguments cannot be made from within a table's action.
-        if copy_outs.iter().any(|c| !c.is_empty()) && exits_control(&out) {
-            self.report(errors::unsupported(
-                self.main_span,
-                "`exit` in an action of a control that is applied twice",
-            ));
-        }
+        let exit = std::mem::replace(&mut self.action_exit, outer_exit);
         self.in_action = in_action;
         self.copy_outs = copy_outs;
         self.exits = exits;
-        out
+        (out, exit)
     }
 
     /// Assigns an `out` parameter of an extern.
@@ -658,22 +680,8 @@ fn scope(annotations: &[ast::Annotation]) -> ActionScope {
     }
 }
 
-fn exits_control(stmts: &[ir::Stmt]) -> bool {
-    stmts.iter().any(|s| match &s.kind {
-        StmtKind::Exit => true,
-        StmtKind::If {
-            then, otherwise, ..
-        } => exits_control(then) || exits_control(otherwise),
-        StmtKind::Switch { cases, default, .. } => {
-            exits_control(default) || cases.iter().any(|(_, b)| exits_control(b))
-        }
-        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => exits_control(body),
-        _ => false,
-    })
-}
-
 /// Number of places where something is applied.
-fn applications(stmts: &[hir::Stmt], wanted: &dyn Fn(&CallTarget) -> bool) -> usize {
+pub(super) fn applications(stmts: &[hir::Stmt], wanted: &dyn Fn(&CallTarget) -> bool) -> usize {
     use hir::StmtKind as S;
     let all = |stmts: &[hir::Stmt]| applications(stmts, wanted);
     let expr = |e: &hir::Expr| applications_in(e, wanted);

@@ -32,7 +32,7 @@ impl Lowerer<'_> {
                 self.emit_if(build::not(cond), reject, Vec::new());
             }
             "mark_to_drop" => self.mark_to_drop(args),
-            "hash" => self.hash(args, span),
+            "hash" => self.hash(args),
             "verify_checksum" => self.verify_checksum(args, false, span),
             "verify_checksum_with_payload" => self.verify_checksum(args, true, span),
             "update_checksum" => self.update_checksum(args, false, span),
@@ -140,7 +140,7 @@ impl Lowerer<'_> {
         };
         let value = self.eval(data);
         if has_varbit(&value) {
-            return self.report(errors::varbit_place(data.span));
+            return self.report(errors::varbit_digest(data.span));
         }
         let mut values = Vec::new();
         value.leaves(&mut values);
@@ -355,7 +355,7 @@ impl Lowerer<'_> {
                     self.emit_header(e);
                 }
             }
-            (Object::Checksum16, "get") => return self.checksum16(args, span),
+            (Object::Checksum16, "get") => return self.checksum16(args),
             (Object::Extern(i), _) => self.stateful(i, method, args, span),
             _ => self.report(errors::unknown_extern(
                 span,
@@ -497,6 +497,7 @@ impl Lowerer<'_> {
     fn emit_header(&mut self, data: &hir::Expr) {
         match self.lvalue(data) {
             Lvalue::Place(place) => {
+                self.warn_of_padding(&place, data.span);
                 if !self.emit_place(&place) {
                     let shown = self.module.types.show(&data.ty);
                     self.report(errors::emit_value(data.span, &shown));
@@ -523,6 +524,21 @@ impl Lowerer<'_> {
                 self.assign_place(&place, value);
                 self.emit_place(&place);
             }
+        }
+    }
+
+    /// Says so if a header among those that are emitted is not whole bytes.
+    fn warn_of_padding(&mut self, place: &Place, span: Span) {
+        match place {
+            Place::Header(id, _) if self.padded.contains(id) => {
+                let name = self.program.headers[id.index()].name.clone();
+                self.report(errors::emit_not_bytes(span, &name));
+            }
+            Place::Fields(items) | Place::Union(items) | Place::Stack(items, _) => {
+                let items: Rc<[Place]> = items.clone();
+                items.iter().for_each(|p| self.warn_of_padding(p, span));
+            }
+            _ => {}
         }
     }
 

@@ -1,22 +1,44 @@
 //! Hashes and checksums.
 
-use ir::{BinaryOp, Expr, HashAlgorithm, StmtKind};
+use ir::{BinaryOp, Bits, Expr, HashAlgorithm, SlotId, StmtKind};
 use syntax::source::Span;
 
 use super::place::Value;
 use super::{Half, Lowerer, build};
 use crate::errors;
 use crate::hir::Arg;
+use crate::types::Ty;
+
+/// What computes a hash.
+#[derive(Clone, Copy)]
+enum Algorithm {
+    Of(HashAlgorithm),
+    /// Nothing of the data: a number is drawn.
+    Random,
+}
+
+/// What is hashed.
+struct Data {
+    parts: Vec<Part>,
+}
+
+/// A piece of it.
+#[derive(Clone)]
+enum Part {
+    Bits(Expr),
+    /// Value and length.
+    Varbit(Expr, Expr),
+}
 
 impl Lowerer<'_> {
     /// `hash(result, algorithm, base, data, max)`: base + hash modulo max, or base if max is zero.
-    pub(super) fn hash(&mut self, args: &[Arg], span: Span) {
+    pub(super) fn hash(&mut self, args: &[Arg]) {
         let target = self.out_arg(args, 0);
-        let Some(algorithm) = self.algorithm(args, 1, span) else {
+        let Some(algorithm) = self.algorithm(args, 1) else {
             return;
         };
         let base = self.scalar_arg(args, 2);
-        let Some(data) = self.data(args, 3, algorithm) else {
+        let Some(data) = self.data(args, 3) else {
             return;
         };
         let max = self.scalar_arg(args, 4);
@@ -26,12 +48,7 @@ impl Lowerer<'_> {
         let slots = &self.program.slots;
         let work = 64.max(max.width(slots)).max(base.width(slots)).max(width);
         let hashed = self.new_slot("$hash", work);
-        self.emit(StmtKind::Hash {
-            dst: hashed,
-            algorithm,
-            data,
-            payload: false,
-        });
+        self.emit_hash(hashed, algorithm, data, false);
         let slots = &self.program.slots;
         let (base, max) = (
             build::resize(base, work, slots),
@@ -43,86 +60,157 @@ impl Lowerer<'_> {
         self.store(&target, Value::Bits(value));
     }
 
-    pub(super) fn algorithm(
+    /// The algorithm. The custom CRCs have the parameters that the reference target starts with, which are those of the
+    /// standard ones, and nothing changes them.
+    fn algorithm(&mut self, args: &[Arg], i: usize) -> Option<Algorithm> {
+        let position = self.constant_arg(args, i, "the hash algorithm")?;
+        Some(Algorithm::Of(match position {
+            0 | 1 => HashAlgorithm::Crc32,
+            2 | 3 => HashAlgorithm::Crc16,
+            4 => return Some(Algorithm::Random),
+            5 => HashAlgorithm::Identity,
+            6 => HashAlgorithm::Csum16,
+            _ => HashAlgorithm::Xor16,
+        }))
+    }
+
+    /// The algorithm by which a selector chooses.
+    pub(super) fn selector_algorithm(
         &mut self,
         args: &[Arg],
         i: usize,
         span: Span,
     ) -> Option<HashAlgorithm> {
-        let position = self.constant_arg(args, i, "the hash algorithm")?;
-        match position {
-            0 => Some(HashAlgorithm::Crc32),
-            2 => Some(HashAlgorithm::Crc16),
-            5 => Some(HashAlgorithm::Identity),
-            6 => Some(HashAlgorithm::Csum16),
-            7 => Some(HashAlgorithm::Xor16),
-            other => {
-                let name = match other {
-                    1 => "crc32_custom",
-                    3 => "crc16_custom",
-                    _ => "random",
-                };
+        match self.algorithm(args, i)? {
+            Algorithm::Of(algorithm) => Some(algorithm),
+            Algorithm::Random => {
                 let at = args.get(i).and_then(Arg::expr).map_or(span, |e| e.span);
-                self.report(errors::unknown_algorithm(at, name));
+                self.report(errors::selector_algorithm(at));
                 None
             }
         }
     }
 
     /// The values that are hashed.
-    ///
-    /// A varbit stands with its bits at the left of its full width, zeros after them. The 16-bit sums ignore zero
-    /// words, so this is right for them if nothing but whole words comes after; for other functions it is not.
-    fn data(&mut self, args: &[Arg], i: usize, algorithm: HashAlgorithm) -> Option<Vec<Expr>> {
+    fn data(&mut self, args: &[Arg], i: usize) -> Option<Data> {
         let e = args.get(i).and_then(Arg::expr)?;
         let value = self.eval(e);
         let mut parts = Vec::new();
-        let words = matches!(algorithm, HashAlgorithm::Csum16 | HashAlgorithm::Xor16);
-        if !self.collect_data(&value, &mut parts, words) {
-            self.report(errors::varbit_place(e.span));
-            return None;
-        }
-        Some(parts)
+        collect(&value, &mut parts);
+        Some(Data { parts })
     }
 
-    fn collect_data(&self, value: &Value, out: &mut Vec<Expr>, words: bool) -> bool {
-        let slots = &self.program.slots;
-        match value {
-            Value::Bits(e) => out.push(e.clone()),
-            Value::Varbit(bits, length) => {
-                let width = bits.width(slots);
-                let before: u32 = out.iter().map(|e| e.width(slots)).sum();
-                if !words || !width.is_multiple_of(16) || !before.is_multiple_of(16) {
-                    return false;
-                }
-                let full = build::constant(32, u64::from(width));
-                let by = build::binary(BinaryOp::Sub, full, length.clone(), slots);
-                out.push(build::binary(BinaryOp::Shl, bits.clone(), by, slots));
-            }
-            Value::Fields(items)
-            | Value::Header(_, items)
-            | Value::Union(items)
-            | Value::Stack(items, _) => {
-                return items.iter().all(|v| self.collect_data(v, out, words));
-            }
-            Value::Int(_) | Value::Str(_) | Value::Object(_) | Value::Nothing => {}
+    /// Computes a hash into a slot.
+    fn emit_hash(&mut self, dst: SlotId, algorithm: Algorithm, data: Data, payload: bool) {
+        let algorithm = match algorithm {
+            Algorithm::Of(algorithm) => algorithm,
+            Algorithm::Random => return self.emit_random(dst),
+        };
+        let words = matches!(algorithm, HashAlgorithm::Csum16 | HashAlgorithm::Xor16);
+        let open = (0..data.parts.len()).find(|i| self.is_open(&data, *i, words));
+        let Some(at) = open else {
+            let data = data.parts.into_iter().map(|p| self.filled(p)).collect();
+            return self.emit(StmtKind::Hash {
+                dst,
+                algorithm,
+                data,
+                payload,
+            });
+        };
+        self.spend(1);
+        if self.exhausted() {
+            return;
         }
-        true
+        // One hash for each length that the varbit can have.
+        let Part::Varbit(bits, length) = data.parts[at].clone() else {
+            return;
+        };
+        let with_length = |l: &mut Self, n: u32| {
+            let mut parts = data.parts.clone();
+            parts.remove(at);
+            if n > 0 {
+                let known = build::slice(bits.clone(), n - 1, 0, &l.program.slots);
+                parts.insert(at, Part::Bits(known));
+            }
+            let data = Data { parts };
+            l.capture(|l| l.emit_hash(dst, Algorithm::Of(algorithm), data, payload))
+        };
+        let lengths = self.varbit_lengths(bits.width(&self.program.slots));
+        let cases: Vec<_> = lengths
+            .into_iter()
+            .map(|n| {
+                let value = Bits::from_u64(32, u64::from(n));
+                (vec![value], with_length(self, n))
+            })
+            .collect();
+        let default = with_length(self, 0);
+        self.emit_switch(length, cases, default);
+    }
+
+    /// A number from the switch's generator in the low 64 bits, which is all that a hash is used for.
+    fn emit_random(&mut self, dst: SlotId) {
+        let width = self.program.slots[dst.index()].width;
+        let drawn = self.new_slot("$random", width.min(64));
+        self.emit(StmtKind::Random {
+            dst: drawn,
+            low: Expr::Const(Bits::zero(width.min(64))),
+            high: Expr::Const(Bits::ones(width.min(64))),
+        });
+        let value = build::resize(Expr::Slot(drawn), width, &self.program.slots);
+        self.emit(StmtKind::Assign { dst, value });
+    }
+
+    /// Whether the length of a part must be known to hash what comes after it. A varbit can stand with its bits at the
+    /// left of its full width, zeros after them, where the 16-bit sums, which ignore zero words, see whole words.
+    fn is_open(&self, data: &Data, at: usize, words: bool) -> bool {
+        let slots = &self.program.slots;
+        let width = |part: &Part| match part {
+            Part::Bits(e) | Part::Varbit(e, _) => e.width(slots),
+        };
+        let before: u32 = data.parts[..at].iter().map(width).sum();
+        let whole = words && before.is_multiple_of(16) && width(&data.parts[at]).is_multiple_of(16);
+        matches!(data.parts[at], Part::Varbit(..)) && !whole
+    }
+
+    /// A part in its full width.
+    fn filled(&self, part: Part) -> Expr {
+        let slots = &self.program.slots;
+        match part {
+            Part::Bits(e) => e,
+            Part::Varbit(bits, length) => {
+                let full = build::constant(32, u64::from(bits.width(slots)));
+                let by = build::binary(BinaryOp::Sub, full, length, slots);
+                build::binary(BinaryOp::Shl, bits, by, slots)
+            }
+        }
+    }
+
+    /// The lengths that a varbit can have, but for none: those that make some header of the program whole bytes, since
+    /// no other is ever extracted and varbits are otherwise only copied.
+    fn varbit_lengths(&self, width: u32) -> Vec<u32> {
+        let structs = &self.module.types.structs;
+        let fixed = structs.iter().filter_map(|def| {
+            let has = |t: &Ty| matches!(t, Ty::Varbit(_));
+            def.fields.iter().any(|f| has(&f.ty)).then(|| {
+                let widths = def.fields.iter().filter(|f| !has(&f.ty));
+                let widths = widths.map(|f| self.module.types.packed_width(&f.ty).unwrap_or(0));
+                widths.sum::<u32>() % 8
+            })
+        });
+        let beyond: Vec<u32> = fixed.collect();
+        (1..=width)
+            .filter(|n| beyond.iter().any(|b| (b + n).is_multiple_of(8)))
+            .collect()
     }
 
     /// The checksum of the data, in the width of the checksum argument.
-    fn checksum(&mut self, args: &[Arg], payload: bool, span: Span) -> Option<ir::SlotId> {
-        let algorithm = self.algorithm(args, 3, span)?;
-        let data = self.data(args, 1, algorithm)?;
+    fn checksum(&mut self, args: &[Arg], payload: bool) -> Option<ir::SlotId> {
+        let algorithm = self.algorithm(args, 3)?;
+        let data = self.data(args, 1)?;
         let ty = args.get(2).and_then(Arg::expr)?.ty.clone();
         let width = self.module.types.scalar_width(&ty)?;
         let dst = self.new_slot("$checksum", width);
-        self.emit(StmtKind::Hash {
-            dst,
-            algorithm,
-            data,
-            payload,
-        });
+        self.emit_hash(dst, algorithm, data, payload);
         Some(dst)
     }
 
@@ -134,7 +222,7 @@ impl Lowerer<'_> {
         let cond = self.scalar_arg(args, 0);
         let error = self.program.standard.checksum_error;
         let body = self.capture(|l| {
-            let Some(computed) = l.checksum(args, payload, span) else {
+            let Some(computed) = l.checksum(args, payload) else {
                 return;
             };
             let given = l.scalar_arg(args, 2);
@@ -157,7 +245,7 @@ impl Lowerer<'_> {
         }
         let cond = self.scalar_arg(args, 0);
         let body = self.capture(|l| {
-            let Some(computed) = l.checksum(args, payload, span) else {
+            let Some(computed) = l.checksum(args, payload) else {
                 return;
             };
             let target = l.out_arg(args, 2);
@@ -167,17 +255,25 @@ impl Lowerer<'_> {
     }
 
     /// `Checksum16.get(data)`
-    pub(super) fn checksum16(&mut self, args: &[Arg], _span: Span) -> Value {
-        let Some(data) = self.data(args, 0, HashAlgorithm::Csum16) else {
+    pub(super) fn checksum16(&mut self, args: &[Arg]) -> Value {
+        let Some(data) = self.data(args, 0) else {
             return Value::Nothing;
         };
         let dst = self.new_slot("$checksum", 16);
-        self.emit(StmtKind::Hash {
-            dst,
-            algorithm: HashAlgorithm::Csum16,
-            data,
-            payload: false,
-        });
+        self.emit_hash(dst, Algorithm::Of(HashAlgorithm::Csum16), data, false);
         Value::Bits(Expr::Slot(dst))
+    }
+}
+
+/// The pieces of a value, in order.
+fn collect(value: &Value, out: &mut Vec<Part>) {
+    match value {
+        Value::Bits(e) => out.push(Part::Bits(e.clone())),
+        Value::Varbit(bits, length) => out.push(Part::Varbit(bits.clone(), length.clone())),
+        Value::Fields(items)
+        | Value::Header(_, items)
+        | Value::Union(items)
+        | Value::Stack(items, _) => items.iter().for_each(|v| collect(v, out)),
+        Value::Int(_) | Value::Str(_) | Value::Object(_) | Value::Nothing => {}
     }
 }

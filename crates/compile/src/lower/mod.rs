@@ -19,7 +19,7 @@ mod place;
 mod stateful;
 mod stmt;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
 use ir::{Expr, HeaderId, LabelId, Loc, SlotId, StmtKind};
@@ -220,6 +220,15 @@ enum Exit {
     Continue { label: LabelId, used: bool },
 }
 
+/// How `exit` ends an action that tables run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ActionExit {
+    /// Out of the control at once.
+    Direct,
+    /// By way of the place where the table is applied, which may have something to copy back. Whether there was one.
+    Told(bool),
+}
+
 struct Lowerer<'m> {
     module: &'m Module,
     sources: &'m SourceMap,
@@ -239,6 +248,8 @@ struct Lowerer<'m> {
     field_lists: BTreeMap<FieldListKey, ir::FieldListId>,
     /// The other members of a header's union.
     siblings: BTreeMap<HeaderId, Vec<HeaderId>>,
+    /// Headers that are not whole bytes.
+    padded: BTreeSet<HeaderId>,
     /// The headers around varbits that are in none.
     loose: BTreeMap<SlotId, HeaderId>,
     /// The instance whose body is being lowered.
@@ -246,6 +257,12 @@ struct Lowerer<'m> {
     half: Half,
     /// Whether an action that tables run is being lowered.
     in_action: bool,
+    /// How `exit` ends the action being lowered.
+    action_exit: ActionExit,
+    /// Actions that tell their caller to exit.
+    exiting: BTreeSet<ir::ActionId>,
+    /// Set to 1 by an action whose caller is to exit.
+    exit_slot: Option<SlotId>,
     out: Vec<Vec<ir::Stmt>>,
     exits: Vec<Exit>,
     /// What `exit` must copy back first, innermost last.
@@ -289,10 +306,14 @@ impl<'m> Lowerer<'m> {
             value_sets: BTreeMap::new(),
             field_lists: BTreeMap::new(),
             siblings: BTreeMap::new(),
+            padded: BTreeSet::new(),
             loose: BTreeMap::new(),
             current: None,
             half: Half::Parser,
             in_action: false,
+            action_exit: ActionExit::Direct,
+            exiting: BTreeSet::new(),
+            exit_slot: None,
             out: vec![Vec::new()],
             exits: Vec::new(),
             copy_outs: Vec::new(),

@@ -146,21 +146,77 @@ impl Lowerer<'_> {
         }
     }
 
+    /// A branch with a sub-parser in it: the open state ends with a choice, both sides become states, and another goes on
+    /// after them.
+    pub(super) fn parser_branches(
+        &mut self,
+        cond: &hir::Expr,
+        then: &[hir::Stmt],
+        otherwise: &[hir::Stmt],
+        span: Span,
+    ) {
+        let Some(open) = self.open_state() else {
+            return self.not_in_state(span);
+        };
+        let cond = self.scalar(cond);
+        let body = self.out.last_mut().map(std::mem::take).unwrap_or_default();
+        let name = self.parser.states[open.index()].name.clone();
+        self.parser.applied += 1;
+        let number = self.parser.applied;
+        let later = Target::State(StateId(u32::MAX - number));
+        let first_new = self.parser.states.len();
+        let mut sides = Vec::new();
+        for (stmts, side) in [(then, "then"), (otherwise, "else")] {
+            let start = self.new_state(format!("{name}.{number}.{side}"), span);
+            sides.push(start);
+            self.parser.open = Some(start);
+            self.statements(stmts);
+            let end = self.parser.open.unwrap_or(start);
+            let body = self.out.last_mut().map(std::mem::take).unwrap_or_default();
+            self.finish(end, body, Transition::Goto(later));
+        }
+        let next = self.new_state(format!("{name}.{number}"), span);
+        let new = &mut self.parser.states[first_new..];
+        new.iter_mut()
+            .for_each(|s| redirect(&mut s.transition, later, Target::State(next)));
+        let case = |set, to| ir::SelectCase {
+            matches: vec![set],
+            target: Target::State(to),
+        };
+        let one = ir::KeySet::Mask {
+            value: ir::Bits::from_bool(true),
+            mask: ir::Bits::ones(1),
+        };
+        let choice = Transition::Select {
+            keys: vec![cond],
+            cases: vec![case(one, sides[0]), case(ir::KeySet::Any, sides[1])],
+        };
+        self.finish(open, body, choice);
+        self.parser.open = Some(next);
+    }
+
+    /// The state that statements go to, if they are not in a branch or loop inside of it.
+    fn open_state(&self) -> Option<StateId> {
+        self.parser
+            .open
+            .filter(|_| self.out.len() == self.parser.depth)
+    }
+
+    fn not_in_state(&mut self, span: Span) {
+        self.report(errors::unsupported(
+            span,
+            "applying a parser inside of a loop or switch",
+        ));
+    }
+
     /// Writes a sub-parser out: the open state ends before it, and another goes on after it.
     pub(super) fn apply_parser(&mut self, object: ObjectId, args: &[Arg], span: Span) {
         let Object::Block(instance) = self.object(object) else {
             return;
         };
         let block = self.module.block(instance.block);
-        let Some(open) = self
-            .parser
-            .open
-            .filter(|_| self.out.len() == self.parser.depth)
-        else {
-            return self.report(errors::unsupported(
-                span,
-                "applying a parser inside of another statement",
-            ));
+        let Some(open) = self.open_state() else {
+            return self.not_in_state(span);
         };
         let outer_env = self.env.clone();
         let caller = self.current;

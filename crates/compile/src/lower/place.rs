@@ -274,7 +274,9 @@ impl Lowerer<'_> {
         let varbit = fields.iter().any(|f| f.varbit_length.is_some());
         let bits: u32 = fields.iter().map(|f| self.width_of(f.slot)).sum();
         if !varbit && !bits.is_multiple_of(8) {
-            // What is not whole bytes is moved bit by bit, as headers with a varbit are: this one is always empty.
+            // A header of the IR is whole bytes or has a varbit: this one is always empty.
+            self.padded
+                .insert(HeaderId(self.program.headers.len() as u32));
             let slot = self.new_slot(&format!("{name}.$rest"), 8);
             let length = self.new_slot(&format!("{name}.$rest.$length"), 32);
             fields.push(ir::Field {

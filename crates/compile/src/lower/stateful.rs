@@ -26,7 +26,7 @@ impl Lowerer<'_> {
         args: &[Arg],
         span: Span,
     ) -> Option<ExternKind> {
-        let algorithm = self.algorithm(args, 0, span)?;
+        let algorithm = self.selector_algorithm(args, 0, span)?;
         let size = self.constant_arg(args, 1, "the size of an action selector");
         let width = self.constant_arg(args, 2, "the output width of an action selector");
         let width = width.unwrap_or(1);

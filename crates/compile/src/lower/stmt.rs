@@ -3,7 +3,7 @@
 use ir::{BinaryOp, Bits, Expr, StmtKind};
 
 use super::place::{Lvalue, Value};
-use super::{Binding, Exit, Lowerer, build};
+use super::{ActionExit, Binding, Exit, Half, Lowerer, build};
 use crate::errors;
 use crate::hir::{self, StmtKind as Hir, VarId};
 use crate::types::Ty;
@@ -49,6 +49,12 @@ impl Lowerer<'_> {
             }
             Hir::Call(call) => {
                 let _ = self.eval(call);
+            }
+            Hir::If(cond, then, otherwise)
+                if self.half == Half::Parser
+                    && (applies_parser(then) || applies_parser(otherwise)) =>
+            {
+                self.parser_branches(cond, then, otherwise, stmt.span);
             }
             Hir::If(cond, then, otherwise) => {
                 let cond = self.scalar(cond);
@@ -126,7 +132,7 @@ impl Lowerer<'_> {
     }
 
     /// A switch without empty cases.
-    fn emit_switch(
+    pub(super) fn emit_switch(
         &mut self,
         value: Expr,
         cases: Vec<(Vec<Bits>, Vec<ir::Stmt>)>,
@@ -215,12 +221,35 @@ impl Lowerer<'_> {
         }
     }
 
-    fn exit(&mut self) {
+    pub(super) fn exit(&mut self) {
         // What was passed by copy is copied back even so.
         for frame in self.copy_outs.clone().into_iter().rev() {
             self.copy_back(&frame);
         }
-        self.emit(StmtKind::Exit);
+        let ActionExit::Told(_) = self.action_exit else {
+            return self.emit(StmtKind::Exit);
+        };
+        // The action ends, and where the table is applied there is an exit.
+        self.action_exit = ActionExit::Told(true);
+        let slot = match self.exit_slot {
+            Some(slot) => slot,
+            None => self.new_slot("$exit", 1),
+        };
+        self.exit_slot = Some(slot);
+        self.emit(StmtKind::Assign {
+            dst: slot,
+            value: build::boolean(true),
+        });
+        let outermost = self.exits.iter_mut().find_map(|e| match e {
+            Exit::Return { label, used, .. } => {
+                *used = true;
+                Some(*label)
+            }
+            _ => None,
+        });
+        if let Some(label) = outermost {
+            self.emit(StmtKind::Break(label));
+        }
     }
 
     fn jump_out(&mut self, is_continue: bool) {
@@ -390,4 +419,12 @@ pub(super) fn breaks_to(stmts: &[ir::Stmt], wanted: ir::LabelId) -> bool {
         StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => breaks_to(body, wanted),
         _ => false,
     })
+}
+
+/// Whether a sub-parser is applied somewhere in the statements.
+fn applies_parser(stmts: &[hir::Stmt]) -> bool {
+    let block = |t: &hir::CallTarget| {
+        matches!(t, hir::CallTarget::Block(_) | hir::CallTarget::BlockType(_))
+    };
+    super::control::applications(stmts, &block) > 0
 }

@@ -33,7 +33,7 @@ control MyVerify(inout headers_t hdr, inout metadata_t meta) {
 
 control MyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     apply {
-        hash(meta.x, HashAlgorithm.crc32, 8w0, { hdr.options.bytes }, 8w4);
+        digest(1, { hdr.options.bytes });
     }
 }
 
