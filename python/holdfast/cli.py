@@ -396,6 +396,48 @@ def _bench_live(size: list[int], io: Io, quick: bool, output: Path | None) -> No
             fail(f"cannot write {str(output)!r}: {error.strerror}")
 
 
+ports = typer.Typer(no_args_is_help=True, help="Ports of a running holdfast switch.")
+app.add_typer(ports, name="port")
+
+DeviceId = Annotated[int, typer.Option(help="P4Runtime device id of the switch.")]
+
+
+@ports.command("list")
+def port_list(device_id: DeviceId = 1, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
+    """Show what goes through the ports."""
+    from holdfast import live_control, live_switch
+
+    rows = live_control.request(device_id, verb="list")
+    if as_json:
+        sys.stdout.write(json.dumps(rows, indent=2) + "\n")
+    else:
+        console.print(live_switch.statistics_table(rows))
+
+
+@ports.command("add")
+def port_add(
+    port: Annotated[str, typer.Argument(metavar="PORT@NAME", help="As in 2@veth2.")],
+    device_id: DeviceId = 1,
+    io: Annotated[Io, typer.Option(help="How frames leave.")] = Io.AUTO,
+) -> None:
+    """Make an interface a port, while the switch runs."""
+    from holdfast import live_control, live_switch
+
+    number, name = live_switch.parse_port(port)
+    live_control.request(device_id, verb="add", port=number, interface=name, io=io.value)
+
+
+@ports.command("remove")
+def port_remove(
+    port: Annotated[int, typer.Argument(help="Its number.")],
+    device_id: DeviceId = 1,
+) -> None:
+    """Give an interface back, while the switch runs; prints what went through it."""
+    from holdfast import live_control, live_switch
+
+    console.print(live_switch.statistics_table(live_control.request(device_id, verb="remove", port=port)))
+
+
 @app.command()
 def doctor() -> None:
     """Say what this machine can and cannot do, and why."""

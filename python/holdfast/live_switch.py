@@ -7,7 +7,7 @@ the switch. Ports come and go while it runs; one whose interface goes down is a 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
@@ -146,18 +146,19 @@ class LiveSwitch:
         self.stop()
 
 
-def statistics_table(switch: LiveSwitch) -> Table:
-    """What went through the ports; columns of drops appear where there were any."""
-    rows = {port: switch.port_statistics(port) for port in switch.ports}
+def statistics_table(rows: Sequence[Mapping[str, object]]) -> Table:
+    """What went through ports, each a row with ``port``, ``interface`` and statistics; columns of drops where there were any."""
     always = ["rx_packets", "rx_bytes", "tx_packets", "tx_bytes"]
     others = ["rx_overrun_drops", "rx_oversized_drops", "rx_errors", "rx_checksums_completed", "tx_drops"]
-    columns = always + [column for column in others if any(row[column] for row in rows.values())]
+    columns = always + [column for column in others if any(row[column] for row in rows)]
+    with_state = any(row.get("up") is not None for row in rows)
     table = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     table.add_column("port", style="bold", no_wrap=True)
-    for column in columns:
+    for column in (["state"] if with_state else []) + columns:
         table.add_column(column.replace("_", "\n"), justify="right", no_wrap=True)
-    for port, row in rows.items():
-        table.add_row(f"{port}@{switch.ports[port]}", *(str(row[column]) for column in columns))
+    for row in rows:
+        state = ["up" if row["up"] else "down"] if with_state else []
+        table.add_row(f"{row['port']}@{row['interface']}", *state, *(str(row[column]) for column in columns))
     return table
 
 
@@ -175,28 +176,40 @@ def run(
     console: Console,
 ) -> None:
     """Runs until interrupted; prints counters at the end."""
+    # It knows this module.
+    from holdfast.live_control import ControlSocket
+
     live = LiveSwitch(program, device_id=device_id, cpu_port=cpu_port, executor=executor)
     for port, name in ports:
         live.add_port(port, name, io=io)
     # The server first: an address that cannot be had must not leave a running network behind.
     server = Server([live.device], address, tls, insecure=insecure)
-    live.start()
     try:
-        server.start()
-        console.print(
-            f"{program.name}: {len(ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it"
-        )
-        while True:
-            for notification in live.poll(0.2):
-                if notification.kind == "port_change":
-                    state = "up" if notification.up else "down"
-                    console.print(f"port {notification.port} ({live.ports.get(notification.port)}) is {state}")
+        with ControlSocket(live, device_id):
+            _serve(live, server, program, device_id, console)
     except KeyboardInterrupt:
         pass
     finally:
         server.stop()
         live.stop()
         if live.ports:
-            console.print(statistics_table(live))
+            rows = [
+                {"port": port, "interface": name, **live.port_statistics(port)} for port, name in live.ports.items()
+            ]
+            console.print(statistics_table(rows))
         for reason, count in live.drops().items():
             console.print(f"dropped, {reason}: {count}")
+
+
+def _serve(live: LiveSwitch, server: Server, program: _core.Program, device_id: int, console: Console) -> None:
+    """Until somebody interrupts."""
+    live.start()
+    server.start()
+    console.print(
+        f"{program.name}: {len(live.ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it"
+    )
+    while True:
+        for notification in live.poll(0.2):
+            if notification.kind == "port_change":
+                state = "up" if notification.up else "down"
+                console.print(f"port {notification.port} ({live.ports.get(notification.port)}) is {state}")

@@ -13,7 +13,7 @@ import pytest
 
 from holdfast import _core, live_benchmark
 from holdfast.errors import HoldfastError
-from holdfast.live_switch import LiveSwitch, statistics_table
+from holdfast.live_switch import LiveSwitch
 
 PROGRAM = """
 #include <core.p4>
@@ -79,7 +79,6 @@ def test_statistics_add_up(live: LiveSwitch, hosts: list[tuple[_core.Namespace, 
     assert live.port_statistics(0) == arrived
     assert left["tx_packets"] + live.drops()["no_such_port"] == arrived["rx_packets"]
     assert left["tx_bytes"] == pytest.approx(left["tx_packets"] * (64 + 1514) / 2, abs=1514)
-    assert statistics_table(live).row_count == 2
     with pytest.raises(HoldfastError):
         live.port_statistics(5)
     # Another start goes on counting.

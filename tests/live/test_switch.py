@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
 
-from holdfast import _core
+from holdfast import _core, live_control
 from holdfast.p4runtime import GrpcClient
 
 ROUTER = Path(__file__).parents[2] / "python/holdfast/apps/router/router.p4"
@@ -89,10 +92,66 @@ def test_routes_and_packet_in_over_grpc(
         assert packet_in.metadata["ingress_port"] == 1
         assert packet_in.payload[30:34] == bytes((192, 0, 2, 7))
     process.send_signal(signal.SIGINT)
+    check_clean_end(process, ports=(1, 2))
+
+
+def check_clean_end(process: subprocess.Popen[str], ports: tuple[int, ...]) -> None:
     stdout, stderr = process.communicate(timeout=20)
     assert process.returncode == 0, stderr
-    assert re.search(r"1@hf\d+v\d+ +\d+ +\d+ +\d+ +\d+", stdout), stdout
+    for port in ports:
+        assert re.search(rf"{port}@hf\d+v\d+ +\d+ +\d+ +\d+ +\d+", stdout), stdout
     assert "Traceback" not in stderr
+    assert not live_control.socket_path(1).exists()
+
+
+def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-c", "from holdfast.cli import main; main()", *arguments]
+    return subprocess.run(
+        command, capture_output=True, text=True, timeout=60, check=False, env=os.environ | {"COLUMNS": "200"}
+    )
+
+
+def test_ports_from_the_command_line(
+    hosts: dict[int, tuple[_core.Namespace, str]], switch: tuple[subprocess.Popen[str], str]
+) -> None:
+    process, _ = switch
+    with _core.Namespace("h3") as third:
+        outer = third.add_veth("eth0")
+        added = holdfast("port", "add", f"3@{outer}", "--io", "af_packet")
+        assert added.returncode == 0, added.stderr
+        rows = {row["port"]: row for row in json.loads(holdfast("port", "list", "--json").stdout)}
+        assert {port: row["interface"] for port, row in rows.items()} == {1: hosts[1][1], 2: hosts[2][1], 3: outer}
+        assert [row["io"] for row in rows.values()][2] == "af_packet"
+        assert all(row["up"] for row in rows.values())
+        third.set_link("eth0", up=False)
+        deadline = time.monotonic() + 5
+        while "down" not in holdfast("port", "list").stdout:
+            assert time.monotonic() < deadline
+        for wrong, message in [
+            (("add", f"3@{outer}"), "already"),
+            (("add", "4@nosuch0"), "nosuch0"),
+            (("remove", "9"), "no port 9"),
+            (("list", "--device-id", "77"), "device id 77"),
+        ]:
+            refused = holdfast("port", *wrong)
+            assert refused.returncode == 1
+            assert message in refused.stderr
+            assert "Traceback" not in refused.stderr
+        removed = holdfast("port", "remove", "3")
+        assert removed.returncode == 0
+        assert f"3@{outer}" in removed.stdout
+    # Another switch with the same device id would take this one's place.
+    second = holdfast("switch", str(ROUTER), "--grpc", "127.0.0.1:0")
+    assert second.returncode == 1
+    assert "device id 1 is running" in second.stderr
+    # What is no request is refused, and does not end the switch.
+    for nonsense in (b"x\n", b"[]\n", b'{"verb": "add", "port": "x"}\n', b'{"verb": "dance"}\n'):
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.connect(str(live_control.socket_path(1)))
+            connection.sendall(nonsense)
+            assert "error" in json.loads(connection.recv(4096))
+    process.send_signal(signal.SIGTERM)
+    check_clean_end(process, ports=(1, 2))
 
 
 def test_wrong_interface_is_one_message() -> None:

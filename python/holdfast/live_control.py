@@ -1,0 +1,156 @@
+"""``holdfast port``: ports of a running ``holdfast switch``, over a socket of this machine that only its user may open.
+
+P4Runtime has no ports to add and no interfaces to name, so this is beside it: a request and an answer, each a line of JSON.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import socket
+import threading
+from collections.abc import Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import Self, cast
+
+from holdfast.errors import HoldfastError, LiveError
+from holdfast.live_switch import Io, LiveSwitch
+
+DIRECTORY = Path("/run/holdfast")
+"""Where sockets are, one per device, beside the locks of sessions."""
+
+_MAX_REQUEST_BYTES = 4096
+_PATIENCE_S = 10.0
+
+
+def socket_path(device_id: int) -> Path:
+    """Where the switch with this device id listens."""
+    return DIRECTORY / f"switch-{device_id}.sock"
+
+
+class ControlSocket:
+    """Answers requests for a switch, in a thread of its own; a context manager."""
+
+    def __init__(self, live: LiveSwitch, device_id: int) -> None:
+        self._live = live
+        self._path = socket_path(device_id)
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
+        try:
+            self._listen(device_id)
+        except BaseException:
+            self._socket.close()
+            raise
+        self._thread = threading.Thread(target=self._serve, name="holdfast-control", daemon=True)
+
+    def _listen(self, device_id: int) -> None:
+        try:
+            DIRECTORY.mkdir(parents=True, exist_ok=True)
+            if _is_alive(self._path):
+                raise LiveError(f"a switch with device id {device_id} is running: choose another --device-id")
+            self._path.unlink(missing_ok=True)
+            before = os.umask(0o077)
+            try:
+                self._socket.bind(str(self._path))
+            finally:
+                os.umask(before)
+            self._socket.listen()
+        except OSError as e:
+            raise LiveError(f"cannot listen on {self._path}: {e.strerror or e}") from None
+
+    def _serve(self) -> None:
+        while True:
+            try:
+                connection, _ = self._socket.accept()
+            except OSError:
+                return
+            with connection:
+                connection.settimeout(_PATIENCE_S)
+                try:
+                    connection.sendall(json.dumps(self._answer(_read_line(connection))).encode() + b"\n")
+                except OSError:
+                    # Whoever asked has gone.
+                    continue
+
+    def _answer(self, line: bytes) -> Mapping[str, object]:
+        try:
+            return {"ports": self._obey(json.loads(line))}
+        except HoldfastError as e:
+            return {"error": str(e)}
+        except (ValueError, KeyError, TypeError, AttributeError) as e:
+            return {"error": f"not a request: {e!r}"}
+
+    def _obey(self, request: Mapping[str, object]) -> list[dict[str, object]]:
+        verb = request["verb"]
+        if verb == "add":
+            port, interface, io = request["port"], request["interface"], request["io"]
+            if not isinstance(port, int) or not isinstance(interface, str):
+                raise LiveError("a port is a number, an interface a name")
+            self._live.add_port(port, interface, io=cast("Io", str(io)))
+        elif verb == "remove":
+            port = request["port"]
+            if not isinstance(port, int):
+                raise LiveError("a port is a number")
+            name = self._live.ports.get(port)
+            return [{"port": port, "interface": name, "up": None, "io": None, **self._live.remove_port(port)}]
+        elif verb != "list":
+            raise LiveError(f"there is no request {verb!r}")
+        return [
+            {
+                "port": port,
+                "interface": name,
+                "up": self._live.port_is_up(port),
+                "io": self._live.port_io(port),
+                **self._live.port_statistics(port),
+            }
+            for port, name in self._live.ports.items()
+        ]
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        # Closing alone would leave the thread waiting.
+        self._socket.shutdown(socket.SHUT_RDWR)
+        self._socket.close()
+        self._thread.join(_PATIENCE_S)
+        self._path.unlink(missing_ok=True)
+
+
+def request(device_id: int, **fields: object) -> list[dict[str, object]]:
+    """Asks the switch with this device id; the ports in its answer."""
+    path = socket_path(device_id)
+    try:
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+            connection.settimeout(_PATIENCE_S)
+            connection.connect(str(path))
+            connection.sendall(json.dumps(fields).encode() + b"\n")
+            answer = json.loads(_read_line(connection))
+    except (OSError, ValueError) as e:
+        reason = getattr(e, "strerror", None) or str(e)
+        raise LiveError(f"no switch with device id {device_id} answers at {path}: {reason}") from None
+    if "error" in answer:
+        raise LiveError(answer["error"])
+    return cast("list[dict[str, object]]", answer["ports"])
+
+
+def _is_alive(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        try:
+            connection.connect(str(path))
+        except OSError:
+            return False
+        return True
+
+
+def _read_line(connection: socket.socket) -> bytes:
+    data = b""
+    while not data.endswith(b"\n"):
+        part = connection.recv(_MAX_REQUEST_BYTES)
+        if not part or len(data) > 1 << 20:
+            break
+        data += part
+    return data
