@@ -336,9 +336,7 @@ class Switch:
         stands alone refuses (:class:`ControlError` FAILED_PRECONDITION): use :meth:`process` with the CPU port."""
     def process(self, port: int, packet: bytes, now_ps: int = 0) -> list[tuple[int, bytes]]:
         """Runs one packet; what comes out of which port, in order. Only on a switch that stands alone."""
-    def trace(
-        self, port: int, packet: bytes, now_ps: int = 0, *, text: bool = False, assignments: bool = False
-    ) -> str:
+    def trace(self, port: int, packet: bytes, now_ps: int = 0, *, text: bool = False, assignments: bool = False) -> str:
         """Like :meth:`process` on the interpreter; what happened, as JSON or as indented text, with every assignment to a variable if
         ``assignments``. Tables and registers are used as they are."""
 

@@ -213,8 +213,10 @@ def _limit(flood: Flood, worker_share: float, kernel_share: float, ns_per_packet
     )
     if other_load > 0.5 and cores < 3 + other_load:
         return f"the machine: other processes had {other_load:.1f} of its {cores} processors; the switch took {split}"
-    if worker_share > 0.9:
+    if worker_share > 0.9 and flood.loss > LOSSLESS:
         return f"the one thread that owns the switch is busy all the time: {split}"
+    if worker_share > 0.9:
+        return f"both processors: the sender has no more to offer, and the thread that owns the switch is busy, {split}"
     if flood.loss <= LOSSLESS:
         return f"the sender: the switch's thread is busy {worker_share:.0%} of the time, {split}"
     return f"{cores} processors for sender, kernel and switch: the switch's thread got {worker_share:.0%} of one, with {split}"

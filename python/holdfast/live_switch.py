@@ -212,4 +212,4 @@ def _serve(live: LiveSwitch, server: Server, program: _core.Program, device_id: 
         for notification in live.poll(0.2):
             if notification.kind == "port_change":
                 state = "up" if notification.up else "down"
-                console.print(f"port {notification.port} ({live.ports.get(notification.port)}) is {state}")
+                console.print(f"port {notification.port} is {state}")

@@ -58,7 +58,7 @@ impl Network {
     }
 
     /// Makes an interface of the machine a port of a switch, without a link in between. The network then runs on the wall clock
-    /// only. Gives the interface's number.
+    /// only. Gives the interface's number. The switch's agent and controllers see a port that came up.
     pub fn attach_interface(
         &mut self,
         switch: &str,
@@ -77,16 +77,19 @@ impl Network {
         let number = self.vacant_interface();
         self.nodes[node.0 as usize].attach_external(port, number);
         self.occupy(number, interface, Attachment { node, port });
+        self.port_changed(node, port, true);
         Ok(number)
     }
 
     /// Takes back [`Network::attach_interface`]; the port is free again, and so is the interface's number, which is the result.
+    /// The switch's agent and controllers see a port that went down.
     pub fn detach_interface(&mut self, switch: &str, port: u32) -> Result<usize, NetError> {
         let number = self.interface_at(switch, port)?;
         let node = self.node_id(switch)?;
         self.nodes[node.0 as usize].detach_external(port);
         self.interfaces[number] = None;
         self.outbound.retain(|&(interface, _)| interface != number);
+        self.port_changed(node, port, false);
         Ok(number)
     }
 
@@ -239,9 +242,19 @@ impl Network {
         let changed = interface.up != up;
         interface.up = up;
         let Attachment { node, port } = interface.at;
-        let state = self.node(node);
-        if changed && state.up && matches!(state.kind, NodeKind::Switch(_)) {
-            self.notify(node, NotificationEvent::PortChange { port, up });
+        if changed {
+            self.port_changed(node, port, up);
+        }
+    }
+
+    /// The agent of a switch learns the state of a port, and tells the controllers. A node that is no switch has neither.
+    fn port_changed(&mut self, node: NodeId, port: u32, up: bool) {
+        let state = &mut self.nodes[node.0 as usize];
+        if let NodeKind::Switch(switch) = &mut state.kind {
+            switch.set_port_up(port, up);
+            if state.up {
+                self.notify(node, NotificationEvent::PortChange { port, up });
+            }
         }
     }
 }

@@ -46,6 +46,15 @@ impl SwitchNode {
         }
     }
 
+    /// Says that a port went down or came up.
+    pub(crate) fn set_port_up(&mut self, port: u32, up: bool) {
+        match &mut self.pipeline {
+            Pipeline::Engine(switch) => switch.set_port_up(port, up),
+            #[cfg(test)]
+            Pipeline::Test(_) => {}
+        }
+    }
+
     /// Runs one packet; outputs are appended.
     pub(crate) fn receive(
         &mut self,

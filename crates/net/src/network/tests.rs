@@ -579,6 +579,8 @@ fn an_interface_is_one_thing_at_a_time() {
     assert_eq!(network.detach_interface("s", 3), Ok(0));
     assert_eq!(network.port_is_up("s", 3), Ok(false));
     // Without interfaces the virtual clock will do.
-    assert_eq!(network.run(1), Ok(vec![]));
+    let told = network.run(1).unwrap().into_iter().map(|told| told.event);
+    let change = |up| NotificationEvent::PortChange { port: 3, up };
+    assert_eq!(told.collect::<Vec<_>>(), [change(true), change(false)]);
     network.add_link("s", 3, "h", 0, link).unwrap();
 }
