@@ -27,6 +27,11 @@ Io = Literal["auto", "af_packet", "af_xdp"]
 
 _NODE = "switch"
 
+_OFFLOADS_HINT = (
+    "rx oversized drops: segments that the sending kernel left joined; at the other end of the cable, switch its offloads off: "
+    "ethtool -K NAME tso off gso off gro off"
+)
+
 
 def parse_port(text: str) -> tuple[int, str]:
     """``0@veth0``: port number and interface name."""
@@ -197,6 +202,8 @@ def run(
                 {"port": port, "interface": name, **live.port_statistics(port)} for port, name in live.ports.items()
             ]
             console.print(statistics_table(rows))
+            if any(row["rx_oversized_drops"] for row in rows):
+                console.print(_OFFLOADS_HINT)
         for reason, count in live.drops().items():
             console.print(f"dropped, {reason}: {count}")
 
