@@ -30,23 +30,25 @@ test-python: $(VENV)/.test-installed
 test-live: $(VENV)/.test-installed
 	$(BIN)/python -m pytest tests/live
 
-# Packets per second beside hand-written code, then events per second of the simulation. BENCH=--quick shows that it works.
+# Packets per second beside hand-written code, then table updates per second through P4Runtime, then events per second of the
+# simulation. BENCH=--quick shows that it works.
 bench: $(VENV)/.installed
 	$(BIN)/holdfast bench $(BENCH)
+	$(BIN)/python benches/p4runtime.py $(filter --quick,$(BENCH))
 	$(CARGO) bench --quiet -p holdfast-net --bench events
 
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(CHECKED) --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests
-	$(BIN)/ruff format --check python tests
+	$(BIN)/ruff check python tests benches
+	$(BIN)/ruff format --check python tests benches
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest holdfast._core
 
 format: $(VENV)/.test-installed
 	$(CARGO) fmt --all
-	$(BIN)/ruff format python tests
-	$(BIN)/ruff check --fix python tests
+	$(BIN)/ruff format python tests benches
+	$(BIN)/ruff check --fix python tests benches
 
 # p4runtime-shell needs older protobuf than we do, so it lives in an environment of its own.
 shell-env: .venv-shell/.installed

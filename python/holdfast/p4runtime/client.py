@@ -37,6 +37,11 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc, s
 Atomicity: TypeAlias = Literal["continue_on_error", "rollback_on_error", "dataplane_atomic"]
 PipelineAction: TypeAlias = Literal["verify", "verify_and_save", "verify_and_commit", "commit", "reconcile_and_commit"]
 
+_UPDATE_TYPES: dict[str, int] = {
+    "insert": p4runtime_pb2.Update.INSERT,
+    "modify": p4runtime_pb2.Update.MODIFY,
+    "delete": p4runtime_pb2.Update.DELETE,
+}
 _HANDSHAKE_S = 10.0
 _METADATA_BYTES = 16 << 20  # errors of large batches travel as metadata ("gRPC Metadata Maximum Size")
 _MESSAGE_BYTES = 128 << 20
@@ -103,7 +108,8 @@ Event: TypeAlias = PacketIn | DigestList | Arbitration | StreamError
 @dataclass
 class _Batch:
     updates: list[Proto] = field(default_factory=list)
-    descriptions: list[str] = field(default_factory=list)
+    descriptions: list[Callable[[], str]] = field(default_factory=list)
+    """Of each update, worked out when it failed."""
 
 
 class Client(abc.ABC):
@@ -273,15 +279,19 @@ class Client(abc.ABC):
         try:
             self._call_write(request)
         except P4RuntimeError as e:
-            raise e.with_descriptions(batch.descriptions) from None
+            raise e.with_descriptions([describe() for describe in batch.descriptions]) from None
 
-    def _update(self, verb: str, entity: Proto, what: str) -> None:
-        update = p4runtime_pb2.Update(type=p4runtime_pb2.Update.Type.Value(verb.upper()), entity=entity)
+    def _update(self, verb: str, entity: Proto, what: str | Callable[[], str]) -> None:
+        update = p4runtime_pb2.Update(type=_UPDATE_TYPES[verb], entity=entity)
+
+        def description() -> str:
+            return f"{verb} {what if isinstance(what, str) else what()}"
+
         if self._batch is not None:
             self._batch.updates.append(update)
-            self._batch.descriptions.append(f"{verb} {what}")
+            self._batch.descriptions.append(description)
         else:
-            self._send_batch(_Batch([update], [f"{verb} {what}"]), "continue_on_error")
+            self._send_batch(_Batch([update], [description]), "continue_on_error")
 
     def insert(
         self,
@@ -349,7 +359,8 @@ class Client(abc.ABC):
         entity.table_entry.metadata = metadata
         if action is not None:
             self._fill_action(entity.table_entry.action.action, info, action, params)
-        self._update(verb, entity, f"{info.name} {_describe(match, priority)}")
+        given = dict(match)  # the caller's may change before the batch is sent
+        self._update(verb, entity, lambda: f"{info.name} {_describe(given, priority)}")
 
     def _fill_action(self, message: Proto, table: Table, action: str, params: Mapping[str, Value] | None) -> None:
         info = table.actions[action]

@@ -156,6 +156,8 @@ class Names(Generic[T]):
         self.where = where
         self._by_id: dict[int, T] = {}
         self._by_name: dict[str, list[T]] = {}
+        self._found: dict[str, T] = {}
+        """What names were resolved to."""
         for item in objects:
             if item.id == 0 or item.id in self._by_id:
                 raise invalid_argument(f"P4Info: {kind} '{item.name}'{where} has id {item.id}, which is zero or taken")
@@ -191,10 +193,13 @@ class Names(Generic[T]):
 
     def __getitem__(self, name: str) -> T:
         """By name; INVALID_ARGUMENT with suggestions if there is none, or if the name is ambiguous."""
+        if (known := self._found.get(name)) is not None:
+            return known
         found = self._by_name.get(name, [])
         whole = [item for item in found if name in (item.name, getattr(item, "alias", ""))]
         if len(whole) == 1 or (not whole and len(found) == 1):
-            return (whole or found)[0]
+            self._found[name] = (whole or found)[0]
+            return self._found[name]
         if found:
             raise invalid_argument(f"{self.kind} '{name}'{self.where} could be {quoted(item.name for item in found)}")
         raise invalid_argument(f"no {self.kind} '{name}'{self.where}; {self._suggest(name)}")
