@@ -91,7 +91,7 @@ def to_int(value: Value | Pair, width: int, what: str = "value") -> int:
     32, 128 or 48 bits), or with a decimal, ``0x``, ``0o`` or ``0b`` number; an address of :mod:`ipaddress`. Raises
     INVALID_ARGUMENT for what is none of these, OUT_OF_RANGE for what does not fit.
     """
-    if type(value) is int and 0 <= value and value.bit_length() <= width:
+    if type(value) is int and value >= 0 and value.bit_length() <= width:
         return value  # most values, and there are many
     if isinstance(value, bytes | bytearray | memoryview):
         return decode(bytes(value), width, what)
