@@ -150,14 +150,16 @@ class FakeSwitch:
             self._write_into(self.sessions, verb, entity.session_id, entity)
         elif isinstance(entity, RegisterCell):
             register = self.program.index.registers.by_id(entity.register_id)
-            if verb != "modify" or not 0 <= entity.index < register.size or number(entity.value) >> 32:
-                raise refused("OUT_OF_RANGE", "no such cell or value")
-            self.cells[entity.register_id, entity.index] = number(entity.value)
+            if verb != "modify" or number(entity.value) >> 32:
+                raise refused("OUT_OF_RANGE", "no such value")
+            for index in self._indices(register.size, entity.index):
+                self.cells[entity.register_id, index] = number(entity.value)
         elif isinstance(entity, CounterCell):
             counter = self.program.index.counters.by_id(entity.counter_id)
-            if verb != "modify" or not 0 <= entity.index < counter.size:
-                raise refused("OUT_OF_RANGE", "no such cell")
-            self.counted[entity.counter_id, entity.index] = (entity.packets, entity.bytes)
+            if verb != "modify":
+                raise refused("INVALID_ARGUMENT", "only modified")
+            for index in self._indices(counter.size, entity.index):
+                self.counted[entity.counter_id, index] = (entity.packets, entity.bytes)
         elif isinstance(entity, DirectCounterCell):
             entry = entity.entry
             if not entry.is_default and self._key(entry) not in self.tables[entry.table_id]:
@@ -242,19 +244,21 @@ class FakeSwitch:
             raise refused("OUT_OF_RANGE", f"no cell {index}")
         return range(index, index + 1)
 
-    def registers(self, register_id: int, index: int | None = None) -> list[RegisterCell]:
+    def registers(self, register_id: int, index: int | None = None, *, nonzero: bool = False) -> list[RegisterCell]:
         register = self.program.index.registers.get(register_id)
         if register is None:
             raise refused("INVALID_ARGUMENT", f"no register {register_id}")
         indices = self._indices(register.size, index)
-        return [RegisterCell(register_id, i, self.cells.get((register_id, i), 0).to_bytes(4, "big")) for i in indices]
+        values = ((i, self.cells.get((register_id, i), 0)) for i in indices)
+        return [RegisterCell(register_id, i, value.to_bytes(4, "big")) for i, value in values if value or not nonzero]
 
-    def counters(self, counter_id: int, index: int | None = None) -> list[CounterCell]:
+    def counters(self, counter_id: int, index: int | None = None, *, nonzero: bool = False) -> list[CounterCell]:
         counter = self.program.index.counters.get(counter_id)
         if counter is None:
             raise refused("INVALID_ARGUMENT", f"no counter {counter_id}")
         indices = self._indices(counter.size, index)
-        return [CounterCell(counter_id, i, *self.counted.get((counter_id, i), (0, 0))) for i in indices]
+        values = ((i, self.counted.get((counter_id, i), (0, 0))) for i in indices)
+        return [CounterCell(counter_id, i, *value) for i, value in values if any(value) or not nonzero]
 
     def drops(self) -> dict[str, int]:
         return {}

@@ -41,6 +41,13 @@ class TableEntry:
     is_default: bool = False
     counter: tuple[int, int] | None = None
     is_const: bool = False
+    idle_timeout_ns: int = 0
+    member_id: int | None = None
+    group_id: int | None = None
+    action_set: list[Any] | None = None
+    meter_config: tuple[int, int, int, int] | None = None
+    meter_counters: Any = None
+    idle_ns: int | None = None
 
 
 @dataclass
@@ -77,6 +84,42 @@ class DirectCounterCell:
     entry: TableEntry
     packets: int = 0
     bytes: int = 0
+
+
+@dataclass
+class ActionProfileMember:
+    action_profile_id: int
+    member_id: int
+    action_id: int = 0
+    args: dict[int, bytes] = field(default_factory=dict)
+
+
+@dataclass
+class ActionProfileGroup:
+    action_profile_id: int
+    group_id: int
+    members: list[tuple[int, int, int | None]] = field(default_factory=list)
+    max_size: int = 0
+
+
+@dataclass
+class MeterCell:
+    meter_id: int
+    index: int | None
+    config: tuple[int, int, int, int] | None = None
+    counters: Any = None
+
+
+@dataclass
+class DirectMeterCell:
+    entry: TableEntry
+    config: tuple[int, int, int, int] | None = None
+
+
+@dataclass
+class ValueSetMembers:
+    value_set_id: int
+    members: list[dict[int, Any]]
 
 
 class Program:

@@ -105,7 +105,7 @@ def test_error_details_are_one_per_update(peer: Peer, bench: Bench) -> None:
         error = p4.Error()
         assert detail.Unpack(error)
         errors.append(error)
-    assert [error.canonical_code for error in errors] == [0, 6, 12]
+    assert [error.canonical_code for error in errors] == [0, 6, 3]
     assert errors[0] == p4.Error()
     assert errors[1].space == "holdfast"
     assert errors[1].message

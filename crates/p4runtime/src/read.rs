@@ -75,8 +75,9 @@ fn put_entry(
     put_number(out, 4, u64::from(entry.priority.unsigned_abs()));
     if let Some(counter) = installed.counter.filter(|_| counters) {
         put_message(out, 7, |out| {
-            put_number(out, 1, counter.bytes);
-            put_number(out, 2, counter.packets);
+            // The message's numbers have 63 bits.
+            put_number(out, 1, counter.bytes & i64::MAX as u64);
+            put_number(out, 2, counter.packets & i64::MAX as u64);
         });
     }
     put_number(out, 9, entry.idle_timeout_ns);

@@ -223,7 +223,7 @@ class Device:
         with self._lock:
             self._check_client(request)
             pipeline = self._target()
-            results = pipeline.write(request.updates, atomic=self._is_atomic(request.atomicity))
+            results = pipeline.write(request.updates, atomic=self._is_atomic(request.atomicity), role=request.role)
         if any(results):
             raise batch_error("write", results)
 
@@ -250,7 +250,7 @@ class Device:
             results: list[Result] = []
             for wanted in request.entities:
                 try:
-                    responses += _read_entity(pipeline, wanted)
+                    responses += _read_entity(pipeline, wanted, request.role)
                     results.append(None)
                 except P4RuntimeError as e:
                     results.append((e.code, e.message))
@@ -344,7 +344,7 @@ class Device:
             raise P4RuntimeError("NOT_FOUND", "no config has been saved")
         running = self._realize(saved.config, saved.index, saved.program)
         failures = [r for r in self.switch.write(saved.accepted, "continue_on_error") if r] if saved.accepted else []
-        running.notes, running.digests = saved.notes, saved.digests
+        running.adopt(saved.notes, saved.digests)
         if failures:
             raise P4RuntimeError("INTERNAL", f"{len(failures)} saved writes failed on commit, first: {failures[0][1]}")
 
@@ -363,7 +363,7 @@ class Device:
         running = self._realize(verified.config, verified.index, verified.program)
         if updates:
             self.switch.write(updates, "rollback_on_error")
-        running.notes = old.notes
+        running.adopt(old.notes)
         for id, (_, config) in old.digests.snapshot().items():
             if digest := running.index.digests.get(id):
                 running.digests.configure(p4runtime_pb2.Update.INSERT, digest, config)
@@ -386,11 +386,11 @@ class Device:
         self._arbitration.check_primary(request.role, request.role_id, election_id_of(request))
 
 
-def _read_entity(pipeline: Pipeline, wanted: Proto) -> list[Proto | bytes]:
-    plain = pipeline.read_plain(wanted)
+def _read_entity(pipeline: Pipeline, wanted: Proto, role: str) -> list[Proto | bytes]:
+    plain = pipeline.read_plain(wanted, role)
     if plain is not None:
         return list(plain)
-    entities = list(pipeline.read(wanted))
+    entities = list(pipeline.read(wanted, role))
     chunks = range(0, len(entities), ENTITIES_PER_RESPONSE)
     return [p4runtime_pb2.ReadResponse(entities=entities[at : at + ENTITIES_PER_RESPONSE]) for at in chunks]
 

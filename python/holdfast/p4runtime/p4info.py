@@ -8,6 +8,8 @@ nothing of entries or values.
 from __future__ import annotations
 
 import difflib
+import itertools
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -83,10 +85,15 @@ class Table:
     size: int
     const_default_action_id: int
     is_const: bool
-    has_implementation: bool
+    implementation_id: int
     direct_counter_id: int
     direct_meter_id: int
     supports_idle_timeout: bool
+
+    @property
+    def label(self) -> str:
+        """For messages."""
+        return f"table '{self.name}'"
 
     @cached_property
     def needs_priority(self) -> bool:
@@ -113,6 +120,64 @@ class DirectCounter:
     name: str
     alias: str
     table_id: int
+
+
+@dataclass(frozen=True)
+class ActionProfile:
+    """An action profile, or an action selector. ``size`` in members; ``max_group_size`` 0 is no limit."""
+
+    id: int
+    name: str
+    alias: str
+    table_ids: tuple[int, ...]
+    with_selector: bool
+    size: int
+    max_group_size: int
+    size_of_group: Literal["weights", "members"]
+    """What a group's size is the sum of."""
+    max_member_weight: int
+    weights_disallowed: bool
+
+
+MeterType: TypeAlias = Literal["two_rate_three_color", "single_rate_three_color", "single_rate_two_color"]
+
+
+@dataclass(frozen=True)
+class Meter:
+    """An indexed meter. ``size`` in cells."""
+
+    id: int
+    name: str
+    alias: str
+    size: int
+    type: MeterType
+
+
+@dataclass(frozen=True)
+class DirectMeter:
+    """A meter with one cell per table entry."""
+
+    id: int
+    name: str
+    alias: str
+    table_id: int
+    type: MeterType
+
+
+@dataclass(frozen=True)
+class ValueSet:
+    """A parser value set. ``size`` in members."""
+
+    id: int
+    name: str
+    alias: str
+    fields: Names[MatchField]
+    size: int
+
+    @property
+    def label(self) -> str:
+        """For messages."""
+        return f"value set '{self.name}'"
 
 
 @dataclass(frozen=True)
@@ -227,6 +292,10 @@ class P4InfoIndex:
         self.tables = Names("table", [self._table(t) for t in message.tables])
         self.counters = Names("counter", map(_counter, message.counters))
         self.direct_counters = Names("direct counter", map(_direct_counter, message.direct_counters))
+        self.action_profiles = Names("action profile", [self._action_profile(p) for p in message.action_profiles])
+        self.meters = Names("meter", map(_meter, message.meters))
+        self.direct_meters = Names("direct meter", map(_direct_meter, message.direct_meters))
+        self.value_sets = Names("value set", map(_value_set, message.value_sets))
         self.registers = Names("register", map(_register, message.registers))
         self.digests = Names("digest", map(_digest, message.digests))
         headers = Names("controller header", map(_controller_header, message.controller_packet_metadata))
@@ -234,6 +303,17 @@ class P4InfoIndex:
         self.packet_in = next((h for h in headers if h.name == "packet_in"), None)
         self.packet_out = next((h for h in headers if h.name == "packet_out"), None)
         self._check_ids_are_unique()
+        self.roles = dict(_roles(message))
+        """The role that an object's ``@p4runtime_role`` annotation names, by id."""
+
+    def role_may(self, role: str, id: int) -> bool:
+        """Whether a role may deal with an object. The default role may everything, and what names no role is everybody's."""
+        return not role or self.roles.get(id, role) == role
+
+    def check_role(self, role: str, id: int) -> None:
+        """PERMISSION_DENIED unless :meth:`role_may`."""
+        if not self.role_may(role, id):
+            raise P4RuntimeError("PERMISSION_DENIED", f"object {id} is of role '{self.roles[id]}', not of '{role}'")
 
     @staticmethod
     def from_text(text: str) -> P4InfoIndex:
@@ -284,22 +364,60 @@ class P4InfoIndex:
             size=message.size,
             const_default_action_id=message.const_default_action_id,
             is_const=message.is_const_table,
-            has_implementation=message.implementation_id != 0,
+            implementation_id=message.implementation_id,
             direct_counter_id=next((i for i in message.direct_resource_ids if i in direct), 0),
             direct_meter_id=next((i for i in message.direct_resource_ids if i in meters), 0),
             supports_idle_timeout=message.idle_timeout_behavior != 0,
         )
 
+    def _action_profile(self, message: Proto) -> ActionProfile:
+        name = message.preamble.name
+        for id in message.table_ids:
+            if id not in self.tables:
+                raise invalid_argument(f"P4Info: action profile '{name}' refers to the unknown table id {id}")
+        by_members = message.WhichOneof("selector_size_semantics") == "sum_of_members"
+        return ActionProfile(
+            id=message.preamble.id,
+            name=name,
+            alias=message.preamble.alias,
+            table_ids=tuple(message.table_ids),
+            with_selector=message.with_selector,
+            size=_size(message.size, f"action profile '{name}'"),
+            max_group_size=_size(message.max_group_size, f"a group of action profile '{name}'"),
+            size_of_group="members" if by_members else "weights",
+            max_member_weight=message.sum_of_members.max_member_weight,
+            weights_disallowed=getattr(message, "weights_disallowed", False),  # since 1.5
+        )
+
     def _check_ids_are_unique(self) -> None:
         """Ids of all kinds share one number space (comment of ``Preamble.id``)."""
         seen: dict[int, str] = {}
-        kinds: tuple[Names[Action] | Names[Table] | Names[Counter] | Names[DirectCounter] | Names[Register], ...]
-        kinds = (self.actions, self.tables, self.counters, self.direct_counters, self.registers)
+        kinds: list[Iterable[Named]] = [self.actions, self.tables, self.counters, self.direct_counters, self.registers]
+        kinds += [self.action_profiles, self.meters, self.direct_meters, self.value_sets]
         for names in kinds:
             for item in names:
                 if item.id in seen:
                     raise invalid_argument(f"P4Info: '{item.name}' and '{seen[item.id]}' both have id {item.id}")
                 seen[item.id] = item.name
+
+
+_ROLE = re.compile(r"@p4runtime_role\(\s*\"(.*)\"\s*\)", re.DOTALL)
+
+
+def _roles(message: Proto) -> Iterator[tuple[int, str]]:
+    lists = (
+        message.tables,
+        message.action_profiles,
+        message.counters,
+        message.meters,
+        message.value_sets,
+        message.registers,
+        message.digests,
+    )
+    for item in itertools.chain(*lists):
+        for annotation in item.preamble.annotations:
+            if match := _ROLE.fullmatch(annotation.strip()):
+                yield item.preamble.id, match[1]
 
 
 def parse_text(text: str) -> Proto:
@@ -355,6 +473,35 @@ def _counter(message: Proto) -> Counter:
 def _direct_counter(message: Proto) -> DirectCounter:
     preamble = message.preamble
     return DirectCounter(preamble.id, preamble.name, preamble.alias, message.direct_table_id)
+
+
+def _meter_type(spec: Proto) -> MeterType:
+    types: tuple[MeterType, ...] = ("two_rate_three_color", "single_rate_three_color", "single_rate_two_color")
+    number = getattr(spec, "type", 0)  # since 1.4
+    if number >= len(types):
+        raise invalid_argument(f"P4Info: there is no meter type {number}")
+    return types[number]
+
+
+def _meter(message: Proto) -> Meter:
+    preamble = message.preamble
+    size = _size(message.size, f"meter '{preamble.name}'")
+    return Meter(preamble.id, preamble.name, preamble.alias, size, _meter_type(message.spec))
+
+
+def _direct_meter(message: Proto) -> DirectMeter:
+    preamble = message.preamble
+    table_id, type = message.direct_table_id, _meter_type(message.spec)
+    return DirectMeter(preamble.id, preamble.name, preamble.alias, table_id, type)
+
+
+def _value_set(message: Proto) -> ValueSet:
+    preamble = message.preamble
+    where = f" of value set '{preamble.name}'"
+    fields = Names("match field", [_match_field(f, where) for f in message.match], where)
+    return ValueSet(
+        preamble.id, preamble.name, preamble.alias, fields, _size(message.size, f"value set '{preamble.name}'")
+    )
 
 
 def _register(message: Proto) -> Register:

@@ -28,7 +28,7 @@ def plain_tables(index: P4InfoIndex, program: Program, switch: Switch) -> PlainT
 
 
 def _may_be_plain(table: Table) -> bool:
-    return not (table.is_const or table.has_implementation or table.direct_meter_id)
+    return not (table.is_const or table.implementation_id or table.direct_meter_id)
 
 
 def _description(table: Table) -> _core.PlainTable:

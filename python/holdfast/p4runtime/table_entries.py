@@ -7,12 +7,12 @@ exist. All values handed to the core are canonical, so equal entries compare equ
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 from holdfast._core import TableEntry
 from holdfast.p4runtime import codec
-from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplemented
-from holdfast.p4runtime.p4info import MatchField, Table
+from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument
+from holdfast.p4runtime.p4info import MatchField, Names, Table
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 if TYPE_CHECKING:
@@ -20,6 +20,18 @@ if TYPE_CHECKING:
 
 EntryKey: TypeAlias = "tuple[int, tuple[tuple[int, Match], ...], int, bool]"
 """What identifies an entry: table, canonical matches, priority, whether it is the default entry."""
+
+
+class Matched(Protocol):
+    """What has match fields: a table or a value set."""
+
+    @property
+    def label(self) -> str:
+        """For messages."""
+
+    @property
+    def fields(self) -> Names[MatchField]:
+        """The match fields."""
 
 
 def entry_key(entry: TableEntry) -> EntryKey:
@@ -31,37 +43,37 @@ def key_from_message(table: Table, message: Proto) -> TableEntry:
     """A core entry with the key fields of a ``TableEntry`` only. INVALID_ARGUMENT as the specification says."""
     if message.is_default_action:
         if message.match:
-            raise invalid_argument(f"table '{table.name}': the default entry has no match fields")
+            raise invalid_argument(f"{table.label}: the default entry has no match fields")
         if message.priority:
-            raise invalid_argument(f"table '{table.name}': the default entry has no priority")
+            raise invalid_argument(f"{table.label}: the default entry has no priority")
         return TableEntry(table.id, is_default=True)
     matches = matches_from_message(table, message.match)
     if table.needs_priority and message.priority <= 0:
         raise invalid_argument(
-            f"table '{table.name}': an entry needs a priority above zero (a key field is ternary, range or optional)"
+            f"{table.label}: an entry needs a priority above zero (a key field is ternary, range or optional)"
         )
     if not table.needs_priority and message.priority != 0:
-        raise invalid_argument(f"table '{table.name}': no priority, because all key fields are exact or lpm")
+        raise invalid_argument(f"{table.label}: no priority, because all key fields are exact or lpm")
     return TableEntry(table.id, matches, priority=message.priority)
 
 
-def matches_from_message(table: Table, messages: Iterable[Proto]) -> dict[int, Match]:
+def matches_from_message(owner: Matched, messages: Iterable[Proto]) -> dict[int, Match]:
     """The match fields of an entry, by id. Don't-care fields are left out; exact ones are all there."""
     matches: dict[int, Match] = {}
     for message in messages:
-        match_field = table.fields.by_id(message.field_id)
+        match_field = owner.fields.by_id(message.field_id)
         if match_field.id in matches:
-            raise invalid_argument(f"table '{table.name}': match field '{match_field.name}' is given twice")
-        matches[match_field.id] = _match_from_message(table, match_field, message)
-    for match_field in table.fields:
+            raise invalid_argument(f"{owner.label}: match field '{match_field.name}' is given twice")
+        matches[match_field.id] = _match_from_message(owner, match_field, message)
+    for match_field in owner.fields:
         if match_field.kind == "exact" and match_field.id not in matches:
-            raise invalid_argument(f"table '{table.name}': exact match field '{match_field.name}' is missing")
+            raise invalid_argument(f"{owner.label}: exact match field '{match_field.name}' is missing")
     return matches
 
 
-def _match_from_message(table: Table, match_field: MatchField, message: Proto) -> Match:
+def _match_from_message(owner: Matched, match_field: MatchField, message: Proto) -> Match:
     kind = message.WhichOneof("field_match_type")
-    what = f"table '{table.name}', match field '{match_field.name}'"
+    what = f"{owner.label}, match field '{match_field.name}'"
     if kind != match_field.kind:
         raise invalid_argument(f"{what}: the match is {kind or 'unset'}, the field is {match_field.kind}")
     try:
@@ -111,21 +123,14 @@ def _range(message: Proto, width: int, what: str) -> Match:
 _MATCH_READERS = {"exact": _exact, "optional": _optional, "lpm": _lpm, "ternary": _ternary, "range": _range}
 
 
-def action_from_message(table: Table, message: Proto, *, is_default: bool) -> tuple[int, dict[int, bytes]]:
-    """(action id, arguments by parameter id) of a ``TableAction``."""
-    kind = message.WhichOneof("type")
-    if table.has_implementation:
-        raise unimplemented(f"table '{table.name}': action profiles and selectors are not supported")
-    if kind != "action":
-        raise invalid_argument(f"table '{table.name}': the action is {kind or 'unset'}, a direct table takes an action")
-    action = table.actions.by_id(message.action.action_id)
+def call_from_message(table: Table, message: Proto, *, is_default: bool) -> tuple[int, dict[int, bytes]]:
+    """(action id, arguments by parameter id) of an ``Action`` of a table."""
+    action = table.actions.by_id(message.action_id)
     if table.scopes[action.id] == ("table_only" if is_default else "default_only"):
         place = "as the default" if is_default else "in an entry"
-        raise P4RuntimeError(
-            "PERMISSION_DENIED", f"table '{table.name}': action '{action.name}' is not allowed {place}"
-        )
+        raise P4RuntimeError("PERMISSION_DENIED", f"{table.label}: action '{action.name}' is not allowed {place}")
     args: dict[int, bytes] = {}
-    for given in message.action.params:
+    for given in message.params:
         param = action.params.by_id(given.param_id)
         if param.id in args:
             raise invalid_argument(f"action '{action.name}': parameter '{param.name}' is given twice")
@@ -141,25 +146,26 @@ def action_from_message(table: Table, message: Proto, *, is_default: bool) -> tu
 
 
 def check_resources(table: Table, message: Proto, *, writing: bool) -> None:
-    """Refuses resources that the table does not have (INVALID_ARGUMENT) or that nobody has here (UNIMPLEMENTED)."""
-    if message.HasField("meter_config") or message.HasField("meter_counter_data"):
-        if table.direct_meter_id:
-            raise unimplemented(f"table '{table.name}': direct meters cannot be configured yet")
-        if writing:
-            raise invalid_argument(f"table '{table.name}' has no direct meter")
+    """Refuses resources that the table does not have (INVALID_ARGUMENT)."""
+    metered = message.HasField("meter_config") or message.HasField("meter_counter_data")
+    if writing and metered and not table.direct_meter_id:
+        raise invalid_argument(f"{table.label} has no direct meter")
     if writing and message.HasField("counter_data") and not table.direct_counter_id:
-        raise invalid_argument(f"table '{table.name}' has no direct counter")
+        raise invalid_argument(f"{table.label} has no direct counter")
     if message.idle_timeout_ns or message.HasField("time_since_last_hit"):
         if not table.supports_idle_timeout or message.is_default_action:
-            raise invalid_argument(f"table '{table.name}' has no idle timeout for this entry")
-        raise unimplemented("idle timeouts are not supported")
+            raise invalid_argument(f"{table.label} has no idle timeout for this entry")
+        if message.idle_timeout_ns < 0:
+            raise invalid_argument(f"{table.label}: idle timeout {message.idle_timeout_ns} ns is negative")
+        if writing and message.HasField("time_since_last_hit"):
+            raise invalid_argument(f"{table.label}: time_since_last_hit is for the server to set")
 
 
-def canonical_matches(table: Table, matches: Mapping[int, Match]) -> dict[int, Match]:
+def canonical_matches(owner: Matched, matches: Mapping[int, Match]) -> dict[int, Match]:
     """The core's matches with the shortest values, without don't-care fields."""
     result: dict[int, Match] = {}
     for id, match in sorted(matches.items()):
-        match_field = table.fields.by_id(id)
+        match_field = owner.fields.by_id(id)
         parts = tuple(codec.canonical(part) if isinstance(part, bytes) else part for part in match[1:])
         full = codec.encode(codec.all_ones(match_field.width))
         dont_care = {"lpm": (parts[0], 0), "ternary": (parts[0], b"\0"), "range": (b"\0", full)}
@@ -168,11 +174,27 @@ def canonical_matches(table: Table, matches: Mapping[int, Match]) -> dict[int, M
     return result
 
 
-def entry_message(table: Table, entry: TableEntry) -> Proto:
-    """``TableEntry`` with key, action and ``is_const`` of an entry read from the core."""
-    message = p4runtime_pb2.TableEntry(table_id=table.id, priority=entry.priority, is_default_action=entry.is_default)
-    for id, match in canonical_matches(table, entry.matches).items():
-        part = getattr(message.match.add(field_id=id), match[0])
+def copy_of(entry: TableEntry, matches: dict[int, Match]) -> TableEntry:
+    """What to write to have an entry again that was read; with its matches in canonical form."""
+    return TableEntry(
+        entry.table_id,
+        matches,
+        entry.action_id,
+        dict(entry.args),
+        entry.priority,
+        entry.is_default,
+        idle_timeout_ns=entry.idle_timeout_ns,
+        member_id=entry.member_id,
+        group_id=entry.group_id,
+        action_set=entry.action_set,
+        meter_config=entry.meter_config,
+    )
+
+
+def fill_matches(messages: Proto, owner: Matched, matches: Mapping[int, Match]) -> None:
+    """Adds a ``FieldMatch`` for each match that is no don't-care."""
+    for id, match in canonical_matches(owner, matches).items():
+        part = getattr(messages.add(field_id=id), match[0])
         if len(match) == 2:
             part.value = match[1]
         elif match[0] == "lpm":
@@ -181,10 +203,17 @@ def entry_message(table: Table, entry: TableEntry) -> Proto:
             part.value, part.mask = match[1:]
         else:
             part.low, part.high = match[1:]
-    if entry.action_id:
-        action = message.action.action
-        action.action_id = entry.action_id
-        for param_id, value in sorted(entry.args.items()):
-            action.params.add(param_id=param_id, value=codec.canonical(value))
-    message.is_const = entry.is_const or (entry.is_default and table.const_default_action_id != 0)
+
+
+def fill_action(message: Proto, action_id: int, args: Mapping[int, bytes]) -> None:
+    """Writes an ``Action``."""
+    message.action_id = action_id
+    for param_id, value in sorted(args.items()):
+        message.params.add(param_id=param_id, value=codec.canonical(value))
+
+
+def key_message(table: Table, entry: TableEntry) -> Proto:
+    """``TableEntry`` with the key fields of an entry read from the core."""
+    message = p4runtime_pb2.TableEntry(table_id=table.id, priority=entry.priority, is_default_action=entry.is_default)
+    fill_matches(message.match, table, entry.matches)
     return message
