@@ -40,15 +40,15 @@ bench: $(VENV)/.installed
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(CHECKED) --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests benches
-	$(BIN)/ruff format --check python tests benches
+	$(BIN)/ruff check python tests benches fuzz
+	$(BIN)/ruff format --check python tests benches fuzz
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest holdfast._core
 
 format: $(VENV)/.test-installed
 	$(CARGO) fmt --all
-	$(BIN)/ruff format python tests benches
-	$(BIN)/ruff check --fix python tests benches
+	$(BIN)/ruff format python tests benches fuzz
+	$(BIN)/ruff check --fix python tests benches fuzz
 
 # p4runtime-shell needs older protobuf than we do, so it lives in an environment of its own.
 shell-env: .venv-shell/.installed

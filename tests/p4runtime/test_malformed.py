@@ -1,18 +1,16 @@
 """Messages that parse but make no sense: whatever a field holds, the answer is an error of P4Runtime and nothing else.
 
-Messages are made at random from the protocol's own descriptors, with ids of the program often enough to get past the
-first check. A failure names its seed.
+A failure names its seed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from random import Random
 from typing import Any
 
 import pytest
 from conftest import REAL_CORE, Bench, make_bench
-from google.protobuf.descriptor import FieldDescriptor
+from random_messages import Ids, ids_of, message_of
 from raw import read_entries
 
 from holdfast.p4runtime import P4RuntimeError
@@ -23,7 +21,6 @@ from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
 
 KINDS = ["fake", "real"] if REAL_CORE else ["fake"]
 ROUNDS = 400
-Ids = Mapping[str, Sequence[int]]
 _benches: dict[str, tuple[Bench, Ids]] = {}
 
 
@@ -32,59 +29,8 @@ def bench_of(kind: str) -> tuple[Bench, Ids]:
     if kind not in _benches:
         bench = make_bench(kind)
         bench.primary()
-        index = bench.index
-        ids = {
-            "table_id": [t.id for t in index.tables],
-            "action_id": [a.id for a in index.actions],
-            "counter_id": [c.id for c in index.counters],
-            "register_id": [r.id for r in index.registers],
-            "digest_id": [d.id for d in index.digests],
-        }
-        _benches[kind] = bench, ids
+        _benches[kind] = bench, ids_of(bench.index)
     return _benches[kind]
-
-
-def message_of(random: Random, kind: Any, ids: Ids, depth: int = 0) -> Any:
-    """A message of this class with random content. Of a oneof, the last field set remains."""
-    message = kind()
-    if kind.DESCRIPTOR.full_name.startswith("google.protobuf"):
-        return message
-    for field in random.sample(list(kind.DESCRIPTOR.fields), len(kind.DESCRIPTOR.fields)):
-        is_map = field.message_type is not None and field.message_type.GetOptions().map_entry
-        if is_map or random.random() < (0.3 if depth else 0.1):
-            continue
-        for _ in range(random.randrange(4) if field.is_repeated else 1):
-            value = value_of(random, field, ids, depth)
-            if value is None:
-                continue
-            if field.is_repeated:
-                getattr(message, field.name).append(value)
-            elif field.message_type is not None:
-                getattr(message, field.name).CopyFrom(value)
-            else:
-                setattr(message, field.name, value)
-    return message
-
-
-def value_of(random: Random, field: Any, ids: Ids, depth: int) -> Any:
-    if field.message_type is not None:
-        return message_of(random, field.message_type._concrete_class, ids, depth + 1) if depth < 7 else None
-    if field.type == FieldDescriptor.TYPE_BYTES:
-        return random.choice([b"", b"\0", b"\1", b"\x0a\0\0\0", random.randbytes(random.randrange(9))])
-    if field.type == FieldDescriptor.TYPE_STRING:
-        return random.choice(["", "a", "learn_t", "packet_in"])
-    if field.type == FieldDescriptor.TYPE_BOOL:
-        return random.random() < 0.5
-    if field.type == FieldDescriptor.TYPE_ENUM:
-        return random.randrange(5)
-    bits = 64 if field.type in (FieldDescriptor.TYPE_INT64, FieldDescriptor.TYPE_UINT64) else 32
-    signed = field.type in (FieldDescriptor.TYPE_INT32, FieldDescriptor.TYPE_INT64)
-    choices = [random.randrange(5), random.randrange(40), random.randrange(1 << (bits - signed))]
-    if signed:
-        choices.append(-random.randrange(1 << (bits - 1)))
-    if field.name in ids:
-        choices += [random.choice(ids[field.name])] * 12
-    return random.choice(choices)
 
 
 def quiet(call: Any, *args: Any) -> bool:

@@ -9,12 +9,13 @@ import json
 import os
 import subprocess
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import Bench
+from conftest import REAL_CORE, Bench
+from loop import loop_server
 
 from holdfast.p4runtime import Server
 
@@ -60,33 +61,45 @@ def server(bench: Bench) -> Iterator[Server]:
         yield server
 
 
-def test_a_session(bench: Bench, server: Server, tmp_path: Path) -> None:
-    (tmp_path / "p4info.txtpb").write_text(bench.program.p4info)
-    (tmp_path / "artifact").write_bytes(bench.program.artifact())
+def run_session(script: str, server: Server, program: Any, tmp_path: Path, listen: Callable[[str], None]) -> Any:
+    """Runs a session of the shell against a server; gives its steps. ``listen`` is told the name of each."""
+    (tmp_path / "p4info.txtpb").write_text(program.p4info)
+    (tmp_path / "artifact").write_bytes(program.artifact())
     arguments = [server.address, str(tmp_path / "p4info.txtpb"), str(tmp_path / "artifact")]
     session = subprocess.Popen(
-        [shell_python(), str(HERE / "shell_session.py"), *arguments],
+        [shell_python(), str(HERE / script), *arguments],
         stdout=subprocess.PIPE,
         stderr=(tmp_path / "errors").open("w"),
         text=True,
         env={**os.environ, "PYTHONPATH": "", "HOME": str(tmp_path)},
     )
     steps: dict[str, Any] = {}
-    expected = b""
     watchdog = threading.Timer(60, session.kill)
     watchdog.start()
     assert session.stdout
     try:
         for line in session.stdout:
             step = json.loads(line)
-            steps[step.pop("step")] = step
-            if "listening" in steps and not expected:
-                expected = provoke_packet_in(bench)
+            name = step.pop("step")
+            steps[name] = step
+            listen(name)
         assert session.wait(30) == 0, (tmp_path / "errors").read_text()
     finally:
         watchdog.cancel()
         session.kill()
         session.wait()
+    return steps
+
+
+def test_a_session(bench: Bench, server: Server, tmp_path: Path) -> None:
+    expected = b""
+
+    def listen(step: str) -> None:
+        nonlocal expected
+        if step == "listening":
+            expected = provoke_packet_in(bench)
+
+    steps = run_session("shell_session.py", server, bench.program, tmp_path, listen)
     assert steps["connected"] == {"version": "1.5.0"}
     route = {"value": "0a010000", "prefix_len": 16, "port": "03"}
     assert steps["inserted"] == {"routes": [route]}
@@ -99,3 +112,15 @@ def test_a_session(bench: Bench, server: Server, tmp_path: Path) -> None:
     assert steps["packets"] == {"packets": [{"payload": expected.hex(), "metadata": {"1": "02", "2": "05"}}]}
     assert steps["deleted"] == {"routes": []}
     assert bench.packets_out == [b"\x01\x80hello"]
+
+
+@pytest.mark.skipif(not REAL_CORE, reason="the native core is not built (make test builds it)")
+def test_groups_meters_registers_and_digests(tmp_path: Path) -> None:
+    with loop_server("jit") as (server, program):
+        steps = run_session("shell_entities.py", server, program, tmp_path, lambda step: None)
+    assert steps["group"] == {"members": [[1, 1, ""], [2, 2, ""], [3, 1, "03"]], "entries": [1]}
+    assert steps["spread"] == {"ports": [1, 2, 3]}
+    assert steps["one-shot"] == {"ports": [7, 8]}
+    assert steps["meter"] == {"rates": [[1, 1, 1, 2]], "colours": [0, 1, 2]}
+    assert steps["register"] == {"values": ["43", "07"]}
+    assert steps["digest"] == {"learned": [[21, 4], [22, 4]]}
