@@ -28,7 +28,7 @@ fn generated_programs_compile_and_run_alike() {
     // They are worth something: packets arrive, pass and are dropped, and entries are taken.
     assert!(total.received > 4 * PROGRAMS, "{total:?}");
     assert!(total.sent > total.received / 4, "{total:?}");
-    assert!(total.dropped > total.received / 20, "{total:?}");
+    assert!(total.dropped > total.received / 50, "{total:?}");
     assert!(total.accepted > total.refused / 4, "{total:?}");
 }
 
@@ -112,6 +112,11 @@ fn generated_programs_use_the_language() {
         "verify_checksum_with_payload(",
         "update_checksum_with_payload(",
         "@field_list(1, 2)",
+        "tuple<",
+        "[1]",
+        ", ... }",
+        "CONSTANT_",
+        "flat_",
         "inout",
         "out ",
     ];

@@ -16,8 +16,11 @@ use std::time::{Duration, Instant};
 use targets::mutation::{Form, mutate};
 use targets::{Stage, Target, seeds};
 
-/// An input that takes longer is a finding.
-const TOO_SLOW: Duration = Duration::from_secs(30);
+/// An input that takes more of the processor's time is a finding; how busy the machine is otherwise does not matter.
+const TOO_SLOW: Duration = Duration::from_secs(20);
+
+/// So does one that takes this long without working.
+const STUCK: Duration = Duration::from_secs(600);
 
 /// A process that holds more is a finding.
 const TOO_LARGE_MB: u64 = 3072;
@@ -159,14 +162,16 @@ impl Fuzzer {
 
     fn run_input(&mut self, input: Vec<u8>, clock: &AtomicU64) -> std::io::Result<()> {
         write(&self.kept("input"), &input)?;
-        let began = Instant::now();
+        let began = processor_time();
         clock.store(
             1 + self.start.elapsed().as_millis() as u64,
             Ordering::Relaxed,
         );
         let outcome = catch_unwind(AssertUnwindSafe(|| (self.target)(&input)));
         clock.store(0, Ordering::Relaxed);
-        self.slowest = self.slowest.max(began.elapsed());
+        if let (Some(began), Some(ended)) = (began, processor_time()) {
+            self.slowest = self.slowest.max(ended.saturating_sub(began));
+        }
         self.runs += 1;
         match outcome {
             Ok(reached) => {
@@ -235,12 +240,21 @@ fn watch(name: &'static str, start: Instant) -> Arc<AtomicU64> {
     let clock = Arc::new(AtomicU64::new(0));
     let watched = clock.clone();
     std::thread::spawn(move || {
+        // The run that was going on the last time, and what the process had used of the processor then.
+        let mut last = (0, Duration::ZERO);
         loop {
             std::thread::sleep(Duration::from_millis(250));
             let began = watched.load(Ordering::Relaxed);
+            if began != last.0 {
+                last = (began, processor_time().unwrap_or_default());
+            }
             let now = start.elapsed().as_millis() as u64;
-            if began != 0 && now > began + TOO_SLOW.as_millis() as u64 {
-                eprintln!("{name}: a run takes more than {TOO_SLOW:?}; its input is kept");
+            let waited = Duration::from_millis(now.saturating_sub(began));
+            let worked = processor_time().map_or(waited, |now| now.saturating_sub(last.1));
+            if began != 0 && (worked > TOO_SLOW || waited > STUCK) {
+                eprintln!(
+                    "{name}: a run takes more than {worked:?} of the processor; its input is kept"
+                );
                 std::process::exit(1);
             }
             if let Some(resident) = resident_mb().filter(|mb| *mb > TOO_LARGE_MB) {
@@ -250,6 +264,17 @@ fn watch(name: &'static str, start: Instant) -> Arc<AtomicU64> {
         }
     });
     clock
+}
+
+/// What the process has used of the processor, to a hundredth of a second; `None` where the system does not say.
+fn processor_time() -> Option<Duration> {
+    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
+    // The name may hold anything, also blanks; behind it, user and system time are fields 14 and 15 of the line.
+    let (_, fields) = stat.rsplit_once(')')?;
+    let ticks = |field: Option<&str>| field?.parse::<u64>().ok();
+    let mut fields = fields.split_whitespace().skip(11);
+    let (user, system) = (ticks(fields.next())?, ticks(fields.next())?);
+    Some(Duration::from_millis((user + system) * 10))
 }
 
 /// Memory that the process holds; `None` where the system does not say.

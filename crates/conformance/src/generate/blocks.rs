@@ -11,6 +11,7 @@ impl Generator<'_> {
         self.line("#include <core.p4>");
         self.line("#include <v1model.p4>");
         self.declare_types();
+        self.declare_constants();
         for _ in 0..self.choices.below(3) {
             self.declare_function();
         }
@@ -76,13 +77,13 @@ impl Generator<'_> {
         });
     }
 
-    /// A control that ingress applies, perhaps more than once.
+    /// A control that ingress and egress apply, perhaps more than once.
     fn declare_sub_control(&mut self) {
         let types = [Type::Header(0), Type::Bit(8), Type::Bit(16)];
         let parameters = self.parameters(&types);
         let name = self.name("Control");
         self.scope = Scope {
-            half: Half::Elsewhere,
+            half: Half::Both,
             ..Scope::default()
         };
         for parameter in &parameters {
@@ -90,6 +91,7 @@ impl Generator<'_> {
         }
         let list = self.parameter_list(&parameters);
         self.open(format!("control {name}({list})"));
+        self.declare_objects();
         self.declare_actions();
         self.declare_tables();
         self.open("apply");

@@ -51,6 +51,11 @@ impl Generator<'_> {
             Type::Int(width) => self.signed(*width, depth),
             Type::Bool => self.condition(depth),
             Type::Struct(_) | Type::Header(_) => self.composite_value(ty, depth),
+            Type::Tuple(members) => {
+                let depth = depth.saturating_sub(1);
+                let values = members.iter().map(|ty| self.expression(ty, depth));
+                format!("{{ {} }}", values.collect::<Vec<_>>().join(", "))
+            }
             _ => match self.readable(ty) {
                 Some(path) if self.choices.one_in(2) => path,
                 _ => self.constant(ty),
@@ -79,7 +84,11 @@ impl Generator<'_> {
                 format!("{{ {} }}", values.collect::<Vec<_>>().join(", "))
             }
             // No constants of these are asked for.
-            Type::Varbit(_) | Type::Header(_) | Type::Stack(..) | Type::Union(_) => "{#}".into(),
+            Type::Varbit(_)
+            | Type::Header(_)
+            | Type::Stack(..)
+            | Type::Union(_)
+            | Type::Tuple(_) => "{#}".into(),
         }
     }
 
@@ -124,6 +133,12 @@ impl Generator<'_> {
 
     /// A literal in an expression.
     fn operand(&mut self, width: u32) -> String {
+        let fits = self.constants_by_name.iter().filter(|(_, w)| *w == width);
+        let named: Vec<String> = fits.map(|(name, _)| name.clone()).collect();
+        if !named.is_empty() && self.choices.one_in(2) {
+            let name = self.choices.below(named.len() as u32) as usize;
+            return named[name].clone();
+        }
         let literal = self.literal(width);
         match self.hides() {
             true => format!("({literal} ^ (bit<{width}>) meta.zero)"),
@@ -170,7 +185,12 @@ impl Generator<'_> {
             6..=9 => {
                 const OPERATORS: [&str; 8] = ["+", "-", "^", "&", "|", "*", "|+|", "|-|"];
                 let operator = self.choices.pick(&OPERATORS);
-                let (a, b) = (self.bits(width, depth), self.bits(width, depth));
+                let a = self.bits(width, depth);
+                let b = match self.choices.one_in(6) {
+                    // A literal without a width takes that of the other side.
+                    true => (u64::from(self.choices.byte()) & mask(width)).to_string(),
+                    false => self.bits(width, depth),
+                };
                 format!("({a} {operator} {b})")
             }
             10 => self.shift(&Type::Bit(width), depth),
@@ -348,7 +368,9 @@ impl Generator<'_> {
             return self.comparison(depth);
         };
         let b = match ty {
-            Type::Struct(_) | Type::Header(_) => self.readable(&ty).unwrap_or_else(|| a.clone()),
+            Type::Struct(_) | Type::Header(_) | Type::Tuple(_) => {
+                self.readable(&ty).unwrap_or_else(|| a.clone())
+            }
             _ => self.expression(&ty, depth),
         };
         format!("({a} {operator} {b})")
@@ -376,14 +398,25 @@ impl Generator<'_> {
             return "{#}".into();
         }
         let depth = depth.saturating_sub(1);
-        let values = fields.iter().map(|(name, ty)| {
+        // Fields that are left out take their defaults, which are zeros.
+        let left_out = if named && self.choices.one_in(3) {
+            1
+        } else {
+            0
+        };
+        let given = &fields[..fields.len() - left_out.min(fields.len() - 1)];
+        let values = given.iter().map(|(name, ty)| {
             let value = self.expression(ty, depth);
             match named {
                 true => format!("{name} = {value}"),
                 false => value,
             }
         });
-        format!("{{ {} }}", values.collect::<Vec<_>>().join(", "))
+        let mut values: Vec<String> = values.collect();
+        if given.len() < fields.len() {
+            values.push("...".into());
+        }
+        format!("{{ {} }}", values.join(", "))
     }
 
     /// A call of a function with this result.

@@ -45,6 +45,7 @@ impl Generator<'_> {
         match self.scope.half {
             Half::Parser => self.parser_call(),
             Half::Ingress | Half::Egress => self.control_call(),
+            Half::Both => self.shared_call(),
             Half::Elsewhere => {}
         }
     }
@@ -89,6 +90,17 @@ impl Generator<'_> {
         }
     }
 
+    /// What any control may call.
+    fn shared_call(&mut self) {
+        match self.choices.below(8) {
+            0..=2 => self.register_call(),
+            3 | 4 => self.counter_call(),
+            5 => self.meter_call(),
+            6 => self.hash(),
+            _ => self.random(),
+        }
+    }
+
     /// Where the packet goes.
     fn forward(&mut self) {
         let ingress = self.scope.half == Half::Ingress;
@@ -117,7 +129,7 @@ impl Generator<'_> {
     fn register_call(&mut self) {
         let registers = self.scope.objects.registers.len() as u32;
         if registers == 0 {
-            return self.forward();
+            return;
         }
         let register = self.choices.below(registers) as usize;
         let (name, width) = self.scope.objects.registers[register].clone();

@@ -57,6 +57,7 @@ pub fn program(bytes: &[u8], constants: Constants) -> String {
         constants,
         choices: Choices::new(bytes),
         types: Types::default(),
+        constants_by_name: Vec::new(),
         functions: Vec::new(),
         controls: Vec::new(),
         parsers: Vec::new(),
@@ -121,6 +122,8 @@ enum Half {
     Ingress,
     /// In the egress control.
     Egress,
+    /// In a control that both apply: what steers packets is not for there.
+    Both,
     /// Anywhere else, where there are no externs.
     #[default]
     Elsewhere,
@@ -153,6 +156,8 @@ struct Generator<'a> {
     constants: Constants,
     choices: Choices<'a>,
     types: Types,
+    /// Names and widths.
+    constants_by_name: Vec<(String, u32)>,
     functions: Vec<Callable>,
     controls: Vec<Callable>,
     parsers: Vec<Callable>,

@@ -126,7 +126,8 @@ impl Generator<'_> {
     }
 
     fn local_variable(&mut self) {
-        let ty = match self.choices.below(6) {
+        let ty = match self.choices.below(7) {
+            6 => Type::Tuple(vec![self.scalar(), self.scalar()]),
             4 => {
                 let structs = self.types.structs.len() - STANDARD - 1;
                 Type::Struct(STANDARD + 1 + self.choices.below(structs as u32) as usize)

@@ -27,6 +27,7 @@ pub(super) enum Type {
     Stack(usize, u32),
     /// Position in [`Types::unions`].
     Union(usize),
+    Tuple(Vec<Type>),
 }
 
 /// A struct, header or header union.
@@ -77,6 +78,8 @@ pub(super) struct Types {
 pub(super) const HEADERS: usize = 0;
 pub(super) const METADATA: usize = 1;
 pub(super) const STANDARD: usize = 2;
+/// The struct that may be in headers; those from here on are declared in the program.
+pub(super) const FLAT: usize = 3;
 
 impl Types {
     pub fn name(&self, ty: &Type) -> String {
@@ -92,6 +95,10 @@ impl Types {
             Type::Header(i) => self.headers[*i].name.clone(),
             Type::Stack(i, size) => format!("{}[{size}]", self.headers[*i].name),
             Type::Union(i) => self.unions[*i].name.clone(),
+            Type::Tuple(members) => {
+                let members: Vec<String> = members.iter().map(|ty| self.name(ty)).collect();
+                format!("tuple<{}>", members.join(", "))
+            }
         }
     }
 
@@ -106,6 +113,12 @@ impl Types {
             Type::Struct(i) => &self.structs[*i].fields,
             Type::Header(i) => &self.headers[*i].fields,
             Type::Union(i) => &self.unions[*i].fields,
+            Type::Tuple(members) => {
+                for (index, ty) in members.iter().enumerate() {
+                    self.expand(&format!("{path}[{index}]"), ty, false, variables);
+                }
+                return;
+            }
             Type::Stack(i, size) => {
                 for index in 0..*size {
                     let element = format!("{path}[{index}]");
@@ -117,6 +130,20 @@ impl Types {
         };
         for (name, ty) in fields {
             self.expand(&format!("{path}.{name}"), ty, writable, variables);
+        }
+    }
+
+    /// Bits in a packet, of what may be in headers.
+    pub fn bits(&self, ty: &Type) -> u32 {
+        match ty {
+            Type::Bit(width) | Type::Int(width) => *width,
+            Type::Bool => 1,
+            Type::Serial(i) => self.serials[*i].width,
+            Type::Struct(i) => {
+                let fields = self.structs[*i].fields.iter();
+                fields.map(|(_, ty)| self.bits(ty)).sum()
+            }
+            _ => 0,
         }
     }
 
@@ -182,6 +209,7 @@ impl Generator<'_> {
             .map(named)
             .into();
         self.types.structs[STANDARD].fields = standard_metadata();
+        self.flat_structure();
         for i in 0..2 + self.choices.below(4) {
             self.header(i);
         }
@@ -193,6 +221,16 @@ impl Generator<'_> {
         }
         self.declare_headers();
         self.declare_metadata();
+    }
+
+    /// Constants by name, which are seen in all of the program.
+    pub(super) fn declare_constants(&mut self) {
+        for _ in 0..self.choices.below(5) {
+            let (name, width) = (self.name("CONSTANT_"), self.width());
+            let value = self.literal(width);
+            self.line(format!("const bit<{width}> {name} = {value};"));
+            self.constants_by_name.push((name, width));
+        }
     }
 
     fn enumeration(&mut self, serial: bool) {
@@ -237,16 +275,14 @@ impl Generator<'_> {
         let mut fields = Vec::new();
         let mut bits = 0;
         for i in 0..1 + self.choices.below(5) {
-            let ty = match self.choices.below(8) {
+            let ty = match self.choices.below(10) {
                 6 => Type::Int(self.width().max(2)),
                 7 if !self.types.serials.is_empty() => self.serial(),
+                8 => Type::Bool,
+                9 => Type::Struct(FLAT),
                 _ => Type::Bit(self.width()),
             };
-            bits += match &ty {
-                Type::Bit(width) | Type::Int(width) => *width,
-                Type::Serial(i) => self.types.serials[*i].width,
-                _ => 0,
-            };
+            bits += self.types.bits(&ty);
             fields.push((format!("f{i}"), ty));
         }
         if bits % 8 != 0 {
@@ -271,14 +307,30 @@ impl Generator<'_> {
         self.close();
     }
 
+    /// Bits and numbers only.
+    fn flat_structure(&mut self) {
+        let name = self.name("flat_");
+        let fields: Vec<_> = (0..1 + self.choices.below(3))
+            .map(|i| {
+                let ty = match self.choices.one_in(4) {
+                    true => Type::Int(self.width().max(2)),
+                    false => Type::Bit(self.width()),
+                };
+                (format!("x{i}"), ty)
+            })
+            .collect();
+        self.composite("struct", &name, &fields);
+        self.types.structs.push(Composite { name, fields });
+    }
+
     fn structure(&mut self) {
         let name = self.name("struct_");
         let mut fields = Vec::new();
         for i in 0..1 + self.choices.below(4) {
             // Those declared before may be inside; the first three are not declared yet.
-            let inner = self.types.structs.len() as u32 - 3;
+            let inner = (self.types.structs.len() - FLAT) as u32;
             let ty = match self.choices.below(8) {
-                7 if inner > 0 => Type::Struct(3 + self.choices.below(inner) as usize),
+                7 => Type::Struct(FLAT + self.choices.below(inner) as usize),
                 _ => self.scalar(),
             };
             fields.push((format!("s{i}"), ty));
@@ -339,7 +391,7 @@ impl Generator<'_> {
         for i in 0..3 + self.choices.below(6) {
             let ty = match self.choices.below(8) {
                 6 => Type::Struct(
-                    3 + self.choices.below(self.types.structs.len() as u32 - 3) as usize,
+                    FLAT + self.choices.below((self.types.structs.len() - FLAT) as u32) as usize,
                 ),
                 7 => Type::Header(self.choices.pick(&self.fixed_headers())),
                 _ => self.scalar(),
