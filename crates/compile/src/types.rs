@@ -103,6 +103,8 @@ pub struct FieldDef {
     pub ty: Ty,
     /// Its annotations.
     pub annotations: Rc<[Annotation]>,
+    /// The numbers in its `@field_list`.
+    pub field_lists: Vec<u32>,
     /// Where it is declared.
     pub span: Span,
 }

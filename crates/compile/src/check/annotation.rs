@@ -6,6 +6,7 @@ use syntax::ast::{
 
 use super::Checker;
 use crate::errors;
+use crate::fold;
 use crate::hir::ExprKind;
 
 /// Annotations with one string.
@@ -111,6 +112,35 @@ impl Checker {
         }
     }
 
+    /// The numbers in `@field_list(1, NAME)` or `@field_list[1, NAME]`; a name is a constant's.
+    pub(super) fn field_lists(&mut self, annotations: &[Annotation]) -> Vec<u32> {
+        const WHAT: &str = "the index of a field list";
+        let mut numbers = Vec::new();
+        for annotation in annotations {
+            if annotation.name.as_str() != "field_list" {
+                continue;
+            }
+            let exprs: Vec<ast::Expr> = match &annotation.body {
+                AnnotationBody::Tokens(tokens) => tokens.iter().filter_map(operand).collect(),
+                AnnotationBody::List(exprs) => exprs.clone(),
+                _ => Vec::new(),
+            };
+            if exprs.is_empty() {
+                self.report(errors::not_constant(annotation.span, WHAT));
+            }
+            for expr in &exprs {
+                let Some(value) = self.constant_int(expr, WHAT) else {
+                    continue;
+                };
+                match fold::to_u32(&value) {
+                    Some(number) => numbers.push(number),
+                    None => self.report(errors::not_constant(expr.span, WHAT)),
+                }
+            }
+        }
+        numbers
+    }
+
     /// Values in structured annotations are constant strings, numbers and truth values.
     fn annotation_value(&mut self, expr: &ast::Expr) {
         let value = self.infer(expr, None);
@@ -122,6 +152,23 @@ impl Checker {
             self.report(errors::annotation_value(expr.span));
         }
     }
+}
+
+/// A number or a name as an expression; nothing for what stands between them.
+fn operand(token: &AnnotationToken) -> Option<ast::Expr> {
+    let kind = match &token.kind {
+        AnnotationTokenKind::Int(value) => ast::ExprKind::Int(value.clone()),
+        AnnotationTokenKind::Word(word) => ast::ExprKind::Path(ast::Path {
+            absolute: false,
+            name: ast::Name::new(word.clone(), token.span),
+            span: token.span,
+        }),
+        AnnotationTokenKind::Str(_) | AnnotationTokenKind::Symbol(_) => return None,
+    };
+    Some(ast::Expr {
+        kind,
+        span: token.span,
+    })
 }
 
 /// `"uri", 32`, or `string` or `bit<32>` for the number.

@@ -292,6 +292,7 @@ impl Checker {
                 name: field.name.text.clone(),
                 ty,
                 annotations: shared(&field.annotations),
+                field_lists: self.field_lists(&field.annotations),
                 span: field.name.span,
             });
         }

@@ -266,11 +266,7 @@ impl Lowerer<'_> {
             let Some(member) = place.field(i) else {
                 continue;
             };
-            let wanted = field
-                .annotations
-                .iter()
-                .any(|a| a.name.as_str() == "field_list" && lists(a, index));
-            match wanted {
+            match field.field_lists.contains(&index) {
                 true => member.for_each_slot(&self.program.headers, &mut |s| out.push(s)),
                 false => self.annotated_slots(member, &field.ty, index, out),
             }
@@ -563,22 +559,6 @@ fn next_of(header: &hir::Expr) -> Option<&hir::Expr> {
         hir::ExprKind::Next(stack) => Some(stack),
         hir::ExprKind::Field(base, _) => next_of(base),
         _ => None,
-    }
-}
-
-/// Whether an annotation `@field_list(1, 2)` has this number.
-fn lists(annotation: &syntax::ast::Annotation, index: u32) -> bool {
-    use syntax::ast::{AnnotationBody, AnnotationTokenKind};
-    match &annotation.body {
-        AnnotationBody::Tokens(tokens) => tokens.iter().any(|t| match &t.kind {
-            AnnotationTokenKind::Int(i) => i.to_u128() == Some(u128::from(index)),
-            _ => false,
-        }),
-        AnnotationBody::List(exprs) => exprs.iter().any(|e| match &e.kind {
-            syntax::ast::ExprKind::Int(i) => i.to_u128() == Some(u128::from(index)),
-            _ => false,
-        }),
-        _ => false,
     }
 }
 
