@@ -5,6 +5,7 @@ use crate::runtime::Runtime;
 use crate::switch::Output;
 use crate::trace::Trace;
 use ir::FieldListId;
+use std::ops::Range;
 
 /// Runs a program's blocks. An executor holds the program (and, for machine code, its code) and nothing that changes.
 ///
@@ -32,6 +33,12 @@ pub trait Executor: Send + Sync {
         let _ = cx;
         Straight::Unsupported
     }
+
+    /// The limbs of the state that [`Executor::egress`] may change; all that there may be by default.
+    fn egress_changes(&self) -> Vec<Range<usize>> {
+        let all = 0..usize::MAX;
+        vec![all]
+    }
 }
 
 /// Everything that the straight way works on.
@@ -44,6 +51,8 @@ pub struct StraightContext<'a> {
     pub out: &'a mut Vec<Output>,
     /// Where drops are counted, by reason.
     pub drops: &'a mut [u64; DropReason::ALL.len()],
+    /// How many of the first packets the executor has looked at in advance already, as an earlier [`Stop`] said.
+    pub ahead: usize,
     /// Room for the slots, with any contents.
     pub state: &'a mut [u64],
     /// Room for headers that the deparser emits.
@@ -68,6 +77,8 @@ pub enum Straight {
 pub struct Stop {
     /// Its number; those before it are done. It is in its place as it arrived.
     pub packet: usize,
+    /// How many packets behind it the executor has looked at in advance, to have what they need in the caches.
+    pub ahead: usize,
     /// The point.
     pub way: Way,
     /// Bytes that the parser took.

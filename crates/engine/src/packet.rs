@@ -23,11 +23,13 @@ impl Packet {
     }
 
     /// The bytes on the wire (from the first header; no preamble, no frame check sequence).
+    #[inline]
     pub fn bytes(&self) -> &[u8] {
         &self.data[self.start..]
     }
 
     /// The bytes on the wire.
+    #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.data[self.start..]
     }
@@ -43,11 +45,13 @@ impl Packet {
     }
 
     /// Length in bytes.
+    #[inline]
     pub fn len(&self) -> usize {
         self.data.len() - self.start
     }
 
     /// Whether there is no byte at all.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
@@ -56,6 +60,7 @@ impl Packet {
     ///
     /// # Panics
     /// If `consumed` exceeds the length.
+    #[inline]
     pub fn replace_front(&mut self, consumed: usize, headers: &[u8]) {
         let payload = self.start + consumed;
         assert!(payload <= self.data.len(), "consumed more than the packet");
@@ -70,6 +75,7 @@ impl Packet {
     }
 
     /// Cuts the packet to at most `length` bytes.
+    #[inline]
     pub fn truncate(&mut self, length: usize) {
         if length < self.len() {
             self.data.truncate(self.start + length);

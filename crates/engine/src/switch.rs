@@ -42,6 +42,7 @@ use crate::runtime::Runtime;
 use crate::trace::{CopyKind, EventKind, Recorder, Trace};
 use ir::{FieldListId, Loc, Program};
 use std::collections::{BTreeMap, VecDeque};
+use std::ops::Range;
 use std::sync::Arc;
 
 /// The value of `egress_spec` that drops.
@@ -232,8 +233,9 @@ pub struct Switch {
     free_states: Vec<Vec<u64>>,
     /// For the straight way; empty after another one took it over.
     straight_state: Vec<u64>,
-    /// Of a replica on the straight way.
-    replica_state: Vec<u64>,
+    /// Limbs of the state that the executor's egress may change, and what they were.
+    egress_changes: Vec<Range<usize>>,
+    unchanged: Vec<u64>,
     work: Option<Box<Work>>,
 }
 
@@ -262,8 +264,13 @@ impl Work {
 impl Switch {
     /// A switch that runs a verified `program` with `executor`, which must be of the same program.
     pub fn new(program: Arc<Program>, executor: Arc<dyn Executor>, config: SwitchConfig) -> Switch {
+        let plan = Plan::new(&program);
+        let mut egress_changes = executor.egress_changes();
+        for range in &mut egress_changes {
+            range.end = range.end.min(plan.limbs());
+        }
         Switch {
-            plan: Plan::new(&program),
+            plan,
             runtime: Runtime::new(program.clone(), config.seed),
             program,
             executor,
@@ -278,7 +285,8 @@ impl Switch {
             emitted: Vec::new(),
             free_states: Vec::new(),
             straight_state: Vec::new(),
-            replica_state: Vec::new(),
+            egress_changes,
+            unchanged: Vec::new(),
             work: None,
         }
     }

@@ -1,21 +1,19 @@
-//! Makes executable memory of a program, and runs it on packets.
+//! Runs machine code on packets.
 
-use crate::code::{Half, Input, emit_capacity, generate};
+use crate::code::{Half, emit_capacity, tables_ahead};
 use crate::frame::{Context, Frame, drop_reason, preserve_of, way};
-use crate::shims::Shim;
-use cranelift_codegen::ir::types::I64;
-use cranelift_codegen::ir::{AbiParam, FuncRef};
-use cranelift_codegen::settings::{self, Configurable};
-use cranelift_frontend::FunctionBuilderContext;
-use cranelift_jit::{JITBuilder, JITModule};
-use cranelift_module::{FuncId, Linkage, Module, default_libcall_names};
+use crate::module::{NativeCode, compile_halves};
+use crate::usage::egress_changes;
+use cranelift_jit::JITModule;
 use engine::{
     DropReason, Executor, Intents, Output, PacketContext, Stop, Straight, StraightContext, Way,
 };
 use ir::verify::{VerifyError, verify};
-use ir::{Layout, Program};
+use ir::{Layout, Program, TableId};
 use std::fmt;
+use std::hint::black_box;
 use std::mem::ManuallyDrop;
+use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
 /// Why there is no machine code.
@@ -60,6 +58,15 @@ type HalfFn = unsafe extern "C" fn(*mut Frame);
 /// The function of the straight way; gives a code of [`way`].
 type StraightFn = unsafe extern "C" fn(*mut Frame) -> u64;
 
+/// A burst is looked ahead in parts of this many packets, so that what is brought into the caches stays there until it is needed.
+const AHEAD: usize = 32;
+
+/// Bursts of fewer packets are not looked ahead.
+const MIN_BURST: usize = 4;
+
+/// A table of fewer entries is taken to be in the caches, unless [`JitExecutor::set_large_table`] says otherwise.
+const LARGE_TABLE: usize = 16 << 10;
+
 /// Picoseconds in a microsecond, the unit of v1model's timestamps.
 const PS_PER_US: u64 = 1_000_000;
 
@@ -71,10 +78,18 @@ pub struct JitExecutor {
     state_limbs: usize,
     /// Bytes that the deparser may write without asking for room.
     emit_capacity: usize,
-    straight: StraightFn,
+    /// None if it would be too large.
+    straight: Option<StraightFn>,
+    /// None if the program has no table that it would be good for.
+    ahead: Option<HalfFn>,
+    /// The tables that `ahead` looks into.
+    tables_ahead: Vec<TableId>,
+    /// Entries from which on that is worth it.
+    large_table: usize,
     ingress: HalfFn,
     parse: HalfFn,
     egress: HalfFn,
+    egress_changes: Vec<Range<usize>>,
     /// Owns the memory that the functions are in; never locked but to be freed.
     module: ManuallyDrop<Mutex<JITModule>>,
 }
@@ -88,137 +103,54 @@ impl fmt::Debug for JitExecutor {
     }
 }
 
-/// Compiles a program.
+/// Compiles a program, each of its functions in a thread.
 pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
     verify(&program).map_err(JitError::Invalid)?;
-    let mut module = new_module()?;
-    let mut compiler = Compiler::new(&mut module)?;
+    let NativeCode {
+        module,
+        stats,
+        functions,
+    } = compile_halves(&program)?;
     let layout = Layout::new(&program);
-    let mut ids = Vec::new();
-    for half in Half::ALL {
-        ids.push(compiler.function(&program, &layout, half)?);
-    }
-    let stats = compiler.stats;
-    module.finalize_definitions().map_err(codegen_error)?;
-    let function = |id: FuncId| {
-        let address = module.get_finalized_function(id);
+    let address = |half: Half| functions[half as usize];
+    let half = |half: Half| {
         // SAFETY: the function was defined with this signature in the platform's calling convention, and its memory is
         // freed only when the executor that gets the pointer is dropped.
-        unsafe { std::mem::transmute::<*const u8, HalfFn>(address) }
+        address(half).map(|at| unsafe { std::mem::transmute::<*const u8, HalfFn>(at) })
     };
-    let straight = module.get_finalized_function(ids[3]);
+    let needed = |function: Option<HalfFn>| {
+        function.ok_or_else(|| JitError::Codegen("a half of the pipeline is too large".into()))
+    };
+    let halves = (|| {
+        let ingress = needed(half(Half::Ingress))?;
+        let parse = needed(half(Half::Parse))?;
+        Ok((ingress, parse, needed(half(Half::Egress))?))
+    })();
+    let (ingress, parse, egress) = match halves {
+        Ok(halves) => halves,
+        Err(error) => {
+            // SAFETY: none of the functions has been called, and their addresses are dropped here.
+            unsafe { module.free_memory() };
+            return Err(error);
+        }
+    };
     Ok(JitExecutor {
         state_limbs: layout.limbs(),
         emit_capacity: emit_capacity(&program),
         // SAFETY: as above, with the signature of the straight way.
-        straight: unsafe { std::mem::transmute::<*const u8, StraightFn>(straight) },
-        ingress: function(ids[0]),
-        parse: function(ids[1]),
-        egress: function(ids[2]),
+        straight: address(Half::Straight)
+            .map(|at| unsafe { std::mem::transmute::<*const u8, StraightFn>(at) }),
+        ahead: half(Half::Ahead),
+        tables_ahead: tables_ahead(&program),
+        large_table: LARGE_TABLE,
+        ingress,
+        parse,
+        egress,
+        egress_changes: egress_changes(&program, &layout),
         stats,
         module: ManuallyDrop::new(Mutex::new(module)),
         program,
     })
-}
-
-fn codegen_error(error: impl fmt::Display) -> JitError {
-    JitError::Codegen(error.to_string())
-}
-
-fn new_module() -> Result<JITModule, JitError> {
-    let mut flags = settings::builder();
-    let verifier = if cfg!(debug_assertions) {
-        "true"
-    } else {
-        "false"
-    };
-    for (name, value) in [
-        ("opt_level", "speed"),
-        ("is_pic", "false"),
-        ("use_colocated_libcalls", "false"),
-        ("unwind_info", "false"),
-        // Frames of programs with very wide values exceed the guard page of the stack.
-        ("enable_probestack", "true"),
-        ("probestack_strategy", "inline"),
-        ("enable_verifier", verifier),
-    ] {
-        (flags.set(name, value)).map_err(|e| JitError::Host(e.to_string()))?;
-    }
-    let isa = cranelift_native::builder()
-        .map_err(|e| JitError::Host(e.to_string()))?
-        .finish(settings::Flags::new(flags))
-        .map_err(|e| JitError::Host(e.to_string()))?;
-    let mut builder = JITBuilder::with_isa(isa, default_libcall_names());
-    for shim in Shim::ALL {
-        builder.symbol(shim.symbol(), shim.address());
-    }
-    Ok(JITModule::new(builder))
-}
-
-struct Compiler<'m> {
-    module: &'m mut JITModule,
-    shims: Vec<FuncId>,
-    stats: CompileStats,
-}
-
-impl<'m> Compiler<'m> {
-    fn new(module: &'m mut JITModule) -> Result<Compiler<'m>, JitError> {
-        let call_conv = module.target_config().default_call_conv;
-        let shims = Shim::ALL
-            .iter()
-            .map(|shim| {
-                let signature = shim.signature(call_conv);
-                module
-                    .declare_function(shim.symbol(), Linkage::Import, &signature)
-                    .map_err(codegen_error)
-            })
-            .collect::<Result<_, _>>()?;
-        Ok(Compiler {
-            module,
-            shims,
-            stats: CompileStats::default(),
-        })
-    }
-
-    fn function(
-        &mut self,
-        program: &Program,
-        layout: &Layout,
-        half: Half,
-    ) -> Result<FuncId, JitError> {
-        let mut context = self.module.make_context();
-        context.func.signature.params.push(AbiParam::new(I64));
-        if half == Half::Straight {
-            context.func.signature.returns.push(AbiParam::new(I64));
-        }
-        let signature = &context.func.signature;
-        let id = (self.module)
-            .declare_function(half.symbol(), Linkage::Local, signature)
-            .map_err(codegen_error)?;
-        let shims: Vec<FuncRef> = (self.shims.iter())
-            .map(|&shim| self.module.declare_func_in_func(shim, &mut context.func))
-            .collect();
-        let input = Input {
-            program,
-            layout,
-            half,
-            shims: &shims,
-        };
-        let frontend = self.module.target_config();
-        let mut builder_context = FunctionBuilderContext::new();
-        if !generate(&input, &mut context.func, &mut builder_context, frontend) {
-            let symbol = half.symbol();
-            return Err(JitError::Codegen(format!("{symbol} is too large")));
-        }
-        self.stats.instructions += context.func.dfg.num_insts();
-        (self.module)
-            .define_function(id, &mut context)
-            .map_err(|e| JitError::Codegen(format!("{e:?}")))?;
-        if let Some(code) = context.compiled_code() {
-            self.stats.code_bytes += code.code_buffer().len();
-        }
-        Ok(id)
-    }
 }
 
 impl Drop for JitExecutor {
@@ -238,6 +170,12 @@ impl JitExecutor {
     /// The program that was compiled.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
+    }
+
+    /// Sets from how many entries on a table is taken not to be in the caches, so that bursts are looked ahead for what they need of
+    /// it: 16,384 at first.
+    pub fn set_large_table(&mut self, entries: usize) {
+        self.large_table = entries;
     }
 
     /// What compilation made.
@@ -261,6 +199,7 @@ impl JitExecutor {
             now_ps: cx.now_ps,
             runtime: &mut *cx.runtime,
             emitted: &mut *cx.emitted,
+            wanted: &mut [],
         };
         let (packet, len) = (cx.packet.as_ptr().cast_mut(), cx.packet.len());
         let mut frame = Frame::new(cx.state.as_mut_ptr(), packet, len, &mut context);
@@ -276,30 +215,59 @@ impl JitExecutor {
         take_intents(&frame, &mut cx.intents);
     }
 
+    /// The function that looks ahead, if that is worth its time for these packets.
+    fn looks_ahead(&self, cx: &StraightContext<'_>) -> Option<HalfFn> {
+        let large = |&table: &TableId| cx.runtime.table(table).len() >= self.large_table;
+        let worth = cx.packets.len() >= MIN_BURST && self.tables_ahead.iter().any(large);
+        self.ahead.filter(|_| worth)
+    }
+
+    /// Brings what the wanted keys need into the caches.
+    fn warm(&self, context: &mut Context<'_>) {
+        for (&table, keys) in self.tables_ahead.iter().zip(&mut *context.wanted) {
+            black_box(context.runtime.table(table).warm(keys));
+            keys.clear();
+        }
+    }
+
     /// Runs packets on the straight way.
     ///
     /// # Panics
     /// If the state array is too short.
-    fn run_straight(&self, cx: &mut StraightContext<'_>) -> Straight {
+    fn run_straight(&self, straight: StraightFn, cx: &mut StraightContext<'_>) -> Straight {
         assert!(cx.state.len() >= self.state_limbs, "state array too short");
         cx.emitted.clear();
         cx.emitted.reserve(self.emit_capacity);
+        let look_ahead = self.looks_ahead(cx);
+        let mut ahead = cx.ahead;
+        let mut wanted = Vec::new();
+        if look_ahead.is_some() {
+            wanted.resize(self.tables_ahead.len(), Vec::new());
+        }
         let mut context = Context {
             now_ps: cx.now_ps,
             runtime: &mut *cx.runtime,
             emitted: &mut *cx.emitted,
+            wanted: &mut wanted,
         };
         let state = cx.state.as_mut_ptr();
         let mut frame = Frame::new(state, std::ptr::null_mut(), 0, &mut context);
         frame.now_us = cx.now_ps / PS_PER_US;
-        for (i, (port, packet)) in cx.packets.iter_mut().enumerate() {
-            let bytes = packet.bytes_mut();
-            frame.packet_len = bytes.len() as u64;
-            frame.packet = bytes.as_mut_ptr();
-            frame.port = (*port).into();
+        for i in 0..cx.packets.len() {
+            if let Some(look) = look_ahead.filter(|_| i == ahead) {
+                ahead = cx.packets.len().min(i + AHEAD);
+                for packet in &mut cx.packets[i..ahead] {
+                    frame.set_packet(packet);
+                    // SAFETY: as below, but that the function writes to the state only.
+                    unsafe { look(&raw mut frame) };
+                }
+                self.warm(&mut context);
+            }
+            frame.set_packet(&mut cx.packets[i]);
+            let packet = &mut cx.packets[i].1;
             // SAFETY: as in `run`, but that the function may write to `packet`, within `packet_len`, which is this call's alone.
             // It sets again whatever of the frame it reads or an earlier run for another packet may have set.
-            let code = unsafe { (self.straight)(&raw mut frame) };
+            let code = unsafe { straight(&raw mut frame) };
             let out_port = (code >> 8) as u32;
             match code & 0xff {
                 way::SENT_IN_PLACE => {}
@@ -313,7 +281,8 @@ impl JitExecutor {
                         // SAFETY: as above.
                         unsafe { context.emitted.set_len(frame.emitted_len as usize) };
                     }
-                    return Straight::Stopped(stop(i, &frame, stopped, out_port));
+                    let ahead = ahead.saturating_sub(i + 1);
+                    return Straight::Stopped(stop(i, ahead, &frame, stopped, out_port));
                 }
                 dropped => {
                     let reason = drop_reason(dropped - way::DROPPED);
@@ -335,11 +304,12 @@ impl JitExecutor {
 
 /// What is told of a packet that left the straight way.
 #[cold]
-fn stop(packet: usize, frame: &Frame, code: u64, port: u32) -> Stop {
+fn stop(packet: usize, ahead: usize, frame: &Frame, code: u64, port: u32) -> Stop {
     let mut intents = Intents::default();
     take_intents(frame, &mut intents);
     Stop {
         packet,
+        ahead,
         way: match code {
             way::AFTER_INGRESS => Way::AfterIngress,
             _ => Way::AfterEgress(port),
@@ -385,6 +355,13 @@ impl Executor for JitExecutor {
     }
 
     fn straight(&self, cx: &mut StraightContext<'_>) -> Straight {
-        self.run_straight(cx)
+        match self.straight {
+            Some(straight) => self.run_straight(straight, cx),
+            None => Straight::Unsupported,
+        }
+    }
+
+    fn egress_changes(&self) -> Vec<Range<usize>> {
+        self.egress_changes.clone()
     }
 }

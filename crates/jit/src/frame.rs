@@ -3,7 +3,7 @@
 //! A [`Frame`] is built on the stack for one run of one function and read back when it ends. It knows
 //! nothing of the program; which slots are where in the state is [`ir::Layout`]'s business.
 
-use engine::{DropReason, Runtime};
+use engine::{DropReason, Packet, Runtime};
 
 /// One run of one function. All fields are machine words, so that generated code needs one kind of access.
 #[repr(C)]
@@ -67,6 +67,15 @@ impl Frame {
 }
 
 impl Frame {
+    /// Makes it a run for this packet.
+    #[inline]
+    pub fn set_packet(&mut self, (port, packet): &mut (u32, Packet)) {
+        let bytes = packet.bytes_mut();
+        self.packet_len = bytes.len() as u64;
+        self.packet = bytes.as_mut_ptr();
+        self.port = (*port).into();
+    }
+
     /// What the deparser wrote.
     ///
     /// # Safety
@@ -86,6 +95,8 @@ pub(crate) struct Context<'a> {
     pub runtime: &'a mut Runtime,
     /// The memory that the deparser writes to.
     pub emitted: &'a mut Vec<u8>,
+    /// When looking ahead, keys by table.
+    pub wanted: &'a mut [Vec<u64>],
 }
 
 /// How the function of the straight way ends, in the low byte of what it returns. The port is in the bits above.

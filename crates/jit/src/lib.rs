@@ -1,12 +1,12 @@
 //! `jit`: the IR to machine code, with Cranelift.
 //!
-//! [`compile`] makes a [`JitExecutor`] of a verified program: four native functions, one for each way in which the
+//! [`compile`] makes a [`JitExecutor`] of a verified program: native functions, one for each way in which the
 //! engine enters the pipeline (all of it, for a packet that goes straight through; parser to ingress; the parser alone; egress
-//! to deparser). Fields are values in registers, not memory; a header's bounds are checked once; fields that nobody
+//! to deparser), and one that looks ahead. Fields are values in registers, not memory; a header's bounds are checked once; fields that nobody
 //! reads are not loaded, bytes that nobody changes not written ([`headers`]); table actions are expanded in place. What the code does is what `ir::program` says and what the interpreter in `engine` does,
 //! bit for bit; a difference is a bug.
 //!
-//! All unsafe code that making and running machine code needs is here: entering it ([`executor`]) and what it calls
+//! All unsafe code that making ([`module`]) and running machine code needs is here: entering it ([`executor`]) and what it calls
 //! ([`shims`]). This room deliberately knows nothing of P4 source, of how tables look up, or of what happens to a
 //! packet between the halves of the pipeline; it writes no trace.
 
@@ -14,6 +14,7 @@ mod code;
 mod executor;
 mod frame;
 mod headers;
+mod module;
 mod shims;
 mod usage;
 

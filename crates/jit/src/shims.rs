@@ -22,6 +22,8 @@ pub(crate) enum Shim {
     Lookup,
     /// [`lookup_word`].
     LookupWord,
+    /// [`want`].
+    Want,
     /// [`register_read`].
     RegisterRead,
     /// [`register_read_word`].
@@ -64,9 +66,10 @@ pub(crate) struct Found {
 
 impl Shim {
     /// All of them, in order of their numbers.
-    pub const ALL: [Shim; 17] = [
+    pub const ALL: [Shim; 18] = [
         Shim::Lookup,
         Shim::LookupWord,
+        Shim::Want,
         Shim::RegisterRead,
         Shim::RegisterReadWord,
         Shim::RegisterWrite,
@@ -89,6 +92,7 @@ impl Shim {
         match self {
             Shim::Lookup => ("lookup", lookup as *const u8, 4, 2),
             Shim::LookupWord => ("lookup_word", lookup_word as *const u8, 3, 2),
+            Shim::Want => ("want", want as *const u8, 4, 0),
             Shim::RegisterRead => ("register_read", register_read as *const u8, 4, 0),
             Shim::RegisterReadWord => ("register_read_word", register_read_word as *const u8, 3, 1),
             Shim::RegisterWriteWord => (
@@ -157,6 +161,21 @@ unsafe extern "C" fn lookup(frame: *mut Frame, table: u64, key: *const u64, limb
 unsafe extern "C" fn lookup_word(frame: *mut Frame, table: u64, key: u64) -> Found {
     // SAFETY: the caller keeps the contract of `lookup`.
     unsafe { lookup(frame, table, &raw const key, 1) }
+}
+
+/// Notes a key that a packet will probably look up in one of the tables that are looked ahead into.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
+unsafe extern "C" fn want(frame: *mut Frame, wanted: u64, key: *const u64, limbs: u64) {
+    // SAFETY: the caller keeps the contract above; the context outlives the run and only shims use it meanwhile.
+    let (key, context) = unsafe {
+        let key = from_raw_parts(key, limbs as usize);
+        (key, &mut *(*frame).context)
+    };
+    if let Some(keys) = context.wanted.get_mut(wanted as usize) {
+        keys.extend_from_slice(key);
+    }
 }
 
 /// Reads a register cell into `out`.

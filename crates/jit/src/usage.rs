@@ -6,8 +6,10 @@
 
 use crate::headers::Headers;
 use ir::{
-    Expr, Field, HashAlgorithm, HeaderId, KeySet, Program, SlotId, Stmt, StmtKind, Transition,
+    Expr, Field, HashAlgorithm, HeaderId, KeySet, Layout, Program, SlotId, Stmt, StmtKind,
+    Transition,
 };
+use std::ops::Range;
 
 /// Slots read and written, by [`SlotId`] index.
 #[derive(Clone, Debug)]
@@ -132,6 +134,24 @@ pub(crate) fn shared_with_engine(program: &Program, egress: &Usage) -> Vec<bool>
         }
     }
     shared
+}
+
+/// The limbs of the state that the egress function may write.
+pub(crate) fn egress_changes(program: &Program, layout: &Layout) -> Vec<Range<usize>> {
+    let egress = Usage::of_egress(program);
+    let shared = shared_with_engine(program, &egress);
+    let written = |i: &usize| {
+        let in_memory = layout.slot_limbs(SlotId(*i as u32)) > crate::code::MAX_VALUE_LIMBS;
+        egress.writes[*i] && (shared[*i] || in_memory)
+    };
+    let range = |i: usize| {
+        let at = layout.offset(SlotId(i as u32));
+        at..at + layout.slot_limbs(SlotId(i as u32))
+    };
+    (0..program.slots.len())
+        .filter(written)
+        .map(range)
+        .collect()
 }
 
 struct Walk<'a> {

@@ -10,7 +10,7 @@ use super::{
     instance_type,
 };
 use crate::control::Replica;
-use crate::exec::{DropReason, Intents, Stop, Straight, StraightContext, Way};
+use crate::exec::{DropReason, Stop, Straight, StraightContext, Way};
 use crate::plan::EgressStart;
 
 impl Switch {
@@ -35,7 +35,7 @@ impl Switch {
     ) {
         let mut rest = packets;
         if self.has_straight && self.recorder.is_none() {
-            match self.straight(now_ps, rest, out) {
+            match self.straight(now_ps, rest, 0, out) {
                 Straight::Done => return,
                 Straight::Stopped(stop) => rest = self.after_stop(now_ps, rest, stop, out),
                 Straight::Unsupported => self.has_straight = false,
@@ -51,6 +51,7 @@ impl Switch {
         &mut self,
         now_ps: u64,
         packets: &mut [(u32, Packet)],
+        ahead: usize,
         out: &mut Vec<Output>,
     ) -> Straight {
         if self.straight_state.is_empty() {
@@ -62,6 +63,7 @@ impl Switch {
             packets,
             out,
             drops: &mut self.drops,
+            ahead,
             state: &mut self.straight_state,
             emitted: &mut self.emitted,
             runtime: &mut self.runtime,
@@ -83,8 +85,9 @@ impl Switch {
             let (done, behind) = rest.split_at_mut(stop.packet + 1);
             rest = behind;
             let packet = std::mem::take(&mut done[stop.packet].1);
+            let ahead = stop.ahead;
             self.leave_straight(now_ps, packet, stop, out);
-            match self.straight(now_ps, rest, out) {
+            match self.straight(now_ps, rest, ahead, out) {
                 Straight::Done => return &mut [],
                 Straight::Stopped(next) => stop = next,
                 Straight::Unsupported => return rest,
@@ -138,38 +141,47 @@ impl Switch {
         self.plan.set_instance_type(&mut self.straight_state, kind);
         match replicas.split_last() {
             None => self.drops[DropReason::EmptyMulticastGroup as usize] += 1,
-            Some((last, others)) => {
+            Some((&last, others)) => {
+                self.save_state();
                 for &replica in others {
-                    let mut state = std::mem::take(&mut self.replica_state);
-                    state.clear();
-                    state.extend_from_slice(&self.straight_state);
-                    let copy = packet.clone();
-                    self.replica_state =
-                        self.send_replica(now_ps, copy, state, replica, stop, work, out);
+                    self.send_replica(now_ps, packet.clone(), replica, stop, work, out);
+                    self.restore_state();
                 }
-                let state = std::mem::take(&mut self.straight_state);
-                self.straight_state =
-                    self.send_replica(now_ps, packet, state, *last, stop, work, out);
+                self.send_replica(now_ps, packet, last, stop, work, out);
             }
         }
         self.replication.give_back(group, replicas);
     }
 
-    /// Runs egress for a replica. Gives the memory of its state back.
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "a copy's parts, kept apart so that they need not be moved"
-    )]
+    /// Keeps what egress may change of the straight state.
+    fn save_state(&mut self) {
+        self.unchanged.clear();
+        for range in &self.egress_changes {
+            let limbs = &self.straight_state[range.clone()];
+            self.unchanged.extend_from_slice(limbs);
+        }
+    }
+
+    fn restore_state(&mut self) {
+        let mut from = 0;
+        for range in &self.egress_changes {
+            let limbs = &self.unchanged[from..from + range.len()];
+            self.straight_state[range.clone()].copy_from_slice(limbs);
+            from += range.len();
+        }
+    }
+
+    /// Runs egress for a replica, in the straight state.
     fn send_replica(
         &mut self,
         now_ps: u64,
         mut packet: Packet,
-        mut state: Vec<u64>,
         replica: Replica,
         stop: &Stop,
         work: &mut Work,
         out: &mut Vec<Output>,
-    ) -> Vec<u64> {
+    ) {
+        let mut state = std::mem::take(&mut self.straight_state);
         let priority = self.plan.priority(&state);
         let start = EgressStart {
             now_ps,
@@ -189,32 +201,29 @@ impl Switch {
             branch: 0,
         };
         let (intents, _) = self.run(half, &mut state, |e, cx| e.egress(cx));
-        let plain = Intents {
-            truncate: intents.truncate,
-            ..Intents::default()
-        };
-        if intents == plain && self.plan.egress_spec(&state) != DROP_PORT {
+        let asks = intents.clone.is_some() || intents.recirculate.is_some();
+        if asks || intents.drop.is_some() || self.plan.egress_spec(&state) == DROP_PORT {
+            let copy = Enqueued {
+                port: replica.port,
+                rid: replica.rid,
+                priority,
+                enq_qdepth: 0,
+                packet,
+                state: state.clone(),
+                consumed: stop.consumed,
+                truncate: stop.intents.truncate,
+                enqueued_ps: now_ps,
+                lineage: Lineage::default(),
+            };
+            out.extend(self.after_egress(now_ps, copy, &intents, &mut work.emissions));
+        } else {
             packet.replace_front(stop.consumed, &self.emitted);
             if let Some(length) = intents.truncate.or(stop.intents.truncate) {
                 packet.truncate(length as usize);
             }
             let port = replica.port;
             out.push(Output { port, packet });
-            return state;
         }
-        let copy = Enqueued {
-            port: replica.port,
-            rid: replica.rid,
-            priority,
-            enq_qdepth: 0,
-            packet,
-            state,
-            consumed: stop.consumed,
-            truncate: stop.intents.truncate,
-            enqueued_ps: now_ps,
-            lineage: Lineage::default(),
-        };
-        out.extend(self.after_egress(now_ps, copy, &intents, &mut work.emissions));
-        self.fresh_state()
+        self.straight_state = state;
     }
 }

@@ -206,6 +206,29 @@ impl Table {
         self.found(entry)
     }
 
+    /// Touches what lookups of these keys, one behind the other, will, so that it is in the caches, and changes nothing. What it
+    /// gives means nothing.
+    pub fn warm(&self, keys: &[u64]) -> u64 {
+        let limbs = self.shape.limbs();
+        let mut found = [0; short_lpm::MANY];
+        let mut sum = 0;
+        for keys in keys.chunks(short_lpm::MANY * limbs.max(1)) {
+            match &self.matcher {
+                Matcher::ShortLpm(table) if limbs == 1 => table.lookup_many(keys, &mut found),
+                matcher => {
+                    for (key, found) in keys.chunks(limbs.max(1)).zip(&mut found) {
+                        *found = matcher.lookup(key).unwrap_or(0);
+                    }
+                }
+            }
+            for &entry in &found[..keys.len() / limbs.max(1)] {
+                let counter = self.counters.get(entry as usize).map_or(0, |c| c.packets);
+                sum ^= u64::from(self.found(entry).action) ^ counter;
+            }
+        }
+        sum
+    }
+
     /// What a lookup that finds this entry gives; 0 is the default action.
     #[inline]
     pub fn found(&self, entry: u32) -> Lookup<'_> {

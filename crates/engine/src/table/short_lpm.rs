@@ -20,6 +20,9 @@ const WAYS: usize = 1 << STRIDE;
 /// Bits that a direct index covers.
 const DIRECT_BITS: u32 = 16;
 
+/// Fields that are looked up at once at most.
+pub const MANY: usize = 32;
+
 /// Prefixes from which on a root has a direct index.
 pub const DIRECT_FROM: usize = 512;
 
@@ -48,6 +51,17 @@ struct Node {
     fallback: u32,
     /// How many runs.
     count: u16,
+}
+
+impl Node {
+    /// Where the place of a way is; means nothing for no node.
+    #[inline]
+    fn run(&self, way: usize) -> u32 {
+        let word = (way / 64) & 3;
+        let up_to_way = u64::MAX >> (63 - way % 64);
+        let run = u32::from(self.before[word]) + (self.begins[word] & up_to_way).count_ones();
+        (self.runs + run).wrapping_sub(1)
+    }
 }
 
 /// The prefixes of one combination of exact fields.
@@ -198,13 +212,51 @@ impl ShortLpmTable {
         best
     }
 
+    /// [`ShortLpmTable::lookup_alone`] for up to [`MANY`] fields, in steps: in each, what all of them need of memory is asked for
+    /// before any of it is waited for.
+    pub fn lookup_many(&self, fields: &[u64], found: &mut [u32; MANY]) {
+        let root = &self.roots[0];
+        let mut nodes = [root.node; MANY];
+        let mut runs = [0; MANY];
+        let mut shift = 32 - STRIDE;
+        found.fill(root.default);
+        let count = fields.len().min(MANY);
+        let bits = |i: usize| (fields[i] as u32) << self.shift;
+        if let Some(direct) = &root.direct {
+            shift = DIRECT_BITS - STRIDE;
+            for i in 0..count {
+                let at = direct[(bits(i) >> DIRECT_BITS) as usize];
+                nodes[i] = at.node;
+                found[i] = if at.entry != 0 { at.entry } else { found[i] };
+            }
+        }
+        while nodes[..count].iter().any(|&node| node != 0) {
+            for i in 0..count {
+                let at = &self.nodes[nodes[i] as usize];
+                found[i] = if at.fallback != 0 {
+                    at.fallback
+                } else {
+                    found[i]
+                };
+                runs[i] = at.run((bits(i) >> shift) as usize & (WAYS - 1));
+            }
+            for i in 0..count {
+                if nodes[i] == 0 {
+                    continue;
+                }
+                let place = self.runs.places[runs[i] as usize];
+                let below = place & BELOW != 0;
+                nodes[i] = if below { place & !BELOW } else { 0 };
+                found[i] = if below || place == 0 { found[i] } else { place };
+            }
+            shift = shift.wrapping_sub(STRIDE) & 31;
+        }
+    }
+
     /// Where a way leads.
     #[inline]
     fn place(&self, node: &Node, way: usize) -> u32 {
-        let word = (way / 64) & 3;
-        let up_to_way = u64::MAX >> (63 - way % 64);
-        let run = u32::from(node.before[word]) + (node.begins[word] & up_to_way).count_ones() - 1;
-        self.runs.places[(node.runs + run) as usize]
+        self.runs.places[node.run(way) as usize]
     }
 
     /// The entry of exactly this prefix.

@@ -340,6 +340,32 @@ fn of_equal_priorities_the_first_inserted_wins_even_after_undo() {
 }
 
 /// Many routes come and go in a table that grows large.
+#[test]
+fn many_fields_at_once_find_what_each_finds() {
+    let mut random = Random::new(5);
+    for prefixes in [0, 1, 40, short_lpm::DIRECT_FROM as u64 + 300] {
+        let mut table = ShortLpmTable::new(0, 32, [0].into());
+        for i in 0..prefixes {
+            let len = random.between(0, 32) as u32;
+            let field = random.between(0, 0xffff) << 16 | random.between(0, 0xffff) & 0x1033;
+            let value = field & (u64::from(u32::MAX) << (32 - len)) & u64::from(u32::MAX);
+            if table.find(&[value], len).is_none() {
+                table.insert(&[value], len, i as u32 + 1);
+            }
+        }
+        let mut found = [0; short_lpm::MANY];
+        for count in [0, 1, 31, 32] {
+            let fields: Vec<u64> = (0..count)
+                .map(|_| random.between(0, 0xffff) << 16 | random.between(0, 0xffff) & 0x1033)
+                .collect();
+            table.lookup_many(&fields, &mut found);
+            for (&field, &entry) in fields.iter().zip(&found) {
+                assert_eq!(entry, table.lookup(&[field]), "{field:#x}");
+            }
+        }
+    }
+}
+
 fn large_routing_table(width: u32, lengths: &[u32]) {
     let keys = vec![ir::Key {
         name: "dst".to_string(),

@@ -8,6 +8,7 @@
 //! (operators), [`expr`], [`stmt`] (statements), [`table`], [`parser`], [`bytes`] (packet bytes to values and
 //! back), [`hash`].
 
+mod ahead;
 mod bytes;
 mod expr;
 mod hash;
@@ -21,6 +22,7 @@ use crate::frame::{Frame, drop_code};
 use crate::headers::Headers;
 use crate::shims::Shim;
 use crate::usage::{Usage, shared_with_engine};
+pub(crate) use ahead::tables_ahead;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{
@@ -40,7 +42,7 @@ const MAX_INSTRUCTIONS: usize = 1 << 20;
 
 /// Slots of more limbs than this live in the state array and nowhere else, so that a huge varbit does not become
 /// hundreds of values.
-const MAX_VALUE_LIMBS: usize = 8;
+pub(crate) const MAX_VALUE_LIMBS: usize = 8;
 
 /// Which part of the pipeline a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,11 +55,25 @@ pub(crate) enum Half {
     Egress,
     /// All of them, for a packet that goes straight through.
     Straight,
+    /// Parser and ingress as they probably go, to touch the large tables that a packet will need; changes nothing but values
+    /// in the state array.
+    Ahead,
 }
 
 impl Half {
     /// All of them.
-    pub const ALL: [Half; 4] = [Half::Ingress, Half::Parse, Half::Egress, Half::Straight];
+    pub const ALL: [Half; 5] = [
+        Half::Ingress,
+        Half::Parse,
+        Half::Egress,
+        Half::Straight,
+        Half::Ahead,
+    ];
+
+    /// Whether a program has any use for the function.
+    pub fn is_useful(self, program: &Program) -> bool {
+        self != Half::Ahead || !tables_ahead(program).is_empty()
+    }
 
     /// The name of its function, for profilers.
     pub fn symbol(self) -> &'static str {
@@ -66,6 +82,7 @@ impl Half {
             Half::Parse => "parse",
             Half::Egress => "egress",
             Half::Straight => "straight",
+            Half::Ahead => "ahead",
         }
     }
 }
@@ -200,11 +217,13 @@ pub(crate) fn generate(
         straight: None,
         too_large: false,
     };
-    if input.half == Half::Straight {
-        g.straight_way(Headers::new(input.program));
-    } else {
-        g.place_slots();
-        g.half();
+    match input.half {
+        Half::Straight => g.straight_way(Headers::new(input.program)),
+        Half::Ahead => g.look_ahead(Headers::new(input.program)),
+        _ => {
+            g.place_slots();
+            g.half();
+        }
     }
     g.finish();
     let (scratch, size, too_large) = (g.scratch, g.scratch_size, g.too_large);
@@ -225,7 +244,7 @@ impl Gen<'_, '_> {
         let usage = match self.half {
             Half::Ingress => Usage::of_ingress(program),
             Half::Parse => Usage::of_parser(program),
-            Half::Egress | Half::Straight => Usage::of_egress(program),
+            Half::Egress | Half::Straight | Half::Ahead => Usage::of_egress(program),
         };
         let egress = Usage::of_egress(program);
         let mut exported = shared_with_engine(program, &egress);
@@ -432,7 +451,7 @@ impl Gen<'_, '_> {
                 self.control(&program.deparser);
                 self.store_emitted_len();
             }
-            Half::Straight => {}
+            Half::Straight | Half::Ahead => {}
         }
         self.b.ins().return_(&[]);
     }
@@ -482,6 +501,10 @@ impl Gen<'_, '_> {
         ] {
             if let Some(block) = block {
                 self.b.switch_to_block(block);
+                if self.half == Half::Ahead {
+                    self.b.ins().return_(&[]);
+                    continue;
+                }
                 if self.half == Half::Straight {
                     self.return_way(crate::frame::way::DROPPED + code, None);
                     continue;

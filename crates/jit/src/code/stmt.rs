@@ -5,7 +5,7 @@
 
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
-use super::{Gen, Label, MAX_INSTRUCTIONS};
+use super::{Gen, Half, Label, MAX_INSTRUCTIONS};
 use crate::frame::{Frame, preserve_code};
 use crate::shims::Shim;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
@@ -25,6 +25,18 @@ impl Gen<'_, '_> {
     }
 
     fn stmt(&mut self, stmt: &StmtKind) -> bool {
+        if self.half == Half::Ahead {
+            if self.is_left_out(stmt) {
+                return true;
+            }
+            if let StmtKind::Apply {
+                table, keys, hit, ..
+            } = stmt
+            {
+                self.note_key(*table, keys, *hit);
+                return true;
+            }
+        }
         match stmt {
             StmtKind::If {
                 cond,

@@ -42,7 +42,7 @@ pub(super) struct Straight {
 }
 
 /// What the engine finds in the state array when the function ends early.
-struct Exports {
+pub(super) struct Exports {
     /// Slots, if it may end after ingress.
     after_ingress: Option<Vec<bool>>,
     /// Slots, if it may end after egress.
@@ -56,6 +56,18 @@ struct Exports {
 }
 
 impl Exports {
+    /// Nothing is asked for.
+    pub(super) fn none() -> Exports {
+        Exports {
+            after_ingress: None,
+            after_egress: None,
+            measures: false,
+            clones: false,
+            repeats: false,
+            truncates: false,
+        }
+    }
+
     fn new(program: &ir::Program) -> Exports {
         let (ingress, egress) = (Usage::of_ingress(program), Usage::of_egress(program));
         let shared = shared_with_engine(program, &egress);
@@ -104,7 +116,7 @@ impl Gen<'_, '_> {
         straight.expect("only on the straight way")
     }
 
-    fn place_straight(&mut self, headers: Headers, exports: &Exports) {
+    pub(super) fn place_straight(&mut self, headers: Headers, exports: &Exports) {
         let program = self.program;
         let usage = Usage::of_straight(program, &headers);
         let zero = self.imm(0);
@@ -200,7 +212,7 @@ impl Gen<'_, '_> {
     }
 
     /// The standard metadata of a packet that arrives; nothing is asked for yet.
-    fn arrive(&mut self, exports: &Exports) {
+    pub(super) fn arrive(&mut self, exports: &Exports) {
         let standard = self.program.standard;
         let zero = self.imm(0);
         for (may_be_set, offset) in [

@@ -54,6 +54,8 @@ fn random_programs() {
         if seed % 2 == 0 {
             tell_all(&mut program);
         }
+        // Large enough that bursts are looked ahead.
+        program.tables.iter_mut().for_each(|t| t.size = 1 << 20);
         let mut pair = Pair::new(program, seed);
         let mut rng = Rng::new(seed);
         pair.configure(&mut rng);
@@ -66,9 +68,11 @@ fn random_programs() {
             left += pair.receive(port, &packet(rng.next()));
             packets += 1;
         }
-        let burst: Vec<_> = (0..8).map(|_| (rng.below(8), packet(rng.next()))).collect();
+        let burst: Vec<_> = (0..40)
+            .map(|_| (rng.below(8), packet(rng.next())))
+            .collect();
         left += pair.receive_burst(&burst);
-        packets += 8;
+        packets += 40;
         pair.compare_objects();
         drops += pair.drops();
     }

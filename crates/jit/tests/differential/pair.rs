@@ -38,7 +38,11 @@ impl Pair {
         };
         let interpreter = Arc::new(Interpreter::new(program.clone()));
         let executor = match jit::compile(program.clone()) {
-            Ok(executor) => Arc::new(executor),
+            Ok(mut executor) => {
+                // Bursts are looked ahead whatever is in the tables.
+                executor.set_large_table(0);
+                Arc::new(executor)
+            }
             Err(error) => panic!("{}: {error}", program.name),
         };
         let mut pair = Pair {
