@@ -3,12 +3,15 @@
 use crate::choices::Choices;
 use crate::frames::{self, ADDRESSES, PROTOCOLS};
 use crate::twin::{Subject, Twin};
-use engine::control::{CloneSession, Entity, Entry, MulticastGroup, Operation, Replica, Update};
+use engine::control::{
+    CloneSession, Entity, Entry, EntryAction, GroupContents, GroupMember, MulticastGroup,
+    Operation, Replica, Target, Update, WeightedAction,
+};
 use engine::meter::MeterConfig;
 use engine::runtime::CounterData;
 use ir::{
-    ActionCall, ActionId, Bits, CounterId, Key, KeyMatch, MatchKind, MeterId, Program, RegisterId,
-    TableId,
+    ActionCall, ActionId, ActionProfileId, Bits, CounterId, Key, KeyMatch, MatchKind, MeterId,
+    Program, RegisterId, TableId, ValueSetId,
 };
 
 /// Entries that each table starts with.
@@ -68,6 +71,12 @@ pub fn run_with(subject: &Subject, bytes: &[u8], frame: Frames) -> Result<Statis
     let mut choices = Choices::new(bytes);
     let mut twin = Twin::new(subject);
     let mut statistics = Statistics::default();
+    for update in first_members(&mut choices, &subject.program) {
+        match twin.write(update)? {
+            true => statistics.accepted += 1,
+            false => statistics.refused += 1,
+        }
+    }
     // Entries first, so that packets find some.
     for round in 0..FIRST_ENTRIES * subject.program.tables.len() as u32 {
         let table = TableId(round % subject.program.tables.len() as u32);
@@ -83,7 +92,11 @@ pub fn run_with(subject: &Subject, bytes: &[u8], frame: Frames) -> Result<Statis
             break;
         }
         twin.advance(u64::from(choices.byte()) * 1_000_000_000);
-        if choices.below(8) >= 5 {
+        let operation = choices.below(32);
+        if operation == 31 {
+            let port = choices.pick(&PORTS);
+            twin.set_port_up(port, choices.one_in(2));
+        } else if operation % 8 >= 5 {
             let update = update(&mut choices, &subject.program);
             match twin.write(update)? {
                 true => statistics.accepted += 1,
@@ -126,7 +139,10 @@ fn update(choices: &mut Choices<'_>, program: &Program) -> Update {
         Operation::Modify,
         Operation::Delete,
     ]);
-    let entity = match choices.below(16) {
+    let entity = match choices.below(20) {
+        16 | 17 if !program.action_profiles.is_empty() => member(choices, program),
+        18 if !program.action_profiles.is_empty() => group(choices, program),
+        19 if !program.value_sets.is_empty() => value_set(choices, program),
         0..=8 if !program.tables.is_empty() => {
             let table = TableId(choices.below(program.tables.len() as u32));
             entry(choices, program, table)
@@ -151,12 +167,7 @@ fn update(choices: &mut Choices<'_>, program: &Program) -> Update {
         12 if !program.meters.is_empty() => Entity::Meter {
             meter: MeterId(choices.below(program.meters.len() as u32)),
             index: Some(u64::from(choices.below(16))),
-            config: Some(MeterConfig {
-                cir: u64::from(choices.byte()),
-                cburst: u64::from(choices.byte()),
-                pir: 255,
-                pburst: u64::from(choices.byte()),
-            }),
+            config: Some(meter_config(choices)),
         },
         13 => Entity::CloneSession(CloneSession {
             session_id: choices.below(4),
@@ -170,9 +181,11 @@ fn update(choices: &mut Choices<'_>, program: &Program) -> Update {
         }),
     };
     let operation = match entity {
-        Entity::TableEntry { .. } | Entity::CloneSession(_) | Entity::MulticastGroup(_) => {
-            operation
-        }
+        Entity::TableEntry { .. }
+        | Entity::CloneSession(_)
+        | Entity::MulticastGroup(_)
+        | Entity::ActionProfileMember { .. }
+        | Entity::ActionProfileGroup { .. } => operation,
         _ => Operation::Modify,
     };
     Update { operation, entity }
@@ -199,9 +212,129 @@ fn entry(choices: &mut Choices<'_>, program: &Program, table: TableId) -> Entity
         false => 0,
     };
     let (action, args) = action(choices, program, table);
-    Entity::TableEntry {
-        table,
-        entry: Entry::new(matches, priority, ActionCall { action, args }),
+    let mut entry = Entry::new(matches, priority, ActionCall { action, args });
+    if let Some(profile) = declared.implementation {
+        let selects = program.action_profiles[profile.index()].selector.is_some();
+        entry.action = EntryAction::Target(target(choices, program, table, selects));
+    }
+    if declared.direct_meter.is_some() && choices.one_in(2) {
+        entry.meter = Some(meter_config(choices));
+    }
+    Entity::TableEntry { table, entry }
+}
+
+/// Members of action profiles and groups of selectors that entries name: few, so that they meet.
+const MEMBERS: u32 = 4;
+
+fn target(choices: &mut Choices<'_>, program: &Program, table: TableId, selects: bool) -> Target {
+    match choices.below(8) {
+        1..=3 if selects => Target::Group(1 + choices.below(MEMBERS)),
+        4 if selects => {
+            let count = 1 + choices.below(3);
+            let weighted = |choices: &mut Choices<'_>| {
+                let (action, args) = action(choices, program, table);
+                WeightedAction {
+                    call: ActionCall { action, args },
+                    weight: choices.below(4),
+                    watch_port: choices.one_in(3).then(|| choices.pick(&PORTS)),
+                }
+            };
+            Target::OneShot((0..count).map(|_| weighted(choices)).collect())
+        }
+        _ => Target::Member(1 + choices.below(MEMBERS)),
+    }
+}
+
+/// Members of every profile and a group of every selector, for the first entries.
+fn first_members(choices: &mut Choices<'_>, program: &Program) -> Vec<Update> {
+    let mut updates = Vec::new();
+    for i in 0..program.action_profiles.len() as u32 {
+        let profile = ActionProfileId(i);
+        let members = (1..MEMBERS).map(|id| member_of(choices, program, profile, id));
+        updates.extend(members.collect::<Vec<_>>());
+        updates.push(group_of(choices, profile, 1));
+    }
+    let insert = |entity| Update {
+        operation: Operation::Insert,
+        entity,
+    };
+    updates.into_iter().map(insert).collect()
+}
+
+fn profile(choices: &mut Choices<'_>, program: &Program) -> ActionProfileId {
+    ActionProfileId(choices.below(program.action_profiles.len() as u32))
+}
+
+fn member(choices: &mut Choices<'_>, program: &Program) -> Entity {
+    let profile = profile(choices, program);
+    let member_id = 1 + choices.below(MEMBERS);
+    member_of(choices, program, profile, member_id)
+}
+
+/// A member with an action of some table that has the profile.
+fn member_of(
+    choices: &mut Choices<'_>,
+    program: &Program,
+    profile: ActionProfileId,
+    member_id: u32,
+) -> Entity {
+    let mut tables = program.tables.iter();
+    let table = tables.position(|t| t.implementation == Some(profile));
+    let call = table.map(|table| {
+        let (action, args) = action(choices, program, TableId(table as u32));
+        ActionCall { action, args }
+    });
+    Entity::ActionProfileMember {
+        profile,
+        member_id,
+        call,
+    }
+}
+
+fn group(choices: &mut Choices<'_>, program: &Program) -> Entity {
+    let profile = profile(choices, program);
+    let group_id = 1 + choices.below(MEMBERS);
+    group_of(choices, profile, group_id)
+}
+
+fn group_of(choices: &mut Choices<'_>, profile: ActionProfileId, group_id: u32) -> Entity {
+    let count = choices.below(MEMBERS);
+    let first = choices.below(MEMBERS);
+    let members = (0..count).map(|i| GroupMember {
+        member_id: 1 + (first + i) % MEMBERS,
+        weight: choices.below(4),
+        watch_port: choices.one_in(3).then(|| choices.pick(&PORTS)),
+    });
+    Entity::ActionProfileGroup {
+        profile,
+        group_id,
+        contents: GroupContents {
+            members: members.collect(),
+            max_size: 0,
+        },
+    }
+}
+
+fn value_set(choices: &mut Choices<'_>, program: &Program) -> Entity {
+    let value_set = choices.below(program.value_sets.len() as u32);
+    let widths = &program.value_sets[value_set as usize].widths;
+    let count = choices.below(4);
+    let member = |choices: &mut Choices<'_>| {
+        let exact = |width: &u32| KeyMatch::Exact(key_value(choices, *width));
+        widths.iter().map(exact).collect()
+    };
+    Entity::ValueSet {
+        value_set: ValueSetId(value_set),
+        members: (0..count).map(|_| member(choices)).collect(),
+    }
+}
+
+fn meter_config(choices: &mut Choices<'_>) -> MeterConfig {
+    MeterConfig {
+        cir: u64::from(choices.byte()),
+        cburst: u64::from(choices.byte()),
+        pir: 255,
+        pburst: u64::from(choices.byte()),
     }
 }
 

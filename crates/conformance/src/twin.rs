@@ -114,6 +114,12 @@ impl Twin {
         Ok(left.is_ok())
     }
 
+    /// Tells both that a port went up or down.
+    pub fn set_port_up(&mut self, port: u32, up: bool) {
+        self.interpreter.set_port_up(port, up);
+        self.machine_code.set_port_up(port, up);
+    }
+
     /// Runs a packet; gives the number of packets that left.
     pub fn receive(&mut self, port: u32, packet: &[u8]) -> Result<usize, String> {
         let left = run_bounded(&mut self.interpreter, self.now_ps, port, packet);

@@ -157,9 +157,8 @@ impl MeterArray {
     fn replace(&mut self, index: u64, cell: Option<Meter>) -> Option<Meter> {
         let at = index as usize;
         if at >= self.cells.len() {
-            if cell.is_none() {
-                return None;
-            }
+            // Nothing where nothing was.
+            cell.as_ref()?;
             self.cells.resize(at + 1, None);
         }
         let former = std::mem::replace(&mut self.cells[at], cell.map(Box::new));

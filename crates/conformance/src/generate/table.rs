@@ -16,6 +16,19 @@ pub(super) struct Table {
     pub actions: Vec<String>,
 }
 
+/// What belongs to a table besides its key and its actions.
+#[derive(Default)]
+struct Attached {
+    properties: Vec<String>,
+    /// An action that reads the direct meter.
+    reader: Option<String>,
+    /// Whether the implementation is a selector, if there is one.
+    implementation: Option<bool>,
+}
+
+/// What counters count; meters the first two.
+const UNITS: [&str; 3] = ["packets", "bytes", "packets_and_bytes"];
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Match {
     Exact,
@@ -101,23 +114,18 @@ impl Generator<'_> {
 
     fn declare_table(&mut self) {
         let name = self.name("table_");
-        let counter = self.choices.one_in(3).then(|| self.name("direct"));
-        if let Some(counter) = &counter {
-            let unit = self
-                .choices
-                .pick(&["packets", "bytes", "packets_and_bytes"]);
-            self.line(format!("direct_counter(CounterType.{unit}) {counter};"));
-        }
+        let attached = self.declare_attached();
         self.open(format!("table {name}"));
-        let keys = self.declare_keys();
-        let actions = self.declare_action_list();
+        let selects = attached.implementation == Some(true);
+        let keys = self.declare_keys(selects);
+        let actions = self.declare_action_list(attached.reader.as_deref());
         let free: Vec<Action> = actions
             .iter()
             .filter(|(_, bound)| bound.is_empty())
             .map(|(action, _)| action.clone())
             .collect();
-        if let Some(counter) = counter {
-            self.line(format!("counters = {counter};"));
+        for property in &attached.properties {
+            self.line(property);
         }
         if self.choices.one_in(3) {
             self.line("size = 64;");
@@ -128,20 +136,68 @@ impl Generator<'_> {
             false => "NoAction()".into(),
         };
         self.line(format!("{fixed}default_action = {default};"));
-        if !keys.is_empty() && !free.is_empty() && self.choices.one_in(3) {
+        let may_have_entries = attached.implementation.is_none() && !keys.is_empty();
+        if may_have_entries && !free.is_empty() && self.choices.one_in(3) {
             self.declare_entries(&keys, &free);
         }
         self.close();
         let mut names: Vec<String> = actions.into_iter().map(|(a, _)| a.name).collect();
+        names.extend(attached.reader);
         names.push("NoAction".into());
         let actions = names;
         self.scope.tables.push(Table { name, actions });
     }
 
-    fn declare_keys(&mut self) -> Vec<(Type, Match)> {
+    /// Direct counters and meters, action profiles and selectors.
+    fn declare_attached(&mut self) -> Attached {
+        let mut attached = Attached::default();
+        if self.choices.one_in(3) {
+            let (name, unit) = (self.name("direct"), self.choices.pick(&UNITS));
+            self.line(format!("direct_counter(CounterType.{unit}) {name};"));
+            attached.properties.push(format!("counters = {name};"));
+        }
+        if self.choices.one_in(4)
+            && let Some((path, ty)) = self.any_variable(true, |ty| matches!(ty, Type::Bit(2..)))
+        {
+            // Only actions of the tables that have the meter may read it.
+            let (name, reader) = (self.name("direct"), self.name("action_"));
+            let (unit, ty) = (self.choices.pick(&UNITS[..2]), self.types.name(&ty));
+            self.line(format!("direct_meter<{ty}>(MeterType.{unit}) {name};"));
+            self.open(format!("action {reader}()"));
+            self.line(format!("{name}.read({path});"));
+            self.close();
+            attached.properties.push(format!("meters = {name};"));
+            attached.reader = Some(reader);
+        }
+        if self.choices.one_in(4) {
+            let name = self.name("profile");
+            let selects = self.choices.one_in(2);
+            match selects {
+                false => self.line(format!("action_profile(8) {name};")),
+                true => {
+                    let algorithm = self
+                        .choices
+                        .pick(&["crc16", "crc32", "identity", "csum16", "xor16"]);
+                    let width = 1 + self.choices.below(16);
+                    self.line(format!(
+                        "action_selector(HashAlgorithm.{algorithm}, 16, {width}) {name};"
+                    ));
+                }
+            }
+            attached
+                .properties
+                .push(format!("implementation = {name};"));
+            attached.implementation = Some(selects);
+        }
+        attached
+    }
+
+    /// The key, without the fields that only select.
+    fn declare_keys(&mut self, selects: bool) -> Vec<(Type, Match)> {
         let count = match self.choices.below(6) {
             0..=2 => 1,
             3 | 4 => 2,
+            _ if selects => 1,
             _ => self.choices.below(4),
         };
         let mut keys: Vec<(Type, Match)> = Vec::new();
@@ -160,6 +216,14 @@ impl Generator<'_> {
             let name = self.name("key");
             self.line(format!("{text} : {} @name(\"{name}\");", kind.name()));
             keys.push((ty, kind));
+        }
+        if selects {
+            for _ in 0..1 + self.choices.below(2) {
+                let width = self.width();
+                let text = self.expression(&Type::Bit(width), 1);
+                let name = self.name("key");
+                self.line(format!("{text} : selector @name(\"{name}\");"));
+            }
         }
         self.close();
         keys
@@ -183,9 +247,12 @@ impl Generator<'_> {
     }
 
     /// Some of the actions in scope, each with its bound arguments.
-    fn declare_action_list(&mut self) -> Vec<(Action, Vec<String>)> {
+    fn declare_action_list(&mut self, reader: Option<&str>) -> Vec<(Action, Vec<String>)> {
         let mut list = Vec::new();
         self.open("actions =");
+        if let Some(reader) = reader {
+            self.line(format!("{reader};"));
+        }
         for action in self.scope.actions.clone() {
             if self.choices.one_in(6) {
                 continue;
