@@ -329,8 +329,21 @@ class Switch:
     def drops(self) -> dict[str, int]:
         """Counted drops by reason."""
     def take_digests(self) -> list[tuple[int, bytes]]:
-        """Takes the digest messages that wait: (digest id, the members side by side, the first in the highest bits), in the
-        order of ids and of sending."""
+        """Takes the messages of digests without a :class:`DigestConfig` that wait: (digest id, the members side by side, the first in
+        the highest bits), in the order of ids and of sending."""
+    def digest_configs(self) -> list[DigestConfig]:
+        """The digests that have a configuration."""
+    def take_digest_lists(self) -> list[DigestList]:
+        """Takes the lists of configured digests that are due at the switch's time."""
+    def acknowledge_digest(self, digest_id: int, list_id: int) -> bool:
+        """Acknowledges a digest list; whether it was waiting for that."""
+    def take_idle_entries(self) -> list[TableEntry]:
+        """Takes the entries that became idle, as they are, in the order in which they did. One that stays idle is named again
+        after every further timeout."""
+    def set_now_ps(self, now_ps: int) -> None:
+        """Tells a switch that stands alone the time for what follows, which never runs back. Packets bring their own."""
+    def next_deadline_ps(self) -> int | None:
+        """When a digest list will be due, or an entry may be idle, if nothing else happens."""
     def packet_out(self, packet: bytes) -> None:
         """Hands a packet (with its packet-out header) to the CPU port. In a network, it enters at the current time. A switch that
         stands alone refuses (:class:`ControlError` FAILED_PRECONDITION): use :meth:`process` with the CPU port."""
@@ -381,10 +394,12 @@ class Notification:
     """Something for controllers, in the order in which it happened.
 
     ``port`` and ``up`` belong to ``port_change``; ``data`` is the packet of ``packet_in`` (with its packet-in header) and of
-    ``host_frame``. A ``digest`` says that messages wait for :meth:`Switch.take_digests`.
+    ``host_frame``. A ``digest`` says that lists are due for :meth:`Switch.take_digest_lists`, or that messages
+    wait for :meth:`Switch.take_digests`; an ``idle_timeout``, that entries wait for :meth:`Switch.take_idle_entries`. Each is said
+    once until they are taken.
     """
 
-    kind: Literal["port_change", "packet_in", "digest", "host_frame"]
+    kind: Literal["port_change", "packet_in", "digest", "idle_timeout", "host_frame"]
     time_ps: int
     node: str
     port: int
@@ -399,6 +414,23 @@ class Network:
     def add_switch(
         self, name: str, program: Program, *, executor: str = "jit", cpu_port: int = 510, latency_ps: int = 0
     ) -> Switch: ...
+    def add_packet_generator(
+        self,
+        switch: str,
+        port: int,
+        packet: bytes,
+        *,
+        period_ps: int = 0,
+        count: int = 0,
+        start_ps: int = 0,
+        on_port_down: bool = False,
+        port_offset: int | None = None,
+    ) -> int:
+        """Packets that enter a switch by themselves, at one of its ports, like packets from outside: every ``period_ps`` (``count``
+        times; 0 is without end), or when the switch notices that a port went down, then with the number of that port in the two
+        bytes at ``port_offset``. Returns the generator's id."""
+    def packets_generated(self, generator: int) -> int:
+        """How many packets a generator has made."""
     def add_host(self, name: str, *, mac: bytes, ipv4: str, prefix_len: int, gateway_mac: bytes) -> None:
         """A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it."""
     def add_interface(self, name: str, interface: str) -> None:

@@ -1,11 +1,12 @@
-//! Digest messages on their way to the control plane.
+//! Digest messages on their way to the control plane, in the switch's time.
 //!
-//! Messages wait in lists, one list per digest type, until [`DigestQueue::take`] hands them over. A list handed over is
-//! *outstanding* until it is acknowledged or its acknowledgement time is over; while it is, a message equal to one in it is not
-//! sent again. How lists are paced towards a client (timeouts, streams) is the P4Runtime server's business.
+//! Messages wait in lists, one list per digest type. A type without a [`DigestConfig`] hands all its messages over at once and
+//! without more ado. One with a configuration hands over lists that are *due*: as soon as a list is full, or its first message
+//! is as old as the configuration says. A message that waits already is not sent again; nor is one of a list that was handed
+//! over, until that is acknowledged or its acknowledgement time is over.
 
 use ir::{Bits, DigestId, Program};
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Messages of one type that may wait; more are lost, and counted.
 pub const MAX_WAITING: usize = 1 << 16;
@@ -13,8 +14,10 @@ pub const MAX_WAITING: usize = 1 << 16;
 /// How a digest type is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DigestConfig {
-    /// Most messages in a list; 0 is no limit.
+    /// Most messages in a list, which is due when it has them; 0 is no limit.
     pub max_list_size: u32,
+    /// How old a list's first message is when the list is due at the latest; 0 is at once.
+    pub max_timeout_ns: u64,
     /// How long a list suppresses messages equal to its own unless acknowledged; 0 suppresses nothing.
     pub ack_timeout_ns: u64,
 }
@@ -32,11 +35,14 @@ pub struct DigestList {
     pub messages: Vec<Vec<Bits>>,
 }
 
-#[derive(Clone, Debug, Default)]
-struct Queue {
+/// Messages of one type, and what became of earlier ones.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Queue {
     widths: Vec<u32>,
-    config: DigestConfig,
+    config: Option<DigestConfig>,
     waiting: VecDeque<(u64, Vec<u64>)>,
+    /// With a configuration: what waits.
+    waiting_values: BTreeSet<Vec<u64>>,
     /// By list id: when it was taken, and its messages.
     outstanding: BTreeMap<u64, (u64, Vec<Vec<u64>>)>,
     /// How often each message is in an outstanding list.
@@ -66,7 +72,7 @@ impl DigestQueue {
     /// A message from a program: the limbs of each member in turn.
     pub fn push(&mut self, digest: DigestId, values: &[u64], now_ps: u64) {
         let queue = &mut self.queues[digest.index()];
-        if queue.is_suppressed(values, now_ps) {
+        if queue.config.is_some() && queue.is_suppressed(values, now_ps) {
             return;
         }
         if queue.waiting.len() >= MAX_WAITING {
@@ -74,16 +80,34 @@ impl DigestQueue {
             return;
         }
         queue.waiting.push_back((now_ps, values.to_vec()));
+        if queue.config.is_some() {
+            queue.waiting_values.insert(values.to_vec());
+        }
     }
 
     /// The configuration of a type.
-    pub fn config(&self, digest: DigestId) -> DigestConfig {
+    pub fn config(&self, digest: DigestId) -> Option<DigestConfig> {
         self.queues[digest.index()].config
     }
 
-    /// Configures a type; gives the former configuration.
-    pub fn set_config(&mut self, digest: DigestId, config: DigestConfig) -> DigestConfig {
-        std::mem::replace(&mut self.queues[digest.index()].config, config)
+    /// Configures a type, or takes its configuration away. Messages from before it had one are forgotten. Gives all that
+    /// there was, for [`DigestQueue::restore`].
+    pub fn set_config(&mut self, digest: DigestId, config: Option<DigestConfig>) -> Queue {
+        let queue = &mut self.queues[digest.index()];
+        let former = queue.clone();
+        if former.config.is_none() || config.is_none() {
+            queue.waiting.clear();
+            queue.waiting_values.clear();
+            queue.outstanding.clear();
+            queue.suppressed.clear();
+        }
+        queue.config = config;
+        former
+    }
+
+    /// Undoes [`DigestQueue::set_config`].
+    pub fn restore(&mut self, digest: DigestId, queue: Queue) {
+        self.queues[digest.index()] = queue;
     }
 
     /// Messages lost because too many waited.
@@ -96,7 +120,34 @@ impl DigestQueue {
         self.queues.iter().all(|q| q.waiting.is_empty())
     }
 
-    /// Takes all waiting messages, as lists, by type and then in the order in which they were sent.
+    /// When the next list is due; the time of the message that made it so, if one is.
+    pub fn due_ps(&self) -> Option<u64> {
+        self.queues.iter().filter_map(Queue::due_ps).min()
+    }
+
+    /// Takes the lists that are due, of types with a configuration, by type and then in the order in which they were sent.
+    pub fn take_due(&mut self, now_ps: u64) -> Vec<DigestList> {
+        let mut lists = Vec::new();
+        for (i, queue) in self.queues.iter_mut().enumerate() {
+            while queue.config.is_some() && queue.due_ps().is_some_and(|due_ps| due_ps <= now_ps) {
+                lists.push(queue.take_list(DigestId(i as u32), now_ps));
+            }
+        }
+        lists
+    }
+
+    /// Takes the waiting messages of types without a configuration.
+    pub fn take_unconfigured(&mut self, now_ps: u64) -> Vec<DigestList> {
+        let mut lists = Vec::new();
+        for (i, queue) in self.queues.iter_mut().enumerate() {
+            if queue.config.is_none() && !queue.waiting.is_empty() {
+                lists.push(queue.take_list(DigestId(i as u32), now_ps));
+            }
+        }
+        lists
+    }
+
+    /// Takes all waiting messages, due or not, as lists, by type and then in the order in which they were sent.
     pub fn take(&mut self, now_ps: u64) -> Vec<DigestList> {
         let mut lists = Vec::new();
         for (i, queue) in self.queues.iter_mut().enumerate() {
@@ -114,9 +165,22 @@ impl DigestQueue {
 }
 
 impl Queue {
-    /// Whether an outstanding list has this message. Lists whose time is over are outstanding no longer.
+    fn due_ps(&self) -> Option<u64> {
+        let (first_ps, _) = self.waiting.front()?;
+        let Some(config) = self.config else {
+            return Some(*first_ps);
+        };
+        let timeout_ps = config.max_timeout_ns.saturating_mul(1000);
+        let by_age = first_ps.saturating_add(timeout_ps);
+        let full = (config.max_list_size as usize).checked_sub(1);
+        let filled = full.and_then(|last| self.waiting.get(last));
+        Some(filled.map_or(by_age, |(at, _)| by_age.min(*at)))
+    }
+
+    /// Whether this message waits, or an outstanding list has it. Lists whose time is over are outstanding no longer.
     fn is_suppressed(&mut self, values: &[u64], now_ps: u64) -> bool {
-        let timeout_ps = u128::from(self.config.ack_timeout_ns) * 1000;
+        let config = self.config.unwrap_or_default();
+        let timeout_ps = u128::from(config.ack_timeout_ns) * 1000;
         // Lists are taken, and so end, in the order of their ids.
         while let Some((&list_id, (taken_ps, _))) = self.outstanding.first_key_value() {
             if u128::from(now_ps.saturating_sub(*taken_ps)) < timeout_ps {
@@ -124,7 +188,7 @@ impl Queue {
             }
             self.release(list_id);
         }
-        self.suppressed.contains_key(values)
+        self.suppressed.contains_key(values) || self.waiting_values.contains(values)
     }
 
     /// Makes a list outstanding no longer; `false` if it was not.
@@ -144,15 +208,19 @@ impl Queue {
     }
 
     fn take_list(&mut self, digest: DigestId, now_ps: u64) -> DigestList {
-        let limit = match self.config.max_list_size {
+        let config = self.config.unwrap_or_default();
+        let limit = match config.max_list_size {
             0 => self.waiting.len(),
             n => self.waiting.len().min(n as usize),
         };
         let first_ps = self.waiting.front().map_or(now_ps, |(at, _)| *at);
         let taken: Vec<Vec<u64>> = self.waiting.drain(..limit).map(|(_, m)| m).collect();
+        for message in &taken {
+            self.waiting_values.remove(message);
+        }
         self.last_list_id += 1;
         let messages = taken.iter().map(|m| self.unpack(m)).collect();
-        if self.config.ack_timeout_ns != 0 {
+        if config.ack_timeout_ns != 0 {
             for message in &taken {
                 *self.suppressed.entry(message.clone()).or_insert(0) += 1;
             }

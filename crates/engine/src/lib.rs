@@ -20,6 +20,7 @@ pub mod control;
 pub mod digest;
 pub mod exec;
 pub mod hash;
+mod idle;
 pub mod interpreter;
 pub mod meter;
 pub mod packet;

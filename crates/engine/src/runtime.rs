@@ -5,11 +5,12 @@
 //! range gives zero or does nothing, and is counted in [`OutOfRange`]. It does not know packets' headers, ports or copies.
 
 use crate::digest::DigestQueue;
+use crate::idle::{Activity, EntryKey, IdleTimers};
 use crate::meter::Meter;
 use crate::port_state::PortStates;
 use crate::profile::{Binding, GroupContents, Profile, Selection, Target};
 use crate::random::Random;
-use crate::table::{Lookup, Table};
+use crate::table::{Installed, Lookup, Table};
 use crate::value_set::ValueSet;
 use ir::{
     ActionCall, ActionProfileId, Bits, CounterId, DigestId, MatchKind, MeterId, Program,
@@ -240,6 +241,7 @@ pub struct Runtime {
     hashed: Vec<u8>,
     value_sets: Vec<ValueSet>,
     digests: DigestQueue,
+    idle_timers: IdleTimers,
     random: Random,
     out_of_range: OutOfRange,
     /// As wide as the widest register; what a read beyond the end gives.
@@ -289,6 +291,7 @@ impl Runtime {
             hashed: Vec::new(),
             value_sets: program.value_sets.iter().map(ValueSet::new).collect(),
             digests: DigestQueue::new(&program),
+            idle_timers: IdleTimers::default(),
             random: Random::new(seed),
             out_of_range: OutOfRange::default(),
             zeros: vec![0; widest.unwrap_or(0)].into(),
@@ -670,6 +673,55 @@ impl Runtime {
         &self.digests
     }
 
+    /// Starts the idle timer of an entry, or stops it if the entry has no timeout.
+    pub(crate) fn start_idle_timer(&mut self, table: TableId, entry: u32) {
+        let contents = &self.tables[table.index()];
+        let (Some(last_hit_ps), Some(installed)) =
+            (contents.last_hit_ps(entry), contents.entry(entry))
+        else {
+            return;
+        };
+        let activity = Activity {
+            last_hit_ps,
+            timeout_ns: installed.idle_timeout_ns,
+        };
+        let key = (table.0, installed.sequence);
+        self.idle_timers.set(key, entry, activity);
+    }
+
+    /// Follows the idle timers up to the time last set; whether entries wait for [`Runtime::take_idle`].
+    pub fn run_idle_timers(&mut self) -> bool {
+        let tables = &self.tables;
+        self.idle_timers.run(self.now_ps, |key, entry| {
+            let installed = installed(tables, key, entry)?;
+            let last_hit_ps = tables[key.0 as usize].last_hit_ps(entry)?;
+            Some(Activity {
+                last_hit_ps,
+                timeout_ns: installed.idle_timeout_ns,
+            })
+        });
+        self.idle_timers.has_idle()
+    }
+
+    /// Takes the entries that became idle and are still there, in the order in which they did.
+    pub fn take_idle(&mut self) -> Vec<(TableId, u32)> {
+        let idle = self.idle_timers.take().into_iter();
+        let there = idle.filter(|&(key, entry)| installed(&self.tables, key, entry).is_some());
+        there.map(|(key, entry)| (TableId(key.0), entry)).collect()
+    }
+
+    /// When the next idle timer will be over.
+    pub fn next_idle_ps(&self) -> Option<u64> {
+        self.idle_timers.next_ps()
+    }
+
+    /// When a digest list will be due or an entry idle, if nothing else happens until then. Not earlier than that: an entry that is
+    /// hit in the meantime will not be idle then.
+    pub fn next_deadline_ps(&self) -> Option<u64> {
+        let due = [self.idle_timers.next_ps(), self.digests.due_ps()];
+        due.into_iter().flatten().min()
+    }
+
     /// Whether a value set has a member that matches the limbs of each key in turn.
     #[inline]
     pub fn value_set_contains(&self, value_set: ValueSetId, key: &[u64]) -> bool {
@@ -685,6 +737,12 @@ impl Runtime {
     pub fn value_set_mut(&mut self, value_set: ValueSetId) -> &mut ValueSet {
         &mut self.value_sets[value_set.index()]
     }
+}
+
+/// The entry of this number, if it is still the same one.
+fn installed(tables: &[Table], key: EntryKey, entry: u32) -> Option<Installed> {
+    let installed = tables.get(key.0 as usize)?.entry(entry)?;
+    (installed.sequence == key.1).then_some(installed)
 }
 
 fn attachment(program: &Program, table: &ir::Table) -> Option<Box<Attachment>> {

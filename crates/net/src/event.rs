@@ -2,7 +2,7 @@
 //!
 //! Events are ordered by time, then priority, then the order in which they were scheduled, so a run has exactly one order.
 
-use crate::{FlowId, NodeId};
+use crate::{FlowId, GeneratorId, NodeId};
 use engine::Packet;
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,18 +31,23 @@ pub(crate) enum Event {
     },
     /// A flow's next packet is due.
     Send { flow: FlowId },
+    /// A period of a packet generator begins.
+    Generate { generator: GeneratorId },
+    /// The agent of a switch may have something to announce.
+    Agent { node: NodeId },
 }
 
 impl Event {
     /// What happens first among events of one instant: failures and repairs, then their detection, then packets (so that a
-    /// packet that arrives at the very instant of a failure is lost), and sources last.
+    /// packet that arrives at the very instant of a failure is lost), then sources, and agents last.
     fn priority(&self) -> u64 {
         match self {
             Event::DirectionState { .. } | Event::NodeState { .. } => 0,
             Event::Detect { .. } => 1,
             Event::Arrive { .. } => 2,
             Event::Depart { .. } => 3,
-            Event::Send { .. } => 4,
+            Event::Send { .. } | Event::Generate { .. } => 4,
+            Event::Agent { .. } => 5,
         }
     }
 }

@@ -10,7 +10,6 @@ use crate::error::{NetError, out_of_range};
 use crate::link::Attachment;
 use crate::network::Network;
 use crate::node::NodeKind;
-use crate::notification::NotificationEvent;
 use engine::Packet;
 
 /// Packets kept for their memory.
@@ -244,17 +243,6 @@ impl Network {
         let Attachment { node, port } = interface.at;
         if changed {
             self.port_changed(node, port, up);
-        }
-    }
-
-    /// The agent of a switch learns the state of a port, and tells the controllers. A node that is no switch has neither.
-    fn port_changed(&mut self, node: NodeId, port: u32, up: bool) {
-        let state = &mut self.nodes[node.0 as usize];
-        if let NodeKind::Switch(switch) = &mut state.kind {
-            switch.set_port_up(port, up);
-            if state.up {
-                self.notify(node, NotificationEvent::PortChange { port, up });
-            }
         }
     }
 }

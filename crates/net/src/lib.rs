@@ -11,6 +11,7 @@
 //! Time is whole picoseconds since the network's beginning.
 #![forbid(unsafe_code)]
 
+mod agent;
 mod capture;
 pub mod clock;
 mod error;
@@ -27,6 +28,7 @@ pub mod statistics;
 mod step;
 mod switch;
 
+pub use agent::{GeneratorTrigger, PacketGenerator};
 pub use error::NetError;
 pub use flow::{Destination, Ping, ReceivedLog, SentLog, UdpStream};
 pub use host::HostConfig;
@@ -48,3 +50,7 @@ pub struct LinkId(pub u32);
 /// A flow of a network, by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
+
+/// A packet generator of a network, by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct GeneratorId(pub u32);

@@ -1,5 +1,6 @@
 //! A network: what it is made of, what can be done to it, and what can be read from it. What happens in it is in `step`.
 
+use crate::agent::Generator;
 use crate::capture::Capture;
 use crate::error::{NetError, out_of_range};
 use crate::event::{Event, EventQueue};
@@ -37,6 +38,7 @@ pub struct Network {
     /// Link i has the directions 2i (from a to b) and 2i + 1.
     pub(crate) directions: Vec<Direction>,
     pub(crate) flows: Vec<Flow>,
+    pub(crate) generators: Vec<Generator>,
     /// External interfaces by number; a number may be vacant.
     pub(crate) interfaces: Vec<Option<ExternalInterface>>,
     pub(crate) arrivals: Arrivals,
@@ -62,6 +64,7 @@ impl Network {
             by_name: BTreeMap::new(),
             directions: Vec::new(),
             flows: Vec::new(),
+            generators: Vec::new(),
             interfaces: Vec::new(),
             arrivals: Arrivals::default(),
             notifications: Vec::new(),
@@ -111,10 +114,7 @@ impl Network {
                 format!("at most {MAX_DELAY_PS}"),
             ));
         }
-        let switch = SwitchNode {
-            pipeline,
-            latency_ps,
-        };
+        let switch = SwitchNode::new(pipeline, latency_ps);
         self.add_node(name, NodeKind::Switch(Box::new(switch)))
     }
 
@@ -168,6 +168,9 @@ impl Network {
         }
         for direction in [first, first + 1] {
             self.refresh_direction(direction);
+        }
+        for end in [a_end, b_end] {
+            self.set_switch_port(end.node, end.port, true);
         }
         Ok(LinkId(first / 2))
     }
@@ -440,9 +443,14 @@ impl Network {
     /// A switch, for control: what is done to it is done now, between packets.
     pub fn switch_mut(&mut self, name: &str) -> Result<&mut Switch, NetError> {
         let id = self.node_id(name)?;
+        let now_ps = self.now_ps;
+        self.wake_agent(id);
         match &mut self.nodes[id.0 as usize].kind {
             NodeKind::Switch(switch) => match &mut switch.pipeline {
-                Pipeline::Engine(switch) => Ok(switch),
+                Pipeline::Engine(switch) => {
+                    switch.set_now_ps(now_ps);
+                    Ok(switch)
+                }
                 #[cfg(test)]
                 Pipeline::Test(_) => Err(not_a_switch(name)),
             },

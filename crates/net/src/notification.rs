@@ -30,8 +30,11 @@ pub enum NotificationEvent {
         /// The packet, with the program's packet-in header.
         data: Vec<u8>,
     },
-    /// A switch that had no digest messages waiting has some now; they are read from the switch.
+    /// A digest list is due, or messages of a digest without a configuration wait, where none did before; they are read from the
+    /// switch.
     Digest,
+    /// Entries have been idle for their timeout, where none were before; they are read from the switch.
+    IdleTimeout,
     /// A frame addressed to a host that is neither ARP nor ICMP echo nor of a flow.
     HostFrame {
         /// The frame.

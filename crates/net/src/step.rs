@@ -53,6 +53,8 @@ impl Network {
                 packet,
             } => self.depart(node, generation, port, packet),
             Event::Send { flow } => self.send_next(flow),
+            Event::Generate { generator } => self.generate(generator),
+            Event::Agent { node } => self.agent_event(node),
         }
     }
 
@@ -78,6 +80,9 @@ impl Network {
         }
         state.up = up;
         state.generation += u32::from(!up);
+        if up {
+            self.wake_agent(node);
+        }
         for away in self.node(node).ports.clone().into_iter().flatten() {
             self.refresh_direction(away);
             self.refresh_direction(away ^ 1);
@@ -102,7 +107,7 @@ impl Network {
         }
         link.reported_up = link.up;
         let (to, up) = (link.to, link.up);
-        self.notify(to.node, NotificationEvent::PortChange { port: to.port, up });
+        self.port_changed(to.node, to.port, up);
     }
 
     pub(crate) fn notify(&mut self, node: NodeId, event: NotificationEvent) {
@@ -159,11 +164,10 @@ impl Network {
             return;
         };
         let mut outputs = std::mem::take(&mut self.outputs);
-        let had_digests = switch.has_digests();
         run(switch, self.now_ps, &mut outputs);
         let latency_ps = switch.latency_ps;
-        if !had_digests && switch.has_digests() {
-            self.notify(node, NotificationEvent::Digest);
+        if switch.has_deadlines {
+            self.run_agent(node);
         }
         for output in outputs.drain(..) {
             let (port, packet) = (output.port, output.packet);

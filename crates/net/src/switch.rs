@@ -3,6 +3,8 @@
 //! A packet is processed with the tables as they are when it arrives, and what comes out leaves `latency_ps` later; what
 //! comes out of the CPU port then is a packet-in. Failing a switch loses what is inside, but not its tables and registers.
 
+use crate::agent::Announced;
+use engine::port_state::PortStates;
 use engine::{Output, Packet, Switch};
 
 /// What runs the packets.
@@ -25,6 +27,12 @@ pub(crate) const TEST_CPU_PORT: u32 = 510;
 pub(crate) struct SwitchNode {
     pub(crate) pipeline: Pipeline,
     pub(crate) latency_ps: u64,
+    /// The program has digests or idle timeouts.
+    pub(crate) has_deadlines: bool,
+    /// When the agent's next event is.
+    pub(crate) wake_ps: Option<u64>,
+    /// What the controller was told and has not taken yet.
+    pub(crate) announced: Announced,
 }
 
 impl SwitchNode {
@@ -37,22 +45,38 @@ impl SwitchNode {
         }
     }
 
-    /// Whether digest messages wait to be read.
-    pub(crate) fn has_digests(&self) -> bool {
-        match &self.pipeline {
-            Pipeline::Engine(switch) => !switch.runtime().digests().is_empty(),
+    /// A node around a switch. All its ports are down until something is connected.
+    pub(crate) fn new(mut pipeline: Pipeline, latency_ps: u64) -> SwitchNode {
+        match &mut pipeline {
+            Pipeline::Engine(switch) => switch.runtime_mut().set_ports(PortStates::all(false)),
             #[cfg(test)]
-            Pipeline::Test(_) => false,
+            Pipeline::Test(_) => {}
+        }
+        SwitchNode {
+            has_deadlines: has_deadlines(&pipeline),
+            pipeline,
+            latency_ps,
+            wake_ps: None,
+            announced: Announced::default(),
         }
     }
 
-    /// Says that a port went down or came up.
+    /// Tells the switch that a port went down or came up.
     pub(crate) fn set_port_up(&mut self, port: u32, up: bool) {
         match &mut self.pipeline {
             Pipeline::Engine(switch) => switch.set_port_up(port, up),
             #[cfg(test)]
             Pipeline::Test(_) => {}
         }
+    }
+
+    /// Whether the agent needs an event at this time; then there will be one.
+    pub(crate) fn wake(&mut self, at_ps: u64) -> bool {
+        let needed = self.wake_ps.is_none_or(|planned_ps| at_ps < planned_ps);
+        if needed {
+            self.wake_ps = Some(at_ps);
+        }
+        needed
     }
 
     /// Runs one packet; outputs are appended.
@@ -86,6 +110,18 @@ impl SwitchNode {
                 }
             }
         }
+    }
+}
+
+/// Whether a program has digests or idle timeouts.
+pub(crate) fn has_deadlines(pipeline: &Pipeline) -> bool {
+    match pipeline {
+        Pipeline::Engine(switch) => {
+            let program = switch.program();
+            !program.digests.is_empty() || program.tables.iter().any(|t| t.support_timeout)
+        }
+        #[cfg(test)]
+        Pipeline::Test(_) => false,
     }
 }
 

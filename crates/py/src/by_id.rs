@@ -659,16 +659,11 @@ fn cells<T>(
     }
 }
 
-/// The digest messages that wait: P4Runtime id, and the members side by side, the first in the highest bits.
+/// The messages of digests without a configuration that wait: P4Runtime id, and the members side by side, the first in the highest bits.
 pub(crate) fn take_digests(switch: &mut engine::Switch, now_ps: u64) -> Vec<(u32, Vec<u8>)> {
     let program = switch.program().clone();
-    let mut messages = Vec::new();
-    for list in switch.take_digests(now_ps) {
-        let id = program.digests[list.digest.index()].id;
-        for members in list.messages {
-            let whole = members.into_iter().reduce(|high, low| high.concat(&low));
-            messages.push((id, whole.map(|w| w.to_be_bytes()).unwrap_or_default()));
-        }
-    }
-    messages
+    let lists = switch.take_unconfigured_digests(now_ps);
+    let lists = objects::digest_lists(&program, lists).into_iter();
+    let messages = lists.flat_map(|(id, _, messages)| messages.into_iter().map(move |m| (id, m)));
+    messages.collect()
 }

@@ -6,8 +6,8 @@ use crate::program::{ExecutorKind, Program};
 use crate::switch::{Switch, switch_config};
 use net::clock::wall::WallClock;
 use net::{
-    Destination, FlowId, HostConfig, Jitter, LinkConfig, LinkId, MacAddress, NetError,
-    NotificationEvent, Ping, ReceivedLog, UdpStream,
+    Destination, FlowId, GeneratorId, GeneratorTrigger, HostConfig, Jitter, LinkConfig, LinkId,
+    MacAddress, NetError, NotificationEvent, PacketGenerator, Ping, ReceivedLog, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -101,6 +101,7 @@ fn notification(py: Python<'_>, from: net::Notification) -> Notification {
         NotificationEvent::PortChange { port, up } => ("port_change", port, up, Vec::new()),
         NotificationEvent::PacketIn { port, data } => ("packet_in", port, true, data),
         NotificationEvent::Digest => ("digest", 0, true, Vec::new()),
+        NotificationEvent::IdleTimeout => ("idle_timeout", 0, true, Vec::new()),
         NotificationEvent::HostFrame { data } => ("host_frame", 0, true, data),
     };
     Notification {
@@ -230,6 +231,53 @@ impl Network {
         })?;
         let network = self.handle.clone();
         Ok(Switch::node(network, name, executor, config, program))
+    }
+
+    /// Packets that enter a switch by themselves, at one of its ports, like packets from outside.
+    #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=0, on_port_down=false, port_offset=None))]
+    #[expect(clippy::too_many_arguments, reason = "they have names")]
+    fn add_packet_generator(
+        &self,
+        py: Python<'_>,
+        switch: String,
+        port: u32,
+        packet: Vec<u8>,
+        period_ps: u64,
+        count: u64,
+        start_ps: u64,
+        on_port_down: bool,
+        port_offset: Option<usize>,
+    ) -> PyResult<u32> {
+        let periodic = (period_ps, count, start_ps) != (0, 0, 0);
+        let trigger = match (on_port_down, periodic, port_offset) {
+            (true, false, port_offset) => GeneratorTrigger::PortDown { port_offset },
+            (false, _, None) => GeneratorTrigger::Periodic {
+                start_ps,
+                period_ps,
+                count,
+            },
+            _ => {
+                return Err(failed(
+                    "a packet generator is either periodic (period_ps, count, start_ps) or on_port_down (port_offset)",
+                ));
+            }
+        };
+        let generator = PacketGenerator {
+            switch,
+            port,
+            packet,
+            trigger,
+        };
+        let id = self
+            .handle
+            .call(py, move |n| n.add_packet_generator(&generator))?;
+        Ok(id.0)
+    }
+
+    /// How many packets a generator has made.
+    fn packets_generated(&self, py: Python<'_>, generator: u32) -> PyResult<u64> {
+        self.handle
+            .call(py, move |n| n.packets_generated(GeneratorId(generator)))
     }
 
     /// A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it.

@@ -255,3 +255,32 @@ pub(crate) struct DigestList {
     pub time_ps: u64,
     pub messages: Vec<Py<PyBytes>>,
 }
+
+impl DigestList {
+    pub(crate) fn new(
+        digest_id: u32,
+        list_id: u64,
+        time_ps: u64,
+        messages: Vec<Py<PyBytes>>,
+    ) -> DigestList {
+        DigestList {
+            digest_id,
+            list_id,
+            time_ps,
+            messages,
+        }
+    }
+}
+
+#[pymethods]
+impl DigestList {
+    fn __repr__(&self) -> String {
+        format!(
+            "<DigestList {} of digest {} at {} ps: {} messages>",
+            self.list_id,
+            self.digest_id,
+            self.time_ps,
+            self.messages.len()
+        )
+    }
+}

@@ -4,7 +4,9 @@ use crate::by_id;
 use crate::entities::{CloneSession, CounterCell, MulticastGroup, RegisterCell, TableEntry};
 use crate::errors::{control_error, failed};
 use crate::network::NetworkHandle;
-use crate::objects::{ActionProfileGroup, ActionProfileMember, MeterCell, ValueSetMembers};
+use crate::objects::{
+    ActionProfileGroup, ActionProfileMember, DigestConfig, DigestList, MeterCell, ValueSetMembers,
+};
 use crate::program::{ExecutorKind, Program};
 use crate::records;
 use engine::control::ControlError;
@@ -400,7 +402,62 @@ impl Switch {
         })
     }
 
-    /// Takes the digest messages that wait: (digest id, the members side by side, the first in the highest bits), in the order
+    /// The digests that have a configuration.
+    fn digest_configs(&self, py: Python<'_>) -> PyResult<Vec<DigestConfig>> {
+        self.with(py, |switch| by_id::objects::digest_configs(switch))
+    }
+
+    /// Takes the lists of configured digests that are due.
+    fn take_digest_lists(&self, py: Python<'_>) -> PyResult<Vec<DigestList>> {
+        let (time_ps, lists) = self.with(py, by_id::objects::take_digest_lists)?;
+        let lists = lists.into_iter();
+        Ok(lists
+            .map(|(digest_id, list_id, messages)| {
+                let messages = messages.iter().map(|m| PyBytes::new(py, m).unbind());
+                DigestList::new(digest_id, list_id, time_ps, messages.collect())
+            })
+            .collect())
+    }
+
+    /// Acknowledges a digest list; whether it was waiting for that.
+    fn acknowledge_digest(&self, py: Python<'_>, digest_id: u32, list_id: u64) -> PyResult<bool> {
+        self.try_with(py, move |switch| {
+            let digest = by_id::objects::digest(switch.program(), digest_id)?;
+            Ok(switch.acknowledge_digest(digest, list_id).is_ok())
+        })
+    }
+
+    /// Takes the entries that became idle, as they are, in the order in which they did.
+    fn take_idle_entries(&self, py: Python<'_>) -> PyResult<Vec<TableEntry>> {
+        let entries = self.with(py, by_id::objects::take_idle_entries)?;
+        let entries = entries.iter();
+        entries
+            .map(|record| records::table_entry(py, record))
+            .collect()
+    }
+
+    /// Tells a switch that stands alone the time for what follows.
+    fn set_now_ps(&self, py: Python<'_>, now_ps: u64) -> PyResult<()> {
+        self.alone()?;
+        let runs_back = self.with(py, move |switch| {
+            let back = now_ps < switch.runtime().now_ps();
+            if !back {
+                switch.set_now_ps(now_ps);
+            }
+            back
+        })?;
+        match runs_back {
+            true => Err(failed("the time of a switch does not run back")),
+            false => Ok(()),
+        }
+    }
+
+    /// When a digest list will be due, or an entry may be idle, if nothing else happens.
+    fn next_deadline_ps(&self, py: Python<'_>) -> PyResult<Option<u64>> {
+        self.with(py, |switch| switch.runtime().next_deadline_ps())
+    }
+
+    /// Takes the messages of digests without a configuration that wait: (digest id, the members side by side, the first in the highest bits), in the order
     /// of ids and of sending.
     fn take_digests<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u32, Bound<'py, PyBytes>)>> {
         let messages = self.with(py, |switch| {

@@ -130,17 +130,14 @@ impl Switch {
         Ok(self.action_call(table, 0))
     }
 
-    /// Entries that have been idle for as long as their timeout, each named once per idle period, by table and insertion.
+    /// Entries that have been idle for as long as their timeout, in the order in which they became so; each is named again after every
+    /// further timeout without a hit.
     pub fn take_idle_entries(&mut self, now_ps: u64) -> Vec<(TableId, InstalledEntry)> {
         self.runtime_mut().set_now_ps(now_ps);
-        let mut idle = Vec::new();
-        for i in 0..self.program().tables.len() {
-            let table = TableId(i as u32);
-            for number in self.runtime_mut().table_mut(table).take_idle(now_ps) {
-                idle.push((table, self.installed_entry(table, number)));
-            }
-        }
-        idle
+        self.runtime_mut().run_idle_timers();
+        let idle = self.runtime_mut().take_idle().into_iter();
+        idle.map(|(table, number)| (table, self.installed_entry(table, number)))
+            .collect()
     }
 
     pub(super) fn apply_insert(
@@ -186,6 +183,7 @@ impl Switch {
             meter: entry.meter.map(|config| Meter::new(config, now_ps)),
         };
         self.runtime_mut().attach(table, number, attached);
+        self.runtime_mut().start_idle_timer(table, number);
         Ok(Undo::Inserted(table, number))
     }
 
@@ -209,6 +207,7 @@ impl Switch {
             target: target(entry.action),
         };
         let former = runtime.attach(table, number, attached);
+        runtime.start_idle_timer(table, number);
         Ok(Undo::Modified(table, number, snapshot, former))
     }
 

@@ -15,12 +15,13 @@ pub use crate::profile::{GroupContents, GroupMember, Target, WeightedAction};
 pub use entries::{Entry, EntryAction, InstalledEntry};
 pub use objects::{CloneSession, MulticastGroup, Replica};
 
+use crate::digest::{self, DigestConfig};
 use crate::meter::{Meter, MeterConfig};
 use crate::runtime::{Attached, Cells, CounterData};
 use crate::switch::Switch;
 use crate::table::EntrySnapshot;
 use ir::{
-    ActionCall, ActionProfileId, Bits, CounterId, KeyMatch, MeterId, RegisterId, TableId,
+    ActionCall, ActionProfileId, Bits, CounterId, DigestId, KeyMatch, MeterId, RegisterId, TableId,
     ValueSetId,
 };
 use std::fmt;
@@ -191,6 +192,13 @@ pub enum Entity {
     MulticastGroup(MulticastGroup),
     /// A clone session.
     CloneSession(CloneSession),
+    /// How the messages of a digest are delivered. A delete does not look at the configuration.
+    Digest {
+        /// Digest.
+        digest: DigestId,
+        /// Configuration.
+        config: DigestConfig,
+    },
     /// A value set's members (modify only).
     ValueSet {
         /// Value set.
@@ -229,6 +237,7 @@ enum Undo {
     MulticastGroup(u32, Option<MulticastGroup>),
     CloneSession(u32, Option<CloneSession>),
     ValueSet(ValueSetId, Vec<Vec<KeyMatch>>),
+    Digest(DigestId, Box<digest::Queue>),
 }
 
 impl Switch {
@@ -275,6 +284,7 @@ impl Switch {
             },
             Entity::MulticastGroup(group) => self.apply_multicast_group(operation, group),
             Entity::CloneSession(session) => self.apply_clone_session(operation, session),
+            Entity::Digest { digest, config } => self.apply_digest(operation, digest, config),
             Entity::ActionProfileMember {
                 profile,
                 member_id,
@@ -331,10 +341,12 @@ impl Switch {
             Undo::Modified(table, entry, snapshot, attached) => {
                 runtime.table_mut(table).reset(entry, snapshot);
                 runtime.attach(table, entry, attached);
+                runtime.start_idle_timer(table, entry);
             }
             Undo::Deleted(table, snapshot, attached) => {
                 let entry = runtime.table_mut(table).restore(snapshot);
                 runtime.attach(table, entry, attached);
+                runtime.start_idle_timer(table, entry);
             }
             Undo::DefaultAction(table, action, args) => {
                 runtime.table_mut(table).set_default(action, &args);
@@ -353,6 +365,7 @@ impl Switch {
             Undo::ActionProfileGroup(profile, id, contents) => {
                 runtime.put_group(profile, id, contents);
             }
+            Undo::Digest(digest, queue) => runtime.digests_mut().restore(digest, *queue),
             Undo::MulticastGroup(id, group) => self.replication_mut().put_group(id, group),
             Undo::CloneSession(id, session) => self.replication_mut().put_session(id, session),
             other => self.undo_cells(other),
@@ -418,6 +431,7 @@ fn kind_name(entity: &Entity) -> &'static str {
         Entity::MulticastGroup(_) => "a multicast group",
         Entity::CloneSession(_) => "a clone session",
         Entity::ValueSet { .. } => "a value set",
+        Entity::Digest { .. } => "a digest",
     }
 }
 

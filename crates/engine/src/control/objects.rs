@@ -204,9 +204,25 @@ impl Switch {
         self.apply_value_set(value_set, members).map(|_| ())
     }
 
-    /// Takes the digest messages that wait, as lists.
+    /// Takes the digest messages that wait, due or not, as lists.
     pub fn take_digests(&mut self, now_ps: u64) -> Vec<DigestList> {
         self.runtime_mut().digests_mut().take(now_ps)
+    }
+
+    /// Takes the digest lists that are due.
+    pub fn take_due_digests(&mut self, now_ps: u64) -> Vec<DigestList> {
+        self.runtime_mut().digests_mut().take_due(now_ps)
+    }
+
+    /// Takes the waiting messages of digests without a configuration.
+    pub fn take_unconfigured_digests(&mut self, now_ps: u64) -> Vec<DigestList> {
+        self.runtime_mut().digests_mut().take_unconfigured(now_ps)
+    }
+
+    /// The configuration of a digest, if it has one.
+    pub fn digest_config(&self, digest: DigestId) -> Result<Option<DigestConfig>, ControlError> {
+        declared(&self.program().digests, "digest", digest.0)?;
+        Ok(self.runtime().digests().config(digest))
     }
 
     /// Configures the delivery of a digest.
@@ -216,8 +232,35 @@ impl Switch {
         config: DigestConfig,
     ) -> Result<(), ControlError> {
         declared(&self.program().digests, "digest", digest.0)?;
-        self.runtime_mut().digests_mut().set_config(digest, config);
+        let queue = self.runtime_mut().digests_mut();
+        queue.set_config(digest, Some(config));
         Ok(())
+    }
+
+    pub(super) fn apply_digest(
+        &mut self,
+        operation: Operation,
+        digest: DigestId,
+        config: DigestConfig,
+    ) -> Result<Undo, ControlError> {
+        let exists = self.digest_config(digest)?.is_some();
+        let name = &self.program().digests[digest.index()].name;
+        match (operation, exists) {
+            (Operation::Insert, true) => Err(ControlError::new(
+                ControlErrorCode::AlreadyExists,
+                format!("digest {name} is configured already"),
+            )),
+            (Operation::Modify | Operation::Delete, false) => Err(ControlError::new(
+                ControlErrorCode::NotFound,
+                format!("digest {name} is not configured"),
+            )),
+            _ => {
+                let config = (operation != Operation::Delete).then_some(config);
+                let queue = self.runtime_mut().digests_mut();
+                let former = queue.set_config(digest, config);
+                Ok(Undo::Digest(digest, Box::new(former)))
+            }
+        }
     }
 
     /// Acknowledges a digest list.

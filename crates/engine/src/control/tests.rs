@@ -292,6 +292,132 @@ fn idle_entries_are_named_once_per_idle_period() {
     switch.receive(7 * MS, 0, Packet::new(&[1, 0, 0]), &mut out);
     assert_eq!(switch.take_idle_entries(11 * MS), []);
     assert_eq!(switch.take_idle_entries(12 * MS).len(), 1);
+    // Still idle: named again after another timeout.
+    assert_eq!(switch.take_idle_entries(16 * MS), []);
+    assert_eq!(switch.runtime().next_deadline_ps(), Some(17 * MS));
+    assert_eq!(switch.take_idle_entries(17 * MS).len(), 1);
+    // What is undone has its timer; what is gone has none.
+    let without = |operation| Update {
+        operation,
+        entity: Entity::TableEntry {
+            table: EXACT,
+            entry: forward(exact(1), 0, 1),
+        },
+    };
+    let missing = Update {
+        operation: Operation::Delete,
+        entity: Entity::TableEntry {
+            table: EXACT,
+            entry: forward(exact(2), 0, 1),
+        },
+    };
+    let updates = vec![
+        without(Operation::Modify),
+        without(Operation::Delete),
+        missing,
+    ];
+    let results = switch.write_batch(updates, true);
+    assert!(results.iter().all(Result::is_err));
+    assert_eq!(switch.take_idle_entries(22 * MS).len(), 1);
+    switch.write(without(Operation::Modify)).expect("is there");
+    assert_eq!(switch.take_idle_entries(99 * MS), []);
+    assert_eq!(switch.runtime().next_deadline_ps(), None);
+}
+
+#[test]
+fn digests_are_due_when_full_or_old() {
+    const MS: u64 = 1_000_000_000;
+    let mut switch = Bodies {
+        ingress: "digest d0(%18, 100w7) assign %1 = 9w1",
+        ..Bodies::default()
+    }
+    .switch();
+    let digest = ir::DigestId(0);
+    let update = |operation, max_list_size| Update {
+        operation,
+        entity: Entity::Digest {
+            digest,
+            config: crate::digest::DigestConfig {
+                max_list_size,
+                max_timeout_ns: 5_000_000,
+                ack_timeout_ns: 20_000_000,
+            },
+        },
+    };
+    let learn = |switch: &mut Switch, ms: u64, value: u8| {
+        switch.receive(ms * MS, 0, Packet::new(&[0, 0, value]), &mut Vec::new());
+    };
+    let taken = |lists: Vec<crate::digest::DigestList>| -> Vec<(u64, usize)> {
+        lists
+            .iter()
+            .map(|l| (l.list_id, l.messages.len()))
+            .collect()
+    };
+    learn(&mut switch, 0, 1);
+    assert_eq!(
+        switch.runtime().next_deadline_ps(),
+        Some(0),
+        "without configuration: at once"
+    );
+    assert_eq!(taken(switch.take_due_digests(0)), []);
+    assert_eq!(code(switch.write(update(Operation::Modify, 2))), NotFound);
+    switch.write(update(Operation::Insert, 2)).expect("is new");
+    assert_eq!(
+        code(switch.write(update(Operation::Insert, 2))),
+        AlreadyExists
+    );
+    assert_eq!(
+        switch.runtime().next_deadline_ps(),
+        None,
+        "what was before is forgotten"
+    );
+    for _ in 0..3 {
+        learn(&mut switch, 1, 2);
+    }
+    assert_eq!(taken(switch.take_unconfigured_digests(MS)), []);
+    assert_eq!(
+        switch.runtime().next_deadline_ps(),
+        Some(6 * MS),
+        "one message waits"
+    );
+    assert_eq!(taken(switch.take_due_digests(5 * MS)), []);
+    learn(&mut switch, 2, 3);
+    assert_eq!(
+        switch.runtime().next_deadline_ps(),
+        Some(2 * MS),
+        "the list is full"
+    );
+    learn(&mut switch, 3, 4);
+    assert_eq!(taken(switch.take_due_digests(3 * MS)), [(1, 2)]);
+    learn(&mut switch, 4, 2);
+    assert_eq!(
+        taken(switch.take_due_digests(8 * MS)),
+        [(2, 1)],
+        "4 alone: 2 is outstanding"
+    );
+    switch
+        .acknowledge_digest(digest, 1)
+        .expect("is outstanding");
+    learn(&mut switch, 9, 2);
+    learn(&mut switch, 9, 4);
+    assert_eq!(taken(switch.take_due_digests(14 * MS)), [(3, 1)], "2 again");
+    learn(&mut switch, 28, 4);
+    assert_eq!(
+        taken(switch.take_due_digests(33 * MS)),
+        [(4, 1)],
+        "4 was not acknowledged in time"
+    );
+    learn(&mut switch, 40, 9);
+    let results = switch.write_batch(
+        vec![update(Operation::Delete, 0), update(Operation::Modify, 0)],
+        true,
+    );
+    assert!(results.iter().all(Result::is_err));
+    assert_eq!(
+        taken(switch.take_due_digests(45 * MS)),
+        [(5, 1)],
+        "nothing was lost"
+    );
 }
 
 #[test]

@@ -343,6 +343,7 @@ fn digests_reach_the_control_plane_once() {
     let mut switch = switch("digest d0 (%18, zext(%17, 100)) assign %1 = 9w511", "");
     let digest = ir::DigestId(0);
     let config = crate::digest::DigestConfig {
+        max_timeout_ns: 0,
         max_list_size: 2,
         ack_timeout_ns: 1_000_000,
     };

@@ -7,9 +7,10 @@ use engine::control::{
     ControlError, Entity, EntryAction, GroupContents, GroupMember, Operation, Target,
     WeightedAction, ids,
 };
+use engine::digest::DigestList;
 use engine::meter::MeterConfig;
 use engine::runtime::CounterData;
-use ir::{ActionProfileId, MatchKind, Program, ValueSetId};
+use ir::{ActionProfileId, DigestId, MatchKind, Program, ValueSetId};
 
 /// An action with its arguments.
 pub(crate) type CallRecord = (u32, Vec<(u32, Vec<u8>)>);
@@ -55,6 +56,59 @@ pub(crate) enum ObjectRecord {
 
 pub(crate) fn profile(program: &Program, id: u32) -> Result<ActionProfileId, ControlError> {
     ids::action_profile(program, id).ok_or_else(|| unknown("action profile", id))
+}
+
+pub(crate) fn digest(program: &Program, id: u32) -> Result<DigestId, ControlError> {
+    ids::digest(program, id).ok_or_else(|| unknown("digest", id))
+}
+
+/// The digests that have a configuration.
+pub(crate) fn digest_configs(switch: &engine::Switch) -> Vec<DigestConfig> {
+    let declared = switch.program().digests.iter().enumerate();
+    let configured = declared.filter_map(|(i, digest)| {
+        let config = switch.digest_config(DigestId(i as u32)).ok()??;
+        Some(DigestConfig {
+            digest_id: digest.id,
+            max_timeout_ns: config.max_timeout_ns,
+            max_list_size: config.max_list_size,
+            ack_timeout_ns: config.ack_timeout_ns,
+        })
+    });
+    configured.collect()
+}
+
+/// P4Runtime id of the digest, id of the list, and its messages, each the members side by side.
+pub(crate) type DigestListRecord = (u32, u64, Vec<Vec<u8>>);
+
+pub(super) fn digest_lists(program: &Program, lists: Vec<DigestList>) -> Vec<DigestListRecord> {
+    let lists = lists.into_iter().map(|list| {
+        let messages = list.messages.into_iter().map(|members| {
+            let whole = members.into_iter().reduce(|high, low| high.concat(&low));
+            whole.map(|w| w.to_be_bytes()).unwrap_or_default()
+        });
+        let id = program.digests[list.digest.index()].id;
+        (id, list.list_id, messages.collect())
+    });
+    lists.collect()
+}
+
+/// Takes the digest lists that are due at the switch's time, which comes with them.
+pub(crate) fn take_digest_lists(switch: &mut engine::Switch) -> (u64, Vec<DigestListRecord>) {
+    let program = switch.program().clone();
+    let now_ps = switch.runtime().now_ps();
+    (
+        now_ps,
+        digest_lists(&program, switch.take_due_digests(now_ps)),
+    )
+}
+
+/// Takes the entries that are idle at the switch's time.
+pub(crate) fn take_idle_entries(switch: &mut engine::Switch) -> Vec<EntryRecord> {
+    let program = switch.program().clone();
+    let now_ps = switch.runtime().now_ps();
+    let idle = switch.take_idle_entries(now_ps).into_iter();
+    idle.map(|(table, installed)| super::entry_record(&program, table, &installed))
+        .collect()
 }
 
 pub(super) fn meter_config((cir, cburst, pir, pburst): MeterRates) -> MeterConfig {
@@ -143,10 +197,14 @@ pub(super) fn resolve(
             value_set_id,
             members,
         } => resolve_value_set(program, value_set_id, &members),
-        ObjectRecord::Digest(config) => Err(invalid(format!(
-            "digest {} cannot be configured",
-            config.digest_id
-        ))),
+        ObjectRecord::Digest(config) => Ok(Entity::Digest {
+            digest: digest(program, config.digest_id)?,
+            config: engine::digest::DigestConfig {
+                max_list_size: config.max_list_size,
+                max_timeout_ns: config.max_timeout_ns,
+                ack_timeout_ns: config.ack_timeout_ns,
+            },
+        }),
     }
 }
 
