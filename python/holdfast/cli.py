@@ -228,6 +228,7 @@ def trace(
         Path | None, typer.Option(help="Table entries, groups and registers to install first (YAML).")
     ] = None,
     port: Annotated[int, typer.Option(help="Port that the packet arrives on.")] = 1,
+    assignments: Annotated[bool, typer.Option("--assignments", help="Every assignment to a variable, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
@@ -236,7 +237,8 @@ def trace(
     from holdfast import tracing
 
     program = compile_or_fail(source, define, include)
-    traces = tracing.trace(program, entries, tracing.read_packets(packet), port, text=not as_json)
+    packets = tracing.read_packets(packet)
+    traces = tracing.trace(program, entries, packets, port, text=not as_json, assignments=assignments)
     if as_json:
         sys.stdout.write(json.dumps([json.loads(trace) for trace in traces], indent=2) + "\n")
     else:

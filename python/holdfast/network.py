@@ -22,7 +22,7 @@ from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client, DigestList, GrpcClient, LocalClient, PacketIn
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server
-from holdfast.topology import PS_PER_MS, PS_PER_S, Jitter, Link, Topology
+from holdfast.topology import PS_PER_MS, PS_PER_S, Jitter, Link, PacketGenerator, Topology
 from holdfast.traffic import Ping, Traffic, UdpStream
 
 CPU_PORT = 510
@@ -73,6 +73,7 @@ class Network(ABC):
             self.devices[name] = Device(switch.index, core, executor=executor)
         self._add_hosts()
         self.link_ids = [self._add_link(link) for link in topology.links]
+        self.generator_ids = [self._add_packet_generator(generator) for generator in topology.packet_generators]
         self._clients: Mapping[str, Client] = {}
 
     @abstractmethod
@@ -90,6 +91,24 @@ class Network(ABC):
             jitter=_jitter_ps(link.jitter),
             loss=link.loss,
             queue_bytes=link.queue_bytes,
+        )
+
+    def _add_packet_generator(self, generator: PacketGenerator) -> int:
+        if generator.period_ms is None:
+            return self.core.add_packet_generator(
+                generator.switch,
+                generator.port,
+                generator.packet,
+                on_port_down=True,
+                port_offset=generator.port_offset,
+            )
+        return self.core.add_packet_generator(
+            generator.switch,
+            generator.port,
+            generator.packet,
+            period_ps=round(generator.period_ms * PS_PER_MS),
+            count=generator.count,
+            start_ps=round(generator.start_ms * PS_PER_MS),
         )
 
     @property

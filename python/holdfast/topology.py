@@ -96,6 +96,40 @@ class Link(BaseModel):
         return f"{self.a}-{self.b}"
 
 
+class PacketGenerator(BaseModel):
+    """Packets that enter a switch by themselves at one of its ports, like packets from outside.
+
+    Either every ``period_ms`` (``count`` times; 0 is without end), or ``on_port_down``: when the switch notices that a port
+    went down, then with the number of that port in the two bytes at ``port_offset``.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    switch: str
+    port: int = Field(ge=0, le=510)
+    packet: bytes
+    period_ms: float | None = Field(default=None, gt=0)
+    count: int = Field(default=0, ge=0)
+    start_ms: float = Field(default=0.0, ge=0)
+    on_port_down: bool = False
+    port_offset: int | None = Field(default=None, ge=0)
+
+    @field_validator("packet", mode="before")
+    @classmethod
+    def _from_hex(cls, packet: object) -> object:
+        return bytes.fromhex(packet) if isinstance(packet, str) else packet
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.on_port_down == (self.period_ms is not None):
+            raise ValueError("give either period_ms or on_port_down")
+        if self.on_port_down and (self.count or self.start_ms):
+            raise ValueError("count and start_ms belong to period_ms")
+        if self.port_offset is not None and not (self.on_port_down and self.port_offset + 2 <= len(self.packet)):
+            raise ValueError("port_offset needs on_port_down, and two bytes inside the packet")
+        return self
+
+
 @dataclass(frozen=True)
 class Attachment:
     """Where a host meets the network."""
@@ -117,6 +151,7 @@ class Topology:
         self.hosts: dict[str, Host] = {}
         self.switches: dict[str, SwitchNode] = {}
         self.links: list[Link] = []
+        self.packet_generators: list[PacketGenerator] = []
 
     def _new_name(self, name: str) -> None:
         if not name or not all(c.isalnum() or c in "_." for c in name):
@@ -192,6 +227,18 @@ class Topology:
         self.__dict__.pop("graph", None)
         return link
 
+    def add_packet_generator(self, switch: str, port: int, packet: bytes | str, **parameters: Any) -> PacketGenerator:
+        """Adds a packet generator to a switch; ``packet`` in bytes or in hexadecimal, ``parameters`` are the other fields of
+        :class:`PacketGenerator`."""
+        if switch not in self.switches:
+            raise TopologyError(f"packet generator: there is no switch {switch!r} (known: {', '.join(self.switches)})")
+        where = f"packet generator of {switch!r}"
+        generator = _validated(
+            PacketGenerator, where=where, **{**parameters, "switch": switch, "port": port, "packet": packet}
+        )
+        self.packet_generators.append(generator)
+        return generator
+
     def find_link(self, name: str) -> int:
         """Index in :attr:`links` of the link called ``a-b`` or ``b-a``."""
         for i, link in enumerate(self.links):
@@ -231,7 +278,8 @@ class Topology:
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> Topology:
-        """Reads ``{name, hosts: {h1: {address}}, switches: [s1], links: [{a, b, rate_bps, delay_ms, ...}]}``."""
+        """Reads ``{name, hosts: {h1: {address}}, switches: [s1], links: [{a, b, rate_bps, delay_ms, ...}],
+        packet_generators: [{switch, port, packet, ...}]}``."""
         path = Path(path)
         try:
             data = yaml.safe_load(path.read_text())
@@ -247,6 +295,8 @@ class Topology:
             topology.add_switch(switch)
         for link in document.links:
             topology.add_link(**link)
+        for generator in document.packet_generators:
+            topology.add_packet_generator(**generator)
         return topology
 
 
@@ -259,6 +309,15 @@ class _Document(BaseModel):
     hosts: dict[str, dict[str, str] | None] = {}
     switches: list[str] = []
     links: list[dict[str, Any]] = []
+    packet_generators: list[dict[str, Any]] = []
+
+    @field_validator("packet_generators")
+    @classmethod
+    def _fields(cls, generators: list[dict[str, Any]]) -> list[dict[str, Any]]:
+        for generator in generators:
+            if not {"switch", "port", "packet"} <= generator.keys():
+                raise ValueError(f"a packet generator needs 'switch', 'port' and 'packet': {generator}")
+        return generators
 
     @field_validator("links")
     @classmethod

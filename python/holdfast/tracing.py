@@ -80,11 +80,19 @@ def read_packets(text: str) -> list[bytes]:
         raise ScenarioError(f"--packet: {text[:40]!r} is neither hexadecimal bytes nor a pcap file") from None
 
 
-def trace(program: _core.Program, entries: Path | None, packets: list[bytes], port: int, *, text: bool) -> list[str]:
-    """Runs the packets in order through one switch; one trace each, as indented text or as JSON."""
+def trace(
+    program: _core.Program,
+    entries: Path | None,
+    packets: list[bytes],
+    port: int,
+    *,
+    text: bool,
+    assignments: bool = False,
+) -> list[str]:
+    """Runs the packets in order through one switch; one trace each, as indented text or as JSON, with assignments if wanted."""
     switch = _core.Switch(program, executor="interpreter")
     if entries is not None:
         client = LocalClient(Device(1, switch, executor="interpreter"))
         client.set_pipeline(program)
         Entries.read(entries).install(client)
-    return [switch.trace(port, packet, text=text) for packet in packets]
+    return [switch.trace(port, packet, text=text, assignments=assignments) for packet in packets]
