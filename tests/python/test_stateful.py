@@ -50,10 +50,10 @@ parser P(packet_in packet, out headers h, inout metadata m, inout standard_metad
 }
 control Check(inout headers h, inout metadata m) { apply { } }
 control In(inout headers h, inout metadata m, inout standard_metadata_t s) {
-    action_selector(HashAlgorithm.crc16, 32w16, 32w16) selector;
+    action_selector(HashAlgorithm.crc32, 32w16, 32w16) selector;
     direct_meter<bit<8>>(MeterType.packets) rate;
-    meter<bit<8>>(4, MeterType.bytes) cells;
-    counter<bit<8>>(4, CounterType.packets) hits;
+    meter(4, MeterType.bytes) cells;
+    counter(4, CounterType.packets) hits;
     register<bit<12>>(1024) values;
 
     action forward(bit<9> port) { s.egress_spec = port; }
@@ -171,7 +171,7 @@ def exact(table: int, kind: int, **rest: object) -> TableEntry:
 
 
 def port(n: int) -> dict[int, bytes]:
-    return {1: bytes([n])}
+    return {1: n.to_bytes(2, "big")}
 
 
 def out(switch: Switch, kind: int, flow: int = 0, now_ps: int = 0) -> list[tuple[int, int]]:
