@@ -50,7 +50,7 @@ format: $(VENV)/.test-installed
 	$(BIN)/ruff format python tests benches fuzz
 	$(BIN)/ruff check --fix python tests benches fuzz
 
-# p4runtime-shell needs older protobuf than we do, so it lives in an environment of its own.
+# p4runtime-shell and PTF need older protobuf than we do, so they live in an environment of their own. The tests use it if it is there.
 shell-env: .venv-shell/.installed
 
 clean:

@@ -13,7 +13,8 @@ from holdfast.errors import NetworkError
 from holdfast.topology import PS_PER_MS, Topology
 
 if TYPE_CHECKING:
-    from holdfast.p4runtime.client import Client, DigestList
+    from holdfast.p4runtime.client import Client
+    from holdfast.p4runtime.received import DigestList, IdleEntries
 
 
 class ControlPlane(Protocol):
@@ -76,3 +77,6 @@ class Controller:
 
     def on_digest(self, switch: str, digest: DigestList) -> None:
         """A switch has sent a list of digest messages; acknowledge it with the switch's client."""
+
+    def on_idle_timeout(self, switch: str, idle: IdleEntries) -> None:
+        """Table entries have not been hit for as long as their timeout."""

@@ -19,8 +19,9 @@ from typing import Literal, Self
 from holdfast import _core
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
-from holdfast.p4runtime.client import Client, DigestList, GrpcClient, LocalClient, PacketIn
+from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
 from holdfast.p4runtime.device import Device
+from holdfast.p4runtime.received import DigestList, IdleEntries, PacketIn
 from holdfast.p4runtime.server import Server
 from holdfast.topology import PS_PER_MS, PS_PER_S, Jitter, Link, PacketGenerator, Topology
 from holdfast.traffic import Ping, Traffic, UdpStream
@@ -161,6 +162,8 @@ class Network(ABC):
                         self._call_at(due_ps, partial(controller.on_packet_in, name, event.payload, event.metadata))
                     elif isinstance(event, DigestList):
                         self._call_at(due_ps, partial(controller.on_digest, name, event))
+                    elif isinstance(event, IdleEntries):
+                        self._call_at(due_ps, partial(controller.on_idle_timeout, name, event))
 
     def _run_due(self, now_ps: int) -> None:
         while self._pending and self._pending[0][0] <= now_ps:

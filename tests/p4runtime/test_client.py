@@ -8,7 +8,7 @@ import pytest
 from conftest import Bench
 
 from holdfast.p4runtime import Arbitration, Client, GrpcClient, LocalClient, P4RuntimeError, PacketIn, Server
-from holdfast.p4runtime.client import DigestList, StreamError
+from holdfast.p4runtime.received import DigestList, StreamError
 
 Connect = Callable[..., Client]
 

@@ -256,6 +256,7 @@ def test_the_modes_of_a_set_are_the_selectors(device: Device, raw: Raw) -> None:
 
 # ---- Meters ----
 
+RATE = p4.MeterConfig(cir=1, cburst=2, pir=1, pburst=4)
 RATES = {"cir": 10, "cburst": 20, "pir": 30, "pburst": 40}
 
 
@@ -309,6 +310,13 @@ def test_meters_mark_and_count(device: Device, raw: Raw) -> None:
     (found,) = read(device, **rate(raw, 0, counter_data=p4.MeterCounterData()))
     counted = found.meter_entry.counter_data
     assert [c.packet_count for c in (counted.green, counted.yellow, counted.red)] == [12, 13, 5]
+    config = found.meter_entry.config
+    write(device, update(MODIFY, **rate(raw, 0, config=config)))
+    assert read(device, **rate(raw, 0, counter_data=p4.MeterCounterData())) == [found]
+    write(device, update(MODIFY, **rate(raw, 0, config=config, counter_data=p4.MeterCounterData())))
+    (found,) = read(device, **rate(raw, 0, counter_data=p4.MeterCounterData()))
+    assert found.meter_entry.config == config
+    assert found.meter_entry.counter_data.green.packet_count == 0
 
 
 def policer(raw: Raw, **fields: Any) -> Any:
@@ -344,9 +352,7 @@ def test_direct_meters(device: Device, raw: Raw) -> None:
 
 
 def test_a_direct_meter_polices(device: Device, raw: Raw) -> None:
-    write(
-        device, update(INSERT, table_entry=policer(raw, meter_config=p4.MeterConfig(cir=1, cburst=2, pir=1, pburst=4)))
-    )
+    write(device, update(INSERT, table_entry=policer(raw, meter_config=RATE)))
     write(device, update(INSERT, **one_shot(raw, (1, 1))))
     entry = raw.entry("routes", [], one_shot(raw, (1, 1))["table_entry"].action)
     write(device, update(INSERT, table_entry=entry))
@@ -358,6 +364,12 @@ def test_a_direct_meter_polices(device: Device, raw: Raw) -> None:
     (found,) = read(device, **message)
     counted = found.direct_meter_entry.counter_data
     assert [c.packet_count for c in (counted.green, counted.yellow, counted.red)] == [2, 2, 2]
+    zero = p4.TableEntry(table_id=policer(raw).table_id, meter_counter_data=p4.MeterCounterData(), meter_config=RATE)
+    zero.match.extend(policer(raw).match)
+    write(device, update(MODIFY, table_entry=zero))
+    (found,) = read(device, **message)
+    assert not found.direct_meter_entry.counter_data.green.packet_count
+    assert found.direct_meter_entry.config == RATE
     plain = p4.TableEntry(table_id=entry.table_id)
     assert all(not e.HasField("meter_counter_data") for e in read_entries(device, plain))
 

@@ -7,7 +7,7 @@ from conftest import HERE, REAL_CORE
 
 from holdfast import _core
 from holdfast.p4runtime import Device, LocalClient, P4RuntimeError, PacketIn
-from holdfast.p4runtime.client import DigestList, StreamError
+from holdfast.p4runtime.received import DigestList, StreamError
 
 CPU_PORT = 510
 SOURCE = 0x020000000002

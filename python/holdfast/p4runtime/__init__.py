@@ -4,18 +4,19 @@ A :class:`Device` makes a switch speak P4Runtime; :class:`Server` puts devices b
 and :class:`GrpcClient` are one interface over both ways to reach a device.
 """
 
-from holdfast.p4runtime.client import (
-    Arbitration,
-    Client,
-    DigestList,
-    Entry,
-    GrpcClient,
-    LocalClient,
-    PacketIn,
-)
+from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.errors import P4RuntimeError, UpdateFailure
 from holdfast.p4runtime.p4info import P4InfoIndex
+from holdfast.p4runtime.received import (
+    Arbitration,
+    DigestList,
+    Entry,
+    Group,
+    IdleEntries,
+    Member,
+    PacketIn,
+)
 from holdfast.p4runtime.server import Server, TlsFiles, serve
 
 __all__ = [
@@ -24,8 +25,11 @@ __all__ = [
     "Device",
     "DigestList",
     "Entry",
+    "Group",
     "GrpcClient",
+    "IdleEntries",
     "LocalClient",
+    "Member",
     "P4InfoIndex",
     "P4RuntimeError",
     "PacketIn",

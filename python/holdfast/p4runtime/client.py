@@ -30,8 +30,18 @@ from holdfast.p4runtime.arbitration import set_election_id
 from holdfast.p4runtime.codec import Pair, Value
 from holdfast.p4runtime.device import Device, no_pipeline
 from holdfast.p4runtime.errors import P4RuntimeError, code_name, from_status, invalid_argument
-from holdfast.p4runtime.p4data import Plain
-from holdfast.p4runtime.p4info import MatchField, P4InfoIndex, Table
+from holdfast.p4runtime.p4info import Action, MatchField, P4InfoIndex, Param, Table
+from holdfast.p4runtime.received import (
+    Arbitration,
+    DigestList,
+    Entry,
+    Event,
+    Group,
+    IdleEntries,
+    Member,
+    PacketIn,
+    StreamError,
+)
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc, status_pb2
 
 Atomicity: TypeAlias = Literal["continue_on_error", "rollback_on_error", "dataplane_atomic"]
@@ -45,64 +55,6 @@ _UPDATE_TYPES: dict[str, int] = {
 _HANDSHAKE_S = 10.0
 _METADATA_BYTES = 16 << 20  # errors of large batches travel as metadata ("gRPC Metadata Maximum Size")
 _MESSAGE_BYTES = 128 << 20
-
-
-@dataclass(frozen=True)
-class Entry:
-    """A table entry as read.
-
-    A match is an int for exact and optional fields, else (value, prefix_len), (value, mask) or (low, high).
-    """
-
-    table: str
-    match: dict[str, int | tuple[int, int]]
-    action: str
-    params: dict[str, int]
-    priority: int = 0
-    is_default: bool = False
-    is_const: bool = False
-    counter: tuple[int, int] | None = None
-    """(packets, bytes), if the table has a direct counter."""
-    metadata: bytes = b""
-
-
-@dataclass(frozen=True)
-class PacketIn:
-    """A packet for the controller."""
-
-    payload: bytes
-    metadata: dict[str, int]
-
-
-@dataclass(frozen=True)
-class DigestList:
-    """Digest messages of one kind. Struct members by name. Acknowledge with :meth:`Client.acknowledge`."""
-
-    digest: str
-    list_id: int
-    values: list[Plain]
-    timestamp_ns: int
-
-
-@dataclass(frozen=True)
-class Arbitration:
-    """Who is the primary now."""
-
-    is_primary: bool
-    status: str
-    """OK for the primary; ALREADY_EXISTS if it is another client; NOT_FOUND if there is none."""
-    election_id: int | None
-
-
-@dataclass(frozen=True)
-class StreamError:
-    """A message of ours that the device dropped, and why."""
-
-    code: str
-    message: str
-
-
-Event: TypeAlias = PacketIn | DigestList | Arbitration | StreamError
 
 
 @dataclass
@@ -198,6 +150,10 @@ class Client(abc.ABC):
         elif kind == "digest":
             digest = self._digest_list(message.digest)
             self.on_digest(digest) if self.on_digest else self._put(digest)
+        elif kind == "idle_timeout_notification":
+            idle = message.idle_timeout_notification
+            entries = [self._entry(self.p4info.tables.by_id(e.table_id), e) for e in idle.table_entry]
+            self._put(IdleEntries(entries, idle.timestamp))
         elif kind == "error":
             self._put(StreamError(code_name(message.error.canonical_code), message.error.message))
 
@@ -297,30 +253,33 @@ class Client(abc.ABC):
         self,
         table: str,
         match: Mapping[str, Value | Pair],
-        action: str,
+        action: str | Member | Group,
         params: Mapping[str, Value] | None = None,
         priority: int | None = None,
         *,
         metadata: bytes = b"",
+        idle_timeout_ns: int = 0,
     ) -> None:
         """Adds an entry. Fields left out of ``match`` (or given as None) are don't-care.
 
-        ``priority``: the highest wins; only for tables with ternary, range or optional fields, and there required.
+        ``action``: in a table with an action profile or selector, a :class:`Member` or :class:`Group`. ``priority``: the
+        highest wins; only for tables with ternary, range or optional fields, and there required.
         """
-        self._write_entry("insert", table, match, action, params, priority, metadata)
+        self._write_entry("insert", table, match, action, params, priority, metadata, idle_timeout_ns)
 
     def modify(
         self,
         table: str,
         match: Mapping[str, Value | Pair],
-        action: str,
+        action: str | Member | Group,
         params: Mapping[str, Value] | None = None,
         priority: int | None = None,
         *,
         metadata: bytes = b"",
+        idle_timeout_ns: int = 0,
     ) -> None:
         """Gives an existing entry another action."""
-        self._write_entry("modify", table, match, action, params, priority, metadata)
+        self._write_entry("modify", table, match, action, params, priority, metadata, idle_timeout_ns)
 
     def delete(self, table: str, match: Mapping[str, Value | Pair], priority: int | None = None) -> None:
         """Removes an entry."""
@@ -348,16 +307,22 @@ class Client(abc.ABC):
         verb: str,
         table: str,
         match: Mapping[str, Value | Pair],
-        action: str | None,
+        action: str | Member | Group | None,
         params: Mapping[str, Value] | None,
         priority: int | None,
         metadata: bytes,
+        idle_timeout_ns: int = 0,
     ) -> None:
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity()
         _fill_key(entity.table_entry, info, match, priority)
         entity.table_entry.metadata = metadata
-        if action is not None:
+        entity.table_entry.idle_timeout_ns = _int64(idle_timeout_ns, "idle_timeout_ns")
+        if isinstance(action, Member):
+            entity.table_entry.action.action_profile_member_id = _uint(action.id, 32, "member")
+        elif isinstance(action, Group):
+            entity.table_entry.action.action_profile_group_id = _uint(action.id, 32, "group")
+        elif action is not None:
             self._fill_action(entity.table_entry.action.action, info, action, params)
         given = dict(match)  # the caller's may change before the batch is sent
         self._update(verb, entity, lambda: f"{info.name} {_describe(given, priority)}")
@@ -368,8 +333,82 @@ class Client(abc.ABC):
         given = dict(params or {})
         for name, value in given.items():
             param = info.params[name]
-            number = codec.to_int(value, param.width, f"action '{info.name}', parameter '{param.name}'")
-            message.params.add(param_id=param.id, value=codec.encode(number))
+            encoded = _encoded(param, value, f"action '{info.name}', parameter '{param.name}'")
+            message.params.add(param_id=param.id, value=encoded)
+
+    def profile_member(
+        self,
+        profile: str,
+        member_id: int,
+        action: str,
+        params: Mapping[str, Value] | None = None,
+        *,
+        verb: Literal["insert", "modify"] = "insert",
+    ) -> None:
+        """Makes (or changes) a member of an action profile or selector."""
+        info = self.p4info.action_profiles[profile]
+        entity = p4runtime_pb2.Entity()
+        message = entity.action_profile_member
+        message.action_profile_id, message.member_id = info.id, _uint(member_id, 32, "member")
+        if not info.table_ids:
+            raise invalid_argument(f"action profile '{info.name}' implements no table")
+        self._fill_action(message.action, self.p4info.tables.by_id(info.table_ids[0]), action, params)
+        self._update(verb, entity, f"member {member_id} of {info.name}")
+
+    def delete_profile_member(self, profile: str, member_id: int) -> None:
+        """Removes a member that no group and no entry uses."""
+        info = self.p4info.action_profiles[profile]
+        entity = p4runtime_pb2.Entity()
+        entity.action_profile_member.action_profile_id = info.id
+        entity.action_profile_member.member_id = _uint(member_id, 32, "member")
+        self._update("delete", entity, f"member {member_id} of {info.name}")
+
+    def profile_group(
+        self,
+        profile: str,
+        group_id: int,
+        members: Mapping[int, int] | Iterable[int],
+        *,
+        watch_ports: Mapping[int, int] | None = None,
+        max_size: int = 0,
+        verb: Literal["insert", "modify"] = "insert",
+    ) -> None:
+        """Makes (or changes) a group of an action selector.
+
+        ``members``: ids, or weights by id. ``watch_ports``: by member, the port without which it is not chosen.
+        """
+        info = self.p4info.action_profiles[profile]
+        entity = p4runtime_pb2.Entity()
+        message = entity.action_profile_group
+        message.action_profile_id, message.group_id = info.id, _uint(group_id, 32, "group")
+        message.max_size = _uint(max_size, 31, "max_size")
+        weights = members if isinstance(members, Mapping) else dict.fromkeys(members, 1)
+        for member_id, weight in weights.items():
+            member = message.members.add(member_id=_uint(member_id, 32, "member"), weight=_uint(weight, 31, "weight"))
+            if watch_ports and member_id in watch_ports:
+                member.watch_port = codec.encode(codec.to_int(watch_ports[member_id], 32, "watch port"))
+        self._update(verb, entity, f"group {group_id} of {info.name}")
+
+    def delete_profile_group(self, profile: str, group_id: int) -> None:
+        """Removes a group that no entry uses."""
+        info = self.p4info.action_profiles[profile]
+        entity = p4runtime_pb2.Entity()
+        entity.action_profile_group.action_profile_id = info.id
+        entity.action_profile_group.group_id = _uint(group_id, 32, "group")
+        self._update("delete", entity, f"group {group_id} of {info.name}")
+
+    def configure_meter(self, name: str, index: int | None, rates: tuple[int, int, int, int] | None) -> None:
+        """Configures a cell of a meter (None: all cells) with cir, cburst, pir and pburst; None makes it all green again."""
+        meter = self.p4info.meters[name]
+        entity = p4runtime_pb2.Entity()
+        message = entity.meter_entry
+        message.meter_id = meter.id
+        if index is not None:
+            message.index.index = _int64(index, "meter index")
+        if rates is not None:
+            config = message.config
+            config.cir, config.cburst, config.pir, config.pburst = (_int64(rate, "rate") for rate in rates)
+        self._update("modify", entity, f"meter {meter.name}[{'*' if index is None else index}]")
 
     def multicast_group(
         self, group_id: int, replicas: Sequence[tuple[int, int]], *, verb: Literal["insert", "modify"] = "insert"
@@ -506,7 +545,7 @@ class Client(abc.ABC):
         return next(self._entry(info, e.table_entry) for e in self._read(entity))
 
     def _entry(self, table: Table, message: Proto) -> Entry:
-        match: dict[str, int | tuple[int, int]] = {}
+        match: dict[str, int | str | tuple[int, int]] = {}
         for item in message.match:
             match_field = table.fields.by_id(item.field_id)
             match[match_field.name] = _read_match(match_field, item)
@@ -518,12 +557,15 @@ class Client(abc.ABC):
             table=table.name,
             match=match,
             action=action.name if action else "",
-            params={action.params.by_id(p.param_id).name: int.from_bytes(p.value, "big") for p in params if action},
+            params=dict(_read_param(action, p) for p in params if action),
             priority=message.priority,
             is_default=message.is_default_action,
             is_const=message.is_const,
             counter=(message.counter_data.packet_count, message.counter_data.byte_count) if counted else None,
             metadata=message.metadata,
+            idle_timeout_ns=message.idle_timeout_ns,
+            member=message.action.action_profile_member_id or None,
+            group=message.action.action_profile_group_id or None,
         )
 
     def counters(self, name: str, index: int | None = None) -> dict[int, tuple[int, int]]:
@@ -804,8 +846,8 @@ def _fill_match(message: Proto, table: str, match_field: MatchField, value: Valu
     """Adds a ``FieldMatch``; don't-care matches (prefix length 0, mask 0, full range) are left out."""
     width, what = match_field.width, f"table '{table}', match field '{match_field.name}'"
     if match_field.kind in ("exact", "optional"):
-        number = codec.to_int(value, width, what)
-        getattr(message.match.add(field_id=match_field.id), match_field.kind).value = codec.encode(number)
+        encoded = _encoded(match_field, value, what)
+        getattr(message.match.add(field_id=match_field.id), match_field.kind).value = encoded
     elif match_field.kind == "lpm":
         number, length = codec.to_prefix(value, width, what)
         if length:
@@ -826,7 +868,24 @@ def _fill_match(message: Proto, table: str, match_field: MatchField, value: Valu
             )
 
 
-def _read_match(match_field: MatchField, message: Proto) -> int | tuple[int, int]:
+def _encoded(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:
+    if owner.translation is None:
+        return codec.encode(codec.to_int(value, owner.width, what))
+    if not isinstance(value, str):
+        raise invalid_argument(f"{what}: it is a string ('{owner.translation.uri}'), not {value!r}")
+    return value.encode()
+
+
+def _decoded(owner: MatchField | Param, data: bytes) -> int | str:
+    return int.from_bytes(data, "big") if owner.translation is None else data.decode(errors="replace")
+
+
+def _read_param(action: Action, message: Proto) -> tuple[str, int | str]:
+    param = action.params.by_id(message.param_id)
+    return param.name, _decoded(param, message.value)
+
+
+def _read_match(match_field: MatchField, message: Proto) -> int | str | tuple[int, int]:
     def number(data: bytes) -> int:
         return int.from_bytes(data, "big")
 
@@ -837,7 +896,7 @@ def _read_match(match_field: MatchField, message: Proto) -> int | tuple[int, int
         return number(message.ternary.value), number(message.ternary.mask)
     if kind == "range":
         return number(message.range.low), number(message.range.high)
-    return number(getattr(message, kind).value)
+    return _decoded(match_field, getattr(message, kind).value)
 
 
 def _fill_replicas(message: Proto, replicas: Sequence[tuple[int, int]]) -> None:

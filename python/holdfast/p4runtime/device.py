@@ -23,6 +23,7 @@ from holdfast.p4runtime.p4info import P4InfoIndex, parse_text
 from holdfast.p4runtime.pipeline import Pipeline, Result, check_belongs
 from holdfast.p4runtime.plain import ENTITIES_PER_RESPONSE
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
+from holdfast.p4runtime.translation import Mappings
 
 API_VERSION = "1.5.0"
 """Of P4Runtime; what it adds and is optional (backup replicas, action profiles) answers UNIMPLEMENTED."""
@@ -41,7 +42,8 @@ class Device:
     """A switch as P4Runtime sees it, without a pipeline until a client pushes one or :meth:`load` is called.
 
     ``executor``: what a pushed program is verified on; give the switch's. ``packet_out`` takes a packet with its
-    packet-out header; by default the switch's own. ``load_program`` and ``make_switch`` are for switches that are not
+    packet-out header; by default the switch's own. ``translations``: what values of translated types mean (see
+    :mod:`.translation`). ``load_program`` and ``make_switch`` are for switches that are not
     the native core's.
     """
 
@@ -52,6 +54,7 @@ class Device:
         *,
         executor: Literal["jit", "interpreter"] = "jit",
         packet_out: Callable[[bytes], None] | None = None,
+        translations: Mappings | None = None,
         load_program: Callable[[bytes], Program] = _load_program,
         make_switch: Callable[[Program], Switch] | None = None,
     ) -> None:
@@ -64,6 +67,7 @@ class Device:
         self._lock = threading.RLock()
         self._arbitration = Arbitration(device_id)
         self._packet_out = packet_out or switch.packet_out
+        self._translations = translations
         self._load_program = load_program
         self._make_switch = make_switch or (lambda program: _core.Switch(program, executor=executor))
         self._running: Pipeline | None = None
@@ -80,7 +84,7 @@ class Device:
         config.p4info.CopyFrom(parse_text(program.p4info))
         config.p4_device_config = program.artifact()
         with self._lock:
-            self._realize(config, P4InfoIndex(config.p4info), program)
+            self._realize(config, P4InfoIndex(config.p4info, self._translations), program)
 
     # ---- Streams ----
 
@@ -134,12 +138,15 @@ class Device:
         self._running.index.digests.by_id(message.digest_id)
         self._running.digests.acknowledge(message.digest_id, message.list_id)
 
-    def _send_to_primaries(self, response: Proto) -> None:
+    def _send_to_primaries(self, response: Proto, object_id: int = 0) -> None:
+        """To those whose role may deal with the object, if it is about one."""
         for session in self._arbitration.primaries():
-            session.send(response)
+            if self._running is None or self._running.index.role_may(session.role or "", object_id):
+                session.send(response)
 
     def _send_digest(self, digest_list: Proto) -> None:
-        self._send_to_primaries(p4runtime_pb2.StreamMessageResponse(digest=digest_list))
+        response = p4runtime_pb2.StreamMessageResponse(digest=digest_list)
+        self._send_to_primaries(response, digest_list.digest_id)
 
     # ---- From the data plane ----
 
@@ -320,7 +327,7 @@ class Device:
             raise invalid_argument("the config has no P4Info")
         if not config.p4_device_config:
             raise invalid_argument("the config has no p4_device_config; it is the compiled program")
-        index = P4InfoIndex(config.p4info)
+        index = P4InfoIndex(config.p4info, self._translations)
         try:
             program = self._load_program(config.p4_device_config)
             scratch = self._make_switch(program)
@@ -353,6 +360,7 @@ class Device:
         if old is None:
             self._realize(verified.config, verified.index, verified.program)
             return
+        verified.index.inherit_translations(old.index)
         updates = _clear_initial_entries(old, verified)
         updates += list(old.state())
         refused = next(

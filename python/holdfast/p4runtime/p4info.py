@@ -17,8 +17,9 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from google.protobuf import text_format
 
-from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, quoted
+from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, quoted, unimplemented
 from holdfast.p4runtime.stubs import Proto, p4info_pb2
+from holdfast.p4runtime.translation import Mappings, Translation
 
 MatchKind: TypeAlias = Literal["exact", "lpm", "ternary", "range", "optional"]
 Scope: TypeAlias = Literal["both", "table_only", "default_only"]
@@ -45,21 +46,23 @@ class Named(Protocol):
 
 @dataclass(frozen=True)
 class MatchField:
-    """A key field of a table. ``width`` in bits."""
+    """A key field of a table. ``width`` in bits; 0 for a string (then it is translated)."""
 
     id: int
     name: str
     width: int
     kind: MatchKind
+    translation: Translation | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
 class Param:
-    """A parameter of an action, or a field of a controller header. ``width`` in bits."""
+    """A parameter of an action, or a field of a controller header. ``width`` in bits; 0 for a string."""
 
     id: int
     name: str
     width: int
+    translation: Translation | None = field(default=None, repr=False, compare=False)
 
 
 @dataclass(frozen=True)
@@ -286,19 +289,21 @@ class Names(Generic[T]):
 class P4InfoIndex:
     """The index of one ``p4.config.v1.P4Info``. Raises INVALID_ARGUMENT if the message contradicts itself."""
 
-    def __init__(self, message: Proto) -> None:
+    def __init__(self, message: Proto, mappings: Mappings | None = None) -> None:
         self.message = message
-        self.actions = Names("action", map(_action, message.actions))
+        self._mappings = mappings or {}
+        self._translations: dict[str, Translation] = {}
+        self.actions = Names("action", map(self._action, message.actions))
         self.tables = Names("table", [self._table(t) for t in message.tables])
         self.counters = Names("counter", map(_counter, message.counters))
         self.direct_counters = Names("direct counter", map(_direct_counter, message.direct_counters))
         self.action_profiles = Names("action profile", [self._action_profile(p) for p in message.action_profiles])
         self.meters = Names("meter", map(_meter, message.meters))
         self.direct_meters = Names("direct meter", map(_direct_meter, message.direct_meters))
-        self.value_sets = Names("value set", map(_value_set, message.value_sets))
+        self.value_sets = Names("value set", map(self._value_set, message.value_sets))
         self.registers = Names("register", map(_register, message.registers))
         self.digests = Names("digest", map(_digest, message.digests))
-        headers = Names("controller header", map(_controller_header, message.controller_packet_metadata))
+        headers = Names("controller header", map(self._controller_header, message.controller_packet_metadata))
         self.controller_headers = headers
         self.packet_in = next((h for h in headers if h.name == "packet_in"), None)
         self.packet_out = next((h for h in headers if h.name == "packet_out"), None)
@@ -358,7 +363,7 @@ class P4InfoIndex:
             id=message.preamble.id,
             name=name,
             alias=message.preamble.alias,
-            fields=Names("match field", [_match_field(f, where) for f in message.match_fields], where),
+            fields=Names("match field", [self._match_field(f, where) for f in message.match_fields], where),
             actions=Names("action", [a for a, _ in refs if a is not None], where),
             scopes={ref.id: _SCOPES[ref.scope] for _, ref in refs},
             size=message.size,
@@ -369,6 +374,68 @@ class P4InfoIndex:
             direct_meter_id=next((i for i in message.direct_resource_ids if i in meters), 0),
             supports_idle_timeout=message.idle_timeout_behavior != 0,
         )
+
+    def _translation(self, type_name: str) -> Translation | None:
+        """Of a type that is translated otherwise than by itself."""
+        if type_name not in self.message.type_info.new_types:
+            return None
+        new_type = self.message.type_info.new_types[type_name]
+        if new_type.WhichOneof("representation") != "translated_type":
+            return None
+        translated = new_type.translated_type
+        kind, given = translated.WhichOneof("sdn_type"), self._mappings.get(translated.uri)
+        if kind == "sdn_bitwidth" and given is None:
+            return None
+        if kind not in ("sdn_bitwidth", "sdn_string"):
+            raise invalid_argument(f"P4Info: type '{type_name}' is translated to nothing")
+        width = _width(translated.sdn_bitwidth, f"type '{type_name}'") if kind == "sdn_bitwidth" else 0
+        known = self._translations.setdefault(translated.uri, Translation(translated.uri, width, given))
+        if known.width != width:
+            raise invalid_argument(f"P4Info: '{translated.uri}' is translated to strings and to numbers")
+        return known
+
+    def inherit_translations(self, other: P4InfoIndex) -> None:
+        """Takes over what the strings of another pipeline mean."""
+        for uri, translation in self._translations.items():
+            if uri in other._translations:
+                translation.inherit(other._translations[uri])
+
+    def _match_field(self, message: Proto, where: str) -> MatchField:
+        kind = _MATCH_KINDS.get(message.match_type)
+        what = f"match field '{message.name}'{where}"
+        if kind is None:
+            raise invalid_argument(f"P4Info: {what} has an unsupported match type")
+        translation = self._translation(message.type_name.name)
+        if translation is not None and kind not in ("exact", "optional"):
+            raise unimplemented(f"P4Info: {what} is translated; only exact and optional matches can be")
+        width = 0 if translation is not None and translation.is_text else _width(message.bitwidth, what)
+        return MatchField(message.id, message.name, width, kind, translation)
+
+    def _action(self, message: Proto) -> Action:
+        preamble = message.preamble
+        where = f" of action '{preamble.name}'"
+        params = []
+        for p in message.params:
+            translation = self._translation(p.type_name.name)
+            is_text = translation is not None and translation.is_text
+            width = 0 if is_text else _width(p.bitwidth, f"parameter '{p.name}'{where}")
+            params.append(Param(p.id, p.name, width, translation))
+        return Action(preamble.id, preamble.name, preamble.alias, Names("parameter", params, where))
+
+    def _value_set(self, message: Proto) -> ValueSet:
+        preamble = message.preamble
+        where = f" of value set '{preamble.name}'"
+        fields = Names("match field", [self._match_field(f, where) for f in message.match], where)
+        size = _size(message.size, f"value set '{preamble.name}'")
+        return ValueSet(preamble.id, preamble.name, preamble.alias, fields, size)
+
+    def _controller_header(self, message: Proto) -> ControllerHeader:
+        where = f" of controller header '{message.preamble.name}'"
+        fields = []
+        for m in message.metadata:
+            width = _width(m.bitwidth, f"field '{m.name}'{where}")
+            fields.append(Param(m.id, m.name, width, self._translation(m.type_name.name)))
+        return ControllerHeader(message.preamble.id, message.preamble.name, Names("metadata field", fields, where))
 
     def _action_profile(self, message: Proto) -> ActionProfile:
         name = message.preamble.name
@@ -444,20 +511,6 @@ def _width(bitwidth: int, what: str) -> int:
     return bitwidth
 
 
-def _match_field(message: Proto, where: str) -> MatchField:
-    kind = _MATCH_KINDS.get(message.match_type)
-    if kind is None:
-        raise invalid_argument(f"P4Info: match field '{message.name}'{where} has an unsupported match type")
-    width = _width(message.bitwidth, f"match field '{message.name}'{where}")
-    return MatchField(message.id, message.name, width, kind)
-
-
-def _action(message: Proto) -> Action:
-    where = f" of action '{message.preamble.name}'"
-    params = [Param(p.id, p.name, _width(p.bitwidth, f"parameter '{p.name}'{where}")) for p in message.params]
-    return Action(message.preamble.id, message.preamble.name, message.preamble.alias, Names("parameter", params, where))
-
-
 def _counter(message: Proto) -> Counter:
     units: tuple[Literal["unspecified", "bytes", "packets", "both"], ...] = ("unspecified", "bytes", "packets", "both")
     preamble, unit = message.preamble, message.spec.unit
@@ -495,15 +548,6 @@ def _direct_meter(message: Proto) -> DirectMeter:
     return DirectMeter(preamble.id, preamble.name, preamble.alias, table_id, type)
 
 
-def _value_set(message: Proto) -> ValueSet:
-    preamble = message.preamble
-    where = f" of value set '{preamble.name}'"
-    fields = Names("match field", [_match_field(f, where) for f in message.match], where)
-    return ValueSet(
-        preamble.id, preamble.name, preamble.alias, fields, _size(message.size, f"value set '{preamble.name}'")
-    )
-
-
 def _register(message: Proto) -> Register:
     preamble = message.preamble
     size = _size(message.size, f"register '{preamble.name}'")
@@ -513,9 +557,3 @@ def _register(message: Proto) -> Register:
 def _digest(message: Proto) -> Digest:
     preamble = message.preamble
     return Digest(preamble.id, preamble.name, preamble.alias, message.type_spec)
-
-
-def _controller_header(message: Proto) -> ControllerHeader:
-    where = f" of controller header '{message.preamble.name}'"
-    fields = [Param(m.id, m.name, _width(m.bitwidth, f"field '{m.name}'{where}")) for m in message.metadata]
-    return ControllerHeader(message.preamble.id, message.preamble.name, Names("metadata field", fields, where))

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument
-from holdfast.p4runtime.p4info import ControllerHeader
+from holdfast.p4runtime.p4info import ControllerHeader, Param
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 
@@ -36,12 +36,22 @@ def packet_out_bytes(message: Proto, header: ControllerHeader | None) -> bytes:
         if field.id not in given:
             raise invalid_argument(f"packet-out: metadata field '{field.name}' is missing")
         try:
-            value = codec.decode(given[field.id], field.width, f"packet-out metadata '{field.name}'")
+            value = _for_switch(field, given[field.id])
         except P4RuntimeError as e:
             raise invalid_argument(e.message) from None
         total, bits = total << field.width | value, bits + field.width
     length = (bits + 7) // 8
     return (total << (length * 8 - bits)).to_bytes(length, "big") + bytes(message.payload)
+
+
+def _for_switch(field: Param, data: bytes) -> int:
+    what = f"packet-out metadata '{field.name}'"
+    value = (
+        codec.decode(data, field.width, what) if field.translation is None else field.translation.to_switch(data, what)
+    )
+    if value.bit_length() > field.width:
+        raise invalid_argument(f"{what}: it is translated to {value}, which does not fit into {field.width} bits")
+    return value
 
 
 def packet_in_message(data: bytes, header: ControllerHeader | None) -> Proto | None:
@@ -56,5 +66,6 @@ def packet_in_message(data: bytes, header: ControllerHeader | None) -> Proto | N
         for field in header.fields:
             rest -= field.width
             value = (total >> rest) & codec.all_ones(field.width)
-            message.metadata.add(metadata_id=field.id, value=codec.encode(value))
+            shown = codec.encode(value) if field.translation is None else field.translation.to_controller(value)
+            message.metadata.add(metadata_id=field.id, value=shown)
     return message

@@ -28,7 +28,9 @@ def plain_tables(index: P4InfoIndex, program: Program, switch: Switch) -> PlainT
 
 
 def _may_be_plain(table: Table) -> bool:
-    return not (table.is_const or table.implementation_id or table.direct_meter_id)
+    parts = [*table.fields, *(param for action in table.actions for param in action.params)]
+    translated = any(part.translation is not None for part in parts)
+    return not (table.is_const or table.implementation_id or table.direct_meter_id or translated)
 
 
 def _description(table: Table) -> _core.PlainTable:

@@ -141,6 +141,8 @@ class Planner:
             plan = Plan([(verb, entry)], then=lambda: self._note_entry(key, note))
         else:
             plan = self._modify_without_action(table, entry, message, find)
+        if verb == "modify" and message.HasField("meter_counter_data"):
+            plan.core.insert(0, ("modify", DirectMeterCell(_same_key(entry))))
         self._counter_data(plan, entry, message)
         return plan
 
@@ -258,7 +260,10 @@ class Planner:
         config = meters.config_of(message, "config", self._direct_meter_type(table), what)
         if find(entry) is None:
             raise P4RuntimeError("NOT_FOUND", f"{table.label} has no such entry")
-        return Plan([("modify", DirectMeterCell(entry, config))])
+        plan = Plan([("modify", DirectMeterCell(entry, config))])
+        if message.HasField("counter_data"):
+            plan.core.insert(0, ("modify", DirectMeterCell(entry)))
+        return plan
 
     # ---- Everything else ----
 
@@ -299,7 +304,10 @@ class Planner:
         cell = cell_of(message, meter.size, what)
         meters.check_reset(message.counter_data, what)
         config = meters.config_of(message, "config", meter.type, what)
-        return Plan([("modify", MeterCell(meter.id, cell, config))])
+        plan = Plan([("modify", MeterCell(meter.id, cell, config))])
+        if message.HasField("counter_data"):  # the counters of a meter without configuration are gone
+            plan.core.insert(0, ("modify", MeterCell(meter.id, cell)))
+        return plan
 
     def _value_set(self, verb: Verb, message: Proto) -> Plan:
         value_set = self._index.value_sets.by_id(message.value_set_id)

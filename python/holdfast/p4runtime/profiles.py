@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from holdfast._core import ActionProfileGroup, ActionProfileMember
 from holdfast.p4runtime import codec, table_entries
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplemented
-from holdfast.p4runtime.p4info import ActionProfile, P4InfoIndex
+from holdfast.p4runtime.p4info import ActionProfile, P4InfoIndex, Table
 from holdfast.p4runtime.replication import PORT_BITS
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
@@ -156,6 +156,7 @@ def set_note(message: Proto) -> SetNote:
 
 def fill_set(
     message: Proto,
+    table: Table,
     profile: ActionProfile,
     actions: Iterable[tuple[int, dict[int, bytes], int, int | None]],
     note: SetNote,
@@ -164,7 +165,7 @@ def fill_set(
     message.SetInParent()
     for position, (action_id, args, weight, port) in enumerate(actions):
         item = message.action_profile_actions.add(weight=0 if profile.weights_disallowed else weight)
-        table_entries.fill_action(item.action, action_id, args)
+        table_entries.fill_action(item.action, table.actions, action_id, args)
         _fill_watch(item, port, numeric=position in note.numeric_watches)
     if note.mode:
         message.action_selection_mode = note.mode
@@ -172,12 +173,12 @@ def fill_set(
         message.size_semantics = note.semantics
 
 
-def member_message(member: ActionProfileMember) -> Proto:
+def member_message(index: P4InfoIndex, member: ActionProfileMember) -> Proto:
     """``Entity`` with an ``ActionProfileMember``."""
     entity = p4runtime_pb2.Entity()
     message = entity.action_profile_member
     message.action_profile_id, message.member_id = member.action_profile_id, member.member_id
-    table_entries.fill_action(message.action, member.action_id, member.args)
+    table_entries.fill_action(message.action, index.actions, member.action_id, member.args)
     return entity
 
 

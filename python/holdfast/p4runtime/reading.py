@@ -145,9 +145,9 @@ class Reader:
         elif entry.action_set is not None:
             profile = self._index.action_profiles.by_id(table.implementation_id)
             message = found.action.action_profile_action_set
-            profiles.fill_set(message, profile, entry.action_set, note.action_set)
+            profiles.fill_set(message, table, profile, entry.action_set, note.action_set)
         elif entry.action_id:
-            table_entries.fill_action(found.action.action, entry.action_id, entry.args)
+            table_entries.fill_action(found.action.action, table.actions, entry.action_id, entry.args)
 
     def idle_entry(self, entry: TableEntry) -> Proto:
         """The ``TableEntry`` of an idle notification."""
@@ -212,7 +212,7 @@ class Reader:
         ]
         if message.member_id and not found:
             raise P4RuntimeError("NOT_FOUND", f"there is no member {message.member_id}")
-        return map(profiles.member_message, found)
+        return (profiles.member_message(self._index, member) for member in found)
 
     def _groups(self, message: Proto, role: str) -> Iterator[Proto]:
         if message.group_id and not message.action_profile_id:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Protocol, TypeAlias
 from holdfast._core import TableEntry
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument
-from holdfast.p4runtime.p4info import MatchField, Names, Table
+from holdfast.p4runtime.p4info import Action, MatchField, Names, Param, Table
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 if TYPE_CHECKING:
@@ -77,6 +77,9 @@ def _match_from_message(owner: Matched, match_field: MatchField, message: Proto)
     if kind != match_field.kind:
         raise invalid_argument(f"{what}: the match is {kind or 'unset'}, the field is {match_field.kind}")
     try:
+        if match_field.translation is not None:
+            number = match_field.translation.to_switch(getattr(message, kind).value, what)
+            return "exact" if match_field.kind == "exact" else "optional", codec.encode(number)
         match = _MATCH_READERS[match_field.kind](getattr(message, kind), match_field.width, what)
     except P4RuntimeError as e:
         # "Match Format": whatever is wrong with a match, bytestrings included, is INVALID_ARGUMENT.
@@ -134,8 +137,12 @@ def call_from_message(table: Table, message: Proto, *, is_default: bool) -> tupl
         param = action.params.by_id(given.param_id)
         if param.id in args:
             raise invalid_argument(f"action '{action.name}': parameter '{param.name}' is given twice")
+        what = f"action '{action.name}', parameter '{param.name}'"
         try:
-            value = codec.decode(given.value, param.width, f"action '{action.name}', parameter '{param.name}'")
+            if param.translation is not None:
+                value = param.translation.to_switch(given.value, what)
+            else:
+                value = codec.decode(given.value, param.width, what)
         except P4RuntimeError as e:
             raise invalid_argument(e.message) from None  # "Action Specification"
         args[param.id] = codec.encode(value)
@@ -196,7 +203,7 @@ def fill_matches(messages: Proto, owner: Matched, matches: Mapping[int, Match]) 
     for id, match in canonical_matches(owner, matches).items():
         part = getattr(messages.add(field_id=id), match[0])
         if len(match) == 2:
-            part.value = match[1]
+            part.value = _for_controller(owner.fields.by_id(id), match[1])
         elif match[0] == "lpm":
             part.value, part.prefix_len = match[1:]
         elif match[0] == "ternary":
@@ -205,11 +212,19 @@ def fill_matches(messages: Proto, owner: Matched, matches: Mapping[int, Match]) 
             part.low, part.high = match[1:]
 
 
-def fill_action(message: Proto, action_id: int, args: Mapping[int, bytes]) -> None:
+def fill_action(message: Proto, actions: Names[Action], action_id: int, args: Mapping[int, bytes]) -> None:
     """Writes an ``Action``."""
     message.action_id = action_id
+    params = actions.by_id(action_id).params
     for param_id, value in sorted(args.items()):
-        message.params.add(param_id=param_id, value=codec.canonical(value))
+        message.params.add(param_id=param_id, value=_for_controller(params.by_id(param_id), value))
+
+
+def _for_controller(owner: MatchField | Param, value: bytes) -> bytes:
+    """The value that a client sees."""
+    if owner.translation is None:
+        return codec.canonical(value)
+    return owner.translation.to_controller(int.from_bytes(value, "big"))
 
 
 def key_message(table: Table, entry: TableEntry) -> Proto:
