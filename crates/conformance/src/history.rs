@@ -103,10 +103,22 @@ pub fn run_with(subject: &Subject, bytes: &[u8], frame: Frames) -> Result<Statis
                 false => statistics.refused += 1,
             }
         } else {
-            let port = choices.pick(&PORTS);
-            let frame = frame(&mut choices, port == 510);
-            statistics.received += 1;
-            statistics.sent += twin.receive(port, &frame)? as u64;
+            // Some arrive alone, some together.
+            let count = if operation >= 24 {
+                2 + choices.below(6)
+            } else {
+                1
+            };
+            let packet = |_| {
+                let port = choices.pick(&PORTS);
+                (port, frame(&mut choices, port == 510))
+            };
+            let packets: Vec<(u32, Vec<u8>)> = (0..count).map(packet).collect();
+            statistics.received += packets.len() as u64;
+            statistics.sent += match packets.as_slice() {
+                [(port, packet)] => twin.receive(*port, packet)? as u64,
+                several => twin.receive_burst(several)? as u64,
+            };
         }
     }
     twin.compare_state()?;

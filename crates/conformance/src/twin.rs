@@ -61,6 +61,8 @@ pub struct Twin {
     interpreter: Switch,
     machine_code: Switch,
     now_ps: u64,
+    /// Packets so far: what decides which way the next one takes.
+    received: u64,
 }
 
 impl Twin {
@@ -68,12 +70,15 @@ impl Twin {
     pub fn new(subject: &Subject) -> Twin {
         let config = SwitchConfig::default();
         let switch = |program: &Arc<Program>, executor: &Arc<dyn Executor>| {
-            Switch::new(program.clone(), executor.clone(), config)
+            let mut switch = Switch::new(program.clone(), executor.clone(), config);
+            switch.set_max_work(MAX_COPIES as u32);
+            switch
         };
         Twin {
             interpreter: switch(&subject.program, &subject.interpreter),
             machine_code: switch(&subject.second_program, &subject.machine_code),
             now_ps: 0,
+            received: 0,
         }
     }
 
@@ -120,22 +125,59 @@ impl Twin {
         self.machine_code.set_port_up(port, up);
     }
 
-    /// Runs a packet; gives the number of packets that left.
+    /// Runs a packet; gives the number of packets that left. In turn half by half, as where there are queues between the
+    /// halves, and all at once, where machine code has a way of its own.
     pub fn receive(&mut self, port: u32, packet: &[u8]) -> Result<usize, String> {
-        let left = run_bounded(&mut self.interpreter, self.now_ps, port, packet);
-        let right = run_bounded(&mut self.machine_code, self.now_ps, port, packet);
+        self.received += 1;
+        let (now_ps, by_halves) = (self.now_ps, self.received.is_multiple_of(3));
+        let run = |switch: &mut Switch| {
+            if by_halves {
+                return run_bounded(switch, now_ps, port, packet);
+            }
+            let mut out = Vec::new();
+            switch.receive(now_ps, port, Packet::new(packet), &mut out);
+            out
+        };
+        let (left, right) = (run(&mut self.interpreter), run(&mut self.machine_code));
         let what = || format!("packet {} at port {port}", hex(packet));
-        if left != right {
-            same(&what(), &outputs(&left), &outputs(&right))?;
-        }
-        if self.interpreter.drops() != self.machine_code.drops() {
-            same(
-                &what(),
-                &self.interpreter.drops(),
-                &self.machine_code.drops(),
-            )?;
-        }
+        self.compare_outputs(what, &left, &right)?;
         Ok(left.len())
+    }
+
+    /// Runs packets that arrive together: one after the other on the interpreter, in one burst as machine code.
+    pub fn receive_burst(&mut self, packets: &[(u32, Vec<u8>)]) -> Result<usize, String> {
+        let (mut left, mut right) = (Vec::new(), Vec::new());
+        for (port, packet) in packets {
+            let packet = Packet::new(packet);
+            (self.interpreter).receive(self.now_ps, *port, packet, &mut left);
+        }
+        let new = |(port, packet): &(u32, Vec<u8>)| (*port, Packet::new(packet));
+        let mut burst: Vec<_> = packets.iter().map(new).collect();
+        (self.machine_code).receive_burst(self.now_ps, &mut burst, &mut right);
+        let what = || {
+            let lines = packets
+                .iter()
+                .map(|(port, p)| format!("\n  {port}: {}", hex(p)));
+            format!("a burst of{}", lines.collect::<String>())
+        };
+        self.compare_outputs(what, &left, &right)?;
+        Ok(left.len())
+    }
+
+    fn compare_outputs(
+        &self,
+        what: impl Fn() -> String,
+        left: &[Output],
+        right: &[Output],
+    ) -> Result<(), String> {
+        if left != right {
+            same(&what(), &outputs(left), &outputs(right))?;
+        }
+        let (left, right) = (self.interpreter.drops(), self.machine_code.drops());
+        if left != right {
+            same(&what(), &left, &right)?;
+        }
+        Ok(())
     }
 
     /// Compares everything that packets leave behind, and takes the digests.
