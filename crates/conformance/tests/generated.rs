@@ -112,6 +112,8 @@ fn generated_programs_use_the_language() {
         "verify_checksum_with_payload(",
         "update_checksum_with_payload(",
         "@field_list(1, 2)",
+        "crc32_custom",
+        "support_timeout",
         "tuple<",
         "direct_meter<",
         ".read(",

@@ -84,6 +84,7 @@ impl Generator<'_> {
         let name = self.name("Control");
         self.scope = Scope {
             half: Half::Both,
+            may_exit: true,
             ..Scope::default()
         };
         for parameter in &parameters {

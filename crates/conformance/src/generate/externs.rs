@@ -15,7 +15,16 @@ pub(super) struct Objects {
 /// Ports and sessions that the control plane knows too.
 const SMALL: [&str; 5] = ["1", "2", "3", "7", "0"];
 
-const ALGORITHMS: [&str; 5] = ["crc16", "crc32", "csum16", "xor16", "identity"];
+const ALGORITHMS: [&str; 8] = [
+    "crc16",
+    "crc32",
+    "csum16",
+    "xor16",
+    "identity",
+    "crc16_custom",
+    "crc32_custom",
+    "random",
+];
 
 impl Generator<'_> {
     pub(super) fn declare_objects(&mut self) {

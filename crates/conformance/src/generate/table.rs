@@ -130,6 +130,9 @@ impl Generator<'_> {
         if self.choices.one_in(3) {
             self.line("size = 64;");
         }
+        if self.choices.one_in(6) {
+            self.line("support_timeout = true;");
+        }
         let fixed = if self.choices.one_in(4) { "const " } else { "" };
         let default = match self.choices.one_in(2) && !free.is_empty() {
             true => self.entry_call(&free),
