@@ -26,8 +26,16 @@ parser P(packet_in p, out headers h, inout metadata m, inout standard_metadata_t
 }
 control C(inout headers h, inout metadata m) { apply {} }
 control I(inout headers h, inout metadata m, inout standard_metadata_t s) {
-    // To the port in the last byte of the destination address.
-    apply { s.egress_spec = (bit<9>)h.ethernet.dst_addr; }
+    @port_state register<bit<1>>(16) ports;
+    // To the port in the last byte of the destination address; 2 stands in for 1.
+    apply {
+        bit<1> up;
+        s.egress_spec = (bit<9>)h.ethernet.dst_addr;
+        ports.read(up, (bit<32>)s.egress_spec);
+        if (s.egress_spec == 1 && up == 0) {
+            s.egress_spec = 2;
+        }
+    }
 }
 control E(inout headers h, inout metadata m, inout standard_metadata_t s) { apply {} }
 control D(packet_out p, in headers h) { apply { p.emit(h.ethernet); } }
@@ -147,6 +155,15 @@ def test_an_interface_that_goes_and_returns(live: LiveSwitch, hosts: list[tuple[
     assert live.port_is_up(0)
     receiver.set_link("eth0", up=True)
     assert change() == (1, True)
+    # What happens while the switch stands still, it learns when it goes on.
+    live.stop()
+    receiver.set_link("eth0", up=False)
+    live.start()
+    assert change() == (1, False)
+    live.stop()
+    receiver.set_link("eth0", up=True)
+    live.start()
+    assert change() == (1, True)
     subprocess.run(["ip", "link", "delete", second], check=True)
     assert change() == (1, False)
     subprocess.run(
@@ -158,6 +175,30 @@ def test_an_interface_that_goes_and_returns(live: LiveSwitch, hosts: list[tuple[
     before = receiver.interface_counters("eth0")["rx_packets"]
     sender.send_load("eth0", [frame_to(1)], duration_s=0.1, packets_per_s=1000)
     wait_for(lambda: receiver.interface_counters("eth0")["rx_packets"] >= before + 90)
+
+
+def test_the_program_sees_an_interface_go(live: LiveSwitch, hosts: list[tuple[_core.Namespace, str]]) -> None:
+    (sender, first), (receiver, second), (other, third) = hosts
+    for port, outer in enumerate((first, second, third)):
+        live.add_port(port, outer)
+    live.start()
+
+    def arrived(namespace: _core.Namespace) -> int:
+        return namespace.interface_counters("eth0")["rx_packets"]
+
+    thread = threading.Thread(
+        target=lambda: sender.send_load("eth0", [frame_to(1)], duration_s=2.0, packets_per_s=2000)
+    )
+    thread.start()
+    wait_for(lambda: arrived(receiver) > 100)
+    assert arrived(other) == 0
+    receiver.set_link("eth0", up=False)
+    # No controller had a hand in it.
+    wait_for(lambda: arrived(other) > 100)
+    receiver.set_link("eth0", up=True)
+    before = arrived(receiver)
+    wait_for(lambda: arrived(receiver) > before + 100)
+    thread.join()
 
 
 def test_mistakes_are_explained(live: LiveSwitch, hosts: list[tuple[_core.Namespace, str]]) -> None:

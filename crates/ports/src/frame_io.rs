@@ -170,8 +170,9 @@ impl PacketIo {
         let up = is_running(socket.interface()).unwrap_or(false);
         if !up {
             socket.refresh(false);
-            self.changes.push((interface, false));
         }
+        // The network may remember another state, of before its clock stopped.
+        self.changes.push((interface, up));
         self.polled[interface + OTHER_DESCRIPTORS].fd = socket.raw_fd();
         self.ports[interface] = Some(Port { socket, up });
     }

@@ -134,8 +134,10 @@ impl Namespace {
         if address.is_ipv6() {
             self.within(|| set_ipv6_enabled(interface, true))??;
         }
+        // Else an IPv6 address is not usable before some work in the kernel's background was done.
+        let at_once = if address.is_ipv6() { " nodad" } else { "" };
         self.batch(&[format!(
-            "address add {address}/{prefix_len} dev {interface}"
+            "address add {address}/{prefix_len} dev {interface}{at_once}"
         )])
     }
 

@@ -74,7 +74,8 @@ pub trait FrameIo: Any {
     /// that are there to `rx`. It should return soon rather than drain a flood.
     fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8]));
 
-    /// Tells which interfaces went down or came back since the last call. All are taken to be up at first.
+    /// Tells which interfaces went down or came back since the last call; what is known already may be told again. New ones are
+    /// taken to be up.
     fn take_changes(&mut self, tell: &mut dyn FnMut(usize, bool)) {
         let _ = tell;
     }
