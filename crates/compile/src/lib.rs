@@ -6,9 +6,10 @@
 //! 2. [`check`]: names, types, constants. The tree becomes a checked program (`hir`, `types`, `fold`).
 //! 3. [`arch`]: finds the six blocks of the `V1Switch`.
 //! 4. [`lower`]: writes them out as IR; everything that is not a slot or a structured statement goes.
-//! 5. [`p4info`]: what the control plane may know, and the P4Runtime ids.
-//! 6. [`validity`]: guards field writes, so that the fields of invalid headers are zero.
-//! 7. `ir::verify`: the invariants of the IR, checked on every program.
+//! 5. [`indices`]: header stacks' next indexes that are known in a parser state.
+//! 6. [`p4info`]: what the control plane may know, and the P4Runtime ids.
+//! 7. [`validity`]: guards field writes, so that the fields of invalid headers are zero.
+//! 8. `ir::verify`: the invariants of the IR, checked on every program.
 //!
 //! Every message is a constructor in [`errors`]. This crate knows one architecture, v1model, and nothing about how a
 //! program is run. What it does not support is an error with a place, never a panic.
@@ -19,6 +20,7 @@ mod check;
 mod errors;
 mod fold;
 mod hir;
+mod indices;
 mod lower;
 pub mod p4info;
 mod types;
@@ -168,6 +170,7 @@ fn passes(
     let (lowered, found) = lower::lower(&module, sources, name);
     diagnostics.extend(found);
     let mut lowered = lowered.filter(|_| !failed(diagnostics))?;
+    indices::fold(&mut lowered.program, &lowered.next_indexes);
     let (p4info, found) = p4info::build(&module, sources, &mut lowered);
     diagnostics.extend(found);
     validity::guard(&mut lowered.program);

@@ -707,8 +707,8 @@ pub enum StmtKind {
         /// Colour (any width of at least 2).
         dst: SlotId,
     },
-    /// The colour that the direct meter gave to the last hit of its table, green if the table was missed since. Only in actions all
-    /// of whose tables have this meter.
+    /// The colour that the direct meter gave to the last hit of its table, green if the table was missed since. Only in actions of
+    /// a table with this meter; what it gives when another table runs the action is the last hit's too.
     DirectMeterRead {
         /// The meter; a direct one.
         meter: MeterId,

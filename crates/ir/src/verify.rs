@@ -61,7 +61,7 @@
 //!     and member; `Extract` has a length if and only if the header has a varbit; the data of a `Hash` has at most
 //!     [`MAX_EXPR_WIDTH`] bits, the bounds of a `Random` at most 64; a `Lookahead` ends within [`MAX_LOOKAHEAD_BITS`].
 //! 27. A case of a `Switch` lists at least one value, of the width of the switch, and no value occurs twice.
-//! 28. `Count` and `MeterExecute` name no direct counter or meter. `DirectMeterRead` occurs in actions only; every table that has
+//! 28. `Count` and `MeterExecute` name no direct counter or meter. `DirectMeterRead` occurs in actions only; some table that has
 //!     such an action has the meter that it names as its direct meter.
 //! 29. The format of a `Log` has one `{}` per value.
 //!

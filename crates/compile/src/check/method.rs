@@ -188,27 +188,38 @@ impl Checker {
         args: &[ast::Argument],
         span: Span,
     ) -> Expr {
-        if member.as_str() != "apply" {
-            self.report(errors::no_method(
-                member.span,
-                member.as_str(),
-                "table",
-                Some("apply"),
-            ));
+        if !self.can_apply("table", "a table", Place::Apply, member, span) {
             return Expr::missing(span);
         }
         if !args.is_empty() {
             self.report(errors::argument_count(span, "apply", 0, args.len(), span));
-        }
-        if self.context.place != Place::Apply {
-            self.report(errors::apply_place(span, "a table"));
-            return Expr::missing(span);
         }
         let call = Call {
             target: CallTarget::Table(id),
             args: Vec::new(),
         };
         Expr::new(ExprKind::Call(Box::new(call)), Ty::Void, span)
+    }
+
+    /// Whether the method is `apply` and this is the place for it; reported if not.
+    fn can_apply(
+        &mut self,
+        of: &str,
+        what: &str,
+        place: Place,
+        member: &ast::Name,
+        span: Span,
+    ) -> bool {
+        if member.as_str() != "apply" {
+            let message = errors::no_method(member.span, member.as_str(), of, Some("apply"));
+            self.report(message);
+            return false;
+        }
+        if self.context.place != place {
+            self.report(errors::apply_place(span, what));
+            return false;
+        }
+        true
     }
 
     /// `t.apply().hit`; `None` if this is something else.
@@ -319,23 +330,11 @@ impl Checker {
         args: &[ast::Argument],
         span: Span,
     ) -> Expr {
-        if member.as_str() != "apply" {
-            self.report(errors::no_method(
-                member.span,
-                member.as_str(),
-                &sig.name,
-                Some("apply"),
-            ));
-            return Expr::missing(span);
-        }
-        let place = if is_parser {
-            Place::State
-        } else {
-            Place::Apply
+        let (what, place) = match is_parser {
+            true => ("a parser", Place::State),
+            false => ("a control", Place::Apply),
         };
-        if self.context.place != place {
-            let what = if is_parser { "a parser" } else { "a control" };
-            self.report(errors::apply_place(span, what));
+        if !self.can_apply(&sig.name, what, place, member, span) {
             return Expr::missing(span);
         }
         if let CallTarget::Block(var) = target

@@ -33,9 +33,9 @@ pub(crate) fn direct_meter_outside(span: Span, meter: &str) -> Diagnostic {
     Diagnostic::error(
         "E1283",
         span,
-        format!("`{meter}` is read outside the actions of its table"),
+        format!("`{meter}` is read outside the actions of tables"),
     )
-    .hint("a direct meter is read in actions that no other table has")
+    .hint("a direct meter is read in the actions of its table")
 }
 
 pub(crate) fn port_state_width(span: Span, width: u32) -> Diagnostic {

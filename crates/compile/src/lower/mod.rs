@@ -7,13 +7,14 @@
 //!
 //! Field writes are emitted here whether the header is valid or not; the pass [`crate::validity`] guards them after.
 
-mod build;
+pub(crate) mod build;
 mod call;
 mod control;
 mod entries;
 mod expr;
 mod externs;
 mod hash;
+mod metered;
 mod parser;
 mod place;
 mod stateful;
@@ -59,6 +60,7 @@ pub(crate) fn lower(
         program,
         info,
         diagnostics,
+        next_indexes,
         ..
     } = lowerer;
     (
@@ -66,6 +68,7 @@ pub(crate) fn lower(
             program,
             info,
             main: switch.main,
+            next_indexes,
         }),
         diagnostics,
     )
@@ -79,6 +82,8 @@ pub(crate) struct Lowered {
     pub info: Info,
     /// The package instance.
     pub main: VarId,
+    /// The slots of header stacks' next indexes.
+    pub next_indexes: Vec<SlotId>,
 }
 
 /// What the control plane sees, in the order it was met.
@@ -248,6 +253,8 @@ struct Lowerer<'m> {
     field_lists: BTreeMap<FieldListKey, ir::FieldListId>,
     /// The other members of a header's union.
     siblings: BTreeMap<HeaderId, Vec<HeaderId>>,
+    /// The slots of header stacks' next indexes.
+    next_indexes: Vec<SlotId>,
     /// Headers that are not whole bytes.
     padded: BTreeSet<HeaderId>,
     /// The headers around varbits that are in none.
@@ -306,6 +313,7 @@ impl<'m> Lowerer<'m> {
             value_sets: BTreeMap::new(),
             field_lists: BTreeMap::new(),
             siblings: BTreeMap::new(),
+            next_indexes: Vec::new(),
             padded: BTreeSet::new(),
             loose: BTreeMap::new(),
             current: None,

@@ -251,6 +251,7 @@ impl Lowerer<'_> {
                     return Place::Fields(places);
                 }
                 let next = self.new_slot(&format!("{name}.nextIndex"), 32);
+                self.next_indexes.push(next);
                 Place::Stack(places, next)
             }
             Ty::Varbit(width) => self.alloc_varbit(width, name),

@@ -1,5 +1,7 @@
 //! Action profiles and selectors, direct meters, and registers that tell the state of ports.
 
+use std::collections::BTreeSet;
+
 use ir::StmtKind;
 use syntax::source::Span;
 
@@ -98,8 +100,9 @@ impl Lowerer<'_> {
         self.store(&target, Value::Bits(value));
     }
 
-    /// Reports reads of direct meters elsewhere than in actions of their tables.
+    /// Reports reads of direct meters elsewhere than in actions, and guards those in actions that other tables have too.
     pub(super) fn check_direct_meter_reads(&mut self) {
+        let mut guarded = BTreeSet::new();
         for (meter, span) in std::mem::take(&mut self.direct_meter_reads) {
             let program = &self.program;
             let reads = |body: &[ir::Stmt]| block_reads(body, meter);
@@ -117,8 +120,12 @@ impl Lowerer<'_> {
                 .filter(|table| table.direct_meter != Some(meter))
                 .flat_map(|table| &table.actions)
                 .any(|a| reads(&program.actions[a.action.index()].body));
-            if outside || foreign {
-                let name = program.meters[meter.index()].name.clone();
+            let attached = program.tables.iter().any(|t| t.direct_meter == Some(meter));
+            if foreign && attached && guarded.insert(meter) {
+                self.guard_direct_meter(meter);
+            }
+            if outside || !attached {
+                let name = self.program.meters[meter.index()].name.clone();
                 self.report(errors::direct_meter_outside(span, &name));
             }
         }
@@ -139,7 +146,7 @@ impl Lowerer<'_> {
     }
 }
 
-fn block_reads(body: &[ir::Stmt], meter: ir::MeterId) -> bool {
+pub(super) fn block_reads(body: &[ir::Stmt], meter: ir::MeterId) -> bool {
     body.iter().any(|stmt| match &stmt.kind {
         StmtKind::DirectMeterRead { meter: read, .. } => *read == meter,
         StmtKind::If {

@@ -499,15 +499,10 @@ impl<'a> Verifier<'a> {
             return;
         };
         let mut tables = program.tables.iter();
-        let foreign = tables.find(|t| {
-            t.direct_meter != Some(meter) && t.actions.iter().any(|a| a.action == action)
-        });
-        self.check(foreign.is_none(), 28, place, || {
-            let name = foreign.map_or("", |t| &t.name);
-            format!(
-                "table {name} has the action, but not its direct meter {}",
-                meter.0
-            )
+        let own = tables
+            .any(|t| t.direct_meter == Some(meter) && t.actions.iter().any(|a| a.action == action));
+        self.check(own, 28, place, || {
+            format!("no table with the direct meter {} has the action", meter.0)
         });
     }
 

@@ -372,11 +372,6 @@ const SPOILED: &[(u32, &str, &str)] = &[
     (26, "direct_meter_read %26", "direct_meter_read %16"),
     (28, "%26 = m1 }", "%26 = m0 }"),
     (28, "truncate 32w10", "direct_meter_read %26 = m1"),
-    (
-        28,
-        "action a0\n  action a1\n  default",
-        "action a0\n  action a3\n  default",
-    ),
     (29, "\"{} and {}\"", "\"{}\""),
     (29, "\"{} and {}\"", "\"{} {} {}\""),
     (30, "assign %26 = %28", "assign %26 = add(%26, %27)"),

@@ -34,6 +34,7 @@ control I(inout H h, inout M m, inout standard_metadata_t s) {
         a.apply();
         b.apply();
         c.apply();
+        rate.read(m.colour);
     }
 }
 control E(inout H h, inout M m, inout standard_metadata_t s) { apply { } }

@@ -1,4 +1,4 @@
-//! `directory DIR [INCLUDE...]`: compiles every program below a directory and prints one line for each, and the counts.
+//! `corpus DIR [INCLUDE...]`: compiles every program below a directory and prints one line for each, and the counts.
 //!
 //! A line has tabs between status (`accepted` or `rejected`), path, and for each error its code, place and message. It does
 //! not know which programs are meant to be right. Files that include an architecture are the programs; with `--all`
@@ -13,7 +13,7 @@ fn main() -> ExitCode {
     let mut args = std::env::args_os().skip(1).map(PathBuf::from).peekable();
     let all = args.next_if(|a| a.as_os_str() == "--all").is_some();
     let Some(directory) = args.next() else {
-        eprintln!("usage: directory [--all] DIR [INCLUDE...]");
+        eprintln!("usage: corpus [--all] DIR [INCLUDE...]");
         return ExitCode::from(2);
     };
     let options = Options {
