@@ -139,6 +139,8 @@ class LiveSwitch:
                 self.device.packet_in(notification.data)
             elif notification.kind == "digest":
                 self.device.collect_digests(time.time_ns())
+            elif notification.kind == "idle_timeout":
+                self.device.collect_idle(time.time_ns())
         return notifications
 
     def __enter__(self) -> Self:

@@ -142,6 +142,8 @@ class Network(ABC):
         elif notification.kind == "digest":
             self.devices[notification.node].collect_digests(self._now_ns())
             self._flush_digests(notification.node)
+        elif notification.kind == "idle_timeout":
+            self.devices[notification.node].collect_idle(self._now_ns())
 
     @abstractmethod
     def _now_ns(self) -> int:

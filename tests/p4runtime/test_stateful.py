@@ -414,6 +414,45 @@ def test_idle_timeouts_are_kept(device: Device, raw: Raw) -> None:
     assert (found.idle_timeout_ns, found.action) == (7, entry.action)
 
 
+def test_idle_notifications(device: Device, raw: Raw) -> None:
+    """One message a table, with key, timeout and metadata; again after every further timeout; to those whose table it is."""
+    sent: list[Any] = []
+    streams = {}
+    for role in ("", "policy"):
+        session = device.open(lambda message, role=role: sent.append((role, message)))
+        arbitration = p4.MasterArbitrationUpdate(device_id=1, role=p4.Role(name=role) if role else None)
+        arbitration.election_id.low = 1_000
+        device.handle(session, p4.StreamMessageRequest(arbitration=arbitration))
+        streams[role] = session
+    entries = [
+        raw.entry(
+            "learned", [exact(1, bytes([i]))], raw.action("forward", b"\1"), idle_timeout_ns=i * 1000, metadata=b"m"
+        )
+        for i in (1, 2, 9)
+    ]
+    device.write(request(*(update(INSERT, table_entry=e) for e in entries), election_id=1_000))
+    sent.clear()
+    device.switch.set_now_ps(3_000_000)
+    device.collect_idle(77)
+    assert {role for role, _ in sent} == {"", "policy"}
+    notification = sent[0][1].idle_timeout_notification
+    assert notification.timestamp == 77
+    expected = []
+    for entry in entries[:2]:
+        expected.append(p4.TableEntry())
+        expected[-1].CopyFrom(entry)
+        expected[-1].ClearField("action")
+    assert list(notification.table_entry) == expected
+    sent.clear()
+    device.collect_idle(78)
+    assert sent == []
+    device.switch.process(0, packet(9), 8_000_000)
+    device.switch.set_now_ps(9_500_000)
+    device.collect_idle(79)
+    named = {m.match[0].exact.value for m in sent[0][1].idle_timeout_notification.table_entry}
+    assert named == {b"\1", b"\2"}
+
+
 # ---- Value sets ----
 
 

@@ -9,7 +9,7 @@ import pytest
 from holdfast import NetworkError, Ping, Program, SimulatedNetwork, Topology, UdpStream
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.controller import Controller
-from holdfast.p4runtime import DigestList
+from holdfast.p4runtime import DigestList, IdleEntries
 from holdfast.topology import PS_PER_MS
 
 
@@ -143,3 +143,53 @@ def test_digests_reach_controllers() -> None:
     assert len(learner.learned) == 4
     assert {switch for switch, _ in learner.learned} == {"s1", "s2"}
     assert {str(value) for _, value in learner.learned} == {"{'address': 2199023255553, 'port': 1}"}
+
+
+AGING = LEARNING.replace(
+    "    apply {\n        digest",
+    """    action forward(bit<9> port) { s.egress_spec = port; }
+    table known {
+        key = { h.ethernet.src: exact; }
+        actions = { forward; NoAction; }
+        default_action = NoAction();
+        support_timeout = true;
+    }
+    apply {
+        known.apply();
+        digest""",
+)
+
+
+class Ager(Controller):
+    """Removes what is idle, and writes down when."""
+
+    def __init__(self) -> None:
+        super().__init__(reaction_delay_ms=3)
+        self.network: SimulatedNetwork | None = None
+        self.removed: list[tuple[float, str, object]] = []
+
+    def on_start(self) -> None:
+        for source in (0x0200_0000_0001, 0x0200_0000_0063):  # h1, and nobody
+            match = {"src": source}
+            self.clients["s1"].insert("known", match, "forward", {"port": 2}, metadata=b"m", idle_timeout_ns=10_000_000)
+
+    def on_idle_timeout(self, switch: str, idle: IdleEntries) -> None:
+        assert self.network is not None
+        for entry in idle.entries:
+            assert (entry.metadata, entry.idle_timeout_ns) == (b"m", 10_000_000)
+            (source,) = entry.match.values()
+            assert isinstance(source, int)
+            self.clients[switch].delete("known", {"src": source})
+            self.removed.append((self.network.core.now_ps / PS_PER_MS, switch, source))
+
+
+def test_idle_entries_reach_controllers() -> None:
+    ager = Ager()
+    network = ager.network = SimulatedNetwork(line(), Program.compile_text(AGING), [ager])
+    network.add(UdpStream(source="h1", destination="h2", packets_per_s=1000, stop_s=0.03))
+    network.run(1)
+    (first, second) = ager.removed
+    assert first == (13.0, "s1", 0x0200_0000_0063)  # after ten milliseconds without a packet, and the reaction
+    assert second[1:] == ("s1", 0x0200_0000_0001)
+    assert 41 < second[0] < 43
+    assert ager.clients["s1"].read_table("known") == []

@@ -26,7 +26,7 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 from holdfast.p4runtime.translation import Mappings
 
 API_VERSION = "1.5.0"
-"""Of P4Runtime; what it adds and is optional (backup replicas, action profiles) answers UNIMPLEMENTED."""
+"""Of P4Runtime; what it adds and is optional (backup replicas, modes of one-shot sets) answers UNIMPLEMENTED."""
 
 
 @lru_cache(maxsize=32)
@@ -196,6 +196,20 @@ class Device:
                 return None
             self._running.digests.flush_due(now_ns)
             return self._running.digests.next_due_ns()
+
+    def collect_idle(self, now_ns: int) -> None:
+        """Tells the primaries of the entries that became idle; to be called when the network says that there are some."""
+        with self._lock:
+            pipeline = self._running
+            if pipeline is None:
+                return
+            notifications: dict[int, Proto] = {}
+            for entry in self.switch.take_idle_entries():
+                response = notifications.setdefault(entry.table_id, p4runtime_pb2.StreamMessageResponse())
+                response.idle_timeout_notification.timestamp = now_ns
+                response.idle_timeout_notification.table_entry.append(pipeline.idle_entry(entry))
+            for table_id, response in notifications.items():
+                self._send_to_primaries(response, table_id)
 
     # ---- Write and Read ----
 
