@@ -366,7 +366,7 @@ impl Checker {
         }
     }
 
-    /// A header is a whole number of bytes and has at most one varbit.
+    /// A header has at most one varbit and is not too long. That it is whole bytes matters only where it is extracted.
     fn check_header_layout(&mut self, name: &ast::Name, fields: &[FieldDef]) {
         let varbits: Vec<&FieldDef> = fields
             .iter()
