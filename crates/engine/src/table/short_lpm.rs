@@ -29,6 +29,9 @@ pub const DIRECT_FROM: usize = 512;
 /// In a place: what follows is the number of a node, not of an entry.
 const BELOW: u32 = 1 << 31;
 
+/// Places that a node has room for itself.
+const FEW: usize = 4;
+
 /// Where the direct index leads; zeros for nowhere.
 #[derive(Clone, Copy, Debug, Default)]
 struct Direct {
@@ -45,22 +48,24 @@ struct Node {
     begins: [u64; 4],
     /// How many runs begin in the words before.
     before: [u8; 4],
-    /// Where the places of the runs are.
-    runs: u32,
     /// The best entry of the levels above up to the next fallback that is not zero.
     fallback: u32,
     /// How many runs.
-    count: u16,
+    count: u32,
+    /// Where the places of the runs are, if there are more than [`FEW`].
+    runs: u32,
+    /// The places of few runs, which are then in the same cache line as all else.
+    few: [u32; FEW],
 }
 
 impl Node {
-    /// Where the place of a way is; means nothing for no node.
+    /// Which of the runs a way is in; means nothing for no node.
     #[inline]
     fn run(&self, way: usize) -> u32 {
         let word = (way / 64) & 3;
         let up_to_way = u64::MAX >> (63 - way % 64);
         let run = u32::from(self.before[word]) + (self.begins[word] & up_to_way).count_ones();
-        (self.runs + run).wrapping_sub(1)
+        run.wrapping_sub(1)
     }
 }
 
@@ -244,7 +249,7 @@ impl ShortLpmTable {
                 if nodes[i] == 0 {
                     continue;
                 }
-                let place = self.runs.places[runs[i] as usize];
+                let place = self.place_of_run(&self.nodes[nodes[i] as usize], runs[i]);
                 let below = place & BELOW != 0;
                 nodes[i] = if below { place & !BELOW } else { 0 };
                 found[i] = if below || place == 0 { found[i] } else { place };
@@ -256,7 +261,16 @@ impl ShortLpmTable {
     /// Where a way leads.
     #[inline]
     fn place(&self, node: &Node, way: usize) -> u32 {
-        self.runs.places[node.run(way) as usize]
+        self.place_of_run(node, node.run(way))
+    }
+
+    /// Where a run leads.
+    #[inline]
+    fn place_of_run(&self, node: &Node, run: u32) -> u32 {
+        match node.count as usize <= FEW {
+            true => node.few[run as usize & (FEW - 1)],
+            false => self.runs.places[(node.runs + run) as usize],
+        }
     }
 
     /// The entry of exactly this prefix.
@@ -452,20 +466,24 @@ impl ShortLpmTable {
                     }
                 }
             }
-            self.runs.release(self.nodes[node as usize].runs, 1);
-            self.free_nodes.push(node);
+            self.free_node(node);
         }
     }
 
     /// The places of all ways of a node.
     fn expand(&self, node: u32) -> [u32; WAYS] {
         let node = &self.nodes[node as usize];
-        let mut run = node.runs as usize;
+        let count = node.count as usize;
+        let runs = match count <= FEW {
+            true => &node.few[..],
+            false => &self.runs.places[node.runs as usize..][..count],
+        };
+        let mut run = 0;
         let mut places = [0; WAYS];
         for (way, place) in places.iter_mut().enumerate() {
             let begins = node.begins[way / 64] >> (way % 64) & 1 == 1;
             run += usize::from(begins && way != 0);
-            *place = self.runs.places[run];
+            *place = runs[run];
         }
         places
     }
@@ -485,40 +503,50 @@ impl ShortLpmTable {
                 count += 1;
             }
         }
-        let Node {
-            runs,
-            count: former,
-            ..
-        } = self.nodes[node as usize];
-        let runs = match usize::from(former).div_ceil(4) == usize::div_ceil(count, 4) {
-            true => runs,
-            false => {
-                self.runs.release(runs, former.into());
-                self.runs.allocate(count)
-            }
+        let former = self.nodes[node as usize];
+        let runs = self.room(former, count);
+        let mut few = [0; FEW];
+        let to = match count <= FEW {
+            true => &mut few[..],
+            false => &mut self.runs.places[runs as usize..][..count],
         };
-        let mut at = runs as usize;
-        for (way, place) in places.iter().enumerate() {
-            if begins[way / 64] >> (way % 64) & 1 == 1 {
-                self.runs.places[at] = *place;
-                at += 1;
-            }
+        let firsts = (0..WAYS).filter(|&way| begins[way / 64] >> (way % 64) & 1 == 1);
+        for (to, way) in to.iter_mut().zip(firsts) {
+            *to = places[way];
         }
-        let node = &mut self.nodes[node as usize];
-        (node.begins, node.before) = (begins, before);
-        (node.runs, node.count) = (runs, count as u16);
+        self.nodes[node as usize] = Node {
+            begins,
+            before,
+            fallback: former.fallback,
+            count: count as u32,
+            runs,
+            few,
+        };
+    }
+
+    /// Where `count` places of a node go that had others before; 0 if it has room for them itself.
+    fn room(&mut self, former: Node, count: usize) -> u32 {
+        let had = former.count as usize;
+        if had > FEW && count > FEW && had.div_ceil(4) == count.div_ceil(4) {
+            return former.runs;
+        }
+        if had > FEW {
+            self.runs.release(former.runs, had);
+        }
+        if count > FEW {
+            return self.runs.allocate(count);
+        }
+        0
     }
 
     /// A node without prefixes.
     fn new_node(&mut self, fallback: u32) -> u32 {
-        let runs = self.runs.allocate(1);
-        self.runs.places[runs as usize] = 0;
         let node = Node {
             begins: [1, 0, 0, 0],
             before: [0, 1, 1, 1],
-            runs,
             fallback,
             count: 1,
+            ..Node::default()
         };
         match self.free_nodes.pop() {
             Some(number) => {
@@ -578,8 +606,8 @@ impl ShortLpmTable {
     }
 
     fn free_node(&mut self, node: u32) {
-        let Node { runs, count, .. } = self.nodes[node as usize];
-        self.runs.release(runs, count.into());
+        let former = self.nodes[node as usize];
+        self.room(former, 0);
         self.free_nodes.push(node);
     }
 
