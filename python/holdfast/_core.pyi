@@ -39,6 +39,7 @@ __all__ = [
     "Program",
     "RegisterCell",
     "Switch",
+    "TableBenchmark",
     "TableEntry",
     "Update",
     "ValueSetMembers",
@@ -632,3 +633,30 @@ class BenchmarkResult:
     def outputs_per_packet(self) -> float: ...
     @property
     def spread(self) -> float: ...
+
+@final
+class TableBenchmark:
+    """What was measured of a table."""
+
+    @staticmethod
+    def measure(table: str, quick: bool = False) -> TableBenchmark:
+        """Fills a table, looks keys up, empties it; ``quick`` with a hundredth of the entries."""
+    @staticmethod
+    def tables() -> list[str]:
+        """Names of the tables that can be measured."""
+    @property
+    def table(self) -> str: ...
+    @property
+    def entries(self) -> int: ...
+    @property
+    def inserts_per_s(self) -> float: ...
+    @property
+    def deletes_per_s(self) -> float: ...
+    @property
+    def longest_update_us(self) -> float: ...
+    @property
+    def p999_update_us(self) -> float: ...
+    @property
+    def lookup_ns(self) -> float: ...
+    @property
+    def bytes_per_entry(self) -> float: ...

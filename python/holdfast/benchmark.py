@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from holdfast._core import Benchmark, BenchmarkResult
+from holdfast._core import Benchmark, BenchmarkResult, TableBenchmark
 from holdfast.errors import HoldfastError
 
 SIZES_BYTES = (64, 512, 1500)
@@ -63,20 +63,76 @@ def gb_per_s(result: BenchmarkResult) -> float:
     return result.packets_per_s * result.size_bytes * 8e-9
 
 
-def write_json(results: Sequence[BenchmarkResult], file: Path) -> None:
+def write_json(records: Sequence[dict[str, object]], file: Path) -> None:
     """Writes a list with an object per result."""
-    file.write_text(json.dumps([record(result) for result in results], indent=2) + "\n")
+    file.write_text(json.dumps(list(records), indent=2) + "\n")
+
+
+def run_tables(tables: Sequence[str], *, quick: bool, progress: Callable[[str], None]) -> list[TableBenchmark]:
+    """Measures each table (all if none is named) on its own."""
+    known = TableBenchmark.tables()
+    for table in tables:
+        if table not in known:
+            raise HoldfastError(f"there is no table {table!r}; there are {', '.join(known)}")
+    results = []
+    for table in tables or known:
+        progress(table)
+        results.append(TableBenchmark.measure(table, quick))
+    return results
+
+
+def table_record(result: TableBenchmark) -> dict[str, object]:
+    """What is written to a file."""
+    return {
+        "table": result.table,
+        "entries": result.entries,
+        "inserts_per_s": result.inserts_per_s,
+        "deletes_per_s": result.deletes_per_s,
+        "longest_update_us": result.longest_update_us,
+        "p999_update_us": result.p999_update_us,
+        "lookup_ns": result.lookup_ns,
+        "bytes_per_entry": result.bytes_per_entry,
+    }
+
+
+def _empty(title: str, name: str, headings: Sequence[str]) -> Table:
+    shown = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    shown.add_column(name, style="bold", no_wrap=True)
+    for heading in headings:
+        shown.add_column(heading, justify="right", no_wrap=True)
+    return shown
+
+
+def table_of_tables(results: Sequence[TableBenchmark]) -> Table:
+    """For a terminal of 80 columns."""
+    headings = (
+        "entries",
+        "inserts\nper s",
+        "deletes\nper s",
+        "longest\nupdate (us)",
+        "99.9 %\n(us)",
+        "lookup\n(ns)",
+        "bytes per\nentry",
+    )
+    shown = _empty("tables on their own, one core", "table", headings)
+    for result in results:
+        shown.add_row(
+            result.table,
+            f"{result.entries:,}",
+            f"{result.inserts_per_s:,.0f}",
+            f"{result.deletes_per_s:,.0f}",
+            f"{result.longest_update_us:.0f}",
+            f"{result.p999_update_us:.1f}",
+            f"{result.lookup_ns:.1f}",
+            f"{result.bytes_per_entry:.0f}",
+        )
+    return shown
 
 
 def table(results: Sequence[BenchmarkResult]) -> Table:
     """For a terminal of 80 columns."""
-    shown = Table(
-        title="one core, in memory, medians", title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0)
-    )
-    shown.add_column("program", style="bold", no_wrap=True)
     headings = ("bytes", "M packets/s", "Gb/s", "ns per\npacket", "instr. per\npacket", "by hand\nM packets/s", "ratio")
-    for heading in headings:
-        shown.add_column(heading, justify="right", no_wrap=True)
+    shown = _empty("one core, in memory, medians", "program", headings)
     previous = None
     for result in results:
         counted = result.instructions_per_packet

@@ -355,6 +355,9 @@ def bench(
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the results there, too.")] = None,
     live: Annotated[bool, typer.Option("--live", help="A switch on veth pairs instead (needs root).")] = False,
     io: Annotated[Io, typer.Option(help="With --live: how frames leave.")] = Io.AUTO,
+    tables: Annotated[
+        bool, typer.Option("--tables", help="Tables on their own instead; --program names some.")
+    ] = False,
 ) -> None:
     """Packets per second of P4 programs on one core, beside hand-written Rust of the same function."""
     from holdfast import benchmark
@@ -365,13 +368,23 @@ def bench(
         _bench_live(size, io, quick, output)
         return
 
-    results = benchmark.run(program, size, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]"))
-    console.print(benchmark.table(results))
-    if all(result.instructions_per_packet is None for result in results):
-        console.print("[dim]Instructions are not counted: this machine lets nobody use its processor's counters.[/]")
+    if tables:
+        if size:
+            fail("--tables measures no packets: leave out --size")
+        measured = benchmark.run_tables(program, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]"))
+        console.print(benchmark.table_of_tables(measured))
+        records = [benchmark.table_record(result) for result in measured]
+    else:
+        results = benchmark.run(program, size, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]"))
+        console.print(benchmark.table(results))
+        if all(result.instructions_per_packet is None for result in results):
+            console.print(
+                "[dim]Instructions are not counted: this machine lets nobody use its processor's counters.[/]"
+            )
+        records = [benchmark.record(result) for result in results]
     if output is not None:
         try:
-            benchmark.write_json(results, output)
+            benchmark.write_json(records, output)
         except OSError as error:
             fail(f"cannot write {str(output)!r}: {error.strerror}")
 

@@ -146,6 +146,8 @@ def test_bench_measures_what_is_asked_for(tmp_path: Path) -> None:
     [
         (["--program", "router_2k"], "there is no benchmark 'router_2k'"),
         (["--quick", "--program", "router_1k", "--size", "10"], "64 to 9000 bytes"),
+        (["--tables", "--program", "exact_2m"], "there is no table 'exact_2m'"),
+        (["--tables", "--size", "64"], "leave out --size"),
         (["--quick", "--program", "router_1k", "--size", "64", "--json", "/nonexistent/x"], "cannot write"),
     ],
 )
@@ -154,3 +156,12 @@ def test_bench_says_what_is_wrong(arguments: list[str], message: str) -> None:
     assert result.returncode == 1
     assert message in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_bench_measures_tables(tmp_path: Path) -> None:
+    file = tmp_path / "tables.json"
+    result = holdfast("bench", "--tables", "--quick", "--program", "lpm_32_1m", "--json", str(file))
+    assert result.returncode == 0, result.stderr
+    (measured,) = json.loads(file.read_text())
+    assert (measured["table"], measured["entries"]) == ("lpm_32_1m", 10_000)
+    assert measured["lookup_ns"] > 0

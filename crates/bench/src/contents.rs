@@ -24,6 +24,8 @@ pub enum Match {
     Ternary(u128, u128),
     /// This, or anything.
     Optional(Option<u128>),
+    /// From the lowest to the highest.
+    Range(u128, u128),
 }
 
 impl Match {
@@ -40,6 +42,10 @@ impl Match {
                 mask: bits(mask),
             },
             Match::Optional(value) => KeyMatch::Optional(value.map(bits)),
+            Match::Range(low, high) => KeyMatch::Range {
+                low: bits(low),
+                high: bits(high),
+            },
         }
     }
 }
@@ -72,6 +78,23 @@ impl Target {
         })
     }
 
+    /// The table.
+    pub fn table(&self) -> TableId {
+        self.table
+    }
+
+    /// An entry for the table.
+    pub fn entry(&self, matches: &[Match], priority: i32, args: &[u128]) -> Entry {
+        let matches = (matches.iter().zip(&self.key_widths))
+            .map(|(m, &width)| m.of_width(width))
+            .collect();
+        let args = (args.iter().zip(&self.param_widths))
+            .map(|(&value, &width)| Bits::from_u128(width, value))
+            .collect();
+        let action = self.action;
+        Entry::new(matches, priority, ActionCall { action, args })
+    }
+
     /// Inserts an entry.
     pub fn insert(
         &self,
@@ -80,16 +103,8 @@ impl Target {
         priority: i32,
         args: &[u128],
     ) -> Result<(), String> {
-        let matches = (matches.iter().zip(&self.key_widths))
-            .map(|(m, &width)| m.of_width(width))
-            .collect();
-        let args = (args.iter().zip(&self.param_widths))
-            .map(|(&value, &width)| Bits::from_u128(width, value))
-            .collect();
-        let action = self.action;
-        let entry = Entry::new(matches, priority, ActionCall { action, args });
         switch
-            .insert_entry(self.table, entry)
+            .insert_entry(self.table, self.entry(matches, priority, args))
             .map_err(|e| e.to_string())
     }
 }

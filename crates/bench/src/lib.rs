@@ -4,6 +4,8 @@
 //! structures, and a [`Traffic`] that both are given. [`measure()`] lets them run in turns, on one core, in memory, and gives
 //! packets per second of each; the ratio is the figure. Before anything is measured both must give the same bytes at the same ports.
 //!
+//! [`measure_table()`] measures tables on their own.
+//!
 //! It knows nothing of Python, terminals or files. The P4 sources (`benches/*.p4`) are built in.
 #![forbid(unsafe_code)]
 
@@ -16,9 +18,11 @@ pub mod random;
 pub mod router;
 pub mod source;
 pub mod structures;
+pub mod tables;
 pub mod traffic;
 pub mod wide_field;
 pub mod workload;
 
 pub use measure::{Measurement, Options, measure};
+pub use tables::{TABLES, TableMeasurement, measure_table};
 pub use workload::{Handwritten, PROGRAMS, Workload, workload};

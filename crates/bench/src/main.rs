@@ -1,7 +1,8 @@
-//! `holdfast-bench PROGRAM... [SIZE...]`: the benchmarks without Python in between, for a profiler. People use `holdfast bench`.
+//! `holdfast-bench [PROGRAM...] [SIZE...] [--quick]` and `holdfast-bench --tables [TABLE...] [--quick]`: the benchmarks without Python
+//! in between, for a profiler. People use `holdfast bench`.
 #![forbid(unsafe_code)]
 
-use bench::{Options, PROGRAMS, measure, workload};
+use bench::{Options, PROGRAMS, TABLES, measure, measure_table, workload};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -20,10 +21,15 @@ fn run() -> Result<(), String> {
         .partition(|a| a.parse::<usize>().is_ok());
     let (flags, mut programs): (Vec<String>, Vec<String>) =
         words.into_iter().partition(|a| a.starts_with('-'));
-    if let Some(flag) = flags.iter().find(|f| *f != "--quick") {
-        return Err(format!("{flag} is not known; only --quick is"));
+    let known = ["--quick", "--tables"];
+    if let Some(flag) = flags.iter().find(|f| !known.contains(&f.as_str())) {
+        return Err(format!("{flag} is not known; {} are", known.join(" and ")));
     }
-    let quick = !flags.is_empty();
+    let given = |flag: &str| flags.iter().any(|f| f == flag);
+    let quick = given("--quick");
+    if given("--tables") {
+        return tables(&programs, quick);
+    }
     let mut sizes: Vec<usize> = sizes.iter().filter_map(|s| s.parse().ok()).collect();
     if programs.is_empty() {
         programs = PROGRAMS.iter().map(ToString::to_string).collect();
@@ -50,6 +56,27 @@ fn run() -> Result<(), String> {
                     .map_or("not counted".to_string(), |n| format!("{n:.0}")),
             );
         }
+    }
+    Ok(())
+}
+
+fn tables(names: &[String], quick: bool) -> Result<(), String> {
+    println!(
+        "table          entries  inserts/s  deletes/s  longest us  99.9 % us  lookup ns  bytes/entry"
+    );
+    let all: Vec<String> = TABLES.iter().map(|(name, _, _)| name.to_string()).collect();
+    for name in if names.is_empty() { &all } else { names } {
+        let m = measure_table(name, quick)?;
+        println!(
+            "{name:<14} {:>7}  {:>9.0}  {:>9.0}  {:>10.1}  {:>9.1}  {:>9.1}  {:>11.1}",
+            m.entries,
+            m.inserts_per_s,
+            m.deletes_per_s,
+            m.longest_update_us,
+            m.p999_update_us,
+            m.lookup_ns,
+            m.bytes_per_entry,
+        );
     }
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
 
 /// The built-in files by the name that they are included by.
-const FILES: [(&str, &str); 7] = [
+const FILES: [(&str, &str); 8] = [
     ("headers.p4", include_str!("../../../benches/headers.p4")),
     (
         "l2_switch.p4",
@@ -17,6 +17,7 @@ const FILES: [(&str, &str); 7] = [
         "middleblock.p4",
         include_str!("../../../benches/middleblock.p4"),
     ),
+    ("tables.p4", include_str!("../../../benches/tables.p4")),
     (
         "wide_field.p4",
         include_str!("../../../benches/wide_field.p4"),

@@ -1,7 +1,7 @@
 //! Each hand-written version gives what the P4 program gives, byte for byte and port for port, with full tables but for the million routes.
 
 use bench::measure::check;
-use bench::{Options, PROGRAMS, measure, workload};
+use bench::{Options, PROGRAMS, TABLES, measure, measure_table, workload};
 
 #[test]
 fn both_versions_send_the_same_packets() {
@@ -37,4 +37,15 @@ fn what_cannot_be_measured_is_an_error() {
     for size in [0, 63, 9001] {
         assert!(measure(&mut router, size, Options::QUICK).is_err());
     }
+}
+
+#[test]
+fn tables_fill_match_and_empty() {
+    for (name, _, full) in TABLES {
+        let m = measure_table(name, true).expect(name);
+        assert_eq!(m.entries, full / 100);
+        assert!(m.lookup_ns > 0.0 && m.bytes_per_entry > 8.0, "{m:?}");
+        assert!(m.longest_update_us >= m.p999_update_us, "{m:?}");
+    }
+    assert!(measure_table("exact_2m", true).is_err());
 }

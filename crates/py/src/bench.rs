@@ -65,3 +65,43 @@ impl Benchmark {
         ::bench::PROGRAMS.to_vec()
     }
 }
+
+/// What was measured of a table.
+#[pyclass(module = "holdfast._core", frozen, get_all)]
+pub(crate) struct TableBenchmark {
+    table: String,
+    entries: usize,
+    inserts_per_s: f64,
+    deletes_per_s: f64,
+    longest_update_us: f64,
+    p999_update_us: f64,
+    lookup_ns: f64,
+    bytes_per_entry: f64,
+}
+
+#[pymethods]
+impl TableBenchmark {
+    /// Fills a table, looks keys up, empties it; ``quick`` with a hundredth of the entries.
+    #[staticmethod]
+    #[pyo3(signature = (table, quick=false))]
+    fn measure(py: Python<'_>, table: &str, quick: bool) -> PyResult<TableBenchmark> {
+        let measured = py.detach(|| ::bench::measure_table(table, quick));
+        let m = measured.map_err(failed)?;
+        Ok(TableBenchmark {
+            table: m.name,
+            entries: m.entries,
+            inserts_per_s: m.inserts_per_s,
+            deletes_per_s: m.deletes_per_s,
+            longest_update_us: m.longest_update_us,
+            p999_update_us: m.p999_update_us,
+            lookup_ns: m.lookup_ns,
+            bytes_per_entry: m.bytes_per_entry,
+        })
+    }
+
+    /// Names of the tables that can be measured.
+    #[staticmethod]
+    fn tables() -> Vec<&'static str> {
+        ::bench::TABLES.iter().map(|(name, _, _)| *name).collect()
+    }
+}

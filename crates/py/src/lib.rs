@@ -27,7 +27,7 @@ use pyo3::pymodule;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::bench::{Benchmark, BenchmarkResult};
+    use crate::bench::{Benchmark, BenchmarkResult, TableBenchmark};
     #[pymodule_export]
     use crate::entities::{
         CloneSession, CounterCell, DirectCounterCell, MulticastGroup, RegisterCell, TableEntry,

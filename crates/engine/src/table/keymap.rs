@@ -6,7 +6,8 @@
 //! new one.
 //!
 //! It grows without ever stopping: a map that is full is emptied into one twice its size a few buckets at a time, by the insertions that
-//! follow, and until then both are searched. So the longest single update moves [`BUCKETS_PER_INSERTION`] keys.
+//! follow, and until then both are searched. So the longest single update moves the keys of [`AT_ONCE`] buckets, which maps of up to that
+//! size do at once.
 
 /// A map from `limbs` limbs to a number below [`KeyMap::LIMIT`].
 #[derive(Clone, Debug)]
@@ -30,7 +31,10 @@ const INITIAL_BUCKETS: usize = 8;
 const SPARSE_BUCKETS: usize = 1 << 14;
 
 /// Buckets that an insertion empties while the map grows. Two would do for being done in time.
-pub const BUCKETS_PER_INSERTION: usize = 16;
+const BUCKETS_PER_INSERTION: usize = 64;
+
+/// Maps of up to this many buckets are emptied at once.
+pub const AT_ONCE: usize = 1 << 12;
 
 /// Low half of the first word of a bucket that is being emptied whose key is gone; what lies behind it is still found.
 const DEAD: u64 = 0xffff_ffff;
@@ -247,6 +251,7 @@ impl KeyMap {
         self.buckets[gap * stride] = 0;
     }
 
+    #[cold]
     fn grow(&mut self) {
         // Whatever was being emptied is done by now, for an insertion empties more buckets than it fills.
         while !self.former.is_empty() {
@@ -256,6 +261,9 @@ impl KeyMap {
         self.former = std::mem::replace(&mut self.buckets, vec![0; doubled * (self.limbs + 1)]);
         self.bucket_mask = doubled - 1;
         self.emptied = 0;
+        while doubled / 2 <= AT_ONCE && !self.former.is_empty() {
+            self.empty_some();
+        }
     }
 
     /// Moves the keys of a few buckets that are being emptied.
@@ -294,6 +302,26 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeMap;
+
+    #[test]
+    fn grows_past_what_it_does_at_once() {
+        let mut map = KeyMap::new(1);
+        let (mut model, mut both) = (BTreeMap::new(), 0);
+        for n in 0..60_000u64 {
+            let key = n * n % 40_009;
+            assert_eq!(map.insert(&[key], n as u32), model.insert(key, n as u32));
+            let gone = (n * 7) % 40_009;
+            if n % 3 == 0 {
+                assert_eq!(map.remove(&[gone]), model.remove(&gone));
+            }
+            both += usize::from(!map.former.is_empty());
+            let other = n * 31 % 40_009;
+            assert_eq!(map.get(&[other]), model.get(&other).copied());
+            assert_eq!(map.len(), model.len());
+        }
+        assert!(both > 100, "{both}");
+        assert!((0..40_009).all(|key| map.get(&[key]) == model.get(&key).copied()));
+    }
 
     proptest! {
         #[test]

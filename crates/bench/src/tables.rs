@@ -1,0 +1,328 @@
+//! Tables on their own: entries per second in and out through the switch's control interface, the longest single update, lookups on random
+//! keys that match, bytes per entry.
+//!
+//! A look-up's time is that of one that waits for the one before (each key depends on the last result), which is what a packet
+//! sees; packets whose lookups overlap see less.
+
+use crate::contents::{Match, Target};
+use crate::random::Random;
+use crate::router::{next_hops, prefixes};
+use crate::source;
+use engine::Switch;
+use engine::control::Entry;
+use std::collections::BTreeSet;
+use std::time::Instant;
+
+/// The tables that are measured: what they are called, and in which table of the program how many entries are.
+pub const TABLES: [(&str, &str, usize); 7] = [
+    ("exact_1m", "exact", 1_000_000),
+    ("lpm_32_1k", "lpm_32", 1_000),
+    ("lpm_32_1m", "lpm_32", 1_000_000),
+    ("lpm_128_100k", "lpm_128", 100_000),
+    ("ternary_500", "ternary", 500),
+    ("ternary_100k", "ternary", 100_000),
+    ("range_10k", "range", 10_000),
+];
+
+/// Masks of the large ternary table; the small one has a quarter of them.
+const MASKS: usize = 48;
+
+/// Keys that lookups choose from.
+const KEYS: usize = 1 << 16;
+
+/// Lookups between two looks at the clock: short, so that what else the machine does is in few of them.
+const WINDOW: usize = 256;
+
+/// How often everything is done; of each update the shortest time counts, so that the longest is not that of an interruption.
+const REPETITIONS: usize = 3;
+
+/// What was measured of a table.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TableMeasurement {
+    /// Its name in [`TABLES`].
+    pub name: String,
+    /// Entries.
+    pub entries: usize,
+    /// Insertions per second.
+    pub inserts_per_s: f64,
+    /// Deletions per second.
+    pub deletes_per_s: f64,
+    /// The longest insertion or deletion.
+    pub longest_update_us: f64,
+    /// Of 1,000 insertions, 999 took no longer.
+    pub p999_update_us: f64,
+    /// Time of a lookup.
+    pub lookup_ns: f64,
+    /// Bytes on the heap per entry, all of the table's structures together.
+    pub bytes_per_entry: f64,
+}
+
+/// Entries, and keys that they match.
+struct Contents {
+    entries: Vec<Entry>,
+    /// The limbs of each key one after the other.
+    keys: Vec<u64>,
+    limbs: usize,
+}
+
+/// Fills a table, looks keys up, empties it. `quick`: a hundredth of the entries.
+pub fn measure_table(name: &str, quick: bool) -> Result<TableMeasurement, String> {
+    let known = TABLES.iter().find(|(known, _, _)| *known == name);
+    let &(_, table, full) = known.ok_or_else(|| {
+        let names: Vec<&str> = TABLES.iter().map(|(name, _, _)| *name).collect();
+        format!("there is no table {name:?}; there are {}", names.join(", "))
+    })?;
+    let count = if quick { full / 100 } else { full };
+    let mut switch = source::switch("tables.p4", &[])?;
+    let target = Target::new(&switch, table, "forward")?;
+    let contents = contents(&target, table, count);
+    let mut random = Random::new(20);
+    let mut order: Vec<usize> = (0..count).collect();
+    for i in (1..count).rev() {
+        order.swap(i, random.below(i + 1));
+    }
+    let mut updates = [vec![f64::INFINITY; count], vec![f64::INFINITY; count]];
+    let (mut bytes, mut lookup_ns) = (0, f64::INFINITY);
+    for _ in 0..REPETITIONS {
+        insert_all(&mut switch, &target, &contents.entries, &mut updates[0])?;
+        bytes = switch.runtime().table(target.table()).heap_bytes();
+        lookup_ns = look_up(&mut switch, &target, &contents)?.min(lookup_ns);
+        let entries = order.iter().map(|&at| &contents.entries[at]);
+        delete_all(&mut switch, &target, entries, &mut updates[1])?;
+        // A new table has everything to grow again.
+        switch = source::switch("tables.p4", &[])?;
+    }
+    let [inserted, deleted] = [0, 1].map(|i| updates[i].iter().sum::<f64>());
+    let mut times = updates.concat();
+    times.sort_unstable_by(f64::total_cmp);
+    Ok(TableMeasurement {
+        name: name.to_string(),
+        entries: count,
+        inserts_per_s: count as f64 / inserted,
+        deletes_per_s: count as f64 / deleted,
+        longest_update_us: times.last().map_or(0.0, |t| t * 1e6),
+        p999_update_us: times.get(times.len() * 999 / 1000).map_or(0.0, |t| t * 1e6),
+        lookup_ns,
+        bytes_per_entry: bytes as f64 / count as f64,
+    })
+}
+
+/// Inserts; `shortest` has the shortest time of each insertion so far, in seconds.
+fn insert_all(
+    switch: &mut Switch,
+    target: &Target,
+    entries: &[Entry],
+    shortest: &mut [f64],
+) -> Result<(), String> {
+    for (entry, shortest) in entries.iter().zip(shortest) {
+        let entry = entry.clone();
+        let start = Instant::now();
+        let done = switch.insert_entry(target.table(), entry);
+        *shortest = shortest.min(start.elapsed().as_secs_f64());
+        done.map_err(|e| e.to_string())?;
+    }
+    Ok(())
+}
+
+/// The same for deletions.
+fn delete_all<'a>(
+    switch: &mut Switch,
+    target: &Target,
+    entries: impl Iterator<Item = &'a Entry>,
+    shortest: &mut [f64],
+) -> Result<(), String> {
+    for (entry, shortest) in entries.zip(shortest) {
+        let start = Instant::now();
+        let done = switch.delete_entry(target.table(), &entry.matches, entry.priority);
+        *shortest = shortest.min(start.elapsed().as_secs_f64());
+        done.map_err(|e| e.to_string())?;
+    }
+    match switch.runtime().table(target.table()).is_empty() {
+        true => Ok(()),
+        false => Err("entries are left".to_string()),
+    }
+}
+
+/// The median over windows of the time per lookup.
+fn look_up(switch: &mut Switch, target: &Target, contents: &Contents) -> Result<f64, String> {
+    let table = switch.runtime_mut().table_mut(target.table());
+    let limbs = contents.limbs;
+    let count = contents.keys.len() / limbs;
+    let mut times = Vec::new();
+    // The first pass warms up.
+    for pass in 0..4 {
+        for window in contents.keys.chunks_exact(limbs * WINDOW) {
+            let (mut hits, mut at) = (0, 0);
+            let start = Instant::now();
+            for i in 0..WINDOW {
+                let found = table.lookup(&window[at * limbs..][..limbs], 64, 0);
+                hits += usize::from(found.hit);
+                // Depends on the result, without any effect: entries' numbers are below 2^31.
+                at = (i + 1 + (found.entry >> 31) as usize) & (WINDOW - 1);
+            }
+            let time = start.elapsed();
+            if hits != WINDOW {
+                return Err(format!(
+                    "{} of {WINDOW} keys matched nothing",
+                    WINDOW - hits
+                ));
+            }
+            if pass > 0 {
+                times.push(time.as_secs_f64() / WINDOW as f64 * 1e9);
+            }
+        }
+    }
+    debug_assert_eq!(times.len(), 3 * count / WINDOW);
+    times.sort_unstable_by(f64::total_cmp);
+    Ok(times[times.len() / 2])
+}
+
+fn contents(target: &Target, table: &str, count: usize) -> Contents {
+    let mut random = Random::new(21);
+    match table {
+        "exact" => exact(target, count, &mut random),
+        "lpm_32" => lpm_32(target, count, &mut random),
+        "lpm_128" => lpm_128(target, count, &mut random),
+        "ternary" => ternary(target, count, &mut random),
+        _ => ranges(target, count, &mut random),
+    }
+}
+
+/// Port and address of one of 256 next hops.
+fn args(i: usize) -> [u128; 2] {
+    [(i % 64) as u128, 0x0600_0000_0000 | (i % 256) as u128]
+}
+
+fn exact(target: &Target, count: usize, random: &mut Random) -> Contents {
+    let mut addresses = BTreeSet::new();
+    while addresses.len() < count {
+        addresses.insert(random.next_u64() >> 16);
+    }
+    let addresses: Vec<u64> = addresses.into_iter().collect();
+    let entry =
+        |(i, &address): (usize, &u64)| target.entry(&[Match::Exact(address.into())], 0, &args(i));
+    Contents {
+        entries: addresses.iter().enumerate().map(entry).collect(),
+        keys: (0..KEYS).map(|_| addresses[random.below(count)]).collect(),
+        limbs: 1,
+    }
+}
+
+fn lpm_32(target: &Target, count: usize, random: &mut Random) -> Contents {
+    let prefixes = prefixes(count);
+    let hops = next_hops();
+    let entry = |(i, p): (usize, &crate::router::Prefix)| {
+        let hop = hops[i % hops.len()];
+        let args = [hop.port.into(), hop.destination.into()];
+        target.entry(&[Match::Lpm(p.address.into(), p.len)], 0, &args)
+    };
+    let key = |random: &mut Random| {
+        let prefix = prefixes[random.below(count)];
+        let host = u64::from(random.next_u32()) & ((1 << (32 - prefix.len)) - 1);
+        u64::from(prefix.address) | host
+    };
+    Contents {
+        entries: prefixes.iter().enumerate().map(entry).collect(),
+        keys: (0..KEYS).map(|_| key(random)).collect(),
+        limbs: 1,
+    }
+}
+
+fn lpm_128(target: &Target, count: usize, random: &mut Random) -> Contents {
+    let mut prefixes = BTreeSet::new();
+    while prefixes.len() < count {
+        let len = [29, 32, 32, 36, 40, 44, 48, 48, 48, 48, 48, 56, 64][random.below(13)];
+        // 2000::/12 to 2c00::/12, of which a few /20s are in use.
+        let high = 0x2000 | (random.below(4) as u64) << 10 | random.below(8) as u64;
+        let address = u128::from(high << 48 | random.next_u64() >> 16) << 64;
+        prefixes.insert((address & (u128::MAX << (128 - len)), len));
+    }
+    let prefixes: Vec<(u128, u32)> = prefixes.into_iter().collect();
+    let entry = |(i, &(address, len)): (usize, &(u128, u32))| {
+        target.entry(&[Match::Lpm(address, len)], 0, &args(i))
+    };
+    let mut keys = Vec::new();
+    for _ in 0..KEYS {
+        let (address, _) = prefixes[random.below(count)];
+        keys.extend([random.next_u64(), (address >> 64) as u64]);
+    }
+    Contents {
+        entries: prefixes.iter().enumerate().map(entry).collect(),
+        keys,
+        limbs: 2,
+    }
+}
+
+fn ternary(target: &Target, count: usize, random: &mut Random) -> Contents {
+    const WIDTHS: [u32; 5] = [32, 32, 16, 16, 8];
+    let masks: Vec<[u64; 5]> = (0..if count > 1000 { MASKS } else { MASKS / 4 })
+        .map(|_| {
+            // Prefixes of addresses; ports and protocol in full or not at all.
+            WIDTHS.map(|width| {
+                let free = match width {
+                    32 => random.below(20) as u32,
+                    _ => width * random.below(2) as u32,
+                };
+                (u64::MAX >> (64 - width)) & u64::MAX << free
+            })
+        })
+        .collect();
+    let mut seen = BTreeSet::new();
+    let (mut entries, mut values) = (Vec::new(), Vec::new());
+    while entries.len() < count {
+        let mask = masks[random.below(masks.len())];
+        let value = mask.map(|mask| random.next_u64() & mask);
+        if seen.insert((mask, value)) {
+            let matches: Vec<Match> = (value.iter().zip(mask))
+                .map(|(&value, mask)| Match::Ternary(value.into(), mask.into()))
+                .collect();
+            // As if in order of insertion.
+            let priority = (count - entries.len()) as i32;
+            entries.push(target.entry(&matches, priority, &args(entries.len())));
+            values.push((value, mask));
+        }
+    }
+    let mut keys = Vec::new();
+    for _ in 0..KEYS {
+        let (value, mask) = values[random.below(count)];
+        for ((value, mask), width) in value.iter().zip(mask).zip(WIDTHS) {
+            keys.push(value | random.next_u64() & !mask & (u64::MAX >> (64 - width)));
+        }
+    }
+    Contents {
+        entries,
+        keys,
+        limbs: 5,
+    }
+}
+
+fn ranges(target: &Target, count: usize, random: &mut Random) -> Contents {
+    let mut seen = BTreeSet::new();
+    while seen.len() < count {
+        let (a, b) = (random.below(1 << 16), random.below(1 << 16));
+        // Half of them narrow.
+        let b = if seen.len() % 2 == 0 {
+            (a + b % 64).min(0xffff)
+        } else {
+            b
+        };
+        seen.insert((a.min(b), a.max(b)));
+    }
+    let mut ranges: Vec<(usize, usize)> = seen.into_iter().collect();
+    for i in (1..count).rev() {
+        ranges.swap(i, random.below(i + 1));
+    }
+    let entry = |(i, &(low, high)): (usize, &(usize, usize))| {
+        let matches = [Match::Range(low as u128, high as u128)];
+        target.entry(&matches, 1 + i as i32, &args(i))
+    };
+    let key = |random: &mut Random| {
+        let (low, high) = ranges[random.below(count)];
+        (low + random.below(high - low + 1)) as u64
+    };
+    Contents {
+        entries: ranges.iter().enumerate().map(entry).collect(),
+        keys: (0..KEYS).map(|_| key(random)).collect(),
+        limbs: 1,
+    }
+}
