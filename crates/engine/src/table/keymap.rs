@@ -27,7 +27,8 @@ pub struct KeyMap {
 
 const INITIAL_BUCKETS: usize = 8;
 
-/// Maps of up to this many buckets are at most half full, so that what is not there is found out at once; larger ones three quarters.
+/// Maps of up to this many buckets are at most a quarter full, so that what is not there is found out at once; larger ones three
+/// quarters.
 const SPARSE_BUCKETS: usize = 1 << 14;
 
 /// Buckets that an insertion empties while the map grows. Two would do for being done in time.
@@ -98,18 +99,49 @@ impl KeyMap {
         }
     }
 
-    /// The value of a key of one limb.
+    /// The value of a key of one limb, in a map of such keys.
     #[inline]
     pub fn get_1(&self, a: u64) -> Option<u32> {
-        self.search(mix(SEED, a), |stored| stored[0] == a)
+        debug_assert_eq!(self.limbs, 1);
+        let hash = mix(SEED, a);
+        let (buckets, _) = self.buckets.as_chunks::<2>();
+        let mut bucket = hash as usize;
+        loop {
+            let [word, stored] = buckets[bucket & self.bucket_mask];
+            if word == 0 {
+                return self.get_former(hash, &[a]);
+            }
+            if stored == a {
+                return Some(value(word));
+            }
+            bucket = bucket.wrapping_add(1);
+        }
     }
 
-    /// The value of a key of two limbs.
+    /// The value of a key of two limbs, in a map of such keys.
     #[inline]
     pub fn get_2(&self, a: u64, b: u64) -> Option<u32> {
-        self.search(mix(mix(SEED, a), b), |stored| {
-            stored[0] == a && stored[1] == b
-        })
+        debug_assert_eq!(self.limbs, 2);
+        let hash = mix(mix(SEED, a), b);
+        let (buckets, _) = self.buckets.as_chunks::<3>();
+        let mut bucket = hash as usize;
+        loop {
+            let [word, first, second] = buckets[bucket & self.bucket_mask];
+            if word == 0 {
+                return self.get_former(hash, &[a, b]);
+            }
+            if first == a && second == b {
+                return Some(value(word));
+            }
+            bucket = bucket.wrapping_add(1);
+        }
+    }
+
+    /// The value of a key that is not in the buckets in use.
+    #[inline]
+    fn get_former(&self, hash: u64, key: &[u64]) -> Option<u32> {
+        let at = self.probe_former(hash, |stored| stored == key)?;
+        Some(value(self.former[at]))
     }
 
     /// The value of `key & mask`.
@@ -195,7 +227,7 @@ impl KeyMap {
     fn most(&self) -> usize {
         let buckets = self.bucket_mask + 1;
         match buckets <= SPARSE_BUCKETS {
-            true => buckets / 2,
+            true => buckets / 4,
             false => buckets / 4 * 3,
         }
     }
@@ -223,10 +255,16 @@ impl KeyMap {
         }
     }
 
+    #[inline]
     fn probe_former(&self, hash: u64, is_key: impl Fn(&[u64]) -> bool) -> Option<usize> {
         if self.former.is_empty() {
             return None;
         }
+        self.probe_being_emptied(hash, is_key)
+    }
+
+    #[cold]
+    fn probe_being_emptied(&self, hash: u64, is_key: impl Fn(&[u64]) -> bool) -> Option<usize> {
         let mask = self.former.len() / (self.limbs + 1) - 1;
         self.probe(&self.former, mask, hash, is_key).ok()
     }
