@@ -1,14 +1,19 @@
 //! The replication engine's configuration: which copies a multicast group or a clone session asks for.
 
 use crate::control::{CloneSession, MulticastGroup, Replica};
+use smallvec::SmallVec;
 use std::collections::BTreeMap;
+
+/// The replicas of a group, where a group of two (1+1 protection) needs no memory elsewhere: a packet then waits for one line of
+/// cache rather than for two.
+pub type Replicas = SmallVec<[Replica; 2]>;
 
 /// Groups and sessions of one switch.
 #[derive(Clone, Debug, Default)]
 pub struct Replication {
     groups: BTreeMap<u32, MulticastGroup>,
     /// By group: its replicas, as far as packets can name groups.
-    replicas: Vec<Vec<Replica>>,
+    replicas: Vec<Replicas>,
     sessions: BTreeMap<u32, CloneSession>,
 }
 
@@ -20,14 +25,14 @@ impl Replication {
 
     /// The replicas of a group, to be given back with [`Replication::give_back`]; none if there is no such group.
     #[inline]
-    pub fn take_replicas(&mut self, group: u32) -> Vec<Replica> {
+    pub fn take_replicas(&mut self, group: u32) -> Replicas {
         let replicas = self.replicas.get_mut(group as usize);
         replicas.map(std::mem::take).unwrap_or_default()
     }
 
     /// Puts back what was taken.
     #[inline]
-    pub fn give_back(&mut self, group: u32, replicas: Vec<Replica>) {
+    pub fn give_back(&mut self, group: u32, replicas: Replicas) {
         if let Some(place) = self.replicas.get_mut(group as usize) {
             *place = replicas;
         }
@@ -53,7 +58,7 @@ impl Replication {
         // A packet names a group with 16 bits.
         if let Ok(at) = u16::try_from(id).map(usize::from) {
             if self.replicas.len() <= at && group.is_some() {
-                self.replicas.resize_with(at + 1, Vec::new);
+                self.replicas.resize_with(at + 1, Replicas::new);
             }
             if let Some(replicas) = self.replicas.get_mut(at) {
                 *replicas = group.iter().flat_map(|g| g.replicas.clone()).collect();
