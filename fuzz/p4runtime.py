@@ -144,10 +144,12 @@ class Likely:
         return None
 
     def array(self, random: Random, update: Any) -> None:
-        update.type = 2
         arrays: list[tuple[str, str, Any]] = [("register", "register_id", r) for r in self.index.registers]
         arrays += [("counter", "counter_id", c) for c in self.index.counters]
         arrays += [("meter", "meter_id", m) for m in self.index.meters]
+        if not arrays:
+            return self.entry(random, update)
+        update.type = 2
         kind, id_field, array = random.choice(arrays)
         message = getattr(update.entity, f"{kind}_entry")
         setattr(message, id_field, array.id)
@@ -159,17 +161,20 @@ class Likely:
             message.data.packet_count = random.randrange(5)
         elif random.random() < 0.7:
             self.config(random, message.config)
+        return None
 
     def direct(self, random: Random, update: Any) -> None:
-        update.type = 2
         tables = [t for t in self.index.tables if t.direct_counter_id or t.direct_meter_id]
-        table = random.choice(tables)
+        if not tables:
+            return self.entry(random, update)
+        table, update.type = random.choice(tables), 2
         if table.direct_meter_id and random.random() < 0.5:
             self.key(random, table, update.entity.direct_meter_entry.table_entry)
             self.config(random, update.entity.direct_meter_entry.config)
         else:
             self.key(random, table, update.entity.direct_counter_entry.table_entry)
             update.entity.direct_counter_entry.data.byte_count = random.randrange(5)
+        return None
 
     def value_set(self, random: Random, update: Any) -> None:
         value_sets = list(self.index.value_sets)
@@ -341,7 +346,10 @@ def push(random: Random, twins: Twins, ids: Ids, kept: list[str]) -> None:
 
 def run(seconds: float, seed: int) -> int:
     """How many messages were sent until the time was over; raises with what led to a finding."""
-    programs = [_core.Program.compile(str(ROOT / "tests/p4runtime" / name)) for name in ("stateful.p4", "basic.p4")]
+    programs = [
+        _core.Program.compile(str(ROOT / "tests/p4runtime" / name))
+        for name in ("stateful.p4", "basic.p4", "translated.p4")
+    ]
     end, sent = time.monotonic() + seconds, 0
     while time.monotonic() < end:
         random, program = Random(seed), programs[seed % len(programs)]
