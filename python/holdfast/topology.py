@@ -228,8 +228,10 @@ class Topology:
         return link
 
     def add_packet_generator(self, switch: str, port: int, packet: bytes | str, **parameters: Any) -> PacketGenerator:
-        """Adds a packet generator to a switch; ``packet`` in bytes or in hexadecimal, ``parameters`` are the other fields of
-        :class:`PacketGenerator`."""
+        """Adds a packet generator to a switch.
+
+        ``packet`` is bytes or hexadecimal; ``parameters`` are the other fields of :class:`PacketGenerator`.
+        """
         if switch not in self.switches:
             raise TopologyError(f"packet generator: there is no switch {switch!r} (known: {', '.join(self.switches)})")
         where = f"packet generator of {switch!r}"
@@ -278,8 +280,11 @@ class Topology:
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> Topology:
-        """Reads ``{name, hosts: {h1: {address}}, switches: [s1], links: [{a, b, rate_bps, delay_ms, ...}],
-        packet_generators: [{switch, port, packet, ...}]}``."""
+        """Reads a YAML file.
+
+        ``{name, hosts: {h1: {address}}, switches: [s1], links: [{a, b, rate_bps, delay_ms, ...}], packet_generators:
+        [{switch, port, packet, ...}]}``
+        """
         path = Path(path)
         try:
             data = yaml.safe_load(path.read_text())

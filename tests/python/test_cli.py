@@ -72,6 +72,9 @@ def test_trace_hexadecimal(entries: str) -> None:
     text = holdfast("trace", ROUTER, "--entries", entries, "--packet", packet().hex())
     assert text.returncode == 0, text.stderr
     assert "ipv4_lpm" in text.stdout
+    assert "egress_spec = " not in text.stdout
+    more = holdfast("trace", ROUTER, "--entries", entries, "--packet", packet().hex(), "--assignments")
+    assert "egress_spec = " in more.stdout
 
 
 def test_trace_pcap(entries: str, tmp_path: Path) -> None:

@@ -296,7 +296,9 @@ def test_idle_entries_alone(switch: Switch, ids: Ids) -> None:
 def hosts(network: Network, program: Program) -> Switch:
     switch = network.add_switch("s1", program)
     for n in (1, 2):
-        network.add_host(f"h{n}", mac=bytes([2, 0, 0, 0, 0, n]), ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=b"\2" * 6)
+        network.add_host(
+            f"h{n}", mac=bytes([2, 0, 0, 0, 0, n]), ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=b"\2" * 6
+        )
         network.add_link("s1", n, f"h{n}", 0, rate_bps=10**9)
     return switch
 
@@ -370,7 +372,9 @@ def square(program: Program, detection_ms: int) -> tuple[Network, Switch, list[i
     switches = [network.add_switch(name, program) for name in ("s1", "s2")]
     links = [network.add_link("s1", p, "s2", p, rate_bps=10**9, delay_ps=MS // 10) for p in (2, 3)]
     for n in (1, 2):
-        network.add_host(f"h{n}", mac=bytes([2, 0, 0, 0, 0, n]), ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=b"\2" * 6)
+        network.add_host(
+            f"h{n}", mac=bytes([2, 0, 0, 0, 0, n]), ipv4=f"10.0.0.{n}", prefix_len=24, gateway_mac=b"\2" * 6
+        )
         network.add_link(f"s{n}", 1, f"h{n}", 0, rate_bps=10**9)
     return network, switches[0], links
 
@@ -382,9 +386,7 @@ def test_a_program_switches_over_without_a_controller(by_alarm: bool) -> None:
     def run() -> tuple[dict[str, int | float | None], list[tuple[str, int]], int]:
         network, switch, links = square(program, detection_ms=7)
         generator = network.add_packet_generator("s1", 9, bytes.fromhex(ALARM), on_port_down=True, port_offset=14)
-        flow = network.add_udp_stream(
-            "h1", "h2", packets_per_s=1000, payload_bytes=100, start_ps=0, stop_ps=100 * MS
-        )
+        flow = network.add_udp_stream("h1", "h2", packets_per_s=1000, payload_bytes=100, start_ps=0, stop_ps=100 * MS)
         assert switch.port_is_up(2)
         assert not switch.port_is_up(4), "nothing is connected there"
         network.set_link_state(links[0], False, 50 * MS + MS // 2)
@@ -402,7 +404,7 @@ def test_a_program_switches_over_without_a_controller(by_alarm: bool) -> None:
 
 def test_a_periodic_generator() -> None:
     program = Program.compile_text(PROTECT, "protect.p4")
-    network, switch, _ = square(program, detection_ms=0)
+    network, _, _ = square(program, detection_ms=0)
     frame = b"\2" * 6 + b"\4" * 6 + b"\x08\x00"
     often = network.add_packet_generator("s1", 1, frame, period_ps=MS, start_ps=3 * MS)
     thrice = network.add_packet_generator("s2", 2, frame, period_ps=2 * MS, count=3)
