@@ -9,7 +9,7 @@ use crate::event::Event;
 use crate::network::Network;
 use crate::node::NodeKind;
 use crate::notification::NotificationEvent;
-use crate::switch::{Pipeline, has_deadlines};
+use crate::switch::has_deadlines;
 use crate::{GeneratorId, NodeId};
 use engine::{DROP_PORT, Packet};
 
@@ -230,21 +230,19 @@ impl Network {
         if !switch.has_deadlines {
             return;
         }
-        let engine = match &mut switch.pipeline {
-            Pipeline::Engine(engine) => engine,
-            #[cfg(test)]
-            Pipeline::Test(_) => return,
+        let Some(engine) = switch.engine_mut() else {
+            return;
         };
         engine.set_now_ps(now_ps);
         let runtime = engine.runtime_mut();
         let idle = runtime.run_idle_timers();
         let due_ps = runtime.digests().due_ps();
         let digests = due_ps.is_some_and(|due_ps| due_ps <= now_ps);
-        let waiting = Announced { digests, idle };
-        let before = std::mem::replace(&mut switch.announced, waiting);
         // A list that is due and was announced stays so until it is taken; then the agent is woken.
         let later = [runtime.next_idle_ps(), due_ps.filter(|_| !digests)];
         let next_ps = later.into_iter().flatten().min();
+        let waiting = Announced { digests, idle };
+        let before = std::mem::replace(&mut switch.announced, waiting);
         if let Some(next_ps) = next_ps
             && switch.wake(next_ps)
         {

@@ -61,6 +61,15 @@ impl SwitchNode {
         }
     }
 
+    /// The engine's switch, if it is one.
+    pub(crate) fn engine_mut(&mut self) -> Option<&mut Switch> {
+        match &mut self.pipeline {
+            Pipeline::Engine(switch) => Some(switch),
+            #[cfg(test)]
+            Pipeline::Test(_) => None,
+        }
+    }
+
     /// Tells the switch that a port went down or came up.
     pub(crate) fn set_port_up(&mut self, port: u32, up: bool) {
         match &mut self.pipeline {

@@ -8,6 +8,9 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
 
+/// Position, status name and message of an update that was refused.
+type FailedUpdate = (usize, &'static str, String);
+
 /// A request that takes no decoder to read: every field where encoders put it. Its updates may be of any kind.
 #[pyclass(module = "holdfast._core", frozen)]
 pub(crate) struct WriteRequest {
@@ -79,7 +82,7 @@ impl PlainTables {
         switch: &Switch,
         request: &WriteRequest,
         rollback: bool,
-    ) -> PyResult<Option<Vec<(usize, &'static str, String)>>> {
+    ) -> PyResult<Option<Vec<FailedUpdate>>> {
         let data = request.data.bind(py).as_bytes();
         let tables = &self.tables;
         let updates = py.detach(|| p4runtime::WriteRequest::parse(data)?.updates(tables));

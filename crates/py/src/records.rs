@@ -115,7 +115,7 @@ fn object(entity: &Bound<'_, PyAny>) -> PyResult<Option<ObjectRecord>> {
         } else if let Ok(cell) = entity.cast::<DirectMeterCell>() {
             let cell = cell.borrow();
             ObjectRecord::DirectMeter {
-                entry: entry(py, &cell.entry.bind(py).borrow())?,
+                entry: Box::new(entry(py, &cell.entry.bind(py).borrow())?),
                 config: cell.config,
             }
         } else if let Ok(set) = entity.cast::<ValueSetMembers>() {

@@ -44,7 +44,7 @@ pub(crate) enum ObjectRecord {
         config: Option<MeterRates>,
     },
     DirectMeter {
-        entry: EntryRecord,
+        entry: Box<EntryRecord>,
         config: Option<MeterRates>,
     },
     ValueSet {
@@ -291,11 +291,14 @@ fn resolve_value_set(
     })
 }
 
+/// P4Runtime id of a value set, and the matches of each of its members by match field id.
+pub(crate) type ValueSetRecord = (u32, Vec<Vec<(u32, MatchRecord)>>);
+
 /// The members of a value set (0: of all), by match field id.
 pub(crate) fn value_sets(
     switch: &engine::Switch,
     id: u32,
-) -> Result<Vec<(u32, Vec<Vec<(u32, MatchRecord)>>)>, ControlError> {
+) -> Result<Vec<ValueSetRecord>, ControlError> {
     let program = switch.program();
     let wanted: Vec<ValueSetId> = match id {
         0 => (0..program.value_sets.len() as u32)
