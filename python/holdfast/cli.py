@@ -360,13 +360,12 @@ def bench(
     ] = False,
 ) -> None:
     """Packets per second of P4 programs on one core, beside hand-written Rust of the same function."""
-    from holdfast import benchmark
-
     if live:
         if program:
             fail("--live measures the router only: leave out --program")
         _bench_live(size, io, quick, output)
         return
+    from holdfast import benchmark
 
     if tables:
         if size:

@@ -73,8 +73,8 @@ class LiveResult:
     gb_per_s: float
     worker_share: float
     """Of one processor, the thread that owns the switch."""
-    worker_kernel_share: float
-    """Of that, inside the kernel."""
+    worker_kernel_share: float | None
+    """Of that, inside the kernel; None if there was too little to tell."""
     ns_per_packet: float
     """Of that thread's time."""
     other_load: float
@@ -203,14 +203,17 @@ class _Bench:
         self.sender.close()
 
 
-def _limit(flood: Flood, worker_share: float, kernel_share: float, ns_per_packet: float, other_load: float) -> str:
+def _limit(
+    flood: Flood, worker_share: float, kernel_share: float | None, ns_per_packet: float, other_load: float
+) -> str:
     """What there is not more of, from what was measured."""
     cores = os.cpu_count() or 1
-    kernel_ns = ns_per_packet * kernel_share
-    split = (
-        f"{ns_per_packet:.0f} ns per packet, {kernel_ns:.0f} of them in the kernel (sending through veth, and the receiving "
-        f"side's stack, run in that thread) and {ns_per_packet - kernel_ns:.0f} in the switch"
-    )
+    split = f"{ns_per_packet:.0f} ns per packet"
+    if kernel_share is not None:
+        split += (
+            f", {ns_per_packet * kernel_share:.0f} of them in the kernel (sending through veth, and the receiving side's stack, run "
+            f"in that thread) and {ns_per_packet * (1 - kernel_share):.0f} in the switch"
+        )
     if other_load > 0.5 and cores < 3 + other_load:
         return f"the machine: other processes had {other_load:.1f} of its {cores} processors; the switch took {split}"
     if worker_share > 0.9 and flood.loss > LOSSLESS:
@@ -253,7 +256,7 @@ def _result(bench: _Bench, size_bytes: int, floods: list[Flood], lossless: float
     # The clock that tells them apart ticks rarely: over all runs.
     kernel_s = sum(flood.usage.worker_kernel for flood in floods)
     worker_s = kernel_s + sum(flood.usage.worker_user for flood in floods)
-    kernel = kernel_s / worker_s if worker_s else 0.0
+    kernel = kernel_s / worker_s if worker_s > 1 else None
     ns = worker / usage.sending * 1e9 / middle.forwarded_packets_per_s if middle.forwarded_packets_per_s else 0.0
     other = max(0.0, (usage.machine - usage.process) / usage.elapsed)
     return LiveResult(
