@@ -211,8 +211,8 @@ def _limit(
     split = f"{ns_per_packet:.0f} ns per packet"
     if kernel_share is not None:
         split += (
-            f", {ns_per_packet * kernel_share:.0f} of them in the kernel (sending through veth, and the receiving side's stack, run "
-            f"in that thread) and {ns_per_packet * (1 - kernel_share):.0f} in the switch"
+            f", {ns_per_packet * kernel_share:.0f} of them in the kernel (sending through veth, and the receiving side's "
+            f"stack, run in that thread) and {ns_per_packet * (1 - kernel_share):.0f} in the switch"
         )
     if other_load > 0.5 and cores < 3 + other_load:
         return f"the machine: other processes had {other_load:.1f} of its {cores} processors; the switch took {split}"
