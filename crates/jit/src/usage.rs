@@ -18,6 +18,8 @@ pub(crate) struct Usage {
     pub reads: Vec<bool>,
     /// May be written.
     pub writes: Vec<bool>,
+    /// May be written other than with a constant zero.
+    pub sets: Vec<bool>,
     /// May be written other than by extracting a header or by making it valid or invalid.
     pub assigned: Vec<bool>,
     /// Headers, by index, that may be extracted.
@@ -83,13 +85,16 @@ impl Usage {
         walk.stmts(&program.ingress);
         walk.egress();
         let standard = &program.standard;
-        // The architecture writes these before and between the halves, and reads where the packet goes.
-        for (name, slot, _) in standard.fields() {
-            let by_program = matches!(
-                name,
-                "mcast_grp" | "checksum_error" | "parser_error" | "priority"
-            );
-            walk.usage.writes[slot.index()] |= !by_program;
+        // The architecture gives these a value before or between the halves, all others zero, and reads where the packet goes.
+        for slot in [
+            standard.ingress_port,
+            standard.packet_length,
+            standard.ingress_global_timestamp,
+            standard.egress_port,
+            standard.enq_timestamp,
+            standard.egress_global_timestamp,
+        ] {
+            walk.write(slot);
         }
         walk.read(standard.egress_spec);
         walk.read(standard.mcast_grp);
@@ -170,6 +175,7 @@ impl<'a> Walk<'a> {
             usage: Usage {
                 reads: none.clone(),
                 assigned: none.clone(),
+                sets: none.clone(),
                 writes: none,
                 extracted: vec![false; program.headers.len()],
                 validated: vec![false; program.headers.len()],
@@ -188,6 +194,13 @@ impl<'a> Walk<'a> {
 
     fn write(&mut self, slot: SlotId) {
         self.usage.writes[slot.index()] = true;
+        self.usage.sets[slot.index()] = true;
+    }
+
+    /// An assignment of a constant zero.
+    fn reset(&mut self, slot: SlotId) {
+        self.usage.writes[slot.index()] = true;
+        self.usage.assigned[slot.index()] = true;
     }
 
     fn assign(&mut self, slot: SlotId) {
@@ -292,7 +305,10 @@ impl<'a> Walk<'a> {
         match stmt {
             StmtKind::Assign { dst, value } => {
                 self.expr(value);
-                self.assign(*dst);
+                match value {
+                    Expr::Const(bits) if bits.is_zero() => self.reset(*dst),
+                    _ => self.assign(*dst),
+                }
             }
             StmtKind::SetValid(header) => {
                 self.usage.validated[header.index()] = true;

@@ -8,7 +8,7 @@ use super::Gen;
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
 use crate::shims::{Shim, algorithm_code};
-use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
 use ir::{Expr, HashAlgorithm, HeaderId, SlotId};
 use std::collections::BTreeMap;
@@ -84,8 +84,7 @@ impl Gen<'_, '_> {
             sum = self.b.ins().iadd(sum, more);
         }
         let sum = self.fold_words(sum);
-        let complement = self.b.ins().bnot(sum);
-        let result = self.and_imm(complement, 0xffff);
+        let result = self.b.ins().bxor_imm_u(sum, 0xffff);
         Wide {
             width: 16,
             limbs: smallvec::smallvec![result],
@@ -154,19 +153,15 @@ impl Gen<'_, '_> {
 
     /// Adds the four words of a limb with their carries.
     fn fold_words(&mut self, sum: Value) -> Value {
-        let mut sum = sum;
-        // 64 bits become 33, 18, 17 and 16.
-        for (bits, mask) in [
-            (32, u32::MAX.into()),
-            (16, 0xffff),
-            (16, 0xffff),
-            (16, 0xffff),
-        ] {
-            let high = self.shr_imm(sum, bits);
-            let low = self.and_imm(sum, mask);
-            sum = self.b.ins().iadd(high, low);
-        }
-        sum
+        // A number added to itself with its halves exchanged has in its upper half the sum of the halves with the carry around.
+        let crossed = self.b.ins().rotl_imm_u(sum, 32);
+        let sum = self.b.ins().iadd(sum, crossed);
+        let sum = self.shr_imm(sum, 32);
+        let sum = self.b.ins().ireduce(I32, sum);
+        let crossed = self.b.ins().rotl_imm_u(sum, 16);
+        let sum = self.b.ins().iadd(sum, crossed);
+        let sum = self.b.ins().ushr_imm_u(sum, 16);
+        self.b.ins().uextend(I64, sum)
     }
 
     fn hash_bytes(

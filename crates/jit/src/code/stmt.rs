@@ -5,12 +5,15 @@
 
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
-use super::{Gen, Half, Label, MAX_INSTRUCTIONS};
+use super::{Gen, Half, Label, MAX_INSTRUCTIONS, Place};
 use crate::frame::{Frame, preserve_code};
 use crate::shims::Shim;
-use cranelift_codegen::ir::{Block, InstBuilder, Value};
+use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, Opcode, Value};
 use cranelift_frontend::Switch;
-use ir::{Bits, Expr, FieldListId, HeaderId, LabelId, RegisterId, SlotId, Stmt, StmtKind};
+use ir::{
+    BinaryOp, Bits, Expr, FieldListId, HeaderId, LabelId, RegisterId, SlotId, Stmt, StmtKind,
+    UnaryOp,
+};
 use smallvec::smallvec;
 use std::mem::offset_of;
 
@@ -207,22 +210,102 @@ impl Gen<'_, '_> {
     }
 
     fn if_else(&mut self, cond: &Expr, then: &[Stmt], otherwise: &[Stmt]) -> bool {
-        let cond = self.expr(cond).low();
+        if let Some(holds) = self.known(cond) {
+            return self.stmts(if holds { then } else { otherwise });
+        }
         let (first, after) = (self.b.create_block(), self.b.create_block());
         if otherwise.is_empty() {
-            self.b.ins().brif(cond, first, &[], after, &[]);
+            self.branch(cond, first, after);
             self.continue_in(first);
             self.body(then, after);
             self.continue_in(after);
             return true;
         }
         let second = self.b.create_block();
-        self.b.ins().brif(cond, first, &[], second, &[]);
+        self.branch(cond, first, second);
         self.continue_in(first);
         let from_first = self.body(then, after);
         self.continue_in(second);
         let from_second = self.body(otherwise, after);
         self.join_in(after, from_first || from_second)
+    }
+
+    /// Goes on at `yes` or `no`. Nothing in an expression has an effect, so what does not matter any more is not evaluated.
+    fn branch(&mut self, cond: &Expr, yes: Block, no: Block) {
+        let (a, b, is_or) = match cond {
+            Expr::Unary { op, a } if *op == UnaryOp::Not => return self.branch(a, no, yes),
+            Expr::Binary { op, a, b } if is_logical(*op, a, self) => (a, b, *op == BinaryOp::Or),
+            _ => {
+                let value = self.expr(cond).low();
+                self.b.ins().brif(value, yes, &[], no, &[]);
+                return;
+            }
+        };
+        match (self.known(a), self.known(b)) {
+            (Some(known), _) if known != is_or => return self.branch(b, yes, no),
+            (_, Some(known)) if known != is_or => return self.branch(a, yes, no),
+            _ => {}
+        }
+        let more = self.b.create_block();
+        if is_or {
+            self.branch(a, yes, more);
+        } else {
+            self.branch(a, more, no);
+        }
+        self.continue_in(more);
+        self.branch(b, yes, no);
+    }
+
+    /// Whether a condition holds, if that is certain here.
+    fn known(&mut self, cond: &Expr) -> Option<bool> {
+        match cond {
+            Expr::Const(bits) => Some(!bits.is_zero()),
+            Expr::Slot(slot) if self.width(*slot) == 1 => self.known_slot(*slot).map(|v| v != 0),
+            Expr::Unary { op, a } if *op == UnaryOp::Not && a.width(&self.program.slots) == 1 => {
+                self.known(a).map(|holds| !holds)
+            }
+            Expr::Binary { op, a, b } if is_logical(*op, a, self) => {
+                let is_or = *op == BinaryOp::Or;
+                match (self.known(a), self.known(b)) {
+                    (Some(known), _) | (_, Some(known)) if known == is_or => Some(is_or),
+                    (Some(_), Some(_)) => Some(!is_or),
+                    _ => None,
+                }
+            }
+            Expr::Binary { op, a, b } if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => {
+                let (Expr::Slot(slot), Expr::Const(wanted)) = (&**a, &**b) else {
+                    return None;
+                };
+                let word = self.known_slot(*slot)?;
+                Some((word == wanted.low_u64()) == (*op == BinaryOp::Eq))
+            }
+            _ => None,
+        }
+    }
+
+    /// The value of a slot of one limb, if it is certain here.
+    fn known_slot(&mut self, slot: SlotId) -> Option<u64> {
+        match self.places[slot.index()] {
+            Place::Zero => Some(0),
+            Place::Values { first, .. } if self.layout.slot_limbs(slot) == 1 => {
+                let value = self.b.use_var(first);
+                self.known_value(value)
+            }
+            _ => None,
+        }
+    }
+
+    /// The number that a value is, if it is a constant.
+    pub(crate) fn known_value(&self, value: Value) -> Option<u64> {
+        let dfg = &self.b.func.dfg;
+        let inst = dfg.value_def(dfg.resolve_aliases(value)).inst()?;
+        match dfg.insts[inst] {
+            InstructionData::UnaryImm {
+                opcode: Opcode::Iconst,
+                imm,
+            } => Some(imm.bits() as u64),
+            _ => None,
+        }
     }
 
     /// A body that goes on at `after`; tells whether its end is reached.
@@ -449,4 +532,9 @@ impl Gen<'_, '_> {
         let up = self.b.ins().iadd(offset, seven);
         self.shr_imm(up, 3)
     }
+}
+
+/// Whether an operator on a first operand like this is "and" or "or" of conditions.
+fn is_logical(op: BinaryOp, a: &Expr, g: &Gen<'_, '_>) -> bool {
+    matches!(op, BinaryOp::And | BinaryOp::Or) && a.width(&g.program.slots) == 1
 }

@@ -75,7 +75,7 @@ impl Exports {
         let after_ingress = both.map(|(&shared, &read)| shared || read).collect();
         let length = program.standard.packet_length;
         let preserved = (program.field_lists.iter()).any(|l| l.slots.contains(&length));
-        let replicates = ingress.writes[program.standard.mcast_grp.index()];
+        let replicates = ingress.sets[program.standard.mcast_grp.index()];
         Exports {
             after_ingress: (ingress.clones || ingress.repeats || replicates)
                 .then_some(after_ingress),
@@ -122,7 +122,8 @@ impl Gen<'_, '_> {
         let zero = self.imm(0);
         for (i, slot) in program.slots.iter().enumerate() {
             let id = SlotId(i as u32);
-            let place = match (usage.reads[i], usage.writes[i]) {
+            // What is only ever set to zero is zero.
+            let place = match (usage.reads[i], usage.sets[i]) {
                 (false, _) if headers.stays_in_packet(id) => Place::InPacket,
                 (false, true) if exports.contains(i) => self.declare_straight(id, slot.width),
                 (false, _) => Place::Unused,

@@ -3,10 +3,14 @@
 use super::Gen;
 use super::wide::{Wide, limbs_for};
 use crate::shims::Shim;
+use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I32;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::Switch;
 use ir::{ActionId, Expr, SlotId, TableId};
+
+/// Among so many actions the one to run is found by comparing, which costs less than a jump through a table.
+const COMPARED_ACTIONS: usize = 4;
 
 impl Gen<'_, '_> {
     /// [`ir::StmtKind::Apply`]. Tells whether the code behind it can be reached.
@@ -57,7 +61,6 @@ impl Gen<'_, '_> {
     fn dispatch(&mut self, position: Value, args: Value, actions: &[ActionId]) -> bool {
         let program = self.program;
         let after = self.b.create_block();
-        let mut switch = Switch::new();
         let mut bodies = Vec::new();
         for (i, action) in actions.iter().enumerate() {
             let action = &program.actions[action.index()];
@@ -65,11 +68,25 @@ impl Gen<'_, '_> {
                 continue;
             }
             let block = self.b.create_block();
-            switch.set_entry(i as u128, block);
-            bodies.push((block, action));
+            bodies.push((i, block, action));
         }
-        switch.emit(&mut self.b, position, after);
-        for (block, action) in bodies {
+        if bodies.len() <= COMPARED_ACTIONS {
+            for &(i, block, _) in &bodies {
+                let wanted = self.b.ins().iconst(I32, i as i64);
+                let found = self.b.ins().icmp(IntCC::Equal, position, wanted);
+                let next = self.b.create_block();
+                self.b.ins().brif(found, block, &[], next, &[]);
+                self.continue_in(next);
+            }
+            self.b.ins().jump(after, &[]);
+        } else {
+            let mut switch = Switch::new();
+            for &(i, block, _) in &bodies {
+                switch.set_entry(i as u128, block);
+            }
+            switch.emit(&mut self.b, position, after);
+        }
+        for (_, block, action) in bodies {
             self.continue_in(block);
             self.load_params(args, action);
             if self.stmts(&action.body) {

@@ -291,6 +291,15 @@ impl Gen<'_, '_> {
                 let equal = self.equal(a, b);
                 self.one_bit(equal)
             }
+            BinaryOp::Ne if a.limbs.len() == 1 => {
+                let differs = self.b.ins().icmp(IntCC::NotEqual, a.low(), b.low());
+                self.one_bit(differs)
+            }
+            BinaryOp::Ule if a.limbs.len() == 1 => {
+                let code = IntCC::UnsignedLessThanOrEqual;
+                let at_most = self.b.ins().icmp(code, a.low(), b.low());
+                self.one_bit(at_most)
+            }
             BinaryOp::Ne => {
                 let equal = self.equal(a, b);
                 let one = self.b.ins().bxor_imm_u(equal, 1);
