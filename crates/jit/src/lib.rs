@@ -15,6 +15,7 @@ mod executor;
 mod frame;
 mod headers;
 mod module;
+mod paths;
 mod shims;
 mod usage;
 

@@ -72,9 +72,13 @@ impl Gen<'_, '_> {
             for &limb in &value.limbs {
                 // Limbs are whole words, so all limbs of a value end at the same place within a word. At most 48 bits
                 // are added for each limb, so that many more of them than fit in a hash do not overflow.
-                let high = self.shr_imm(limb, 32);
-                let low = self.and_imm(limb, u32::MAX.into());
-                let folded = self.b.ins().iadd(high, low);
+                let folded = if value.width <= 32 {
+                    limb
+                } else {
+                    let high = self.shr_imm(limb, 32);
+                    let low = self.and_imm(limb, u32::MAX.into());
+                    self.b.ins().iadd(high, low)
+                };
                 let placed = self.shl_imm(folded, behind % 16);
                 sum = self.b.ins().iadd(sum, placed);
             }
@@ -97,8 +101,7 @@ impl Gen<'_, '_> {
         let (there, after) = (self.b.create_block(), self.b.create_block());
         self.b.append_block_param(after, I64);
         let zero = self.imm(0);
-        let none = [zero.into()];
-        self.b.ins().brif(valid, there, &[], after, &none);
+        self.branch_on(valid, there, after, &[zero.into()]);
         self.continue_in(there);
         let base = self.source(header);
         let mut sum = zero;

@@ -7,6 +7,7 @@ use super::Gen;
 use super::bytes::Window;
 use super::wide::{Wide, limbs_for};
 use crate::frame::Frame;
+use crate::paths::{Validity, accepted};
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
@@ -32,6 +33,8 @@ pub(crate) struct ParserBlocks {
     current: usize,
     /// Behind the parser.
     done: Block,
+    /// By state: where it goes if it accepts.
+    accept: Vec<Block>,
     /// Blocks that set an error and end the parser.
     failures: Vec<(u64, Block)>,
 }
@@ -74,16 +77,30 @@ fn entered(parser: &Parser) -> Vec<Entered> {
 impl Gen<'_, '_> {
     /// Generates the parser; continues behind it.
     pub(crate) fn parser(&mut self) {
+        self.parser_with_tails(&[]);
+    }
+
+    /// Generates the parser; continues behind it, but for the states that accept with one of these validities: those go to the blocks
+    /// that are given back, each with its validity.
+    pub(crate) fn parser_with_tails(&mut self, tails: &[Validity]) -> Vec<Block> {
         let program = self.program;
         let states = &program.parser.states;
         let entered = entered(&program.parser);
         let blocks: Vec<Block> = states.iter().map(|_| self.b.create_block()).collect();
         let done = self.b.create_block();
+        let tail_blocks: Vec<Block> = tails.iter().map(|_| self.b.create_block()).collect();
+        let accept: Vec<Block> = (accepted(program).iter())
+            .map(|validity| {
+                let tail = tails.iter().position(|t| Some(t) == validity.as_ref());
+                tail.map_or(done, |i| tail_blocks[i])
+            })
+            .collect();
         self.b.ins().jump(blocks[0], &[]);
         self.parser_blocks = Some(ParserBlocks {
             states: blocks.clone(),
             current: 0,
             done,
+            accept: accept.clone(),
             failures: Vec::new(),
         });
         for (i, state) in states.iter().enumerate() {
@@ -113,6 +130,12 @@ impl Gen<'_, '_> {
         }
         self.continue_in(done);
         self.parser_blocks = None;
+        self.store_consumed();
+        tail_blocks
+    }
+
+    /// Tells how much the parser took.
+    pub(super) fn store_consumed(&mut self) {
         let cursor = self.b.use_var(self.cursor);
         self.store_frame(offset_of!(Frame, consumed), cursor);
     }
@@ -308,8 +331,10 @@ impl Gen<'_, '_> {
     /// The block to jump to for a target. If that spends a step, a block in between, noted in `again` with the state.
     fn target(&mut self, target: Target, again: &mut Vec<(Block, Block)>) -> Block {
         let parser = self.parser_mut();
-        let Target::State(state) = target else {
-            return parser.done;
+        let state = match target {
+            Target::State(state) => state,
+            Target::Accept => return parser.accept[parser.current],
+            Target::Reject => return parser.done,
         };
         let block = parser.states[state.index()];
         if state.index() > parser.current {

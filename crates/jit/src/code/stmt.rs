@@ -237,8 +237,7 @@ impl Gen<'_, '_> {
             Expr::Binary { op, a, b } if is_logical(*op, a, self) => (a, b, *op == BinaryOp::Or),
             _ => {
                 let value = self.expr(cond).low();
-                self.b.ins().brif(value, yes, &[], no, &[]);
-                return;
+                return self.branch_on(value, yes, no, &[]);
             }
         };
         match (self.known(a), self.known(b)) {
@@ -476,7 +475,7 @@ impl Gen<'_, '_> {
         let fields = &program.headers[header.index()].fields;
         let valid = self.read(program.headers[header.index()].valid).low();
         let (valid_block, after) = (self.b.create_block(), self.b.create_block());
-        self.b.ins().brif(valid, valid_block, &[], after, &[]);
+        self.branch_on(valid, valid_block, after, &[]);
         self.continue_in(valid_block);
         if self.loop_depth > 0 {
             let end = self.b.use_var(self.emit_at);

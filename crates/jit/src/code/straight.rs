@@ -4,16 +4,20 @@
 //! port is noted in a value; if it is not zero after ingress, or after egress, the state is written to the array and the
 //! function ends for the engine to go on. A second value says whether the headers moved ([`crate::headers`]): if not, only
 //! the fields that were assigned are written, into the packet where it lies.
+//!
+//! What follows the parser is generated once for everything, and once more for each of a few outcomes of the parser
+//! ([`crate::paths`]), where the validity of headers is a constant.
 
 use super::bytes::{Packer, Window};
 use super::wide::{Wide, limbs_for};
 use super::{Gen, MAX_VALUE_LIMBS, Place};
 use crate::frame::{Frame, drop_code, way};
 use crate::headers::{Headers, Home};
+use crate::paths::{Validity, accepted, statements_behind_parser};
 use crate::usage::{Usage, shared_with_engine};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
-use cranelift_codegen::ir::{Block, InstBuilder, MemFlagsData, Value};
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::Variable;
 use engine::DROP_PORT;
 use ir::{Expr, HeaderId, SlotId};
@@ -22,6 +26,12 @@ use std::mem::offset_of;
 
 /// Limbs of a slot that are cleared without a loop.
 const INLINE_CLEAR_LIMBS: usize = 16;
+
+/// For so many outcomes of the parser at most the code is specialised.
+const MAX_TAILS: usize = 3;
+
+/// A program of more statements than this, those of actions counted wherever they may run, is not specialised at all.
+const MAX_TAIL_STATEMENTS: usize = 2000;
 
 /// What generation of the straight way knows.
 pub(super) struct Straight {
@@ -93,6 +103,19 @@ impl Exports {
     }
 }
 
+/// The outcomes of the parser for which what follows is generated once more: those with the most headers.
+fn tails(program: &ir::Program) -> Vec<Validity> {
+    if statements_behind_parser(program) > MAX_TAIL_STATEMENTS {
+        return Vec::new();
+    }
+    let mut tails: Vec<Validity> = accepted(program).into_iter().flatten().collect();
+    let headers = |t: &Validity| t.iter().filter(|&&valid| valid).count();
+    tails.sort_by(|a, b| headers(b).cmp(&headers(a)).then_with(|| a.cmp(b)));
+    tails.dedup();
+    tails.truncate(MAX_TAILS);
+    tails
+}
+
 impl Gen<'_, '_> {
     /// Generates the whole function.
     pub(super) fn straight_way(&mut self, headers: Headers) {
@@ -100,15 +123,44 @@ impl Gen<'_, '_> {
         let exports = Exports::new(program);
         self.place_straight(headers, &exports);
         self.arrive(&exports);
-        self.parser();
+        let tails = tails(program);
+        let blocks = self.parser_with_tails(&tails);
+        let may_move = self.straight_mut().may_move;
+        self.behind_parser(&exports);
+        for (validity, block) in tails.iter().zip(blocks) {
+            self.continue_in(block);
+            self.store_consumed();
+            self.straight_mut().may_move = may_move;
+            // What is known anyway becomes constants of this way.
+            let no_error = self.small_constant(ir::ERROR_WIDTH, 0);
+            self.put(program.standard.parser_error, &no_error);
+            for (i, &valid) in validity.iter().enumerate() {
+                self.put_validity(HeaderId(i as u32), valid);
+            }
+            self.behind_parser(&exports);
+        }
+    }
+
+    fn behind_parser(&mut self, exports: &Exports) {
+        let program = self.program;
+        self.straight_mut().on_arrival = true;
         self.control(&program.verify_checksum);
         self.straight_mut().on_arrival = false;
         self.control(&program.ingress);
-        self.between(&exports);
+        self.between(exports);
         self.control(&program.egress);
-        self.end_if_dropped(&exports);
+        self.end_if_dropped(exports);
         self.control(&program.compute_checksum);
-        self.depart(&exports);
+        self.depart(exports);
+    }
+
+    /// Goes on at `yes` or `no`, with these arguments.
+    pub(super) fn branch_on(&mut self, value: Value, yes: Block, no: Block, args: &[BlockArg]) {
+        match self.known_value(value) {
+            Some(0) => self.b.ins().jump(no, args),
+            Some(_) => self.b.ins().jump(yes, &[]),
+            None => self.b.ins().brif(value, yes, &[], no, args),
+        };
     }
 
     fn straight_mut(&mut self) -> &mut Straight {
@@ -369,7 +421,7 @@ impl Gen<'_, '_> {
             {
                 let valid = self.read(self.program.headers[header.index()].valid).low();
                 let (there, after) = (self.b.create_block(), self.b.create_block());
-                self.b.ins().brif(valid, there, &[], after, &[]);
+                self.branch_on(valid, there, after, &[]);
                 self.continue_in(there);
                 let base = self.source(header);
                 self.overlay(base, header);
@@ -458,7 +510,11 @@ impl Gen<'_, '_> {
         for _ in 0..limbs_for(width) {
             self.b.append_block_param(after, I64);
         }
-        self.b.ins().brif(valid, there, &[], after, &zeros);
+        match self.known_value(valid) {
+            Some(0) => return self.constant(&ir::Bits::zero(width)),
+            Some(_) => return self.field_at_source(home, slot),
+            None => self.b.ins().brif(valid, there, &[], after, &zeros),
+        };
         self.continue_in(there);
         let value = self.field_at_source(home, slot);
         let limbs: Vec<_> = value.limbs.iter().map(|&l| l.into()).collect();
@@ -511,6 +567,11 @@ impl Gen<'_, '_> {
             return;
         }
         let mut change = self.read(self.program.headers[header.index()].valid).low();
+        match self.known_value(change) {
+            Some(now) if now == u64::from(valid) => return,
+            Some(_) => return self.note_move(),
+            None => {}
+        }
         if valid {
             change = self.b.ins().bxor_imm_u(change, 1);
         }
