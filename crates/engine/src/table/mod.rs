@@ -78,15 +78,16 @@ impl Matcher {
         }
     }
 
+    /// The entry that matches; 0 for none.
     #[inline]
-    fn lookup(&self, key: &[u64]) -> Option<u32> {
+    fn lookup(&self, key: &[u64]) -> u32 {
         match self {
-            Matcher::Keyless => None,
-            Matcher::Exact(map, None) => map.get(key),
-            Matcher::Exact(map, Some(mask)) => map.get_masked(key, mask),
-            Matcher::ShortLpm(table) => Some(table.lookup(key)).filter(|&entry| entry != 0),
-            Matcher::Lpm(table) => table.lookup(key),
-            Matcher::Ternary(space) => space.lookup(key),
+            Matcher::Keyless => 0,
+            Matcher::Exact(map, None) => map.get(key).unwrap_or(0),
+            Matcher::Exact(map, Some(mask)) => map.get_masked(key, mask).unwrap_or(0),
+            Matcher::ShortLpm(table) => table.lookup(key),
+            Matcher::Lpm(table) => table.lookup(key).unwrap_or(0),
+            Matcher::Ternary(space) => space.lookup(key).unwrap_or(0),
         }
     }
 }
@@ -124,8 +125,6 @@ pub struct Table {
     stride: usize,
     /// Widths of the parameters of each of the table's actions.
     parameter_widths: Vec<Vec<u32>>,
-    /// Limbs of the arguments of each of the table's actions.
-    arg_limbs: Vec<u32>,
     entries: Entries,
     next_sequence: u64,
     /// By entry; empty without a direct counter.
@@ -134,6 +133,8 @@ pub struct Table {
     /// By entry; empty when the table has no idle timeouts.
     last_hit_ps: Vec<u64>,
     has_timeout: bool,
+    /// One of the two above.
+    notes_hits: bool,
 }
 
 impl Table {
@@ -151,11 +152,9 @@ impl Table {
                     .collect()
             })
             .collect();
-        let arg_limbs: Vec<u32> = parameter_widths
-            .iter()
-            .map(|widths| widths.iter().map(|w| w.div_ceil(64)).sum())
-            .collect();
-        let stride = 1 + arg_limbs.iter().copied().max().unwrap_or(0) as usize;
+        let arg_limbs = (parameter_widths.iter())
+            .map(|widths| widths.iter().map(|w| w.div_ceil(64)).sum::<u32>());
+        let stride = 1 + arg_limbs.max().unwrap_or(0) as usize;
         let mut result = Table {
             matcher: Matcher::new(&shape),
             entries: Entries::new(&shape),
@@ -163,12 +162,12 @@ impl Table {
             records: Records::new(stride),
             stride,
             parameter_widths,
-            arg_limbs,
             next_sequence: 0,
             counters: vec![CounterData::default()],
             has_counter: table.direct_counter.is_some(),
             last_hit_ps: vec![0],
             has_timeout: table.support_timeout,
+            notes_hits: table.direct_counter.is_some() || table.support_timeout,
         };
         let position = |call: &ActionCall| {
             let at = table.actions.iter().position(|a| a.action == call.action);
@@ -194,16 +193,25 @@ impl Table {
     /// Looks `key` up; counts and notes the time when there is a hit.
     #[inline]
     pub fn lookup(&mut self, key: &[u64], packet_bytes: usize, now_ps: u64) -> Lookup<'_> {
-        let entry = self.matcher.lookup(key).unwrap_or(0);
-        if entry != 0 {
-            if self.has_counter {
-                self.counters[entry as usize].count(packet_bytes);
-            }
-            if self.has_timeout {
-                self.last_hit_ps[entry as usize] = now_ps;
-            }
+        let entry = self.matcher.lookup(key);
+        if self.notes_hits {
+            self.note_hit(entry, packet_bytes, now_ps);
         }
         self.found(entry)
+    }
+
+    /// An entry (0: none) was hit.
+    #[inline]
+    fn note_hit(&mut self, entry: u32, packet_bytes: usize, now_ps: u64) {
+        if entry == 0 {
+            return;
+        }
+        if self.has_counter {
+            self.counters[entry as usize].count(packet_bytes);
+        }
+        if self.has_timeout {
+            self.last_hit_ps[entry as usize] = now_ps;
+        }
     }
 
     /// Touches what lookups of these keys, one behind the other, will, so that it is in the caches, and changes nothing. What it
@@ -217,7 +225,7 @@ impl Table {
                 Matcher::ShortLpm(table) if limbs == 1 => table.lookup_many(keys, &mut found),
                 matcher => {
                     for (key, found) in keys.chunks(limbs.max(1)).zip(&mut found) {
-                        *found = matcher.lookup(key).unwrap_or(0);
+                        *found = matcher.lookup(key);
                     }
                 }
             }
@@ -233,12 +241,11 @@ impl Table {
     #[inline]
     pub fn found(&self, entry: u32) -> Lookup<'_> {
         let record = self.records.get(entry);
-        let action = record[0] as u32;
-        let n = self.arg_limbs.get(action as usize).copied().unwrap_or(0) as usize;
+        let (head, args) = record.split_first().unwrap_or((&0, &[]));
         Lookup {
             hit: entry != 0,
-            action,
-            args: &record[1..1 + n],
+            action: *head as u32,
+            args: args.get(..(head >> 32) as usize).unwrap_or(&[]),
             entry,
         }
     }
@@ -290,7 +297,8 @@ impl Table {
     pub fn action(&self, entry: u32) -> (u32, Vec<Bits>) {
         let record = self.records.get(entry);
         let mut at = 1;
-        let widths = self.parameter_widths.get(record[0] as usize);
+        let action = record[0] as u32;
+        let widths = self.parameter_widths.get(action as usize);
         let args = widths
             .into_iter()
             .flatten()
@@ -300,7 +308,7 @@ impl Table {
                 Bits::from_limbs(width, &record[at - limbs..at])
             })
             .collect();
-        (record[0] as u32, args)
+        (action, args)
     }
 
     /// The direct counter's cell of an entry.
@@ -472,15 +480,16 @@ pub struct NewEntry<'a> {
     pub args: &'a [Bits],
 }
 
+/// The action's position, above it how many limbs of arguments follow.
 fn fill_record(record: &mut [u64], action: u32, args: &[Bits]) {
     record.fill(0);
-    record[0] = u64::from(action);
     let mut at = 1;
     for arg in args {
         let limbs = arg.limbs();
         record[at..at + limbs.len()].copy_from_slice(limbs);
         at += limbs.len();
     }
+    record[0] = u64::from(action) | (at as u64 - 1) << 32;
 }
 
 #[cfg(test)]

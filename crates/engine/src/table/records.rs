@@ -6,7 +6,7 @@ use super::numbers::NumberSet;
 /// Records by entry.
 #[derive(Clone, Debug)]
 pub(super) struct Records {
-    /// Limbs of a record: position of the action, arguments.
+    /// Limbs of a record: the action and how many limbs its arguments have, the arguments.
     stride: usize,
     limbs: Vec<u64>,
     /// By record, how many entries have it. Record 0 is the default action's and is never shared.

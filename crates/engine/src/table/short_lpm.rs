@@ -4,7 +4,9 @@
 //! place are a *run*; bits say where runs begin, and counting them finds the place, an entry or a node below. A node knows only
 //! prefixes that end in it; what it does not match is the *fallback* of the node, the best of the node above. So a prefix that comes or goes
 //! changes one node and the fallbacks of those directly below, and a lookup follows at most four nodes. A root with many prefixes has
-//! a direct index by the first sixteen bits instead of its two uppermost levels.
+//! a direct index by the first sixteen bits instead of its two uppermost levels, and directly below that index *blocks* instead of
+//! nodes: 256 places that are just there, because most lookups end in one and counting is most of a lookup's instructions. There
+//! are at most 65,536 of them, a kilobyte each.
 //!
 //! The longest single update is that of a prefix of one bit under a direct index, which writes half of the 65,536 places; a
 //! root gets its direct index once, when it has [`DIRECT_FROM`] prefixes.
@@ -35,9 +37,21 @@ const FEW: usize = 4;
 /// Where the direct index leads; zeros for nowhere.
 #[derive(Clone, Copy, Debug, Default)]
 struct Direct {
-    node: u32,
-    /// The longest of the prefixes of 1 to 16 bits.
+    block: u32,
+    /// The longest of the prefixes of 1 to 16 bits: what the block does not match.
     entry: u32,
+}
+
+/// The places of the ways under a place of the direct index.
+type Places = [u32; WAYS];
+
+/// What a level of a path is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Level {
+    /// A number of a block.
+    Block(u32),
+    /// A number of a node.
+    Node(u32),
 }
 
 /// A node. Number 0 is no node.
@@ -142,6 +156,9 @@ pub struct ShortLpmTable {
     free_roots: Vec<u32>,
     nodes: Vec<Node>,
     free_nodes: Vec<u32>,
+    /// Number 0 is no block; it has no places.
+    blocks: Vec<Places>,
+    free_blocks: Vec<u32>,
     runs: Runs,
     /// By entry.
     prefixes: Vec<Prefix>,
@@ -165,6 +182,8 @@ impl ShortLpmTable {
             free_roots: Vec::new(),
             nodes: vec![Node::default()],
             free_nodes: Vec::new(),
+            blocks: vec![[0; WAYS]],
+            free_blocks: Vec::new(),
             runs: Runs::default(),
             prefixes: Vec::new(),
             index: NumberSet::default(),
@@ -201,8 +220,13 @@ impl ShortLpmTable {
         let (mut node, mut shift, mut best) = (root.node, 32 - STRIDE, root.default);
         if let Some(direct) = &root.direct {
             let found = direct[(bits >> DIRECT_BITS) as usize];
-            (node, shift) = (found.node, DIRECT_BITS - STRIDE);
             best = if found.entry != 0 { found.entry } else { best };
+            // The block of nothing leads nowhere.
+            let place = self.blocks[found.block as usize][(bits >> STRIDE) as usize & (WAYS - 1)];
+            if place & BELOW == 0 {
+                return if place != 0 { place } else { best };
+            }
+            (node, shift) = (place & !BELOW, 0);
         }
         while node != 0 {
             let at = &self.nodes[node as usize];
@@ -228,11 +252,18 @@ impl ShortLpmTable {
         let count = fields.len().min(MANY);
         let bits = |i: usize| (fields[i] as u32) << self.shift;
         if let Some(direct) = &root.direct {
-            shift = DIRECT_BITS - STRIDE;
+            shift = 0;
             for i in 0..count {
                 let at = direct[(bits(i) >> DIRECT_BITS) as usize];
-                nodes[i] = at.node;
+                nodes[i] = at.block;
                 found[i] = if at.entry != 0 { at.entry } else { found[i] };
+            }
+            for i in 0..count {
+                let block = &self.blocks[nodes[i] as usize];
+                let place = block[(bits(i) >> STRIDE) as usize & (WAYS - 1)];
+                let below = place & BELOW != 0;
+                nodes[i] = if below { place & !BELOW } else { 0 };
+                found[i] = if below || place == 0 { found[i] } else { place };
             }
         }
         while nodes[..count].iter().any(|&node| node != 0) {
@@ -381,10 +412,10 @@ impl ShortLpmTable {
             return;
         }
         let path = self.path(prefix);
-        let Some(&(node, position)) = path.last() else {
+        let Some(&(level, position)) = path.last() else {
             return;
         };
-        let mut places = self.expand(node);
+        let mut places = self.places(level);
         let first = (prefix.bits << position >> (32 - STRIDE)) as usize;
         let prefixes = &self.prefixes;
         let len_of = |entry: u32| u32::from(prefixes[entry as usize].len);
@@ -397,81 +428,108 @@ impl ShortLpmTable {
                 *former = entry;
             }
         }
-        self.store(node, &places);
+        self.set_places(level, &places);
         if entry == 0 {
             self.prune(prefix, &path);
         }
     }
 
-    /// The nodes (each with its first bit) that lead to where a prefix ends; they are made where they are missing.
-    fn path(&mut self, prefix: Prefix) -> Vec<(u32, u32)> {
+    /// The levels (each with its first bit) that lead to where a prefix ends; they are made where they are missing.
+    fn path(&mut self, prefix: Prefix) -> Vec<(Level, u32)> {
         let last = (u32::from(prefix.len) - 1) / STRIDE * STRIDE;
-        let root = prefix.root as usize;
-        let (mut node, mut position) = match &self.roots[root].direct {
-            None => (self.roots[root].node, 0),
-            Some(direct) => (
-                direct[(prefix.bits >> DIRECT_BITS) as usize].node,
-                DIRECT_BITS,
-            ),
-        };
-        if node == 0 {
-            node = self.new_node(0);
-            let root = &mut self.roots[root];
-            match &mut root.direct {
-                None => root.node = node,
-                Some(direct) => direct[(prefix.bits >> DIRECT_BITS) as usize].node = node,
-            }
-        }
-        let mut path = vec![(node, position)];
+        let (mut level, mut position) = self.top(prefix);
+        let mut path = vec![(level, position)];
         while position < last {
             let way = (prefix.bits << position >> (32 - STRIDE)) as usize;
-            let place = self.place(&self.nodes[node as usize], way);
+            let place = self.place_at(level, way);
             let below = match place & BELOW {
                 0 => {
                     let below = self.new_node(place);
-                    let mut places = self.expand(node);
+                    let mut places = self.places(level);
                     places[way] = BELOW | below;
-                    self.store(node, &places);
+                    self.set_places(level, &places);
                     below
                 }
                 _ => place & !BELOW,
             };
-            (node, position) = (below, position + STRIDE);
-            path.push((node, position));
+            (level, position) = (Level::Node(below), position + STRIDE);
+            path.push((level, position));
         }
         path
     }
 
-    /// From the end of a path on, takes nodes away in which no prefix ends and that have none below.
-    fn prune(&mut self, prefix: Prefix, path: &[(u32, u32)]) {
-        for (i, &(node, _)) in path.iter().enumerate().rev() {
-            let Node {
-                count, fallback, ..
-            } = self.nodes[node as usize];
-            if count != 1 || self.place(&self.nodes[node as usize], 0) != 0 {
+    /// The first level for a prefix (longer than the direct index, if there is one), with its first bit.
+    fn top(&mut self, prefix: Prefix) -> (Level, u32) {
+        let (root, at) = (prefix.root as usize, (prefix.bits >> DIRECT_BITS) as usize);
+        let Some(direct) = &mut self.roots[root].direct else {
+            if self.roots[root].node == 0 {
+                self.roots[root].node = self.new_node(0);
+            }
+            return (Level::Node(self.roots[root].node), 0);
+        };
+        if direct[at].block == 0 {
+            direct[at].block = self.free_blocks.pop().unwrap_or_else(|| {
+                self.blocks.push([0; WAYS]);
+                self.blocks.len() as u32 - 1
+            });
+        }
+        (Level::Block(direct[at].block), DIRECT_BITS)
+    }
+
+    /// From the end of a path on, takes levels away in which no prefix ends and that have none below.
+    fn prune(&mut self, prefix: Prefix, path: &[(Level, u32)]) {
+        for (i, &(level, _)) in path.iter().enumerate().rev() {
+            if self.places(level).iter().any(|&place| place != 0) {
                 return;
             }
-            match i.checked_sub(1) {
-                Some(above) => {
+            match (level, i.checked_sub(1)) {
+                (Level::Node(node), Some(above)) => {
                     let (above, position) = path[above];
-                    let mut places = self.expand(above);
-                    places[(prefix.bits << position >> (32 - STRIDE)) as usize] = fallback;
-                    self.store(above, &places);
+                    let mut places = self.places(above);
+                    places[(prefix.bits << position >> (32 - STRIDE)) as usize] =
+                        self.nodes[node as usize].fallback;
+                    self.set_places(above, &places);
+                    self.free_node(node);
                 }
-                None => {
-                    let root = &mut self.roots[prefix.root as usize];
-                    match &mut root.direct {
-                        None => root.node = 0,
-                        Some(direct) => direct[(prefix.bits >> DIRECT_BITS) as usize].node = 0,
+                (Level::Node(node), None) => {
+                    self.roots[prefix.root as usize].node = 0;
+                    self.free_node(node);
+                }
+                (Level::Block(block), _) => {
+                    if let Some(direct) = &mut self.roots[prefix.root as usize].direct {
+                        direct[(prefix.bits >> DIRECT_BITS) as usize].block = 0;
                     }
+                    self.free_blocks.push(block);
                 }
             }
-            self.free_node(node);
+        }
+    }
+
+    /// Where a way of a level leads.
+    fn place_at(&self, level: Level, way: usize) -> u32 {
+        match level {
+            Level::Block(block) => self.blocks[block as usize][way],
+            Level::Node(node) => self.place(&self.nodes[node as usize], way),
+        }
+    }
+
+    /// The places of all ways of a level.
+    fn places(&self, level: Level) -> Places {
+        match level {
+            Level::Block(block) => self.blocks[block as usize],
+            Level::Node(node) => self.expand(node),
+        }
+    }
+
+    fn set_places(&mut self, level: Level, places: &Places) {
+        match level {
+            Level::Block(block) => self.blocks[block as usize] = *places,
+            Level::Node(node) => self.store(node, places),
         }
     }
 
     /// The places of all ways of a node.
-    fn expand(&self, node: u32) -> [u32; WAYS] {
+    fn expand(&self, node: u32) -> Places {
         let node = &self.nodes[node as usize];
         let count = node.count as usize;
         let runs = match count <= FEW {
@@ -489,7 +547,7 @@ impl ShortLpmTable {
     }
 
     /// Gives a node its places.
-    fn store(&mut self, node: u32, places: &[u32; WAYS]) {
+    fn store(&mut self, node: u32, places: &Places) {
         let mut begins = [0u64; 4];
         let mut before = [0u8; 4];
         let mut count = 0;
@@ -571,7 +629,7 @@ impl ShortLpmTable {
         for (place, block) in upper.into_iter().zip(direct.chunks_exact_mut(WAYS)) {
             if place & BELOW == 0 {
                 block.fill(Direct {
-                    node: 0,
+                    block: 0,
                     entry: place,
                 });
                 continue;
@@ -581,14 +639,19 @@ impl ShortLpmTable {
             for (place, direct) in self.expand(middle).into_iter().zip(block) {
                 *direct = match place & BELOW {
                     0 => Direct {
-                        node: 0,
+                        block: 0,
                         entry: place,
                     },
                     // What was the fallback of the node below is the direct index's own entry now.
                     _ => {
                         let node = place & !BELOW;
-                        let entry = std::mem::take(&mut self.nodes[node as usize].fallback);
-                        Direct { node, entry }
+                        let entry = self.nodes[node as usize].fallback;
+                        self.blocks.push(self.expand(node));
+                        self.free_node(node);
+                        Direct {
+                            block: self.blocks.len() as u32 - 1,
+                            entry,
+                        }
                     }
                 };
                 if direct.entry == 0 {
@@ -649,6 +712,7 @@ impl ShortLpmTable {
             + self.roots.capacity() * size_of::<Root>()
             + self.nodes.capacity() * size_of::<Node>()
             + 4 * self.runs.places.capacity()
+            + self.blocks.capacity() * size_of::<Places>()
             + self.prefixes.capacity() * size_of::<Prefix>()
             + self.index.heap_bytes()
             + self.exact.as_ref().map_or(0, |(_, map)| map.heap_bytes())
