@@ -24,6 +24,10 @@ pub(crate) struct Headers {
     /// By slot.
     assigned: Vec<bool>,
     assigned_on_arrival: Vec<bool>,
+    /// By header: its validity does not change once the parser is done.
+    settled: Vec<bool>,
+    /// By slot: once the parser is done, it may be read, other than to be emitted.
+    read_behind_parser: Vec<bool>,
     /// By header: when it is valid it lies in the packet where it was extracted last, but for fields that were assigned.
     from_packet: Vec<bool>,
     /// By header.
@@ -48,6 +52,8 @@ impl Headers {
         let mut homes = vec![None; program.slots.len()];
         let mut from_packet = Vec::new();
         let mut moves = Vec::new();
+        let behind = Usage::behind_parser(program);
+        let settled = (program.headers.iter()).map(|h| !behind.writes[h.valid.index()]);
         for (i, header) in program.headers.iter().enumerate() {
             let has_varbit = header.fields.iter().any(|f| f.varbit_length.is_some());
             let is_assigned = |slot: SlotId| all.assigned[slot.index()];
@@ -71,6 +77,8 @@ impl Headers {
             homes,
             assigned: all.assigned,
             assigned_on_arrival: arrival.assigned,
+            settled: settled.collect(),
+            read_behind_parser: behind.reads,
             from_packet,
             extracted: all.extracted,
             order,
@@ -99,6 +107,17 @@ impl Headers {
     /// [`Headers::is_unchanged`], always.
     pub fn stays_in_packet(&self, slot: SlotId) -> bool {
         self.is_unchanged(slot, false)
+    }
+
+    /// Whether a field, once the parser is done and if its header is valid then, may live in the packet where the header was
+    /// extracted, assignments and all, and should: nobody but the deparser reads it. (Reading from memory what has just been
+    /// written there in smaller pieces is slow.) Until the parser is done it is as it came.
+    pub fn can_be_edited(&self, slot: SlotId) -> bool {
+        let settled = |home: Home| self.settled[home.header.index()];
+        self.emitted.is_some()
+            && !self.read_behind_parser[slot.index()]
+            && self.is_unchanged(slot, true)
+            && self.homes[slot.index()].is_some_and(settled)
     }
 
     /// Whether a slot may be assigned.

@@ -66,6 +66,16 @@ impl Usage {
         walk.usage
     }
 
+    /// Of all that follows the parser, but for the deparser.
+    pub fn behind_parser(program: &Program) -> Usage {
+        let mut walk = Walk::new(program);
+        walk.stmts(&program.verify_checksum);
+        walk.stmts(&program.ingress);
+        walk.stmts(&program.egress);
+        walk.stmts(&program.compute_checksum);
+        walk.usage
+    }
+
     /// Of both halves.
     pub fn of_all(program: &Program) -> Usage {
         let mut walk = Walk::new(program);

@@ -298,8 +298,12 @@ impl Gen<'_, '_> {
                 _ => 1,
             };
             let flags = self.packet_memory();
-            let value = (self.b.ins()).load(integer(size), flags, from, at as i32);
-            let mut value = self.b.ins().uextend(I64, value);
+            let offset = at as i32;
+            let mut value = match size {
+                4 => self.b.ins().uload32(flags, from, offset),
+                2 => self.b.ins().uload16(I64, flags, from, offset),
+                _ => self.b.ins().uload8(I64, flags, from, offset),
+            };
             if size == 1 && cfg!(target_endian = "big") {
                 value = self.shl_imm(value, 8);
             }

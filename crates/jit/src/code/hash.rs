@@ -98,21 +98,31 @@ impl Gen<'_, '_> {
     /// The sum of bytes of a header in the packet, each run of them from a byte on; zero if the header is not valid.
     fn sum_in_packet(&mut self, header: HeaderId, runs: &[(u32, u32)]) -> Value {
         let valid = self.read(self.program.headers[header.index()].valid).low();
+        let zero = self.imm(0);
+        match self.known_value(valid) {
+            Some(0) => return zero,
+            Some(_) => return self.sum_runs(header, runs),
+            None => {}
+        }
         let (there, after) = (self.b.create_block(), self.b.create_block());
         self.b.append_block_param(after, I64);
-        let zero = self.imm(0);
-        self.branch_on(valid, there, after, &[zero.into()]);
+        self.b.ins().brif(valid, there, &[], after, &[zero.into()]);
         self.continue_in(there);
+        let sum = self.sum_runs(header, runs);
+        self.b.ins().jump(after, &[sum.into()]);
+        self.continue_in(after);
+        self.b.block_params(after)[0]
+    }
+
+    fn sum_runs(&mut self, header: HeaderId, runs: &[(u32, u32)]) -> Value {
         let base = self.source(header);
-        let mut sum = zero;
+        let mut sum = self.imm(0);
         for &(first, bytes) in runs {
             let from = self.b.ins().iadd_imm_u(base, i64::from(first));
             let more = self.sum_bytes(from, bytes);
             sum = self.b.ins().iadd(sum, more);
         }
-        self.b.ins().jump(after, &[sum.into()]);
-        self.continue_in(after);
-        self.b.block_params(after)[0]
+        sum
     }
 
     /// The data of a checksum with whole bytes of headers that lie in the packet taken together.

@@ -96,6 +96,8 @@ enum Place {
     Zero,
     /// In the packet, where its header was extracted.
     InPacket,
+    /// The same, with assignments written there; its header is valid.
+    EditedInPacket,
     /// In the state array, and nobody writes it while the function runs.
     ReadOnly,
     /// In the state array.
@@ -303,12 +305,15 @@ impl Gen<'_, '_> {
 
     /// The value of a slot.
     fn read(&mut self, slot: SlotId) -> Wide {
-        if self.places[slot.index()] == Place::InPacket {
+        if matches!(
+            self.places[slot.index()],
+            Place::InPacket | Place::EditedInPacket
+        ) {
             return self.reload_from_packet(slot);
         }
         let limbs: Limbs = (0..self.layout.slot_limbs(slot))
             .map(|i| match self.places[slot.index()] {
-                Place::Zero | Place::InPacket => self.imm(0),
+                Place::Zero | Place::InPacket | Place::EditedInPacket => self.imm(0),
                 Place::Unused | Place::ReadOnly => self.load_state(slot, i, constant_memory()),
                 Place::Memory => self.load_state(slot, i, MemFlagsData::trusted()),
                 Place::Values { first, .. } => self.b.use_var(nth(first, i)),
@@ -335,6 +340,9 @@ impl Gen<'_, '_> {
     fn put(&mut self, slot: SlotId, value: &Wide) {
         debug_assert_eq!(value.width, self.width(slot));
         let place = self.places[slot.index()];
+        if place == Place::EditedInPacket {
+            return self.store_at_source(slot, value);
+        }
         for (i, &limb) in value.limbs.iter().enumerate() {
             let to_state = match place {
                 Place::Values { first, exported } => {
@@ -342,7 +350,11 @@ impl Gen<'_, '_> {
                     exported
                 }
                 Place::Memory => true,
-                Place::Unused | Place::ReadOnly | Place::Zero | Place::InPacket => false,
+                Place::Unused
+                | Place::ReadOnly
+                | Place::Zero
+                | Place::InPacket
+                | Place::EditedInPacket => false,
             };
             if to_state {
                 let offset = 8 * (self.layout.offset(slot) + i);

@@ -10,7 +10,7 @@
 
 use super::bytes::{Packer, Window};
 use super::wide::{Wide, limbs_for};
-use super::{Gen, MAX_VALUE_LIMBS, Place};
+use super::{Gen, MAX_VALUE_LIMBS, Place, constant_memory};
 use crate::frame::{Frame, drop_code, way};
 use crate::headers::{Headers, Home};
 use crate::paths::{Validity, accepted, statements_behind_parser};
@@ -97,6 +97,11 @@ impl Exports {
         }
     }
 
+    /// Nobody asks for the packet as it came.
+    fn needs_no_original(&self) -> bool {
+        self.after_ingress.is_none() && self.after_egress.is_none()
+    }
+
     fn contains(&self, slot: usize) -> bool {
         let lists = [&self.after_ingress, &self.after_egress];
         lists.into_iter().flatten().any(|list| list[slot])
@@ -137,8 +142,44 @@ impl Gen<'_, '_> {
             for (i, &valid) in validity.iter().enumerate() {
                 self.put_validity(HeaderId(i as u32), valid);
             }
+            let places = self.places.clone();
+            if exports.needs_no_original() {
+                self.place_in_packet(validity);
+            }
             self.behind_parser(&exports);
+            self.places = places;
         }
+    }
+
+    /// Lets fields of headers that are valid from here on live in the packet. Nothing else is there: headers that were extracted
+    /// one after the other do not overlap, and a payload begins behind them.
+    fn place_in_packet(&mut self, validity: &Validity) {
+        let program = self.program;
+        let valid = validity.iter().enumerate().filter(|(_, valid)| **valid);
+        for field in valid.flat_map(|(i, _)| &program.headers[i].fields) {
+            let (slot, width) = (field.slot, self.width(field.slot));
+            let headers = &self.straight_mut().headers;
+            let whole_bytes = |h: Home| h.offset.is_multiple_of(8) && width.is_multiple_of(8);
+            if headers.can_be_edited(slot)
+                && headers.is_assigned(slot)
+                && headers.home(slot).is_some_and(whole_bytes)
+                && matches!(self.places[slot.index()], Place::Values { .. })
+            {
+                self.places[slot.index()] = Place::EditedInPacket;
+            }
+        }
+    }
+
+    /// Writes a field of whole bytes into the packet.
+    pub(super) fn store_at_source(&mut self, slot: SlotId, value: &Wide) {
+        let Some(home) = self.straight_mut().headers.home(slot) else {
+            return;
+        };
+        let base = self.source(home.header);
+        let at = self.b.ins().iadd_imm_u(base, i64::from(home.offset / 8));
+        let mut packer = Packer::new(at);
+        self.pack(&mut packer, value);
+        self.pack_end_exactly(packer);
     }
 
     fn behind_parser(&mut self, exports: &Exports) {
@@ -251,6 +292,11 @@ impl Gen<'_, '_> {
         (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, offset as i32)
     }
 
+    /// What the frame says of the packet's arrival, which stays as it is; a load that disappears if nobody uses the value.
+    fn arrival_word(&mut self, offset: usize) -> Value {
+        (self.b.ins()).load(I64, constant_memory(), self.frame, offset as i32)
+    }
+
     /// Gives a slot of the standard metadata a value.
     fn put_word(&mut self, slot: SlotId, word: Value) {
         if !self.keeps(slot) {
@@ -278,8 +324,8 @@ impl Gen<'_, '_> {
                 self.store_frame(offset, zero);
             }
         }
-        let port = self.frame_word(offset_of!(Frame, port));
-        let now_us = self.frame_word(offset_of!(Frame, now_us));
+        let port = self.arrival_word(offset_of!(Frame, port));
+        let now_us = self.arrival_word(offset_of!(Frame, now_us));
         self.put_word(standard.ingress_port, port);
         self.put_word(standard.packet_length, self.packet_len);
         self.put_word(standard.ingress_global_timestamp, now_us);
@@ -303,7 +349,7 @@ impl Gen<'_, '_> {
         let port = self.straight_mut().port;
         self.b.def_var(port, spec);
         let zero = self.imm(0);
-        let now_us = self.frame_word(offset_of!(Frame, now_us));
+        let now_us = self.arrival_word(offset_of!(Frame, now_us));
         for (slot, value) in [
             (standard.egress_port, spec),
             (standard.egress_spec, zero),
@@ -436,10 +482,11 @@ impl Gen<'_, '_> {
         let program = self.program;
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for field in &program.headers[header.index()].fields {
+            let is_written = self.places[field.slot.index()] == Place::EditedInPacket;
             let headers = &self.straight_mut().headers;
             let Some(home) = headers
                 .home(field.slot)
-                .filter(|_| headers.is_assigned(field.slot))
+                .filter(|_| headers.is_assigned(field.slot) && !is_written)
             else {
                 continue;
             };
@@ -470,7 +517,9 @@ impl Gen<'_, '_> {
                     continue;
                 }
                 let value = match self.places[field.slot.index()] {
-                    Place::InPacket => self.field_at_source(home, field.slot),
+                    Place::InPacket | Place::EditedInPacket => {
+                        self.field_at_source(home, field.slot)
+                    }
                     _ => self.read(field.slot),
                 };
                 let value = self.slice(&value, field_end - from - 1, field_end - to);
@@ -542,7 +591,8 @@ impl Gen<'_, '_> {
         let (straight, Expr::Slot(slot)) = (self.straight.as_ref()?, expr) else {
             return None;
         };
-        let unchanged = straight.headers.is_unchanged(*slot, straight.on_arrival);
+        let unchanged = straight.headers.is_unchanged(*slot, straight.on_arrival)
+            || self.places[slot.index()] == Place::EditedInPacket;
         straight.headers.home(*slot).filter(|_| unchanged)
     }
 
