@@ -80,6 +80,8 @@ pub struct JitExecutor {
     emit_capacity: usize,
     /// None if it would be too large.
     straight: Option<StraightFn>,
+    /// For packets that `straight` is not for, if there are any.
+    general: Option<StraightFn>,
     /// None if the program has no table that it would be good for.
     ahead: Option<HalfFn>,
     /// The tables that `ahead` looks into.
@@ -134,12 +136,17 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
             return Err(error);
         }
     };
+    let way = |half: Half| {
+        // SAFETY: as above, with the signature of the straight way.
+        address(half).map(|at| unsafe { std::mem::transmute::<*const u8, StraightFn>(at) })
+    };
+    let general = way(Half::General);
+    let is_specialised = Half::General.is_useful(&program);
     Ok(JitExecutor {
         state_limbs: layout.limbs(),
         emit_capacity: emit_capacity(&program),
-        // SAFETY: as above, with the signature of the straight way.
-        straight: address(Half::Straight)
-            .map(|at| unsafe { std::mem::transmute::<*const u8, StraightFn>(at) }),
+        straight: way(Half::Straight).filter(|_| general.is_some() || !is_specialised),
+        general,
         ahead: half(Half::Ahead),
         tables_ahead: tables_ahead(&program),
         large_table: LARGE_TABLE,
@@ -267,7 +274,13 @@ impl JitExecutor {
             let packet = &mut cx.packets[i].1;
             // SAFETY: as in `run`, but that the function may write to `packet`, within `packet_len`, which is this call's alone.
             // It sets again whatever of the frame it reads or an earlier run for another packet may have set.
-            let code = unsafe { straight(&raw mut frame) };
+            let mut code = unsafe { straight(&raw mut frame) };
+            if code == way::GENERAL
+                && let Some(general) = self.general
+            {
+                // SAFETY: as above.
+                code = unsafe { general(&raw mut frame) };
+            }
             let out_port = (code >> 8) as u32;
             match code & 0xff {
                 way::SENT_IN_PLACE => {}

@@ -109,6 +109,8 @@ pub(crate) mod way {
     pub const AFTER_INGRESS: u64 = 2;
     /// [`engine::Way::AfterEgress`].
     pub const AFTER_EGRESS: u64 = 3;
+    /// The packet is for the function of all packets; nothing has been done.
+    pub const GENERAL: u64 = 4;
     /// More than this by [`super::drop_code`] is a drop.
     pub const DROPPED: u64 = 16;
 }

@@ -153,7 +153,7 @@ impl Job {
         let mut context = module.make_context();
         let signature = &mut context.func.signature;
         signature.params.push(AbiParam::new(I64));
-        if half == Half::Straight {
+        if half.is_straight() {
             signature.returns.push(AbiParam::new(I64));
         }
         let id = module

@@ -86,6 +86,31 @@ fn each_target(transition: &Transition, mut each: impl FnMut(Target)) {
     }
 }
 
+/// Whether running the parser twice for a packet is the same as running it once.
+pub(crate) fn is_repeatable(program: &Program) -> bool {
+    fn all(body: &[Stmt]) -> bool {
+        body.iter().all(|stmt| match &stmt.kind {
+            StmtKind::Extract { .. }
+            | StmtKind::Lookahead { .. }
+            | StmtKind::Advance { .. }
+            | StmtKind::Reject { .. }
+            | StmtKind::Assign { .. }
+            | StmtKind::SetValid(_)
+            | StmtKind::SetInvalid(_)
+            | StmtKind::Break(_) => true,
+            StmtKind::If {
+                then, otherwise, ..
+            } => all(then) && all(otherwise),
+            StmtKind::Switch { cases, default, .. } => {
+                cases.iter().all(|(_, case)| all(case)) && all(default)
+            }
+            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => all(body),
+            _ => false,
+        })
+    }
+    program.parser.states.iter().all(|state| all(&state.body))
+}
+
 /// How many statements follow the parser, those of actions counted for each table that has them.
 pub(crate) fn statements_behind_parser(program: &Program) -> usize {
     let controls = [

@@ -70,7 +70,7 @@ impl Gen<'_, '_> {
         let flags = MemFlagsData::new().with_notrap();
         match self.half {
             // It is edited where it lies.
-            Half::Straight => flags,
+            Half::Straight | Half::General => flags,
             _ => flags.with_readonly(),
         }
     }

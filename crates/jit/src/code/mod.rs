@@ -34,6 +34,7 @@ use engine::DROP_PORT;
 use ir::{LabelId, Layout, MAX_STEPS, Program, SlotId, StmtKind};
 use parser::ParserBlocks;
 use std::mem::offset_of;
+pub(crate) use straight::tails;
 use wide::{Limbs, Wide, limbs_for};
 
 /// A function does not become larger than about this many instructions. Real programs have some thousands; the limit is
@@ -53,8 +54,11 @@ pub(crate) enum Half {
     Parse,
     /// Egress, checksum computation, deparser.
     Egress,
-    /// All of them, for a packet that goes straight through.
+    /// All of them, for a packet that goes straight through. If the program is specialised, only for the outcomes of the parser that it
+    /// is specialised for.
     Straight,
+    /// The same for all outcomes, if the program is specialised.
+    General,
     /// Parser and ingress as they probably go, to touch the large tables that a packet will need; changes nothing but values
     /// in the state array.
     Ahead,
@@ -62,17 +66,27 @@ pub(crate) enum Half {
 
 impl Half {
     /// All of them.
-    pub const ALL: [Half; 5] = [
+    pub const ALL: [Half; 6] = [
         Half::Ingress,
         Half::Parse,
         Half::Egress,
         Half::Straight,
+        Half::General,
         Half::Ahead,
     ];
 
     /// Whether a program has any use for the function.
     pub fn is_useful(self, program: &Program) -> bool {
-        self != Half::Ahead || !tables_ahead(program).is_empty()
+        match self {
+            Half::Ahead => !tables_ahead(program).is_empty(),
+            Half::General => !tails(program).is_empty(),
+            _ => true,
+        }
+    }
+
+    /// Whether it takes a packet all the way, and tells where it went.
+    pub fn is_straight(self) -> bool {
+        matches!(self, Half::Straight | Half::General)
     }
 
     /// The name of its function, for profilers.
@@ -82,6 +96,7 @@ impl Half {
             Half::Parse => "parse",
             Half::Egress => "egress",
             Half::Straight => "straight",
+            Half::General => "general",
             Half::Ahead => "ahead",
         }
     }
@@ -220,7 +235,8 @@ pub(crate) fn generate(
         too_large: false,
     };
     match input.half {
-        Half::Straight => g.straight_way(Headers::new(input.program)),
+        Half::Straight => g.straight_way(Headers::new(input.program), &tails(input.program)),
+        Half::General => g.straight_way(Headers::new(input.program), &[]),
         Half::Ahead => g.look_ahead(Headers::new(input.program)),
         _ => {
             g.place_slots();
@@ -246,7 +262,9 @@ impl Gen<'_, '_> {
         let usage = match self.half {
             Half::Ingress => Usage::of_ingress(program),
             Half::Parse => Usage::of_parser(program),
-            Half::Egress | Half::Straight | Half::Ahead => Usage::of_egress(program),
+            Half::Egress | Half::Straight | Half::General | Half::Ahead => {
+                Usage::of_egress(program)
+            }
         };
         let egress = Usage::of_egress(program);
         let mut exported = shared_with_engine(program, &egress);
@@ -365,6 +383,10 @@ impl Gen<'_, '_> {
 
     /// Assigns zero.
     fn clear(&mut self, slot: SlotId) {
+        if self.places[slot.index()] == Place::EditedInPacket {
+            // Its header becomes invalid.
+            return;
+        }
         let zero = self.constant(&ir::Bits::zero(self.width(slot)));
         self.put(slot, &zero);
     }
@@ -463,7 +485,7 @@ impl Gen<'_, '_> {
                 self.control(&program.deparser);
                 self.store_emitted_len();
             }
-            Half::Straight | Half::Ahead => {}
+            Half::Straight | Half::General | Half::Ahead => {}
         }
         self.b.ins().return_(&[]);
     }
@@ -517,7 +539,7 @@ impl Gen<'_, '_> {
                     self.b.ins().return_(&[]);
                     continue;
                 }
-                if self.half == Half::Straight {
+                if self.half.is_straight() {
                     self.return_way(crate::frame::way::DROPPED + code, None);
                     continue;
                 }

@@ -3,9 +3,9 @@
 //! The cursor is a value. Bounds are checked once per extracted header, and everything inside is then read without
 //! checks.
 
-use super::Gen;
 use super::bytes::Window;
 use super::wide::{Wide, limbs_for};
+use super::{Gen, Place};
 use crate::frame::Frame;
 use crate::paths::{Validity, accepted};
 use crate::shims::Shim;
@@ -204,7 +204,7 @@ impl Gen<'_, '_> {
         let mut offset = 0;
         for field in &program.headers[header.index()].fields {
             let width = self.width(field.slot);
-            if self.keeps(field.slot) {
+            if self.keeps(field.slot) && self.places[field.slot.index()] != Place::EditedInPacket {
                 let value = self.window_field(&mut window, offset, width);
                 self.put(field.slot, &value);
             }

@@ -5,15 +5,15 @@
 //! function ends for the engine to go on. A second value says whether the headers moved ([`crate::headers`]): if not, only
 //! the fields that were assigned are written, into the packet where it lies.
 //!
-//! What follows the parser is generated once for everything, and once more for each of a few outcomes of the parser
-//! ([`crate::paths`]), where the validity of headers is a constant.
+//! What follows the parser is generated for each of a few outcomes of the parser ([`crate::paths`]), where the validity of headers is
+//! a constant. Other packets go to a second function, [`super::Half::General`], which does all from the start.
 
 use super::bytes::{Packer, Window};
 use super::wide::{Wide, limbs_for};
 use super::{Gen, MAX_VALUE_LIMBS, Place, constant_memory};
 use crate::frame::{Frame, drop_code, way};
 use crate::headers::{Headers, Home};
-use crate::paths::{Validity, accepted, statements_behind_parser};
+use crate::paths::{Validity, accepted, is_repeatable, statements_behind_parser};
 use crate::usage::{Usage, shared_with_engine};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
@@ -108,9 +108,9 @@ impl Exports {
     }
 }
 
-/// The outcomes of the parser for which what follows is generated once more: those with the most headers.
-fn tails(program: &ir::Program) -> Vec<Validity> {
-    if statements_behind_parser(program) > MAX_TAIL_STATEMENTS {
+/// The outcomes of the parser for which what follows is specialised: those with the most headers. None if that is not worth it.
+pub(crate) fn tails(program: &ir::Program) -> Vec<Validity> {
+    if !is_repeatable(program) || statements_behind_parser(program) > MAX_TAIL_STATEMENTS {
         return Vec::new();
     }
     let mut tails: Vec<Validity> = accepted(program).into_iter().flatten().collect();
@@ -122,16 +122,29 @@ fn tails(program: &ir::Program) -> Vec<Validity> {
 }
 
 impl Gen<'_, '_> {
-    /// Generates the whole function.
-    pub(super) fn straight_way(&mut self, headers: Headers) {
+    /// Generates the whole function: for these outcomes of the parser, or for all if there are none.
+    pub(super) fn straight_way(&mut self, headers: Headers, tails: &[Validity]) {
         let program = self.program;
         let exports = Exports::new(program);
         self.place_straight(headers, &exports);
         self.arrive(&exports);
-        let tails = tails(program);
-        let blocks = self.parser_with_tails(&tails);
+        if tails.is_empty() {
+            self.parser();
+            return self.behind_parser(&exports);
+        }
+        let places = self.places.clone();
+        let edited = if exports.needs_no_original() {
+            self.edited()
+        } else {
+            Vec::new()
+        };
+        let parser = Usage::of_parser(program);
+        for &(_, slot) in edited.iter().filter(|(_, s)| !parser.reads[s.index()]) {
+            self.places[slot.index()] = Place::EditedInPacket;
+        }
+        let blocks = self.parser_with_tails(tails);
+        self.return_way(way::GENERAL, None);
         let may_move = self.straight_mut().may_move;
-        self.behind_parser(&exports);
         for (validity, block) in tails.iter().zip(blocks) {
             self.continue_in(block);
             self.store_consumed();
@@ -142,32 +155,34 @@ impl Gen<'_, '_> {
             for (i, &valid) in validity.iter().enumerate() {
                 self.put_validity(HeaderId(i as u32), valid);
             }
-            let places = self.places.clone();
-            if exports.needs_no_original() {
-                self.place_in_packet(validity);
+            self.places.clone_from(&places);
+            for &(_, slot) in edited.iter().filter(|(h, _)| validity[h.index()]) {
+                self.places[slot.index()] = Place::EditedInPacket;
             }
             self.behind_parser(&exports);
-            self.places = places;
         }
     }
 
-    /// Lets fields of headers that are valid from here on live in the packet. Nothing else is there: headers that were extracted
-    /// one after the other do not overlap, and a payload begins behind them.
-    fn place_in_packet(&mut self, validity: &Validity) {
+    /// The fields that, when their headers are valid, live in the packet. Nothing else is there: headers that were extracted one after
+    /// the other do not overlap, and a payload begins behind them.
+    fn edited(&mut self) -> Vec<(HeaderId, SlotId)> {
         let program = self.program;
-        let valid = validity.iter().enumerate().filter(|(_, valid)| **valid);
-        for field in valid.flat_map(|(i, _)| &program.headers[i].fields) {
-            let (slot, width) = (field.slot, self.width(field.slot));
-            let headers = &self.straight_mut().headers;
-            let whole_bytes = |h: Home| h.offset.is_multiple_of(8) && width.is_multiple_of(8);
-            if headers.can_be_edited(slot)
-                && headers.is_assigned(slot)
-                && headers.home(slot).is_some_and(whole_bytes)
-                && matches!(self.places[slot.index()], Place::Values { .. })
-            {
-                self.places[slot.index()] = Place::EditedInPacket;
+        let mut edited = Vec::new();
+        for (i, header) in program.headers.iter().enumerate() {
+            for field in &header.fields {
+                let (slot, width) = (field.slot, self.width(field.slot));
+                let headers = &self.straight_mut().headers;
+                let whole_bytes = |h: Home| h.offset.is_multiple_of(8) && width.is_multiple_of(8);
+                if headers.can_be_edited(slot)
+                    && headers.is_assigned(slot)
+                    && headers.home(slot).is_some_and(whole_bytes)
+                    && matches!(self.places[slot.index()], Place::Values { .. })
+                {
+                    edited.push((HeaderId(i as u32), slot));
+                }
             }
         }
+        edited
     }
 
     /// Writes a field of whole bytes into the packet.
