@@ -6,7 +6,8 @@ use crate::module::{NativeCode, compile_halves};
 use crate::usage::egress_changes;
 use cranelift_jit::JITModule;
 use engine::{
-    DropReason, Executor, Intents, Output, PacketContext, Stop, Straight, StraightContext, Way,
+    DropReason, Executor, Intents, Output, Packet, PacketContext, Stop, Straight, StraightContext,
+    Way,
 };
 use ir::verify::{VerifyError, verify};
 use ir::{Layout, Program, TableId};
@@ -260,28 +261,60 @@ impl JitExecutor {
         let state = cx.state.as_mut_ptr();
         let mut frame = Frame::new(state, std::ptr::null_mut(), 0, &mut context);
         frame.now_us = cx.now_ps / PS_PER_US;
-        for i in 0..cx.packets.len() {
-            if let Some(look) = look_ahead.filter(|_| i == ahead) {
-                ahead = cx.packets.len().min(i + AHEAD);
-                for packet in &mut cx.packets[i..ahead] {
-                    frame.set_packet(packet);
-                    // SAFETY: as below, but that the function writes to the state only.
-                    unsafe { look(&raw mut frame) };
+        let (mut first, count) = (0, cx.packets.len());
+        while first < count {
+            let mut end = count;
+            if let Some(look) = look_ahead {
+                if first >= ahead {
+                    ahead = count.min(first + AHEAD);
+                    for packet in &mut cx.packets[first..ahead] {
+                        frame.set_packet(packet);
+                        // SAFETY: as in `run_packets`, but that the function writes to the state only.
+                        unsafe { look(&raw mut frame) };
+                    }
+                    self.warm(&mut context);
                 }
-                self.warm(&mut context);
+                end = ahead.min(count);
             }
-            frame.set_packet(&mut cx.packets[i]);
-            let packet = &mut cx.packets[i].1;
+            let packets = &mut cx.packets[first..end];
+            let stopped = self.run_packets(straight, &mut frame, packets, cx.out, cx.drops);
+            if let Some((at, code)) = stopped {
+                if code & 0xff == way::AFTER_EGRESS {
+                    // SAFETY: the function has written these bytes, to where the vector's memory is now.
+                    unsafe { context.emitted.set_len(frame.emitted_len as usize) };
+                }
+                let packet = first + at;
+                let ahead = ahead.saturating_sub(packet + 1);
+                return Straight::Stopped(stop(packet, ahead, &frame, code));
+            }
+            first = end;
+        }
+        Straight::Done
+    }
+
+    /// Runs packets until one leaves the straight way; gives its position and the code.
+    #[inline]
+    fn run_packets(
+        &self,
+        straight: StraightFn,
+        frame: &mut Frame,
+        packets: &mut [(u32, Packet)],
+        out: &mut Vec<Output>,
+        drops: &mut [u64; DropReason::ALL.len()],
+    ) -> Option<(usize, u64)> {
+        out.reserve(packets.len());
+        for (i, arrived) in packets.iter_mut().enumerate() {
+            frame.set_packet(arrived);
+            let packet = &mut arrived.1;
             // SAFETY: as in `run`, but that the function may write to `packet`, within `packet_len`, which is this call's alone.
             // It sets again whatever of the frame it reads or an earlier run for another packet may have set.
-            let mut code = unsafe { straight(&raw mut frame) };
+            let mut code = unsafe { straight(frame) };
             if code == way::GENERAL
                 && let Some(general) = self.general
             {
                 // SAFETY: as above.
-                code = unsafe { general(&raw mut frame) };
+                code = unsafe { general(frame) };
             }
-            let out_port = (code >> 8) as u32;
             match code & 0xff {
                 way::SENT_IN_PLACE => {}
                 way::SENT => {
@@ -289,43 +322,36 @@ impl JitExecutor {
                     let emitted = unsafe { frame.emitted_bytes() };
                     packet.replace_front(frame.consumed as usize, emitted);
                 }
-                stopped @ (way::AFTER_INGRESS | way::AFTER_EGRESS) => {
-                    if stopped == way::AFTER_EGRESS {
-                        // SAFETY: as above.
-                        unsafe { context.emitted.set_len(frame.emitted_len as usize) };
-                    }
-                    let ahead = ahead.saturating_sub(i + 1);
-                    return Straight::Stopped(stop(i, ahead, &frame, stopped, out_port));
-                }
+                way::AFTER_INGRESS | way::AFTER_EGRESS => return Some((i, code)),
                 dropped => {
                     let reason = drop_reason(dropped - way::DROPPED);
-                    cx.drops[reason.unwrap_or(DropReason::IngressDrop) as usize] += 1;
+                    drops[reason.unwrap_or(DropReason::IngressDrop) as usize] += 1;
                     continue;
                 }
             }
             if let Some(length) = frame.truncate.checked_sub(1) {
                 packet.truncate(length as usize);
             }
-            cx.out.push(Output {
-                port: out_port,
+            out.push(Output {
+                port: (code >> 8) as u32,
                 packet: std::mem::take(packet),
             });
         }
-        Straight::Done
+        None
     }
 }
 
 /// What is told of a packet that left the straight way.
 #[cold]
-fn stop(packet: usize, ahead: usize, frame: &Frame, code: u64, port: u32) -> Stop {
+fn stop(packet: usize, ahead: usize, frame: &Frame, code: u64) -> Stop {
     let mut intents = Intents::default();
     take_intents(frame, &mut intents);
     Stop {
         packet,
         ahead,
-        way: match code {
+        way: match code & 0xff {
             way::AFTER_INGRESS => Way::AfterIngress,
-            _ => Way::AfterEgress(port),
+            _ => Way::AfterEgress((code >> 8) as u32),
         },
         consumed: frame.consumed as usize,
         intents,
