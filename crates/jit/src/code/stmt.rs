@@ -235,6 +235,23 @@ impl Gen<'_, '_> {
         let (a, b, is_or) = match cond {
             Expr::Unary { op, a } if *op == UnaryOp::Not => return self.branch(a, no, yes),
             Expr::Binary { op, a, b } if is_logical(*op, a, self) => (a, b, *op == BinaryOp::Or),
+            Expr::Mux {
+                cond,
+                then,
+                otherwise,
+            } => {
+                match self.known(cond) {
+                    Some(true) => return self.branch(then, yes, no),
+                    Some(false) => return self.branch(otherwise, yes, no),
+                    None => {}
+                }
+                let (first, second) = (self.b.create_block(), self.b.create_block());
+                self.branch(cond, first, second);
+                self.continue_in(first);
+                self.branch(then, yes, no);
+                self.continue_in(second);
+                return self.branch(otherwise, yes, no);
+            }
             _ => {
                 let value = self.expr(cond).low();
                 return self.branch_on(value, yes, no, &[]);
@@ -271,6 +288,18 @@ impl Gen<'_, '_> {
                     _ => None,
                 }
             }
+            Expr::Mux {
+                cond,
+                then,
+                otherwise,
+            } => match self.known(cond) {
+                Some(true) => self.known(then),
+                Some(false) => self.known(otherwise),
+                None => {
+                    let (then, otherwise) = (self.known(then), self.known(otherwise));
+                    then.filter(|_| then == otherwise)
+                }
+            },
             Expr::Binary { op, a, b } if matches!(op, BinaryOp::Eq | BinaryOp::Ne) => {
                 let (Expr::Slot(slot), Expr::Const(wanted)) = (&**a, &**b) else {
                     return None;
