@@ -7,9 +7,10 @@
 
 use std::collections::BTreeMap;
 
-use ir::{Bits, Expr, Program, Slot, SlotId, Stmt, StmtKind, Target, Transition};
+use ir::{Bits, Expr, Program, Slot, SlotId, Stmt, StmtKind, Transition};
 
 use crate::lower::build;
+use crate::validity::successors;
 
 /// States times indexes beyond which the pass is left out: the time it takes could be out of proportion.
 const MAX_WORK: usize = 1 << 20;
@@ -63,17 +64,6 @@ pub(crate) fn fold(program: &mut Program, indexes: &[SlotId]) {
                 }
             }
         }
-    }
-}
-
-fn successors(transition: &Transition) -> Vec<usize> {
-    let index = |t: &Target| match t {
-        Target::State(id) => Some(id.index()),
-        _ => None,
-    };
-    match transition {
-        Transition::Goto(target) => index(target).into_iter().collect(),
-        Transition::Select { cases, .. } => cases.iter().filter_map(|c| index(&c.target)).collect(),
     }
 }
 

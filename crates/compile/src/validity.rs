@@ -298,7 +298,8 @@ impl Pass {
     }
 }
 
-fn successors(transition: &Transition) -> Vec<usize> {
+/// The states that a transition may go to.
+pub(crate) fn successors(transition: &Transition) -> Vec<usize> {
     let index = |t: &Target| match t {
         Target::State(id) => Some(id.index()),
         _ => None,

@@ -207,12 +207,6 @@ impl ShortLpmTable {
         self.lookup_under(root, key[self.offset])
     }
 
-    /// The same in a table without exact fields, given the field.
-    #[inline]
-    pub fn lookup_alone(&self, field: u64) -> u32 {
-        self.lookup_under(0, field)
-    }
-
     #[inline]
     fn lookup_under(&self, root: u32, field: u64) -> u32 {
         let bits = (field as u32) << self.shift;
@@ -241,7 +235,7 @@ impl ShortLpmTable {
         best
     }
 
-    /// [`ShortLpmTable::lookup_alone`] for up to [`MANY`] fields, in steps: in each, what all of them need of memory is asked for
+    /// Looks up to [`MANY`] fields up in a table without exact fields, in steps: in each, what all of them need of memory is asked for
     /// before any of it is waited for.
     pub fn lookup_many(&self, fields: &[u64], found: &mut [u32; MANY]) {
         let root = &self.roots[0];
