@@ -57,7 +57,10 @@ class HoldfastError(Exception):
     """Base of everything this package raises on purpose."""
 
 class CompileError(HoldfastError):
-    """The program has errors. ``str(e)`` is the rendered diagnostics with source lines and carets."""
+    """The program has errors, or no ``main`` (then all diagnostics can be warnings).
+
+    ``str(e)`` is the rendered diagnostics with source lines and carets.
+    """
 
     diagnostics: list[Diagnostic]
 

@@ -22,7 +22,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
-from holdfast._core import HoldfastError, Program
+from holdfast._core import CompileError, HoldfastError, Program
 
 if TYPE_CHECKING:
     from holdfast.stf import Report
@@ -82,15 +82,18 @@ def macros(defines: list[str]) -> dict[str, str]:
     return {name: value if given else "1" for name, given, value in (d.partition("=") for d in defines)}
 
 
-def compile_or_fail(source: Path, defines: list[str], includes: list[Path]) -> Program:
-    """Compiles, printing warnings; diagnostics go to standard error as they are."""
+def compile_or_fail(source: Path, defines: list[str], includes: list[Path], library: bool = False) -> Program:
+    """Compiles, printing warnings; diagnostics go to standard error as they are.
+
+    A file without `main` ends the command: with success if ``library`` says that having checked it is enough.
+    """
     if not source.is_file():
         fail(f"there is no file {str(source)!r}")
     try:
         program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
-    except HoldfastError as error:
+    except CompileError as error:
         sys.stderr.write(f"{error}\n")
-        raise typer.Exit(1) from None
+        raise typer.Exit(0 if library and all(d.severity == "warning" for d in error.diagnostics) else 1) from None
     for warning in program.warnings:
         sys.stderr.write(f"{warning.rendered}\n")
     return program
@@ -204,8 +207,11 @@ def compile_command(
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
-    """Compile a program: writes NAME.holdfast and NAME.p4info.txtpb into the current directory."""
-    program = compile_or_fail(source, define, include)
+    """Compile a program: writes NAME.holdfast and NAME.p4info.txtpb into the current directory.
+
+    A file without `main` is checked, and nothing is written.
+    """
+    program = compile_or_fail(source, define, include, library=True)
     artifact = program.artifact()
     if emit_ir:
         sys.stdout.write(artifact.decode())

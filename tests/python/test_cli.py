@@ -63,6 +63,18 @@ def test_compile_shows_where_the_error_is(tmp_path: Path) -> None:
     assert not (tmp_path / "wrong.holdfast").exists()
 
 
+def test_a_library_is_checked_and_cannot_run(tmp_path: Path) -> None:
+    source = tmp_path / "library.p4"
+    source.write_text("#include <core.p4>\ncontrol C(inout bit<8> x) { apply { x = x + 1; } }\n")
+    result = holdfast("compile", str(source), cwd=tmp_path)
+    assert result.returncode == 0
+    assert "W1130" in result.stderr
+    assert list(tmp_path.iterdir()) == [source]
+    result = holdfast("trace", str(source), "--packet", "00")
+    assert result.returncode == 1
+    assert "nothing to run" in result.stderr
+
+
 def test_trace_hexadecimal(entries: str) -> None:
     result = holdfast("trace", ROUTER, "--entries", entries, "--packet", packet().hex(), "--json")
     assert result.returncode == 0, result.stderr

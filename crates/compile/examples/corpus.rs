@@ -1,4 +1,5 @@
-//! `corpus DIR [INCLUDE...]`: compiles every program below a directory and prints one line for each, and the counts.
+//! `corpus DIR [INCLUDE...]`: compiles every program below a directory and prints one line for each, and the counts. Libraries (no
+//! `main`) are checked.
 //!
 //! A line has tabs between status (`accepted` or `rejected`), path, and for each error its code, place and message. It does
 //! not know which programs are meant to be right. Files that include an architecture are the programs; with `--all`
@@ -29,13 +30,13 @@ fn main() -> ExitCode {
     let (mut accepted, mut rejected) = (0, 0);
     for path in paths.iter().filter(|p| all || includes_v1model(p)) {
         let outcome = compile_file(path, &options);
-        let status = match outcome.compiled {
-            Some(_) => "accepted",
-            None => "rejected",
+        let status = match outcome.accepted() {
+            true => "accepted",
+            false => "rejected",
         };
-        match outcome.compiled {
-            Some(_) => accepted += 1,
-            None => rejected += 1,
+        match outcome.accepted() {
+            true => accepted += 1,
+            false => rejected += 1,
         }
         let name = path.strip_prefix(&directory).unwrap_or(path);
         println!("{status}\t{}{}", name.display(), errors(&outcome));

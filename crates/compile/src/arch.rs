@@ -27,7 +27,7 @@ pub(crate) struct V1Switch {
     pub stages: [Stage; 6],
 }
 
-/// Finds the blocks.
+/// Finds the blocks. What is found instead is an error, or the warning that there is no `main`.
 pub(crate) fn recognise(module: &Module) -> Result<V1Switch, Box<Diagnostic>> {
     let main = module
         .instances
@@ -39,7 +39,10 @@ pub(crate) fn recognise(module: &Module) -> Result<V1Switch, Box<Diagnostic>> {
     };
     let var = module.var(main);
     let VarKind::Instance(args) = &var.kind else {
-        return Err(Box::new(errors::no_main(var.span)));
+        return Err(Box::new(errors::wrong_package(
+            var.span,
+            &module.types.show(&var.ty),
+        )));
     };
     let package = match &var.ty {
         Ty::BlockType(id, _) => module.types.block_types[id.index()].sig.name.clone(),

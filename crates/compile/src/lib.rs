@@ -60,7 +60,7 @@ pub struct Compiled {
 /// What came of a compilation.
 #[derive(Debug)]
 pub struct Outcome {
-    /// The program, if there was no error.
+    /// The program, if there was no error and it has a `main`.
     pub compiled: Option<Compiled>,
     /// Errors and warnings, in the order they were found.
     pub diagnostics: Vec<Diagnostic>,
@@ -71,6 +71,11 @@ pub struct Outcome {
 }
 
 impl Outcome {
+    /// Whether nothing is wrong. Without `main` that can be so although there is no program: a library, which is checked only.
+    pub fn accepted(&self) -> bool {
+        !self.diagnostics.iter().any(Diagnostic::is_error)
+    }
+
     /// All diagnostics as text.
     pub fn render(&self) -> String {
         syntax::render_all(&self.diagnostics, &self.sources)

@@ -1,4 +1,4 @@
-//! Programs that are wrong, with the exact text that says so.
+//! Programs that are wrong, or have nothing to run, with the exact text that says so.
 //!
 //! `tests/p4/reject/semantic/NAME.p4` must give `NAME.expect`. Set `UPDATE_EXPECT=1` to write what is given now, and read it
 //! before committing.

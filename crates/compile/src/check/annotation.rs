@@ -112,7 +112,7 @@ impl Checker {
         }
     }
 
-    /// The numbers in `@field_list(1, NAME)` or `@field_list[1, NAME]`; a name is a constant's.
+    /// The numbers in `@field_list(1, NAME, Enum.member)` or the same in brackets; a name is a constant's.
     pub(super) fn field_lists(&mut self, annotations: &[Annotation]) -> Vec<u32> {
         const WHAT: &str = "the index of a field list";
         let mut numbers = Vec::new();
@@ -120,14 +120,15 @@ impl Checker {
             if annotation.name.as_str() != "field_list" {
                 continue;
             }
-            let exprs: Vec<ast::Expr> = match &annotation.body {
-                AnnotationBody::Tokens(tokens) => tokens.iter().filter_map(operand).collect(),
-                AnnotationBody::List(exprs) => exprs.clone(),
-                _ => Vec::new(),
+            let exprs = match &annotation.body {
+                AnnotationBody::Tokens(tokens) => operands(tokens),
+                AnnotationBody::List(exprs) => Some(exprs.clone()),
+                _ => None,
             };
-            if exprs.is_empty() {
+            let Some(exprs) = exprs.filter(|exprs| !exprs.is_empty()) else {
                 self.report(errors::not_constant(annotation.span, WHAT));
-            }
+                continue;
+            };
             for expr in &exprs {
                 let Some(value) = self.constant_int(expr, WHAT) else {
                     continue;
@@ -154,21 +155,48 @@ impl Checker {
     }
 }
 
-/// A number or a name as an expression; nothing for what stands between them.
-fn operand(token: &AnnotationToken) -> Option<ast::Expr> {
-    let kind = match &token.kind {
+/// Numbers and (dotted) names between commas, as expressions; `None` if there is anything else.
+fn operands(tokens: &[AnnotationToken]) -> Option<Vec<ast::Expr>> {
+    let is_comma = |token: &AnnotationToken| is_symbol(token, ",");
+    tokens.split(is_comma).map(operand).collect()
+}
+
+fn operand(tokens: &[AnnotationToken]) -> Option<ast::Expr> {
+    let (first, mut rest) = tokens.split_first()?;
+    let kind = match &first.kind {
         AnnotationTokenKind::Int(value) => ast::ExprKind::Int(value.clone()),
         AnnotationTokenKind::Word(word) => ast::ExprKind::Path(ast::Path {
             absolute: false,
-            name: ast::Name::new(word.clone(), token.span),
-            span: token.span,
+            name: ast::Name::new(word.clone(), first.span),
+            span: first.span,
         }),
         AnnotationTokenKind::Str(_) | AnnotationTokenKind::Symbol(_) => return None,
     };
-    Some(ast::Expr {
+    let mut expr = ast::Expr {
         kind,
-        span: token.span,
-    })
+        span: first.span,
+    };
+    while let [dot, member, more @ ..] = rest {
+        let AnnotationTokenKind::Word(word) = &member.kind else {
+            return None;
+        };
+        if !is_symbol(dot, ".") {
+            return None;
+        }
+        expr = ast::Expr {
+            span: expr.span.to(member.span),
+            kind: ast::ExprKind::Member {
+                base: Box::new(expr),
+                member: ast::Name::new(word.clone(), member.span),
+            },
+        };
+        rest = more;
+    }
+    rest.is_empty().then_some(expr)
+}
+
+fn is_symbol(token: &AnnotationToken, symbol: &str) -> bool {
+    matches!(&token.kind, AnnotationTokenKind::Symbol(s) if &**s == symbol)
 }
 
 /// `"uri", 32`, or `string` or `bit<32>` for the number.

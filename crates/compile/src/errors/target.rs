@@ -5,9 +5,14 @@ use syntax::source::Span;
 
 use super::plural;
 
+/// A library: right as far as it goes, and nothing to run.
 pub(crate) fn no_main(span: Span) -> Diagnostic {
-    Diagnostic::error("E1130", span, "the program has no `main`")
-        .hint("end it with `V1Switch(parser(), ..., deparser()) main;`")
+    Diagnostic::warning(
+        "W1130",
+        span,
+        "the program has no `main`: it is checked, and there is nothing to run",
+    )
+    .hint("end it with `V1Switch(parser(), ..., deparser()) main;`")
 }
 
 pub(crate) fn wrong_package(span: Span, found: &str) -> Diagnostic {

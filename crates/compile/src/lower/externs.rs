@@ -44,13 +44,13 @@ impl Lowerer<'_> {
             }
             "resubmit" | "resubmit_preserving_field_list" => {
                 if self.in_stage(name, &[Half::Ingress], "the ingress control", span) {
-                    let preserve = self.preserved(name, args, 0, span);
+                    let preserve = self.preserved(name, args, 0);
                     self.emit(StmtKind::Resubmit { preserve });
                 }
             }
             "recirculate" | "recirculate_preserving_field_list" => {
                 if self.in_stage(name, &[Half::Egress], "the egress control", span) {
-                    let preserve = self.preserved(name, args, 0, span);
+                    let preserve = self.preserved(name, args, 0);
                     self.emit(StmtKind::Recirculate { preserve });
                 }
             }
@@ -196,7 +196,7 @@ impl Lowerer<'_> {
         let preserve = if name == "clone" {
             None
         } else {
-            self.preserved(name, args, 2, span)
+            self.preserved(name, args, 2)
         };
         let (kind, shown, half) = match kind {
             0 => (ir::CloneKind::IngressToEgress, "I2E", Half::Ingress),
@@ -213,13 +213,7 @@ impl Lowerer<'_> {
     }
 
     /// The field list that a call names or gives.
-    fn preserved(
-        &mut self,
-        name: &str,
-        args: &[Arg],
-        i: usize,
-        span: Span,
-    ) -> Option<ir::FieldListId> {
+    fn preserved(&mut self, name: &str, args: &[Arg], i: usize) -> Option<ir::FieldListId> {
         if name.ends_with("_preserving_field_list") {
             let index = self.constant_arg(args, i, "the index of a field list")?;
             return Some(self.annotated_list(index as u32));
@@ -237,7 +231,6 @@ impl Lowerer<'_> {
                 unique.push(slot);
             }
         }
-        let _ = span;
         Some(self.field_list(FieldListKey::Slots(unique.clone()), unique))
     }
 
