@@ -53,6 +53,8 @@ pub struct StraightContext<'a> {
     pub drops: &'a mut [u64; DropReason::ALL.len()],
     /// How many of the first packets the executor has looked at in advance already, as an earlier [`Stop`] said.
     pub ahead: usize,
+    /// Whether most of these packets are likely to be run before one stops, so that getting ready for many is worth it.
+    pub steady: bool,
     /// Room for the slots, with any contents.
     pub state: &'a mut [u64],
     /// Room for headers that the deparser emits.

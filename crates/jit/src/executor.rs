@@ -4,6 +4,7 @@ use crate::code::{Half, emit_capacity, tables_ahead};
 use crate::frame::{Context, Frame, drop_reason, preserve_of, way};
 use crate::module::{NativeCode, compile_halves};
 use crate::usage::egress_changes;
+use crate::views::{InPlaceTable, Views, in_place, views};
 use cranelift_jit::JITModule;
 use engine::{
     DropReason, Executor, Intents, Output, Packet, PacketContext, Stop, Straight, StraightContext,
@@ -62,7 +63,7 @@ type StraightFn = unsafe extern "C" fn(*mut Frame) -> u64;
 /// A burst is looked ahead in parts of this many packets, so that what is brought into the caches stays there until it is needed.
 const AHEAD: usize = 32;
 
-/// Bursts of fewer packets are not looked ahead.
+/// Bursts of fewer packets are not looked ahead, nor tables looked up in place for them.
 const MIN_BURST: usize = 4;
 
 /// A table of fewer entries is taken to be in the caches, unless [`JitExecutor::set_large_table`] says otherwise.
@@ -87,6 +88,8 @@ pub struct JitExecutor {
     ahead: Option<HalfFn>,
     /// The tables that `ahead` looks into.
     tables_ahead: Vec<TableId>,
+    /// The tables that are looked up in place.
+    tables_in_place: Vec<InPlaceTable>,
     /// Entries from which on that is worth it.
     large_table: usize,
     ingress: HalfFn,
@@ -150,6 +153,7 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
         general,
         ahead: half(Half::Ahead),
         tables_ahead: tables_ahead(&program),
+        tables_in_place: in_place(&program),
         large_table: LARGE_TABLE,
         ingress,
         parse,
@@ -230,6 +234,12 @@ impl JitExecutor {
         self.ahead.filter(|_| worth)
     }
 
+    /// Views of the tables that are looked up in place, if that is worth its time for these packets.
+    fn views(&self, cx: &StraightContext<'_>) -> Option<Views> {
+        let worth = cx.steady && cx.packets.len() >= MIN_BURST && !self.tables_in_place.is_empty();
+        worth.then(|| views(&self.tables_in_place, cx.runtime))
+    }
+
     /// Brings what the wanted keys need into the caches.
     fn warm(&self, context: &mut Context<'_>) {
         for (&table, keys) in self.tables_ahead.iter().zip(&mut *context.wanted) {
@@ -252,6 +262,9 @@ impl JitExecutor {
         if look_ahead.is_some() {
             wanted.resize(self.tables_ahead.len(), Vec::new());
         }
+        // What they point to stays as it is until this function returns: it alone has the switch, and running packets does not
+        // change tables. (Hits that leave something behind are not looked up in place.)
+        let views = self.views(cx);
         let mut context = Context {
             now_ps: cx.now_ps,
             runtime: &mut *cx.runtime,
@@ -260,6 +273,9 @@ impl JitExecutor {
         };
         let state = cx.state.as_mut_ptr();
         let mut frame = Frame::new(state, std::ptr::null_mut(), 0, &mut context);
+        if let Some(views) = &views {
+            frame.views = views.as_ptr();
+        }
         frame.now_us = cx.now_ps / PS_PER_US;
         let (mut first, count) = (0, cx.packets.len());
         while first < count {
@@ -303,41 +319,74 @@ impl JitExecutor {
         drops: &mut [u64; DropReason::ALL.len()],
     ) -> Option<(usize, u64)> {
         out.reserve(packets.len());
-        for (i, arrived) in packets.iter_mut().enumerate() {
+        let (count, sent_before) = (packets.len(), out.len());
+        let mut sent = sent_before;
+        let mut rest = packets.iter_mut();
+        let mut stopped = None;
+        for arrived in rest.by_ref() {
             frame.set_packet(arrived);
-            let packet = &mut arrived.1;
-            // SAFETY: as in `run`, but that the function may write to `packet`, within `packet_len`, which is this call's alone.
+            // SAFETY: as in `run`, but that the function may write to the packet, within `packet_len`, which is this call's alone,
+            // and reads through `views`, which the caller has set to the tables as they are.
             // It sets again whatever of the frame it reads or an earlier run for another packet may have set.
             let mut code = unsafe { straight(frame) };
-            if code == way::GENERAL
-                && let Some(general) = self.general
-            {
-                // SAFETY: as above.
-                code = unsafe { general(frame) };
-            }
-            match code & 0xff {
-                way::SENT_IN_PLACE => {}
-                way::SENT => {
-                    // SAFETY: the function has written these bytes, to where the vector's memory is now.
-                    let emitted = unsafe { frame.emitted_bytes() };
-                    packet.replace_front(frame.consumed as usize, emitted);
-                }
-                way::AFTER_INGRESS | way::AFTER_EGRESS => return Some((i, code)),
-                dropped => {
-                    let reason = drop_reason(dropped - way::DROPPED);
-                    drops[reason.unwrap_or(DropReason::IngressDrop) as usize] += 1;
-                    continue;
+            if code & 0xff != way::SENT_IN_PLACE {
+                code = self.end_otherwise(frame, code, &mut arrived.1, drops);
+                match code & 0xff {
+                    way::SENT_IN_PLACE => {}
+                    way::AFTER_INGRESS | way::AFTER_EGRESS => {
+                        stopped = Some(code);
+                        break;
+                    }
+                    _ => continue,
                 }
             }
-            if let Some(length) = frame.truncate.checked_sub(1) {
-                packet.truncate(length as usize);
-            }
-            out.push(Output {
+            let output = Output {
                 port: (code >> 8) as u32,
-                packet: std::mem::take(packet),
-            });
+                packet: std::mem::take(&mut arrived.1),
+            };
+            // SAFETY: there is room for as many as there are packets, and each comes here once.
+            unsafe { out.as_mut_ptr().add(sent).write(output) };
+            sent += 1;
         }
-        None
+        // SAFETY: this room is within the capacity, and the loop has written to the part of it that is new.
+        unsafe { out.set_len(sent) };
+        stopped.map(|code| (count - rest.len() - 1, code))
+    }
+
+    /// Does what a code asks for that is not the usual one. Gives that one if the packet is ready to be sent then, else the code of the
+    /// end of its way; a drop is counted.
+    #[inline(never)]
+    fn end_otherwise(
+        &self,
+        frame: &mut Frame,
+        mut code: u64,
+        packet: &mut Packet,
+        drops: &mut [u64; DropReason::ALL.len()],
+    ) -> u64 {
+        if code == way::GENERAL
+            && let Some(general) = self.general
+        {
+            // SAFETY: as in `run_packets`; the other function has done nothing.
+            code = unsafe { general(frame) };
+        }
+        match code & 0xff {
+            way::SENT_IN_PLACE | way::CUT_IN_PLACE => {}
+            way::SENT => {
+                // SAFETY: the function has written these bytes, to where the vector's memory is now.
+                let emitted = unsafe { frame.emitted_bytes() };
+                packet.replace_front(frame.consumed as usize, emitted);
+            }
+            way::AFTER_INGRESS | way::AFTER_EGRESS => return code,
+            dropped => {
+                let reason = drop_reason(dropped - way::DROPPED);
+                drops[reason.unwrap_or(DropReason::IngressDrop) as usize] += 1;
+                return code;
+            }
+        }
+        if let Some(length) = frame.truncate.checked_sub(1) {
+            packet.truncate(length as usize);
+        }
+        code & !0xff | way::SENT_IN_PLACE
     }
 }
 

@@ -3,6 +3,7 @@
 //! A [`Frame`] is built on the stack for one run of one function and read back when it ends. It knows
 //! nothing of the program; which slots are where in the state is [`ir::Layout`]'s business.
 
+use crate::views::{TableView, no_views};
 use engine::{DropReason, Packet, Runtime};
 
 /// One run of one function. All fields are machine words, so that generated code needs one kind of access.
@@ -38,6 +39,8 @@ pub(crate) struct Frame {
     pub port: u64,
     /// On the straight way, the time.
     pub now_us: u64,
+    /// On the straight way, the tables that are looked up in place.
+    pub views: *const TableView,
     /// For the functions of [`crate::shims`].
     pub context: *mut Context<'static>,
 }
@@ -61,6 +64,7 @@ impl Frame {
             truncate: 0,
             port: 0,
             now_us: 0,
+            views: no_views(),
             context: std::ptr::from_mut(context).cast(),
         }
     }
@@ -101,7 +105,7 @@ pub(crate) struct Context<'a> {
 
 /// How the function of the straight way ends, in the low byte of what it returns. The port is in the bits above.
 pub(crate) mod way {
-    /// The packet is edited where it lies.
+    /// The packet is edited where it lies. Nobody asked for it to be cut.
     pub const SENT_IN_PLACE: u64 = 0;
     /// The headers are emitted.
     pub const SENT: u64 = 1;
@@ -111,6 +115,8 @@ pub(crate) mod way {
     pub const AFTER_EGRESS: u64 = 3;
     /// The packet is for the function of all packets; nothing has been done.
     pub const GENERAL: u64 = 4;
+    /// The packet is edited where it lies; perhaps it is to be cut.
+    pub const CUT_IN_PLACE: u64 = 5;
     /// More than this by [`super::drop_code`] is a drop.
     pub const DROPPED: u64 = 16;
 }

@@ -6,8 +6,8 @@
 //! reads are not loaded, bytes that nobody changes not written ([`headers`]); table actions are expanded in place. What the code does is what `ir::program` says and what the interpreter in `engine` does,
 //! bit for bit; a difference is a bug.
 //!
-//! All unsafe code that making ([`module`]) and running machine code needs is here: entering it ([`executor`]) and what it calls
-//! ([`shims`]). This room deliberately knows nothing of P4 source, of how tables look up, or of what happens to a
+//! All unsafe code that making ([`module`]) and running machine code needs is here: entering it ([`executor`]), what it calls
+//! ([`shims`]) and where it looks up in place ([`views`]). This room deliberately knows nothing of P4 source, of how tables look up, or of what happens to a
 //! packet between the halves of the pipeline; it writes no trace.
 
 mod code;
@@ -18,5 +18,6 @@ mod module;
 mod paths;
 mod shims;
 mod usage;
+mod views;
 
 pub use executor::{CompileStats, JitError, JitExecutor, compile};

@@ -13,6 +13,9 @@ use crate::control::Replica;
 use crate::exec::{DropReason, Stop, Straight, StraightContext, Way};
 use crate::plan::EgressStart;
 
+/// So many packets that ran before one stopped make it likely that many will again.
+const STEADY: usize = 4;
+
 impl Switch {
     /// Runs packets, each with its port, and all their copies to the end, one packet after the other: as [`Switch::receive`] for
     /// each in turn. `packets` is empty afterwards.
@@ -35,7 +38,7 @@ impl Switch {
     ) {
         let mut rest = packets;
         if self.has_straight && self.recorder.is_none() {
-            match self.straight(now_ps, rest, 0, out) {
+            match self.straight(now_ps, rest, 0, true, out) {
                 Straight::Done => return,
                 Straight::Stopped(stop) => rest = self.after_stop(now_ps, rest, stop, out),
                 Straight::Unsupported => self.has_straight = false,
@@ -52,6 +55,7 @@ impl Switch {
         now_ps: u64,
         packets: &mut [(u32, Packet)],
         ahead: usize,
+        steady: bool,
         out: &mut Vec<Output>,
     ) -> Straight {
         if self.straight_state.is_empty() {
@@ -64,6 +68,7 @@ impl Switch {
             out,
             drops: &mut self.drops,
             ahead,
+            steady,
             state: &mut self.straight_state,
             emitted: &mut self.emitted,
             runtime: &mut self.runtime,
@@ -85,9 +90,9 @@ impl Switch {
             let (done, behind) = rest.split_at_mut(stop.packet + 1);
             rest = behind;
             let packet = std::mem::take(&mut done[stop.packet].1);
-            let ahead = stop.ahead;
+            let (ahead, steady) = (stop.ahead, stop.packet >= STEADY);
             self.leave_straight(now_ps, packet, stop, out);
-            match self.straight(now_ps, rest, ahead, out) {
+            match self.straight(now_ps, rest, ahead, steady, out) {
                 Straight::Done => return &mut [],
                 Straight::Stopped(next) => stop = next,
                 Straight::Unsupported => return rest,

@@ -25,6 +25,18 @@ pub struct KeyMap {
     emptied: usize,
 }
 
+/// The buckets of a map that is not growing, for who looks up in place: from [`hash`] on, as many as the mask says, and around, until the
+/// key or a free bucket is found; one is free.
+#[derive(Clone, Copy, Debug)]
+pub struct Buckets<'a> {
+    /// Limbs of a key.
+    pub limbs: usize,
+    /// Each a limb that is zero if the bucket is free and else has the value plus one in its low half, then the key.
+    pub buckets: &'a [u64],
+    /// Their number minus one; that number is a power of two.
+    pub mask: usize,
+}
+
 const INITIAL_BUCKETS: usize = 8;
 
 /// Maps of up to this many buckets are at most a quarter full, so that what is not there is found out at once; larger ones three
@@ -42,16 +54,21 @@ const DEAD: u64 = 0xffff_ffff;
 
 const LOW_HALF: u64 = 0xffff_ffff;
 
+/// What [`mix`] multiplies by.
+pub const MULTIPLIER: u64 = 0x9e37_79b9_7f4a_7c15;
+
 /// One step of the hash: both halves of a 128-bit product.
 #[inline]
 fn mix(hash: u64, limb: u64) -> u64 {
-    let product = u128::from(hash ^ limb) * 0x9e37_79b9_7f4a_7c15;
+    let product = u128::from(hash ^ limb) * u128::from(MULTIPLIER);
     (product >> 64) as u64 ^ product as u64
 }
 
-const SEED: u64 = 0x2545_f491_4f6c_dd1d;
+/// The hash before the first limb.
+pub const SEED: u64 = 0x2545_f491_4f6c_dd1d;
 
-/// The hash of a key.
+/// The hash of a key: from [`SEED`] on, for each limb the halves of its product with [`MULTIPLIER`], one xored with the other, after
+/// the limb was xored to the hash.
 #[inline]
 pub fn hash(key: &[u64]) -> u64 {
     key.iter().fold(SEED, |hash, &limb| mix(hash, limb))
@@ -81,6 +98,16 @@ impl KeyMap {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * (self.buckets.capacity() + self.former.capacity())
+    }
+
+    /// The buckets, unless the map is growing.
+    #[inline]
+    pub fn in_place(&self) -> Option<Buckets<'_>> {
+        self.former.is_empty().then_some(Buckets {
+            limbs: self.limbs,
+            buckets: &self.buckets,
+            mask: self.bucket_mask,
+        })
     }
 
     /// Whether there is no key.

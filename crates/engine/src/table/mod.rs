@@ -15,6 +15,7 @@
 //! This room knows matches and entries; what the control plane may do with them is [`crate::control`]'s.
 
 mod entries;
+mod in_place;
 pub mod keymap;
 pub mod lpm;
 pub mod numbers;
@@ -25,6 +26,7 @@ pub mod short_lpm;
 pub mod ternary;
 
 pub use entries::Installed;
+pub use in_place::{InPlace, InPlaceMatcher};
 pub use shape::KeyShape;
 
 use crate::runtime::CounterData;

@@ -42,6 +42,12 @@ impl Records {
         &self.limbs[number as usize * self.stride..][..self.stride]
     }
 
+    /// The numbers of records by entry, and the limbs of the records.
+    #[inline]
+    pub fn in_place(&self) -> (&[u32], &[u64]) {
+        (&self.of_entry, &self.limbs)
+    }
+
     /// Sets the record of the default action.
     pub fn set_default(&mut self, record: &[u64]) {
         self.limbs[..self.stride].copy_from_slice(record);

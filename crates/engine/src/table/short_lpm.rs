@@ -11,16 +11,20 @@
 //! The longest single update is that of a prefix of one bit under a direct index, which writes half of the 65,536 places; a
 //! root gets its direct index once, when it has [`DIRECT_FROM`] prefixes.
 
-use super::keymap::KeyMap;
+use super::keymap::{Buckets, KeyMap};
 use super::numbers::NumberSet;
 
 /// Bits that a node covers.
-const STRIDE: u32 = 8;
+pub const STRIDE: u32 = 8;
 
-const WAYS: usize = 1 << STRIDE;
+/// Ways of a node or a block.
+pub const WAYS: usize = 1 << STRIDE;
 
 /// Bits that a direct index covers.
-const DIRECT_BITS: u32 = 16;
+pub const DIRECT_BITS: u32 = 16;
+
+/// Places of a direct index.
+pub const DIRECT_PLACES: usize = 1 << DIRECT_BITS;
 
 /// Fields that are looked up at once at most.
 pub const MANY: usize = 32;
@@ -29,21 +33,32 @@ pub const MANY: usize = 32;
 pub const DIRECT_FROM: usize = 512;
 
 /// In a place: what follows is the number of a node, not of an entry.
-const BELOW: u32 = 1 << 31;
+pub const BELOW: u32 = 1 << 31;
 
 /// Places that a node has room for itself.
 const FEW: usize = 4;
 
 /// Where the direct index leads; zeros for nowhere.
 #[derive(Clone, Copy, Debug, Default)]
-struct Direct {
-    block: u32,
+#[repr(C)]
+pub struct Direct {
+    /// The number of a block.
+    pub block: u32,
     /// The longest of the prefixes of 1 to 16 bits: what the block does not match.
-    entry: u32,
+    pub entry: u32,
 }
 
 /// The places of the ways under a place of the direct index.
-type Places = [u32; WAYS];
+pub type Places = [u32; WAYS];
+
+/// The prefixes for who looks up in place: [`ShortLpmTable::lookup`] up to where a place says [`BELOW`].
+#[derive(Clone, Copy, Debug)]
+pub struct Prefixes<'a> {
+    /// By number.
+    pub roots: &'a [Root],
+    /// By number; what is said in a direct index is one of them.
+    pub blocks: &'a [Places],
+}
 
 /// What a level of a path is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -84,14 +99,26 @@ impl Node {
 }
 
 /// The prefixes of one combination of exact fields.
-#[derive(Clone, Debug, Default)]
-struct Root {
+#[derive(Clone, Debug)]
+#[repr(C)]
+pub struct Root {
+    /// A null pointer in memory if there is none.
+    pub direct: Option<Box<[Direct; DIRECT_PLACES]>>,
+    /// The entry of the prefix without bits.
+    pub default: u32,
     /// At bit 0; unused with a direct index.
     node: u32,
-    direct: Option<Box<[Direct]>>,
-    /// The entry of the prefix without bits.
-    default: u32,
     prefixes: usize,
+}
+
+impl Root {
+    /// Without prefixes.
+    pub const EMPTY: Root = Root {
+        direct: None,
+        default: 0,
+        node: 0,
+        prefixes: 0,
+    };
 }
 
 /// A prefix: its root, its bits as the highest of 32, its length.
@@ -205,6 +232,20 @@ impl ShortLpmTable {
             },
         };
         self.lookup_under(root, key[self.offset])
+    }
+
+    /// The exact fields to numbers of roots, if there are such fields, and the prefixes; none while the number of roots grows.
+    #[inline]
+    pub fn in_place(&self) -> Option<(Option<Buckets<'_>>, Prefixes<'_>)> {
+        let exact = match &self.exact {
+            None => None,
+            Some((_, map)) => Some(map.in_place()?),
+        };
+        let prefixes = Prefixes {
+            roots: &self.roots,
+            blocks: &self.blocks,
+        };
+        Some((exact, prefixes))
     }
 
     #[inline]
@@ -614,7 +655,7 @@ impl ShortLpmTable {
 
     /// Replaces the two uppermost levels of a root by a direct index.
     fn make_direct(&mut self, number: u32) {
-        let mut direct = vec![Direct::default(); 1 << DIRECT_BITS];
+        let mut direct = vec![Direct::default(); DIRECT_PLACES];
         let top = self.roots[number as usize].node;
         let upper = match top {
             0 => [0; WAYS],
@@ -659,7 +700,8 @@ impl ShortLpmTable {
         }
         let root = &mut self.roots[number as usize];
         root.node = 0;
-        root.direct = Some(direct.into());
+        // It has that length.
+        root.direct = direct.into_boxed_slice().try_into().ok();
     }
 
     fn free_node(&mut self, node: u32) {
@@ -685,7 +727,7 @@ impl ShortLpmTable {
 
     fn new_root(&mut self) -> u32 {
         self.free_roots.pop().unwrap_or_else(|| {
-            self.roots.push(Root::default());
+            self.roots.push(Root::EMPTY);
             self.roots.len() as u32 - 1
         })
     }
@@ -694,7 +736,7 @@ impl ShortLpmTable {
     fn free_root(&mut self, root: u32, value: &[u64]) {
         if let Some((mask, map)) = &mut self.exact {
             map.remove(&super::lpm::masked(value, mask));
-            self.roots[root as usize] = Root::default();
+            self.roots[root as usize] = Root::EMPTY;
             self.free_roots.push(root);
         }
     }
@@ -702,7 +744,7 @@ impl ShortLpmTable {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         let direct = self.roots.iter().filter(|r| r.direct.is_some()).count();
-        direct * size_of::<Direct>() * (1 << DIRECT_BITS)
+        direct * size_of::<[Direct; DIRECT_PLACES]>()
             + self.roots.capacity() * size_of::<Root>()
             + self.nodes.capacity() * size_of::<Node>()
             + 4 * self.runs.places.capacity()

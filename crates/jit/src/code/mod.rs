@@ -5,13 +5,14 @@
 //! until the end of the function.
 //!
 //! [`Gen`] is the state of generation; its methods are spread over the files of this module by subject: [`wide`]
-//! (operators), [`expr`], [`stmt`] (statements), [`table`], [`parser`], [`bytes`] (packet bytes to values and
+//! (operators), [`expr`], [`stmt`] (statements), [`table`] and [`in_place`] (lookups), [`parser`], [`bytes`] (packet bytes to values and
 //! back), [`hash`].
 
 mod ahead;
 mod bytes;
 mod expr;
 mod hash;
+mod in_place;
 mod parser;
 mod stmt;
 mod straight;
@@ -22,6 +23,7 @@ use crate::frame::{Frame, drop_code};
 use crate::headers::Headers;
 use crate::shims::Shim;
 use crate::usage::{Usage, shared_with_engine};
+use crate::views::{InPlaceTable, in_place};
 pub(crate) use ahead::tables_ahead;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
@@ -144,6 +146,8 @@ pub(crate) struct Gen<'a, 'f> {
     places: Vec<Place>,
     /// Functions of [`Shim`], by its number.
     shims: &'a [FuncRef],
+    /// Tables with a view, in the order of their views.
+    tables_in_place: Vec<InPlaceTable>,
     frame: Value,
     state: Value,
     packet: Value,
@@ -214,6 +218,7 @@ pub(crate) fn generate(
         half: input.half,
         places: Vec::new(),
         shims: input.shims,
+        tables_in_place: in_place(input.program),
         frame,
         state,
         packet,
@@ -228,7 +233,7 @@ pub(crate) fn generate(
         assert_failed: None,
         scratch,
         scratch_used: 0,
-        scratch_size: 8,
+        scratch_size: 0,
         loop_depth: 0,
         parser_blocks: None,
         straight: None,

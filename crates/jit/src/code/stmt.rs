@@ -213,6 +213,13 @@ impl Gen<'_, '_> {
         if let Some(holds) = self.known(cond) {
             return self.stmts(if holds { then } else { otherwise });
         }
+        if otherwise.is_empty()
+            && let Some(flag) = self.flag_set(cond, then)
+        {
+            let holds = self.expr(cond).low();
+            self.write_word(flag, holds);
+            return true;
+        }
         let (first, after) = (self.b.create_block(), self.b.create_block());
         if otherwise.is_empty() {
             self.branch(cond, first, after);
@@ -230,11 +237,39 @@ impl Gen<'_, '_> {
         self.join_in(after, from_first || from_second)
     }
 
+    /// The flag, now zero, that is set if a comparison holds and by nothing else here: then it is what the comparison gives, and later
+    /// conditions on it need no value in between.
+    fn flag_set(&mut self, cond: &Expr, then: &[Stmt]) -> Option<SlotId> {
+        let [
+            Stmt {
+                kind:
+                    StmtKind::Assign {
+                        dst,
+                        value: Expr::Const(bits),
+                    },
+                ..
+            },
+        ] = then
+        else {
+            return None;
+        };
+        let compares =
+            matches!(cond, Expr::Binary { op, .. } if matches!(op, BinaryOp::Eq | BinaryOp::Ne));
+        let is_flag = self.width(*dst) == 1 && !bits.is_zero() && !self.is_validity(*dst);
+        (compares && is_flag && self.known_slot(*dst) == Some(0)).then_some(*dst)
+    }
+
     /// Goes on at `yes` or `no`. Nothing in an expression has an effect, so what does not matter any more is not evaluated.
     fn branch(&mut self, cond: &Expr, yes: Block, no: Block) {
         let (a, b, is_or) = match cond {
             Expr::Unary { op, a } if *op == UnaryOp::Not => return self.branch(a, no, yes),
             Expr::Binary { op, a, b } if is_logical(*op, a, self) => (a, b, *op == BinaryOp::Or),
+            Expr::Binary { op, a, b } if is_bit(*op, a, b, self).is_some() => {
+                return match is_bit(*op, a, b, self) {
+                    Some(false) => self.branch(a, no, yes),
+                    _ => self.branch(a, yes, no),
+                };
+            }
             Expr::Mux {
                 cond,
                 then,
@@ -262,6 +297,9 @@ impl Gen<'_, '_> {
             (_, Some(known)) if known != is_or => return self.branch(a, yes, no),
             _ => {}
         }
+        if !is_or && let Some(both) = self.both_equal(a, b) {
+            return self.branch_on(both, yes, no, &[]);
+        }
         let more = self.b.create_block();
         if is_or {
             self.branch(a, yes, more);
@@ -270,6 +308,30 @@ impl Gen<'_, '_> {
         }
         self.continue_in(more);
         self.branch(b, yes, no);
+    }
+
+    /// Whether two fields that lie in the packet one behind the other have these constant values: one comparison, of both.
+    fn both_equal(&mut self, a: &Expr, b: &Expr) -> Option<Value> {
+        let (mut first, mut second) = (constant_field(a)?, constant_field(b)?);
+        let (mut at, mut behind) = (
+            self.home_in_packet(first.0)?,
+            self.home_in_packet(second.0)?,
+        );
+        if at.offset > behind.offset {
+            (at, behind) = (behind, at);
+            (first, second) = (second, first);
+        }
+        let (high, low) = (first.1, second.1);
+        let width = high.width() + low.width();
+        let adjacent = at.header == behind.header && at.offset + high.width() == behind.offset;
+        if !adjacent || width > 64 {
+            return None;
+        }
+        let valid = self.program.headers[at.header.index()].valid;
+        self.known_slot(valid).filter(|&valid| valid != 0)?;
+        let both = self.bits_at_source(at, width);
+        let wanted = self.constant(&high.concat(low));
+        Some(self.equal(&both, &wanted))
     }
 
     /// Whether a condition holds, if that is certain here.
@@ -559,6 +621,32 @@ impl Gen<'_, '_> {
         let seven = self.imm(7);
         let up = self.b.ins().iadd(offset, seven);
         self.shr_imm(up, 3)
+    }
+}
+
+/// The slot and the constant that an expression compares for equality.
+fn constant_field(expr: &Expr) -> Option<(&Expr, &Bits)> {
+    match expr {
+        Expr::Binary {
+            op: BinaryOp::Eq,
+            a,
+            b,
+        } => match (&**a, &**b) {
+            (Expr::Slot(_), Expr::Const(bits)) => Some((a, bits)),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// Whether a comparison is of one bit with a constant, and if so, with which value of the bit it holds.
+fn is_bit(op: BinaryOp, a: &Expr, b: &Expr, g: &Gen<'_, '_>) -> Option<bool> {
+    let Expr::Const(bits) = b else { return None };
+    let one = a.width(&g.program.slots) == 1;
+    match op {
+        BinaryOp::Eq if one => Some(!bits.is_zero()),
+        BinaryOp::Ne if one => Some(bits.is_zero()),
+        _ => None,
     }
 }
 

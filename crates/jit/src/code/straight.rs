@@ -437,6 +437,10 @@ impl Gen<'_, '_> {
         let straight = self.straight_mut();
         let (moved, asked, port) = (straight.moved, straight.asked, straight.port);
         let (may_move, emitted) = (straight.may_move, straight.headers.emitted.clone());
+        let in_place = match exports.truncates {
+            true => way::CUT_IN_PLACE,
+            false => way::SENT_IN_PLACE,
+        };
         let mut elsewhere = None;
         if may_move {
             elsewhere = Some(self.b.use_var(moved));
@@ -452,14 +456,14 @@ impl Gen<'_, '_> {
             let Some(elsewhere) = elsewhere else {
                 self.edit(&emitted);
                 let port = self.b.use_var(port);
-                return self.return_way(way::SENT_IN_PLACE, Some(port));
+                return self.return_way(in_place, Some(port));
             };
             let (emit, edit) = (self.b.create_block(), self.b.create_block());
             self.b.ins().brif(elsewhere, emit, &[], edit, &[]);
             self.continue_in(edit);
             self.edit(&emitted);
             let port = self.b.use_var(port);
-            self.return_way(way::SENT_IN_PLACE, Some(port));
+            self.return_way(in_place, Some(port));
             self.continue_in(emit);
         }
         let buffer = self.frame_word(offset_of!(Frame, emitted));
@@ -554,10 +558,21 @@ impl Gen<'_, '_> {
 
     /// A field of a valid header that lies in the packet.
     fn field_at_source(&mut self, home: Home, slot: SlotId) -> Wide {
+        self.bits_at_source(home, self.width(slot))
+    }
+
+    /// So many bits, from a field on, of a valid header that lies in the packet.
+    pub(super) fn bits_at_source(&mut self, home: Home, width: u32) -> Wide {
         let base = self.source(home.header);
         let bytes = self.program.header_max_bytes(home.header) as u32;
         let mut window = Window::new(base, bytes);
-        self.window_field(&mut window, home.offset, self.width(slot))
+        self.window_field(&mut window, home.offset, width)
+    }
+
+    /// Whether a slot is the validity of a header, whose assignment means more than its value.
+    pub(super) fn is_validity(&self, slot: SlotId) -> bool {
+        let straight = self.straight.as_ref();
+        straight.is_some_and(|s| s.validity_of[slot.index()].is_some())
     }
 
     /// A field that lies in the packet if its header is valid, else zero.

@@ -1,10 +1,11 @@
-//! Applying a table: the key is packed, the lookup is a call, and the actions are in place.
+//! Applying a table: the key is packed, the lookup is a call unless it can be done in place, and the actions are in place.
 
 use super::Gen;
+use super::in_place::Found;
 use super::wide::{Wide, limbs_for};
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::I32;
+use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::Switch;
 use ir::{ActionId, Expr, SlotId, TableId};
@@ -23,8 +24,46 @@ impl Gen<'_, '_> {
     ) -> bool {
         let program = self.program;
         let keys = self.exprs(keys);
+        let in_place = self.tables_in_place.iter().position(|t| t.table == table);
+        let (args, position, found_hit) = match in_place.filter(|_| self.half.is_straight()) {
+            None => {
+                let (args, found) = self.look_up(table, &keys);
+                // The position without the bit that tells of a hit.
+                let position = self.b.ins().ireduce(I32, found);
+                (args, position, Some(self.shr_imm(found, 32)))
+            }
+            Some(number) => {
+                let table = self.tables_in_place[number].clone();
+                let limbs: Vec<Value> = keys.iter().flat_map(|k| k.limbs.clone()).collect();
+                let found = self.look_up_in_place(number, &table, &limbs, hit.is_some(), |g| {
+                    let (args, found) = g.look_up(table.table, &keys);
+                    let record = g.b.ins().iadd_imm_s(args, -8);
+                    let hit = Some(g.shr_imm(found, 32));
+                    Found { record, hit }
+                });
+                let flags = MemFlagsData::trusted();
+                let position = self.b.ins().load(I32, flags, found.record, 0);
+                let args = self.b.ins().iadd_imm_u(found.record, 8);
+                (args, position, found.hit)
+            }
+        };
+        if let (Some(hit), Some(found_hit)) = (hit, found_hit) {
+            self.write_word(hit, found_hit);
+        }
+        if let Some(slot) = action_run {
+            let position = self.b.ins().uextend(I64, position);
+            self.write_word(slot, position);
+        }
+        let actions: Vec<ActionId> = (program.tables[table.index()].actions.iter())
+            .map(|a| a.action)
+            .collect();
+        self.dispatch(position, args, &actions)
+    }
+
+    /// Looks a key up with a function; gives where the arguments are, and the position of the action with the hit above it.
+    fn look_up(&mut self, table: TableId, keys: &[Wide]) -> (Value, Value) {
         let id = self.imm(table.0.into());
-        let call = if let [key] = &keys[..]
+        let call = if let [key] = keys
             && let [limb] = key.limbs[..]
         {
             let call = self.shims[Shim::LookupWord as usize];
@@ -37,24 +76,7 @@ impl Gen<'_, '_> {
             self.b.ins().call(call, &[self.frame, id, key, limbs])
         };
         let results = self.b.inst_results(call);
-        let (args, found) = (results[0], results[1]);
-        if let Some(hit) = hit {
-            let bit = self.shr_imm(found, 32);
-            self.write_word(hit, bit);
-        }
-        // The position without the bit that tells of a hit.
-        let position = self.b.ins().ireduce(I32, found);
-        if let Some(slot) = action_run {
-            let position = self
-                .b
-                .ins()
-                .uextend(cranelift_codegen::ir::types::I64, position);
-            self.write_word(slot, position);
-        }
-        let actions: Vec<ActionId> = (program.tables[table.index()].actions.iter())
-            .map(|a| a.action)
-            .collect();
-        self.dispatch(position, args, &actions)
+        (results[0], results[1])
     }
 
     /// Runs the action at `position`; positions beyond the end run nothing.
@@ -103,14 +125,7 @@ impl Gen<'_, '_> {
         for param in &action.params {
             let width = self.width(param.slot);
             let limbs = (0..limbs_for(width))
-                .map(|i| {
-                    (self.b.ins()).load(
-                        cranelift_codegen::ir::types::I64,
-                        MemFlagsData::trusted(),
-                        args,
-                        at + 8 * i as i32,
-                    )
-                })
+                .map(|i| (self.b.ins()).load(I64, MemFlagsData::trusted(), args, at + 8 * i as i32))
                 .collect();
             self.write(param.slot, &Wide { width, limbs });
             at += 8 * limbs_for(width) as i32;

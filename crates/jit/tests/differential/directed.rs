@@ -305,3 +305,53 @@ fn fields_are_assigned_after_every_outcome_of_the_parser() {
         pair.compare_objects();
     }
 }
+
+/// Fields that lie side by side are compared at once, unless one was assigned or is not there; flags are what set them.
+#[test]
+fn neighbours_are_compared_and_flags_are_set() {
+    let conditions = [
+        "and(eq(%17, 16w1), eq(%18, 16w2))",
+        "and(eq(%18, 16w2), eq(%17, 16w1))",
+        "not(and(eq(%17, 16w1), eq(%18, 16w2)))",
+        "and(eq(%18, 16w2), eq(%20, 24w3))",
+        "and(eq(%17, 16w1), eq(%17, 16w1))",
+        "or(eq(%13, 1w1), and(eq(%17, 16w0), eq(%18, 16w0)))",
+        "ne(%13, 1w1)",
+        "eq(%13, 1w0)",
+    ];
+    let before = [
+        "",
+        "assign %18 = 16w2",
+        "if ne(%17, 16w1) { assign %13 = 1w1 }",
+        "if eq(%18, 16w2) { assign %13 = 1w1 } if ne(%17, 16w1) { assign %13 = 1w1 }",
+        "if eq(%18, 16w2) { assign %19 = 1w1 }",
+        "set_invalid h0",
+    ];
+    for cond in conditions {
+        for first in before {
+            let text = format!(
+                r#"
+                state s0 "start" {{
+                  extract h0
+                  if and(eq(%17, 16w3), eq(%18, 16w2)) {{ reject 16w6 }}
+                  select (%17) {{ case (16w1 & 16w0xffff) s1 case (_) accept }}
+                }}
+                state s1 "more" {{ extract h1 goto accept }}
+                control verify_checksum {{ {first} }}
+                control ingress {{ assign %1 = 9w4 if {cond} {{ assign %1 = 9w6 }} }}
+                control egress {{ }}
+                control compute_checksum {{ }}
+                control deparser {{ emit h0 emit h1 }}
+                "#
+            );
+            let mut pair = pair(&text);
+            for a in 0..4 {
+                for n in 0..4 {
+                    for rest in [0, 3, 9] {
+                        assert_eq!(pair.receive(1, &packet(a, n, rest)), 1);
+                    }
+                }
+            }
+        }
+    }
+}

@@ -5,6 +5,7 @@
 
 mod corpus;
 mod directed;
+mod lookups;
 mod packets;
 mod pair;
 

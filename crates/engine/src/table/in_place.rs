@@ -1,0 +1,58 @@
+//! What code that looks up in place, without a call, needs to know of a table: where its parts lie.
+//!
+//! Slices only, borrowed from the table, so that they live no longer than the table stays as it is. What is *in* them, and how a
+//! lookup goes through them, is said where they are kept: [`super::keymap`] and [`super::short_lpm`]. It does not know who
+//! looks up, nor tables where a hit has effects or that need more than a few loads.
+
+use super::Table;
+use super::keymap::Buckets;
+use super::short_lpm::Prefixes;
+
+/// The parts of a table.
+#[derive(Clone, Copy, Debug)]
+pub struct InPlace<'a> {
+    /// How the key leads to the number of an entry; 0 is none.
+    pub matcher: InPlaceMatcher<'a>,
+    /// By entry (0 among them): the number of its record.
+    pub record_of_entry: &'a [u32],
+    /// The records one after the other: the position of the action in the low half of a limb, then its arguments.
+    pub records: &'a [u64],
+    /// Limbs of a record.
+    pub stride: usize,
+}
+
+/// How a key leads to the number of an entry.
+#[derive(Clone, Copy, Debug)]
+pub enum InPlaceMatcher<'a> {
+    /// The whole key to the entry.
+    Exact(Buckets<'a>),
+    /// The field matched by prefix to the entry, under the root that the exact fields lead to if there are any.
+    Prefixes {
+        /// The key, zero in the field matched by prefix, to the root; without exact fields it is root 0.
+        exact: Option<Buckets<'a>>,
+        /// The prefixes under the roots.
+        prefixes: Prefixes<'a>,
+    },
+}
+
+impl Table {
+    /// The parts of the table, if a lookup in place is possible now and has no effect. (While a hash map grows, it is not.)
+    pub fn in_place(&self) -> Option<InPlace<'_>> {
+        use super::Matcher;
+        let matcher = match &self.matcher {
+            Matcher::Exact(map, None) => InPlaceMatcher::Exact(map.in_place()?),
+            Matcher::ShortLpm(table) => {
+                let (exact, prefixes) = table.in_place()?;
+                InPlaceMatcher::Prefixes { exact, prefixes }
+            }
+            _ => return None,
+        };
+        let (record_of_entry, records) = self.records.in_place();
+        (!self.notes_hits).then_some(InPlace {
+            matcher,
+            record_of_entry,
+            records,
+            stride: self.stride,
+        })
+    }
+}

@@ -1,0 +1,272 @@
+//! Looking a key up in place: the loads of [`engine::table::keymap`] and [`engine::table::short_lpm`], from a view of the table.
+//!
+//! What these structures do rarely (a place below a block, a root without a direct index, a map that grows) goes to the function that
+//! all other tables use. Indices come from the structures themselves, whose loads are therefore in range; code that is made
+//! with assertions checks each.
+
+use super::{Gen, constant_memory};
+use crate::frame::Frame;
+use crate::views::{InPlaceTable, PrefixField, TableView};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{I32, I64};
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, TrapCode, Value};
+use engine::table::keymap::{MULTIPLIER, SEED};
+use engine::table::short_lpm::{BELOW, DIRECT_BITS, Direct, Places, Root, STRIDE, WAYS};
+use smallvec::SmallVec;
+use std::mem::offset_of;
+
+/// Memory of a table's structures, which does not change while the function runs; where it may be read depends on control flow.
+fn table_memory() -> MemFlagsData {
+    MemFlagsData::trusted().with_readonly()
+}
+
+/// What a lookup in place has found.
+pub(super) struct Found {
+    pub record: Value,
+    /// 0 or 1, if it was asked for.
+    pub hit: Option<Value>,
+}
+
+/// A lookup in place while it is generated.
+struct Lookup<'a> {
+    table: &'a InPlaceTable,
+    /// Offset of the table's view among the views.
+    view: usize,
+    views: Value,
+    /// Where what is not done in place is done.
+    elsewhere: Block,
+    /// With the record, and with the hit if that is asked for.
+    done: Block,
+    wants_hit: bool,
+}
+
+impl Gen<'_, '_> {
+    /// Looks a key up; `call` does so with a function, and gives the record and the hit.
+    pub(super) fn look_up_in_place(
+        &mut self,
+        number: usize,
+        table: &InPlaceTable,
+        key: &[Value],
+        wants_hit: bool,
+        call: impl FnOnce(&mut Self) -> Found,
+    ) -> Found {
+        let (elsewhere, done) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(elsewhere);
+        for _ in 0..1 + usize::from(wants_hit) {
+            self.b.append_block_param(done, I64);
+        }
+        let views = offset_of!(Frame, views) as i32;
+        let views = (self.b.ins()).load(I64, constant_memory(), self.frame, views);
+        let lookup = Lookup {
+            table,
+            view: number * size_of::<TableView>(),
+            views,
+            elsewhere,
+            done,
+            wants_hit,
+        };
+        match table.prefix {
+            None => {
+                let number = self.probe(&lookup, key);
+                let one = self.imm(1);
+                self.found(&lookup, number, one);
+            }
+            Some(field) => self.longest_prefix(&lookup, key, field),
+        }
+        self.continue_in(elsewhere);
+        let found = call(self);
+        let args: SmallVec<[BlockArg; 2]> = [Some(found.record), found.hit.filter(|_| wants_hit)]
+            .into_iter()
+            .flatten()
+            .map(BlockArg::Value)
+            .collect();
+        self.b.ins().jump(done, &args);
+        self.continue_in(done);
+        let params = self.b.block_params(done);
+        Found {
+            record: params[0],
+            hit: params.get(1).copied(),
+        }
+    }
+
+    /// The lookup ends with this record.
+    fn done(&mut self, lookup: &Lookup<'_>, record: Value, hit: Value) {
+        let args = [record.into(), hit.into()];
+        let count = 1 + usize::from(lookup.wants_hit);
+        self.b.ins().jump(lookup.done, &args[..count]);
+    }
+
+    /// A word of the table's view.
+    fn view_word(&mut self, lookup: &Lookup<'_>, offset: usize) -> Value {
+        let at = (lookup.view + offset) as i32;
+        self.b.ins().load(I64, constant_memory(), lookup.views, at)
+    }
+
+    /// With assertions: traps if the index is not below the number at this offset of the view.
+    fn assert_below(&mut self, lookup: &Lookup<'_>, index: Value, count: usize) {
+        if cfg!(debug_assertions) {
+            let count = self.view_word(lookup, count);
+            let outside = (self.b.ins()).icmp(IntCC::UnsignedGreaterThanOrEqual, index, count);
+            self.b.ins().trapnz(outside, TrapCode::HEAP_OUT_OF_BOUNDS);
+        }
+    }
+
+    /// The lookup has come to this entry.
+    fn found(&mut self, lookup: &Lookup<'_>, entry: Value, hit: Value) {
+        self.assert_below(lookup, entry, offset_of!(TableView, entry_count));
+        let numbers = self.view_word(lookup, offset_of!(TableView, record_of_entry));
+        let up = self.shl_imm(entry, 2);
+        let at = self.b.ins().iadd(numbers, up);
+        let record = self.b.ins().uload32(table_memory(), at, 0);
+        self.assert_below(lookup, record, offset_of!(TableView, record_count));
+        let records = self.view_word(lookup, offset_of!(TableView, records));
+        let at = self.element(records, record, 8 * lookup.table.stride);
+        self.done(lookup, at, hit);
+    }
+
+    /// The lookup has come to nothing: the default action, whose record is the first.
+    fn missed(&mut self, lookup: &Lookup<'_>) {
+        let records = self.view_word(lookup, offset_of!(TableView, records));
+        let zero = self.imm(0);
+        self.done(lookup, records, zero);
+    }
+
+    /// The address of an element of `bytes` bytes.
+    fn element(&mut self, first: Value, index: Value, bytes: usize) -> Value {
+        let offset = match bytes.is_power_of_two() {
+            true => self.shl_imm(index, bytes.ilog2()),
+            false => {
+                let bytes = self.imm(bytes as u64);
+                self.b.ins().imul(index, bytes)
+            }
+        };
+        self.b.ins().iadd(first, offset)
+    }
+
+    /// The number that a hash map holds for a key; continues where it is found.
+    fn probe(&mut self, lookup: &Lookup<'_>, key: &[Value]) -> Value {
+        let buckets = self.view_word(lookup, offset_of!(TableView, buckets));
+        let ready = self.b.create_block();
+        (self.b.ins()).brif(buckets, ready, &[], lookup.elsewhere, &[]);
+        self.continue_in(ready);
+        let hash = self.hash_key(key);
+        let mask = self.view_word(lookup, offset_of!(TableView, bucket_mask));
+        let first = self.b.ins().band(hash, mask);
+        let [again, occupied, other, same, free] = [(); 5].map(|()| self.b.create_block());
+        self.b.append_block_param(again, I64);
+        self.b.ins().jump(again, &[first.into()]);
+
+        self.b.switch_to_block(again);
+        let bucket = self.b.block_params(again)[0];
+        let at = self.element(buckets, bucket, 8 * (1 + key.len()));
+        let word = self.b.ins().load(I64, table_memory(), at, 0);
+        self.b.ins().brif(word, occupied, &[], free, &[]);
+
+        self.continue_in(occupied);
+        let is_key = self.is_key(at, key);
+        self.b.ins().brif(is_key, same, &[], other, &[]);
+
+        self.continue_in(other);
+        let next = self.b.ins().iadd_imm_u(bucket, 1);
+        let next = self.b.ins().band(next, mask);
+        self.b.ins().jump(again, &[next.into()]);
+        self.b.seal_block(again);
+
+        self.continue_in(free);
+        self.missed(lookup);
+
+        self.continue_in(same);
+        let low = self.b.ins().ireduce(I32, word);
+        let one = self.b.ins().iconst(I32, 1);
+        let number = self.b.ins().isub(low, one);
+        self.b.ins().uextend(I64, number)
+    }
+
+    /// [`engine::table::keymap::hash`].
+    fn hash_key(&mut self, key: &[Value]) -> Value {
+        let mut hash = self.imm(SEED);
+        for &limb in key {
+            let multiplier = self.imm(MULTIPLIER);
+            let mixed = self.b.ins().bxor(hash, limb);
+            let low = self.b.ins().imul(mixed, multiplier);
+            let high = self.b.ins().umulhi(mixed, multiplier);
+            hash = self.b.ins().bxor(high, low);
+        }
+        hash
+    }
+
+    /// Whether a bucket that is not free has this key.
+    fn is_key(&mut self, bucket: Value, key: &[Value]) -> Value {
+        let mut differences = None;
+        for (i, &limb) in key.iter().enumerate() {
+            let at = 8 * (1 + i as i32);
+            let stored = self.b.ins().load(I64, table_memory(), bucket, at);
+            if key.len() == 1 {
+                return self.b.ins().icmp(IntCC::Equal, stored, limb);
+            }
+            let difference = self.b.ins().bxor(stored, limb);
+            differences = Some(match differences {
+                None => difference,
+                Some(others) => self.b.ins().bor(others, difference),
+            });
+        }
+        let differences = differences.expect("a key has limbs");
+        let zero = self.imm(0);
+        self.b.ins().icmp(IntCC::Equal, differences, zero)
+    }
+
+    /// The whole lookup in a table with a field matched by prefix.
+    fn longest_prefix(&mut self, lookup: &Lookup<'_>, key: &[Value], field: PrefixField) {
+        let mut root = self.view_word(lookup, offset_of!(TableView, roots));
+        if lookup.table.has_exact() {
+            let mut exact = key.to_vec();
+            exact[field.limb] = self.imm(0);
+            let number = self.probe(lookup, &exact);
+            self.assert_below(lookup, number, offset_of!(TableView, root_count));
+            root = self.element(root, number, size_of::<Root>());
+        }
+        let direct_at = offset_of!(Root, direct) as i32;
+        let direct = (self.b.ins()).load(I64, table_memory(), root, direct_at);
+        let [indexed, here, above, none] = [(); 4].map(|()| self.b.create_block());
+        self.b.append_block_param(here, I64);
+        (self.b.ins()).brif(direct, indexed, &[], lookup.elsewhere, &[]);
+
+        self.continue_in(indexed);
+        // Limbs of a key have no bits beyond their width.
+        let bits = self.shl_imm(key[field.limb], 32 - field.width);
+        let index = self.shr_imm(bits, DIRECT_BITS);
+        let found = self.element(direct, index, size_of::<Direct>());
+        let block = offset_of!(Direct, block) as i32;
+        let block = self.b.ins().uload32(table_memory(), found, block);
+        self.assert_below(lookup, block, offset_of!(TableView, block_count));
+        let blocks = self.view_word(lookup, offset_of!(TableView, blocks));
+        let places = self.element(blocks, block, size_of::<Places>());
+        let way = self.shr_imm(bits, STRIDE);
+        let way = self.and_imm(way, WAYS as u64 - 1);
+        let place = self.element(places, way, size_of::<u32>());
+        let place = self.b.ins().load(I32, table_memory(), place, 0);
+        // An entry, which is what most lookups find, is the only positive number.
+        const { assert!(BELOW as i32 == i32::MIN) };
+        let zero = self.b.ins().iconst(I32, 0);
+        let is_entry = (self.b.ins()).icmp(IntCC::SignedGreaterThan, place, zero);
+        let entry = self.b.ins().uextend(I64, place);
+        (self.b.ins()).brif(is_entry, here, &[entry.into()], above, &[]);
+
+        self.continue_in(above);
+        (self.b.ins()).brif(place, lookup.elsewhere, &[], none, &[]);
+        self.continue_in(none);
+        let entry = offset_of!(Direct, entry) as i32;
+        let entry = self.b.ins().uload32(table_memory(), found, entry);
+        let default = offset_of!(Root, default) as i32;
+        let default = self.b.ins().uload32(table_memory(), root, default);
+        let best = self.b.ins().select(entry, entry, default);
+        self.b.ins().jump(here, &[best.into()]);
+
+        self.continue_in(here);
+        let entry = self.b.block_params(here)[0];
+        let zero = self.imm(0);
+        let hit = self.b.ins().icmp(IntCC::NotEqual, entry, zero);
+        let hit = self.b.ins().uextend(I64, hit);
+        self.found(lookup, entry, hit);
+    }
+}

@@ -1,0 +1,192 @@
+//! Tables as machine code sees them that looks up in place: a fixed layout of pointers into the engine's structures.
+//!
+//! A [`TableView`] is taken from its table when a burst begins and given up when the burst is done or stops. In between nothing
+//! but the executor has the switch, and packets do not change tables; entries come and go between bursts only. Which tables
+//! are looked up in place, [`in_place`] says from the program alone, for the code generator and for who makes the
+//! views. It does not know the generated code; what it may read is the slices that [`engine::table::InPlace`] gives.
+
+use engine::Runtime;
+use engine::table::short_lpm::{Places, Root};
+use engine::table::{InPlaceMatcher, Table};
+use ir::{MatchKind, Program, TableId};
+use smallvec::SmallVec;
+use std::ptr::null;
+
+/// So many tables of a program are looked up in place at most: those declared first.
+pub(crate) const MAX_VIEWS: usize = 16;
+
+/// Keys of more limbs are not looked up in place.
+const MAX_LIMBS: usize = 4;
+
+/// A table that is looked up in place where its structure allows it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct InPlaceTable {
+    /// The table.
+    pub table: TableId,
+    /// Limbs of its key.
+    pub limbs: usize,
+    /// The field that is matched by prefix, if there is one.
+    pub prefix: Option<PrefixField>,
+    /// Limbs of a record.
+    pub stride: usize,
+}
+
+/// A field matched by prefix.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct PrefixField {
+    /// Its limb in the key.
+    pub limb: usize,
+    /// At most 32.
+    pub width: u32,
+}
+
+impl InPlaceTable {
+    /// Whether a part of the key leads through a hash map.
+    pub fn has_exact(&self) -> bool {
+        self.prefix.is_none() || self.limbs > 1
+    }
+}
+
+/// The tables of a program that are looked up in place, in the order of their views.
+pub(crate) fn in_place(program: &Program) -> Vec<InPlaceTable> {
+    let ids = (0..program.tables.len() as u32).map(TableId);
+    let tables = ids.filter_map(|id| in_place_table(program, id));
+    tables.take(MAX_VIEWS).collect()
+}
+
+fn in_place_table(program: &Program, id: TableId) -> Option<InPlaceTable> {
+    let table = &program.tables[id.index()];
+    let has_effects = table.direct_counter.is_some()
+        || table.direct_meter.is_some()
+        || table.support_timeout
+        || table.implementation.is_some();
+    if has_effects {
+        return None;
+    }
+    let (mut limbs, mut prefix) = (0, None);
+    for key in &table.keys {
+        match key.kind {
+            MatchKind::Exact => {}
+            MatchKind::Lpm if key.width <= 32 && prefix.is_none() => {
+                prefix = Some(PrefixField {
+                    limb: limbs,
+                    width: key.width,
+                });
+            }
+            _ => return None,
+        }
+        limbs += key.width.div_ceil(64) as usize;
+    }
+    let arg_limbs = table.actions.iter().map(|a| {
+        let params = program.actions[a.action.index()].params.iter();
+        params
+            .map(|p| program.slots[p.slot.index()].width.div_ceil(64) as usize)
+            .sum::<usize>()
+    });
+    (1..=MAX_LIMBS).contains(&limbs).then_some(InPlaceTable {
+        table: id,
+        limbs,
+        prefix,
+        stride: 1 + arg_limbs.max().unwrap_or(0),
+    })
+}
+
+/// Where the parts of a table lie.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct TableView {
+    /// Buckets of the hash map, if part of the key leads through one; null if the table cannot be looked up in place now.
+    pub buckets: *const u64,
+    /// Number of buckets minus one.
+    pub bucket_mask: u64,
+    /// With a field matched by prefix: the roots. Never null then.
+    pub roots: *const Root,
+    /// The blocks.
+    pub blocks: *const Places,
+    /// By entry, the number of its record.
+    pub record_of_entry: *const u32,
+    /// The records.
+    pub records: *const u64,
+    /// How many roots there are.
+    pub root_count: u64,
+    /// How many blocks.
+    pub block_count: u64,
+    /// How many entries, 0 among them.
+    pub entry_count: u64,
+    /// How many records.
+    pub record_count: u64,
+}
+
+/// Leads nowhere: a lookup that comes here is not done in place.
+static NO_ROOT: Root = Root::EMPTY;
+
+impl TableView {
+    /// Of a table that cannot be looked up in place now.
+    const UNREADY: TableView = TableView {
+        buckets: null(),
+        bucket_mask: 0,
+        roots: &raw const NO_ROOT,
+        blocks: null(),
+        record_of_entry: null(),
+        records: null(),
+        root_count: 1,
+        block_count: 0,
+        entry_count: 0,
+        record_count: 0,
+    };
+
+    /// Of this table as it is.
+    fn new(table: &Table, expected: &InPlaceTable) -> TableView {
+        let Some(parts) = table.in_place().filter(|p| p.stride == expected.stride) else {
+            return TableView::UNREADY;
+        };
+        let (exact, prefixes) = match (parts.matcher, expected.prefix) {
+            (InPlaceMatcher::Exact(buckets), None) => (Some(buckets), None),
+            (InPlaceMatcher::Prefixes { exact, prefixes }, Some(_)) => (exact, Some(prefixes)),
+            _ => return TableView::UNREADY,
+        };
+        if exact.map(|b| b.limbs) != expected.has_exact().then_some(expected.limbs) {
+            return TableView::UNREADY;
+        }
+        let mut view = TableView {
+            record_of_entry: parts.record_of_entry.as_ptr(),
+            records: parts.records.as_ptr(),
+            entry_count: parts.record_of_entry.len() as u64,
+            record_count: (parts.records.len() / parts.stride) as u64,
+            ..TableView::UNREADY
+        };
+        if let Some(buckets) = exact {
+            view.buckets = buckets.buckets.as_ptr();
+            view.bucket_mask = buckets.mask as u64;
+        }
+        if let Some(prefixes) = prefixes.filter(|p| !p.roots.is_empty()) {
+            view.roots = prefixes.roots.as_ptr();
+            view.root_count = prefixes.roots.len() as u64;
+            view.blocks = prefixes.blocks.as_ptr();
+            view.block_count = prefixes.blocks.len() as u64;
+        }
+        view
+    }
+}
+
+/// Views of a program's tables, in the order of [`in_place`].
+pub(crate) type Views = SmallVec<[TableView; MAX_VIEWS]>;
+
+/// The tables as they are.
+pub(crate) fn views(tables: &[InPlaceTable], runtime: &Runtime) -> Views {
+    let view = |t: &InPlaceTable| TableView::new(runtime.table(t.table), t);
+    tables.iter().map(view).collect()
+}
+
+/// Views with which nothing is looked up in place.
+struct NoViews([TableView; MAX_VIEWS]);
+
+// SAFETY: never written, and the only memory that it points to is static and never written.
+unsafe impl Sync for NoViews {}
+
+static NO_VIEWS: NoViews = NoViews([TableView::UNREADY; MAX_VIEWS]);
+
+/// For packets that are too few to take views of the tables for.
+pub(crate) fn no_views() -> *const TableView {
+    NO_VIEWS.0.as_ptr()
+}
