@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import signal
 import sys
+import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import asdict
@@ -23,6 +24,7 @@ from rich.table import Table
 from rich.text import Text
 
 from holdfast._core import CompileError, HoldfastError, Program
+from holdfast.errors import TopologyWarning
 
 if TYPE_CHECKING:
     from holdfast.stf import Report
@@ -414,6 +416,37 @@ def _bench_live(size: list[int], io: Io, quick: bool, output: Path | None) -> No
             live_benchmark.write_json(results, output)
         except OSError as error:
             fail(f"cannot write {str(output)!r}: {error.strerror}")
+
+
+@app.command()
+def topology(
+    spec: Annotated[
+        str,
+        typer.Argument(
+            help="A file (.yaml, .graphml), or a name: line:4, ring:5, star:3, mesh:4, grid:3x4, fat-tree:4, "
+            "waxman:20,seed=3, erdos-renyi:20,p=0.1, nsfnet, abilene; then PARAMETER=VALUE as in ring:5,delay_ms=2,hosts=0."
+        ),
+    ],
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="Write it as a YAML file to standard output.")] = False,
+    draw: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it (.svg or .png).")] = None,
+) -> None:
+    """Show, convert or draw a topology."""
+    from holdfast import topologies
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TopologyWarning)
+        loaded = topologies.load(spec)
+    for warning in caught:
+        errors.print(f"warning: {warning.message}", markup=False, highlight=False)
+    if draw is not None:
+        from holdfast import plots
+
+        plots.draw_topology(loaded, draw)
+        errors.print(f"drawn in {draw}", markup=False, highlight=False)
+    if as_yaml:
+        sys.stdout.write(loaded.to_yaml())
+    elif draw is None:
+        console.print(topologies.table(loaded))
 
 
 ports = typer.Typer(no_args_is_help=True, help="Ports of a running holdfast switch.")

@@ -9,6 +9,10 @@ class TopologyError(HoldfastError):
     """A topology that could not run."""
 
 
+class TopologyWarning(UserWarning):
+    """Something about a topology that was read from outside and had to be guessed, or that a user should know of."""
+
+
 class NetworkError(HoldfastError):
     """A network asked for something that it cannot do."""
 
@@ -29,4 +33,5 @@ __all__ = [
     "NetworkError",
     "ScenarioError",
     "TopologyError",
+    "TopologyWarning",
 ]

@@ -7,19 +7,28 @@ Every host is alone in a subnet of its own, ``10.0.<n>.1/24`` by default, with i
 from __future__ import annotations
 
 import ipaddress
+import math
+from bisect import bisect, insort
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal, Self, TypeVar
 
 import networkx as nx
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from holdfast.errors import TopologyError
 
 PS_PER_MS = 1_000_000_000
 PS_PER_S = 1_000_000_000_000
+
+FIBRE_KM_PER_MS = 299.792458 * 2 / 3
+"""How far light gets in fibre: two thirds of its speed in vacuum."""
+
+EARTH_RADIUS_KM = 6371.0
+
+Position = tuple[float, float]
+"""Where a node is: x and y in any unit; of a geographic topology longitude and latitude in degrees."""
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -45,6 +54,20 @@ class Jitter(BaseModel):
         return self
 
 
+def propagation_delay_ms(distance_km: float) -> float:
+    """Of a fibre of that length, rounded to a nanosecond."""
+    return round(distance_km / FIBRE_KM_PER_MS, 6)
+
+
+def great_circle_km(a: Position, b: Position) -> float:
+    """Distance over a spherical earth between two points given as longitude and latitude in degrees."""
+    (lon_a, lat_a), (lon_b, lat_b) = (tuple(map(math.radians, point)) for point in (a, b))
+    haversine = (
+        math.sin((lat_b - lat_a) / 2) ** 2 + math.cos(lat_a) * math.cos(lat_b) * math.sin((lon_b - lon_a) / 2) ** 2
+    )
+    return 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(min(1.0, haversine)))
+
+
 class Host(BaseModel):
     """An end system with one link."""
 
@@ -53,6 +76,7 @@ class Host(BaseModel):
     name: str
     index: int = Field(ge=1, le=65_000)
     address: ipaddress.IPv4Interface
+    position: Position | None = None
 
     @property
     def mac(self) -> bytes:
@@ -72,6 +96,7 @@ class SwitchNode(BaseModel):
 
     name: str
     index: int = Field(ge=1, le=65_000)
+    position: Position | None = None
 
 
 class Link(BaseModel):
@@ -89,6 +114,17 @@ class Link(BaseModel):
     loss: float = Field(default=0.0, ge=0, le=1)
     queue_bytes: int = Field(default=150_000, ge=0)
     cost: int = Field(default=1, ge=1)
+
+    @field_validator("rate_bps", mode="before")
+    @classmethod
+    def _whole(cls, rate: object) -> object:
+        """Rates may be written 1e9 or 10e6, which YAML takes for text or for a float."""
+        if isinstance(rate, str):
+            try:
+                rate = float(rate)
+            except ValueError:
+                return rate
+        return int(rate) if isinstance(rate, float) and rate.is_integer() else rate
 
     @property
     def name(self) -> str:
@@ -152,6 +188,8 @@ class Topology:
         self.switches: dict[str, SwitchNode] = {}
         self.links: list[Link] = []
         self.packet_generators: list[PacketGenerator] = []
+        self._ports: dict[str, dict[int, int]] = {}
+        self._subnets: list[tuple[int, int, str]] = []
 
     def _new_name(self, name: str) -> None:
         if not name or not all(c.isalnum() or c in "_." for c in name):
@@ -159,7 +197,7 @@ class Topology:
         if name in self.hosts or name in self.switches:
             raise TopologyError(f"node {name!r} is declared twice")
 
-    def add_host(self, name: str, address: str | None = None) -> Host:
+    def add_host(self, name: str, address: str | None = None, *, position: Position | None = None) -> Host:
         """Adds a host. ``address`` is an interface address with prefix, as in ``"10.0.1.1/24"``."""
         self._new_name(name)
         index = len(self.hosts) + 1
@@ -168,43 +206,50 @@ class Topology:
             name=name,
             index=index,
             address=address or f"10.{index >> 8}.{index & 255}.1/24",
+            position=position,
             where=f"host {name!r}",
         )
-        if host.address.network.prefixlen > 30:
-            raise TopologyError(
-                f"host {name!r}: a prefix of /{host.address.network.prefixlen} has no room for a gateway"
-            )
-        for other in self.hosts.values():
-            if other.address.network.overlaps(host.address.network):
-                raise TopologyError(
-                    f"hosts {other.name!r} and {name!r} have overlapping subnets; give each host its own"
-                )
+        network = host.address.network
+        if network.prefixlen > 30:
+            raise TopologyError(f"host {name!r}: a prefix of /{network.prefixlen} has no room for a gateway")
+        subnet = (int(network.network_address), int(network.broadcast_address), name)
+        at = bisect(self._subnets, subnet)
+        # Those known do not overlap each other, so only the neighbours can reach into this one.
+        for first, last, other in self._subnets[max(0, at - 1) : at + 1]:
+            if first <= subnet[1] and subnet[0] <= last:
+                raise TopologyError(f"hosts {other!r} and {name!r} have overlapping subnets; give each host its own")
+        insort(self._subnets, subnet)
         self.hosts[name] = host
+        self._ports[name] = {}
         return host
 
-    def add_switch(self, name: str) -> SwitchNode:
+    def add_switch(self, name: str, *, position: Position | None = None) -> SwitchNode:
         """Adds a switch."""
         self._new_name(name)
-        switch = SwitchNode(name=name, index=len(self.switches) + 1)
+        switch = _validated(
+            SwitchNode, name=name, index=len(self.switches) + 1, position=position, where=f"switch {name!r}"
+        )
         self.switches[name] = switch
+        self._ports[name] = {}
+        self.__dict__.pop("graph", None)
         return switch
 
     def _free_port(self, node: str) -> int:
-        used = {link.a_port for link in self.links if link.a == node} | {
-            link.b_port for link in self.links if link.b == node
-        }
+        used = self._ports[node]
         if node in self.hosts:
             if used:
                 raise TopologyError(f"host {node!r} has a link already; hosts have one")
             return 0
-        return next(port for port in range(1, 510) if port not in used)
+        port = next((port for port in range(1, 510) if port not in used), None)
+        if port is None:
+            raise TopologyError(f"switch {node!r} has no port left; it has links on all of 1 to 509")
+        return port
 
     def add_link(self, a: str, b: str, **parameters: Any) -> Link:
         """Adds a link; ``parameters`` are the fields of :class:`Link`. Ports not given are the next free ones."""
         for node in (a, b):
-            if node not in self.hosts and node not in self.switches:
-                known = ", ".join([*self.hosts, *self.switches]) or "none"
-                raise TopologyError(f"link {a}-{b}: there is no node {node!r} (known: {known})")
+            if node not in self._ports:
+                raise TopologyError(f"link {a}-{b}: there is no node {node!r} (known: {self._known()})")
         if a == b:
             raise TopologyError(f"link {a}-{b}: both ends are the same node")
         if a in self.hosts and b in self.hosts:
@@ -221,11 +266,16 @@ class Topology:
             where=f"link {a}-{b}",
         )
         for node, port in ((a, link.a_port), (b, link.b_port)):
-            if any((node, port) in ((o.a, o.a_port), (o.b, o.b_port)) for o in self.links):
+            if port in self._ports[node]:
                 raise TopologyError(f"link {a}-{b}: port {port} of {node!r} is taken")
+        self._ports[a][link.a_port] = self._ports[b][link.b_port] = len(self.links)
         self.links.append(link)
         self.__dict__.pop("graph", None)
         return link
+
+    def _known(self) -> str:
+        names = [*self.hosts, *self.switches]
+        return ", ".join(names[:20]) + (f" and {len(names) - 20} more" if len(names) > 20 else "") or "none"
 
     def add_packet_generator(self, switch: str, port: int, packet: bytes | str, **parameters: Any) -> PacketGenerator:
         """Adds a packet generator to a switch.
@@ -242,11 +292,16 @@ class Topology:
         return generator
 
     def find_link(self, name: str) -> int:
-        """Index in :attr:`links` of the link called ``a-b`` or ``b-a``."""
-        for i, link in enumerate(self.links):
-            if name in (link.name, f"{link.b}-{link.a}"):
-                return i
-        raise TopologyError(f"there is no link {name!r} (known: {', '.join(link.name for link in self.links)})")
+        """Index in :attr:`links` of the link called ``a-b`` or ``b-a``; ``a-b#2`` is the second of parallel ones."""
+        ends, numbered, number = name.partition("#")
+        found = [i for i, link in enumerate(self.links) if ends in (link.name, f"{link.b}-{link.a}")]
+        if not numbered:
+            number = "1"
+        if number.isdecimal() and 1 <= int(number) <= len(found):
+            return found[int(number) - 1]
+        known = list(dict.fromkeys(link.name for link in self.links))
+        names = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
+        raise TopologyError(f"there is no link {name!r} (known: {names})")
 
     @cached_property
     def graph(self) -> nx.Graph[str]:
@@ -271,66 +326,67 @@ class Topology:
 
     def attachment(self, host: str) -> Attachment:
         """The switch and port that a host is connected to."""
-        for link in self.links:
-            if link.a == host:
-                return Attachment(self.hosts[host], link.b, link.b_port)
-            if link.b == host:
-                return Attachment(self.hosts[host], link.a, link.a_port)
+        if host not in self.hosts:
+            raise TopologyError(f"there is no host {host!r} (known: {', '.join(self.hosts)})")
+        for index in self._ports[host].values():
+            link = self.links[index]
+            near, far = (link.b, link.b_port), (link.a, link.a_port)
+            switch, port = near if link.a == host else far
+            return Attachment(self.hosts[host], switch, port)
         raise TopologyError(f"host {host!r} has no link")
+
+    def parts(self) -> list[list[str]]:
+        """The switches, grouped by whether they can reach each other; the largest group first, then the older one."""
+        order = {name: i for i, name in enumerate(self.switches)}
+        groups = [sorted(group, key=order.__getitem__) for group in nx.connected_components(self.graph)]
+        return sorted(groups, key=lambda group: (-len(group), order[group[0]]))
+
+    def check(self) -> None:
+        """Raises if a host has no link, or if there are two hosts that no path connects."""
+        part_of = {switch: i for i, part in enumerate(self.parts()) for switch in part}
+        attached = {host: self.attachment(host).switch for host in self.hosts}
+        for host, switch in attached.items():
+            first, first_switch = next(iter(attached.items()))
+            if part_of[switch] != part_of[first_switch]:
+                raise TopologyError(
+                    f"there is no path between hosts {first!r} (at {first_switch!r}) and {host!r} (at {switch!r})"
+                )
 
     @classmethod
     def from_yaml(cls, path: str | Path) -> Topology:
-        """Reads a YAML file.
+        """Reads a YAML file; :mod:`holdfast.topologies.yaml_file` says what can stand in it."""
+        from holdfast.topologies import yaml_file
 
-        ``{name, hosts: {h1: {address}}, switches: [s1], links: [{a, b, rate_bps, delay_ms, ...}], packet_generators:
-        [{switch, port, packet, ...}]}``
-        """
-        path = Path(path)
-        try:
-            data = yaml.safe_load(path.read_text())
-            document = _Document.model_validate(data)
-        except OSError as error:
-            raise TopologyError(f"{path}: {error.strerror}") from error
-        except (yaml.YAMLError, ValidationError) as error:
-            raise TopologyError(f"{path}: {error}") from error
-        topology = cls(document.name or path.stem)
-        for name, host in document.hosts.items():
-            topology.add_host(name, (host or {}).get("address"))
-        for switch in document.switches:
-            topology.add_switch(switch)
-        for link in document.links:
-            topology.add_link(**link)
-        for generator in document.packet_generators:
-            topology.add_packet_generator(**generator)
-        return topology
+        return yaml_file.read(Path(path))
 
+    def to_yaml(self) -> str:
+        """The same topology as the text of a YAML file."""
+        from holdfast.topologies import yaml_file
 
-class _Document(BaseModel):
-    """The shape of a topology file; links are checked by :class:`Link`."""
+        return yaml_file.write(self)
 
-    model_config = ConfigDict(extra="forbid")
-
-    name: str = ""
-    hosts: dict[str, dict[str, str] | None] = {}
-    switches: list[str] = []
-    links: list[dict[str, Any]] = []
-    packet_generators: list[dict[str, Any]] = []
-
-    @field_validator("packet_generators")
     @classmethod
-    def _fields(cls, generators: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        for generator in generators:
-            if not {"switch", "port", "packet"} <= generator.keys():
-                raise ValueError(f"a packet generator needs 'switch', 'port' and 'packet': {generator}")
-        return generators
+    def from_graphml(
+        cls,
+        path: str | Path,
+        *,
+        hosts: bool = True,
+        rate_bps: int | None = None,
+        default_rate_bps: int = 1_000_000_000,
+        default_delay_ms: float = 1.0,
+        **host_link: Any,
+    ) -> Topology:
+        """Reads a GraphML file of the Internet Topology Zoo's kind; :mod:`holdfast.topologies.graphml` says how."""
+        from holdfast.topologies import graphml
 
-    @field_validator("links")
-    @classmethod
-    def _ends(cls, links: list[dict[str, Any]]) -> list[dict[str, Any]]:
-        for link in links:
-            if not {"a", "b"} <= link.keys():
-                raise ValueError(f"a link needs 'a' and 'b': {link}")
-        return links
+        return graphml.read(
+            Path(path),
+            hosts=hosts,
+            rate_bps=rate_bps,
+            default_rate_bps=default_rate_bps,
+            default_delay_ms=default_delay_ms,
+            host_link=host_link,
+        )
 
 
 def _validated(model: type[M], *, where: str, **values: Any) -> M:

@@ -76,7 +76,7 @@ def test_yaml(tmp_path: Path) -> None:
     assert str(t.hosts["h2"].address) == "192.168.7.1/24"
     assert t.links[0].delay_ms == 0.5
     file.write_text("hosts: [h1]\n")
-    with pytest.raises(TopologyError, match="hosts"):
+    with pytest.raises(TopologyError, match=r"pair\.yaml: host 'h1' has no link"):
         Topology.from_yaml(file)
     with pytest.raises(TopologyError, match="No such file"):
         Topology.from_yaml(tmp_path / "absent.yaml")

@@ -1,0 +1,17 @@
+"""How the topologies of this room get their hosts: ``h1``, ``h2`` and so on, each with one link to its switch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from holdfast.topology import Host, Topology
+
+HOST_DELAY_MS = 0.01
+"""Of the link between a host and its switch: two kilometres."""
+
+
+def add_host_at(topology: Topology, switch: str, **link: Any) -> Host:
+    """Adds the next host, linked to a switch; ``link`` has fields of :class:`holdfast.topology.Link`."""
+    host = topology.add_host(f"h{len(topology.hosts) + 1}")
+    topology.add_link(host.name, switch, **{"delay_ms": HOST_DELAY_MS, **link})
+    return host

@@ -1,0 +1,130 @@
+"""Connected random topologies from a seed. Switches ``s1`` ... lie in a square; links are as long as the way between their ends.
+
+Where the model leaves parts that do not reach each other, they are joined by the shortest links between them (Waxman) or by links
+between switches drawn from the same seed (Erdos-Renyi), so that every topology can be used, and the number of links that were
+added is small where the model is dense enough.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+from itertools import pairwise
+from random import Random
+
+from holdfast.errors import TopologyError
+from holdfast.topologies.hosts import add_host_at
+from holdfast.topologies.regular import RATE_BPS
+from holdfast.topology import Position, Topology, propagation_delay_ms
+
+Edge = tuple[int, int]
+
+
+def waxman(
+    size: int,
+    *,
+    seed: int = 1,
+    alpha: float = 0.25,
+    beta: float = 0.6,
+    side_km: float = 1000.0,
+    hosts: int = 1,
+    rate_bps: int = RATE_BPS,
+) -> Topology:
+    """Waxman's model (JSAC 6(9), 1988): two switches at distance d are linked with probability ``beta * exp(-d / (alpha * L))``.
+
+    L is the largest distance between two switches. More ``beta``: more links; more ``alpha``: more long ones among them.
+    """
+    _check(size, hosts, side_km)
+    for name, value in (("alpha", alpha), ("beta", beta)):
+        if not 0 < value <= 1:
+            raise TopologyError(f"{name} is {value:g}; it must be above 0 and at most 1")
+    random = Random(seed)
+    positions = _positions(random, size, side_km)
+    largest = max((math.dist(p, q) for p in positions for q in positions), default=0.0) or 1.0
+    edges = [
+        (i, j)
+        for i in range(size)
+        for j in range(i + 1, size)
+        if random.random() < beta * math.exp(-math.dist(positions[i], positions[j]) / (alpha * largest))
+    ]
+    while len(parts := _parts(size, edges)) > 1:
+        outside = [j for part in parts[1:] for j in part]
+        edges.append(
+            min(
+                ((i, j) for i in parts[0] for j in outside),
+                key=lambda edge: (math.dist(positions[edge[0]], positions[edge[1]]), edge),
+            )
+        )
+    return _build(f"waxman_{size}_{seed}", positions, edges, hosts, rate_bps)
+
+
+def erdos_renyi(
+    size: int,
+    *,
+    seed: int = 1,
+    p: float = 0.2,
+    side_km: float = 1000.0,
+    hosts: int = 1,
+    rate_bps: int = RATE_BPS,
+) -> Topology:
+    """Each two switches are linked with probability ``p`` (Gilbert's form of the model), wherever they lie."""
+    _check(size, hosts, side_km)
+    if not 0 <= p <= 1:
+        raise TopologyError(f"p is {p:g}; it must be between 0 and 1")
+    random = Random(seed)
+    positions = _positions(random, size, side_km)
+    edges = [(i, j) for i in range(size) for j in range(i + 1, size) if random.random() < p]
+    parts = _parts(size, edges)
+    for one, other in pairwise(parts):
+        edges.append((_drawn(random, one), _drawn(random, other)))
+    return _build(f"erdos_renyi_{size}_{seed}", positions, edges, hosts, rate_bps)
+
+
+def _check(size: int, hosts: int, side_km: float) -> None:
+    if size < 1:
+        raise TopologyError(f"size is {size}; it must be at least 1")
+    if hosts < 0:
+        raise TopologyError(f"hosts is {hosts}; it must be at least 0")
+    if not 0 < side_km < math.inf:
+        raise TopologyError(f"side_km is {side_km:g}; it must be above 0")
+
+
+def _positions(random: Random, size: int, side_km: float) -> list[Position]:
+    return [(round(random.random() * side_km, 3), round(random.random() * side_km, 3)) for _ in range(size)]
+
+
+def _drawn(random: Random, part: list[int]) -> int:
+    """Only :meth:`random.Random.random` has the same values in every version of Python."""
+    return part[int(random.random() * len(part))]
+
+
+def _parts(size: int, edges: Iterable[Edge]) -> list[list[int]]:
+    """The connected parts, each sorted, in the order of their first members."""
+    leader = list(range(size))
+
+    def find(i: int) -> int:
+        while leader[i] != i:
+            leader[i] = leader[leader[i]]
+            i = leader[i]
+        return i
+
+    for i, j in edges:
+        a, b = sorted((find(i), find(j)))
+        leader[b] = a
+    parts: dict[int, list[int]] = {}
+    for i in range(size):
+        parts.setdefault(find(i), []).append(i)
+    return list(parts.values())
+
+
+def _build(name: str, positions: list[Position], edges: Iterable[Edge], hosts: int, rate_bps: int) -> Topology:
+    topology = Topology(name)
+    for i, position in enumerate(positions):
+        topology.add_switch(f"s{i + 1}", position=position)
+    for i, j in sorted(tuple(sorted(edge)) for edge in edges):
+        delay_ms = propagation_delay_ms(math.dist(positions[i], positions[j]))
+        topology.add_link(f"s{i + 1}", f"s{j + 1}", rate_bps=rate_bps, delay_ms=delay_ms)
+    for switch in list(topology.switches):
+        for _ in range(hosts):
+            add_host_at(topology, switch, rate_bps=rate_bps)
+    return topology

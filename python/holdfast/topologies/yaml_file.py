@@ -1,0 +1,255 @@
+"""Topologies as YAML files, both ways. Every mistake in a file is one sentence that begins with the file and the line.
+
+.. code-block:: yaml
+
+    name: square                       # the file's name if left out
+    include: access.yaml               # or a list; paths are relative to this file; what they declare comes first
+    hosts:
+      h1:                              # 10.0.<n>.1/24, in the order of declaration
+      h2: {address: 192.168.7.1/24, position: [4, 0]}
+    switches: [s1, s2]                 # or a mapping, {s1: {position: [0, 1]}, s2: }
+    link_defaults: {rate_bps: 1e9}     # for this file's links
+    links:
+      - {a: h1, b: s1, delay_ms: 0.01}
+      - {a: s1, b: s2, delay_ms: 2, jitter: {distribution: uniform, high_ms: 1}}
+      - {a: s2, b: h2}
+    packet_generators:
+      - {switch: s1, port: 3, packet: "0200", period_ms: 10}
+
+The fields of links and packet generators are those of :class:`holdfast.topology.Link` and
+:class:`holdfast.topology.PacketGenerator`; they are checked there. This module knows files and lines, not networks.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+import yaml
+from pydantic import BaseModel
+from yaml.constructor import SafeConstructor
+
+from holdfast.errors import TopologyError
+from holdfast.topology import Topology
+
+R = TypeVar("R")
+
+KEYS = ("name", "include", "hosts", "switches", "link_defaults", "links", "packet_generators")
+
+
+_FOUND = {type(None): "nothing", dict: "a mapping", list: "a list", str: "a text"}
+
+
+@dataclass(frozen=True)
+class Node:
+    """A value in a file and where it stands."""
+
+    file: Path
+    line: int
+    value: Any
+
+    def error(self, message: str) -> TopologyError:
+        """The error to raise for this value."""
+        return TopologyError(f"{self.file}:{self.line}: {message}")
+
+    def expect(self, kind: type[R], what: str) -> R:
+        """The value, if it is of that kind."""
+        if not isinstance(self.value, kind):
+            raise self.error(f"{what} expected, and here is {_FOUND.get(type(self.value), repr(self.value))}")
+        return self.value
+
+    def mapping(self, what: str) -> dict[str, Node]:
+        """The value as a mapping; nothing is an empty one."""
+        return {} if self.value is None else self.expect(dict, what)
+
+    def plain(self) -> Any:
+        """The value without the lines."""
+        if isinstance(self.value, dict):
+            return {key: node.plain() for key, node in self.value.items()}
+        if isinstance(self.value, list):
+            return [node.plain() for node in self.value]
+        return self.value
+
+
+def read(path: Path) -> Topology:
+    """Reads a topology file and those that it includes, and checks that hosts can reach each other."""
+    topology = Topology(path.stem)
+    root = _parse(path)
+    _add_document(topology, root, path, (path.resolve(),))
+    if "name" in root:
+        topology.name = root["name"].expect(str, "a name")
+    try:
+        topology.check()
+    except TopologyError as error:
+        raise TopologyError(f"{path}: {error}") from None
+    return topology
+
+
+def _parse(path: Path) -> dict[str, Node]:
+    try:
+        composed = yaml.compose(path.read_text(), Loader=yaml.SafeLoader)
+    except OSError as error:
+        raise TopologyError(f"{path}: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise TopologyError(f"{path}: this is not text in UTF-8") from None
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line + 1 if error.problem_mark else 1
+        raise TopologyError(f"{path}:{line}: not YAML: {error.problem}") from None
+    except yaml.YAMLError as error:
+        raise TopologyError(f"{path}: not YAML: {error}") from None
+    root = Node(path, 1, None) if composed is None else _node(path, composed, frozenset())
+    document = root.mapping("a mapping of " + ", ".join(KEYS))
+    for key, node in document.items():
+        if key not in KEYS:
+            raise node.error(f"unknown key {key!r} (known: {', '.join(KEYS)})")
+    return document
+
+
+def _node(path: Path, node: yaml.Node, above: frozenset[int]) -> Node:
+    """Converts YAML's representation, refusing doubled keys, which YAML's own loader would let pass."""
+    line = node.start_mark.line + 1
+    if id(node) in above:
+        raise TopologyError(f"{path}:{line}: an alias that contains itself")
+    above |= {id(node)}
+    if isinstance(node, yaml.SequenceNode):
+        return Node(path, line, [_node(path, item, above) for item in node.value])
+    if not isinstance(node, yaml.MappingNode):
+        try:
+            return Node(path, line, SafeConstructor().construct_document(node))
+        except (ValueError, yaml.YAMLError):
+            raise TopologyError(f"{path}:{line}: {node.value!r} is not a value") from None
+    mapping: dict[str, Node] = {}
+    for key_node, value_node in node.value:
+        key = key_node.value if isinstance(key_node, yaml.ScalarNode) else None
+        where = Node(path, key_node.start_mark.line + 1, key)
+        if not isinstance(key, str) or key == "<<":
+            raise where.error("keys are plain words here")
+        if key in mapping:
+            raise where.error(f"{key!r} is declared twice (first in line {mapping[key].line})")
+        value = _node(path, value_node, above)
+        mapping[key] = Node(path, where.line, value.value)
+    return Node(path, line, mapping)
+
+
+@contextmanager
+def _at(node: Node) -> Iterator[None]:
+    """Puts the place in the file before what the topology says about a value."""
+    try:
+        yield
+    except TopologyError as error:
+        raise node.error(str(error)) from None
+
+
+def _add_document(topology: Topology, document: dict[str, Node], path: Path, chain: tuple[Path, ...]) -> None:
+    if "include" in document:
+        _include(topology, document["include"], path, chain)
+    for name, node in _named(document.get("hosts"), "hosts"):
+        with _at(node):
+            topology.add_host(name, **_fields(node, ("address", "position")))
+    for name, node in _named(document.get("switches"), "switches"):
+        with _at(node):
+            topology.add_switch(name, **_fields(node, ("position",)))
+    defaults = _plain(document.get("link_defaults"), "link_defaults", {"a", "b", "a_port", "b_port"})
+    _add_each(document.get("links"), "links", ("a", "b"), lambda fields: topology.add_link(**{**defaults, **fields}))
+    generators = document.get("packet_generators")
+    _add_each(
+        generators, "packet_generators", ("switch", "port", "packet"), lambda f: topology.add_packet_generator(**f)
+    )
+
+
+def _include(topology: Topology, node: Node, path: Path, chain: tuple[Path, ...]) -> None:
+    for entry in node.value if isinstance(node.value, list) else [node]:
+        name = entry.expect(str, "the name of a file")
+        included = path.parent / name
+        resolved = included.resolve()
+        if resolved in chain:
+            names = " -> ".join(file.name for file in (*chain[chain.index(resolved) :], resolved))
+            raise entry.error(f"files include each other in a circle: {names}")
+        if not included.is_file():
+            raise entry.error(f"there is no file {str(included)!r} to include")
+        _add_document(topology, _parse(included), included, (*chain, resolved))
+
+
+def _named(node: Node | None, what: str) -> Iterator[tuple[str, Node]]:
+    """Names with their options, from a list of names or a mapping of names to options."""
+    if node is None or node.value is None:
+        return
+    if isinstance(node.value, list):
+        for entry in node.value:
+            yield entry.expect(str, f"the name of one of the {what}"), Node(entry.file, entry.line, None)
+    else:
+        yield from node.mapping(f"{what}: a list of names, or a mapping of names to options").items()
+
+
+def _fields(node: Node, known: tuple[str, ...]) -> dict[str, Any]:
+    fields = node.mapping("a mapping of " + " and ".join(known))
+    for key, value in fields.items():
+        if key not in known:
+            raise TopologyError(f"unknown option {key!r} in line {value.line} (known: {', '.join(known)})")
+    return {key: value.plain() for key, value in fields.items()}
+
+
+def _plain(node: Node | None, what: str, refused: set[str]) -> dict[str, Any]:
+    if node is None:
+        return {}
+    fields = node.mapping(f"{what}: a mapping")
+    for key in refused & fields.keys():
+        raise fields[key].error(f"{what} cannot have {key!r}, which differs from link to link")
+    return {key: value.plain() for key, value in fields.items()}
+
+
+def _add_each(node: Node | None, what: str, needed: tuple[str, ...], add: Callable[[dict[str, Any]], object]) -> None:
+    if node is None or node.value is None:
+        return
+    entries: list[Node] = node.expect(list, f"{what}: a list")
+    for entry in entries:
+        fields = {key: value.plain() for key, value in entry.mapping(f"one of the {what}, a mapping,").items()}
+        if missing := [key for key in needed if key not in fields]:
+            raise entry.error(f"one of the {what} lacks {' and '.join(repr(key) for key in missing)}")
+        with _at(entry):
+            for key in ("a", "b", "switch"):
+                if key in fields and not isinstance(fields[key], str):
+                    raise TopologyError(f"{key}: the name of a node expected, and here is {fields[key]!r}")
+            add(fields)
+
+
+def write(topology: Topology) -> str:
+    """The text of a file that reads as the same topology. Values that are defaults are left out."""
+    hosts = {name: _options(host, {"name", "index"}) or None for name, host in topology.hosts.items()}
+    switches = {name: _options(switch, {"name", "index"}) or None for name, switch in topology.switches.items()}
+    document: dict[str, Any] = {"name": topology.name}
+    if hosts:
+        document["hosts"] = hosts
+    document["switches"] = switches if any(switches.values()) else list(switches)
+    document["links"] = [_options(link, set()) for link in topology.links]
+    if topology.packet_generators:
+        document["packet_generators"] = [
+            {**_options(generator, set()), "packet": generator.packet.hex()} for generator in topology.packet_generators
+        ]
+    text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120)
+    return text
+
+
+def _options(model: BaseModel, without: set[str]) -> dict[str, Any]:
+    """The fields that are not defaults, as YAML's own types."""
+    fields = model.model_dump(mode="python", exclude_defaults=True, exclude=without)
+    return {key: _yaml_value(value) for key, value in fields.items()}
+
+
+def _yaml_value(value: Any) -> Any:
+    if isinstance(value, tuple):
+        return list(value)
+    return value if isinstance(value, bool | int | float | str | bytes | dict) else str(value)
+
+
+class _Dumper(yaml.SafeDumper):
+    """Without aliases, and nothing is written as nothing."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+_Dumper.add_representer(type(None), lambda dumper, _: dumper.represent_scalar("tag:yaml.org,2002:null", ""))

@@ -1,0 +1,413 @@
+"""Topologies from generators, YAML and GraphML files, against their definitions and against files with mistakes."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+import sys
+import warnings
+from itertools import pairwise
+from pathlib import Path
+
+import networkx as nx
+import pytest
+
+from holdfast import plots, topologies
+from holdfast._core import Program
+from holdfast.apps.router import RouterController, compile_router
+from holdfast.errors import HoldfastError, TopologyError, TopologyWarning
+from holdfast.network import SimulatedNetwork
+from holdfast.topologies import backbones, load
+from holdfast.topology import Topology, great_circle_km, propagation_delay_ms
+from holdfast.traffic import UdpStream
+
+
+def same(one: Topology, other: Topology) -> bool:
+    return (one.name, one.hosts, one.switches, one.links, one.packet_generators) == (
+        other.name,
+        other.hosts,
+        other.switches,
+        other.links,
+        other.packet_generators,
+    )
+
+
+@pytest.mark.parametrize(
+    ("text", "switches", "hosts", "core_links", "diameter"),
+    [
+        ("line:5", 5, 5, 4, 4),
+        ("ring:6", 6, 6, 6, 3),
+        ("star:4,hosts=2", 5, 10, 4, 2),
+        ("mesh:5", 5, 5, 10, 1),
+        ("grid:3x4,hosts=0", 12, 0, 17, 5),
+        ("fat-tree:4", 20, 16, 32, 4),
+        ("fat-tree:6", 45, 54, 108, 4),
+        ("nsfnet", 14, 14, 21, 3),
+        ("abilene", 11, 11, 14, 5),
+    ],
+)
+def test_generators_have_the_size_and_shape_of_their_definition(
+    text: str, switches: int, hosts: int, core_links: int, diameter: int
+) -> None:
+    t = load(text)
+    assert (len(t.switches), len(t.hosts), len(t.links)) == (switches, hosts, core_links + hosts)
+    assert nx.diameter(t.graph) == diameter
+    assert t.graph.number_of_edges() == core_links
+    t.check()
+
+
+def test_fat_tree_is_that_of_al_fares() -> None:
+    k = 4
+    t = load(f"fat-tree:{k}")
+    for name in t.switches:
+        ports = {p for link in t.links for n, p in ((link.a, link.a_port), (link.b, link.b_port)) if n == name}
+        assert ports == set(range(1, k + 1)), name
+    for core in (f"c{n}" for n in range(1, k * k // 4 + 1)):
+        for pod in range(1, k + 1):
+            (aggregation,) = [n for n in t.graph[core] if n.startswith(f"a{pod}.")]
+            assert t.port_towards(core, aggregation) == pod
+    # As many disjoint shortest paths between pods as there are core switches.
+    paths = list(nx.all_shortest_paths(t.graph, "e1.1", "e4.2"))
+    assert {path[2] for path in paths} == {"c1", "c2", "c3", "c4"}
+
+
+def test_random_topologies_are_connected_and_follow_from_the_seed() -> None:
+    for name in ("waxman:40,seed={}", "erdos-renyi:40,p=0.02,seed={}", "erdos-renyi:12,p=0,seed={}"):
+        drawn = [load(name.format(seed)) for seed in range(5)]
+        assert all(len(t.parts()) == 1 for t in drawn)
+        assert same(drawn[3], load(name.format(3)))
+        assert not same(drawn[3], drawn[4])
+    assert len(load("erdos-renyi:12,p=0,hosts=0").links) == 11
+    assert len(load("erdos-renyi:12,p=1,hosts=0").links) == 66
+
+
+def test_a_waxman_link_is_as_long_as_the_way() -> None:
+    t = load("waxman:30,seed=2,hosts=0")
+    for link in t.links:
+        a, b = t.switches[link.a].position, t.switches[link.b].position
+        assert a and b
+        assert link.delay_ms == propagation_delay_ms(math.dist(a, b))
+    dense, sparse = (load(f"waxman:60,hosts=0,beta={beta}") for beta in (0.9, 0.1))
+    assert len(dense.links) > 3 * len(sparse.links)
+
+
+def test_nsfnet_distances_fit_the_map() -> None:
+    """Published lengths and coordinates are from different sources, so a swapped pair of cities would show."""
+    ratios = {
+        link: km / great_circle_km(backbones.NSFNET_SITES[link[0]], backbones.NSFNET_SITES[link[1]])
+        for link, km in backbones.NSFNET_LINKS_KM.items()
+    }
+    assert all(0.74 < ratio < 1.4 for ratio in ratios.values())
+    assert sum(0.9 < ratio < 1.1 for ratio in ratios.values()) >= 13
+    assert min(nx.degree(load("nsfnet").graph), key=lambda pair: pair[1])[1] == 2
+    assert nx.node_connectivity(load("nsfnet").graph) == 2
+    t = load("nsfnet")
+    assert t.links[t.find_link("Salt_Lake_City-Ann_Arbor")].delay_ms == pytest.approx(12.008, abs=0.001)
+
+
+def test_great_circle() -> None:
+    assert great_circle_km((0, 0), (90, 0)) == pytest.approx(6371 * math.pi / 2)
+    assert great_circle_km((10, 90), (-120, -90)) == pytest.approx(6371 * math.pi)
+    # Frankfurt airport to New York JFK: 6,190 km or so in every table of distances.
+    assert great_circle_km((8.57, 50.03), (-73.78, 40.64)) == pytest.approx(6195, abs=15)
+    assert propagation_delay_ms(1000) == pytest.approx(5.003461)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("torus:3", "there is no topology 'torus'"),
+        ("ring", "write ring:SIZE"),
+        ("ring:2", "size is 2; it must be at least 3"),
+        ("ring:x5", "write ring:SIZE"),
+        ("ring:five", "a whole number is expected"),
+        ("ring:5,colour=1", "what is 'colour=1'"),
+        ("ring:5,hosts=0.5", "a whole number is expected"),
+        ("ring:5,rate_bps=0", "rate_bps"),
+        ("ring:5,delay_ms=nan", "a number is expected"),
+        ("grid:3", "write grid:ROWSxCOLUMNS"),
+        ("fat-tree:3", "even number of ports"),
+        ("waxman:5,alpha=2", "alpha is 2"),
+        ("erdos-renyi:5,p=-1", "p is -1"),
+        ("abilene:hosts=-1", "hosts is -1"),
+        ("absent.yaml", "absent.yaml: No such file"),
+        ("absent.graphml", "absent.graphml: No such file"),
+    ],
+)
+def test_names_that_mean_nothing(text: str, message: str) -> None:
+    with pytest.raises(TopologyError) as caught:
+        load(text)
+    assert message in str(caught.value)
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("text", ["grid:2x3,hosts=2", "abilene", "fat-tree:2", "waxman:9,rate_bps=2.5e9"])
+def test_yaml_and_back(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "t.yaml"
+    one = load(text)
+    file.write_text(one.to_yaml())
+    assert same(one, load(str(file)))
+
+
+def test_yaml_and_back_with_everything(tmp_path: Path) -> None:
+    file = tmp_path / "all.yaml"
+    file.write_text(
+        """
+name: all of it
+hosts:
+  h1:
+  h2: {address: 192.168.7.1/24, position: [4, 0.5]}
+switches: {s1: {position: [0, 1]}, s2: }
+link_defaults: {rate_bps: 1e9, loss: 0.25}
+links:
+  - {a: h1, b: s1, delay_ms: 0.5}
+  - {a: s1, b: s2, rate_bps: 10_000_000, jitter: {distribution: normal, mean_ms: 2, sigma_ms: 1}, cost: 3}
+  - {a: s2, b: s1, b_port: 40}
+  - {a: s2, b: h2, loss: 0}
+packet_generators:
+  - {switch: s1, port: 9, packet: "0200aa", period_ms: 1.5, count: 3}
+"""
+    )
+    one = load(str(file))
+    assert one.name == "all of it"
+    assert [(link.rate_bps, link.loss) for link in one.links] == [
+        (10**9, 0.25),
+        (10**7, 0.25),
+        (10**9, 0.25),
+        (10**9, 0.0),
+    ]
+    assert one.switches["s1"].position == (0, 1)
+    assert one.hosts["h2"].position == (4, 0.5)
+    assert one.find_link("s1-s2") == one.find_link("s2-s1#1") == 1
+    assert one.find_link("s1-s2#2") == 2
+    assert one.packet_generators[0].packet == b"\x02\x00\xaa"
+    again = tmp_path / "again.yaml"
+    again.write_text(one.to_yaml())
+    assert same(one, load(str(again)))
+
+
+def test_yaml_includes(tmp_path: Path) -> None:
+    (tmp_path / "parts").mkdir()
+    (tmp_path / "parts/core.yaml").write_text("name: core\nswitches: [s1, s2]\nlinks: [{a: s1, b: s2}]\n")
+    (tmp_path / "parts/more.yaml").write_text("include: core.yaml\nhosts: [h1]\nlinks: [{a: h1, b: s1}]\n")
+    (tmp_path / "whole.yaml").write_text("include: [parts/more.yaml]\nhosts: [h2]\nlinks: [{a: h2, b: s2}]\n")
+    t = load(str(tmp_path / "whole.yaml"))
+    assert t.name == "whole"
+    assert [link.name for link in t.links] == ["s1-s2", "h1-s1", "h2-s2"]
+    (tmp_path / "parts/core.yaml").write_text("include: ../whole.yaml\n")
+    with pytest.raises(TopologyError, match=r"core.yaml:1: .*whole.yaml -> more.yaml -> core.yaml -> whole.yaml$"):
+        load(str(tmp_path / "whole.yaml"))
+
+
+PAIR = "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n- {a: h1, b: s1}\n- {a: s1, b: h2}\n"
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        (PAIR.replace("s1]", "s1, s2, s1]"), ":2: node 's1' is declared twice"),
+        (PAIR + "switches: [s2]\n", ":6: 'switches' is declared twice (first in line 2)"),
+        ("hosts:\n  h1:\n  h1:\n", ":3: 'h1' is declared twice (first in line 2)"),
+        (PAIR.replace("b: h2", "b: h2, rate_bps: -5"), ":5: link s1-h2: rate_bps: Input should be greater than 0"),
+        (PAIR.replace("b: h2", "b: h2, rate_bps: fast"), ":5: link s1-h2: rate_bps"),
+        (PAIR.replace("b: h2", "b: h9"), ":5: link s1-h9: there is no node 'h9' (known: h1, h2, s1)"),
+        (PAIR.replace("a: s1, ", ""), ":5: one of the links lacks 'a'"),
+        (PAIR.replace("a: s1", "a: 1"), ":5: a: the name of a node expected"),
+        (PAIR.replace("b: h2", "b: h2, speed: 4"), ":5: link s1-h2: speed"),
+        (PAIR.replace("- {a: s1, b: h2}\n", ""), ": host 'h2' has no link"),
+        (
+            PAIR.replace("[s1]", "[s1, s2]").replace("a: s1, b: h2", "a: s2, b: h2"),
+            ": there is no path between hosts 'h1' (at 's1') and 'h2' (at 's2')",
+        ),
+        ("include: other.yaml\n", ":1: there is no file"),
+        ("include: topology.yaml\n", ":1: files include each other in a circle: topology.yaml -> topology.yaml"),
+        ("switches: {s1: {colour: red}}\n", ":1: unknown option 'colour' in line 1 (known: position)"),
+        ("switches: {s1: {position: 7}}\n", ":1: switch 's1': position"),
+        ("switches: 7\n", ":1: switches: a list of names, or a mapping of names to options expected, and here is 7"),
+        ("switches: [[s1]]\n", ":1: the name of one of the switches expected, and here is a list"),
+        ("links: {a: s1}\n", ":1: links: a list expected, and here is a mapping"),
+        ("link_defaults: {a: s1}\n", ":1: link_defaults cannot have 'a'"),
+        ("nodes: [s1]\n", ":1: unknown key 'nodes' (known: name, include"),
+        ("- s1\n", ":1: a mapping of name, include"),
+        ("hosts: [h1\n", ":2: not YAML"),
+        ("links: &l\n  - *l\n", ":1: an alias that contains itself"),
+        ("name: 2026-99-99\n", ":1: '2026-99-99' is not a value"),
+        ("hosts: {h1: {address: 10.0.0.0.1/8}}\n", ":1: host 'h1': address"),
+    ],
+)
+def test_mistakes_in_yaml_are_one_sentence_with_the_line(text: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "topology.yaml"
+    file.write_text(text)
+    with pytest.raises(TopologyError) as caught:
+        load(str(file))
+    assert str(caught.value).startswith(f"{file}{message}"), caught.value
+    assert "\n" not in str(caught.value)
+
+
+GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key attr.name="Latitude" attr.type="double" for="node" id="n1" />
+  <key attr.name="Longitude" attr.type="double" for="node" id="n2" />
+  <key attr.name="label" attr.type="string" for="node" id="n3" />
+  <key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="e1" />
+  <key attr.name="Network" attr.type="string" for="graph" id="g1" />
+  <graph edgedefault="undirected">
+    <data key="g1">Test Net</data>
+    <node id="0"><data key="n3">K\u00f6ln</data><data key="n1">50.94</data><data key="n2">6.96</data></node>
+    <node id="1"><data key="n3">Paris (FR)</data><data key="n1">48.86</data><data key="n2">2.35</data></node>
+    <node id="2"><data key="n3">Paris/FR</data><data key="n1">48.86</data><data key="n2">2.35</data></node>
+    <node id="3"><data key="n3">?</data></node>
+    <node id="4"><data key="n3">Far</data></node>
+    <edge source="0" target="1"><data key="e1">2500000000.0</data></edge>
+    <edge source="0" target="1"><data key="e1">622000000.0</data></edge>
+    <edge source="1" target="2" />
+    <edge source="2" target="3" />
+    <edge source="2" target="2" />
+  </graph>
+</graphml>
+"""
+
+
+def test_graphml(tmp_path: Path) -> None:
+    file = tmp_path / "net.graphml"
+    file.write_text(GRAPHML)
+    with pytest.warns(TopologyWarning) as caught:
+        t = load(str(file), default_delay_ms=3.0)
+    assert sorted(str(warning.message).partition(": ")[2] for warning in caught) == [
+        "1 link without coordinates at both ends; their delay is 3 ms",
+        "no path leads from Koln to Far",
+        "the edge from Paris_FR_2 to itself is left out",
+    ]
+    assert t.name == "Test Net"
+    assert list(t.switches) == ["Koln", "Paris_FR", "Paris_FR_2", "s4", "Far"]
+    assert t.switches["Koln"].position == (6.96, 50.94)
+    core = t.links[:4]
+    assert [link.name for link in core] == ["Koln-Paris_FR", "Koln-Paris_FR", "Paris_FR-Paris_FR_2", "Paris_FR_2-s4"]
+    assert [link.rate_bps for link in core] == [2_500_000_000, 622_000_000, 10**9, 10**9]
+    # Cologne to Paris is 404 km.
+    assert core[0].delay_ms == core[1].delay_ms == pytest.approx(404 / 199.861, abs=0.02)
+    assert (core[2].delay_ms, core[3].delay_ms) == (0.0, 3.0)
+    assert t.find_link("Paris_FR-Koln#2") == 1
+    assert [t.attachment(f"h{i + 1}").switch for i in range(5)] == list(t.switches)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", TopologyWarning)
+        bare = Topology.from_graphml(file, hosts=False, rate_bps=10**7)
+    assert not bare.hosts
+    assert {link.rate_bps for link in bare.links} == {10**7}
+
+
+def test_directed_graphml_has_one_link_for_both_ways(tmp_path: Path) -> None:
+    file = tmp_path / "net.graphml"
+    edges = "".join(f'<edge source="{a}" target="{b}" />' for a, b in ("ab", "ba", "bc", "ab"))
+    nodes = "".join(f'<node id="{n}" />' for n in "abc")
+    file.write_text(
+        f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="directed">{nodes}{edges}</graph></graphml>'
+    )
+    with pytest.warns(TopologyWarning, match="3 links without coordinates"):
+        assert [link.name for link in load(str(file), hosts=False).links] == ["a-b", "a-b", "b-c"]
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "message"),
+    [
+        ("50.94", "95", "node 'Koln': there is no place at latitude 95, longitude 6.96"),
+        ("622000000.0", "-1.0", "link Koln-Paris_FR: LinkSpeedRaw -1.0 is not a rate"),
+        ("</graphml>", "", "not XML"),
+        ("double", "strange", "not a graph in GraphML"),
+        (GRAPHML[GRAPHML.index("<node") : GRAPHML.index("  </graph>")], "", "the graph has no nodes"),
+    ],
+)
+def test_mistakes_in_graphml(old: str, new: str, message: str, tmp_path: Path) -> None:
+    file = tmp_path / "net.graphml"
+    file.write_text(GRAPHML.replace(old, new))
+    with warnings.catch_warnings(), pytest.raises(TopologyError, match=str(file)) as caught:
+        warnings.simplefilter("ignore", TopologyWarning)
+        load(str(file))
+    assert message in str(caught.value)
+
+
+@pytest.fixture(scope="module")
+def router() -> Program:
+    return compile_router()
+
+
+def test_a_backbone_carries_packets_at_the_speed_of_light(router: Program) -> None:
+    t = load("abilene")
+    network = SimulatedNetwork(t, router, [RouterController(reroute=False, reaction_delay_ms=0)])
+    hosts = {t.attachment(name).switch: name for name in t.hosts}
+    flow = network.add(UdpStream(source=hosts["Seattle"], destination=hosts["New_York"], packets_per_s=10, stop_s=1.0))
+    network.run(2.0)
+    statistics = network.core.statistics(flow)
+    assert statistics["delivered"] == statistics["sent"] == 10
+    hops = nx.shortest_path(t.graph, "Seattle", "New_York")
+    delay_ms = 0.02 + sum(t.links[t.graph.edges[a, b]["link"]].delay_ms for a, b in pairwise(hops))
+    assert statistics["latency_mean_ps"] / 1e9 == pytest.approx(delay_ms, abs=0.05)
+
+
+@pytest.mark.parametrize("text", ["abilene", "fat-tree:4", "line:1"])
+def test_pictures_are_the_same_each_time(text: str, tmp_path: Path) -> None:
+    t = load(text)
+    for suffix in ("png", "svg"):
+        one, other = (tmp_path / f"{i}.{suffix}" for i in range(2))
+        plots.draw_topology(t, one)
+        plots.draw_topology(t, other)
+        assert one.read_bytes() == other.read_bytes()
+        assert one.stat().st_size > 1000
+    with pytest.raises(HoldfastError, match=r"pictures are \.png or \.svg"):
+        plots.draw_topology(t, tmp_path / "t.gif")
+
+
+def test_a_topology_without_positions_can_be_drawn(tmp_path: Path) -> None:
+    t = Topology("plain")
+    for name in ("s1", "s2", "s3"):
+        t.add_switch(name)
+    t.add_host("h1")
+    t.add_link("s1", "s2")
+    t.add_link("s2", "s3")
+    t.add_link("h1", "s3")
+    plots.draw_topology(t, tmp_path / "t.svg")
+    text = (tmp_path / "t.svg").read_text()
+    assert all(name in text for name in t.switches)
+
+
+def test_no_two_mechanisms_look_the_same() -> None:
+    looks = [(style.colour, style.marker) for style in plots.STYLES.values()]
+    assert len(set(looks)) == len(looks)
+    with pytest.raises(HoldfastError, match="nothing is drawn as 'magic'"):
+        plots.style("magic")
+
+
+def holdfast(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from holdfast.cli import main; main()", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=120,
+        check=False,
+    )
+
+
+def test_the_command(tmp_path: Path) -> None:
+    result = holdfast("topology", "nsfnet")
+    assert result.returncode == 0, result.stderr
+    assert "14 switches, 14 hosts, 35 links" in result.stdout
+    assert "Salt_Lake_City-Ann_Arbor" in result.stdout
+    result = holdfast("topology", "ring:3", "--yaml", "--draw", str(tmp_path / "ring.svg"))
+    assert result.returncode == 0, result.stderr
+    (tmp_path / "ring.yaml").write_text(result.stdout)
+    assert same(load(str(tmp_path / "ring.yaml")), load("ring:3"))
+    assert (tmp_path / "ring.svg").read_text().startswith("<?xml")
+    (tmp_path / "net.graphml").write_text(GRAPHML)
+    result = holdfast("topology", "net.graphml", cwd=tmp_path)
+    assert result.returncode == 0
+    assert "warning: net.graphml: no path leads from Koln to Far" in result.stderr.replace("\n", " ")
+    result = holdfast("topology", "torus:3")
+    assert result.returncode == 1
+    assert "there is no topology 'torus'" in result.stderr
+    assert "Traceback" not in result.stderr
+
+
+def test_every_generator_is_described() -> None:
+    for name in topologies.GENERATORS:
+        assert topologies.usage(name).startswith(name)
