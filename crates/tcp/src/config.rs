@@ -1,0 +1,333 @@
+//! What can be chosen about an endpoint. The defaults are what the current RFCs recommend; a paper's or a simulator's choices
+//! are presets. Values that make no sense are refused, never bent.
+
+use std::fmt;
+
+const MILLISECOND_PS: u64 = 1_000_000_000;
+const SECOND_PS: u64 = 1_000_000_000_000;
+
+/// Choices for one end of a connection.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Config {
+    /// Payload bytes per segment: what this end offers, and the most that it sends. Options come on top.
+    pub mss: u32,
+    /// Initial window in segments (RFC 6928: 10; RFC 3390: 2 to 4).
+    pub initial_window_segments: u32,
+    /// Receive buffer, from which the advertised window follows, and most bytes in flight. Above 65,535 the window is scaled.
+    pub window_limit_bytes: u64,
+    /// Slow start threshold to begin with; without, slow start ends with the first loss.
+    pub initial_ssthresh_bytes: Option<u64>,
+    /// Who decides about the window.
+    pub congestion: Congestion,
+    /// How the window grows under [`Congestion::NewReno`], and in every algorithm's slow start.
+    pub increase: Increase,
+    /// What the window is reduced from.
+    pub reduction: Reduction,
+    /// How lost segments are found and sent again.
+    pub recovery: Recovery,
+    /// Duplicate acknowledgments that mean a loss (RFC 5681: 3).
+    pub duplicate_threshold: u32,
+    /// One new segment on each of the first two duplicate acknowledgments (RFC 3042).
+    pub limited_transmit: bool,
+    /// The window grows only while it is what holds the sender back (RFC 7661's concern, in its simplest form).
+    pub window_validation: bool,
+    /// Most segments sent because of one acknowledgment.
+    pub burst_segments: Option<u32>,
+    /// Small segments wait while others are unacknowledged (RFC 9293, 3.7.4).
+    pub nagle: bool,
+    /// The retransmission timer.
+    pub rto: RtoConfig,
+    /// Acknowledgments wait for more data (RFC 5681, 4.2).
+    pub delayed_ack: Option<DelayedAck>,
+    /// Explicit congestion notification (RFC 3168).
+    pub ecn: bool,
+    /// Timestamps (RFC 7323).
+    pub timestamps: bool,
+    /// One step of the timestamps' clock (RFC 7323: 1 ms to 1 s).
+    pub timestamp_tick_ps: u64,
+    /// What was received in order counts as read at once. Otherwise [`crate::Connection::read`] says so, and the window closes
+    /// meanwhile.
+    pub reads_at_once: bool,
+    /// Timeouts in a row after which the connection is given up.
+    pub timeout_limit: u32,
+    /// How long TIME-WAIT lasts: twice the maximum segment lifetime.
+    pub time_wait_ps: u64,
+}
+
+/// Congestion control.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Congestion {
+    /// Slow start and congestion avoidance of RFC 5681.
+    NewReno,
+}
+
+/// How slow start and congestion avoidance count.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Increase {
+    /// By acknowledgments: one segment each in slow start, `mss * mss / cwnd` each later.
+    PerAck,
+    /// By acknowledged bytes (RFC 3465, recommended by RFC 5681).
+    PerByte {
+        /// Segments that one acknowledgment may add in slow start (L; RFC 5681 has 1, RFC 3465 allows 2).
+        slow_start_limit_segments: u32,
+    },
+}
+
+/// What half the window means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reduction {
+    /// Half of what is in flight, at least two segments (RFC 5681, equation 4).
+    FlightSize,
+    /// Half of the usable window in whole segments, rounded down, at least two (ns-2).
+    WholeSegments,
+}
+
+/// Loss recovery.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Recovery {
+    /// By cumulative acknowledgments only (RFC 6582).
+    NewReno(NewReno),
+}
+
+/// What RFC 6582 and its predecessors leave open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NewReno {
+    /// When a partial acknowledgment restarts the timer.
+    pub partial_ack: PartialAck,
+    /// A partial acknowledgment deflates the window by what it acknowledged, less one segment (RFC 6582, 3.2, step 3). Otherwise
+    /// it takes all inflation away (ns-2).
+    pub partial_window_deflation: bool,
+    /// The window after recovery.
+    pub exit: ExitWindow,
+    /// Most segments that one acknowledgment releases while duplicates arrive.
+    pub burst_segments: Option<u32>,
+    /// The timer starts anew with the fast retransmission.
+    pub restarts_timer_at_entry: bool,
+    /// Duplicate acknowledgments inflate the window also where the check of `recover` forbids a fast retransmission (ns-2).
+    pub inflates_without_recovery: bool,
+}
+
+impl NewReno {
+    /// RFC 6582 as it recommends itself.
+    pub const RFC_6582: NewReno = NewReno {
+        partial_ack: PartialAck::Impatient,
+        partial_window_deflation: true,
+        exit: ExitWindow::AtMostFlight,
+        burst_segments: None,
+        restarts_timer_at_entry: false,
+        inflates_without_recovery: false,
+    };
+
+    /// ns-2.1b8a (May 2001) with its defaults.
+    pub const NS2_2001: NewReno = NewReno {
+        partial_ack: PartialAck::SlowButSteady,
+        partial_window_deflation: false,
+        exit: ExitWindow::Unchanged,
+        burst_segments: Some(2),
+        restarts_timer_at_entry: true,
+        inflates_without_recovery: true,
+    };
+}
+
+/// The two published forms of NewReno (RFC 2582, section 4; RFC 6582, section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PartialAck {
+    /// Only the first partial acknowledgment restarts the timer: many losses end in a timeout and slow start.
+    Impatient,
+    /// Each does: many losses are repaired one per round trip.
+    SlowButSteady,
+}
+
+/// The congestion window when recovery ends (RFC 6582, 3.2, step 3, full acknowledgments).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ExitWindow {
+    /// `min(ssthresh, max(flight, mss) + mss)`, which avoids a burst.
+    AtMostFlight,
+    /// `ssthresh`.
+    Ssthresh,
+    /// What it was without its inflation.
+    Unchanged,
+}
+
+/// The retransmission timer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RtoConfig {
+    /// How the timeout follows the round-trip time.
+    pub estimator: Estimator,
+    /// Clock granularity (G), or the length of a tick.
+    pub granularity_ps: u64,
+    /// Least timeout.
+    pub minimum_ps: u64,
+    /// Largest timeout.
+    pub maximum_ps: u64,
+    /// Timeout before the first measurement.
+    pub initial_ps: u64,
+}
+
+/// How the timeout follows the round-trip time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Estimator {
+    /// RFC 6298 with the driver's clock.
+    Rfc6298,
+    /// Whole ticks of a coarse clock and Jacobson's scaled integers, as in 4.3BSD and ns-2.
+    Ticks {
+        /// The clock's phase: below a tick.
+        phase_ps: u64,
+    },
+}
+
+/// Delayed acknowledgments.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct DelayedAck {
+    /// Segments that are acknowledged together (RFC 5681: at most 2).
+    pub every: u32,
+    /// Longest wait (RFC 5681: at most 500 ms).
+    pub timeout_ps: u64,
+}
+
+impl Default for Config {
+    /// The standards of today, as far as they are written down.
+    fn default() -> Config {
+        Config {
+            mss: 1448,
+            initial_window_segments: 10,
+            window_limit_bytes: 4 << 20,
+            initial_ssthresh_bytes: None,
+            congestion: Congestion::NewReno,
+            increase: Increase::PerByte {
+                slow_start_limit_segments: 2,
+            },
+            reduction: Reduction::FlightSize,
+            recovery: Recovery::NewReno(NewReno::RFC_6582),
+            duplicate_threshold: 3,
+            limited_transmit: true,
+            window_validation: true,
+            burst_segments: None,
+            nagle: true,
+            rto: RtoConfig {
+                estimator: Estimator::Rfc6298,
+                granularity_ps: MILLISECOND_PS,
+                minimum_ps: SECOND_PS,
+                maximum_ps: 60 * SECOND_PS,
+                initial_ps: SECOND_PS,
+            },
+            delayed_ack: Some(DelayedAck {
+                every: 2,
+                timeout_ps: 200 * MILLISECOND_PS,
+            }),
+            ecn: false,
+            timestamps: false,
+            timestamp_tick_ps: MILLISECOND_PS,
+            reads_at_once: true,
+            timeout_limit: 15,
+            time_wait_ps: 60 * SECOND_PS,
+        }
+    }
+}
+
+impl Config {
+    /// `Agent/TCP/Newreno` and `Agent/TCPSink` of ns-2.1b8a (May 2001) with their defaults, as far as an endpoint has them.
+    ///
+    /// Packets of 1000 bytes there are 1000 bytes on the wire: a driver that adds 40 bytes of headers gives `mss` 960. A window of
+    /// 20 packets, which is also the first threshold; an initial window of 2; a clock tick of 0.1 s, SRTT and RTTVAR in
+    /// whole ticks, first timeout 6 s, least 1 s, back-off up to 64; slow-but-steady NewReno with the details of
+    /// [`NewReno::NS2_2001`]; no delayed acknowledgments, limited transmit, window validation or Nagle.
+    ///
+    /// What differs still: there the SYN counts as the first packet of the window (its acknowledgment opens the window by one,
+    /// and the first data leaves with it), window arithmetic is on floating packets, and nothing is ever given up.
+    pub fn ns2_2001(mss: u32) -> Config {
+        Config {
+            mss,
+            initial_window_segments: 2,
+            window_limit_bytes: 20 * u64::from(mss),
+            initial_ssthresh_bytes: Some(20 * u64::from(mss)),
+            congestion: Congestion::NewReno,
+            increase: Increase::PerAck,
+            reduction: Reduction::WholeSegments,
+            recovery: Recovery::NewReno(NewReno::NS2_2001),
+            limited_transmit: false,
+            window_validation: false,
+            nagle: false,
+            rto: RtoConfig {
+                estimator: Estimator::Ticks { phase_ps: 0 },
+                granularity_ps: 100 * MILLISECOND_PS,
+                minimum_ps: SECOND_PS,
+                maximum_ps: 100_000 * SECOND_PS,
+                initial_ps: 6 * SECOND_PS,
+            },
+            delayed_ack: None,
+            timeout_limit: u32::MAX,
+            ..Config::default()
+        }
+    }
+
+    /// Refuses values that make no sense.
+    pub fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |what| Err(ConfigError(what));
+        if !(1..=65_495).contains(&self.mss) {
+            return refuse("mss must be in 1..=65495");
+        }
+        if self.initial_window_segments == 0 {
+            return refuse("initial_window_segments must be at least 1");
+        }
+        if !(u64::from(self.mss)..=65_535 << 14).contains(&self.window_limit_bytes) {
+            return refuse("window_limit_bytes must be at least mss and at most 65535 * 2^14");
+        }
+        if self.duplicate_threshold == 0 {
+            return refuse("duplicate_threshold must be at least 1");
+        }
+        if self.burst_segments == Some(0) {
+            return refuse("burst_segments must be at least 1");
+        }
+        if self.timestamp_tick_ps == 0 {
+            return refuse("timestamp_tick_ps must be at least 1");
+        }
+        if self.delayed_ack.is_some_and(|delayed| delayed.every == 0) {
+            return refuse("delayed_ack.every must be at least 1");
+        }
+        if matches!(
+            self.increase,
+            Increase::PerByte {
+                slow_start_limit_segments: 0
+            }
+        ) {
+            return refuse("slow_start_limit_segments must be at least 1");
+        }
+        self.rto.check()
+    }
+}
+
+impl RtoConfig {
+    fn check(&self) -> Result<(), ConfigError> {
+        let refuse = |what| Err(ConfigError(what));
+        // 2^55 ps are ten hours; sums of a few such never overflow.
+        const LARGEST_PS: u64 = 100_000 * SECOND_PS;
+        if self.minimum_ps > self.maximum_ps || self.maximum_ps > LARGEST_PS {
+            return refuse("rto.minimum_ps <= rto.maximum_ps <= 100000 s must hold");
+        }
+        if self.initial_ps == 0 || self.initial_ps > self.maximum_ps {
+            return refuse("rto.initial_ps must be at least 1 and at most rto.maximum_ps");
+        }
+        if self.granularity_ps == 0 || self.granularity_ps > self.maximum_ps {
+            return refuse("rto.granularity_ps must be at least 1 and at most rto.maximum_ps");
+        }
+        match self.estimator {
+            Estimator::Ticks { phase_ps } if phase_ps >= self.granularity_ps => {
+                refuse("phase_ps must be below rto.granularity_ps")
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Why a configuration is refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ConfigError(&'static str);
+
+impl fmt::Display for ConfigError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0)
+    }
+}
+
+impl std::error::Error for ConfigError {}

@@ -1,0 +1,66 @@
+//! Slow start and congestion avoidance of RFC 5681, counted by acknowledgments or by bytes (RFC 3465).
+
+use super::{Ack, Control, Loss, Window};
+use crate::config::Increase;
+
+/// Additive increase, multiplicative decrease.
+#[derive(Clone, Debug)]
+pub(crate) struct NewReno {
+    increase: Increase,
+    /// What the last increase left over: in bytes times bytes by acknowledgments, in bytes by bytes.
+    rest: u64,
+}
+
+impl NewReno {
+    pub(crate) fn new(increase: Increase) -> NewReno {
+        NewReno { increase, rest: 0 }
+    }
+
+    fn avoid_congestion(&mut self, window: &mut Window, acked_bytes: u64) {
+        match self.increase {
+            Increase::PerAck => {
+                self.rest += window.mss * window.mss;
+                let cwnd = window.cwnd.max(1);
+                window.cwnd += self.rest / cwnd;
+                self.rest %= cwnd;
+            }
+            Increase::PerByte { .. } => {
+                self.rest += acked_bytes;
+                if self.rest >= window.cwnd {
+                    self.rest -= window.cwnd;
+                    window.cwnd += window.mss;
+                }
+            }
+        }
+    }
+}
+
+/// What slow start adds for an acknowledgment of `acked_bytes`.
+pub(crate) fn slow_start_bytes(increase: Increase, mss: u64, acked_bytes: u64) -> u64 {
+    match increase {
+        Increase::PerAck => mss,
+        Increase::PerByte {
+            slow_start_limit_segments,
+        } => acked_bytes.min(u64::from(slow_start_limit_segments) * mss),
+    }
+}
+
+impl Control for NewReno {
+    fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
+        if window.in_slow_start() {
+            window.cwnd += slow_start_bytes(self.increase, window.mss, ack.acked_bytes);
+            self.rest = 0;
+        } else {
+            self.avoid_congestion(window, ack.acked_bytes);
+        }
+    }
+
+    fn on_congestion(&mut self, window: &mut Window, loss: &Loss) {
+        window.ssthresh = (loss.from_bytes / 2).max(window.floor());
+        self.rest = 0;
+    }
+
+    fn on_timeout(&mut self, window: &mut Window, loss: &Loss) {
+        self.on_congestion(window, loss);
+    }
+}

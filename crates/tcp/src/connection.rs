@@ -1,0 +1,707 @@
+//! One end of a connection: the state machine of RFC 9293, handshake and options, and where sender and receiver meet.
+//!
+//! It does not decide what is sent when (`sender`) or acknowledged when (`receiver`); it puts both into segments.
+
+use crate::NEVER_PS;
+use crate::config::{Config, ConfigError, Recovery};
+use crate::receiver::{Owed, Receiver};
+use crate::segment::{EcnCodepoint, Segment, initial, unwrapped};
+use crate::sender::{Sender, Transmission};
+use crate::statistics::Statistics;
+use wire::tcp::{Flags, Options, Timestamps};
+
+/// States of RFC 9293, 3.3.2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum State {
+    /// Over, for whatever reason ([`Connection::failure`]).
+    Closed,
+    /// Waiting for a SYN.
+    Listen,
+    /// SYN sent.
+    SynSent,
+    /// SYN received and answered.
+    SynReceived,
+    /// Data flows.
+    Established,
+    /// We closed first; our FIN is not acknowledged.
+    FinWait1,
+    /// Our FIN is acknowledged; the other end still sends.
+    FinWait2,
+    /// The other end closed first.
+    CloseWait,
+    /// Both closed at once.
+    Closing,
+    /// The other end closed first, then we did.
+    LastAck,
+    /// Over, but old segments may come.
+    TimeWait,
+}
+
+/// Why a connection ended before its time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Failure {
+    /// The other end sent RST.
+    Reset,
+    /// The other end refused the SYN.
+    Refused,
+    /// Too many timeouts in a row.
+    TimedOut,
+    /// [`Connection::abort`].
+    Aborted,
+}
+
+/// What both ends agreed on in the handshake.
+#[derive(Clone, Copy, Debug, Default)]
+struct Agreed {
+    timestamps: bool,
+    sack: bool,
+    scaling: bool,
+    ecn: bool,
+    /// The other end's window is shifted by so much.
+    peer_shift: u8,
+}
+
+/// MSS of a peer that does not say (RFC 9293, 3.7.1).
+const DEFAULT_MSS: u16 = 536;
+/// RFC 6298, 5.7.
+const RTO_AFTER_LOST_SYN_PS: u64 = 3_000_000_000_000;
+
+/// One end of a connection.
+#[derive(Clone, Debug)]
+pub struct Connection {
+    state: State,
+    failure: Option<Failure>,
+    sender: Sender,
+    receiver: Receiver,
+    agreed: Agreed,
+    /// The SYN, or its answer, is to be sent.
+    syn_due: bool,
+    syn_sent_ps: u64,
+    syn_lost: bool,
+    probe_due: bool,
+    /// Sequence and acknowledgment number of the segment that last set the peer's window.
+    window_set_by: (u64, u64),
+    reset: Option<Segment>,
+    time_wait_at_ps: u64,
+}
+
+impl Connection {
+    /// An end that opens a connection, with this initial sequence number.
+    pub fn connect(config: &Config, iss: u32, now_ps: u64) -> Result<Connection, ConfigError> {
+        let mut connection = Connection::new(config, iss, State::SynSent)?;
+        connection.syn_due = true;
+        connection.syn_sent_ps = now_ps;
+        Ok(connection)
+    }
+
+    /// An end that waits for one.
+    pub fn listen(config: &Config, iss: u32) -> Result<Connection, ConfigError> {
+        Connection::new(config, iss, State::Listen)
+    }
+
+    fn new(config: &Config, iss: u32, state: State) -> Result<Connection, ConfigError> {
+        config.check()?;
+        let mut receiver = Receiver::new(config);
+        receiver.shift = Receiver::shift_for(config.window_limit_bytes);
+        Ok(Connection {
+            state,
+            failure: None,
+            sender: Sender::new(config, initial(iss)),
+            receiver,
+            agreed: Agreed::default(),
+            syn_due: false,
+            syn_sent_ps: 0,
+            syn_lost: false,
+            probe_due: false,
+            window_set_by: (0, 0),
+            reset: None,
+            time_wait_at_ps: NEVER_PS,
+        })
+    }
+
+    // The application's side.
+
+    /// The application has so many more bytes to send. Ignored after [`Connection::close`].
+    pub fn write(&mut self, bytes: u64) {
+        if !self.sender.fin {
+            // Far below where 64 bits end, whatever is written.
+            self.sender.end = self.sender.end.saturating_add(bytes).min(1 << 62);
+            self.sender.begin_burst();
+        }
+    }
+
+    /// The application has bytes without end.
+    pub fn write_endless(&mut self) {
+        self.write(1 << 62);
+    }
+
+    /// The application has no more bytes; FIN follows the last one.
+    pub fn close(&mut self) {
+        match self.state {
+            State::Listen => self.state = State::Closed,
+            State::Closed => return,
+            State::Established => self.state = State::FinWait1,
+            State::CloseWait => self.state = State::LastAck,
+            _ => {}
+        }
+        self.sender.fin = true;
+        self.sender.begin_burst();
+    }
+
+    /// Ends the connection at once, with RST.
+    pub fn abort(&mut self) {
+        if !matches!(
+            self.state,
+            State::Closed | State::Listen | State::SynSent | State::TimeWait
+        ) {
+            self.reset = Some(Segment {
+                sequence: self.sender.max as u32,
+                acknowledgment: self.receiver.nxt as u32,
+                flags: Flags::RST | Flags::ACK,
+                ..Segment::default()
+            });
+        }
+        self.end(Failure::Aborted);
+    }
+
+    /// The application took bytes that were received; only where the configuration says that it does so itself.
+    pub fn read(&mut self, bytes: u64) {
+        self.receiver.read(bytes);
+    }
+
+    /// Bytes received in order that the application has not read.
+    pub fn unread_bytes(&self) -> u64 {
+        self.receiver.unread()
+    }
+
+    /// The state.
+    pub fn state(&self) -> State {
+        self.state
+    }
+
+    /// Why the connection ended before its time, if it did.
+    pub fn failure(&self) -> Option<Failure> {
+        self.failure
+    }
+
+    /// New bytes received in order: goodput's measure.
+    pub fn received_bytes(&self) -> u64 {
+        self.receiver.received_bytes()
+    }
+
+    /// Whether the other end has sent all it had, and everything arrived.
+    pub fn is_finished(&self) -> bool {
+        self.receiver.is_finished()
+    }
+
+    /// Whether everything written was acknowledged.
+    pub fn is_drained(&self) -> bool {
+        self.sender.una >= self.sender.end
+    }
+
+    /// Counts and gauges.
+    pub fn statistics(&self) -> Statistics {
+        Statistics {
+            bytes_received: self.received_bytes(),
+            ..self.sender.statistics()
+        }
+    }
+
+    // Timers.
+
+    /// When [`Connection::on_timer`] is to be called next.
+    pub fn due_ps(&self) -> Option<u64> {
+        let sender = self.sender.rto_at_ps.min(self.sender.persist_at_ps);
+        let due = sender
+            .min(self.receiver.ack_at_ps)
+            .min(self.time_wait_at_ps);
+        (due != NEVER_PS).then_some(due)
+    }
+
+    /// Does what is due at `now_ps`.
+    pub fn on_timer(&mut self, now_ps: u64) {
+        if self.sender.rto_at_ps <= now_ps {
+            self.on_retransmission_timer(now_ps);
+        }
+        if self.sender.persist_at_ps <= now_ps {
+            self.sender.on_persist(now_ps);
+            self.probe_due = true;
+        }
+        if self.receiver.ack_at_ps <= now_ps {
+            self.receiver.on_timer();
+        }
+        if self.time_wait_at_ps <= now_ps {
+            self.time_wait_at_ps = NEVER_PS;
+            self.state = State::Closed;
+        }
+    }
+
+    fn on_retransmission_timer(&mut self, now_ps: u64) {
+        if self.sender.timeouts_in_row >= self.sender.config.timeout_limit {
+            return self.end(Failure::TimedOut);
+        }
+        if matches!(self.state, State::SynSent | State::SynReceived) {
+            self.sender.timeouts_in_row += 1;
+            self.sender.statistics.timeouts += 1;
+            self.sender.rtt.back_off();
+            self.sender.rto_at_ps = NEVER_PS;
+            self.syn_due = true;
+            self.syn_lost = true;
+        } else {
+            self.sender.on_timeout(now_ps);
+            self.sender.begin_burst();
+        }
+    }
+
+    fn end(&mut self, failure: Failure) {
+        if self.state != State::Closed {
+            self.failure = Some(failure);
+        }
+        self.close_down();
+    }
+
+    fn close_down(&mut self) {
+        self.state = State::Closed;
+        self.sender.rto_at_ps = NEVER_PS;
+        self.sender.persist_at_ps = NEVER_PS;
+        self.receiver.ack_at_ps = NEVER_PS;
+        self.time_wait_at_ps = NEVER_PS;
+    }
+
+    // What leaves.
+
+    /// The next segment to send, if one may be sent now.
+    pub fn next_segment(&mut self, now_ps: u64) -> Option<Segment> {
+        if let Some(reset) = self.reset.take() {
+            return Some(reset);
+        }
+        match self.state {
+            State::Closed | State::Listen => None,
+            State::SynSent | State::SynReceived => self.next_syn(now_ps),
+            _ => self.next_synchronized(now_ps),
+        }
+    }
+
+    fn next_synchronized(&mut self, now_ps: u64) -> Option<Segment> {
+        if self.receiver.owed == Owed::Alone {
+            return Some(self.pure_ack(now_ps));
+        }
+        if let Some(transmission) = self.sender.next(now_ps) {
+            return Some(self.data_segment(now_ps, transmission));
+        }
+        if self.probe_due {
+            // An old number without data: whatever the window is, it must be answered.
+            self.probe_due = false;
+            let before = self.sender.una - 1;
+            return Some(self.segment(now_ps, before));
+        }
+        (self.receiver.owed == Owed::Now).then(|| self.pure_ack(now_ps))
+    }
+
+    fn pure_ack(&mut self, now_ps: u64) -> Segment {
+        self.sender.statistics.acks_sent += 1;
+        // Behind all that was ever sent, also while sending again: an older number would be out of the other end's window, and
+        // two ends that both send again would answer each other's acknowledgments for ever, and hear neither.
+        self.segment(now_ps, self.sender.max)
+    }
+
+    fn data_segment(&mut self, now_ps: u64, transmission: Transmission) -> Segment {
+        let mut segment = self.segment(now_ps, transmission.sequence);
+        segment.payload_bytes = transmission.payload_bytes;
+        let end = transmission.sequence + u64::from(transmission.payload_bytes);
+        if transmission.payload_bytes > 0 && end == self.sender.end {
+            segment.flags |= Flags::PSH;
+        }
+        if transmission.fin {
+            segment.flags |= Flags::FIN;
+        }
+        if self.agreed.ecn && !transmission.again && transmission.payload_bytes > 0 {
+            segment.ecn = EcnCodepoint::Ect0;
+            if self.sender.takes_cwr() {
+                segment.flags |= Flags::CWR;
+            }
+        }
+        segment
+    }
+
+    /// A segment at `sequence` with all that every segment carries; it takes the owed acknowledgment along.
+    fn segment(&mut self, now_ps: u64, sequence: u64) -> Segment {
+        let mut options = Options::default();
+        if self.agreed.timestamps {
+            options.timestamps = Some(self.timestamps(now_ps));
+        }
+        if self.agreed.sack && self.receiver.has_blocks() {
+            let room = if self.agreed.timestamps { 3 } else { 4 };
+            options.sack = self.receiver.sack_blocks(room);
+        }
+        let mut flags = Flags::ACK;
+        if self.receiver.echoes_congestion && self.agreed.ecn {
+            flags |= Flags::ECE;
+        }
+        let window = self.receiver.offer(self.agreed.scaling);
+        self.receiver.acknowledged();
+        Segment {
+            sequence: sequence as u32,
+            acknowledgment: self.receiver.nxt as u32,
+            flags,
+            window,
+            payload_bytes: 0,
+            options,
+            ecn: EcnCodepoint::NotEct,
+        }
+    }
+
+    fn timestamps(&self, now_ps: u64) -> Timestamps {
+        Timestamps {
+            value: self.timestamp_clock(now_ps),
+            echo: self.receiver.ts_recent,
+        }
+    }
+
+    fn timestamp_clock(&self, now_ps: u64) -> u32 {
+        (now_ps / self.sender.config.timestamp_tick_ps) as u32
+    }
+
+    fn next_syn(&mut self, now_ps: u64) -> Option<Segment> {
+        if !self.syn_due {
+            return None;
+        }
+        self.syn_due = false;
+        self.syn_sent_ps = now_ps;
+        let sender = &mut self.sender;
+        sender.statistics.segments_sent += 1;
+        sender.statistics.segments_retransmitted += u64::from(sender.max > sender.una);
+        let iss = sender.una;
+        sender.nxt = iss + 1;
+        sender.max = iss + 1;
+        sender.restart_timer(now_ps);
+        let answers = self.state == State::SynReceived;
+        let config = &self.sender.config;
+        let mut flags = Flags::SYN;
+        if answers {
+            flags |= Flags::ACK;
+            if self.agreed.ecn {
+                flags |= Flags::ECE;
+            }
+        } else if config.ecn {
+            flags |= Flags::ECE | Flags::CWR;
+        }
+        let offers = |agreed: bool| !answers || agreed;
+        let options = Options {
+            mss: Some(config.mss.min(65_535) as u16),
+            window_scale: offers(self.agreed.scaling).then_some(self.receiver.shift),
+            sack_permitted: offers(self.agreed.sack) && wants_sack(config),
+            timestamps: (config.timestamps && offers(self.agreed.timestamps))
+                .then(|| self.timestamps(now_ps)),
+            ..Options::default()
+        };
+        // The window of a SYN is never scaled.
+        let window = self.receiver.offer(false);
+        if answers {
+            self.receiver.acknowledged();
+        }
+        Some(Segment {
+            sequence: iss as u32,
+            acknowledgment: if answers { self.receiver.nxt as u32 } else { 0 },
+            flags,
+            window,
+            payload_bytes: 0,
+            options,
+            ecn: EcnCodepoint::NotEct,
+        })
+    }
+
+    // What arrives.
+
+    /// Takes in a segment of the other end.
+    pub fn receive(&mut self, now_ps: u64, segment: &Segment) {
+        match self.state {
+            State::Closed => {}
+            State::Listen => self.receive_in_listen(segment),
+            State::SynSent => self.receive_in_syn_sent(now_ps, segment),
+            _ => self.receive_synchronized(now_ps, segment),
+        }
+    }
+
+    fn receive_in_listen(&mut self, segment: &Segment) {
+        if segment.has(Flags::SYN) && !segment.flags.intersects(Flags::RST | Flags::ACK) {
+            self.agree(segment);
+            self.agreed.ecn = self.sender.config.ecn && segment.has(Flags::ECE | Flags::CWR);
+            self.state = State::SynReceived;
+            self.syn_due = true;
+        }
+    }
+
+    /// Takes over number, options and window of the other end's SYN.
+    fn agree(&mut self, syn: &Segment) {
+        let config = &self.sender.config;
+        let irs = initial(syn.sequence);
+        self.receiver.synchronize(irs);
+        let options = &syn.options;
+        self.agreed.timestamps = config.timestamps && options.timestamps.is_some();
+        self.agreed.sack = wants_sack(config) && options.sack_permitted;
+        self.agreed.scaling = options.window_scale.is_some();
+        self.agreed.peer_shift = options.window_scale.unwrap_or(0).min(14);
+        if let Some(timestamps) = options.timestamps {
+            self.receiver.ts_recent = timestamps.value;
+        }
+        let peer_mss = u32::from(options.mss.unwrap_or(DEFAULT_MSS));
+        self.sender.mss = self.sender.mss.min(u64::from(peer_mss)).max(1);
+        let iss = self.sender.una;
+        self.sender
+            .update_peer_window(iss + 1, u64::from(syn.window));
+        self.window_set_by = (irs, 0);
+    }
+
+    fn receive_in_syn_sent(&mut self, now_ps: u64, segment: &Segment) {
+        let acknowledges = segment.has(Flags::ACK);
+        let right =
+            segment.acknowledgment == self.sender.max as u32 && self.sender.max > self.sender.una;
+        if acknowledges && !right {
+            if !segment.has(Flags::RST) {
+                self.refuse(segment);
+            }
+            return;
+        }
+        if segment.has(Flags::RST) {
+            if acknowledges {
+                self.end(Failure::Refused);
+            }
+            return;
+        }
+        if !segment.has(Flags::SYN | Flags::ACK) {
+            return;
+        }
+        self.agree(segment);
+        self.agreed.ecn =
+            self.sender.config.ecn && segment.has(Flags::ECE) && !segment.has(Flags::CWR);
+        self.establish(now_ps);
+        self.receiver.owed = Owed::Now;
+    }
+
+    /// The SYN is acknowledged.
+    fn establish(&mut self, now_ps: u64) {
+        if self.syn_lost {
+            self.sender.rtt.forget_handshake(RTO_AFTER_LOST_SYN_PS);
+        } else {
+            let rtt_ps = now_ps.saturating_sub(self.syn_sent_ps);
+            self.sender.rtt.sample(now_ps, rtt_ps);
+        }
+        self.sender.una = self.sender.nxt;
+        self.sender.establish(self.syn_lost);
+        self.state = if self.sender.fin {
+            State::FinWait1
+        } else {
+            State::Established
+        };
+        self.sender.begin_burst();
+    }
+
+    /// Answers a segment that does not belong here.
+    fn refuse(&mut self, segment: &Segment) {
+        self.reset = Some(Segment {
+            sequence: segment.acknowledgment,
+            flags: Flags::RST,
+            ..Segment::default()
+        });
+    }
+
+    fn receive_synchronized(&mut self, now_ps: u64, segment: &Segment) {
+        let sequence = unwrapped(self.receiver.nxt, segment.sequence);
+        let syn = segment.has(Flags::SYN);
+        let fin = segment.has(Flags::FIN);
+        let payload = u64::from(segment.payload_bytes);
+        if !self.passes_timestamps(segment) {
+            return;
+        }
+        if syn && self.state == State::SynReceived && sequence + 1 == self.receiver.nxt {
+            self.syn_due = true;
+            return;
+        }
+        let len = payload + u64::from(fin) + u64::from(syn);
+        if !self.receiver.accepts(sequence, len) {
+            self.not_acceptable(now_ps, segment, sequence);
+            return;
+        }
+        if segment.has(Flags::RST) {
+            // RFC 5961, 3.2: only the exact number resets.
+            if sequence == self.receiver.nxt {
+                self.end(Failure::Reset);
+            } else {
+                self.receiver.owed = Owed::Alone;
+            }
+            return;
+        }
+        if syn {
+            self.receiver.owed = Owed::Alone;
+            return;
+        }
+        if !segment.has(Flags::ACK) || !self.acknowledgment(now_ps, segment, sequence) {
+            return;
+        }
+        if let Some(timestamps) = segment.options.timestamps
+            && self.agreed.timestamps
+        {
+            self.receiver.notice_timestamp(sequence, timestamps.value);
+        }
+        if payload > 0 || fin {
+            self.take_data(now_ps, segment, sequence);
+        }
+    }
+
+    /// RFC 7323, 5: whether the segment is not older than what was seen.
+    fn passes_timestamps(&mut self, segment: &Segment) -> bool {
+        if !self.agreed.timestamps || segment.has(Flags::RST) {
+            return true;
+        }
+        let Some(timestamps) = segment.options.timestamps else {
+            return false;
+        };
+        let passes = timestamps.value.wrapping_sub(self.receiver.ts_recent) as i32 >= 0;
+        if !passes {
+            self.sender.statistics.paws_rejected += 1;
+            self.receiver.owed = Owed::Alone;
+        }
+        passes
+    }
+
+    /// Outside of the window: answered, and its acknowledgment counts if only our closed window kept it out.
+    fn not_acceptable(&mut self, now_ps: u64, segment: &Segment, sequence: u64) {
+        if segment.has(Flags::RST) {
+            return;
+        }
+        // What is sent again because our acknowledgment was lost has a newer timestamp; echoing that of the first copy would
+        // measure the sender's patience.
+        if let Some(timestamps) = segment.options.timestamps
+            && self.agreed.timestamps
+        {
+            self.receiver.notice_timestamp(sequence, timestamps.value);
+        }
+        let payload = u64::from(segment.payload_bytes);
+        self.receiver
+            .old(sequence, sequence + payload, &mut self.sender.statistics);
+        self.receiver.owed = Owed::Alone;
+        if self.state == State::TimeWait && segment.has(Flags::FIN) {
+            self.wait(now_ps);
+        }
+        if sequence == self.receiver.nxt && segment.has(Flags::ACK) && !segment.has(Flags::SYN) {
+            self.acknowledgment(now_ps, segment, sequence);
+        }
+    }
+
+    fn take_data(&mut self, now_ps: u64, segment: &Segment, sequence: u64) {
+        if self.agreed.ecn {
+            let cwr = segment.has(Flags::CWR);
+            self.receiver
+                .notice_ecn(segment.ecn, cwr, &mut self.sender.statistics);
+        }
+        let finished = self.receiver.is_finished();
+        self.receiver.data(
+            now_ps,
+            sequence,
+            u64::from(segment.payload_bytes),
+            segment.has(Flags::FIN),
+            &mut self.sender.statistics,
+        );
+        if !finished && self.receiver.is_finished() {
+            self.peer_finished(now_ps);
+        }
+    }
+
+    /// The other end's FIN arrived in order.
+    fn peer_finished(&mut self, now_ps: u64) {
+        match self.state {
+            State::Established | State::SynReceived => self.state = State::CloseWait,
+            State::FinWait1 => self.state = State::Closing,
+            State::FinWait2 => self.wait(now_ps),
+            _ => {}
+        }
+    }
+
+    fn wait(&mut self, now_ps: u64) {
+        self.state = State::TimeWait;
+        self.time_wait_at_ps = now_ps.saturating_add(self.sender.config.time_wait_ps);
+    }
+
+    /// The acknowledgment field, window and ECN echo of an acceptable segment. Whether the segment's data counts.
+    fn acknowledgment(&mut self, now_ps: u64, segment: &Segment, sequence: u64) -> bool {
+        let ack = unwrapped(self.sender.una, segment.acknowledgment);
+        if self.state == State::SynReceived {
+            if ack != self.sender.max || self.sender.max == self.sender.una {
+                self.refuse(segment);
+                return false;
+            }
+            self.establish(now_ps);
+            self.set_peer_window(segment, sequence, ack);
+            return true;
+        }
+        if ack > self.sender.max {
+            self.receiver.owed = Owed::Alone;
+            return false;
+        }
+        let window_before = self.sender.peer_edge();
+        if ack >= self.sender.una {
+            self.set_peer_window(segment, sequence, ack);
+        }
+        let echoes = self.agreed.ecn && segment.has(Flags::ECE);
+        if echoes {
+            self.sender.on_congestion_echo();
+        }
+        if ack > self.sender.una {
+            let echo_rtt_ps = self.echoed_rtt_ps(now_ps, segment);
+            self.sender.acknowledge(now_ps, ack, echo_rtt_ps, echoes);
+        } else if ack == self.sender.una
+            && self.sender.max > self.sender.una
+            && segment.payload_bytes == 0
+            && !segment.has(Flags::FIN)
+            && self.sender.peer_edge() == window_before
+        {
+            self.sender.duplicate(now_ps);
+        }
+        self.sender.begin_burst();
+        self.our_fin_acknowledged(now_ps);
+        true
+    }
+
+    fn echoed_rtt_ps(&self, now_ps: u64, segment: &Segment) -> Option<u64> {
+        if !self.agreed.timestamps {
+            return None;
+        }
+        let ticks = self
+            .timestamp_clock(now_ps)
+            .wrapping_sub(segment.options.timestamps?.echo);
+        // An echo of the future is nonsense; none is older than half the numbers.
+        ((ticks as i32) >= 0)
+            .then(|| u64::from(ticks.max(1)) * self.sender.config.timestamp_tick_ps)
+    }
+
+    fn set_peer_window(&mut self, segment: &Segment, sequence: u64, ack: u64) {
+        let (by_sequence, by_ack) = self.window_set_by;
+        if by_sequence < sequence || (by_sequence == sequence && by_ack <= ack) {
+            let shift = if self.agreed.scaling {
+                self.agreed.peer_shift
+            } else {
+                0
+            };
+            let window = u64::from(segment.window) << shift;
+            self.sender.update_peer_window(ack, window);
+            self.window_set_by = (sequence, ack);
+        }
+    }
+
+    fn our_fin_acknowledged(&mut self, now_ps: u64) {
+        if !self.sender.fin || self.sender.una <= self.sender.end {
+            return;
+        }
+        match self.state {
+            State::FinWait1 => self.state = State::FinWait2,
+            State::Closing => self.wait(now_ps),
+            State::LastAck => self.close_down(),
+            _ => {}
+        }
+    }
+}
+
+fn wants_sack(config: &Config) -> bool {
+    !matches!(config.recovery, Recovery::NewReno(_))
+}

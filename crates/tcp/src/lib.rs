@@ -1,0 +1,52 @@
+//! `tcp`: one end of a TCP connection, without clock, socket or packet: [`Segment`]s in, segments out, and [`Connection::due_ps`]
+//! says when it wants to be woken. Data is counted, not carried: a [`Connection`] knows how many bytes were written,
+//! acknowledged and received in order, never which.
+//!
+//! Where to look:
+//!
+//! * `config`: what can be chosen, with the RFCs' values as defaults and [`Config::ns2_2001`], the simulator of 2001.
+//! * `connection`: the state machine of RFC 9293, and where the two halves meet.
+//! * `sender`: what may be sent when; its loss recovery is in `recovery/`, its window in `congestion/`, its timer in `rtt`.
+//! * `receiver`: what arrived, what is acknowledged and when; `intervals` holds what arrived out of order.
+//! * `segment`: what travels; header fields and options are `wire::tcp`'s.
+//!
+//! It deliberately does not know addresses, ports, checksums or links; who drives it does. All times are picoseconds of the
+//! driver's clock, all arithmetic is on integers (where a formula wants real numbers, on IEEE operations that every machine rounds
+//! alike), so the same calls give the same segments everywhere.
+//!
+//! # Driving it
+//!
+//! After every [`Connection::receive`], [`Connection::on_timer`], [`Connection::write`] and so on, call
+//! [`Connection::next_segment`] until it returns `None`, then ask [`Connection::due_ps`] when to call
+//! [`Connection::on_timer`]. Calling it early does nothing.
+//!
+//! # Not supported
+//!
+//! Urgent data (the pointer is ignored), simultaneous open, keep-alives, path MTU discovery, TCP Fast Open, MD5 and AO
+//! authentication, F-RTO and Eifel (undoing of spurious retransmissions), accurate ECN, multipath.
+#![forbid(unsafe_code)]
+
+mod config;
+mod congestion;
+mod connection;
+mod intervals;
+mod receiver;
+mod recovery;
+mod rtt;
+mod segment;
+mod sender;
+mod statistics;
+#[cfg(test)]
+mod tests;
+
+pub use config::{
+    Config, ConfigError, Congestion, DelayedAck, Estimator, ExitWindow, Increase, NewReno,
+    PartialAck, Recovery, Reduction, RtoConfig,
+};
+pub use connection::{Connection, Failure, State};
+pub use segment::{EcnCodepoint, Segment};
+pub use statistics::Statistics;
+pub use wire::tcp::{Flags, Options, SackBlocks, Timestamps};
+
+/// No timer.
+const NEVER_PS: u64 = u64::MAX;

@@ -1,0 +1,333 @@
+//! The receiving half: what arrived in order and out of order, when that is acknowledged, and the window that is offered.
+//!
+//! It does not know what our own data does, nor the connection's state. Bytes are counted, not kept.
+
+use crate::NEVER_PS;
+use crate::config::{Config, DelayedAck};
+use crate::intervals::IntervalSet;
+use crate::segment::EcnCodepoint;
+use crate::statistics::Statistics;
+use wire::tcp::SackBlocks;
+
+/// An acknowledgment that is owed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Owed {
+    /// None.
+    Nothing,
+    /// One, until the delayed acknowledgment's timer; data takes it along.
+    Later,
+    /// One now; data takes it along.
+    Now,
+    /// One now, in a segment without data, so that it counts as a duplicate.
+    Alone,
+}
+
+/// The receiving half of a connection. Sequence numbers have 64 bits (see `segment::unwrapped`).
+#[derive(Clone, Debug)]
+pub(crate) struct Receiver {
+    /// RCV.NXT.
+    pub(crate) nxt: u64,
+    /// First number of the data.
+    start: u64,
+    out_of_order: IntervalSet,
+    /// A number in each interval that arrived last, the latest first (RFC 2018, section 4).
+    recent: [u64; SackBlocks::MAX],
+    /// What arrived twice, to be told once (RFC 2883).
+    duplicate: Option<(u64, u64)>,
+    /// The FIN's number.
+    pub(crate) fin: Option<u64>,
+    limit: u64,
+    reads_at_once: bool,
+    /// Received in order and not read.
+    unread: u64,
+    /// Behind the last number that was offered.
+    offered_edge: u64,
+    /// Our window's scale.
+    pub(crate) shift: u8,
+    delayed: Option<DelayedAck>,
+    unacknowledged_segments: u32,
+    pub(crate) owed: Owed,
+    pub(crate) ack_at_ps: u64,
+    /// Congestion experienced, echoed until the other end says that it heard (RFC 3168, 6.1.3).
+    pub(crate) echoes_congestion: bool,
+    /// TS.Recent.
+    pub(crate) ts_recent: u32,
+    /// Last.ACK.sent.
+    last_ack: u64,
+}
+
+impl Receiver {
+    /// A receiver that has not seen a SYN.
+    pub(crate) fn new(config: &Config) -> Receiver {
+        Receiver {
+            nxt: 0,
+            start: 0,
+            out_of_order: IntervalSet::default(),
+            recent: [0; SackBlocks::MAX],
+            duplicate: None,
+            fin: None,
+            limit: config.window_limit_bytes,
+            reads_at_once: config.reads_at_once,
+            unread: 0,
+            offered_edge: 0,
+            shift: 0,
+            delayed: config.delayed_ack,
+            unacknowledged_segments: 0,
+            owed: Owed::Nothing,
+            ack_at_ps: NEVER_PS,
+            echoes_congestion: false,
+            ts_recent: 0,
+            last_ack: 0,
+        }
+    }
+
+    /// The other end's SYN had the number `irs`.
+    pub(crate) fn synchronize(&mut self, irs: u64) {
+        self.nxt = irs + 1;
+        self.start = irs + 1;
+        self.last_ack = irs + 1;
+        self.offered_edge = irs + 1;
+    }
+
+    /// The shift that a buffer needs (RFC 7323, 2.3).
+    pub(crate) fn shift_for(limit: u64) -> u8 {
+        (0..14)
+            .find(|&shift| limit >> shift <= 65_535)
+            .unwrap_or(14)
+    }
+
+    /// New bytes received in order.
+    pub(crate) fn received_bytes(&self) -> u64 {
+        let fin = self.fin.is_some_and(|fin| self.nxt > fin);
+        self.nxt - self.start - u64::from(fin)
+    }
+
+    /// Whether all data and the FIN arrived.
+    pub(crate) fn is_finished(&self) -> bool {
+        self.fin.is_some_and(|fin| self.nxt > fin)
+    }
+
+    /// The application took `bytes`.
+    pub(crate) fn read(&mut self, bytes: u64) {
+        let before = self.window();
+        self.unread -= bytes.min(self.unread);
+        // A window update, if it is worth a segment (RFC 9293, 3.8.6.2.2).
+        let after = self.window();
+        let worth = (self.limit / 2).min(2 * 1448);
+        if before < worth && after >= worth {
+            self.owed = self.owed.max(Owed::Now);
+        }
+    }
+
+    /// Bytes received in order and not read.
+    pub(crate) fn unread(&self) -> u64 {
+        self.unread
+    }
+
+    /// What there is room for.
+    fn window(&self) -> u64 {
+        self.limit - self.unread.min(self.limit)
+    }
+
+    /// The header's window field, and from now on the edge that holds.
+    pub(crate) fn offer(&mut self, scaled: bool) -> u16 {
+        let shift = if scaled { self.shift } else { 0 };
+        // What was offered is not taken back (RFC 9293, 3.8.6), but for what scaling rounds away.
+        let window = self
+            .window()
+            .max(self.offered_edge.saturating_sub(self.nxt));
+        let field = (window >> shift).min(65_535);
+        self.offered_edge = self.offered_edge.max(self.nxt + (field << shift));
+        field as u16
+    }
+
+    /// Whether a segment of `len` numbers at `sequence` touches the window (RFC 9293, 3.4).
+    pub(crate) fn accepts(&self, sequence: u64, len: u64) -> bool {
+        let edge = self.offered_edge.max(self.nxt);
+        match (len, edge - self.nxt) {
+            (0, 0) => sequence == self.nxt,
+            (0, _) => sequence >= self.nxt && sequence < edge,
+            (_, 0) => false,
+            _ => sequence < edge && sequence + len > self.nxt,
+        }
+    }
+
+    /// Data at `sequence`, perhaps with a FIN behind it, of a segment that is accepted.
+    pub(crate) fn data(
+        &mut self,
+        now_ps: u64,
+        sequence: u64,
+        payload: u64,
+        fin: bool,
+        statistics: &mut Statistics,
+    ) {
+        let edge = self.offered_edge;
+        let full_end = sequence + payload;
+        let end = full_end.min(edge);
+        if fin && full_end <= edge && self.fin.is_none() {
+            self.fin = Some(full_end);
+        }
+        let fin_here = self.fin == Some(full_end);
+        let start = sequence.max(self.nxt);
+        if sequence < self.nxt && payload > 0 {
+            self.note_duplicate(sequence, end.min(self.nxt), statistics);
+        }
+        if start >= end && !fin_here {
+            self.owed = Owed::Alone;
+            return;
+        }
+        let before = self.nxt;
+        let fills = if start > self.nxt {
+            self.keep(start, end, statistics);
+            true
+        } else {
+            self.advance(end)
+        };
+        if self.fin == Some(self.nxt) {
+            self.nxt += 1;
+        }
+        if self.nxt == before {
+            self.owed = Owed::Alone;
+        } else {
+            self.owe(now_ps, fills || fin_here || sequence < before);
+        }
+    }
+
+    /// Data in order up to `end`. Returns whether something waited for it.
+    fn advance(&mut self, end: u64) -> bool {
+        let before = self.nxt;
+        self.nxt = self.nxt.max(end);
+        let waited = !self.out_of_order.is_empty();
+        if waited {
+            while let Some((left, right)) = self.out_of_order.first()
+                && left <= self.nxt
+            {
+                self.nxt = self.nxt.max(right);
+                self.out_of_order.remove_below(right);
+            }
+        }
+        if !self.reads_at_once {
+            self.unread += self.nxt - before;
+        }
+        waited
+    }
+
+    /// Data out of order.
+    fn keep(&mut self, start: u64, end: u64, statistics: &mut Statistics) {
+        if start >= end {
+            return;
+        }
+        let mut new = 0;
+        let merged = self
+            .out_of_order
+            .insert(start, end, |left, right| new += right - left);
+        let again = end - start - new;
+        if again > 0 {
+            statistics.bytes_received_again += again;
+            self.duplicate = Some((start, end));
+        }
+        let known = self
+            .recent
+            .iter()
+            .position(|&at| at >= merged.0 && at < merged.1);
+        let last = known.unwrap_or(SackBlocks::MAX - 1);
+        self.recent.copy_within(0..last, 1);
+        self.recent[0] = start;
+    }
+
+    /// A segment outside of the window; what of it lies before it was received before.
+    pub(crate) fn old(&mut self, start: u64, end: u64, statistics: &mut Statistics) {
+        self.note_duplicate(start, end.min(self.nxt), statistics);
+    }
+
+    fn note_duplicate(&mut self, start: u64, end: u64, statistics: &mut Statistics) {
+        if start < end {
+            statistics.bytes_received_again += end - start;
+            self.duplicate = Some((start, end));
+        }
+    }
+
+    /// An acknowledgment for data in order.
+    fn owe(&mut self, now_ps: u64, now: bool) {
+        self.unacknowledged_segments += 1;
+        let Some(delayed) = self.delayed else {
+            self.owed = self.owed.max(Owed::Now);
+            return;
+        };
+        if now || self.unacknowledged_segments >= delayed.every {
+            self.owed = self.owed.max(Owed::Now);
+        } else {
+            self.owed = self.owed.max(Owed::Later);
+            if self.ack_at_ps == NEVER_PS {
+                self.ack_at_ps = now_ps.saturating_add(delayed.timeout_ps);
+            }
+        }
+    }
+
+    /// The delayed acknowledgment's timer expired.
+    pub(crate) fn on_timer(&mut self) {
+        self.ack_at_ps = NEVER_PS;
+        if self.owed == Owed::Later {
+            self.owed = Owed::Now;
+        }
+    }
+
+    /// A segment with the current acknowledgment leaves.
+    pub(crate) fn acknowledged(&mut self) {
+        self.owed = Owed::Nothing;
+        self.ack_at_ps = NEVER_PS;
+        self.unacknowledged_segments = 0;
+        self.last_ack = self.nxt;
+    }
+
+    /// Blocks for the acknowledgment that leaves now (RFC 2018; RFC 2883 for what arrived twice), at most `room` of them.
+    pub(crate) fn sack_blocks(&mut self, room: usize) -> SackBlocks {
+        let mut blocks = SackBlocks::default();
+        let mut left = room;
+        let mut put = |blocks: &mut SackBlocks, block: (u64, u64)| {
+            if left > 0 {
+                left -= usize::from(blocks.push(block.0 as u32, block.1 as u32));
+            }
+        };
+        if let Some(duplicate) = self.duplicate.take() {
+            put(&mut blocks, duplicate);
+        }
+        if self.out_of_order.is_empty() {
+            return blocks;
+        }
+        let mut told = [(0, 0); SackBlocks::MAX];
+        for (i, &at) in self.recent.iter().enumerate() {
+            if at >= self.nxt
+                && let Some(interval) = self.out_of_order.containing(at)
+                && !told[..i].contains(&interval)
+            {
+                told[i] = interval;
+                put(&mut blocks, interval);
+            }
+        }
+        blocks
+    }
+
+    /// Whether the options need blocks at all.
+    pub(crate) fn has_blocks(&self) -> bool {
+        self.duplicate.is_some() || !self.out_of_order.is_empty()
+    }
+
+    /// ECN of an accepted segment with data (RFC 3168, 6.1.3).
+    pub(crate) fn notice_ecn(&mut self, ecn: EcnCodepoint, cwr: bool, statistics: &mut Statistics) {
+        if cwr {
+            self.echoes_congestion = false;
+        }
+        if ecn == EcnCodepoint::Ce {
+            statistics.ce_received += 1;
+            self.echoes_congestion = true;
+        }
+    }
+
+    /// The timestamp of a segment at `sequence` (RFC 7323, 4.3).
+    pub(crate) fn notice_timestamp(&mut self, sequence: u64, value: u32) {
+        if sequence <= self.last_ack && value.wrapping_sub(self.ts_recent) as i32 >= 0 {
+            self.ts_recent = value;
+        }
+    }
+}

@@ -1,0 +1,4 @@
+//! How the sender finds out that segments were lost, and what it sends again. One file per way, all of them parts of
+//! `Sender`: recovery is about its sequence numbers and nothing else.
+
+mod newreno;

@@ -1,0 +1,111 @@
+//! What travels between two ends: the values of a header and the *number* of payload bytes.
+//!
+//! It knows no addresses or ports; [`Segment::header`] and [`Segment::from_header`] meet the wire form, exactly.
+
+use wire::tcp::{Flags, Header, Options};
+
+/// The two bits that ECN has in the IP header (RFC 3168).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(u8)]
+pub enum EcnCodepoint {
+    /// Not an ECN-capable transport.
+    #[default]
+    NotEct = 0b00,
+    /// ECN-capable transport, ECT(1).
+    Ect1 = 0b01,
+    /// ECN-capable transport, ECT(0).
+    Ect0 = 0b10,
+    /// Congestion experienced.
+    Ce = 0b11,
+}
+
+impl EcnCodepoint {
+    /// From the low two bits of the traffic class.
+    pub fn from_bits(bits: u8) -> EcnCodepoint {
+        match bits & 3 {
+            0b00 => EcnCodepoint::NotEct,
+            0b01 => EcnCodepoint::Ect1,
+            0b10 => EcnCodepoint::Ect0,
+            _ => EcnCodepoint::Ce,
+        }
+    }
+
+    /// The low two bits of the traffic class.
+    pub fn bits(self) -> u8 {
+        self as u8
+    }
+}
+
+/// A segment without its bytes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Segment {
+    /// Sequence number of the first byte, or of SYN.
+    pub sequence: u32,
+    /// Next sequence number expected from the other end, if `flags` have ACK.
+    pub acknowledgment: u32,
+    /// Control bits.
+    pub flags: Flags,
+    /// Window as it stands in the header, not scaled.
+    pub window: u16,
+    /// Bytes of payload.
+    pub payload_bytes: u32,
+    /// Options.
+    pub options: Options,
+    /// The IP header's ECN bits.
+    pub ecn: EcnCodepoint,
+}
+
+impl Segment {
+    /// The header that carries this segment between these ports.
+    pub fn header(&self, source_port: u16, destination_port: u16) -> Header {
+        Header {
+            source_port,
+            destination_port,
+            sequence: self.sequence,
+            acknowledgment: self.acknowledgment,
+            flags: self.flags,
+            window: self.window,
+            urgent_pointer: 0,
+            options: self.options,
+        }
+    }
+
+    /// The segment that a header carries with so many bytes of payload.
+    pub fn from_header(header: &Header, payload_bytes: u32, ecn: EcnCodepoint) -> Segment {
+        Segment {
+            sequence: header.sequence,
+            acknowledgment: header.acknowledgment,
+            flags: header.flags,
+            window: header.window,
+            payload_bytes,
+            options: header.options,
+            ecn,
+        }
+    }
+
+    /// Bytes of header and payload.
+    pub fn len(&self) -> u64 {
+        (Header::MIN_LEN + self.options.len()) as u64 + u64::from(self.payload_bytes)
+    }
+
+    /// Never: a segment has a header.
+    pub fn is_empty(&self) -> bool {
+        false
+    }
+
+    pub(crate) fn has(&self, flags: Flags) -> bool {
+        self.flags.contains(flags)
+    }
+}
+
+/// The sequence number near `reference` whose low 32 bits are `wire`. Inside, sequence numbers have 64 bits and start at
+/// 2^32 or more, so that they never wrap and nothing below zero is ever near.
+pub(crate) fn unwrapped(reference: u64, wire: u32) -> u64 {
+    let distance = wire.wrapping_sub(reference as u32) as i32;
+    reference.wrapping_add_signed(i64::from(distance))
+}
+
+/// The 64-bit form of an initial sequence number.
+pub(crate) fn initial(wire: u32) -> u64 {
+    (1 << 32) + u64::from(wire)
+}

@@ -1,0 +1,457 @@
+//! The sending half: which bytes may leave now, what an acknowledgment means, and the retransmission timer.
+//!
+//! It does not know the connection's state, nor what is received; the handshake is done when it begins to work. How a loss is
+//! repaired is in `recovery`, how large the window is in `congestion`.
+
+use crate::NEVER_PS;
+use crate::config::{Config, Recovery, Reduction};
+use crate::congestion::{Ack, Algorithm, Control, Loss, Window};
+use crate::rtt::RttEstimator;
+use crate::statistics::Statistics;
+
+/// Where the sender is between losses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Phase {
+    /// No loss is known.
+    Open,
+    /// Fast recovery, until `recover` is acknowledged.
+    Recovery,
+    /// After a timeout, until `recover` is acknowledged.
+    Loss,
+}
+
+/// A part of the stream that leaves now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transmission {
+    pub(crate) sequence: u64,
+    pub(crate) payload_bytes: u32,
+    pub(crate) fin: bool,
+    pub(crate) again: bool,
+}
+
+/// A segment whose round trip is measured.
+#[derive(Clone, Copy, Debug)]
+struct Timed {
+    /// Acknowledged from here on.
+    edge: u64,
+    sent_ps: u64,
+}
+
+/// The sending half of a connection. Sequence numbers have 64 bits (see `segment::unwrapped`).
+#[derive(Clone, Debug)]
+pub(crate) struct Sender {
+    pub(crate) config: Config,
+    /// SND.UNA.
+    pub(crate) una: u64,
+    /// SND.NXT; behind `max` while sending again after a timeout.
+    pub(crate) nxt: u64,
+    /// Behind the highest number ever sent.
+    pub(crate) max: u64,
+    /// Behind the last byte written.
+    pub(crate) end: u64,
+    /// A FIN follows the last byte.
+    pub(crate) fin: bool,
+    /// Behind the last number that the other end's window takes.
+    peer_edge: u64,
+    /// Largest window that it ever offered.
+    peer_window_max: u64,
+    pub(crate) mss: u64,
+    pub(crate) window: Window,
+    pub(crate) algorithm: Algorithm,
+    /// What recovery adds to the congestion window, or takes from it.
+    pub(crate) inflation: i64,
+    pub(crate) duplicates: u32,
+    /// Bytes sent by limited transmit since the first duplicate.
+    pub(crate) limited_bytes: u64,
+    pub(crate) phase: Phase,
+    pub(crate) recover: u64,
+    pub(crate) had_partial_ack: bool,
+    /// The first unacknowledged segment is to be sent again, whatever the window.
+    pub(crate) sends_first_again: bool,
+    burst_left: u32,
+    pub(crate) rtt: RttEstimator,
+    timed: Option<Timed>,
+    /// With timestamps: the next acknowledgment beyond this gives the next measurement.
+    round_edge: u64,
+    pub(crate) rto_at_ps: u64,
+    pub(crate) persist_at_ps: u64,
+    persist_backoff: u32,
+    pub(crate) timeouts_in_row: u32,
+    /// The window was reduced because of an ECN echo for what is below.
+    pub(crate) reduced_until: u64,
+    /// The next new data tells so.
+    cwr_due: bool,
+    pub(crate) statistics: Statistics,
+}
+
+impl Sender {
+    /// A sender whose SYN has the number `iss`.
+    pub(crate) fn new(config: &Config, iss: u64) -> Sender {
+        let mss = u64::from(config.mss);
+        Sender {
+            config: config.clone(),
+            una: iss,
+            nxt: iss,
+            max: iss,
+            end: iss + 1,
+            fin: false,
+            peer_edge: iss + 1,
+            peer_window_max: 0,
+            mss,
+            window: Window {
+                cwnd: mss,
+                ssthresh: config.initial_ssthresh_bytes.unwrap_or(u64::MAX),
+                mss,
+            },
+            algorithm: Algorithm::new(config),
+            inflation: 0,
+            duplicates: 0,
+            limited_bytes: 0,
+            phase: Phase::Open,
+            // The check of `recover` compares with "more than": all data is beyond the SYN.
+            recover: iss,
+            had_partial_ack: false,
+            sends_first_again: false,
+            burst_left: u32::MAX,
+            rtt: RttEstimator::new(config.rto),
+            timed: None,
+            round_edge: iss,
+            rto_at_ps: NEVER_PS,
+            persist_at_ps: NEVER_PS,
+            persist_backoff: 0,
+            timeouts_in_row: 0,
+            reduced_until: iss,
+            cwr_due: false,
+            statistics: Statistics::default(),
+        }
+    }
+
+    /// The handshake is over; `syn_lost`: our SYN had to be sent again.
+    pub(crate) fn establish(&mut self, syn_lost: bool) {
+        self.window.mss = self.mss;
+        // RFC 5681, 3.1: one segment if the SYN was lost.
+        let segments = if syn_lost {
+            1
+        } else {
+            u64::from(self.config.initial_window_segments)
+        };
+        self.window.cwnd = segments * self.mss;
+        self.rto_at_ps = NEVER_PS;
+        self.timeouts_in_row = 0;
+        self.round_edge = self.nxt;
+    }
+
+    /// Bytes that were sent and not acknowledged.
+    pub(crate) fn outstanding(&self) -> u64 {
+        self.nxt - self.una
+    }
+
+    /// Bytes that were sent, not acknowledged, and not known to have left the network.
+    pub(crate) fn flight(&self) -> u64 {
+        self.outstanding()
+    }
+
+    /// The other end's window, from an acceptable segment.
+    pub(crate) fn update_peer_window(&mut self, acknowledgment: u64, window: u64) {
+        self.peer_edge = acknowledgment + window;
+        self.peer_window_max = self.peer_window_max.max(window);
+        if self.persist_at_ps != NEVER_PS && self.peer_edge > self.nxt {
+            self.persist_at_ps = NEVER_PS;
+            self.persist_backoff = 0;
+        }
+    }
+
+    pub(crate) fn peer_edge(&self) -> u64 {
+        self.peer_edge
+    }
+
+    /// Before an acknowledgment, a timer or new data lets segments out.
+    pub(crate) fn begin_burst(&mut self) {
+        self.burst_left = self.config.burst_segments.unwrap_or(u32::MAX);
+        let Recovery::NewReno(details) = self.config.recovery;
+        if self.duplicates >= self.config.duplicate_threshold {
+            self.burst_left = self
+                .burst_left
+                .min(details.burst_segments.unwrap_or(u32::MAX));
+        }
+    }
+
+    // What leaves.
+
+    /// The next part of the stream to send.
+    pub(crate) fn next(&mut self, now_ps: u64) -> Option<Transmission> {
+        if self.sends_first_again {
+            self.sends_first_again = false;
+            let first = self.una;
+            if first < self.max {
+                let (payload, fin) = self.cut(first, self.max);
+                return Some(self.sent(now_ps, first, payload, fin));
+            }
+        }
+        if self.burst_left == 0 {
+            return None;
+        }
+        let (payload, fin) = self.allowed(now_ps)?;
+        self.burst_left -= 1;
+        Some(self.sent(now_ps, self.nxt, payload, fin))
+    }
+
+    /// The segment at `sequence`, not beyond `edge`: payload bytes, and whether the FIN is in it.
+    fn cut(&self, sequence: u64, edge: u64) -> (u64, bool) {
+        let available = self.end.min(edge).saturating_sub(sequence);
+        let payload = available.min(self.mss);
+        (payload, self.fin && sequence + payload == self.end)
+    }
+
+    /// What the windows allow at `nxt`.
+    fn allowed(&mut self, now_ps: u64) -> Option<(u64, bool)> {
+        let sequence = self.nxt;
+        let (payload, fin) = self.cut(sequence, u64::MAX);
+        if payload == 0 && !fin {
+            return None;
+        }
+        if sequence + payload > self.window_edge() {
+            return None;
+        }
+        let room = self.peer_edge.saturating_sub(sequence);
+        if payload > room || (payload == 0 && room == 0 && self.una == self.nxt) {
+            return self.squeezed(now_ps, room);
+        }
+        let small = payload < self.mss && !fin && sequence >= self.max;
+        if small && self.config.nagle && self.una < self.nxt {
+            return None;
+        }
+        Some((payload, fin))
+    }
+
+    /// What goes into less room than a segment wants: enough that it is no silly window (RFC 9293, 3.8.6.2.1), or nothing, and
+    /// the persist timer watches.
+    fn squeezed(&mut self, now_ps: u64, room: u64) -> Option<(u64, bool)> {
+        if room > 0 && room >= self.mss.min(self.peer_window_max / 2) {
+            return Some((room, false));
+        }
+        if self.una == self.nxt && self.persist_at_ps == NEVER_PS {
+            self.persist_at_ps = now_ps.saturating_add(self.persist_ps());
+        }
+        None
+    }
+
+    fn persist_ps(&self) -> u64 {
+        let backed_off = self
+            .rtt
+            .timeout_ps()
+            .saturating_mul(1 << self.persist_backoff);
+        backed_off.min(self.config.rto.maximum_ps)
+    }
+
+    /// The persist timer expired; a probe is due.
+    pub(crate) fn on_persist(&mut self, now_ps: u64) {
+        self.persist_backoff = (self.persist_backoff + 1).min(31);
+        self.persist_at_ps = now_ps.saturating_add(self.persist_ps());
+        self.statistics.window_probes += 1;
+    }
+
+    /// Behind the last number that the congestion window and our own limit allow.
+    fn window_edge(&self) -> u64 {
+        let mut inflation = self.inflation;
+        if self.phase == Phase::Open && self.config.limited_transmit {
+            inflation += i64::from(self.duplicates.min(2)) * self.mss as i64;
+        }
+        let window = self.window.cwnd.saturating_add_signed(inflation);
+        self.una + window.min(self.config.window_limit_bytes)
+    }
+
+    /// Accounts for a segment that leaves.
+    fn sent(&mut self, now_ps: u64, sequence: u64, payload: u64, fin: bool) -> Transmission {
+        let edge = sequence + payload + u64::from(fin);
+        let again = sequence < self.max;
+        if self.duplicates > 0 && self.phase == Phase::Open && !again {
+            self.limited_bytes += payload;
+        }
+        self.statistics.bytes_sent += payload;
+        self.statistics.segments_sent += 1;
+        if again {
+            self.statistics.segments_retransmitted += 1;
+            self.statistics.bytes_retransmitted += payload.min(self.max - sequence);
+        } else if self.timed.is_none() {
+            self.timed = Some(Timed {
+                edge,
+                sent_ps: now_ps,
+            });
+        }
+        self.nxt = self.nxt.max(edge);
+        self.max = self.max.max(edge);
+        if self.rto_at_ps == NEVER_PS {
+            self.restart_timer(now_ps);
+        }
+        Transmission {
+            sequence,
+            payload_bytes: payload as u32,
+            fin,
+            again,
+        }
+    }
+
+    // What an acknowledgment means.
+
+    /// New data up to `ack` is acknowledged; `una < ack <= max`. `echo_rtt_ps`: the round trip by timestamps; `echoes`: the
+    /// segment echoes congestion, so that the window must not grow (RFC 3168, 6.1.2).
+    pub(crate) fn acknowledge(
+        &mut self,
+        now_ps: u64,
+        ack: u64,
+        echo_rtt_ps: Option<u64>,
+        echoes: bool,
+    ) {
+        let acked = ack - self.una;
+        let window_limited = self.is_window_limited();
+        self.timeouts_in_row = 0;
+        self.statistics.bytes_acknowledged += ack.min(self.end) - self.una.min(self.end);
+        self.measure(now_ps, ack, echo_rtt_ps);
+        self.una = ack;
+        self.nxt = self.nxt.max(ack);
+        let mut restarts = true;
+        match self.phase {
+            Phase::Recovery => restarts = self.acknowledge_in_recovery(acked),
+            Phase::Open | Phase::Loss => {
+                self.inflation = 0;
+                self.duplicates = 0;
+                self.limited_bytes = 0;
+                if (window_limited || !self.config.window_validation) && !echoes {
+                    self.grow(acked);
+                }
+                if self.phase == Phase::Loss && ack >= self.recover {
+                    self.phase = Phase::Open;
+                }
+            }
+        }
+        if self.una == self.max {
+            self.rto_at_ps = NEVER_PS;
+        } else if restarts {
+            self.restart_timer(now_ps);
+        }
+    }
+
+    /// Lets the algorithm open the window.
+    pub(crate) fn grow(&mut self, acked: u64) {
+        // While sending again after a timeout, one acknowledgment may cover what had arrived before (RFC 3465, 2.3).
+        let acked_bytes = match self.phase {
+            Phase::Loss => acked.min(self.mss),
+            _ => acked,
+        };
+        self.algorithm
+            .on_ack(&mut self.window, &Ack { acked_bytes });
+    }
+
+    /// Whether the window is what holds the sender back.
+    fn is_window_limited(&self) -> bool {
+        let flight = self.outstanding();
+        if self.window.in_slow_start() {
+            2 * flight >= self.window.cwnd
+        } else {
+            flight + self.mss > self.window.cwnd
+        }
+    }
+
+    /// The window that a reduction starts from.
+    pub(crate) fn reduction_base(&self) -> Loss {
+        let from_bytes = match self.config.reduction {
+            Reduction::FlightSize => self.flight() - self.limited_bytes.min(self.flight()),
+            Reduction::WholeSegments => {
+                let window = self.window.cwnd.saturating_add_signed(self.inflation);
+                let usable = window.min(self.config.window_limit_bytes);
+                usable / self.mss / 2 * 2 * self.mss
+            }
+        };
+        Loss { from_bytes }
+    }
+
+    /// One measurement per round trip, never of what was sent twice unless timestamps tell the copies apart.
+    fn measure(&mut self, now_ps: u64, ack: u64, echo_rtt_ps: Option<u64>) {
+        if let Some(timed) = self.timed
+            && ack >= timed.edge
+        {
+            self.timed = None;
+            self.rtt.end_back_off();
+            // In recovery, an acknowledgment may have waited for a hole to be filled.
+            if self.phase != Phase::Recovery || ack >= self.recover {
+                self.round_edge = self.max;
+                self.rtt
+                    .sample(now_ps, now_ps.saturating_sub(timed.sent_ps));
+                return;
+            }
+        }
+        if let Some(rtt_ps) = echo_rtt_ps
+            && ack > self.round_edge
+        {
+            self.round_edge = self.max;
+            self.rtt.end_back_off();
+            self.rtt.sample(now_ps, rtt_ps);
+        }
+    }
+
+    /// The other end echoes congestion: once per window of data the window is reduced (RFC 3168, 6.1.2).
+    pub(crate) fn on_congestion_echo(&mut self) {
+        if self.phase != Phase::Open || self.una < self.reduced_until {
+            return;
+        }
+        self.statistics.ecn_reductions += 1;
+        let loss = self.reduction_base();
+        self.algorithm.on_congestion(&mut self.window, &loss);
+        self.window.cwnd = self.window.ssthresh;
+        self.reduced_until = self.max;
+        self.cwr_due = true;
+    }
+
+    /// Whether this new data tells that the window was reduced.
+    pub(crate) fn takes_cwr(&mut self) -> bool {
+        std::mem::take(&mut self.cwr_due)
+    }
+
+    /// What is being measured will be sent again, or waits for something that is.
+    pub(crate) fn stop_measuring(&mut self) {
+        self.timed = None;
+    }
+
+    // The timer.
+
+    pub(crate) fn restart_timer(&mut self, now_ps: u64) {
+        self.rto_at_ps = now_ps.saturating_add(self.rtt.timeout_ps());
+    }
+
+    /// The retransmission timer expired (RFC 5681, 3.1 and 4; RFC 6298, 5.4 to 5.6).
+    pub(crate) fn on_timeout(&mut self, now_ps: u64) {
+        self.statistics.timeouts += 1;
+        self.timeouts_in_row += 1;
+        let loss = self.reduction_base();
+        let keeps_threshold =
+            self.timeouts_in_row > 1 && self.config.reduction == Reduction::FlightSize;
+        if !keeps_threshold {
+            self.algorithm.on_timeout(&mut self.window, &loss);
+        }
+        self.window.cwnd = self.mss;
+        self.inflation = 0;
+        self.duplicates = 0;
+        self.limited_bytes = 0;
+        self.sends_first_again = false;
+        self.phase = Phase::Loss;
+        self.recover = self.max;
+        self.nxt = self.una;
+        self.stop_measuring();
+        self.rtt.back_off();
+        self.restart_timer(now_ps);
+    }
+
+    /// Counts and gauges.
+    pub(crate) fn statistics(&self) -> Statistics {
+        Statistics {
+            cwnd_bytes: self.window.cwnd.saturating_add_signed(self.inflation),
+            ssthresh_bytes: self.window.ssthresh,
+            flight_bytes: self.flight(),
+            srtt_ps: self.rtt.srtt_ps(),
+            rtt_min_ps: self.rtt.min_ps(),
+            rto_ps: self.rtt.timeout_ps(),
+            ..self.statistics
+        }
+    }
+}

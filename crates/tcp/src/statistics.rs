@@ -1,0 +1,52 @@
+//! What a connection can tell about itself. Counts only grow; gauges are of the moment.
+
+/// Counts and gauges of one end.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Statistics {
+    /// Congestion window.
+    pub cwnd_bytes: u64,
+    /// Slow start threshold; `u64::MAX` before the first loss unless configured.
+    pub ssthresh_bytes: u64,
+    /// Bytes sent and neither acknowledged nor known to have left the network.
+    pub flight_bytes: u64,
+    /// Smoothed round-trip time; zero before the first sample.
+    pub srtt_ps: u64,
+    /// Smallest round-trip time; zero before the first sample.
+    pub rtt_min_ps: u64,
+    /// Current retransmission timeout, with its back-off.
+    pub rto_ps: u64,
+    /// Payload bytes sent, those sent again included.
+    pub bytes_sent: u64,
+    /// Payload bytes sent again.
+    pub bytes_retransmitted: u64,
+    /// Payload bytes of ours that the other end has acknowledged.
+    pub bytes_acknowledged: u64,
+    /// Payload bytes received in order, each counted once.
+    pub bytes_received: u64,
+    /// Payload bytes received that had been received before.
+    pub bytes_received_again: u64,
+    /// Segments with payload, SYN or FIN sent.
+    pub segments_sent: u64,
+    /// Of these, sent again.
+    pub segments_retransmitted: u64,
+    /// Segments without payload sent only to acknowledge.
+    pub acks_sent: u64,
+    /// Duplicate acknowledgments received.
+    pub duplicate_acks: u64,
+    /// Retransmission timeouts.
+    pub timeouts: u64,
+    /// Times that fast recovery was entered.
+    pub fast_recoveries: u64,
+    /// Window reductions because of ECN.
+    pub ecn_reductions: u64,
+    /// Tail loss probes sent.
+    pub tail_loss_probes: u64,
+    /// Probes of a closed window sent.
+    pub window_probes: u64,
+    /// Segments that the other end received twice, as it told by D-SACK.
+    pub duplicates_reported: u64,
+    /// Segments received with congestion experienced.
+    pub ce_received: u64,
+    /// Segments refused by PAWS.
+    pub paws_rejected: u64,
+}

@@ -1,0 +1,179 @@
+//! Properties of any history: whatever a network does to segments, every byte arrives once, windows are kept, time goes forward; and
+//! whatever arrives, nothing panics.
+
+use super::channel::{Channel, Fate, MS, SECOND, Way};
+use crate::{
+    Config, Connection, Flags, Options, RtoConfig, SackBlocks, Segment, State, Timestamps,
+};
+use proptest::prelude::*;
+
+fn any_config() -> impl Strategy<Value = Config> {
+    let choices = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
+    let sizes = (100u32..1500, 1u64..80, 1u32..11);
+    (choices, sizes, 0usize..2).prop_map(|(choices, (mss, window, initial), preset)| {
+        let base = match preset {
+            0 => Config::default(),
+            _ => Config::ns2_2001(mss),
+        };
+        Config {
+            mss,
+            window_limit_bytes: window * u64::from(mss) + 17,
+            initial_window_segments: initial,
+            timestamps: choices.0,
+            ecn: choices.1,
+            nagle: choices.2,
+            limited_transmit: choices.3,
+            timeout_limit: u32::MAX,
+            rto: RtoConfig {
+                maximum_ps: 64 * SECOND,
+                ..base.rto
+            },
+            ..base
+        }
+    })
+}
+
+fn any_fate() -> impl Strategy<Value = Fate> {
+    prop_oneof![
+        8 => Just(Fate::Delivered),
+        2 => Just(Fate::Lost),
+        1 => Just(Fate::Marked),
+        1 => (1..300 * MS).prop_map(Fate::Delayed),
+        1 => (1..300 * MS).prop_map(Fate::Twice),
+    ]
+}
+
+/// Options and everything else as hostile as the types allow, but near enough to be taken seriously.
+fn any_segment() -> impl Strategy<Value = Segment> {
+    let near = prop_oneof![0u32..5000, any::<u32>(), 0xffff_f000u32..];
+    let numbers = (near.clone(), near.clone());
+    let rest = (
+        any::<u8>(),
+        any::<u16>(),
+        prop_oneof![Just(0), 1u32..3000, any::<u32>()],
+    );
+    let options = (
+        any::<Option<u16>>(),
+        any::<Option<u8>>(),
+        any::<bool>(),
+        proptest::collection::vec((near.clone(), near), 0..=4),
+        any::<Option<(u32, u32)>>(),
+        any::<u8>(),
+    );
+    (numbers, rest, options).prop_map(|(numbers, rest, options)| {
+        let mut sack = SackBlocks::default();
+        for (left, right) in options.3 {
+            sack.push(left, right);
+        }
+        Segment {
+            sequence: numbers.0,
+            acknowledgment: numbers.1,
+            flags: Flags::from_bits(rest.0),
+            window: rest.1,
+            payload_bytes: rest.2,
+            options: Options {
+                mss: options.0,
+                window_scale: options.1,
+                sack_permitted: options.2,
+                sack,
+                timestamps: options.4.map(|(value, echo)| Timestamps { value, echo }),
+            },
+            ecn: crate::EcnCodepoint::from_bits(options.5),
+        }
+    })
+}
+
+proptest! {
+    #[test]
+    fn every_byte_arrives_once(
+        config in any_config(),
+        other in any_config(),
+        fates in proptest::collection::vec(any_fate(), 1..200),
+        bytes in (0u64..200_000, 0u64..100_000),
+        queue in 1u64..50,
+        delay_ps in 0..100 * MS,
+    ) {
+        let mut next = 0;
+        let way = Way::new(1_250_000, queue, delay_ps);
+        // The list repeats with a growing share of good luck, so that the end comes.
+        let mut channel = Channel::new([&config, &other], way, |_, _, _| {
+            next += 1;
+            let turn = next / fates.len();
+            if turn > 3 && next % (turn + 1) != 0 { Fate::Delivered } else { fates[next % fates.len()] }
+        });
+        channel.records = true;
+        channel.ends[0].write(bytes.0);
+        channel.ends[0].close();
+        channel.ends[1].write(bytes.1);
+        while channel.ends[1].state() == State::Listen {
+            channel.step(100_000 * SECOND);
+        }
+        channel.ends[1].close();
+        let mut steps = 0;
+        while channel.step(100_000 * SECOND) {
+            steps += 1;
+            let last = &channel.sent[channel.sent.len().saturating_sub(6)..];
+            prop_assert!(steps < 100_000, "they go on and on: {last:?} {:?}", channel.ends);
+        }
+        prop_assert_eq!(channel.ends[1].received_bytes(), bytes.0, "{:?}", channel.ends);
+        prop_assert_eq!(channel.ends[0].received_bytes(), bytes.1, "{:?}", channel.ends);
+        // Never more than the window in flight: nothing is sent beyond what the other end offered, which is at most its limit
+        // behind what it has acknowledged, which is at most what was sent.
+        let mut highest_ack = [0u64; 2];
+        for (_, end, segment) in &channel.sent {
+            if segment.flags.contains(Flags::ACK) && !segment.flags.contains(Flags::SYN) {
+                let other_iss: u32 = [0xfff0_0000, 0xffff_f000][*end];
+                let ack = u64::from(segment.acknowledgment.wrapping_sub(other_iss));
+                highest_ack[1 - *end] = highest_ack[1 - *end].max(ack);
+            }
+            let iss: u32 = [0xffff_f000, 0xfff0_0000][*end];
+            let right = u64::from(segment.sequence.wrapping_sub(iss).wrapping_add(segment.payload_bytes));
+            let limit = [&config, &other][1 - *end].window_limit_bytes.min([&config, &other][*end].window_limit_bytes);
+            if segment.payload_bytes > 0 {
+                prop_assert!(right <= highest_ack[*end].max(1) + limit, "{segment:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn nothing_that_arrives_panics(
+        config in any_config(),
+        steps in proptest::collection::vec((any_segment(), any::<u8>(), 0u64..SECOND), 1..60),
+        listens: bool,
+    ) {
+        let mut now_ps = 0;
+        let mut end = if listens { Connection::listen(&config, 100) } else { Connection::connect(&config, 100, 0) }.unwrap();
+        end.write(100_000);
+        while end.next_segment(now_ps).is_some() {}
+        for (mut segment, kind, pause_ps) in steps {
+            now_ps += pause_ps;
+            let mine = end.statistics();
+            // Often plausible: the right numbers, flags of an established connection.
+            if kind & 1 == 1 {
+                segment.flags = Flags::ACK;
+                segment.acknowledgment = 101u32.wrapping_add(mine.bytes_acknowledged as u32).wrapping_add(u32::from(kind) * 40);
+            }
+            if kind & 2 == 2 {
+                segment.sequence = segment.sequence.wrapping_rem(3000);
+            }
+            if matches!(end.state(), State::SynSent | State::Listen) && kind & 4 == 4 {
+                segment.flags = if listens { Flags::SYN } else { Flags::SYN | Flags::ACK };
+                segment.acknowledgment = 101;
+                segment.sequence = 0;
+            }
+            end.receive(now_ps, &segment);
+            let mut count = 0;
+            while end.next_segment(now_ps).is_some() {
+                count += 1;
+                prop_assert!(count < 10_000);
+            }
+            if let Some(due_ps) = end.due_ps() && kind & 24 == 24 {
+                now_ps = now_ps.max(due_ps);
+                end.on_timer(now_ps);
+                while end.next_segment(now_ps).is_some() {}
+                prop_assert!(end.due_ps().is_none_or(|due| due > now_ps));
+            }
+            let _ = end.statistics();
+        }
+    }
+}
