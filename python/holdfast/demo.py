@@ -8,10 +8,10 @@ after the detection delay and reinstalls routes after the reaction delay. ``prot
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -130,6 +130,15 @@ def simulate(name: str, parameters: DemoParameters) -> Run:
         for label, flow in flows.items()
     ]
     return Run(network, flows, pl.concat(frames))
+
+
+def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """The UDP stream's row for :func:`holdfast.sweep.run`; a point has a ``mechanism`` and fields of :class:`DemoParameters`."""
+    fields = dict(point)
+    result = simulate(fields.pop("mechanism"), DemoParameters(seed=seed, **fields))
+    row = asdict(summarise(result.network.core, result.flows["udp"], 1.0))
+    del row["relative_bytes"]  # There is nothing here that it could be relative to.
+    return {**row, "bytes_on_wire": result.network.bytes_on_wire()}
 
 
 def run(

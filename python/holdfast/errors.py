@@ -21,6 +21,10 @@ class ScenarioError(HoldfastError):
     """Parameters of a scenario that make no sense together."""
 
 
+class SweepError(HoldfastError):
+    """A sweep that makes no sense, or of which runs failed."""
+
+
 class LiveError(HoldfastError):
     """Something that the live parts need from the machine is missing, or refused."""
 
@@ -32,6 +36,7 @@ __all__ = [
     "LiveError",
     "NetworkError",
     "ScenarioError",
+    "SweepError",
     "TopologyError",
     "TopologyWarning",
 ]

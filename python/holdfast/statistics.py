@@ -1,0 +1,192 @@
+"""What many seeds say together: means with confidence intervals, paired comparisons, proportions.
+
+Intervals of means are Student's, those of proportions Wilson's; both assume that the seeds are independent, and Student's that
+means are close to normal. Nothing here knows what was measured.
+"""
+
+from __future__ import annotations
+
+import math
+import statistics
+from collections.abc import Callable, Mapping, Sequence
+from functools import cache
+from random import Random
+from typing import Any
+
+import polars as pl
+
+from holdfast.errors import SweepError
+
+MANY = 10_000
+"""Degrees of freedom from which on Student's distribution is taken from the normal one."""
+
+
+@cache
+def student_quantile(confidence: float, degrees: int) -> float:
+    """How many standard errors a two-sided interval of that confidence reaches to each side."""
+    if not 0 < confidence < 1 or degrees < 1:
+        raise SweepError(f"no interval with confidence {confidence:g} and {degrees} degrees of freedom")
+    normal = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+    if degrees > MANY:
+        return normal + (normal**3 + normal) / (4 * degrees)
+    low, high = 0.0, normal
+    while _student_within(high, degrees) < confidence:
+        low, high = high, 2 * high
+    for _ in range(200):
+        middle = (low + high) / 2
+        if middle in (low, high):
+            break
+        low, high = (middle, high) if _student_within(middle, degrees) < confidence else (low, middle)
+    return high
+
+
+def _student_within(t: float, degrees: int) -> float:
+    """The probability of a value within t of the middle.
+
+    By the finite sums for whole degrees of freedom (Abramowitz and Stegun 26.7.3 and 26.7.4).
+    """
+    angle = math.atan(t / math.sqrt(degrees))
+    cosine, sine = math.cos(angle), math.sin(angle)
+    odd = degrees % 2
+    term, total = (cosine, cosine) if odd else (1.0, 1.0)
+    if degrees == 1:
+        return 2 * angle / math.pi
+    for n in range(2 + odd, degrees, 2):
+        term *= cosine * cosine * (n - 1) / n
+        total += term
+    return 2 / math.pi * (angle + sine * total) if odd else sine * total
+
+
+def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Student's interval of the mean; of one value it is unbounded."""
+    mean = statistics.fmean(values)
+    if len(values) < 2:
+        return -math.inf, math.inf
+    reach = student_quantile(confidence, len(values) - 1) * statistics.stdev(values) / math.sqrt(len(values))
+    return mean - reach, mean + reach
+
+
+def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
+    """Wilson's interval of a proportion, which stays within 0 and 1 and does not vanish at them."""
+    if not 0 <= successes <= trials or trials == 0:
+        raise SweepError(f"{successes} successes in {trials} trials are no proportion")
+    z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
+    p, squared = successes / trials, z * z / trials
+    centre = (p + squared / 2) / (1 + squared)
+    reach = z * math.sqrt((p * (1 - p) + squared / 4) / trials) / (1 + squared)
+    # At the ends one bound is exact, and rounding would miss it.
+    low = 0.0 if successes == 0 else max(0.0, centre - reach)
+    return low, 1.0 if successes == trials else min(1.0, centre + reach)
+
+
+def bootstrap_interval(
+    values: Sequence[float],
+    statistic: Callable[[Sequence[float]], float] = statistics.median,
+    *,
+    confidence: float = 0.95,
+    resamples: int = 2000,
+    seed: int = 1,
+) -> tuple[float, float]:
+    """The percentile bootstrap's interval, for statistics without a formula. The same values give the same interval."""
+    random = Random(seed)
+    drawn = sorted(statistic([values[int(random.random() * len(values))] for _ in values]) for _ in range(resamples))
+    tail = (1 - confidence) / 2
+    return drawn[math.floor(tail * (resamples - 1))], drawn[math.ceil((1 - tail) * (resamples - 1))]
+
+
+def summary(frame: pl.DataFrame, by: Sequence[str], value: str, confidence: float = 0.95) -> pl.DataFrame:
+    """One row per group, in the order of the frame: ``n``, ``mean``, ``median``, ``sd``, and the mean's ``low`` and ``high``."""
+    rows = []
+    for key, group in _groups(frame, by):
+        values = _values(group, value)
+        low, high = mean_interval(values, confidence)
+        rows.append(
+            {
+                **key,
+                "n": len(values),
+                "mean": statistics.fmean(values),
+                "median": statistics.median(values),
+                "sd": statistics.stdev(values) if len(values) > 1 else None,
+                "low": low,
+                "high": high,
+            }
+        )
+    return pl.DataFrame(rows)
+
+
+def paired(
+    frame: pl.DataFrame,
+    by: Sequence[str],
+    value: str,
+    baseline: Mapping[str, Any],
+    *,
+    ratio: bool = False,
+    confidence: float = 0.95,
+) -> pl.DataFrame:
+    """Each group against a baseline, seed by seed; what seeds have in common cancels.
+
+    The baseline of a row is the row with the same seed and the same ``by`` columns except those in ``baseline``, which have the
+    values given there. Compared is the difference, or with ``ratio`` the quotient minus 1. Columns: those of :func:`summary`, then
+    ``worse``, the proportion of seeds below their baseline, and its Wilson interval ``worse_low`` and ``worse_high``.
+    """
+    if missing := baseline.keys() - set(by):
+        raise SweepError(f"the baseline's columns have to be among {list(by)}; {sorted(missing)} are not")
+    keys = [column for column in by if column not in baseline]
+    base = frame.filter(*(pl.col(column) == wanted for column, wanted in baseline.items()))
+    base_of = {tuple(row[c] for c in (*keys, "seed")): row[value] for row in base.iter_rows(named=True)}
+    if not base_of:
+        raise SweepError(f"no row is the baseline {dict(baseline)}")
+    change = []
+    for row in frame.iter_rows(named=True):
+        reference = base_of.get(tuple(row[c] for c in (*keys, "seed")))
+        if reference is None:
+            raise SweepError(f"seed {row['seed']} has no baseline {dict(baseline)} for { ({c: row[c] for c in keys}) }")
+        if ratio and not reference:
+            raise SweepError(f"seed {row['seed']}: the baseline's {value} is 0, so nothing is a multiple of it")
+        change.append(row[value] / reference - 1 if ratio else row[value] - reference)
+    changed = frame.select(*by, "seed").with_columns(change=pl.Series(change, dtype=pl.Float64))
+    worse = []
+    for _, group in _groups(changed, by):
+        below = sum(each < 0 for each in group["change"])
+        low, high = wilson_interval(below, len(group), confidence)
+        worse.append({"worse": below / len(group), "worse_low": low, "worse_high": high})
+    return pl.concat([summary(changed, by, "change", confidence), pl.DataFrame(worse)], how="horizontal")
+
+
+def best(frame: pl.DataFrame, over: str, value: str, by: Sequence[str] = (), confidence: float = 0.95) -> pl.DataFrame:
+    """How often each value of the column ``over`` gives the highest ``value`` of its seed, within the groups ``by``.
+
+    The first of equals wins. Columns: ``by``, ``over``, ``n`` seeds, ``best``, the proportion, and its Wilson interval.
+    """
+    rows = []
+    for key, group in _groups(frame, by):
+        winners: list[Any] = []
+        for _, runs in _groups(group, ["seed"]):
+            values = _values(runs, value)
+            winners.append(runs[over][values.index(max(values))])
+        for choice in group[over].unique(maintain_order=True):
+            low, high = wilson_interval(winners.count(choice), len(winners), confidence)
+            proportion = winners.count(choice) / len(winners)
+            rows.append(
+                {**key, over: choice, "n": len(winners), "best": proportion, "best_low": low, "best_high": high}
+            )
+    return pl.DataFrame(rows)
+
+
+def _groups(frame: pl.DataFrame, by: Sequence[str]) -> list[tuple[dict[str, Any], pl.DataFrame]]:
+    if frame.is_empty():
+        raise SweepError("there are no runs to summarise")
+    if missing := [column for column in (*by,) if column not in frame.columns]:
+        raise SweepError(f"there is no column {missing[0]!r} (known: {', '.join(frame.columns)})")
+    if not by:
+        return [({}, frame)]
+    return [(dict(zip(by, key, strict=True)), group) for key, group in frame.group_by(list(by), maintain_order=True)]
+
+
+def _values(frame: pl.DataFrame, value: str) -> list[float]:
+    if value not in frame.columns:
+        raise SweepError(f"there is no column {value!r} (known: {', '.join(frame.columns)})")
+    values = frame[value].to_list()
+    if any(each is None or not math.isfinite(each) for each in values):
+        raise SweepError(f"column {value!r} has values that are missing or not finite")
+    return values

@@ -1,0 +1,357 @@
+"""Many runs of one function: every point with every seed, on several processes or a Ray cluster, resumed where it stopped.
+
+The function is named (``module:function``), takes a point and a seed, and returns numbers, texts or lists of them under names. It
+is pure: the same point, seed and code give the same row. So the result, ``rows.parquet``, has the same bytes whatever the number
+of processes, the order in which they finish, or the interruptions. What differs from time to time (wall time, machine, commit) is
+in ``sweep.json`` beside it.
+
+Finished runs are appended to ``journal.jsonl`` at once. A rerun takes from there what the same code has finished: the key is a
+hash of the function, the point, the seed and the package's files. Nothing here knows networks.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import importlib
+import importlib.util
+import json
+import platform
+import shlex
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from functools import cache
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TextIO
+
+import polars as pl
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
+from rich.text import Text
+
+from holdfast.errors import SweepError
+
+if TYPE_CHECKING:
+    from holdfast.sweep_workers import Outcome
+
+Scalar = bool | int | float | str | None
+Point = Mapping[str, Scalar]
+
+MAX_FAILURES = 10
+"""After so many failed runs the sweep gives up: something is wrong with all of them."""
+
+
+@dataclass(frozen=True)
+class Run:
+    """One call of the function."""
+
+    point: dict[str, Scalar]
+    seed: int
+    key: str
+
+    def __str__(self) -> str:
+        return f"point {json.dumps(self.point)}, seed {self.seed}"
+
+
+@dataclass(frozen=True)
+class Sweep:
+    """What is run: shared by the process that coordinates and those that work."""
+
+    function: str
+    fingerprint: str
+
+    def runs(self, points: Sequence[Point], seeds: Sequence[int]) -> list[Run]:
+        """All runs, point by point and seed by seed: the order of the rows in the result."""
+        return [Run(dict(point), seed, self._key(point, seed)) for point in points for seed in seeds]
+
+    def _key(self, point: Point, seed: int) -> str:
+        text = json.dumps([self.function, dict(point), seed, self.fingerprint], sort_keys=True)
+        return hashlib.sha256(text.encode()).hexdigest()[:32]
+
+
+def run(
+    function: str | Callable[..., Mapping[str, Any]],
+    points: Sequence[Point],
+    seeds: Iterable[int],
+    out: Path,
+    *,
+    jobs: int = 1,
+    ray: str | None = None,
+    console: Console | None = None,
+) -> pl.DataFrame:
+    """Runs the function with every point and seed; returns the rows, which are in ``out/rows.parquet`` too.
+
+    ``jobs``: processes on this machine. ``ray``: address of a Ray cluster instead, or ``local`` to start one of ``jobs``
+    processors. ``console``: where the progress bar goes; nowhere if None. Runs that fail do not stop the others; then it raises
+    :class:`holdfast.errors.SweepError`, and a rerun repeats only those.
+    """
+    name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
+    seeds = list(seeds)
+    _check(name, points, seeds, jobs)
+    sweep = Sweep(name, fingerprint(name.partition(":")[0]))
+    runs = sweep.runs(points, seeds)
+    started = time.time()
+    with _journal(out / "journal.jsonl") as journal:
+        todo = [each for each in runs if each.key not in journal.rows]
+        if console is not None and (strangers := len(journal.rows) + len(todo) - len(runs)):
+            console.print(
+                f"{out}: {strangers} finished runs of other code or other points are not used", highlight=False
+            )
+        with _Bar(console, len(runs), len(runs) - len(todo)) as bar:
+            _work(sweep, todo, journal, bar, jobs, ray)
+        rows = [{**each.point, "seed": each.seed, **journal.rows[each.key]} for each in runs]
+    frame = pl.DataFrame(rows, infer_schema_length=None)
+    _write_whole(out / "rows.parquet", lambda path: frame.write_parquet(path))
+    about = {
+        "function": name,
+        "points": [dict(point) for point in points],
+        "seeds": seeds,
+        "runs": len(runs),
+        "runs_of_this_call": len(todo),
+        "wall_s": round(time.time() - started, 3),
+        "started": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime(started)),
+        "workers": f"ray {ray}" if ray is not None else jobs,
+        **_versions(),
+        "fingerprint": sweep.fingerprint,
+    }
+    _write_whole(out / "sweep.json", lambda path: path.write_text(json.dumps(about, indent=2) + "\n"))
+    return frame
+
+
+def run_one(function: str, point: Point, seed: int) -> dict[str, Any]:
+    """The result of one run, in this process; exceptions come through as they are."""
+    result = resolve(function)(dict(point), seed)
+    if not isinstance(result, Mapping):
+        raise SweepError(
+            f"{function} returned a {type(result).__name__}; it has to return a mapping of names to values"
+        )
+    for name, value in result.items():
+        if name == "seed" or name in point:
+            raise SweepError(f"{function} returned {name!r}, which is a column already")
+        if not _is_plain(value):
+            raise SweepError(
+                f"{function} returned {name!r} of type {type(value).__name__}; return numbers, texts, or lists of them"
+            )
+    return dict(result)
+
+
+def resolve(function: str) -> Callable[..., Any]:
+    """The function called ``module:function``."""
+    module, _, name = function.partition(":")
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise SweepError(f"there is no function {function!r}: {error}") from None
+    if not callable(found):
+        raise SweepError(f"{function!r} is not a function")
+    return found  # type: ignore[no-any-return]
+
+
+def _check(function: str, points: Sequence[Point], seeds: Sequence[int], jobs: int) -> None:
+    resolve(function)
+    if function.startswith("__main__:"):
+        raise SweepError(f"{function!r} is not importable by other processes; put it into a module")
+    if not points or not seeds:
+        raise SweepError("a sweep needs at least one point and one seed")
+    if jobs < 1:
+        raise SweepError(f"jobs is {jobs}; it must be at least 1")
+    for point in points:
+        for name, value in point.items():
+            if not (value is None or isinstance(value, bool | int | float | str)) or name == "seed":
+                raise SweepError(
+                    f"point {dict(point)}: {name!r} cannot be {value!r}; points are named numbers and texts"
+                )
+    for what, values in (("point", [json.dumps(dict(point), sort_keys=True) for point in points]), ("seed", seeds)):
+        twice = [value for i, value in enumerate(values) if value in values[:i]]
+        if twice:
+            raise SweepError(f"{what} {twice[0]} is given twice")
+
+
+def _is_plain(value: object) -> bool:
+    if isinstance(value, list | tuple):
+        return all(_is_plain(each) for each in value)
+    return value is None or isinstance(value, bool | int | float | str)
+
+
+@cache
+def fingerprint(module: str) -> str:
+    """A hash of the package's files, the native core included, and of the function's own module if that is elsewhere."""
+    root = Path(__file__).parent
+    files = [
+        file for file in root.rglob("*") if file.suffix in (".py", ".p4", ".so", ".yaml", ".csv") and file.is_file()
+    ]
+    spec = importlib.util.find_spec(module)
+    if spec is not None and spec.origin and not Path(spec.origin).is_relative_to(root):
+        files.append(Path(spec.origin))
+    digest = hashlib.sha256(platform.python_version().encode())
+    for file in sorted(files):
+        with file.open("rb") as stream:
+            content = hashlib.file_digest(stream, "sha256").hexdigest()
+        name = file.relative_to(root) if file.is_relative_to(root) else file.name
+        digest.update(f"{name} {content}\n".encode())
+    return digest.hexdigest()[:32]
+
+
+def _versions() -> dict[str, Any]:
+    def git(*arguments: str) -> str | None:
+        command = ["git", "-C", str(Path(__file__).parent), *arguments]
+        try:
+            return subprocess.run(command, capture_output=True, text=True, check=True, timeout=20).stdout.strip()
+        except (OSError, subprocess.SubprocessError):
+            return None
+
+    try:
+        package: str | None = version("holdfast")
+    except PackageNotFoundError:
+        package = None
+    return {
+        "holdfast": package,
+        "commit": git("rev-parse", "HEAD"),
+        "changed_since": bool(git("status", "--porcelain", "--untracked-files=no")),
+        "python": platform.python_version(),
+        "polars": version("polars"),
+        "machine": f"{platform.system()} {platform.machine()}",
+    }
+
+
+def _write_whole(path: Path, write: Callable[[Path], object]) -> None:
+    """A reader, or an interruption, finds the old file or the new one."""
+    unfinished = path.with_name(path.name + ".unfinished")
+    write(unfinished)
+    unfinished.replace(path)
+
+
+class _Journal:
+    """Finished runs on disk, a line each. What is not a line of the kind (a torn last one) is dropped."""
+
+    def __init__(self, file: TextIO) -> None:
+        self._file = file
+        self.rows: dict[str, dict[str, Any]] = {}
+        file.seek(0)
+        text = file.read()
+        whole = text[: text.rfind("\n") + 1]
+        if whole != text:
+            file.truncate(len(whole.encode()))
+        for line in whole.splitlines():
+            try:
+                entry = json.loads(line)
+                self.rows[entry["key"]] = entry["row"]
+            except (ValueError, KeyError, TypeError):
+                continue
+
+    def add(self, run: Run, row: str) -> None:
+        """Keeps the result of a run (as JSON), on disk first."""
+        head = json.dumps({"key": run.key, "point": run.point, "seed": run.seed})
+        self._file.write(f'{head[:-1]}, "row": {row}}}\n')
+        self._file.flush()
+        self.rows[run.key] = json.loads(row)
+
+
+@contextmanager
+def _journal(path: Path) -> Iterator[_Journal]:
+    """The journal, which one sweep at a time can have."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a+") as file:
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise SweepError(
+                f"another sweep is writing to {path.parent}; wait for it, or choose another place"
+            ) from None
+        yield _Journal(file)
+
+
+def _work(sweep: Sweep, todo: Sequence[Run], journal: _Journal, bar: _Bar, jobs: int, ray: str | None) -> None:
+    """Runs what is left, and raises at the end if something failed."""
+    from holdfast import sweep_workers
+
+    if not todo:
+        return
+    if ray is not None:
+        outcomes = sweep_workers.on_ray(sweep, todo, jobs, ray)
+    elif jobs == 1:
+        outcomes = sweep_workers.in_this_process(sweep, todo)
+    else:
+        outcomes = sweep_workers.in_processes(sweep, todo, jobs)
+    failures: list[Outcome] = []
+    with closing(outcomes):
+        for outcome in outcomes:
+            if outcome.row is None:
+                failures.append(outcome)
+                if len(failures) >= MAX_FAILURES:
+                    break
+            else:
+                journal.add(todo[outcome.index], outcome.row)
+            bar.advance()
+    if failures:
+        raise _failed(sweep, todo, failures)
+
+
+def _failed(sweep: Sweep, todo: Sequence[Run], failures: Sequence[Outcome]) -> SweepError:
+    first = min(failures, key=lambda outcome: outcome.index)
+    run = todo[first.index]
+    gave_up = f" (gave up after {MAX_FAILURES})" if len(failures) >= MAX_FAILURES else ""
+    again = shlex.join(["python", "-m", "holdfast.sweep", sweep.function, json.dumps(run.point), str(run.seed)])
+    return SweepError(
+        f"{len(failures)} of {len(todo)} runs failed{gave_up}; what finished is kept, and a rerun repeats the others only.\n"
+        f"The first was {run}:\n{(first.error or '').rstrip()}\nThis one again: {again}"
+    )
+
+
+class _Bar:
+    """Progress on a console, or none."""
+
+    def __init__(self, console: Console | None, total: int, finished: int) -> None:
+        columns = (
+            TextColumn("{task.description}"),
+            BarColumn(),
+            MofNCompleteColumn(),
+            _Rate(),
+            TimeRemainingColumn(elapsed_when_finished=True),
+        )
+        self._progress = Progress(*columns, console=console, disable=console is None, speed_estimate_period=120)
+        self._task = self._progress.add_task("runs", total=total, completed=finished)
+
+    def __enter__(self) -> _Bar:
+        self._progress.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._progress.stop()
+
+    def advance(self) -> None:
+        """One more run is over."""
+        self._progress.advance(self._task)
+
+
+class _Rate(ProgressColumn):
+    """Runs per second, or seconds per run if that says more."""
+
+    def render(self, task: Task) -> Text:
+        speed = task.finished_speed or task.speed
+        if not speed:
+            return Text("")
+        return Text(f"{speed:.1f} runs/s" if speed >= 1 else f"{1 / speed:.1f} s/run", style="progress.data.speed")
+
+
+def main(arguments: Sequence[str]) -> None:
+    """``python -m holdfast.sweep MODULE:FUNCTION POINT SEED``: one run, its result as JSON."""
+    if len(arguments) != 3:
+        sys.exit("usage: python -m holdfast.sweep MODULE:FUNCTION POINT-AS-JSON SEED")
+    function, point, seed = arguments
+    try:
+        result = run_one(function, json.loads(point), int(seed))
+    except SweepError as error:
+        sys.exit(f"error: {error}")
+    except json.JSONDecodeError as error:
+        sys.exit(f"error: the point is not JSON: {error}")
+    sys.stdout.write(json.dumps(result, indent=2) + "\n")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,186 @@
+"""Where the runs of a sweep take place: in this process, in processes of this machine, or on a Ray cluster. Never in threads.
+
+Each way is a generator of outcomes in the order in which runs finish; closing it ends what still works. Journals and results are
+not known here.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import multiprocessing
+import os
+import signal
+import sys
+import traceback
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass
+from multiprocessing.connection import Connection, wait
+from multiprocessing.context import SpawnProcess
+from typing import Any
+
+from holdfast.errors import SweepError
+from holdfast.sweep import Run, Sweep, fingerprint, run_one
+
+STOP_S = 2.0
+"""How long a process that was told to stop may take."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How the run with that index ended: with a row, as JSON, or with an error."""
+
+    index: int
+    row: str | None
+    error: str | None = None
+
+
+def execute(sweep: Sweep, index: int, run: Run) -> Outcome:
+    """One run. Whatever it raises is its outcome, except an interruption."""
+    try:
+        return Outcome(index, json.dumps(run_one(sweep.function, run.point, run.seed)))
+    except Exception:  # noqa: BLE001 - reported with the point and the seed
+        return Outcome(index, None, traceback.format_exc())
+
+
+def in_this_process(sweep: Sweep, todo: Sequence[Run]) -> Generator[Outcome]:
+    """One after the other, here."""
+    for index, run in enumerate(todo):
+        yield execute(sweep, index, run)
+
+
+class _Worker:
+    """A process and the run that it has."""
+
+    def __init__(self, sweep: Sweep) -> None:
+        context = multiprocessing.get_context("spawn")
+        self.connection, theirs = context.Pipe()
+        self.process: SpawnProcess = context.Process(target=_serve, args=(sweep, theirs, sys.path), daemon=True)
+        self.process.start()
+        theirs.close()
+        self.index: int | None = None
+
+    def give(self, index: int, run: Run) -> None:
+        """Hands it a run."""
+        self.index = index
+        self.connection.send((index, run))
+
+    def take(self) -> Outcome:
+        """The outcome of its run, also if the process died of it."""
+        assert self.index is not None
+        try:
+            outcome: Outcome = self.connection.recv()
+        except (EOFError, OSError):
+            self.process.join()
+            outcome = Outcome(self.index, None, f"its process ended with exit code {self.process.exitcode}")
+        self.index = None
+        return outcome
+
+    def stop(self) -> None:
+        """Ends the process, whatever it does."""
+        self.connection.close()
+        if self.index is not None:
+            self.process.terminate()
+        self.process.join(STOP_S)
+        if self.process.is_alive():
+            self.process.kill()
+            self.process.join()
+
+
+def _serve(sweep: Sweep, connection: Connection, path: list[str]) -> None:
+    """The life of a process: a run, its outcome, the next. Ctrl-C is the parent's business; so is a parent that is gone."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    sys.path[:] = path
+    while True:
+        try:
+            index, run = connection.recv()
+        except (EOFError, OSError):
+            return
+        connection.send(execute(sweep, index, run))
+
+
+def in_processes(sweep: Sweep, todo: Sequence[Run], jobs: int) -> Generator[Outcome]:
+    """On that many processes. They are spawned, so they know nothing of this one but the name of the function."""
+    waiting = list(enumerate(todo))[::-1]
+    workers: list[_Worker] = []
+    try:
+        for _ in range(min(jobs, len(todo))):
+            workers.append(_Worker(sweep))
+            workers[-1].give(*waiting.pop())
+        while workers:
+            ready = wait([worker.connection for worker in workers])
+            for worker in [each for each in workers if each.connection in ready]:
+                outcome = worker.take()
+                if not worker.process.is_alive():
+                    worker.stop()
+                    workers.remove(worker)
+                    if waiting:
+                        workers.append(worker := _Worker(sweep))
+                if waiting:
+                    worker.give(*waiting.pop())
+                elif worker in workers:
+                    worker.stop()
+                    workers.remove(worker)
+                yield outcome
+    finally:
+        for worker in workers:
+            worker.stop()
+
+
+def _execute_on_ray(sweep: Sweep, index: int, run: Run) -> Outcome:
+    """One run on a node, if that has the same code: results of two versions in one file would be worth nothing."""
+    try:
+        theirs = fingerprint(sweep.function.partition(":")[0])
+    except (ImportError, OSError) as error:
+        return Outcome(index, None, f"a node of the cluster does not have the code: {error}")
+    if theirs != sweep.fingerprint:
+        return Outcome(
+            index, None, f"a node of the cluster has other code ({theirs}, here {sweep.fingerprint}); install the same"
+        )
+    return execute(sweep, index, run)
+
+
+def on_ray(sweep: Sweep, todo: Sequence[Run], jobs: int, address: str) -> Generator[Outcome]:
+    """On a Ray cluster, as many at a time as it has processors, twice that many submitted."""
+    ray = _connect(address, jobs)
+    try:
+        remote = ray.remote(num_cpus=1)(_execute_on_ray)
+        limit = 2 * max(1, int(ray.cluster_resources().get("CPU", 1)))
+        waiting = list(enumerate(todo))[::-1]
+        pending: dict[Any, int] = {}
+        while waiting or pending:
+            while waiting and len(pending) < limit:
+                index, run = waiting.pop()
+                pending[remote.remote(sweep, index, run)] = index
+            for finished in ray.wait(list(pending))[0]:
+                index = pending.pop(finished)
+                try:
+                    yield ray.get(finished)
+                except ray.exceptions.RayError as error:
+                    yield Outcome(index, None, f"Ray: {error}")
+    finally:
+        ray.shutdown()
+
+
+def _connect(address: str, jobs: int) -> Any:
+    # Ray warns about accelerators and about its own defaults at every start.
+    os.environ.setdefault("RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO", "0")
+    try:
+        ray = importlib.import_module("ray")
+    except ImportError as error:
+        raise SweepError(f"Ray is not installed here ({error}); pip install 'holdfast[ray]'") from None
+    options: dict[str, Any] = {
+        "address": address,
+        "log_to_driver": False,
+        "logging_level": "ERROR",
+        "ignore_reinit_error": False,
+    }
+    if address == "local":
+        # "local" as an address means a cluster of this machine's own even where one is running.
+        environment = {"PYTHONPATH": os.pathsep.join(path for path in sys.path if path)}
+        options |= {"num_cpus": jobs, "include_dashboard": False, "runtime_env": {"env_vars": environment}}
+    try:
+        ray.init(**options)
+    except (ConnectionError, RuntimeError, ValueError, OSError) as error:
+        raise SweepError(f"cannot use the Ray cluster at {address!r}: {error}") from None
+    return ray

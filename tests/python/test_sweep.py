@@ -1,0 +1,260 @@
+"""Sweeps: the same bytes however they were run, interruption and resumption, failures that name their run."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import polars as pl
+import pytest
+from rich.console import Console
+
+from holdfast import sweep
+from holdfast.errors import SweepError
+
+MODULE = """
+import os, time
+from pathlib import Path
+from random import Random
+
+def measure(point, seed):
+    random = Random(f"{point} {seed}")
+    time.sleep(random.random() * 0.02)
+    return {"goodput": random.random(), "drops": int(random.random() * 100), "curve": [random.random() for _ in range(3)]}
+
+def slow(point, seed):
+    with open(os.environ["SWEEP_CALLS"], "a") as calls:
+        calls.write(f"{point['d']} {seed}\\n")
+    time.sleep(0.15)
+    return {"value": point["d"] * 1000 + seed}
+
+def sometimes(point, seed):
+    if os.path.exists(os.environ["SWEEP_BROKEN"]) and (point["d"], seed) in ((1, 2), (2, 1)):
+        if point["d"] == 2:
+            os._exit(7)
+        raise ValueError("the cable is cut")
+    return slow(point, seed)
+
+def never(point, seed):
+    raise RuntimeError("no")
+
+def wrong(point, seed):
+    return 3 if point["kind"] == "none" else {"a": object()}
+"""
+
+POINTS = [{"d": d, "mechanism": mechanism} for d in (1, 10) for mechanism in ("local", "path")]
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
+    (tmp_path / "sweep_subject.py").write_text(MODULE)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.setenv("SWEEP_CALLS", str(tmp_path / "calls"))
+    monkeypatch.setenv("SWEEP_BROKEN", str(tmp_path / "broken"))
+    sweep.fingerprint.cache_clear()
+    yield "sweep_subject"
+    sys.modules.pop("sweep_subject", None)
+
+
+def calls(tmp_path: Path) -> list[str]:
+    return (tmp_path / "calls").read_text().splitlines()
+
+
+def test_the_same_bytes_with_one_process_and_two(module: str, tmp_path: Path) -> None:
+    one = sweep.run(f"{module}:measure", POINTS, range(1, 6), tmp_path / "one")
+    two = sweep.run(f"{module}:measure", POINTS, range(1, 6), tmp_path / "two", jobs=2)
+    assert one.equals(two)
+    assert (tmp_path / "one/rows.parquet").read_bytes() == (tmp_path / "two/rows.parquet").read_bytes()
+    assert one.columns == ["d", "mechanism", "seed", "goodput", "drops", "curve"]
+    assert one["seed"].to_list() == [1, 2, 3, 4, 5] * 4
+    assert one["d"].to_list() == [1] * 10 + [10] * 10
+    assert one["curve"].dtype == pl.List(pl.Float64)
+    assert pl.read_parquet(tmp_path / "one/rows.parquet").equals(one)
+    about = json.loads((tmp_path / "two/sweep.json").read_text())
+    assert (about["runs"], about["runs_of_this_call"], about["workers"], about["seeds"]) == (20, 20, 2, [1, 2, 3, 4, 5])
+    assert about["points"] == POINTS
+    assert about["wall_s"] > 0
+    # Nothing is left to do, and nothing changes.
+    before = (tmp_path / "two/rows.parquet").read_bytes()
+    assert sweep.run(f"{module}:measure", POINTS, range(1, 6), tmp_path / "two", jobs=2).equals(one)
+    assert (tmp_path / "two/rows.parquet").read_bytes() == before
+    assert json.loads((tmp_path / "two/sweep.json").read_text())["runs_of_this_call"] == 0
+
+
+def test_the_same_bytes_on_ray(module: str, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed; pip install 'holdfast[ray]'")
+    here = sweep.run(f"{module}:measure", POINTS, range(1, 4), tmp_path / "here")
+    ray = sweep.run(f"{module}:measure", POINTS, range(1, 4), tmp_path / "ray", jobs=2, ray="local")
+    assert ray.equals(here)
+    assert (tmp_path / "here/rows.parquet").read_bytes() == (tmp_path / "ray/rows.parquet").read_bytes()
+    assert json.loads((tmp_path / "ray/sweep.json").read_text())["workers"] == "ray local"
+    with pytest.raises(SweepError, match="the cable is cut"):
+        (tmp_path / "broken").touch()
+        sweep.run(f"{module}:sometimes", [{"d": 1}], [1, 2, 3], tmp_path / "broken_on_ray", jobs=2, ray="local")
+    assert len((tmp_path / "broken_on_ray/journal.jsonl").read_text().splitlines()) == 2
+
+
+def test_without_ray_it_says_how_to_get_it(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(SweepError, match=r"Ray is not installed here .*pip install 'holdfast\[ray\]'"):
+        sweep.run(f"{module}:measure", POINTS, [1], tmp_path / "out", ray="local")
+
+
+INTERRUPTED = """
+import sys
+from pathlib import Path
+from holdfast import sweep
+
+if __name__ == "__main__":
+    sweep.run("sweep_subject:slow", [{"d": 1}, {"d": 2}], range(10), Path(sys.argv[1]), jobs=int(sys.argv[2]))
+"""
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_an_interrupted_sweep_goes_on_where_it_stopped(module: str, jobs: int, tmp_path: Path) -> None:
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED)
+    out = tmp_path / "out"
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    with subprocess.Popen(
+        [sys.executable, str(script), str(out), str(jobs)],
+        env=environment,
+        stderr=subprocess.PIPE,
+        start_new_session=True,
+    ) as process:
+        journal = out / "journal.jsonl"
+        deadline = time.monotonic() + 60
+        while time.monotonic() < deadline and not (journal.exists() and journal.read_text().count("\n") >= 3):
+            time.sleep(0.02)
+        os.killpg(process.pid, signal.SIGINT)
+        _, errors = process.communicate(timeout=60)
+    assert process.returncode != 0
+    assert b"KeyboardInterrupt" in errors
+    assert not (out / "rows.parquet").exists()
+    finished = journal.read_text().count("\n")
+    assert 3 <= finished < 20
+    # A line that was torn off in the middle is as if it had never been.
+    torn = journal.read_text()
+    journal.write_text(torn[: torn.rstrip("\n").rindex("\n") + 20])
+    (tmp_path / "calls").unlink()
+    frame = sweep.run(f"{module}:slow", [{"d": 1}, {"d": 2}], range(10), out, jobs=jobs)
+    assert frame["value"].to_list() == [1000 + seed for seed in range(10)] + [2000 + seed for seed in range(10)]
+    assert len(calls(tmp_path)) == 20 - (finished - 1)
+    sweep.run(f"{module}:slow", [{"d": 1}, {"d": 2}], range(10), tmp_path / "straight")
+    assert (out / "rows.parquet").read_bytes() == (tmp_path / "straight/rows.parquet").read_bytes()
+
+
+def test_more_points_or_seeds_keep_what_is_there(module: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep.run(f"{module}:slow", [{"d": 1}], [1, 2], out)
+    frame = sweep.run(f"{module}:slow", [{"d": 2}, {"d": 1}], [2, 1, 3], out)
+    assert frame["value"].to_list() == [2002, 2001, 2003, 1002, 1001, 1003]
+    assert len(calls(tmp_path)) == 6
+
+
+def test_other_code_starts_anew(module: str, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    sweep.run(f"{module}:slow", [{"d": 1}], [1, 2], out)
+    with (tmp_path / "sweep_subject.py").open("a") as file:
+        file.write("\nCHANGED = True\n")
+    sweep.fingerprint.cache_clear()
+    console = Console(record=True, width=200)
+    sweep.run(f"{module}:slow", [{"d": 1}], [1, 2], out, console=console)
+    assert len(calls(tmp_path)) == 4
+    assert "2 finished runs of other code or other points are not used" in console.export_text()
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_failed_run_is_named_and_the_others_are_kept(module: str, jobs: int, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    points = [{"d": 1}, {"d": 3}] if jobs == 1 else [{"d": 1}, {"d": 2}]
+    (tmp_path / "broken").touch()
+    with pytest.raises(SweepError) as caught:
+        sweep.run(f"{module}:sometimes", points, [1, 2, 3], out, jobs=jobs)
+    message = str(caught.value)
+    assert message.startswith(f"{jobs} of 6 runs failed;")
+    assert 'The first was point {"d": 1}, seed 2:' in message
+    assert "ValueError: the cable is cut" in message
+    again = f"""python -m holdfast.sweep {module}:sometimes '{{"d": 1}}' 2"""
+    assert message.endswith(again)
+    assert len((out / "journal.jsonl").read_text().splitlines()) == 6 - jobs
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    command = [sys.executable, "-m", "holdfast.sweep", f"{module}:sometimes", '{"d": 1}', "2"]
+    alone = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    assert alone.returncode != 0
+    assert "ValueError: the cable is cut" in alone.stderr
+    (tmp_path / "broken").unlink()
+    alone = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    assert json.loads(alone.stdout) == {"value": 1002}
+    frame = sweep.run(f"{module}:sometimes", points, [1, 2, 3], out, jobs=jobs)
+    assert len(frame) == 6
+    assert json.loads((out / "sweep.json").read_text())["runs_of_this_call"] == jobs
+
+
+def test_a_process_that_dies_is_named_by_its_run(module: str, tmp_path: Path) -> None:
+    (tmp_path / "broken").touch()
+    with pytest.raises(SweepError, match=r'point \{"d": 2\}, seed 1:\nits process ended with exit code 7'):
+        sweep.run(f"{module}:sometimes", [{"d": 2}], [1, 2, 3], tmp_path / "out", jobs=2)
+    assert len((tmp_path / "out/journal.jsonl").read_text().splitlines()) == 2
+
+
+def test_it_gives_up_when_everything_fails(module: str, tmp_path: Path) -> None:
+    with pytest.raises(SweepError, match=r"10 of 50 runs failed \(gave up after 10\)"):
+        sweep.run(f"{module}:never", [{"d": 1}], range(50), tmp_path / "out")
+
+
+def test_one_sweep_at_a_time_in_a_place(module: str, tmp_path: Path) -> None:
+    with sweep._journal(tmp_path / "out/journal.jsonl"), pytest.raises(SweepError, match="another sweep is writing"):
+        sweep.run(f"{module}:measure", POINTS, [1], tmp_path / "out")
+
+
+@pytest.mark.parametrize(
+    ("function", "points", "seeds", "jobs", "message"),
+    [
+        ("sweep_subject:absent", [{"d": 1}], [1], 1, "there is no function 'sweep_subject:absent'"),
+        ("no_such_module:f", [{"d": 1}], [1], 1, "No module named 'no_such_module'"),
+        ("nonsense", [{"d": 1}], [1], 1, "there is no function 'nonsense'"),
+        ("sweep_subject:measure", [], [1], 1, "at least one point and one seed"),
+        ("sweep_subject:measure", [{"d": 1}], [], 1, "at least one point and one seed"),
+        ("sweep_subject:measure", [{"d": 1}], [1, 1], 1, "seed 1 is given twice"),
+        ("sweep_subject:measure", [{"d": 1}, {"d": 1}], [1], 1, "is given twice"),
+        ("sweep_subject:measure", [{"d": [1]}], [1], 1, "points are named numbers and texts"),
+        ("sweep_subject:measure", [{"seed": 1}], [1], 1, "'seed' cannot be 1"),
+        ("sweep_subject:measure", [{"d": 1}], [1], 0, "jobs is 0"),
+        ("sweep_subject:measure", [{"drops": 1}], [1], 1, "returned 'drops', which is a column already"),
+        ("sweep_subject:wrong", [{"kind": "none"}], [1], 1, "returned a int; it has to return a mapping"),
+        ("sweep_subject:wrong", [{"kind": "list"}], [1], 1, "returned 'a' of type object"),
+    ],
+)
+def test_sweeps_that_make_no_sense(
+    module: str,
+    function: str,
+    points: list[dict[str, object]],
+    seeds: list[int],
+    jobs: int,
+    message: str,
+    tmp_path: Path,
+) -> None:
+    with pytest.raises(SweepError) as caught:
+        sweep.run(function, points, seeds, tmp_path / "out", jobs=jobs)  # type: ignore[arg-type]
+    assert message in str(caught.value)
+
+
+def test_a_simulation_in_a_sweep(tmp_path: Path) -> None:
+    """The real thing: networks in other processes give what they give here."""
+    short = {"mechanism": "reroute", "duration_s": 2.0, "failure_s": 0.5, "repair_s": 1.5}
+    points = [{**short, "detection_delay_ms": delay_ms} for delay_ms in (10.0, 50.0)]
+    function = "holdfast.demo:measure"
+    here = sweep.run(function, points, [1, 2], tmp_path / "here")
+    there = sweep.run(function, points, [1, 2], tmp_path / "there", jobs=2)
+    assert (tmp_path / "here/rows.parquet").read_bytes() == (tmp_path / "there/rows.parquet").read_bytes()
+    assert here.equals(there)
+    # Another 40 ms at 1000 packets/s.
+    lost = here["lost"].to_list()
+    assert [lost[2] - lost[0], lost[3] - lost[1]] == [40, 40]
