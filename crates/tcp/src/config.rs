@@ -21,6 +21,9 @@ pub struct Config {
     pub congestion: Congestion,
     /// How the window grows under [`Congestion::NewReno`], and in every algorithm's slow start.
     pub increase: Increase,
+    /// HyStart++ (RFC 9406) ends the first slow start when the round trip grows. It needs a measurement for every acknowledgment:
+    /// selective acknowledgments or timestamps.
+    pub hystart: bool,
     /// What the window is reduced from.
     pub reduction: Reduction,
     /// How lost segments are found and sent again.
@@ -59,6 +62,28 @@ pub struct Config {
 pub enum Congestion {
     /// Slow start and congestion avoidance of RFC 5681.
     NewReno,
+    /// CUBIC (RFC 9438).
+    Cubic(Cubic),
+    /// BBR, version 1 (draft-cardwell-iccrg-bbr-congestion-control-00), with pacing. It needs selective acknowledgments; where the
+    /// other end does not permit them, NewReno takes over.
+    Bbr,
+}
+
+/// What RFC 9438 leaves open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Cubic {
+    /// Never slower than Reno would be (4.3).
+    pub tcp_friendly: bool,
+    /// A flow whose window shrinks gives up more, for newcomers (4.7).
+    pub fast_convergence: bool,
+}
+
+impl Cubic {
+    /// RFC 9438 as it recommends itself.
+    pub const RFC_9438: Cubic = Cubic {
+        tcp_friendly: true,
+        fast_convergence: true,
+    };
 }
 
 /// How slow start and congestion avoidance count.
@@ -85,8 +110,29 @@ pub enum Reduction {
 /// Loss recovery.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Recovery {
-    /// By cumulative acknowledgments only (RFC 6582).
+    /// By cumulative acknowledgments only (RFC 6582). The other two fall back to it, as [`NewReno::RFC_6582`], where the other
+    /// end does not permit selective acknowledgments.
     NewReno(NewReno),
+    /// By selective acknowledgments (RFC 6675).
+    Sack {
+        /// The window shrinks in proportion to what is delivered (PRR, RFC 6937) and not at once.
+        proportional: bool,
+    },
+    /// By time (RACK) and tail loss probes (RFC 8985).
+    RackTlp {
+        /// The window shrinks in proportion to what is delivered (PRR, RFC 6937) and not at once.
+        proportional: bool,
+        /// The other end's longest delay of an acknowledgment, for probes of a single segment (WCDelAckT).
+        ack_delay_ps: u64,
+    },
+}
+
+impl Recovery {
+    /// RFC 8985 as it recommends itself.
+    pub const RFC_8985: Recovery = Recovery::RackTlp {
+        proportional: true,
+        ack_delay_ps: 200 * MILLISECOND_PS,
+    };
 }
 
 /// What RFC 6582 and its predecessors leave open.
@@ -197,6 +243,7 @@ impl Default for Config {
             increase: Increase::PerByte {
                 slow_start_limit_segments: 2,
             },
+            hystart: false,
             reduction: Reduction::FlightSize,
             recovery: Recovery::NewReno(NewReno::RFC_6582),
             duplicate_threshold: 3,
@@ -292,6 +339,9 @@ impl Config {
             }
         ) {
             return refuse("slow_start_limit_segments must be at least 1");
+        }
+        if self.congestion == Congestion::Bbr && matches!(self.recovery, Recovery::NewReno(_)) {
+            return refuse("BBR needs selective acknowledgments: recovery must be Sack or RackTlp");
         }
         self.rto.check()
     }

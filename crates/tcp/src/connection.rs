@@ -5,6 +5,7 @@
 use crate::NEVER_PS;
 use crate::config::{Config, ConfigError, Recovery};
 use crate::receiver::{Owed, Receiver};
+use crate::recovery::Report;
 use crate::segment::{EcnCodepoint, Segment, initial, unwrapped};
 use crate::sender::{Sender, Transmission};
 use crate::statistics::Statistics;
@@ -207,12 +208,19 @@ impl Connection {
         }
     }
 
+    /// What must always hold, for tests.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        self.sender.check();
+    }
+
     // Timers.
 
     /// When [`Connection::on_timer`] is to be called next.
     pub fn due_ps(&self) -> Option<u64> {
-        let sender = self.sender.rto_at_ps.min(self.sender.persist_at_ps);
-        let due = sender
+        let due = self
+            .sender
+            .due_ps()
             .min(self.receiver.ack_at_ps)
             .min(self.time_wait_at_ps);
         (due != NEVER_PS).then_some(due)
@@ -223,6 +231,7 @@ impl Connection {
         if self.sender.rto_at_ps <= now_ps {
             self.on_retransmission_timer(now_ps);
         }
+        self.sender.on_recovery_timers(now_ps);
         if self.sender.persist_at_ps <= now_ps {
             self.sender.on_persist(now_ps);
             self.probe_due = true;
@@ -262,8 +271,7 @@ impl Connection {
 
     fn close_down(&mut self) {
         self.state = State::Closed;
-        self.sender.rto_at_ps = NEVER_PS;
-        self.sender.persist_at_ps = NEVER_PS;
+        self.sender.stop_timers();
         self.receiver.ack_at_ps = NEVER_PS;
         self.time_wait_at_ps = NEVER_PS;
     }
@@ -487,8 +495,8 @@ impl Connection {
             let rtt_ps = now_ps.saturating_sub(self.syn_sent_ps);
             self.sender.rtt.sample(now_ps, rtt_ps);
         }
-        self.sender.una = self.sender.nxt;
-        self.sender.establish(self.syn_lost);
+        self.sender
+            .establish(now_ps, self.syn_lost, self.agreed.sack);
         self.state = if self.sender.fin {
             State::FinWait1
         } else {
@@ -647,15 +655,22 @@ impl Connection {
         if echoes {
             self.sender.on_congestion_echo();
         }
-        if ack > self.sender.una {
-            let echo_rtt_ps = self.echoed_rtt_ps(now_ps, segment);
-            self.sender.acknowledge(now_ps, ack, echo_rtt_ps, echoes);
-        } else if ack == self.sender.una
-            && self.sender.max > self.sender.una
-            && segment.payload_bytes == 0
-            && !segment.has(Flags::FIN)
-            && self.sender.peer_edge() == window_before
-        {
+        let report = Report {
+            ack,
+            blocks: &segment.options.sack,
+            echo_rtt_ps: self.echoed_rtt_ps(now_ps, segment),
+            echoes,
+            is_bare: segment.payload_bytes == 0
+                && !segment.has(Flags::FIN)
+                && (self.sender.peer_edge() == window_before || ack > self.sender.una),
+        };
+        if ack < self.sender.una {
+            // Overtaken by a later one.
+        } else if self.sender.tracks() {
+            self.sender.acknowledge_selectively(now_ps, &report);
+        } else if ack > self.sender.una {
+            self.sender.acknowledge(now_ps, &report);
+        } else if report.is_bare && self.sender.max > self.sender.una {
             self.sender.duplicate(now_ps);
         }
         self.sender.begin_burst();

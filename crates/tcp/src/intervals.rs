@@ -73,6 +73,22 @@ impl IntervalSet {
         self.intervals.first().copied()
     }
 
+    pub(crate) fn last(&self) -> Option<(u64, u64)> {
+        self.intervals.last().copied()
+    }
+
+    /// The highest start of an interval that has, with those above it, `count` intervals or more than `bytes` bytes.
+    pub(crate) fn edge_above(&self, count: u32, bytes: u64) -> Option<u64> {
+        let mut sum = 0;
+        for (above, &(start, end)) in (1..).zip(self.intervals.iter().rev()) {
+            sum += end - start;
+            if above >= count || sum > bytes {
+                return Some(start);
+            }
+        }
+        None
+    }
+
     pub(crate) fn is_empty(&self) -> bool {
         self.intervals.is_empty()
     }

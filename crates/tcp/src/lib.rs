@@ -40,7 +40,7 @@ mod statistics;
 mod tests;
 
 pub use config::{
-    Config, ConfigError, Congestion, DelayedAck, Estimator, ExitWindow, Increase, NewReno,
+    Config, ConfigError, Congestion, Cubic, DelayedAck, Estimator, ExitWindow, Increase, NewReno,
     PartialAck, Recovery, Reduction, RtoConfig,
 };
 pub use connection::{Connection, Failure, State};

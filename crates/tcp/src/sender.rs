@@ -4,8 +4,9 @@
 //! repaired is in `recovery`, how large the window is in `congestion`.
 
 use crate::NEVER_PS;
-use crate::config::{Config, Recovery, Reduction};
+use crate::config::{Config, NewReno, Recovery, Reduction};
 use crate::congestion::{Ack, Algorithm, Control, Loss, Window};
+use crate::recovery::{Report, Tracking};
 use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
 
@@ -68,12 +69,27 @@ pub(crate) struct Sender {
     pub(crate) had_partial_ack: bool,
     /// The first unacknowledged segment is to be sent again, whatever the window.
     pub(crate) sends_first_again: bool,
-    burst_left: u32,
+    pub(crate) burst_left: u32,
+    /// The configured recovery, or what the other end leaves of it.
+    pub(crate) recovery: Recovery,
+    /// Segments in flight are known one by one.
+    tracks: bool,
+    pub(crate) tracking: Tracking,
+    /// A tail loss probe is to be sent, whatever the window.
+    pub(crate) tail_probe_due: bool,
     pub(crate) rtt: RttEstimator,
     timed: Option<Timed>,
     /// With timestamps: the next acknowledgment beyond this gives the next measurement.
-    round_edge: u64,
+    pub(crate) round_edge: u64,
     pub(crate) rto_at_ps: u64,
+    /// RACK waits for what may only have been overtaken.
+    pub(crate) reorder_at_ps: u64,
+    /// The tail is probed.
+    pub(crate) probe_at_ps: u64,
+    /// Pacing holds a segment back until then.
+    pace_at_ps: u64,
+    /// The next segment may leave then.
+    paced_until_ps: u64,
     pub(crate) persist_at_ps: u64,
     persist_backoff: u32,
     pub(crate) timeouts_in_row: u32,
@@ -103,7 +119,7 @@ impl Sender {
                 ssthresh: config.initial_ssthresh_bytes.unwrap_or(u64::MAX),
                 mss,
             },
-            algorithm: Algorithm::new(config),
+            algorithm: Algorithm::new(config, iss as u32),
             inflation: 0,
             duplicates: 0,
             limited_bytes: 0,
@@ -113,10 +129,18 @@ impl Sender {
             had_partial_ack: false,
             sends_first_again: false,
             burst_left: u32::MAX,
+            recovery: config.recovery,
+            tracks: false,
+            tracking: Tracking::default(),
+            tail_probe_due: false,
             rtt: RttEstimator::new(config.rto),
             timed: None,
             round_edge: iss,
             rto_at_ps: NEVER_PS,
+            reorder_at_ps: NEVER_PS,
+            probe_at_ps: NEVER_PS,
+            pace_at_ps: NEVER_PS,
+            paced_until_ps: 0,
             persist_at_ps: NEVER_PS,
             persist_backoff: 0,
             timeouts_in_row: 0,
@@ -126,8 +150,13 @@ impl Sender {
         }
     }
 
-    /// The handshake is over; `syn_lost`: our SYN had to be sent again.
-    pub(crate) fn establish(&mut self, syn_lost: bool) {
+    /// The handshake is over; `syn_lost`: our SYN had to be sent again; `sack`: both ends take selective acknowledgments.
+    pub(crate) fn establish(&mut self, now_ps: u64, syn_lost: bool, sack: bool) {
+        self.tracks = sack;
+        self.una = self.nxt;
+        if !sack && !matches!(self.recovery, Recovery::NewReno(_)) {
+            self.recovery = Recovery::NewReno(NewReno::RFC_6582);
+        }
         self.window.mss = self.mss;
         // RFC 5681, 3.1: one segment if the SYN was lost.
         let segments = if syn_lost {
@@ -136,6 +165,12 @@ impl Sender {
             u64::from(self.config.initial_window_segments)
         };
         self.window.cwnd = segments * self.mss;
+        if !sack && self.algorithm.has_model() {
+            self.algorithm = Algorithm::without_model(&self.config);
+        }
+        if let Some(model) = self.algorithm.model() {
+            model.establish(&self.window, now_ps, self.rtt.srtt_ps());
+        }
         self.rto_at_ps = NEVER_PS;
         self.timeouts_in_row = 0;
         self.round_edge = self.nxt;
@@ -148,7 +183,16 @@ impl Sender {
 
     /// Bytes that were sent, not acknowledged, and not known to have left the network.
     pub(crate) fn flight(&self) -> u64 {
-        self.outstanding()
+        if self.tracks {
+            self.tracking.scoreboard.pipe(self.outstanding())
+        } else {
+            self.outstanding()
+        }
+    }
+
+    /// Whether segments in flight are known one by one.
+    pub(crate) fn tracks(&self) -> bool {
+        self.tracks
     }
 
     /// The other end's window, from an acceptable segment.
@@ -168,11 +212,11 @@ impl Sender {
     /// Before an acknowledgment, a timer or new data lets segments out.
     pub(crate) fn begin_burst(&mut self) {
         self.burst_left = self.config.burst_segments.unwrap_or(u32::MAX);
-        let Recovery::NewReno(details) = self.config.recovery;
-        if self.duplicates >= self.config.duplicate_threshold {
-            self.burst_left = self
-                .burst_left
-                .min(details.burst_segments.unwrap_or(u32::MAX));
+        if let Recovery::NewReno(details) = self.recovery
+            && let Some(most) = details.burst_segments
+            && self.duplicates >= self.config.duplicate_threshold
+        {
+            self.burst_left = self.burst_left.min(most);
         }
     }
 
@@ -180,6 +224,9 @@ impl Sender {
 
     /// The next part of the stream to send.
     pub(crate) fn next(&mut self, now_ps: u64) -> Option<Transmission> {
+        if self.tracks {
+            return self.next_tracked(now_ps);
+        }
         if self.sends_first_again {
             self.sends_first_again = false;
             let first = self.una;
@@ -197,20 +244,20 @@ impl Sender {
     }
 
     /// The segment at `sequence`, not beyond `edge`: payload bytes, and whether the FIN is in it.
-    fn cut(&self, sequence: u64, edge: u64) -> (u64, bool) {
+    pub(crate) fn cut(&self, sequence: u64, edge: u64) -> (u64, bool) {
         let available = self.end.min(edge).saturating_sub(sequence);
         let payload = available.min(self.mss);
         (payload, self.fin && sequence + payload == self.end)
     }
 
     /// What the windows allow at `nxt`.
-    fn allowed(&mut self, now_ps: u64) -> Option<(u64, bool)> {
+    pub(crate) fn allowed(&mut self, now_ps: u64) -> Option<(u64, bool)> {
         let sequence = self.nxt;
         let (payload, fin) = self.cut(sequence, u64::MAX);
         if payload == 0 && !fin {
             return None;
         }
-        if sequence + payload > self.window_edge() {
+        if !self.window_takes(sequence, payload) {
             return None;
         }
         let room = self.peer_edge.saturating_sub(sequence);
@@ -251,18 +298,37 @@ impl Sender {
         self.statistics.window_probes += 1;
     }
 
-    /// Behind the last number that the congestion window and our own limit allow.
-    fn window_edge(&self) -> u64 {
+    /// Whether the congestion window and our own limit allow `payload` bytes at `sequence`.
+    fn window_takes(&self, sequence: u64, payload: u64) -> bool {
+        if sequence + payload > self.una + self.config.window_limit_bytes {
+            return false;
+        }
+        if self.tracks {
+            // Without limited transmit, what arrived out of order makes no room until it is clear why.
+            let waits = self.phase == Phase::Open && !self.config.limited_transmit;
+            let flight = if waits {
+                self.outstanding()
+            } else {
+                self.flight()
+            };
+            return flight + payload <= self.window.cwnd;
+        }
         let mut inflation = self.inflation;
         if self.phase == Phase::Open && self.config.limited_transmit {
             inflation += i64::from(self.duplicates.min(2)) * self.mss as i64;
         }
         let window = self.window.cwnd.saturating_add_signed(inflation);
-        self.una + window.min(self.config.window_limit_bytes)
+        sequence + payload <= self.una.saturating_add(window)
     }
 
     /// Accounts for a segment that leaves.
-    fn sent(&mut self, now_ps: u64, sequence: u64, payload: u64, fin: bool) -> Transmission {
+    pub(crate) fn sent(
+        &mut self,
+        now_ps: u64,
+        sequence: u64,
+        payload: u64,
+        fin: bool,
+    ) -> Transmission {
         let edge = sequence + payload + u64::from(fin);
         let again = sequence < self.max;
         if self.duplicates > 0 && self.phase == Phase::Open && !again {
@@ -273,16 +339,23 @@ impl Sender {
         if again {
             self.statistics.segments_retransmitted += 1;
             self.statistics.bytes_retransmitted += payload.min(self.max - sequence);
-        } else if self.timed.is_none() {
+        } else if self.timed.is_none() && !self.tracks {
             self.timed = Some(Timed {
                 edge,
                 sent_ps: now_ps,
             });
         }
+        if self.tracks {
+            self.track(now_ps, sequence, edge, again);
+            self.pace(now_ps, payload);
+        }
         self.nxt = self.nxt.max(edge);
         self.max = self.max.max(edge);
         if self.rto_at_ps == NEVER_PS {
             self.restart_timer(now_ps);
+        }
+        if self.tracks && !again {
+            self.schedule_probe(now_ps);
         }
         Transmission {
             sequence,
@@ -294,31 +367,26 @@ impl Sender {
 
     // What an acknowledgment means.
 
-    /// New data up to `ack` is acknowledged; `una < ack <= max`. `echo_rtt_ps`: the round trip by timestamps; `echoes`: the
-    /// segment echoes congestion, so that the window must not grow (RFC 3168, 6.1.2).
-    pub(crate) fn acknowledge(
-        &mut self,
-        now_ps: u64,
-        ack: u64,
-        echo_rtt_ps: Option<u64>,
-        echoes: bool,
-    ) {
+    /// New data is acknowledged, `una < report.ack <= max`, where segments are not tracked.
+    pub(crate) fn acknowledge(&mut self, now_ps: u64, report: &Report<'_>) {
+        let ack = report.ack;
         let acked = ack - self.una;
         let window_limited = self.is_window_limited();
         self.timeouts_in_row = 0;
         self.statistics.bytes_acknowledged += ack.min(self.end) - self.una.min(self.end);
-        self.measure(now_ps, ack, echo_rtt_ps);
+        let rtt_ps = self.measure(now_ps, ack, report.echo_rtt_ps);
         self.una = ack;
         self.nxt = self.nxt.max(ack);
         let mut restarts = true;
         match self.phase {
-            Phase::Recovery => restarts = self.acknowledge_in_recovery(acked),
+            Phase::Recovery => restarts = self.acknowledge_in_recovery(now_ps, acked),
             Phase::Open | Phase::Loss => {
                 self.inflation = 0;
                 self.duplicates = 0;
                 self.limited_bytes = 0;
-                if (window_limited || !self.config.window_validation) && !echoes {
-                    self.grow(acked);
+                // RFC 3168, 6.1.2: an echo of congestion does not open the window.
+                if !report.echoes {
+                    self.grow(now_ps, acked, window_limited, rtt_ps);
                 }
                 if self.phase == Phase::Loss && ack >= self.recover {
                     self.phase = Phase::Open;
@@ -332,19 +400,35 @@ impl Sender {
         }
     }
 
-    /// Lets the algorithm open the window.
-    pub(crate) fn grow(&mut self, acked: u64) {
+    /// Lets the algorithm open the window, if that is what limits us.
+    pub(crate) fn grow(
+        &mut self,
+        now_ps: u64,
+        acked: u64,
+        window_limited: bool,
+        rtt_ps: Option<u64>,
+    ) {
+        if self.config.window_validation && !window_limited {
+            return self.algorithm.on_unused(now_ps);
+        }
         // While sending again after a timeout, one acknowledgment may cover what had arrived before (RFC 3465, 2.3).
         let acked_bytes = match self.phase {
             Phase::Loss => acked.min(self.mss),
             _ => acked,
         };
-        self.algorithm
-            .on_ack(&mut self.window, &Ack { acked_bytes });
+        let ack = Ack {
+            now_ps,
+            acked_bytes,
+            rtt_ps,
+            srtt_ps: self.rtt.srtt_ps(),
+            una: self.una,
+            max: self.max,
+        };
+        self.algorithm.on_ack(&mut self.window, &ack);
     }
 
     /// Whether the window is what holds the sender back.
-    fn is_window_limited(&self) -> bool {
+    pub(crate) fn is_window_limited(&self) -> bool {
         let flight = self.outstanding();
         if self.window.in_slow_start() {
             2 * flight >= self.window.cwnd
@@ -355,8 +439,18 @@ impl Sender {
 
     /// The window that a reduction starts from.
     pub(crate) fn reduction_base(&self) -> Loss {
+        self.reduction_base_of(self.flight())
+    }
+
+    /// The same where `flight` bytes were in flight before the loss was noticed.
+    pub(crate) fn reduction_base_of(&self, flight: u64) -> Loss {
         let from_bytes = match self.config.reduction {
-            Reduction::FlightSize => self.flight() - self.limited_bytes.min(self.flight()),
+            // RFC 5681, 3.2, step 2: without what limited transmit added. What arrived out of order still counts.
+            Reduction::FlightSize => {
+                let outstanding = self.outstanding();
+                let sent_before = outstanding - self.limited_bytes.min(outstanding);
+                sent_before.min(self.window.cwnd.max(flight))
+            }
             Reduction::WholeSegments => {
                 let window = self.window.cwnd.saturating_add_signed(self.inflation);
                 let usable = window.min(self.config.window_limit_bytes);
@@ -366,8 +460,9 @@ impl Sender {
         Loss { from_bytes }
     }
 
-    /// One measurement per round trip, never of what was sent twice unless timestamps tell the copies apart.
-    fn measure(&mut self, now_ps: u64, ack: u64, echo_rtt_ps: Option<u64>) {
+    /// One measurement per round trip for the timer, never of what was sent twice unless timestamps tell the copies apart. Returns
+    /// this acknowledgment's own measurement.
+    fn measure(&mut self, now_ps: u64, ack: u64, echo_rtt_ps: Option<u64>) -> Option<u64> {
         if let Some(timed) = self.timed
             && ack >= timed.edge
         {
@@ -375,10 +470,10 @@ impl Sender {
             self.rtt.end_back_off();
             // In recovery, an acknowledgment may have waited for a hole to be filled.
             if self.phase != Phase::Recovery || ack >= self.recover {
+                let rtt_ps = now_ps.saturating_sub(timed.sent_ps);
                 self.round_edge = self.max;
-                self.rtt
-                    .sample(now_ps, now_ps.saturating_sub(timed.sent_ps));
-                return;
+                self.rtt.sample(now_ps, rtt_ps);
+                return Some(rtt_ps);
             }
         }
         if let Some(rtt_ps) = echo_rtt_ps
@@ -388,6 +483,7 @@ impl Sender {
             self.rtt.end_back_off();
             self.rtt.sample(now_ps, rtt_ps);
         }
+        echo_rtt_ps
     }
 
     /// The other end echoes congestion: once per window of data the window is reduced (RFC 3168, 6.1.2).
@@ -397,10 +493,17 @@ impl Sender {
         }
         self.statistics.ecn_reductions += 1;
         let loss = self.reduction_base();
-        self.algorithm.on_congestion(&mut self.window, &loss);
-        self.window.cwnd = self.window.ssthresh;
+        self.reduce_window(&loss);
         self.reduced_until = self.max;
         self.cwr_due = true;
+    }
+
+    /// Congestion at once lowers the window to the new threshold, unless the algorithm knows better.
+    pub(crate) fn reduce_window(&mut self, loss: &Loss) {
+        self.algorithm.on_congestion(&mut self.window, loss);
+        if !self.algorithm.has_model() {
+            self.window.cwnd = self.window.ssthresh;
+        }
     }
 
     /// Whether this new data tells that the window was reduced.
@@ -414,6 +517,56 @@ impl Sender {
     }
 
     // The timer.
+
+    /// When the next timer expires, `NEVER_PS` without one.
+    pub(crate) fn due_ps(&self) -> u64 {
+        let recovery = self
+            .reorder_at_ps
+            .min(self.probe_at_ps)
+            .min(self.pace_at_ps);
+        self.rto_at_ps.min(self.persist_at_ps).min(recovery)
+    }
+
+    pub(crate) fn stop_timers(&mut self) {
+        self.rto_at_ps = NEVER_PS;
+        self.persist_at_ps = NEVER_PS;
+        self.reorder_at_ps = NEVER_PS;
+        self.probe_at_ps = NEVER_PS;
+        self.pace_at_ps = NEVER_PS;
+    }
+
+    /// Whether pacing lets a segment out; if not, a timer is set.
+    pub(crate) fn pacing_allows(&mut self, now_ps: u64) -> bool {
+        let allows = self.paced_until_ps <= now_ps;
+        if !allows {
+            self.pace_at_ps = self.paced_until_ps;
+        }
+        allows
+    }
+
+    /// A segment leaves: the next waits as long as this one takes at the paced rate.
+    fn pace(&mut self, now_ps: u64, bytes: u64) {
+        if let Some(rate) = self.algorithm.pacing_rate() {
+            let takes_ps = u128::from(bytes) * 1_000_000_000_000 / u128::from(rate.max(1));
+            let takes_ps = u64::try_from(takes_ps).unwrap_or(1 << 50).min(1 << 50);
+            self.paced_until_ps = self.paced_until_ps.max(now_ps).saturating_add(takes_ps);
+        }
+    }
+
+    /// RACK's, the probe's and pacing's timers.
+    pub(crate) fn on_recovery_timers(&mut self, now_ps: u64) {
+        if self.pace_at_ps <= now_ps {
+            self.pace_at_ps = NEVER_PS;
+            self.begin_burst();
+        }
+        if self.reorder_at_ps <= now_ps {
+            self.on_reorder_timer(now_ps);
+            self.begin_burst();
+        }
+        if self.probe_at_ps <= now_ps {
+            self.on_probe_timer();
+        }
+    }
 
     pub(crate) fn restart_timer(&mut self, now_ps: u64) {
         self.rto_at_ps = now_ps.saturating_add(self.rtt.timeout_ps());
@@ -436,10 +589,28 @@ impl Sender {
         self.sends_first_again = false;
         self.phase = Phase::Loss;
         self.recover = self.max;
-        self.nxt = self.una;
+        if self.tracks {
+            self.forget_probe();
+            self.lose_everything(now_ps);
+        } else {
+            self.nxt = self.una;
+        }
         self.stop_measuring();
         self.rtt.back_off();
         self.restart_timer(now_ps);
+    }
+
+    /// What must always hold, for tests.
+    #[cfg(test)]
+    pub(crate) fn check(&self) {
+        assert!(self.una <= self.nxt && self.nxt <= self.max);
+        assert!(self.max <= self.end + 1);
+        if self.tracks {
+            self.tracking.scoreboard.check(self.una, self.max);
+        }
+        let running = [self.rto_at_ps, self.reorder_at_ps, self.probe_at_ps];
+        let expected = self.una < self.max;
+        assert!(expected || running == [NEVER_PS; 3], "{running:?}");
     }
 
     /// Counts and gauges.

@@ -2,9 +2,14 @@
 //!
 //! It does not know which segments were lost or what is sent next; the sender tells it what happened and reads the window.
 
+mod bbr;
+mod cubic;
 mod newreno;
+mod slow_start;
 
 use crate::config::{Config, Congestion};
+pub(crate) use bbr::Bbr;
+use cubic::Cubic;
 use newreno::NewReno;
 
 /// The window that an algorithm steers. All in bytes.
@@ -29,8 +34,16 @@ impl Window {
 /// An acknowledgment of new data, outside of recovery.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Ack {
+    pub(crate) now_ps: u64,
     /// Bytes that it acknowledged.
     pub(crate) acked_bytes: u64,
+    /// The round trip that it measured.
+    pub(crate) rtt_ps: Option<u64>,
+    pub(crate) srtt_ps: u64,
+    /// First unacknowledged number.
+    pub(crate) una: u64,
+    /// Behind the highest number sent.
+    pub(crate) max: u64,
 }
 
 /// Congestion that halves the window, or what an algorithm does instead.
@@ -38,6 +51,29 @@ pub(crate) struct Ack {
 pub(crate) struct Loss {
     /// The window that the reduction starts from, as the configuration defines it.
     pub(crate) from_bytes: u64,
+}
+
+/// What the sender measured with an acknowledgment, for algorithms with a model of the path.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    pub(crate) now_ps: u64,
+    /// Bytes newly known to have arrived.
+    pub(crate) delivered_bytes: u64,
+    /// Bytes newly known to be lost.
+    pub(crate) lost_bytes: u64,
+    /// Bytes in flight after it.
+    pub(crate) flight_bytes: u64,
+    /// Bytes delivered in all.
+    pub(crate) total_delivered: u64,
+    /// What had been delivered when the newest delivered segment left.
+    pub(crate) prior_delivered: Option<u64>,
+    /// Delivery rate in bytes per second, if it could be measured.
+    pub(crate) rate: Option<u64>,
+    /// The application, not the path, limited that rate.
+    pub(crate) app_limited: bool,
+    pub(crate) rtt_ps: Option<u64>,
+    /// A recovery is under way.
+    pub(crate) recovering: bool,
 }
 
 /// What an algorithm has to answer.
@@ -48,38 +84,81 @@ pub(crate) trait Control {
     fn on_congestion(&mut self, window: &mut Window, loss: &Loss);
     /// The timer expired: sets the threshold. The caller sets the window.
     fn on_timeout(&mut self, window: &mut Window, loss: &Loss);
+    /// New data was acknowledged, but the window was not what limits the sender.
+    fn on_unused(&mut self, _now_ps: u64) {}
 }
 
 /// The configured algorithm.
 #[derive(Clone, Debug)]
 pub(crate) enum Algorithm {
     NewReno(NewReno),
+    Cubic(Cubic),
+    Bbr(Box<Bbr>),
+}
+
+/// Calls the algorithm that there is.
+macro_rules! each {
+    ($self:expr, $algorithm:ident => $call:expr) => {
+        match $self {
+            Algorithm::NewReno($algorithm) => $call,
+            Algorithm::Cubic($algorithm) => $call,
+            Algorithm::Bbr($algorithm) => $call,
+        }
+    };
 }
 
 impl Algorithm {
-    pub(crate) fn new(config: &Config) -> Algorithm {
+    /// `seed` decides where BBR's cycle begins.
+    pub(crate) fn new(config: &Config, seed: u32) -> Algorithm {
         match config.congestion {
-            Congestion::NewReno => Algorithm::NewReno(NewReno::new(config.increase)),
+            Congestion::NewReno => Algorithm::without_model(config),
+            Congestion::Cubic(choices) => {
+                Algorithm::Cubic(Cubic::new(choices, config.increase, config.hystart))
+            }
+            Congestion::Bbr => Algorithm::Bbr(Box::new(Bbr::new(seed))),
+        }
+    }
+
+    /// What is used where nothing can be measured.
+    pub(crate) fn without_model(config: &Config) -> Algorithm {
+        Algorithm::NewReno(NewReno::new(config.increase, config.hystart))
+    }
+
+    /// The algorithm with a model of the path, which sets the window by itself, in recovery too.
+    pub(crate) fn model(&mut self) -> Option<&mut Bbr> {
+        match self {
+            Algorithm::Bbr(bbr) => Some(bbr),
+            _ => None,
+        }
+    }
+
+    pub(crate) fn has_model(&self) -> bool {
+        matches!(self, Algorithm::Bbr(_))
+    }
+
+    /// Bytes per second at which segments leave, if they are paced.
+    pub(crate) fn pacing_rate(&self) -> Option<u64> {
+        match self {
+            Algorithm::Bbr(bbr) => bbr.pacing_rate(),
+            _ => None,
         }
     }
 }
 
 impl Control for Algorithm {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        match self {
-            Algorithm::NewReno(algorithm) => algorithm.on_ack(window, ack),
-        }
+        each!(self, algorithm => algorithm.on_ack(window, ack));
     }
 
     fn on_congestion(&mut self, window: &mut Window, loss: &Loss) {
-        match self {
-            Algorithm::NewReno(algorithm) => algorithm.on_congestion(window, loss),
-        }
+        each!(self, algorithm => algorithm.on_congestion(window, loss));
     }
 
     fn on_timeout(&mut self, window: &mut Window, loss: &Loss) {
-        match self {
-            Algorithm::NewReno(algorithm) => algorithm.on_timeout(window, loss),
-        }
+        each!(self, algorithm => algorithm.on_timeout(window, loss));
+    }
+
+    fn on_unused(&mut self, now_ps: u64) {
+        each!(self, algorithm => algorithm.on_unused(now_ps));
     }
 }

@@ -1,19 +1,25 @@
-//! Slow start and congestion avoidance of RFC 5681, counted by acknowledgments or by bytes (RFC 3465).
+//! Congestion avoidance of RFC 5681, counted by acknowledgments or by bytes (RFC 3465).
 
+use super::slow_start::SlowStart;
 use super::{Ack, Control, Loss, Window};
 use crate::config::Increase;
 
 /// Additive increase, multiplicative decrease.
 #[derive(Clone, Debug)]
 pub(crate) struct NewReno {
+    slow_start: SlowStart,
     increase: Increase,
     /// What the last increase left over: in bytes times bytes by acknowledgments, in bytes by bytes.
     rest: u64,
 }
 
 impl NewReno {
-    pub(crate) fn new(increase: Increase) -> NewReno {
-        NewReno { increase, rest: 0 }
+    pub(crate) fn new(increase: Increase, hystart: bool) -> NewReno {
+        NewReno {
+            slow_start: SlowStart::new(increase, hystart),
+            increase,
+            rest: 0,
+        }
     }
 
     fn avoid_congestion(&mut self, window: &mut Window, acked_bytes: u64) {
@@ -35,20 +41,10 @@ impl NewReno {
     }
 }
 
-/// What slow start adds for an acknowledgment of `acked_bytes`.
-pub(crate) fn slow_start_bytes(increase: Increase, mss: u64, acked_bytes: u64) -> u64 {
-    match increase {
-        Increase::PerAck => mss,
-        Increase::PerByte {
-            slow_start_limit_segments,
-        } => acked_bytes.min(u64::from(slow_start_limit_segments) * mss),
-    }
-}
-
 impl Control for NewReno {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if window.in_slow_start() {
-            window.cwnd += slow_start_bytes(self.increase, window.mss, ack.acked_bytes);
+            self.slow_start.on_ack(window, ack);
             self.rest = 0;
         } else {
             self.avoid_congestion(window, ack.acked_bytes);
@@ -57,6 +53,7 @@ impl Control for NewReno {
 
     fn on_congestion(&mut self, window: &mut Window, loss: &Loss) {
         window.ssthresh = (loss.from_bytes / 2).max(window.floor());
+        self.slow_start.on_congestion();
         self.rest = 0;
     }
 

@@ -2,3 +2,8 @@
 //! `Sender`: recovery is about its sequence numbers and nothing else.
 
 mod newreno;
+mod rack;
+mod sack;
+pub(crate) mod scoreboard;
+
+pub(crate) use sack::{Report, Tracking};

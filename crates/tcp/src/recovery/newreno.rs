@@ -2,13 +2,14 @@
 //! forms and ns-2 do differently.
 
 use crate::config::{ExitWindow, NewReno, PartialAck, Recovery};
-use crate::congestion::Control;
 use crate::sender::{Phase, Sender};
 
 impl Sender {
     fn newreno(&self) -> NewReno {
-        let Recovery::NewReno(details) = self.config.recovery;
-        details
+        match self.recovery {
+            Recovery::NewReno(details) => details,
+            _ => NewReno::RFC_6582,
+        }
     }
 
     /// A duplicate acknowledgment.
@@ -32,8 +33,7 @@ impl Sender {
         // Once per window of data, whether by loss or by ECN (RFC 3168, 6.1.2).
         if self.una >= self.reduced_until {
             let loss = self.reduction_base();
-            self.algorithm.on_congestion(&mut self.window, &loss);
-            self.window.cwnd = self.window.ssthresh;
+            self.reduce_window(&loss);
         }
         self.inflation = i64::from(self.config.duplicate_threshold) * self.mss as i64;
         self.limited_bytes = 0;
@@ -48,9 +48,9 @@ impl Sender {
     }
 
     /// `acked` bytes were acknowledged in recovery, `una` says up to where. Returns whether the timer starts anew.
-    pub(crate) fn acknowledge_in_recovery(&mut self, acked: u64) -> bool {
+    pub(crate) fn acknowledge_in_recovery(&mut self, now_ps: u64, acked: u64) -> bool {
         if self.una >= self.recover {
-            self.leave_recovery(acked);
+            self.leave_recovery(now_ps, acked);
             return true;
         }
         let details = self.newreno();
@@ -71,7 +71,7 @@ impl Sender {
         first || details.partial_ack == PartialAck::SlowButSteady
     }
 
-    fn leave_recovery(&mut self, acked: u64) {
+    fn leave_recovery(&mut self, now_ps: u64, acked: u64) {
         self.phase = Phase::Open;
         self.inflation = 0;
         self.duplicates = 0;
@@ -81,7 +81,7 @@ impl Sender {
                 self.window.cwnd = self.window.ssthresh.min(flight);
             }
             ExitWindow::Ssthresh => self.window.cwnd = self.window.ssthresh,
-            ExitWindow::Unchanged => self.grow(acked),
+            ExitWindow::Unchanged => self.grow(now_ps, acked, true, None),
         }
     }
 }

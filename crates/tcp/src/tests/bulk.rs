@@ -1,7 +1,19 @@
 //! Transfers from end to end.
 
 use super::channel::{Channel, Fate, MS, SECOND, Way};
-use crate::{Config, State};
+use crate::{Config, NewReno, Recovery, State};
+
+/// Every way of recovery.
+fn recoveries() -> [Recovery; 4] {
+    [
+        Recovery::NewReno(NewReno::RFC_6582),
+        Recovery::Sack {
+            proportional: false,
+        },
+        Recovery::Sack { proportional: true },
+        Recovery::RFC_8985,
+    ]
+}
 
 /// A gigabit per second and a large queue.
 fn fast(delay_ps: u64) -> Way {
@@ -37,27 +49,33 @@ fn a_transfer_delivers_every_byte_and_closes() {
 
 #[test]
 fn one_lost_segment_is_sent_again_fast() {
-    let config = Config::default();
-    let mut lost = false;
-    let mut channel = Channel::new([&config, &config], fast(10 * MS), |end, now, segment| {
-        if end == 0 && now > 100 * MS && segment.payload_bytes > 0 && !lost {
-            lost = true;
-            return Fate::Lost;
-        }
-        Fate::Delivered
-    });
-    channel.ends[0].write(2_000_000);
-    channel.run(30 * SECOND);
-    assert_eq!(channel.ends[1].received_bytes(), 2_000_000);
-    let statistics = channel.ends[0].statistics();
-    assert_eq!(
-        (
-            statistics.segments_retransmitted,
-            statistics.fast_recoveries,
-            statistics.timeouts
-        ),
-        (1, 1, 0)
-    );
+    for recovery in recoveries() {
+        let config = Config {
+            recovery,
+            ..Config::default()
+        };
+        let mut lost = false;
+        let mut channel = Channel::new([&config, &config], fast(10 * MS), |end, now, segment| {
+            if end == 0 && now > 100 * MS && segment.payload_bytes > 0 && !lost {
+                lost = true;
+                return Fate::Lost;
+            }
+            Fate::Delivered
+        });
+        channel.ends[0].write(2_000_000);
+        channel.run(30 * SECOND);
+        assert_eq!(channel.ends[1].received_bytes(), 2_000_000);
+        let statistics = channel.ends[0].statistics();
+        assert_eq!(
+            (
+                statistics.segments_retransmitted,
+                statistics.fast_recoveries,
+                statistics.timeouts
+            ),
+            (1, 1, 0),
+            "{recovery:?}"
+        );
+    }
 }
 
 #[test]
@@ -82,8 +100,14 @@ fn a_dead_link_ends_in_timeouts_and_comes_back() {
 
 #[test]
 fn random_loss_is_survived() {
-    for permille in [1, 10, 50, 200] {
-        let config = Config::default();
+    for (permille, recovery) in [1, 10, 50, 200]
+        .into_iter()
+        .flat_map(|p| recoveries().map(|r| (p, r)))
+    {
+        let config = Config {
+            recovery,
+            ..Config::default()
+        };
         let mut state = 12345u64;
         let mut channel = Channel::new([&config, &config], fast(5 * MS), move |_, _, _| {
             state = state
@@ -97,8 +121,13 @@ fn random_loss_is_survived() {
         });
         channel.ends[0].write(3_000_000);
         channel.ends[0].close();
-        channel.run(4000 * SECOND);
-        assert_eq!(channel.ends[1].received_bytes(), 3_000_000, "{permille}");
+        while channel.step(4000 * SECOND) && !channel.ends[1].is_finished() {}
+        assert_eq!(
+            channel.ends[1].received_bytes(),
+            3_000_000,
+            "{permille} {recovery:?} {:?}",
+            channel.ends[0].statistics()
+        );
         assert_eq!(channel.ends[1].state(), State::CloseWait);
     }
 }

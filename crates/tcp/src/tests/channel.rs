@@ -98,6 +98,7 @@ impl<F: FnMut(usize, u64, &Segment) -> Fate> Channel<F> {
 
     /// Lets an end send all it may.
     pub(crate) fn flush(&mut self, end: usize) {
+        self.ends[end].check();
         while let Some(segment) = self.ends[end].next_segment(self.now_ps) {
             if self.records {
                 self.sent.push((self.now_ps, end, segment));

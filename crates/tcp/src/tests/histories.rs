@@ -3,34 +3,58 @@
 
 use super::channel::{Channel, Fate, MS, SECOND, Way};
 use crate::{
-    Config, Connection, Flags, Options, RtoConfig, SackBlocks, Segment, State, Timestamps,
+    Config, Congestion, Connection, Cubic, Flags, Options, Recovery, RtoConfig, SackBlocks,
+    Segment, State, Timestamps,
 };
 use proptest::prelude::*;
 
 fn any_config() -> impl Strategy<Value = Config> {
     let choices = (any::<bool>(), any::<bool>(), any::<bool>(), any::<bool>());
     let sizes = (100u32..1500, 1u64..80, 1u32..11);
-    (choices, sizes, 0usize..2).prop_map(|(choices, (mss, window, initial), preset)| {
-        let base = match preset {
-            0 => Config::default(),
-            _ => Config::ns2_2001(mss),
-        };
-        Config {
-            mss,
-            window_limit_bytes: window * u64::from(mss) + 17,
-            initial_window_segments: initial,
-            timestamps: choices.0,
-            ecn: choices.1,
-            nagle: choices.2,
-            limited_transmit: choices.3,
-            timeout_limit: u32::MAX,
-            rto: RtoConfig {
-                maximum_ps: 64 * SECOND,
-                ..base.rto
-            },
-            ..base
-        }
-    })
+    (choices, sizes, 0usize..5, 0usize..3).prop_map(
+        |(choices, (mss, window, initial), preset, congestion)| {
+            let base = match preset {
+                0 => Config::default(),
+                1 => Config {
+                    recovery: Recovery::Sack {
+                        proportional: false,
+                    },
+                    ..Config::default()
+                },
+                2 => Config {
+                    recovery: Recovery::Sack { proportional: true },
+                    ..Config::default()
+                },
+                3 => Config {
+                    recovery: Recovery::RFC_8985,
+                    ..Config::default()
+                },
+                _ => Config::ns2_2001(mss),
+            };
+            let congestion = match congestion {
+                1 => Congestion::Cubic(Cubic::RFC_9438),
+                2 if !matches!(base.recovery, Recovery::NewReno(_)) => Congestion::Bbr,
+                _ => Congestion::NewReno,
+            };
+            Config {
+                congestion,
+                hystart: choices.1,
+                mss,
+                window_limit_bytes: window * u64::from(mss) + 17,
+                initial_window_segments: initial,
+                timestamps: choices.0,
+                ecn: choices.1,
+                nagle: choices.2,
+                limited_transmit: choices.3,
+                timeout_limit: u32::MAX,
+                rto: RtoConfig {
+                    maximum_ps: 64 * SECOND,
+                    ..base.rto
+                },
+                ..base
+            }
+        },
+    )
 }
 
 fn any_fate() -> impl Strategy<Value = Fate> {

@@ -1,0 +1,226 @@
+//! RACK-TLP (RFC 8985): a segment is lost if one that left sufficiently later has arrived; and a probe of the tail, where nothing that
+//! left later could arrive.
+
+use super::scoreboard::Delivery;
+use crate::NEVER_PS;
+use crate::config::Recovery;
+use crate::sender::{Phase, Sender, Transmission};
+
+/// Recoveries after which a window that was widened for reordering narrows again (RFC 8985, 6.2, step 4).
+const PERSISTENCE: u32 = 16;
+
+/// What RACK remembers.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Rack {
+    /// The newest delivered segment: when it left, and its end.
+    newest: (u64, u64),
+    /// Its round trip.
+    rtt_ps: u64,
+    reordering_seen: bool,
+    /// Quarters of the least round trip that are waited, once there was reordering; zero stands for one.
+    widened: u32,
+    persists: u32,
+    /// D-SACKs below were counted.
+    duplicate_edge: u64,
+    window_ps: u64,
+    probe: Probe,
+}
+
+/// The tail loss probe in flight (RFC 8985, 7.1).
+#[derive(Clone, Copy, Debug, Default)]
+struct Probe {
+    /// Behind the highest number when it was sent; zero without one.
+    end: u64,
+    /// It was no new data.
+    again: bool,
+    /// What it carried.
+    range: (u64, u64),
+    /// A D-SACK told that both copies arrived.
+    was_spurious: bool,
+}
+
+impl Rack {
+    /// A D-SACK for these numbers. Whether it tells of reordering: a probe that was not needed does not.
+    pub(crate) fn duplicate_reported(&mut self, start: u64, end: u64) -> bool {
+        let probe = &mut self.probe;
+        let probed =
+            probe.end != 0 && probe.again && start <= probe.range.0 && end >= probe.range.1;
+        probe.was_spurious |= probed;
+        !probed
+    }
+
+    /// A recovery ended without trouble.
+    pub(crate) fn recovery_ended(&mut self) {
+        self.persists = self.persists.saturating_sub(1);
+        if self.persists == 0 {
+            self.widened = 0;
+        }
+    }
+
+    /// RFC 8985, 6.2, step 2.
+    fn take_in(&mut self, now_ps: u64, delivery: &Delivery, rtt_min_ps: u64) {
+        let Some(newest) = delivery.newest else {
+            return;
+        };
+        let rtt_ps = now_ps.saturating_sub(newest.sent_ps);
+        // Too early to be the answer to the second copy.
+        if newest.is_repeated() && rtt_ps < rtt_min_ps {
+            return;
+        }
+        if newest.sent_after(self.newest.0, self.newest.1) {
+            self.newest = (newest.sent_ps, newest.end);
+            self.rtt_ps = rtt_ps;
+        }
+    }
+}
+
+impl Sender {
+    /// Detection on an acknowledgment.
+    pub(super) fn rack_detect(&mut self, now_ps: u64, delivery: &Delivery, widens: bool) {
+        let rtt_min_ps = self.rtt.min_ps();
+        let (una, nxt) = (self.una, self.nxt);
+        let rack = &mut self.tracking.rack;
+        rack.take_in(now_ps, delivery, rtt_min_ps);
+        rack.reordering_seen |= delivery.reordered;
+        if widens && una >= rack.duplicate_edge {
+            rack.duplicate_edge = nxt;
+            rack.widened += 1;
+            rack.persists = PERSISTENCE;
+        }
+        self.rack_mark(now_ps);
+    }
+
+    /// The reordering window (RFC 8985, 6.2, step 4).
+    fn reordering_window_ps(&self) -> u64 {
+        let rack = &self.tracking.rack;
+        let threshold = u64::from(self.config.duplicate_threshold) * self.mss;
+        let sure =
+            self.phase != Phase::Open || self.tracking.scoreboard.sacked_bytes() >= threshold;
+        if !rack.reordering_seen && sure {
+            return 0;
+        }
+        let quarters = u64::from(rack.widened) + 1;
+        (quarters * (self.rtt.min_ps() / 4)).min(self.rtt.srtt_ps())
+    }
+
+    /// How long after its sending a segment is missed.
+    pub(super) fn rack_patience_ps(&self) -> u64 {
+        self.tracking.rack.rtt_ps + self.tracking.rack.window_ps
+    }
+
+    fn rack_mark(&mut self, now_ps: u64) {
+        if self.tracking.rack.newest.1 == 0 {
+            return;
+        }
+        self.tracking.rack.window_ps = self.reordering_window_ps();
+        let patience_ps = self.rack_patience_ps();
+        let newest = self.tracking.rack.newest;
+        let due_ps = self
+            .tracking
+            .scoreboard
+            .mark_lost_by_time(now_ps, newest, patience_ps);
+        self.reorder_at_ps = due_ps.unwrap_or(NEVER_PS);
+    }
+
+    /// The reordering timer expired: what was waited for is lost.
+    pub(crate) fn on_reorder_timer(&mut self, now_ps: u64) {
+        self.reorder_at_ps = NEVER_PS;
+        let flight = self.flight();
+        self.rack_mark(now_ps);
+        if self.has_losses() {
+            self.enter_selective_recovery(now_ps, flight);
+        }
+        if self.phase == Phase::Recovery {
+            self.reduce(0);
+        }
+    }
+
+    // Tail loss probes.
+
+    /// RFC 8985, 7.2: when to probe, from now. Called when new data leaves and when data is acknowledged.
+    pub(crate) fn schedule_probe(&mut self, now_ps: u64) {
+        let Recovery::RackTlp { ack_delay_ps, .. } = self.recovery else {
+            return;
+        };
+        self.probe_at_ps = NEVER_PS;
+        let may = self.phase == Phase::Open
+            && !self.tracking.scoreboard.has_sacked()
+            && self.tracking.rack.probe.end == 0
+            && self.una < self.max;
+        if !may {
+            return;
+        }
+        let srtt_ps = self.rtt.srtt_ps();
+        let mut wait_ps = if srtt_ps == 0 {
+            self.config.rto.initial_ps
+        } else {
+            2 * srtt_ps
+        };
+        if self.outstanding() <= self.mss {
+            wait_ps = wait_ps.saturating_add(ack_delay_ps);
+        }
+        let at_ps = now_ps.saturating_add(wait_ps);
+        // Where the timeout comes first, it does the work.
+        if at_ps < self.rto_at_ps {
+            self.probe_at_ps = at_ps;
+        }
+    }
+
+    /// The probe timer expired (RFC 8985, 7.3).
+    pub(crate) fn on_probe_timer(&mut self) {
+        self.probe_at_ps = NEVER_PS;
+        self.tail_probe_due = self.una < self.max;
+    }
+
+    /// The probe itself: new data if there is some and the other end's window takes it, else the last segment again.
+    pub(super) fn tail_probe(&mut self, now_ps: u64) -> Option<Transmission> {
+        self.statistics.tail_loss_probes += 1;
+        let own_edge = self.una + self.config.window_limit_bytes;
+        let (payload, fin) = self.cut(self.nxt, self.peer_edge().min(own_edge));
+        let sent = if payload > 0 || fin {
+            self.sent(now_ps, self.nxt, payload, fin)
+        } else {
+            let index = self.tracking.scoreboard.last_unsacked()?;
+            self.resend(now_ps, index)?
+        };
+        let len = u64::from(sent.payload_bytes) + u64::from(sent.fin);
+        self.tracking.rack.probe = Probe {
+            end: self.nxt,
+            again: sent.again,
+            range: (sent.sequence, sent.sequence + len),
+            was_spurious: false,
+        };
+        self.restart_timer(now_ps);
+        Some(sent)
+    }
+
+    /// RFC 8985, 7.4: whether the probe repaired a loss that nobody else noticed.
+    /// `is_plain`: it acknowledges nothing new and has no blocks.
+    pub(super) fn probe_answered(&mut self, ack: u64, is_plain: bool) {
+        let probe = self.tracking.rack.probe;
+        if probe.end == 0 || ack < probe.end {
+            return;
+        }
+        if !probe.again || probe.was_spurious {
+            self.tracking.rack.probe = Probe::default();
+        } else if ack > probe.end {
+            // The last segment was lost and only the probe arrived: congestion, as if it had been found otherwise.
+            self.tracking.rack.probe = Probe::default();
+            if self.phase == Phase::Open {
+                let loss = self.reduction_base();
+                self.reduce_window(&loss);
+            }
+        } else if is_plain {
+            // A duplicate acknowledgment without D-SACK, for both copies.
+            self.tracking.rack.probe = Probe::default();
+        }
+    }
+
+    /// A timeout makes probes of before meaningless.
+    pub(crate) fn forget_probe(&mut self) {
+        self.tracking.rack.probe = Probe::default();
+        self.probe_at_ps = NEVER_PS;
+        self.reorder_at_ps = NEVER_PS;
+        self.tail_probe_due = false;
+    }
+}

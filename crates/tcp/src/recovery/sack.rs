@@ -1,0 +1,430 @@
+//! Recovery with selective acknowledgments (RFC 6675): the pipe, what is lost, what is sent next; and what RACK-TLP shares with it:
+//! the scoreboard, proportional rate reduction (RFC 6937), the timeout.
+
+use super::rack::Rack;
+use super::scoreboard::{Delivery, RateStamp, Record, Scoreboard};
+use crate::config::Recovery;
+use crate::congestion::{Control, Sample};
+use crate::sender::{Phase, Sender, Transmission};
+use wire::tcp::SackBlocks;
+
+/// What the sender keeps when the other end acknowledges selectively.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Tracking {
+    pub(crate) scoreboard: Scoreboard,
+    pub(crate) rack: Rack,
+    prr: Proportional,
+    /// Behind the highest number that was ever delivered.
+    highest: u64,
+    /// The last segment was sent again in this recovery, to get an answer (RFC 6675, rule 4).
+    rescued: bool,
+    rate: Rate,
+}
+
+/// What the delivery rate is measured with (draft-cheng-iccrg-delivery-rate-estimation-00).
+#[derive(Clone, Copy, Debug, Default)]
+struct Rate {
+    delivered: u64,
+    delivered_ps: u64,
+    first_sent_ps: u64,
+    /// Samples are the application's doing until so much is delivered; zero if they are not.
+    app_limited_until: u64,
+}
+
+impl Rate {
+    fn deliver(&mut self, now_ps: u64, bytes: u64) {
+        if bytes > 0 {
+            self.delivered += bytes;
+            self.delivered_ps = now_ps;
+            if self.delivered > self.app_limited_until {
+                self.app_limited_until = 0;
+            }
+        }
+    }
+
+    /// Bytes per second between the sending of the newest delivered segment and now; not if that was shorter than any round trip.
+    fn sample(&mut self, newest: &Record, rtt_min_ps: u64) -> Option<u64> {
+        let sending_ps = newest.sent_ps.saturating_sub(newest.first_sent_ps);
+        let acking_ps = self.delivered_ps.saturating_sub(newest.delivered_ps);
+        self.first_sent_ps = newest.sent_ps;
+        let interval_ps = sending_ps.max(acking_ps);
+        if interval_ps == 0 || interval_ps < rtt_min_ps {
+            return None;
+        }
+        let bytes = u128::from(self.delivered - newest.delivered);
+        u64::try_from(bytes * 1_000_000_000_000 / u128::from(interval_ps)).ok()
+    }
+}
+
+/// Proportional rate reduction: what was delivered and sent in this recovery.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Proportional {
+    delivered: u64,
+    sent: u64,
+    flight_at_entry: u64,
+}
+
+impl Proportional {
+    /// What may be sent after `delivered` more bytes arrived (RFC 6937, section 3, with slow start reduction bound).
+    fn allowance(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
+        self.delivered += delivered;
+        if pipe > ssthresh {
+            let product = u128::from(self.delivered) * u128::from(ssthresh);
+            let share = product.div_ceil(u128::from(self.flight_at_entry.max(1)));
+            return (share as u64).saturating_sub(self.sent);
+        }
+        let bound = self.delivered.saturating_sub(self.sent).max(delivered) + mss;
+        bound.min(ssthresh - pipe)
+    }
+}
+
+/// An acknowledgment as the connection saw it.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Report<'a> {
+    pub(crate) ack: u64,
+    pub(crate) blocks: &'a SackBlocks,
+    /// The round trip by timestamps.
+    pub(crate) echo_rtt_ps: Option<u64>,
+    /// It echoes congestion.
+    pub(crate) echoes: bool,
+    /// It has no data, FIN or new window: what RFC 5681 calls a duplicate if it acknowledges nothing new.
+    pub(crate) is_bare: bool,
+}
+
+impl Sender {
+    /// An acknowledgment where segments are tracked; `una <= ack <= max`.
+    pub(crate) fn acknowledge_selectively(&mut self, now_ps: u64, report: &Report<'_>) {
+        let acked = report.ack - self.una;
+        let window_limited = self.is_window_limited();
+        let flight = self.flight();
+        if acked > 0 {
+            self.timeouts_in_row = 0;
+            self.statistics.bytes_acknowledged += report.ack.min(self.end) - self.una.min(self.end);
+        }
+        let before = self.una;
+        self.una = report.ack;
+        let mut delivery = Delivery {
+            highest: self.tracking.highest,
+            ..Delivery::default()
+        };
+        self.tracking
+            .scoreboard
+            .acknowledge(report.ack, &mut delivery);
+        let (reports_duplicate, widens) = self.read_blocks(before, report.blocks, &mut delivery);
+        self.tracking.highest = delivery.highest;
+        let rtt_ps = self.measure_delivery(now_ps, report, &delivery);
+        let lost_before = self.tracking.scoreboard.lost_bytes();
+        if acked == 0 && report.is_bare && self.max > self.una && !reports_duplicate {
+            self.statistics.duplicate_acks += 1;
+            self.duplicates = self.duplicates.saturating_add(1);
+        }
+        if acked > 0 && self.phase != Phase::Recovery {
+            self.duplicates = 0;
+            self.limited_bytes = 0;
+        }
+        self.find_losses(now_ps, &delivery, widens);
+        let is_plain = acked == 0 && report.blocks.is_empty();
+        self.probe_answered(report.ack, is_plain);
+        let grows = !self.end_phase(report.ack);
+        if self.has_losses() {
+            self.enter_selective_recovery(now_ps, flight);
+        }
+        match self.phase {
+            Phase::Recovery => self.reduce(delivery.bytes),
+            _ if acked > 0 && grows && !report.echoes => {
+                self.grow(now_ps, acked, window_limited, rtt_ps);
+            }
+            _ => {}
+        }
+        if self.algorithm.has_model() {
+            let lost = self.tracking.scoreboard.lost_bytes();
+            self.model(now_ps, &delivery, rtt_ps, lost.saturating_sub(lost_before));
+        }
+        self.after_acknowledgment(now_ps, acked);
+    }
+
+    /// Tells an algorithm with a model what this acknowledgment measured.
+    fn model(&mut self, now_ps: u64, delivery: &Delivery, rtt_ps: Option<u64>, lost_bytes: u64) {
+        let rtt_min_ps = self.rtt.min_ps();
+        let rate = &mut self.tracking.rate;
+        rate.deliver(now_ps, delivery.bytes);
+        let newest = delivery.newest;
+        let sample = Sample {
+            now_ps,
+            delivered_bytes: delivery.bytes,
+            lost_bytes,
+            rate: newest.and_then(|newest| rate.sample(&newest, rtt_min_ps)),
+            total_delivered: rate.delivered,
+            prior_delivered: newest.map(|newest| newest.delivered),
+            app_limited: newest.is_some_and(|newest| newest.is_app_limited()),
+            flight_bytes: self.flight(),
+            rtt_ps,
+            recovering: self.phase != Phase::Open,
+        };
+        if let Some(model) = self.algorithm.model() {
+            model.on_sample(&mut self.window, &sample);
+        }
+    }
+
+    /// Takes in the blocks. Whether the first reports a duplicate (RFC 2883, section 4), and whether that tells of reordering.
+    fn read_blocks(
+        &mut self,
+        una_before: u64,
+        blocks: &SackBlocks,
+        delivery: &mut Delivery,
+    ) -> (bool, bool) {
+        let (mut reports_duplicate, mut widens) = (false, false);
+        let blocks = blocks.blocks();
+        let unwrap = |wire| crate::segment::unwrapped(self.una, wire);
+        let second = blocks
+            .get(1)
+            .map(|block| (unwrap(block.0), unwrap(block.1)));
+        for (i, block) in blocks.iter().enumerate() {
+            let (start, end) = (unwrap(block.0), unwrap(block.1));
+            if start >= end || end > self.max {
+                continue;
+            }
+            let in_second = second.is_some_and(|second| start >= second.0 && end <= second.1);
+            if i == 0 && (end <= self.una || in_second) {
+                // Reports from before the last window are of no use, and perhaps of another connection.
+                if start + self.config.window_limit_bytes >= una_before {
+                    reports_duplicate = true;
+                    self.statistics.duplicates_reported += 1;
+                    widens = self.tracking.rack.duplicate_reported(start, end);
+                }
+            } else if end > self.una {
+                let start = start.max(self.una);
+                self.tracking.scoreboard.sack(start, end, delivery);
+            }
+        }
+        (reports_duplicate, widens)
+    }
+
+    /// Round trips, for the timer and for everybody else.
+    fn measure_delivery(
+        &mut self,
+        now_ps: u64,
+        report: &Report<'_>,
+        delivery: &Delivery,
+    ) -> Option<u64> {
+        let once = delivery.newest_unrepeated.filter(|_| !delivery.repeated);
+        let rtt_ps = once.map(|record| now_ps.saturating_sub(record.sent_ps));
+        if let Some(rtt_ps) = rtt_ps {
+            self.rtt.observe(rtt_ps);
+            self.rtt.end_back_off();
+        }
+        if let Some(measured_ps) = rtt_ps.or(report.echo_rtt_ps)
+            && report.ack > self.round_edge
+        {
+            self.round_edge = self.max;
+            self.rtt.end_back_off();
+            self.rtt.sample(now_ps, measured_ps);
+        }
+        rtt_ps
+    }
+
+    /// Marks what is lost.
+    fn find_losses(&mut self, now_ps: u64, delivery: &Delivery, widens: bool) {
+        match self.recovery {
+            Recovery::RackTlp { .. } => self.rack_detect(now_ps, delivery, widens),
+            _ => {
+                let threshold = self.config.duplicate_threshold;
+                let scoreboard = &mut self.tracking.scoreboard;
+                if scoreboard.has_sacked() {
+                    scoreboard.mark_lost_by_sack(threshold, self.mss);
+                    // So many duplicates, though too few bytes of small segments (RFC 6675, section 5, step 2).
+                    if self.phase == Phase::Open && self.duplicates >= threshold {
+                        scoreboard.mark_lost(0);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Whether recovery must begin. After a timeout it is under way already.
+    pub(super) fn has_losses(&self) -> bool {
+        self.phase == Phase::Open && self.tracking.scoreboard.lost_bytes() > 0
+    }
+
+    /// Recovery and the time after a timeout end when everything sent before is acknowledged. Whether a recovery did.
+    fn end_phase(&mut self, ack: u64) -> bool {
+        if self.phase == Phase::Open || ack < self.recover {
+            return false;
+        }
+        let recovered = self.phase == Phase::Recovery;
+        if recovered {
+            if !self.algorithm.has_model() {
+                self.window.cwnd = self.window.ssthresh;
+            }
+            self.tracking.rack.recovery_ended();
+            self.duplicates = 0;
+        }
+        self.phase = Phase::Open;
+        recovered
+    }
+
+    /// RFC 6675, section 5, step 4.
+    pub(super) fn enter_selective_recovery(&mut self, now_ps: u64, flight: u64) {
+        self.statistics.fast_recoveries += 1;
+        let loss = self.reduction_base_of(flight);
+        // Once per window of data, whether by loss or by ECN (RFC 3168, 6.1.2).
+        if self.una >= self.reduced_until {
+            self.algorithm.on_congestion(&mut self.window, &loss);
+        }
+        self.phase = Phase::Recovery;
+        self.recover = self.max;
+        self.sends_first_again = true;
+        self.tracking.rescued = false;
+        self.tracking.prr = Proportional {
+            flight_at_entry: loss.from_bytes,
+            ..Proportional::default()
+        };
+        self.stop_measuring();
+        self.restart_timer(now_ps);
+    }
+
+    /// The window during recovery.
+    pub(super) fn reduce(&mut self, delivered: u64) {
+        if self.algorithm.has_model() {
+            return;
+        }
+        let proportional = match self.recovery {
+            Recovery::Sack { proportional } | Recovery::RackTlp { proportional, .. } => {
+                proportional
+            }
+            Recovery::NewReno(_) => false,
+        };
+        let ssthresh = self.window.ssthresh;
+        self.window.cwnd = if proportional {
+            let pipe = self.flight();
+            let allowance = self
+                .tracking
+                .prr
+                .allowance(delivered, pipe, ssthresh, self.mss);
+            pipe + allowance
+        } else {
+            ssthresh
+        };
+    }
+
+    /// The timers after an acknowledgment.
+    fn after_acknowledgment(&mut self, now_ps: u64, acked: u64) {
+        if self.una == self.max {
+            self.rto_at_ps = crate::NEVER_PS;
+            self.probe_at_ps = crate::NEVER_PS;
+        } else if acked > 0 {
+            self.restart_timer(now_ps);
+            self.schedule_probe(now_ps);
+        }
+    }
+
+    /// What leaves next where segments are tracked (RFC 6675, NextSeg).
+    pub(crate) fn next_tracked(&mut self, now_ps: u64) -> Option<Transmission> {
+        if self.tail_probe_due {
+            self.tail_probe_due = false;
+            return self.tail_probe(now_ps);
+        }
+        if std::mem::take(&mut self.sends_first_again)
+            && let Some(index) = self.tracking.scoreboard.next_lost()
+        {
+            return self.resend(now_ps, index);
+        }
+        if self.burst_left == 0 || !self.pacing_allows(now_ps) {
+            return None;
+        }
+        if self.phase != Phase::Open
+            && let Some(index) = self.tracking.scoreboard.next_lost()
+        {
+            return self.resend_if_room(now_ps, index);
+        }
+        if let Some((payload, fin)) = self.allowed(now_ps) {
+            self.burst_left -= 1;
+            return Some(self.sent(now_ps, self.nxt, payload, fin));
+        }
+        if self.phase == Phase::Recovery && matches!(self.recovery, Recovery::Sack { .. }) {
+            return self.last_resort(now_ps);
+        }
+        if self.nxt >= self.end && self.flight() < self.window.cwnd {
+            let rate = &mut self.tracking.rate;
+            let outstanding = self.nxt - self.una;
+            rate.app_limited_until = (rate.delivered + outstanding).max(1);
+        }
+        None
+    }
+
+    /// Rules 3 and 4: there is room, but nothing lost and nothing new.
+    fn last_resort(&mut self, now_ps: u64) -> Option<Transmission> {
+        if let Some(index) = self.tracking.scoreboard.next_unsure() {
+            return self.resend_if_room(now_ps, index);
+        }
+        if self.tracking.rescued {
+            return None;
+        }
+        let index = self.tracking.scoreboard.last_unsacked()?;
+        let sent = self.resend_if_room(now_ps, index)?;
+        self.tracking.rescued = true;
+        Some(sent)
+    }
+
+    fn resend_if_room(&mut self, now_ps: u64, index: usize) -> Option<Transmission> {
+        let len = self.tracking.scoreboard.get(index)?.len();
+        if self.flight() + len > self.window.cwnd {
+            return None;
+        }
+        self.burst_left -= 1;
+        self.resend(now_ps, index)
+    }
+
+    /// Sends a segment again as it was.
+    pub(crate) fn resend(&mut self, now_ps: u64, index: usize) -> Option<Transmission> {
+        let record = *self.tracking.scoreboard.get(index)?;
+        let fin = record.end > self.end;
+        let payload = record.len() - u64::from(fin);
+        Some(self.sent(now_ps, record.start, payload, fin))
+    }
+
+    /// Accounts for a tracked segment that leaves.
+    pub(crate) fn track(&mut self, now_ps: u64, start: u64, end: u64, again: bool) {
+        let stamp = self.rate_stamp(now_ps);
+        let scoreboard = &mut self.tracking.scoreboard;
+        if again {
+            let index = scoreboard.position(start);
+            scoreboard.push_again(index, now_ps, &stamp);
+        } else {
+            scoreboard.push(start, end, now_ps, &stamp);
+        }
+        self.tracking.prr.sent += end - start;
+    }
+
+    fn rate_stamp(&mut self, now_ps: u64) -> RateStamp {
+        let rate = &mut self.tracking.rate;
+        if self.una == self.max {
+            // A new flight begins.
+            rate.first_sent_ps = now_ps;
+            rate.delivered_ps = now_ps;
+        }
+        RateStamp {
+            delivered: rate.delivered,
+            delivered_ps: rate.delivered_ps,
+            first_sent_ps: rate.first_sent_ps,
+            app_limited: rate.app_limited_until != 0,
+        }
+    }
+
+    /// The timeout's part where segments are tracked: what is not known to have arrived is lost.
+    pub(crate) fn lose_everything(&mut self, now_ps: u64) {
+        if self.tracking.scoreboard.reneges() {
+            self.tracking.scoreboard.forget_sacked();
+        }
+        let una = self.una;
+        let patience_ps = match self.recovery {
+            // RFC 8985, 6.3: what was sent just now may still arrive.
+            Recovery::RackTlp { .. } => self.rack_patience_ps(),
+            _ => 0,
+        };
+        self.tracking.scoreboard.mark_lost_where(|record| {
+            record.start == una || record.sent_ps.saturating_add(patience_ps) <= now_ps
+        });
+        self.tracking.rescued = true;
+    }
+}

@@ -1,0 +1,449 @@
+//! What is known of every segment in flight: when it was sent, whether it arrived (SACK), whether it counts as lost, whether it was
+//! sent again. It decides nothing; RFC 6675 and RACK-TLP mark segments, and the counts give the pipe.
+
+use crate::intervals::IntervalSet;
+use std::collections::VecDeque;
+
+/// The other end has it.
+const SACKED: u8 = 1;
+/// It counts as lost.
+const LOST: u8 = 1 << 1;
+/// It was sent again and that copy counts as being in flight.
+const AGAIN: u8 = 1 << 2;
+/// It was sent more than once, at whatever time.
+const REPEATED: u8 = 1 << 3;
+/// It was sent while the application had too little to send.
+const APP_LIMITED: u8 = 1 << 4;
+
+/// A segment in flight.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Record {
+    pub(crate) start: u64,
+    /// Behind it, a FIN included.
+    pub(crate) end: u64,
+    /// When it was last sent.
+    pub(crate) sent_ps: u64,
+    /// What had been delivered then, and when that was (the delivery rate of BBR).
+    pub(crate) delivered: u64,
+    pub(crate) delivered_ps: u64,
+    /// When the flight that it belongs to began.
+    pub(crate) first_sent_ps: u64,
+    flags: u8,
+}
+
+impl Record {
+    pub(crate) fn len(&self) -> u64 {
+        self.end - self.start
+    }
+
+    fn is(&self, flag: u8) -> bool {
+        self.flags & flag != 0
+    }
+
+    pub(crate) fn is_sacked(&self) -> bool {
+        self.is(SACKED)
+    }
+
+    pub(crate) fn is_repeated(&self) -> bool {
+        self.is(REPEATED)
+    }
+
+    pub(crate) fn is_app_limited(&self) -> bool {
+        self.is(APP_LIMITED)
+    }
+
+    /// Whether it left after the other: by time, then by number (RFC 8985, 5.2 step 2).
+    pub(crate) fn sent_after(&self, sent_ps: u64, end: u64) -> bool {
+        (self.sent_ps, self.end) > (sent_ps, end)
+    }
+}
+
+/// What the sending of a segment remembers for the delivery rate.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct RateStamp {
+    pub(crate) delivered: u64,
+    pub(crate) delivered_ps: u64,
+    pub(crate) first_sent_ps: u64,
+    pub(crate) app_limited: bool,
+}
+
+/// What one acknowledgment delivered.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Delivery {
+    /// Bytes that were not known to have arrived.
+    pub(crate) bytes: u64,
+    /// Of these, selectively acknowledged.
+    pub(crate) sacked_bytes: u64,
+    /// The delivered segment that was sent last.
+    pub(crate) newest: Option<Record>,
+    /// The one that was sent last among those sent once.
+    pub(crate) newest_unrepeated: Option<Record>,
+    /// Highest number delivered so far; kept from one acknowledgment to the next.
+    pub(crate) highest: u64,
+    /// A segment that was sent once arrived after one behind it.
+    pub(crate) reordered: bool,
+    /// A segment that was sent more than once is among them: what was acknowledged with it may have waited for it.
+    pub(crate) repeated: bool,
+}
+
+impl Delivery {
+    fn add(&mut self, record: &Record) {
+        self.bytes += record.len();
+        let newer = |than: &Option<Record>| {
+            than.is_none_or(|newest| record.sent_after(newest.sent_ps, newest.end))
+        };
+        if newer(&self.newest) {
+            self.newest = Some(*record);
+        }
+        self.repeated |= record.is_repeated();
+        if !record.is_repeated() {
+            if newer(&self.newest_unrepeated) {
+                self.newest_unrepeated = Some(*record);
+            }
+            self.reordered |= record.end < self.highest;
+        }
+        self.highest = self.highest.max(record.end);
+    }
+}
+
+/// The segments in flight, in order, without gaps.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Scoreboard {
+    records: VecDeque<Record>,
+    sacked: IntervalSet,
+    sacked_bytes: u64,
+    lost_bytes: u64,
+    again_bytes: u64,
+    /// No segment below is lost and waits to be sent again.
+    resend_from: u64,
+    /// Every segment below that was sent once is sacked or lost.
+    undecided_from: u64,
+    /// Segments sent again, by time: when, start. Those that were acknowledged or sent yet again meanwhile are skipped.
+    repeats: VecDeque<(u64, u64)>,
+}
+
+impl Scoreboard {
+    /// A segment leaves for the first time.
+    pub(crate) fn push(&mut self, start: u64, end: u64, now_ps: u64, stamp: &RateStamp) {
+        let limited = if stamp.app_limited { APP_LIMITED } else { 0 };
+        self.records.push_back(Record {
+            start,
+            end,
+            sent_ps: now_ps,
+            delivered: stamp.delivered,
+            delivered_ps: stamp.delivered_ps,
+            first_sent_ps: stamp.first_sent_ps,
+            flags: limited,
+        });
+    }
+
+    /// The segment at `index` leaves again.
+    pub(crate) fn push_again(&mut self, index: usize, now_ps: u64, stamp: &RateStamp) {
+        let Some(record) = self.records.get_mut(index) else {
+            return;
+        };
+        if !record.is(AGAIN) {
+            self.again_bytes += record.len();
+        }
+        record.flags |= AGAIN | REPEATED;
+        record.sent_ps = now_ps;
+        record.delivered = stamp.delivered;
+        record.delivered_ps = stamp.delivered_ps;
+        record.first_sent_ps = stamp.first_sent_ps;
+        self.repeats.push_back((now_ps, record.start));
+    }
+
+    /// Bytes that are thought to be in the network (RFC 6675, SetPipe) of `outstanding`.
+    pub(crate) fn pipe(&self, outstanding: u64) -> u64 {
+        outstanding + self.again_bytes - self.sacked_bytes - self.lost_bytes
+    }
+
+    pub(crate) fn sacked_bytes(&self) -> u64 {
+        self.sacked_bytes
+    }
+
+    /// Bytes that count as lost, sent again or not.
+    pub(crate) fn lost_bytes(&self) -> u64 {
+        self.lost_bytes
+    }
+
+    pub(crate) fn has_sacked(&self) -> bool {
+        self.sacked_bytes > 0
+    }
+
+    /// Takes the record's bytes out of the counts.
+    fn discount(&mut self, record: &Record, bytes: u64) {
+        if record.is(SACKED) {
+            self.sacked_bytes -= bytes;
+        }
+        if record.is(LOST) {
+            self.lost_bytes -= bytes;
+        }
+        if record.is(AGAIN) {
+            self.again_bytes -= bytes;
+        }
+    }
+
+    /// Everything below `una` is acknowledged.
+    pub(crate) fn acknowledge(&mut self, una: u64, delivery: &mut Delivery) {
+        while let Some(record) = self.records.front().copied()
+            && record.end <= una
+        {
+            self.records.pop_front();
+            self.discount(&record, record.len());
+            if !record.is_sacked() {
+                delivery.add(&record);
+            }
+        }
+        if let Some(mut record) = self.records.front().copied()
+            && record.start < una
+        {
+            // A part of a segment: what remains keeps its marks.
+            self.discount(&record, una - record.start);
+            if !record.is_sacked() {
+                delivery.bytes += una - record.start;
+            }
+            record.start = una;
+            self.records[0] = record;
+        }
+        if !self.sacked.is_empty() {
+            self.sacked.remove_below(una);
+        }
+        while let Some(&(_, start)) = self.repeats.front()
+            && start < una
+        {
+            self.repeats.pop_front();
+        }
+    }
+
+    /// The other end has `[start, end)`, which lies between the first unacknowledged number and the last sent.
+    pub(crate) fn sack(&mut self, start: u64, end: u64, delivery: &mut Delivery) {
+        if self
+            .sacked
+            .containing(start)
+            .is_some_and(|known| end <= known.1)
+        {
+            return;
+        }
+        // Only where something is new is looked at: blocks repeat with every acknowledgment.
+        let (mut from, mut to) = (u64::MAX, 0);
+        let merged = self.sacked.insert(start, end, |left, right| {
+            from = from.min(left);
+            to = to.max(right);
+        });
+        self.mark_sacked(from, to, merged, delivery);
+    }
+
+    /// Marks the segments that `[from, to)` touches and that lie in `merged` as a whole.
+    fn mark_sacked(&mut self, from: u64, to: u64, merged: (u64, u64), delivery: &mut Delivery) {
+        let mut index = self.records.partition_point(|record| record.end <= from);
+        while let Some(record) = self.records.get(index).copied()
+            && record.start < to
+        {
+            let whole = record.start >= merged.0 && record.end <= merged.1;
+            if whole && !record.is_sacked() {
+                self.discount(&record, record.len());
+                self.sacked_bytes += record.len();
+                delivery.sacked_bytes += record.len();
+                delivery.add(&record);
+                self.records[index].flags = (record.flags | SACKED) & !(LOST | AGAIN);
+            }
+            index += 1;
+        }
+    }
+
+    /// The segment at `index` counts as lost; a copy of it that was sent again too.
+    pub(crate) fn mark_lost(&mut self, index: usize) {
+        let Some(record) = self.records.get_mut(index) else {
+            return;
+        };
+        if record.is_sacked() {
+            return;
+        }
+        if !record.is(LOST) {
+            self.lost_bytes += record.len();
+        }
+        if record.is(AGAIN) {
+            self.again_bytes -= record.len();
+        }
+        record.flags = (record.flags | LOST) & !AGAIN;
+        self.resend_from = self.resend_from.min(record.start);
+    }
+
+    /// Everything that is not sacked counts as lost where `decides` says so.
+    pub(crate) fn mark_lost_where(&mut self, decides: impl Fn(&Record) -> bool) {
+        for index in 0..self.records.len() {
+            if decides(&self.records[index]) {
+                self.mark_lost(index);
+            }
+        }
+    }
+
+    /// The other end took back what it had selectively acknowledged (RFC 2018, section 8).
+    pub(crate) fn forget_sacked(&mut self) {
+        self.sacked = IntervalSet::default();
+        self.sacked_bytes = 0;
+        self.undecided_from = 0;
+        for record in &mut self.records {
+            record.flags &= !SACKED;
+        }
+    }
+
+    /// Whether the first segment was selectively acknowledged, which no end does that keeps what it has.
+    pub(crate) fn reneges(&self) -> bool {
+        self.records.front().is_some_and(Record::is_sacked)
+    }
+
+    /// The first lost segment that was not sent again.
+    pub(crate) fn next_lost(&mut self) -> Option<usize> {
+        if self.lost_bytes == 0 {
+            return None;
+        }
+        let mut index = self.position(self.resend_from);
+        while let Some(record) = self.records.get(index) {
+            if record.is(LOST) && !record.is(AGAIN) {
+                self.resend_from = record.start;
+                return Some(index);
+            }
+            index += 1;
+        }
+        self.resend_from = self.records.back().map_or(0, |last| last.end);
+        None
+    }
+
+    /// The first segment that is neither sacked nor sent again and lies below something sacked.
+    pub(crate) fn next_unsure(&self) -> Option<usize> {
+        let highest = self.sacked.last()?.0;
+        (0..self.records.len())
+            .take_while(|&index| self.records[index].start < highest)
+            .find(|&index| self.records[index].flags & (SACKED | AGAIN | LOST) == 0)
+    }
+
+    /// The last segment that is not sacked.
+    pub(crate) fn last_unsacked(&self) -> Option<usize> {
+        (0..self.records.len())
+            .rev()
+            .find(|&index| !self.records[index].is_sacked())
+    }
+
+    /// Position of the segment that `sequence` is in, or of the next.
+    pub(crate) fn position(&self, sequence: u64) -> usize {
+        self.records
+            .partition_point(|record| record.end <= sequence)
+    }
+
+    pub(crate) fn get(&self, index: usize) -> Option<&Record> {
+        self.records.get(index)
+    }
+
+    /// RFC 6675, IsLost for everything below: `threshold` discontiguous sacked runs, or more than `threshold - 1` segments'
+    /// bytes, lie above. Marks what has not been marked yet.
+    pub(crate) fn mark_lost_by_sack(&mut self, threshold: u32, mss: u64) {
+        let edge = self
+            .sacked
+            .edge_above(threshold, u64::from(threshold - 1) * mss);
+        let Some(edge) = edge.filter(|&edge| edge > self.undecided_from) else {
+            return;
+        };
+        let mut index = self.position(self.undecided_from);
+        while let Some(record) = self.records.get(index)
+            && record.end <= edge
+        {
+            if record.flags & (SACKED | LOST | AGAIN) == 0 {
+                self.mark_lost(index);
+            }
+            index += 1;
+        }
+        self.undecided_from = edge;
+    }
+
+    /// RFC 8985, 6.2 step 5: a segment that left before the newest delivered one, and so long ago that it should have arrived
+    /// too, is lost. Returns when the next will be.
+    pub(crate) fn mark_lost_by_time(
+        &mut self,
+        now_ps: u64,
+        rack: (u64, u64),
+        patience_ps: u64,
+    ) -> Option<u64> {
+        let first = self.mark_first_copies(now_ps, rack, patience_ps);
+        let again = self.mark_repeats(now_ps, rack, patience_ps);
+        match (first, again) {
+            (Some(a), Some(b)) => Some(a.min(b)),
+            (a, b) => a.or(b),
+        }
+    }
+
+    /// Those sent once: their order is that of time.
+    fn mark_first_copies(
+        &mut self,
+        now_ps: u64,
+        rack: (u64, u64),
+        patience_ps: u64,
+    ) -> Option<u64> {
+        let mut index = self.position(self.undecided_from);
+        while let Some(record) = self.records.get(index).copied() {
+            if record.flags & (SACKED | LOST | REPEATED) == 0 {
+                let due_ps = record.sent_ps.saturating_add(patience_ps);
+                if record.sent_after(rack.0, rack.1) {
+                    break;
+                }
+                if due_ps > now_ps {
+                    self.undecided_from = record.start;
+                    return Some(due_ps);
+                }
+                self.mark_lost(index);
+            }
+            index += 1;
+        }
+        self.undecided_from = match self.records.get(index) {
+            Some(record) => record.start,
+            None => self.records.back().map_or(0, |last| last.end),
+        };
+        None
+    }
+
+    /// Those sent again, by the time of their last copy.
+    fn mark_repeats(&mut self, now_ps: u64, rack: (u64, u64), patience_ps: u64) -> Option<u64> {
+        while let Some(&(sent_ps, start)) = self.repeats.front() {
+            let index = self.position(start);
+            let current = self.records.get(index).copied().filter(|record| {
+                record.start == start && record.sent_ps == sent_ps && record.is(AGAIN)
+            });
+            let Some(record) = current else {
+                self.repeats.pop_front();
+                continue;
+            };
+            if record.sent_after(rack.0, rack.1) {
+                return None;
+            }
+            let due_ps = sent_ps.saturating_add(patience_ps);
+            if due_ps > now_ps {
+                return Some(due_ps);
+            }
+            self.repeats.pop_front();
+            self.mark_lost(index);
+        }
+        None
+    }
+
+    /// What the counts must be, for tests.
+    #[cfg(test)]
+    pub(crate) fn check(&self, una: u64, max: u64) {
+        let ends = self.records.front().zip(self.records.back());
+        let (first, last) = ends.map_or((max, max), |(a, b)| (a.start, b.end));
+        assert!(una == max || (first, last) == (una, max));
+        let sum = |flag: u8| -> u64 {
+            let with = self.records.iter().filter(|record| record.is(flag));
+            with.map(Record::len).sum()
+        };
+        assert_eq!(sum(SACKED), self.sacked_bytes);
+        assert_eq!(sum(LOST), self.lost_bytes);
+        assert_eq!(sum(AGAIN), self.again_bytes);
+        assert!(
+            self.records
+                .iter()
+                .zip(self.records.iter().skip(1))
+                .all(|(a, b)| a.end == b.start)
+        );
+    }
+}
