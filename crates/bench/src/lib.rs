@@ -6,6 +6,8 @@
 //!
 //! [`measure_table()`] measures tables on their own.
 //!
+//! [`measure_simulation()`] measures whole networks in virtual time.
+//!
 //! It knows nothing of Python, terminals or files. The P4 sources (`benches/*.p4`) are built in.
 #![forbid(unsafe_code)]
 
@@ -16,6 +18,7 @@ pub mod middleblock;
 pub mod protect;
 pub mod random;
 pub mod router;
+pub mod simulation;
 pub mod source;
 pub mod structures;
 pub mod tables;
@@ -24,5 +27,6 @@ pub mod wide_field;
 pub mod workload;
 
 pub use measure::{Measurement, Options, measure};
+pub use simulation::{SIMULATIONS, SimulationMeasurement, measure_simulation};
 pub use tables::{TABLES, TableMeasurement, measure_table};
 pub use workload::{Handwritten, PROGRAMS, Workload, workload};

@@ -1,8 +1,10 @@
-//! `holdfast-bench [PROGRAM...] [SIZE...] [--quick]` and `holdfast-bench --tables [TABLE...] [--quick]`: the benchmarks without Python
-//! in between, for a profiler. People use `holdfast bench`.
+//! `holdfast-bench [PROGRAM...] [SIZE...]`, `holdfast-bench --tables [TABLE...]`, `holdfast-bench --simulation [SCENARIO...]`, each with
+//! `--quick` or without: the benchmarks without Python in between, for a profiler. People use `holdfast bench`.
 #![forbid(unsafe_code)]
 
-use bench::{Options, PROGRAMS, TABLES, measure, measure_table, workload};
+use bench::{
+    Options, PROGRAMS, SIMULATIONS, TABLES, measure, measure_simulation, measure_table, workload,
+};
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
@@ -21,14 +23,17 @@ fn run() -> Result<(), String> {
         .partition(|a| a.parse::<usize>().is_ok());
     let (flags, mut programs): (Vec<String>, Vec<String>) =
         words.into_iter().partition(|a| a.starts_with('-'));
-    let known = ["--quick", "--tables"];
+    let known = ["--quick", "--tables", "--simulation"];
     if let Some(flag) = flags.iter().find(|f| !known.contains(&f.as_str())) {
-        return Err(format!("{flag} is not known; {} are", known.join(" and ")));
+        return Err(format!("{flag} is not known; {} are", known.join(", ")));
     }
     let given = |flag: &str| flags.iter().any(|f| f == flag);
     let quick = given("--quick");
     if given("--tables") {
         return tables(&programs, quick);
+    }
+    if given("--simulation") {
+        return simulations(&programs, quick);
     }
     let mut sizes: Vec<usize> = sizes.iter().filter_map(|s| s.parse().ok()).collect();
     if programs.is_empty() {
@@ -76,6 +81,26 @@ fn tables(names: &[String], quick: bool) -> Result<(), String> {
             m.p999_update_us,
             m.lookup_ns,
             m.bytes_per_entry,
+        );
+    }
+    Ok(())
+}
+
+fn simulations(names: &[String], quick: bool) -> Result<(), String> {
+    println!("scenario    switches  packet-hops    events  Mpacket-hops/s  ns/packet-hop");
+    let all: Vec<String> = SIMULATIONS
+        .iter()
+        .map(|(name, ..)| name.to_string())
+        .collect();
+    for name in if names.is_empty() { &all } else { names } {
+        let m = measure_simulation(name, quick)?;
+        println!(
+            "{name:<10} {:>9}  {:>11}  {:>8}  {:>14.2}  {:>13.1}",
+            m.switches,
+            m.packet_hops,
+            m.events,
+            m.packet_hops_per_s() * 1e-6,
+            m.ns_per_packet_hop(),
         );
     }
     Ok(())

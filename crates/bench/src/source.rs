@@ -1,6 +1,6 @@
 //! The P4 programs that are measured, built in, and how they become switches. It knows no table's contents.
 
-use engine::{Switch, SwitchConfig};
+use engine::{Executor, Switch, SwitchConfig};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
@@ -61,8 +61,22 @@ impl Loader for BuiltIn {
     }
 }
 
-/// Compiles a built-in program to machine code; a switch that runs it.
-pub fn switch(name: &str, defines: &[(&str, String)]) -> Result<Switch, String> {
+/// A built-in program as machine code.
+pub struct Code {
+    program: Arc<ir::Program>,
+    executor: Arc<dyn Executor>,
+}
+
+impl Code {
+    /// A new switch that runs it.
+    pub fn switch(&self) -> Switch {
+        let (program, executor) = (self.program.clone(), self.executor.clone());
+        Switch::new(program, executor, SwitchConfig::default())
+    }
+}
+
+/// Compiles a built-in program to machine code.
+pub fn code(name: &str, defines: &[(&str, String)]) -> Result<Code, String> {
     let libraries = FileLoader::new()
         .builtin("core.p4", compile::CORE_P4)
         .builtin("v1model.p4", compile::V1MODEL_P4);
@@ -76,9 +90,13 @@ pub fn switch(name: &str, defines: &[(&str, String)]) -> Result<Switch, String> 
     let rendered = outcome.render();
     let program = Arc::new(outcome.compiled.ok_or(rendered)?.program);
     let executor = jit::compile(program.clone()).map_err(|e| e.to_string())?;
-    Ok(Switch::new(
+    Ok(Code {
         program,
-        Arc::new(executor),
-        SwitchConfig::default(),
-    ))
+        executor: Arc::new(executor),
+    })
+}
+
+/// Compiles a built-in program to machine code; a switch that runs it.
+pub fn switch(name: &str, defines: &[(&str, String)]) -> Result<Switch, String> {
+    Ok(code(name, defines)?.switch())
 }

@@ -44,6 +44,14 @@ impl Packet {
         self.data.resize(HEADROOM + size, 0);
     }
 
+    /// Makes it a copy of `bytes` behind fresh headroom, in the memory that it has.
+    pub fn copy_from(&mut self, bytes: &[u8]) {
+        self.start = HEADROOM;
+        self.data.truncate(HEADROOM);
+        self.data.resize(HEADROOM, 0);
+        self.data.extend_from_slice(bytes);
+    }
+
     /// Length in bytes.
     #[inline]
     pub fn len(&self) -> usize {

@@ -5,7 +5,8 @@
 use crate::{FlowId, GeneratorId, NodeId};
 use engine::Packet;
 use std::cmp::Reverse;
-use std::collections::BinaryHeap;
+use std::collections::binary_heap::PeekMut;
+use std::collections::{BinaryHeap, VecDeque};
 
 /// Something that happens at a time.
 #[derive(Debug)]
@@ -38,6 +39,15 @@ pub(crate) enum Event {
 }
 
 impl Event {
+    /// The lane of events that are mostly scheduled in the order in which they happen: arrivals by direction, departures by switch.
+    fn lane(&self) -> Option<u32> {
+        match self {
+            Event::Arrive { direction, .. } => direction.checked_mul(2),
+            Event::Depart { node, .. } => node.0.checked_mul(2).map(|lane| lane + 1),
+            _ => None,
+        }
+    }
+
     /// What happens first among events of one instant: failures and repairs, then their detection, then packets (so that a
     /// packet that arrives at the very instant of a failure is lost), then sources, and agents last.
     fn priority(&self) -> u64 {
@@ -55,28 +65,83 @@ impl Event {
 /// Sequence numbers take the low bits of a key, the priority the bits above.
 const PRIORITY_SHIFT: u32 = 56;
 
+/// When an event happens, among all others. No two are equal.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rank {
+    time_ps: u64,
+    priority_and_sequence: u64,
+}
+
+/// Where an event waits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum Place {
+    /// On its own.
+    Slot(u32),
+    /// At the head of a lane.
+    Lane(u32),
+}
+
 /// What the heap sorts by, and where the event is. Events themselves stay put while the heap moves keys.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Key {
-    time_ps: u64,
-    priority_and_sequence: u64,
-    slot: u32,
+    rank: Rank,
+    place: Place,
 }
 
 /// Scheduled events.
+///
+/// What happens in the order in which it is scheduled, such as arrivals at the end of a wire, waits in a *lane*, of which only
+/// the head is in the heap. So the heap's size is that of the network, not the number of packets in it. An event that would
+/// overtake the last one of its lane (a jitter's doing) goes into the heap by itself; the order of events is the same
+/// wherever they wait.
 #[derive(Debug, Default)]
 pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<Key>>,
     slots: Vec<Option<Event>>,
     free: Vec<u32>,
+    lanes: Vec<VecDeque<(Rank, Event)>>,
+    len: usize,
     sequence: u64,
 }
 
 impl EventQueue {
     /// Schedules an event.
+    #[inline]
     pub(crate) fn push(&mut self, time_ps: u64, event: Event) {
+        let rank = self.rank(time_ps, &event);
+        match event.lane() {
+            Some(lane) => self.push_in_lane(lane, rank, event),
+            None => self.push_alone(rank, event),
+        }
+    }
+
+    fn rank(&mut self, time_ps: u64, event: &Event) -> Rank {
         let priority_and_sequence = event.priority() << PRIORITY_SHIFT | self.sequence;
         self.sequence += 1;
+        self.len += 1;
+        Rank {
+            time_ps,
+            priority_and_sequence,
+        }
+    }
+
+    fn push_in_lane(&mut self, number: u32, rank: Rank, event: Event) {
+        if self.lanes.len() <= number as usize {
+            self.lanes.resize_with(number as usize + 1, VecDeque::new);
+        }
+        let lane = &mut self.lanes[number as usize];
+        match lane.back() {
+            Some((last, _)) if *last > rank => return self.push_alone(rank, event),
+            Some(_) => {}
+            None => {
+                let place = Place::Lane(number);
+                self.heap.push(Reverse(Key { rank, place }));
+            }
+        }
+        lane.push_back((rank, event));
+    }
+
+    fn push_alone(&mut self, rank: Rank, event: Event) {
         let slot = match self.free.pop() {
             Some(slot) => {
                 self.slots[slot as usize] = Some(event);
@@ -87,32 +152,48 @@ impl EventQueue {
                 (self.slots.len() - 1) as u32
             }
         };
-        self.heap.push(Reverse(Key {
-            time_ps,
-            priority_and_sequence,
-            slot,
-        }));
+        let place = Place::Slot(slot);
+        self.heap.push(Reverse(Key { rank, place }));
     }
 
     /// When the next event happens.
+    #[inline]
     pub(crate) fn next_time_ps(&self) -> Option<u64> {
-        self.heap.peek().map(|key| key.0.time_ps)
+        self.heap.peek().map(|key| key.0.rank.time_ps)
     }
 
     /// Takes the next event if it happens at `limit_ps` or before.
+    #[inline]
     pub(crate) fn pop_until(&mut self, limit_ps: u64) -> Option<(u64, Event)> {
-        if self.next_time_ps()? > limit_ps {
+        let mut top = self.heap.peek_mut()?;
+        let Key { rank, place } = top.0;
+        if rank.time_ps > limit_ps {
             return None;
         }
-        let Reverse(key) = self.heap.pop()?;
-        self.free.push(key.slot);
-        let event = self.slots[key.slot as usize].take()?;
-        Some((key.time_ps, event))
+        let event = match place {
+            Place::Slot(slot) => {
+                PeekMut::pop(top);
+                self.free.push(slot);
+                self.slots[slot as usize].take()?
+            }
+            Place::Lane(number) => {
+                let lane = &mut self.lanes[number as usize];
+                let (_, event) = lane.pop_front()?;
+                // The next one takes the place in the heap: one walk instead of two.
+                match lane.front() {
+                    Some((rank, _)) => top.0.rank = *rank,
+                    None => drop(PeekMut::pop(top)),
+                }
+                event
+            }
+        };
+        self.len -= 1;
+        Some((rank.time_ps, event))
     }
 
     /// Number of scheduled events.
     pub(crate) fn len(&self) -> usize {
-        self.heap.len()
+        self.len
     }
 }
 
@@ -186,6 +267,53 @@ mod tests {
             "flow 0",
         ];
         assert_eq!(order, expected);
+    }
+
+    /// Events of a queue without lanes, in a plain list that is sorted.
+    #[test]
+    fn lanes_change_no_order() {
+        let mut random = crate::random::Stream::named(1, "lanes");
+        let (mut queue, mut expected) = (EventQueue::default(), Vec::new());
+        let mut now_ps = 0;
+        for sequence in 0..20_000u32 {
+            // Mostly later than the last one of the lane, sometimes earlier, often at the same time.
+            let time_ps = now_ps + random.uniform(0, 12) as u64 * 10;
+            let event = match random.uniform(0, 2) {
+                0 => send(sequence),
+                1 => Event::Arrive {
+                    direction: random.uniform(0, 3) as u32,
+                    generation: sequence,
+                    packet: Packet::default(),
+                },
+                _ => Event::Depart {
+                    node: NodeId(random.uniform(0, 3) as u32),
+                    generation: sequence,
+                    port: 0,
+                    packet: Packet::default(),
+                },
+            };
+            expected.push((time_ps, event.priority(), sequence));
+            queue.push(time_ps, event);
+            assert_eq!(queue.len(), expected.len());
+            if random.uniform(0, 3) != 0 {
+                expected.sort_unstable();
+                let (time_ps, _, sequence) = expected.remove(0);
+                if time_ps > 0 {
+                    assert!(queue.pop_until(time_ps - 1).is_none());
+                }
+                let (popped_ps, event) = queue.pop_until(time_ps).unwrap();
+                let popped = match event {
+                    Event::Send { flow } => flow.0,
+                    Event::Arrive { generation, .. } | Event::Depart { generation, .. } => {
+                        generation
+                    }
+                    _ => unreachable!(),
+                };
+                assert_eq!((popped_ps, popped), (time_ps, sequence));
+                now_ps = time_ps;
+            }
+        }
+        assert!(queue.len() > 1000);
     }
 
     #[test]

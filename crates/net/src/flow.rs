@@ -20,7 +20,6 @@
 use crate::error::{NetError, out_of_range};
 use crate::host::Host;
 use crate::{FlowId, NodeId};
-use engine::Packet;
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
 use wire::checksum::Sum;
@@ -331,8 +330,8 @@ impl Flow {
         self.schedule.advance();
     }
 
-    /// The next packet, logged as sent.
-    pub(crate) fn next_packet(&mut self, now_ps: u64) -> Packet {
+    /// The next packet's bytes, logged as sent.
+    pub(crate) fn next_frame(&mut self, now_ps: u64) -> &[u8] {
         let sequence = self.sent.sent_ps.len() as u64;
         self.sent.sent_ps.push(now_ps);
         match self.kind {
@@ -356,7 +355,7 @@ impl Flow {
         self.put(IPV4_AT + 10, &[0, 0]);
         let sum = checksum::checksum(&self.frame[IPV4_AT..TRANSPORT_AT]);
         self.put(IPV4_AT + 10, &sum.to_be_bytes());
-        Packet::new(&self.frame)
+        &self.frame
     }
 
     fn put(&mut self, at: usize, bytes: &[u8]) {

@@ -23,6 +23,7 @@ pub mod link;
 mod network;
 mod node;
 mod notification;
+mod pool;
 pub mod random;
 pub mod statistics;
 mod step;

@@ -247,6 +247,8 @@ pub(crate) struct Direction {
     busy_until_ps: u64,
     waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
+    /// The size of the last packet, and how long it takes: a division saved for the next one of that size.
+    last_size: (usize, u64),
     counters: DirectionCounters,
     loss: Stream,
     jitter: Stream,
@@ -273,6 +275,7 @@ impl Direction {
             busy_until_ps: 0,
             waiting: VecDeque::new(),
             waiting_bytes: 0,
+            last_size: (0, serialisation_ps(0, config.rate_bps)),
             counters: DirectionCounters::default(),
             loss: Stream::named(seed, &format!("{name}/loss")),
             jitter: Stream::named(seed, &format!("{name}/jitter")),
@@ -293,7 +296,11 @@ impl Direction {
             return None;
         }
         let start_ps = if busy { self.busy_until_ps } else { now_ps };
-        let sent_ps = start_ps.saturating_add(serialisation_ps(frame_bytes, self.config.rate_bps));
+        if self.last_size.0 != frame_bytes {
+            let sending_ps = serialisation_ps(frame_bytes, self.config.rate_bps);
+            self.last_size = (frame_bytes, sending_ps);
+        }
+        let sent_ps = start_ps.saturating_add(self.last_size.1);
         self.busy_until_ps = sent_ps;
         let lost = self.config.loss > 0.0 && self.loss.chance(self.config.loss);
         self.counters.in_transit += 1;

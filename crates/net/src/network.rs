@@ -10,6 +10,7 @@ use crate::host::{Host, HostConfig};
 use crate::link::{Attachment, Direction, LinkConfig, LinkCounters, LinkDirection, MAX_DELAY_PS};
 use crate::node::{MAX_PORT, Node, NodeCounters, NodeKind};
 use crate::notification::Notification;
+use crate::pool::Pool;
 use crate::random::named_seed;
 use crate::statistics::FlowStatistics;
 use crate::switch::{Pipeline, SwitchNode};
@@ -47,6 +48,7 @@ pub struct Network {
     pub(crate) outbound: Vec<(usize, Packet)>,
     /// Kept between packets for its capacity.
     pub(crate) outputs: Vec<Output>,
+    pub(crate) pool: Pool,
     pub(crate) steps: u64,
 }
 
@@ -70,6 +72,7 @@ impl Network {
             notifications: Vec::new(),
             outbound: Vec::new(),
             outputs: Vec::new(),
+            pool: Pool::default(),
             steps: 0,
         }
     }

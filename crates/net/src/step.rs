@@ -130,7 +130,10 @@ impl Network {
         state.capture(time_ns, port, packet.bytes());
         match &state.kind {
             NodeKind::Switch(_) => self.receive_at_switch(node, port, packet),
-            NodeKind::Host(_) => self.receive_at_host(node, &packet),
+            NodeKind::Host(_) => {
+                self.receive_at_host(node, &packet);
+                self.pool.take_back(packet);
+            }
             NodeKind::Interface(index) => self.outbound.push((*index, packet)),
         }
     }
@@ -216,17 +219,18 @@ impl Network {
         state.counters.sent += 1;
         state.capture(time_ns, port, packet.bytes());
         let link = &mut self.directions[direction as usize];
-        if let Some(arrival_ps) = link.offer(self.now_ps, packet.len()) {
-            let generation = link.generation;
-            self.events.push(
-                arrival_ps,
-                Event::Arrive {
-                    direction,
-                    generation,
-                    packet,
-                },
-            );
-        }
+        let Some(arrival_ps) = link.offer(self.now_ps, packet.len()) else {
+            return self.pool.take_back(packet);
+        };
+        let generation = link.generation;
+        self.events.push(
+            arrival_ps,
+            Event::Arrive {
+                direction,
+                generation,
+                packet,
+            },
+        );
     }
 
     fn receive_at_host(&mut self, node: NodeId, packet: &Packet) {
@@ -295,7 +299,7 @@ impl Network {
         let flow = &mut self.flows[id.0 as usize];
         let source = flow.source;
         if self.nodes[source.0 as usize].up {
-            let packet = flow.next_packet(self.now_ps);
+            let packet = self.pool.packet(flow.next_frame(self.now_ps));
             self.transmit(source, 0, packet);
         }
         let flow = &mut self.flows[id.0 as usize];

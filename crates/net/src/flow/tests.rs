@@ -60,10 +60,10 @@ fn packets_are_whole_and_checked() {
         let mut flow = flow(&stream(payload_bytes)).unwrap();
         let receiver = host(9, B);
         for k in 0..3 {
-            let packet = flow.next_packet(1000 + k);
+            let packet = flow.next_frame(1000 + k).to_vec();
             assert_eq!(packet.len(), PAYLOAD_AT + payload_bytes);
-            let Received::Datagram { payload } = receiver.receive(packet.bytes()) else {
-                panic!("{:?}", receiver.receive(packet.bytes()));
+            let Received::Datagram { payload } = receiver.receive(&packet) else {
+                panic!("{:?}", receiver.receive(&packet));
             };
             assert_eq!(claimed_flow(payload), Some(FlowId(7)));
             assert!(flow.datagram(5000 + k, NodeId(1), payload));
@@ -83,9 +83,9 @@ fn packets_are_whole_and_checked() {
 #[test]
 fn no_changed_payload_is_believed() {
     let mut flow = flow(&stream(60)).unwrap();
-    flow.next_packet(0);
-    let packet = flow.next_packet(1_000_000);
-    let good = &packet.bytes()[PAYLOAD_AT..];
+    flow.next_frame(0);
+    let packet = flow.next_frame(1_000_000).to_vec();
+    let good = &packet[PAYLOAD_AT..];
     assert!(flow.datagram(5, NodeId(1), good));
     let mut refused = 0;
     for bit in 0..good.len() * 8 {
@@ -182,7 +182,7 @@ fn replies_are_matched_over_the_wrap_of_sequence_numbers() {
     let payload = flow.frame[PAYLOAD_AT..].to_vec();
     assert!(!flow.echo_reply(1, 0, &payload), "nothing was asked yet");
     for k in 0..70_000 {
-        flow.next_packet(k * 1000);
+        flow.next_frame(k * 1000);
     }
     // The latest request is 69,999 = 65,536 + 4,463.
     assert!(flow.echo_reply(1, 4463, &payload));
@@ -205,8 +205,7 @@ fn pings_are_answered_by_hosts_and_recognised() {
     for payload_bytes in [0, 1, 56, 1400] {
         let mut flow = ping(payload_bytes);
         for sequence in 0..3 {
-            let request = flow.next_packet(10);
-            let mut bytes = request.bytes().to_vec();
+            let mut bytes = flow.next_frame(10).to_vec();
             bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
             let Received::Answer(mut answer) = host(9, B).receive(&bytes) else {
                 panic!("no answer");
@@ -231,7 +230,7 @@ proptest! {
     #[test]
     fn any_payload_is_taken_or_refused(payload: Vec<u8>) {
         let mut flow = flow(&stream(100)).unwrap();
-        flow.next_packet(0);
+        flow.next_frame(0);
         prop_assert!(!flow.datagram(1, NodeId(1), &payload));
         let mut claiming = MAGIC.to_vec();
         claiming.extend_from_slice(&payload);
