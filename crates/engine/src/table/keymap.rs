@@ -250,6 +250,17 @@ impl KeyMap {
         }
     }
 
+    /// All keys, in any order.
+    pub fn keys(&self) -> impl Iterator<Item = &[u64]> {
+        let stride = self.limbs + 1;
+        let buckets = self
+            .buckets
+            .chunks(stride)
+            .chain(self.former.chunks(stride));
+        let taken = buckets.filter(|b| b[0] != 0 && b[0] & LOW_HALF != DEAD);
+        taken.map(|b| &b[1..])
+    }
+
     /// Most keys before the map grows.
     fn most(&self) -> usize {
         let buckets = self.bucket_mask + 1;

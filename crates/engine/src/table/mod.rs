@@ -23,6 +23,7 @@ mod packing;
 mod records;
 mod shape;
 pub mod short_lpm;
+mod sieve;
 pub mod ternary;
 
 pub use entries::Installed;

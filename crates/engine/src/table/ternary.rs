@@ -1,8 +1,9 @@
 //! Ternary, range and optional match: tuple space search (Srinivasan, Suri and Varghese 1999) with priority pruning.
 //!
 //! Entries with equal masks form a *tuple*, in which a hash finds those that agree with the key. Tuples are visited in the
-//! order of the best entry in each, so the search ends as soon as no later tuple can hold a better one. A tuple hashes only the limbs of
-//! the packed key that its mask has bits in.
+//! order of the best entry in each, so the search ends as soon as no later tuple can hold a better one. What is visited first of a tuple
+//! lies together with that of the others: the mask and a [`Sieve`], which tells of most keys that they are not there. A tuple's
+//! hash is of the limbs of the packed key only that its mask has bits in.
 //!
 //! A range is the union of a few prefixes, and the entry is there once for each (an *item*); so ten thousand ranges are found by
 //! as many hashes as the field has bits. Only where that would be more than [`MOST_ITEMS`] items, a range takes part with the leading
@@ -11,6 +12,7 @@
 use super::keymap::KeyMap;
 use super::packing::Packing;
 use super::shape::{KeyShape, Pattern};
+use super::sieve::{self, Sieve};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
 
@@ -88,9 +90,49 @@ impl Tuple {
         }
     }
 
+    /// Where the sieve notes limbs of a key that is in the map.
+    fn place(&self, limbs: &[u64]) -> u64 {
+        let parts = self.parts.iter().zip(limbs);
+        parts.fold(0, |sum, (&(i, _), &limb)| {
+            sum.wrapping_add(sieve::share(i as usize, limb))
+        })
+    }
+
+    /// A sieve for the keys that are there.
+    fn sieve(&self) -> Sieve {
+        let mut sieve = Sieve::new(self.heads.len());
+        for key in self.heads.keys() {
+            sieve.insert(self.place(key));
+        }
+        sieve
+    }
+
     /// The limbs of a packed value that count.
     fn limbs_of(&self, value: &[u64]) -> SmallVec<[u64; 4]> {
         self.parts.iter().map(|&(i, _)| value[i as usize]).collect()
+    }
+}
+
+/// What is visited first of a tuple that has items.
+#[derive(Clone, Debug)]
+struct Visit {
+    /// Rank of its best item.
+    best: Rank,
+    tuple: u32,
+    /// The first limbs of the packed mask.
+    mask: [u64; sieve::LIMBS],
+    sieve: Sieve,
+}
+
+impl Visit {
+    /// Whether the tuple may have an item that agrees with a packed key, of which this is the beginning.
+    #[inline]
+    fn may_hold<const N: usize>(&self, key: &[u64; N]) -> bool {
+        let mut place = 0u64;
+        for (i, (limb, mask)) in key.iter().zip(&self.mask).enumerate() {
+            place = place.wrapping_add(sieve::share(i, limb & mask));
+        }
+        self.sieve.may_hold(place)
     }
 }
 
@@ -127,8 +169,8 @@ pub struct TupleSpace {
     by_mask: KeyMap,
     tuples: Vec<Tuple>,
     free_tuples: Vec<u32>,
-    /// The tuples that have items, each with the rank of its best, best first.
-    order: Vec<(Rank, u32)>,
+    /// The tuples that have items, the one with the best first.
+    order: Vec<Visit>,
     items: Vec<Item>,
     free_items: Vec<u32>,
     checks: Vec<Box<[RangeCheck]>>,
@@ -160,6 +202,12 @@ impl TupleSpace {
         self.items.capacity() * size_of::<Item>()
             + self.tuples.capacity() * size_of::<Tuple>()
             + self.tuples.iter().map(tuple).sum::<usize>()
+            + self.order.capacity() * size_of::<Visit>()
+            + self
+                .order
+                .iter()
+                .map(|v| v.sieve.heap_bytes())
+                .sum::<usize>()
             + checks
                 .map(|c| size_of::<RangeCheck>() + 16 * c.low.len())
                 .sum::<usize>()
@@ -172,13 +220,28 @@ impl TupleSpace {
             .pack(key, |packed| self.lookup_packed(key, packed))
     }
 
+    #[inline]
     fn lookup_packed(&self, key: &[u64], packed: &[u64]) -> Option<u32> {
+        match *packed {
+            [a] => self.visit(key, packed, &[a]),
+            [a, b] => self.visit(key, packed, &[a, b]),
+            [a, b, c] => self.visit(key, packed, &[a, b, c]),
+            [a, b, c, d, ..] => self.visit(key, packed, &[a, b, c, d]),
+            [] => None,
+        }
+    }
+
+    /// The best entry that matches a key that begins, packed, with `first`.
+    fn visit<const N: usize>(&self, key: &[u64], packed: &[u64], first: &[u64; N]) -> Option<u32> {
         let mut best: Option<(Rank, u32)> = None;
-        for &(tuple_best, tuple) in &self.order {
-            if best.is_some_and(|(rank, _)| rank < tuple_best) {
+        for visit in &self.order {
+            if best.is_some_and(|(rank, _)| rank < visit.best) {
                 break;
             }
-            let mut next = self.tuples[tuple as usize].head(packed);
+            if !visit.may_hold(first) {
+                continue;
+            }
+            let mut next = self.tuples[visit.tuple as usize].head(packed);
             while let Some(item) = next {
                 let item = &self.items[item as usize];
                 if best.is_some_and(|(rank, _)| rank < item.rank) {
@@ -331,6 +394,9 @@ impl TupleSpace {
             }
         }
         self.update_ranks(tuple, |ranks| *ranks.entry(rank).or_insert(0) += 1);
+        if head.is_none() {
+            self.note_head(tuple, &value);
+        }
     }
 
     fn remove_item(&mut self, cover: &Cover, entry: u32) -> Option<Item> {
@@ -350,6 +416,9 @@ impl TupleSpace {
             }
             (None, None) => {
                 heads.remove(&value);
+                if let Some(visit) = self.visit_of(tuple) {
+                    visit.sieve.remove();
+                }
             }
         }
         self.update_ranks(tuple, |ranks| {
@@ -394,14 +463,65 @@ impl TupleSpace {
         if former == now {
             return;
         }
-        if let Some(rank) = former
-            && let Ok(at) = self.order.binary_search(&(rank, tuple))
-        {
-            self.order.remove(at);
-        }
+        let removed = former.and_then(|rank| {
+            let at = self.position(rank, tuple);
+            let is_it = |v: &Visit| v.tuple == tuple && v.best == rank;
+            (self.order.get(at).is_some_and(is_it)).then(|| self.order.remove(at))
+        });
         if let Some(rank) = now {
-            let at = self.order.partition_point(|other| *other < (rank, tuple));
-            self.order.insert(at, (rank, tuple));
+            let visit = match removed {
+                Some(visit) => Visit {
+                    best: rank,
+                    ..visit
+                },
+                None => self.new_visit(rank, tuple),
+            };
+            let at = self.position(rank, tuple);
+            self.order.insert(at, visit);
+        }
+    }
+
+    /// Where a tuple with this best rank is among the others, or would be.
+    fn position(&self, rank: Rank, tuple: u32) -> usize {
+        (self.order).partition_point(|other| (other.best, other.tuple) < (rank, tuple))
+    }
+
+    fn new_visit(&self, best: Rank, tuple: u32) -> Visit {
+        let mut mask = [0; sieve::LIMBS];
+        let its = &self.tuples[tuple as usize];
+        for &(i, bits) in &its.parts {
+            if let Some(limb) = mask.get_mut(i as usize) {
+                *limb = bits;
+            }
+        }
+        Visit {
+            best,
+            tuple,
+            mask,
+            sieve: its.sieve(),
+        }
+    }
+
+    fn visit_of(&mut self, tuple: u32) -> Option<&mut Visit> {
+        let ranks = &self.tuples[tuple as usize].ranks;
+        let (&best, _) = ranks.first_key_value()?;
+        let at = self.position(best, tuple);
+        self.order.get_mut(at).filter(|v| v.tuple == tuple)
+    }
+
+    /// A key is new among the heads of a tuple.
+    fn note_head(&mut self, tuple: u32, key: &[u64]) {
+        let its = &self.tuples[tuple as usize];
+        let (place, keys) = (its.place(key), its.heads.len());
+        let Some(visit) = self.visit_of(tuple) else {
+            return;
+        };
+        visit.sieve.insert(place);
+        if visit.sieve.is_worn(keys) {
+            let sieve = self.tuples[tuple as usize].sieve();
+            if let Some(visit) = self.visit_of(tuple) {
+                visit.sieve = sieve;
+            }
         }
     }
 
