@@ -93,6 +93,13 @@ enum Version<'a> {
 }
 
 impl Version<'_> {
+    fn reuse(&mut self, packet: Packet) {
+        match self {
+            Version::Ours(switch) => switch.reuse([packet]),
+            Version::Handwritten(code) => code.reuse(packet),
+        }
+    }
+
     #[inline]
     fn receive_burst(
         &mut self,
@@ -140,7 +147,12 @@ impl<'a> Lane<'a> {
     fn refill(&mut self) {
         let left = self.out.drain(..).map(|output| output.packet);
         self.free.extend(left);
-        self.free.truncate(4 * WINDOW);
+        // Those for which there are no packets go where copies are made.
+        while self.free.len() > WINDOW
+            && let Some(packet) = self.free.pop()
+        {
+            self.version.reuse(packet);
+        }
         for burst in &mut self.bursts {
             burst.clear();
             for _ in 0..BURST {

@@ -8,6 +8,11 @@ use engine::{Output, Packet, Switch};
 pub trait Handwritten {
     /// Handles packets, each with the port it arrived at; appends what leaves, in order. Takes all out of `burst`.
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>);
+
+    /// Takes a packet that is done with, for its memory.
+    fn reuse(&mut self, packet: Packet) {
+        drop(packet);
+    }
 }
 
 /// A program in both versions, and its packets.

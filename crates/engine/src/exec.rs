@@ -1,6 +1,7 @@
 //! What an executor is: the two halves of the v1model pipeline, run on one packet; and the straight way through both.
 
 use crate::packet::Packet;
+use crate::replication::Replication;
 use crate::runtime::Runtime;
 use crate::switch::Output;
 use crate::trace::Trace;
@@ -26,8 +27,8 @@ pub trait Executor: Send + Sync {
     /// need not run; the engine drops the packet.
     fn egress(&self, cx: &mut PacketContext<'_>);
 
-    /// Both halves in one go, for packets that arrive at a port and leave at another as most do: without clones, replicas or
-    /// another round. Packets run one after the other until all are done, or one asks for something else: then the executor stops at
+    /// Both halves in one go, for packets that arrive at a port and leave at others as most do: without clones or another round.
+    /// An executor may make the replicas of a multicast group, or leave that to the switch. Packets run one after the other until all are done, or one asks for something else: then the executor stops at
     /// the point that [`Way`] names, with all the effects up to there and none of those behind, and the switch goes on from there.
     fn straight(&self, cx: &mut StraightContext<'_>) -> Straight {
         let _ = cx;
@@ -49,6 +50,10 @@ pub struct StraightContext<'a> {
     pub packets: &'a mut [(u32, Packet)],
     /// Where what leaves is appended.
     pub out: &'a mut Vec<Output>,
+    /// Packets whose memory copies may take.
+    pub spare: &'a mut Vec<Packet>,
+    /// Multicast groups.
+    pub replication: &'a Replication,
     /// Where drops are counted, by reason.
     pub drops: &'a mut [u64; DropReason::ALL.len()],
     /// How many of the first packets the executor has looked at in advance already, as an earlier [`Stop`] said.

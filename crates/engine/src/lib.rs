@@ -28,7 +28,7 @@ mod plan;
 pub mod port_state;
 pub mod profile;
 pub mod random;
-mod replication;
+pub mod replication;
 pub mod runtime;
 pub mod switch;
 pub mod table;
@@ -43,6 +43,7 @@ pub use exec::{
 };
 pub use interpreter::Interpreter;
 pub use packet::Packet;
+pub use replication::Replication;
 pub use runtime::Runtime;
 pub use switch::{DROP_PORT, Emission, Enqueued, Output, Recirculated, Switch, SwitchConfig};
 pub use trace::Trace;

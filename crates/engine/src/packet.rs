@@ -3,12 +3,20 @@
 /// Bytes kept free in front of a new packet; more than the headers of ordinary programs ever add.
 const HEADROOM: usize = 128;
 
-/// An owned packet.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+/// An owned packet. Packets are equal if their bytes on the wire are.
+#[derive(Clone, Debug, Default)]
 pub struct Packet {
     data: Vec<u8>,
     start: usize,
 }
+
+impl PartialEq for Packet {
+    fn eq(&self, other: &Packet) -> bool {
+        self.bytes() == other.bytes()
+    }
+}
+
+impl Eq for Packet {}
 
 impl Packet {
     /// Copies `bytes` behind fresh headroom.
@@ -64,6 +72,28 @@ impl Packet {
         self.len() == 0
     }
 
+    /// A packet like this one with the first `consumed` bytes replaced by `headers`, in the memory of `spare` if that is enough.
+    ///
+    /// # Panics
+    /// If `consumed` exceeds the length.
+    #[inline]
+    pub fn with_front(&self, consumed: usize, headers: &[u8], spare: Packet) -> Packet {
+        let payload = &self.bytes()[consumed..];
+        let mut data = spare.data;
+        data.truncate(HEADROOM);
+        if data.capacity() < HEADROOM + headers.len() + payload.len() {
+            // A little more, so that it is enough the next time.
+            data.reserve((HEADROOM + headers.len() + payload.len()).next_multiple_of(256));
+        }
+        data.resize(HEADROOM, 0);
+        data.extend_from_slice(headers);
+        data.extend_from_slice(payload);
+        Packet {
+            data,
+            start: HEADROOM,
+        }
+    }
+
     /// Replaces the first `consumed` bytes by `headers`.
     ///
     /// # Panics
@@ -88,5 +118,32 @@ impl Packet {
         if length < self.len() {
             self.data.truncate(self.start + length);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Packet;
+
+    #[test]
+    fn a_copy_with_another_front_has_nothing_of_the_memory_it_takes() {
+        let packet = Packet::new(&[1, 2, 3, 4, 5]);
+        for spare in [
+            Packet::default(),
+            Packet::new(&[9; 3]),
+            Packet::new(&[9; 900]),
+        ] {
+            let mut spare = spare;
+            spare.replace_front(spare.len().min(1), &[8; 7]);
+            for (consumed, front) in [(0, &[][..]), (2, &[7; 40]), (5, &[7; 2]), (3, &[6; 3])] {
+                let copy = packet.with_front(consumed, front, spare.clone());
+                let mut edited = packet.clone();
+                edited.replace_front(consumed, front);
+                assert_eq!(copy.bytes(), edited.bytes());
+                assert_eq!(copy, edited);
+                assert_ne!(copy, Packet::new(&[]));
+            }
+        }
+        assert_eq!(packet.bytes(), [1, 2, 3, 4, 5]);
     }
 }

@@ -23,6 +23,12 @@ impl Replication {
         self.groups.get(&id)
     }
 
+    /// The replicas of a group, in order; none if there is no such group.
+    #[inline]
+    pub fn replicas(&self, group: u32) -> &[Replica] {
+        self.replicas.get(group as usize).map_or(&[], |r| r)
+    }
+
     /// The replicas of a group, to be given back with [`Replication::give_back`]; none if there is no such group.
     #[inline]
     pub fn take_replicas(&mut self, group: u32) -> Replicas {

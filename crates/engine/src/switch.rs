@@ -54,6 +54,9 @@ pub const MAX_PASSES: u32 = 1024;
 /// Most resubmissions, recirculations and clones that one received packet causes in all.
 pub const MAX_WORK: u32 = 4096;
 
+/// Packets kept for their memory.
+const MOST_SPARE: usize = 512;
+
 /// Values of `instance_type`, as in the reference target.
 pub mod instance_type {
     /// Arrived at a port.
@@ -231,6 +234,8 @@ pub struct Switch {
     // Buffers that are used again from packet to packet.
     emitted: Vec<u8>,
     free_states: Vec<Vec<u64>>,
+    /// At most [`MOST_SPARE`].
+    spare: Vec<Packet>,
     /// For the straight way; empty after another one took it over.
     straight_state: Vec<u64>,
     /// Limbs of the state that the executor's egress may change, and what they were.
@@ -284,6 +289,7 @@ impl Switch {
             interpreter: None,
             emitted: Vec::new(),
             free_states: Vec::new(),
+            spare: Vec::new(),
             straight_state: Vec::new(),
             egress_changes,
             unchanged: Vec::new(),

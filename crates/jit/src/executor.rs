@@ -1,6 +1,6 @@
 //! Runs machine code on packets.
 
-use crate::code::{Half, emit_capacity, tables_ahead};
+use crate::code::{Half, emit_capacity, makes_replicas, tables_ahead};
 use crate::frame::{Context, Frame, drop_reason, preserve_of, way};
 use crate::module::{NativeCode, compile_halves};
 use crate::usage::egress_changes;
@@ -52,6 +52,8 @@ pub struct CompileStats {
     pub code_bytes: usize,
     /// Instructions of the code generator's own intermediate form, before optimisation.
     pub instructions: usize,
+    /// Machine code makes the replicas of multicast groups; else the switch does, if the program has any.
+    pub makes_replicas: bool,
 }
 
 /// A function of a half.
@@ -114,7 +116,7 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
     verify(&program).map_err(JitError::Invalid)?;
     let NativeCode {
         module,
-        stats,
+        mut stats,
         functions,
     } = compile_halves(&program)?;
     let layout = Layout::new(&program);
@@ -146,10 +148,12 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
     };
     let general = way(Half::General);
     let is_specialised = Half::General.is_useful(&program);
+    let straight = way(Half::Straight).filter(|_| general.is_some() || !is_specialised);
+    stats.makes_replicas = straight.is_some() && makes_replicas(&program);
     Ok(JitExecutor {
         state_limbs: layout.limbs(),
         emit_capacity: emit_capacity(&program),
-        straight: way(Half::Straight).filter(|_| general.is_some() || !is_specialised),
+        straight,
         general,
         ahead: half(Half::Ahead),
         tables_ahead: tables_ahead(&program),
@@ -212,6 +216,9 @@ impl JitExecutor {
             runtime: &mut *cx.runtime,
             emitted: &mut *cx.emitted,
             wanted: &mut [],
+            replication: None,
+            sent: &mut Vec::new(),
+            emit_capacity: self.emit_capacity,
         };
         let (packet, len) = (cx.packet.as_ptr().cast_mut(), cx.packet.len());
         let mut frame = Frame::new(cx.state.as_mut_ptr(), packet, len, &mut context);
@@ -259,6 +266,7 @@ impl JitExecutor {
         let look_ahead = self.looks_ahead(cx);
         let mut ahead = cx.ahead;
         let mut wanted = Vec::new();
+        let mut sent = Vec::new();
         if look_ahead.is_some() {
             wanted.resize(self.tables_ahead.len(), Vec::new());
         }
@@ -270,6 +278,9 @@ impl JitExecutor {
             runtime: &mut *cx.runtime,
             emitted: &mut *cx.emitted,
             wanted: &mut wanted,
+            replication: Some(cx.replication),
+            sent: &mut sent,
+            emit_capacity: self.emit_capacity,
         };
         let state = cx.state.as_mut_ptr();
         let mut frame = Frame::new(state, std::ptr::null_mut(), 0, &mut context);
@@ -293,7 +304,8 @@ impl JitExecutor {
                 end = ahead.min(count);
             }
             let packets = &mut cx.packets[first..end];
-            let stopped = self.run_packets(straight, &mut frame, packets, cx.out, cx.drops);
+            let (out, spare) = (&mut *cx.out, &mut *cx.spare);
+            let stopped = self.run_packets(straight, &mut frame, packets, out, spare, cx.drops);
             if let Some((at, code)) = stopped {
                 if code & 0xff == way::AFTER_EGRESS {
                     // SAFETY: the function has written these bytes, to where the vector's memory is now.
@@ -316,6 +328,7 @@ impl JitExecutor {
         frame: &mut Frame,
         packets: &mut [(u32, Packet)],
         out: &mut Vec<Output>,
+        spare: &mut Vec<Packet>,
         drops: &mut [u64; DropReason::ALL.len()],
     ) -> Option<(usize, u64)> {
         out.reserve(packets.len());
@@ -336,6 +349,15 @@ impl JitExecutor {
                     way::AFTER_INGRESS | way::AFTER_EGRESS => {
                         stopped = Some(code);
                         break;
+                    }
+                    way::REPLICATED => {
+                        // SAFETY: as below, for those that were sent so far.
+                        unsafe { out.set_len(sent) };
+                        // SAFETY: the function has ended like this.
+                        unsafe { send_replicas(frame, &mut arrived.1, spare, out) };
+                        out.reserve(count);
+                        sent = out.len();
+                        continue;
                     }
                     _ => continue,
                 }
@@ -377,6 +399,10 @@ impl JitExecutor {
                 packet.replace_front(frame.consumed as usize, emitted);
             }
             way::AFTER_INGRESS | way::AFTER_EGRESS => return code,
+            way::REPLICATED => {
+                drops[DropReason::EgressDrop as usize] += frame.replicas_dropped;
+                return code;
+            }
             dropped => {
                 let reason = drop_reason(dropped - way::DROPPED);
                 drops[reason.unwrap_or(DropReason::IngressDrop) as usize] += 1;
@@ -388,6 +414,39 @@ impl JitExecutor {
         }
         code & !0xff | way::SENT_IN_PLACE
     }
+}
+
+/// Sends the replicas of a packet that were noted; the last takes the packet itself.
+///
+/// # Safety
+/// The function that the frame was for has ended with [`way::REPLICATED`] for this packet; nothing has changed since.
+unsafe fn send_replicas(
+    frame: &Frame,
+    packet: &mut Packet,
+    spare: &mut Vec<Packet>,
+    out: &mut Vec<Output>,
+) {
+    // SAFETY: the caller keeps the contract above, which is that of both.
+    let (emitted, sent) = unsafe { (frame.emitted_bytes(), frame.sent()) };
+    let Some((last, others)) = sent.split_last() else {
+        return;
+    };
+    let consumed = frame.consumed as usize;
+    let mut send = |port: u32, mut packet: Packet| {
+        if let Some(length) = frame.truncate.checked_sub(1) {
+            packet.truncate(length as usize);
+        }
+        out.push(Output { port, packet });
+    };
+    let mut first = 0;
+    for replica in others {
+        let headers = &emitted[first..replica.end];
+        let memory = spare.pop().unwrap_or_default();
+        send(replica.port, packet.with_front(consumed, headers, memory));
+        first = replica.end;
+    }
+    packet.replace_front(consumed, &emitted[first..last.end]);
+    send(last.port, std::mem::take(packet));
 }
 
 /// What is told of a packet that left the straight way.

@@ -4,7 +4,7 @@
 //! nothing of the program; which slots are where in the state is [`ir::Layout`]'s business.
 
 use crate::views::{TableView, no_views};
-use engine::{DropReason, Packet, Runtime};
+use engine::{DropReason, Packet, Replication, Runtime};
 
 /// One run of one function. All fields are machine words, so that generated code needs one kind of access.
 #[repr(C)]
@@ -41,6 +41,8 @@ pub(crate) struct Frame {
     pub now_us: u64,
     /// On the straight way, the tables that are looked up in place.
     pub views: *const TableView,
+    /// On the straight way, replicas that egress dropped.
+    pub replicas_dropped: u64,
     /// For the functions of [`crate::shims`].
     pub context: *mut Context<'static>,
 }
@@ -65,6 +67,7 @@ impl Frame {
             port: 0,
             now_us: 0,
             views: no_views(),
+            replicas_dropped: 0,
             context: std::ptr::from_mut(context).cast(),
         }
     }
@@ -91,6 +94,17 @@ impl Frame {
     }
 }
 
+impl Frame {
+    /// The replicas that leave.
+    ///
+    /// # Safety
+    /// The function that the frame was for has ended with [`way::REPLICATED`], and its context is still there.
+    pub unsafe fn sent(&self) -> &[SentReplica] {
+        // SAFETY: the caller keeps the contract above.
+        unsafe { &*(*self.context).sent }
+    }
+}
+
 /// What the functions of [`crate::shims`] work on.
 pub(crate) struct Context<'a> {
     /// Time, in picoseconds.
@@ -101,6 +115,21 @@ pub(crate) struct Context<'a> {
     pub emitted: &'a mut Vec<u8>,
     /// When looking ahead, keys by table.
     pub wanted: &'a mut [Vec<u64>],
+    /// On the straight way, the multicast groups.
+    pub replication: Option<&'a Replication>,
+    /// The replicas that leave, in order.
+    pub sent: &'a mut Vec<SentReplica>,
+    /// Bytes that the deparser may write without asking for room.
+    pub emit_capacity: usize,
+}
+
+/// A replica that leaves. Its headers are among the emitted bytes, behind those of the one before.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct SentReplica {
+    /// Port.
+    pub port: u32,
+    /// Where its headers end.
+    pub end: usize,
 }
 
 /// How the function of the straight way ends, in the low byte of what it returns. The port is in the bits above.
@@ -117,6 +146,8 @@ pub(crate) mod way {
     pub const GENERAL: u64 = 4;
     /// The packet is edited where it lies; perhaps it is to be cut.
     pub const CUT_IN_PLACE: u64 = 5;
+    /// Replicas were made; those that leave are noted.
+    pub const REPLICATED: u64 = 6;
     /// More than this by [`super::drop_code`] is a drop.
     pub const DROPPED: u64 = 16;
 }
@@ -141,6 +172,8 @@ pub(crate) mod drop_code {
     pub const INGRESS_DROP: u64 = 3;
     /// [`engine::DropReason::EgressDrop`]; on the straight way only.
     pub const EGRESS_DROP: u64 = 4;
+    /// [`engine::DropReason::EmptyMulticastGroup`]; on the straight way only.
+    pub const EMPTY_GROUP: u64 = 5;
 }
 
 /// The reason that a [`drop_code`] stands for.
@@ -150,6 +183,7 @@ pub(crate) fn drop_reason(code: u64) -> Option<DropReason> {
         drop_code::ASSERT_FAILED => Some(DropReason::AssertFailed),
         drop_code::INGRESS_DROP => Some(DropReason::IngressDrop),
         drop_code::EGRESS_DROP => Some(DropReason::EgressDrop),
+        drop_code::EMPTY_GROUP => Some(DropReason::EmptyMulticastGroup),
         _ => None,
     }
 }

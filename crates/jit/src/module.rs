@@ -6,6 +6,7 @@
 
 use crate::code::{Half, Input, generate};
 use crate::executor::{CompileStats, JitError};
+use crate::paths;
 use crate::shims::Shim;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -42,6 +43,7 @@ fn compile_unguarded(program: &Program) -> Result<NativeCode, JitError> {
     let mut module = JITModule::new(builder(isa("speed", "backtracking")?));
     let fast = isa("none", "single_pass")?;
     let layout = Layout::new(program);
+    let split = paths::split(program);
     let shims = import_shims(&mut module)?;
     let jobs = Half::ALL
         .into_iter()
@@ -55,9 +57,16 @@ fn compile_unguarded(program: &Program) -> Result<NativeCode, JitError> {
     };
     let results: Vec<Result<Option<Compiled>, JitError>> = std::thread::scope(|scope| {
         let isas = &isas;
-        let layout = &layout;
+        let (layout, split) = (&layout, &split);
         let threads: Vec<_> = (jobs.into_iter())
-            .map(|job| scope.spawn(move || job.run(program, layout, isas)))
+            .map(|job| {
+                let program = if job.half.is_straight() {
+                    split
+                } else {
+                    program
+                };
+                scope.spawn(move || job.run(program, layout, isas))
+            })
             .collect();
         let panicked = |_| Err(JitError::Codegen("the code generator panicked".into()));
         (threads.into_iter())

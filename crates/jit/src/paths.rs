@@ -1,9 +1,15 @@
 //! Which headers are valid when the parser accepts, as far as the state that accepts tells.
 //!
 //! What follows the parser is worth generating once for each of a few such outcomes: with the validity of headers known, most of
-//! its conditions are constants. This module looks at the parser only, and gives up on a state wherever it is not sure.
+//! its conditions are constants. This module looks at the parser only, and gives up on a state wherever it is not sure. A state that is
+//! reached with different headers (the transport's behind one of two versions of IP, perhaps in a tunnel) is first made several
+//! ([`split`]).
 
-use ir::{Program, SlotId, Stmt, StmtKind, Target, Transition};
+use ir::{Expr, KeySet, Program, SlotId, State, StateId, Stmt, StmtKind, Target, Transition};
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A parser is not split into more states than this.
+const MOST_STATES: usize = 96;
 
 /// By header: whether it is valid.
 pub(crate) type Validity = Vec<bool>;
@@ -46,9 +52,116 @@ pub(crate) fn accepted(program: &Program) -> Vec<Option<Validity>> {
             open.push(to);
         });
         // Seen again, with less known, if anything changes.
-        result[at] = behind;
+        let mut accepts = false;
+        each_target(&states[at].transition, |t| accepts |= t == Target::Accept);
+        result[at] = behind.filter(|_| accepts);
     }
     result
+}
+
+/// The program with the states of its parser once for each combination of headers that they are reached with, as far as that is certain.
+/// The same program if there would be too many of them, or if some state goes back.
+pub(crate) fn split(program: &Program) -> Program {
+    let mut split = program.clone();
+    if let Some(numbers) = variants(program) {
+        split.parser.states = split_states(program, &numbers);
+    }
+    split
+}
+
+/// What is known where a state begins; `None` if not certain.
+type Arrival = Option<Validity>;
+
+/// By state and what is known where it begins: the numbers of the states to be.
+type Variants = BTreeMap<(usize, Arrival), u32>;
+
+fn variants(program: &Program) -> Option<Variants> {
+    let states = &program.parser.states;
+    let mut arrivals = vec![BTreeSet::new(); states.len()];
+    arrivals[0].insert(Some(vec![false; program.headers.len()]));
+    let mut variants = Variants::new();
+    for (at, state) in states.iter().enumerate() {
+        for arrival in std::mem::take(&mut arrivals[at]) {
+            let behind = behind(program, state, &arrival);
+            let mut forward = true;
+            each_target(&state.transition, |target| match target {
+                Target::State(to) if to.index() <= at => forward = false,
+                Target::State(to) => {
+                    arrivals[to.index()].insert(behind.clone());
+                }
+                Target::Accept | Target::Reject => {}
+            });
+            let number = variants.len();
+            if !forward || number == MOST_STATES {
+                return None;
+            }
+            variants.insert((at, arrival), number as u32);
+        }
+    }
+    Some(variants)
+}
+
+fn behind(program: &Program, state: &State, arrival: &Arrival) -> Arrival {
+    after(program, &state.body, arrival.clone()?)
+}
+
+/// States in the order of their numbers, which is that of the states that they are made of.
+fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
+    let states = numbers.keys().map(|(at, arrival)| {
+        let mut state = program.parser.states[*at].clone();
+        let behind = behind(program, &state, arrival);
+        let to = |target: &mut Target| {
+            if let Target::State(id) = target
+                && let Some(&number) = numbers.get(&(id.index(), behind.clone()))
+            {
+                *id = StateId(number);
+            }
+        };
+        match &mut state.transition {
+            Transition::Goto(target) => to(target),
+            Transition::Select { cases, .. } => {
+                cases.iter_mut().map(|c| &mut c.target).for_each(to)
+            }
+        }
+        state
+    });
+    states.collect()
+}
+
+/// By state: whether an ordinary packet may get there. One from a single port is not, as those from the controller, nor one with a header
+/// that has options.
+pub(crate) fn ordinary(program: &Program) -> Vec<bool> {
+    let states = &program.parser.states;
+    let mut ordinary = vec![false; states.len()];
+    let mut open = vec![0];
+    while let Some(at) = open.pop() {
+        let options = |s: &Stmt| {
+            matches!(
+                s.kind,
+                StmtKind::Extract {
+                    varbit_length: Some(_),
+                    ..
+                }
+            )
+        };
+        if ordinary[at] || states[at].body.iter().any(options) {
+            continue;
+        }
+        ordinary[at] = true;
+        let port = Expr::Slot(program.standard.ingress_port);
+        let mut go = |target: Target| {
+            if let Target::State(to) = target {
+                open.push(to.index());
+            }
+        };
+        match &states[at].transition {
+            Transition::Select { keys, cases } if *keys == [port] => (cases.iter())
+                .filter(|case| matches!(case.matches[..], [KeySet::Any]))
+                .for_each(|case| go(case.target)),
+            transition => each_target(transition, go),
+        }
+    }
+    ordinary
 }
 
 /// Validity behind the statements of a state.
@@ -56,9 +169,17 @@ fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Val
     let is_kept = |slot: SlotId| {
         slot == program.standard.parser_error || program.headers.iter().any(|h| h.valid == slot)
     };
+    let header_of = |slot: SlotId| program.headers.iter().position(|h| h.valid == slot);
     for stmt in body {
         match &stmt.kind {
-            StmtKind::Extract { header, .. } => validity[header.index()] = true,
+            StmtKind::Extract { header, .. } | StmtKind::SetValid(header) => {
+                validity[header.index()] = true;
+            }
+            StmtKind::SetInvalid(header) => validity[header.index()] = false,
+            StmtKind::Assign {
+                dst,
+                value: Expr::Const(value),
+            } if let Some(header) = header_of(*dst) => validity[header] = !value.is_zero(),
             kind if leaves_alone(kind, &is_kept) => {}
             _ => return None,
         }
@@ -123,6 +244,16 @@ pub(crate) fn statements_behind_parser(program: &Program) -> usize {
     controls.iter().map(|c| statements(program, c)).sum()
 }
 
+/// The same of what follows ingress.
+pub(crate) fn statements_in_egress(program: &Program) -> usize {
+    let controls = [
+        &program.egress,
+        &program.compute_checksum,
+        &program.deparser,
+    ];
+    controls.iter().map(|c| statements(program, c)).sum()
+}
+
 fn statements(program: &Program, stmts: &[Stmt]) -> usize {
     let inside = |stmt: &Stmt| match &stmt.kind {
         StmtKind::If {
@@ -139,4 +270,106 @@ fn statements(program: &Program, stmts: &[Stmt]) -> usize {
         _ => 0,
     };
     stmts.iter().map(|stmt| 1 + inside(stmt)).sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::code::tails;
+
+    /// A transport header behind one of two others, perhaps with one from a controller's port before; states as given.
+    fn program(states: &str) -> Program {
+        let standard: String = (0..16)
+            .map(|i| format!("slot %{i} \"s{i}\" : 16 "))
+            .collect();
+        let headers: String = (0..4)
+            .map(|i| {
+                let (valid, field) = (16 + 2 * i, 17 + 2 * i);
+                format!("slot %{valid} \"h{i}.v\" : 1 slot %{field} \"h{i}.f\" : 16 ")
+            })
+            .collect();
+        let declared: String = (0..4)
+            .map(|i| {
+                format!(
+                    "header h{i} \"h{i}\" valid %{} {{ %{} }} ",
+                    16 + 2 * i,
+                    17 + 2 * i
+                )
+            })
+            .collect();
+        let text = format!(
+            r#"holdfast_ir 1 program "paths" {standard} {headers}
+            standard {{ ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4
+              enq_timestamp = %5 enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8 ingress_global_timestamp = %9
+              egress_global_timestamp = %10 mcast_grp = %11 egress_rid = %12 checksum_error = %13 parser_error = %14
+              priority = %15 }}
+            error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds"
+            error 4 "HeaderTooShort" error 5 "ParserTimeout" error 6 "ParserInvalidArgument"
+            {declared} {states}
+            control verify_checksum {{ }} control ingress {{ }} control egress {{ }} control compute_checksum {{ }}
+            control deparser {{ emit h0 }}"#
+        );
+        ir::text::parse(&text).unwrap_or_else(|e| panic!("{e}"))
+    }
+
+    const TWO_WAYS: &str = r#"
+        state s0 "start" { select (%0) { case (16w510 & 16w0xffff) s1 case (_) s2 } }
+        state s1 "controller" { extract h0 goto s2 }
+        state s2 "link" { extract h1 select (%19) { case (16w1 & 16w0xffff) s3 case (_) s4 } }
+        state s3 "more" { extract h2 goto s4 }
+        state s4 "last" { extract h3 goto accept }"#;
+
+    #[test]
+    fn a_state_is_there_once_for_each_combination_of_headers() {
+        let program = program(TWO_WAYS);
+        // The last state is reached with different headers.
+        assert!(accepted(&program).iter().all(Option::is_none));
+        let split = split(&program);
+        let names: Vec<&str> = (split.parser.states.iter())
+            .map(|s| s.name.as_str())
+            .collect();
+        assert_eq!(
+            names,
+            [
+                "start",
+                "controller",
+                "link",
+                "link",
+                "more",
+                "more",
+                "last",
+                "last",
+                "last",
+                "last"
+            ]
+        );
+        let mut outcomes: Vec<Validity> = accepted(&split).into_iter().flatten().collect();
+        outcomes.sort();
+        let expected = [[false, false], [false, true], [true, false], [true, true]];
+        assert_eq!(outcomes, expected.map(|[c, m]| vec![c, true, m, true]));
+        assert_eq!(ordinary(&split).iter().filter(|&&o| o).count(), 5);
+        assert_eq!(super::split(&split).parser, split.parser);
+    }
+
+    #[test]
+    fn a_parser_that_goes_back_stays_as_it_is() {
+        let back = TWO_WAYS.replace(
+            "extract h3 goto accept",
+            "extract h3 select (%23) { case (16w1 & 16w0xffff) s2 case (_) accept }",
+        );
+        let program = program(&back);
+        assert_eq!(split(&program).parser, program.parser);
+    }
+
+    #[test]
+    fn what_is_split_is_specialised_like_the_program() {
+        let mut specialised = 0;
+        for seed in 0..300 {
+            let program = ir::arbitrary::program(seed);
+            let outcomes = tails(&program);
+            assert_eq!(outcomes, tails(&split(&program)), "seed {seed}");
+            specialised += u32::from(!outcomes.is_empty());
+        }
+        assert!(specialised > 15, "{specialised}");
+    }
 }

@@ -4,10 +4,11 @@
 //! owns. Ids, widths and lengths come from a verified program, so nothing here can be out of bounds; and were there a
 //! panic all the same, it would abort at the border of the `extern "C"` function rather than unwind through machine code.
 
-use crate::frame::Frame;
+use crate::frame::{Frame, SentReplica};
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{AbiParam, Signature};
 use cranelift_codegen::isa::CallConv;
+use engine::control::Replica;
 use engine::hash::hash;
 use ir::{
     BinaryOp, Bits, CounterId, DigestId, HashAlgorithm, MeterId, RegisterId, TableId, ValueSetId,
@@ -54,6 +55,10 @@ pub(crate) enum Shim {
     AppendBits,
     /// [`reserve`].
     Reserve,
+    /// [`replicas`].
+    Replicas,
+    /// [`send_replica`].
+    SendReplica,
 }
 
 /// Two words, returned in two registers.
@@ -66,7 +71,7 @@ pub(crate) struct Found {
 
 impl Shim {
     /// All of them, in order of their numbers.
-    pub const ALL: [Shim; 18] = [
+    pub const ALL: [Shim; 20] = [
         Shim::Lookup,
         Shim::LookupWord,
         Shim::Want,
@@ -85,6 +90,8 @@ impl Shim {
         Shim::ReadBits,
         Shim::AppendBits,
         Shim::Reserve,
+        Shim::Replicas,
+        Shim::SendReplica,
     ];
 
     /// Symbol, address, number of parameters and of results (words all).
@@ -113,6 +120,8 @@ impl Shim {
             Shim::ReadBits => ("read_bits", read_bits as *const u8, 5, 0),
             Shim::AppendBits => ("append_bits", append_bits as *const u8, 4, 0),
             Shim::Reserve => ("reserve", reserve as *const u8, 3, 1),
+            Shim::Replicas => ("replicas", replicas as *const u8, 2, 2),
+            Shim::SendReplica => ("send_replica", send_replica as *const u8, 3, 1),
         }
     }
 
@@ -469,5 +478,48 @@ unsafe extern "C" fn reserve(frame: *mut Frame, end: *mut u8, bytes: u64) -> *mu
         context.emitted.reserve(bytes as usize);
         (*frame).emitted = context.emitted.as_mut_ptr();
         (*frame).emitted.add(used)
+    }
+}
+
+/// Two words, returned in two registers.
+#[repr(C)]
+pub(crate) struct Replicas {
+    first: *const Replica,
+    end: *const Replica,
+}
+
+/// The replicas of a multicast group. It begins the list of those that leave.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+unsafe extern "C" fn replicas(frame: *mut Frame, group: u64) -> Replicas {
+    // SAFETY: the caller keeps the contract above; nobody changes groups while the context is there.
+    let replicas = unsafe {
+        (*frame).replicas_dropped = 0;
+        (*frame).emitted_len = 0;
+        let context = &mut *(*frame).context;
+        context.sent.clear();
+        context
+            .replication
+            .map_or(&[][..], |r| r.replicas(group as u32))
+    };
+    let first = replicas.as_ptr();
+    let end = replicas.as_ptr_range().end;
+    Replicas { first, end }
+}
+
+/// A replica leaves at a port, with the headers that end at `end`. Gives the place for those of the next.
+///
+/// # Safety
+/// `frame` is the frame of the running function, and everything from its `emitted` up to `end` has been written.
+unsafe extern "C" fn send_replica(frame: *mut Frame, port: u64, end: *mut u8) -> *mut u8 {
+    // SAFETY: the caller keeps the contract above.
+    unsafe {
+        let context = &mut *(*frame).context;
+        let used = end.offset_from((*frame).emitted) as usize;
+        let port = port as u32;
+        context.sent.push(SentReplica { port, end: used });
+        (*frame).emitted_len = used as u64;
+        reserve(frame, end, context.emit_capacity as u64)
     }
 }

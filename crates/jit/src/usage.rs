@@ -32,6 +32,8 @@ pub(crate) struct Usage {
     pub repeats: bool,
     /// Whether the packet may be asked to be cut.
     pub truncates: bool,
+    /// Whether it may end early: an assertion, or a loop.
+    pub ends_early: bool,
 }
 
 impl Usage {
@@ -108,6 +110,10 @@ impl Usage {
         }
         walk.read(standard.egress_spec);
         walk.read(standard.mcast_grp);
+        if may_replicate(program) {
+            walk.write(standard.egress_rid);
+            walk.write(standard.instance_type);
+        }
         // Whether a header moved, and how long the packet is, depends on these.
         for header in &program.headers {
             walk.read(header.valid);
@@ -117,6 +123,11 @@ impl Usage {
         }
         walk.usage
     }
+}
+
+/// Whether some packet may have more than one copy.
+pub(crate) fn may_replicate(program: &Program) -> bool {
+    Usage::of_ingress(program).sets[program.standard.mcast_grp.index()]
 }
 
 /// Slots that the engine reads and writes between the halves: the standard metadata; what clone, resubmit and
@@ -192,6 +203,7 @@ impl<'a> Walk<'a> {
                 clones: false,
                 repeats: false,
                 truncates: false,
+                ends_early: false,
             },
             actions_seen: vec![false; program.actions.len()],
             in_packet: None,
@@ -345,7 +357,11 @@ impl<'a> Walk<'a> {
                 }
                 self.stmts(default);
             }
-            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => self.stmts(body),
+            StmtKind::Block { body, .. } => self.stmts(body),
+            StmtKind::Loop { body, .. } => {
+                self.usage.ends_early = true;
+                self.stmts(body);
+            }
             StmtKind::Apply {
                 table,
                 keys,
@@ -410,7 +426,10 @@ impl<'a> Walk<'a> {
                 self.expr(length);
             }
             StmtKind::Digest { values, .. } | StmtKind::Log { values, .. } => self.exprs(values),
-            StmtKind::Assert { cond } => self.expr(cond),
+            StmtKind::Assert { cond } => {
+                self.usage.ends_early = true;
+                self.expr(cond);
+            }
             StmtKind::Extract {
                 header,
                 varbit_length,

@@ -78,6 +78,7 @@ pub struct ProtectNode {
     malformed: u64,
     expired: u64,
     unknown_connection: u64,
+    spare: Vec<Packet>,
 }
 
 /// Flow key: addresses; protocol and ports.
@@ -104,6 +105,7 @@ impl ProtectNode {
             malformed: 0,
             expired: 0,
             unknown_connection: 0,
+            spare: Vec::new(),
         }
     }
 
@@ -259,18 +261,21 @@ impl ProtectNode {
         front[33..37].copy_from_slice(&(number as u32).to_be_bytes());
         front[37..41].copy_from_slice(&begin.last_sent.to_be_bytes());
         front[41] = 4;
-        let mut copy = |way: &Way, mut packet: Packet| {
+        let mut front_of = |way: &Way| {
             front[..12].copy_from_slice(&way.addresses);
             front[24..26].fill(0);
             front[30..34].copy_from_slice(&way.tunnel_end);
             write_checksum(&mut front[14..34]);
-            packet.replace_front(14, &front);
-            let port = way.port;
-            out.push(Output { port, packet });
+            front
         };
         let [first, second] = &begin.ways;
-        copy(first, packet.clone());
-        copy(second, packet);
+        let memory = self.spare.pop().unwrap_or_default();
+        let copy = packet.with_front(14, &front_of(first), memory);
+        packet.replace_front(14, &front_of(second));
+        for (way, packet) in [(first, copy), (second, packet)] {
+            let port = way.port;
+            out.push(Output { port, packet });
+        }
     }
 }
 
@@ -302,6 +307,12 @@ impl Handwritten for ProtectNode {
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
         for (_, packet) in burst.drain(..) {
             self.receive(packet, out);
+        }
+    }
+
+    fn reuse(&mut self, packet: Packet) {
+        if self.spare.len() < 512 {
+            self.spare.push(packet);
         }
     }
 }

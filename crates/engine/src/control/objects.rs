@@ -12,6 +12,8 @@ use std::collections::BTreeSet;
 
 /// A copy that the replication engine makes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// Machine code reads it.
+#[repr(C)]
 pub struct Replica {
     /// Egress port.
     pub port: u32,

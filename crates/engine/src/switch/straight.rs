@@ -6,8 +6,8 @@
 //! a trace is recorded.
 
 use super::{
-    AfterIngress, DROP_PORT, Enqueued, Half, Lineage, Output, Packet, Pass, Switch, Work,
-    instance_type,
+    AfterIngress, DROP_PORT, Enqueued, Half, Lineage, MOST_SPARE, Output, Packet, Pass, Switch,
+    Work, instance_type,
 };
 use crate::control::Replica;
 use crate::exec::{DropReason, Stop, Straight, StraightContext, Way};
@@ -26,7 +26,17 @@ impl Switch {
         out: &mut Vec<Output>,
     ) {
         self.receive_all(now_ps, packets, out);
-        packets.clear();
+        self.reuse(packets.drain(..).map(|(_, packet)| packet));
+    }
+
+    /// Takes packets that are done with, so that copies need no fresh memory; some hundreds at most are kept.
+    pub fn reuse(&mut self, packets: impl IntoIterator<Item = Packet>) {
+        for packet in packets {
+            // Those that were sent have left nothing behind.
+            if self.spare.len() < MOST_SPARE && !packet.is_empty() {
+                self.spare.push(packet);
+            }
+        }
     }
 
     /// Runs packets; they are taken out, or have any contents afterwards.
@@ -66,6 +76,8 @@ impl Switch {
             now_ps,
             packets,
             out,
+            spare: &mut self.spare,
+            replication: &self.replication,
             drops: &mut self.drops,
             ahead,
             steady,

@@ -14,6 +14,7 @@ mod expr;
 mod hash;
 mod in_place;
 mod parser;
+mod replicas;
 mod stmt;
 mod straight;
 mod table;
@@ -36,7 +37,7 @@ use engine::DROP_PORT;
 use ir::{LabelId, Layout, MAX_STEPS, Program, SlotId, StmtKind};
 use parser::ParserBlocks;
 use std::mem::offset_of;
-pub(crate) use straight::tails;
+pub(crate) use straight::{makes_replicas, tails};
 use wide::{Limbs, Wide, limbs_for};
 
 /// A function does not become larger than about this many instructions. Real programs have some thousands; the limit is

@@ -9,12 +9,13 @@
 //! a constant. Other packets go to a second function, [`super::Half::General`], which does all from the start.
 
 use super::bytes::{Packer, Window};
+use super::replicas::can_replicate;
 use super::wide::{Wide, limbs_for};
 use super::{Gen, MAX_VALUE_LIMBS, Place, constant_memory};
 use crate::frame::{Frame, drop_code, way};
 use crate::headers::{Headers, Home};
-use crate::paths::{Validity, accepted, is_repeatable, statements_behind_parser};
-use crate::usage::{Usage, shared_with_engine};
+use crate::paths::{Validity, accepted, is_repeatable, ordinary, split, statements_behind_parser};
+use crate::usage::{Usage, may_replicate, shared_with_engine};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Value};
@@ -22,13 +23,21 @@ use cranelift_frontend::Variable;
 use engine::DROP_PORT;
 use ir::{Expr, HeaderId, SlotId};
 use smallvec::smallvec;
+use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::mem::offset_of;
 
 /// Limbs of a slot that are cleared without a loop.
 const INLINE_CLEAR_LIMBS: usize = 16;
 
-/// For so many outcomes of the parser at most the code is specialised.
-const MAX_TAILS: usize = 3;
+/// For so many outcomes of the parser at least the code is specialised, if there are as many.
+const MIN_TAILS: usize = 3;
+
+/// And for so many at most.
+const MAX_TAILS: usize = 8;
+
+/// Between the two, statements decide: so many in all.
+const TAIL_STATEMENTS: usize = 1200;
 
 /// A program of more statements than this, those of actions counted wherever they may run, is not specialised at all.
 const MAX_TAIL_STATEMENTS: usize = 2000;
@@ -41,12 +50,12 @@ pub(super) struct Straight {
     /// By header: the address where it was extracted last, if some header may be.
     sources: Vec<Option<Variable>>,
     /// Not zero if headers moved.
-    moved: Variable,
-    may_move: bool,
+    pub(super) moved: Variable,
+    pub(super) may_move: bool,
     /// Not zero if this half asked for something.
     asked: Variable,
     /// Where the packet goes.
-    port: Variable,
+    pub(super) port: Variable,
     /// Checksums are being verified, or the parser runs.
     on_arrival: bool,
 }
@@ -59,6 +68,8 @@ pub(super) struct Exports {
     after_egress: Option<Vec<bool>>,
     /// Egress can tell how long the packet is.
     measures: bool,
+    /// Replicas are made here.
+    replicates: bool,
     /// What may be asked for.
     clones: bool,
     repeats: bool,
@@ -72,6 +83,7 @@ impl Exports {
             after_ingress: None,
             after_egress: None,
             measures: false,
+            replicates: false,
             clones: false,
             repeats: false,
             truncates: false,
@@ -85,12 +97,14 @@ impl Exports {
         let after_ingress = both.map(|(&shared, &read)| shared || read).collect();
         let length = program.standard.packet_length;
         let preserved = (program.field_lists.iter()).any(|l| l.slots.contains(&length));
-        let replicates = ingress.sets[program.standard.mcast_grp.index()];
+        let replicates = may_replicate(program);
+        let in_place = replicates && can_replicate(program, &egress);
         Exports {
-            after_ingress: (ingress.clones || ingress.repeats || replicates)
+            after_ingress: (ingress.clones || ingress.repeats || replicates && !in_place)
                 .then_some(after_ingress),
             after_egress: (egress.clones || egress.repeats).then_some(shared),
             measures: egress.reads[length.index()] || preserved,
+            replicates: in_place,
             clones: ingress.clones || egress.clones,
             repeats: ingress.repeats || egress.repeats,
             truncates: ingress.truncates || egress.truncates,
@@ -99,7 +113,7 @@ impl Exports {
 
     /// Nobody asks for the packet as it came.
     fn needs_no_original(&self) -> bool {
-        self.after_ingress.is_none() && self.after_egress.is_none()
+        self.after_ingress.is_none() && self.after_egress.is_none() && !self.replicates
     }
 
     fn contains(&self, slot: usize) -> bool {
@@ -108,17 +122,43 @@ impl Exports {
     }
 }
 
-/// The outcomes of the parser for which what follows is specialised: those with the most headers. None if that is not worth it.
+/// Whether the functions of the straight way make replicas.
+pub(crate) fn makes_replicas(program: &ir::Program) -> bool {
+    Exports::new(program).replicates
+}
+
+/// The outcomes of the parser for which what follows is specialised: those of ordinary packets, with the most headers first. None if that
+/// is not worth it.
 pub(crate) fn tails(program: &ir::Program) -> Vec<Validity> {
-    if !is_repeatable(program) || statements_behind_parser(program) > MAX_TAIL_STATEMENTS {
+    let statements = statements_behind_parser(program);
+    if statements > MAX_TAIL_STATEMENTS {
         return Vec::new();
     }
-    let mut tails: Vec<Validity> = accepted(program).into_iter().flatten().collect();
-    let headers = |t: &Validity| t.iter().filter(|&&valid| valid).count();
-    tails.sort_by(|a, b| headers(b).cmp(&headers(a)).then_with(|| a.cmp(b)));
-    tails.dedup();
-    tails.truncate(MAX_TAILS);
-    tails
+    let program = split(program);
+    if !is_repeatable(&program) {
+        return Vec::new();
+    }
+    // By outcome, whether no ordinary packet has it; those with the most headers first.
+    let mut outcomes: BTreeMap<Reverse<(usize, Validity)>, bool> = BTreeMap::new();
+    for (validity, ordinary) in accepted(&program).into_iter().zip(ordinary(&program)) {
+        if let Some(validity) = validity {
+            let headers = validity.iter().filter(|&&valid| valid).count();
+            *outcomes.entry(Reverse((headers, validity))).or_insert(true) &= !ordinary;
+        }
+    }
+    let mut tails: Vec<_> = outcomes.into_iter().collect();
+    tails.sort_by_key(|&(_, rare)| rare);
+    tails.truncate((TAIL_STATEMENTS / statements.max(1)).clamp(MIN_TAILS, MAX_TAILS));
+    (tails.into_iter())
+        .map(|(Reverse((_, validity)), _)| validity)
+        .collect()
+}
+
+impl Straight {
+    /// The variables with addresses of headers.
+    pub(super) fn source_variables(&self) -> Vec<Variable> {
+        self.sources.iter().copied().flatten().collect()
+    }
 }
 
 impl Gen<'_, '_> {
@@ -219,7 +259,7 @@ impl Gen<'_, '_> {
         };
     }
 
-    fn straight_mut(&mut self) -> &mut Straight {
+    pub(super) fn straight_mut(&mut self) -> &mut Straight {
         let straight = self.straight.as_mut();
         straight.expect("only on the straight way")
     }
@@ -303,7 +343,7 @@ impl Gen<'_, '_> {
         self.continue_in(after);
     }
 
-    fn frame_word(&mut self, offset: usize) -> Value {
+    pub(super) fn frame_word(&mut self, offset: usize) -> Value {
         (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, offset as i32)
     }
 
@@ -352,10 +392,20 @@ impl Gen<'_, '_> {
         if let Some(exported) = &exports.after_ingress {
             let straight = self.straight_mut();
             let asked = straight.asked;
-            let asked = self.b.use_var(asked);
-            let group = self.read(standard.mcast_grp).low();
-            let more = self.b.ins().bor(asked, group);
+            let mut more = self.b.use_var(asked);
+            if !exports.replicates {
+                let group = self.read(standard.mcast_grp).low();
+                more = self.b.ins().bor(more, group);
+            }
             self.end_if(more, way::AFTER_INGRESS, exported);
+        }
+        if exports.replicates {
+            let group = self.read(standard.mcast_grp).low();
+            let (several, one) = (self.b.create_block(), self.b.create_block());
+            self.b.ins().brif(group, several, &[], one, &[]);
+            self.continue_in(several);
+            self.replicate(group, exports);
+            self.continue_in(one);
         }
         let spec = self.read(standard.egress_spec).low();
         let drop_port = self.imm(DROP_PORT.into());
@@ -364,12 +414,25 @@ impl Gen<'_, '_> {
         let port = self.straight_mut().port;
         self.b.def_var(port, spec);
         let zero = self.imm(0);
+        self.start_egress(exports, spec, zero, zero);
+    }
+
+    /// What a copy finds when it begins egress.
+    pub(super) fn start_egress(
+        &mut self,
+        exports: &Exports,
+        port: Value,
+        rid: Value,
+        instance_type: Value,
+    ) {
+        let standard = self.program.standard;
+        let zero = self.imm(0);
         let now_us = self.arrival_word(offset_of!(Frame, now_us));
         for (slot, value) in [
-            (standard.egress_port, spec),
+            (standard.egress_port, port),
             (standard.egress_spec, zero),
-            (standard.egress_rid, zero),
-            (standard.instance_type, zero),
+            (standard.egress_rid, rid),
+            (standard.instance_type, instance_type),
             (standard.enq_qdepth, zero),
             (standard.deq_qdepth, zero),
             (standard.deq_timedelta, zero),
@@ -705,7 +768,7 @@ impl Gen<'_, '_> {
         self.b.ins().return_(&[result]);
     }
 
-    fn return_if(&mut self, condition: Value, code: u64) {
+    pub(super) fn return_if(&mut self, condition: Value, code: u64) {
         let (stop, next) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(condition, stop, &[], next, &[]);
         self.continue_in(stop);

@@ -355,3 +355,72 @@ fn neighbours_are_compared_and_flags_are_set() {
         }
     }
 }
+
+/// Groups of no, one and several replicas, one of which egress drops, and whatever egress did to the one before.
+#[test]
+fn replicas_begin_with_what_ingress_left() {
+    let several = |egress: &str| {
+        format!(
+            r#"
+            register r0 "r" id 1 : 16 size 4
+            state s0 "start" {{
+              extract h0
+              select (%17) {{ case (16w1 & 16w1) s1 case (_) accept }}
+            }}
+            state s1 "more" {{ extract h1 goto accept }}
+            control verify_checksum {{ }}
+            control ingress {{
+              assign %1 = 9w4 assign %21 = 16w0 assign %11 = %18
+              if ult(16w7, %18) {{ truncate 32w9 }}
+              if eq(%18, 16w8) {{ assign %11 = 16w3 }}
+            }}
+            control egress {{
+              if eq(%12, 16w2) {{ if eq(%3, 32w5) {{ assign %1 = 9w511 }} }}
+              assign %21 = add(%21, 16w1)
+              assign %17 = add(%17, %21)
+              if %19 {{ set_invalid h1 }} else {{ set_valid h1 assign %20 = zext(%12, 24) }}
+              register_read %22 = r0[32w0]
+              assign %22 = add(%22, 16w1)
+              register_write r0[32w0] = %22
+              assign %18 = xor(slice(%4, 15, 0), zext(%2, 16))
+              {egress}
+            }}
+            control compute_checksum {{ hash %23 = csum16(%17, %18) assign %17 = %23 }}
+            control deparser {{ emit h0 emit h1 }}
+            "#
+        )
+    };
+    // What asks for more is done by the switch.
+    for (egress, here) in [
+        ("", true),
+        ("if eq(%12, 16w1) { truncate 32w5 }", false),
+        ("if eq(%12, 16w1) { clone e2e 32w2 }", false),
+        (
+            "if eq(%3, 32w5) { if eq(%12, 16w4) { recirculate } }",
+            false,
+        ),
+        ("assert ne(%12, 16w1)", false),
+    ] {
+        let mut pair = pair(&several(egress));
+        assert_eq!(pair.makes_replicas, here, "{egress}");
+        for group_id in [5, 6, 7] {
+            let replica = |i: u32| Replica {
+                port: 1 + i % 3,
+                rid: i as u16,
+            };
+            let replicas = (0..[0, 5, 40][group_id as usize - 5])
+                .map(replica)
+                .collect();
+            let entity = Entity::MulticastGroup(MulticastGroup { group_id, replicas });
+            assert!(pair.write(Operation::Insert, entity));
+        }
+        let packets: Vec<_> = (0..60u16)
+            .map(|i| (1, packet(i % 3, i % 10, usize::from(i % 7) * 5)))
+            .collect();
+        for (port, packet) in &packets {
+            pair.receive(*port, packet);
+        }
+        assert!(pair.receive_burst(&packets) > 60);
+        pair.compare_objects();
+    }
+}

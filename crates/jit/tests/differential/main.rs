@@ -46,18 +46,63 @@ fn tell_all(program: &mut Program) {
     }
 }
 
+/// Takes out of what follows ingress all that keeps machine code from making replicas, and has ingress ask for some.
+fn multicast_plainly(program: &mut Program) {
+    fn calm(body: &mut Vec<Stmt>) {
+        use StmtKind::*;
+        let asks = |s: &Stmt| {
+            matches!(
+                s.kind,
+                Clone { .. } | Recirculate { .. } | Truncate { .. } | Assert { .. } | Loop { .. }
+            )
+        };
+        body.retain(|s| !asks(s));
+        for stmt in body {
+            match &mut stmt.kind {
+                If {
+                    then, otherwise, ..
+                } => [then, otherwise].into_iter().for_each(calm),
+                Switch { cases, default, .. } => {
+                    cases.iter_mut().for_each(|(_, body)| calm(body));
+                    calm(default);
+                }
+                Block { body, .. } => calm(body),
+                _ => {}
+            }
+        }
+    }
+    calm(&mut program.egress);
+    calm(&mut program.compute_checksum);
+    calm(&mut program.deparser);
+    program.actions.iter_mut().for_each(|a| calm(&mut a.body));
+    let port = Expr::Slot(program.standard.ingress_port);
+    let (a, high, low) = (Box::new(port), 2, 0);
+    let a = Box::new(Expr::Slice { a, high, low });
+    program.ingress.push(Stmt {
+        kind: StmtKind::Assign {
+            dst: program.standard.mcast_grp,
+            value: Expr::ZeroExtend { a, width: 16 },
+        },
+        loc: Loc::default(),
+    });
+}
+
 #[test]
 fn random_programs() {
-    let (mut packets, mut left, mut drops) = (0, 0, 0);
+    let (mut packets, mut left, mut drops, mut with_replicas) = (0, 0, 0, 0);
     for seed in seeds() {
         let mut program = program(seed);
         // Half of the programs tell all they know; in the others the code generator may leave out what nobody reads.
         if seed % 2 == 0 {
             tell_all(&mut program);
         }
+        if seed % 3 == 0 {
+            multicast_plainly(&mut program);
+        }
         // Large enough that bursts are looked ahead.
         program.tables.iter_mut().for_each(|t| t.size = 1 << 20);
         let mut pair = Pair::new(program, seed);
+        with_replicas += u32::from(pair.makes_replicas);
         let mut rng = Rng::new(seed);
         pair.configure(&mut rng);
         for i in 0..30 {
@@ -78,6 +123,9 @@ fn random_programs() {
         drops += pair.drops();
     }
     // The programs do something: packets leave, and some are dropped.
-    println!("{packets} packets in, {left} out, {drops} drops");
+    println!(
+        "{packets} packets in, {left} out, {drops} drops; {with_replicas} programs with replicas"
+    );
+    assert!(packets < 1000 || with_replicas > 20);
     assert!(packets < 1000 || left > packets / 4 && drops > packets / 100);
 }

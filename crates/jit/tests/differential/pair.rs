@@ -24,6 +24,8 @@ pub struct Pair {
     compiled: Switch,
     now_ps: u64,
     received: u64,
+    /// The machine code makes replicas.
+    pub makes_replicas: bool,
     /// Said when they differ.
     what: String,
 }
@@ -37,10 +39,12 @@ impl Pair {
             ..SwitchConfig::default()
         };
         let interpreter = Arc::new(Interpreter::new(program.clone()));
+        let makes_replicas;
         let executor = match jit::compile(program.clone()) {
             Ok(mut executor) => {
                 // Bursts are looked ahead whatever is in the tables.
                 executor.set_large_table(0);
+                makes_replicas = executor.stats().makes_replicas;
                 Arc::new(executor)
             }
             Err(error) => panic!("{}: {error}", program.name),
@@ -52,6 +56,7 @@ impl Pair {
             program,
             now_ps: 0,
             received: 0,
+            makes_replicas,
         };
         for switch in [&mut pair.interpreted, &mut pair.compiled] {
             switch.set_max_work(MAX_COPIES as u32);
@@ -78,7 +83,7 @@ impl Pair {
             }
         }
         for id in 0..8 {
-            let replicas: Vec<Replica> = (0..rng.below(3))
+            let replicas: Vec<Replica> = (0..rng.below(5))
                 .map(|i| Replica {
                     port: rng.below(8),
                     rid: i as u16,
