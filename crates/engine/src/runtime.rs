@@ -331,6 +331,18 @@ impl Runtime {
         }
     }
 
+    /// [`Runtime::lookup`] for a key packed by [`crate::table::Packing::of_table`], in a table that has such a packing.
+    #[inline]
+    pub fn lookup_packed(
+        &mut self,
+        table: TableId,
+        packed: &[u64],
+        packet_bytes: usize,
+    ) -> Lookup<'_> {
+        debug_assert!(self.attachments[table.index()].is_none());
+        self.tables[table.index()].lookup_packed(packed, packet_bytes, self.now_ps)
+    }
+
     /// [`Runtime::lookup`] in a table with a direct meter or an implementation.
     fn lookup_attached(&mut self, table: usize, key: &[u64], packet_bytes: usize) -> Lookup<'_> {
         let now_ps = self.now_ps;

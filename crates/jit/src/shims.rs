@@ -23,6 +23,8 @@ pub(crate) enum Shim {
     Lookup,
     /// [`lookup_word`].
     LookupWord,
+    /// [`lookup_packed`].
+    LookupPacked,
     /// [`want`].
     Want,
     /// [`register_read`].
@@ -71,9 +73,10 @@ pub(crate) struct Found {
 
 impl Shim {
     /// All of them, in order of their numbers.
-    pub const ALL: [Shim; 20] = [
+    pub const ALL: [Shim; 21] = [
         Shim::Lookup,
         Shim::LookupWord,
+        Shim::LookupPacked,
         Shim::Want,
         Shim::RegisterRead,
         Shim::RegisterReadWord,
@@ -99,6 +102,7 @@ impl Shim {
         match self {
             Shim::Lookup => ("lookup", lookup as *const u8, 4, 2),
             Shim::LookupWord => ("lookup_word", lookup_word as *const u8, 3, 2),
+            Shim::LookupPacked => ("lookup_packed", lookup_packed as *const u8, 4, 2),
             Shim::Want => ("want", want as *const u8, 4, 0),
             Shim::RegisterRead => ("register_read", register_read as *const u8, 4, 0),
             Shim::RegisterReadWord => ("register_read_word", register_read_word as *const u8, 3, 1),
@@ -170,6 +174,29 @@ unsafe extern "C" fn lookup(frame: *mut Frame, table: u64, key: *const u64, limb
 unsafe extern "C" fn lookup_word(frame: *mut Frame, table: u64, key: u64) -> Found {
     // SAFETY: the caller keeps the contract of `lookup`.
     unsafe { lookup(frame, table, &raw const key, 1) }
+}
+
+/// Looks a packed key of `limbs` limbs up in a table that takes such keys.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
+unsafe extern "C" fn lookup_packed(
+    frame: *mut Frame,
+    table: u64,
+    key: *const u64,
+    limbs: u64,
+) -> Found {
+    // SAFETY: the caller keeps the contract above; the context outlives the run and only shims use it meanwhile.
+    let (key, runtime, bytes) = unsafe {
+        let context = &mut *(*frame).context;
+        let key = from_raw_parts(key, limbs as usize);
+        (key, &mut *context.runtime, (*frame).packet_len)
+    };
+    let found = runtime.lookup_packed(TableId(table as u32), key, bytes as usize);
+    Found {
+        args: found.args.as_ptr(),
+        action_and_hit: u64::from(found.action) | u64::from(found.hit) << 32,
+    }
 }
 
 /// Notes a key that a packet will probably look up in one of the tables that are looked ahead into.

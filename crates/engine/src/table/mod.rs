@@ -28,6 +28,7 @@ pub mod ternary;
 
 pub use entries::Installed;
 pub use in_place::{InPlace, InPlaceMatcher};
+pub use packing::Packing;
 pub use shape::KeyShape;
 
 use crate::runtime::CounterData;
@@ -197,6 +198,24 @@ impl Table {
     #[inline]
     pub fn lookup(&mut self, key: &[u64], packet_bytes: usize, now_ps: u64) -> Lookup<'_> {
         let entry = self.matcher.lookup(key);
+        if self.notes_hits {
+            self.note_hit(entry, packet_bytes, now_ps);
+        }
+        self.found(entry)
+    }
+
+    /// [`Table::lookup`] for a key packed by [`Packing::of_table`], which there is for this table.
+    #[inline]
+    pub fn lookup_packed(
+        &mut self,
+        packed: &[u64],
+        packet_bytes: usize,
+        now_ps: u64,
+    ) -> Lookup<'_> {
+        let entry = match &self.matcher {
+            Matcher::Ternary(space) => space.lookup_packed(&[], packed).unwrap_or(0),
+            _ => 0,
+        };
         if self.notes_hits {
             self.note_hit(entry, packet_bytes, now_ps);
         }

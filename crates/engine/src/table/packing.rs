@@ -7,15 +7,32 @@ const MOST_LIMBS: usize = 8;
 
 /// Where the limbs of a key go.
 #[derive(Clone, Debug)]
-pub(super) struct Packing {
+pub struct Packing {
     /// By limb of the key: limb of the packed key, and how far up. Empty if the key stays as it is.
     moves: Vec<(u8, u8)>,
     limbs: usize,
 }
 
 impl Packing {
+    /// How a lookup wants the keys of a table, if it can take them packed ([`crate::Runtime::lookup_packed`]): one that is ternary, has no
+    /// ranges, which are checked on the key as it is, and neither a direct meter nor an implementation.
+    pub fn of_table(table: &ir::Table) -> Option<Packing> {
+        use ir::MatchKind::{Optional, Range, Ternary};
+        let shape = KeyShape::new(&table.keys);
+        let is_plain = table.direct_meter.is_none() && table.implementation.is_none();
+        let packing = Packing::new(&shape);
+        (is_plain && shape.has(&[Ternary, Optional]) && !shape.has(&[Range]))
+            .then_some(packing)
+            .filter(|p| !p.moves.is_empty())
+    }
+
+    /// By limb of the key: the limb of the packed key that takes it, and how far up.
+    pub fn moves(&self) -> impl Iterator<Item = (usize, u32)> {
+        (self.moves.iter()).map(|&(to, up)| (usize::from(to), u32::from(up)))
+    }
+
     /// For keys of this shape: the first limb with room takes each.
-    pub fn new(shape: &KeyShape) -> Packing {
+    pub(super) fn new(shape: &KeyShape) -> Packing {
         let mut used: Vec<u32> = Vec::new();
         let mut moves = Vec::new();
         for field in &shape.fields {

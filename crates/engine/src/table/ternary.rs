@@ -220,8 +220,9 @@ impl TupleSpace {
             .pack(key, |packed| self.lookup_packed(key, packed))
     }
 
+    /// The best entry that matches a key, given as it is, for which nobody asks in a table without ranges, and packed.
     #[inline]
-    fn lookup_packed(&self, key: &[u64], packed: &[u64]) -> Option<u32> {
+    pub(super) fn lookup_packed(&self, key: &[u64], packed: &[u64]) -> Option<u32> {
         match *packed {
             [a] => self.visit(key, packed, &[a]),
             [a, b] => self.visit(key, packed, &[a, b]),

@@ -2,13 +2,15 @@
 
 use super::Gen;
 use super::in_place::Found;
-use super::wide::{Wide, limbs_for};
+use super::wide::{Limbs, Wide, limbs_for};
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::Switch;
+use engine::table::Packing;
 use ir::{ActionId, Expr, SlotId, TableId};
+use smallvec::SmallVec;
 
 /// Among so many actions the one to run is found by comparing, which costs less than a jump through a table.
 const COMPARED_ACTIONS: usize = 4;
@@ -63,7 +65,13 @@ impl Gen<'_, '_> {
     /// Looks a key up with a function; gives where the arguments are, and the position of the action with the hit above it.
     fn look_up(&mut self, table: TableId, keys: &[Wide]) -> (Value, Value) {
         let id = self.imm(table.0.into());
-        let call = if let [key] = keys
+        let call = if let Some(packing) = Packing::of_table(&self.program.tables[table.index()]) {
+            let packed = self.packed(&packing, keys);
+            let limbs = self.imm(packed.limbs.len() as u64);
+            let key = self.spill(&[&packed]);
+            let call = self.shims[Shim::LookupPacked as usize];
+            self.b.ins().call(call, &[self.frame, id, key, limbs])
+        } else if let [key] = keys
             && let [limb] = key.limbs[..]
         {
             let call = self.shims[Shim::LookupWord as usize];
@@ -77,6 +85,21 @@ impl Gen<'_, '_> {
         };
         let results = self.b.inst_results(call);
         (results[0], results[1])
+    }
+
+    /// The limbs of a packed key. Keys have no bits above their widths.
+    fn packed(&mut self, packing: &Packing, keys: &[Wide]) -> Wide {
+        let mut limbs: Limbs = SmallVec::new();
+        for (&limb, (to, up)) in keys.iter().flat_map(|k| &k.limbs).zip(packing.moves()) {
+            let moved = self.shl_imm(limb, up);
+            match limbs.get_mut(to) {
+                Some(others) => *others = self.b.ins().bor(*others, moved),
+                // Limbs are taken in order.
+                None => limbs.push(moved),
+            }
+        }
+        let width = 64 * limbs.len() as u32;
+        Wide { width, limbs }
     }
 
     /// Runs the action at `position`; positions beyond the end run nothing.
