@@ -449,6 +449,48 @@ def topology(
         console.print(topologies.table(loaded))
 
 
+@app.command()
+def reproduce(
+    experiment: Annotated[str | None, typer.Argument(help="Its name, as --list shows it.")] = None,
+    part: Annotated[
+        list[str] | None, typer.Argument(help="Figures and tables, as in table3 fig14; all if none.")
+    ] = None,
+    show: Annotated[bool, typer.Option("--list", help="Show what there is, and how many runs it takes.")] = False,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many  [default: as many as the paper]")] = None,
+    jobs: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    ray: Annotated[
+        str | None,
+        typer.Option(metavar="ADDRESS", help="A Ray cluster instead; local starts one of --jobs processors."),
+    ] = None,
+    out: Annotated[Path, typer.Option(help="Where the results go, in a folder of the experiment's name.")] = Path(
+        "out/experiments"
+    ),
+) -> None:
+    """Run the figures and tables of a paper again, the paper's numbers beside ours.
+
+    Interrupted, it goes on where it stopped when it is called again.
+    """
+    from holdfast import experiments
+    from holdfast import reproduce as reproduction
+
+    if experiment is None or show:
+        known = reproduction.everything() if experiment is None else [experiments.find(experiment)]
+        console.print(reproduction.listing(known))
+        return
+    with _interruptible():
+        reproduction.run(
+            experiments.find(experiment),
+            part or [],
+            out,
+            seeds=seeds,
+            jobs=jobs,
+            ray=ray,
+            console=console,
+            progress=errors,
+        )
+    console.print(f"results in {out / experiment}/", highlight=False)
+
+
 ports = typer.Typer(no_args_is_help=True, help="Ports of a running holdfast switch.")
 app.add_typer(ports, name="port")
 

@@ -25,6 +25,10 @@ class SweepError(HoldfastError):
     """A sweep that makes no sense, or of which runs failed."""
 
 
+class ExperimentError(HoldfastError):
+    """An experiment that does not exist, or whose numbers do not fit what they are compared with."""
+
+
 class LiveError(HoldfastError):
     """Something that the live parts need from the machine is missing, or refused."""
 
@@ -32,6 +36,7 @@ class LiveError(HoldfastError):
 __all__ = [
     "CompileError",
     "ControlError",
+    "ExperimentError",
     "HoldfastError",
     "LiveError",
     "NetworkError",

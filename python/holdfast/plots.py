@@ -6,6 +6,7 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import matplotlib
 
@@ -13,6 +14,7 @@ matplotlib.use("Agg")
 
 import matplotlib.pyplot as plt
 import networkx as nx
+import polars as pl
 from matplotlib.figure import Figure
 
 from holdfast.errors import HoldfastError
@@ -111,6 +113,64 @@ def delivered_over_time(
     figure.suptitle(title, fontsize=10)
     figure.tight_layout()
     save(figure, path)
+
+
+def paper_beside_ours(
+    comparison: pl.DataFrame, x: str, group: str | None = None, *, title: str, xlabel: str, ylabel: str
+) -> Figure:
+    """One panel per value of ``group``: our numbers with their intervals, and the paper's, over the column ``x``.
+
+    ``comparison`` is what :func:`holdfast.reproduce.compare` returns. The values of ``x`` are set at equal distances.
+    """
+    panels = [("", comparison)]
+    if group is not None:
+        panels = [
+            (f"{group.replace('_', ' ')} {key[0]}", rows)
+            for key, rows in comparison.group_by([group], maintain_order=True)
+        ]
+    ticks = comparison[x].unique(maintain_order=True).to_list()
+    size = (2.6 * len(panels) + 1.6, 3.4)
+    figure, all_axes = plt.subplots(1, len(panels), sharey=True, figsize=size, dpi=130, squeeze=False)
+    for axis, (name, rows) in zip(all_axes[0], panels, strict=True):
+        _one_panel(axis, rows, [ticks.index(value) for value in rows[x]])
+        axis.set_title(name, fontsize=8)
+        axis.set_xticks(range(len(ticks)), [f"{tick:g}" if isinstance(tick, float) else str(tick) for tick in ticks])
+        axis.set_xlabel(xlabel, fontsize=8)
+        axis.tick_params(labelsize=7)
+        axis.grid(axis="y", color="#DDDDDD", linewidth=0.5)
+    all_axes[0][0].set_ylabel(ylabel, fontsize=8)
+    all_axes[0][0].legend(fontsize=7)
+    figure.suptitle(title, fontsize=9)
+    figure.tight_layout()
+    return figure
+
+
+def _one_panel(axis: Any, rows: pl.DataFrame, places: Sequence[int]) -> None:
+    for name, shift in (("paper", -0.08), ("ours", 0.08)):
+        look = style(name)
+        here = [
+            (place + shift, row) for place, row in zip(places, rows.to_dicts(), strict=True) if row[name] is not None
+        ]
+        if not here:
+            continue
+        reach = None
+        if name == "ours":
+            # An interval that is unknown (one seed) or has no bounds is not drawn.
+            bounds = [(row["ours"] - row["low"], row["high"] - row["ours"]) for _, row in here]
+            reach = [
+                [max(0.0, each) if math.isfinite(each) else 0.0 for each in side] for side in zip(*bounds, strict=True)
+            ]
+        axis.errorbar(
+            [place for place, _ in here],
+            [row[name] for _, row in here],
+            yerr=reach,
+            color=look.colour,
+            marker=look.marker,
+            markersize=5,
+            linewidth=0.8,
+            capsize=3,
+            label=look.label,
+        )
 
 
 def draw_topology(topology: Topology, path: Path) -> None:

@@ -1,0 +1,135 @@
+"""Experiments: figures and tables of papers, run again, with the paper's own numbers beside ours.
+
+An experiment is a package here, ``<paper>``, with an ``EXPERIMENT``, its published numbers as data, one module per figure or table,
+and a README that says what came out. A part of it is a function from a :class:`Setting` (seeds, where, how) to a :class:`Finding`
+(numbers with intervals, pictures); :mod:`holdfast.reproduce` runs it, compares and writes. The same function with few seeds is a
+test. Nothing here runs a network.
+"""
+
+from __future__ import annotations
+
+import importlib
+import pkgutil
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure
+from rich.console import Console
+
+from holdfast import sweep
+from holdfast.errors import ExperimentError
+
+
+@dataclass(frozen=True)
+class PublishedTable:
+    """Numbers as a paper prints them: ``keys`` name a row, ``columns`` are what is printed in it.
+
+    ``decimals``: how many the paper gives, so half a unit of the last one is its rounding.
+    """
+
+    name: str
+    place: str
+    title: str
+    keys: tuple[str, ...]
+    columns: tuple[str, ...]
+    rows: tuple[tuple[Any, ...], ...]
+    decimals: int = 2
+
+    def frame(self) -> pl.DataFrame:
+        """As printed."""
+        names = (*self.keys, *self.columns)
+        return pl.DataFrame([dict(zip(names, row, strict=True)) for row in self.rows], infer_schema_length=None)
+
+    def entries(self) -> Iterator[tuple[dict[str, Any], str, float]]:
+        """Every printed number: the keys of its row, its column, and itself."""
+        for row in self.frame().iter_rows(named=True):
+            for column in self.columns:
+                if row[column] is not None:
+                    yield {key: row[key] for key in self.keys}, column, row[column]
+
+    def value(self, column: str, **keys: Any) -> Any:
+        """One printed number."""
+        for row in self.frame().iter_rows(named=True):
+            if all(row[key] == wanted for key, wanted in keys.items()):
+                return row[column]
+        raise ExperimentError(f"{self.place} has no row {keys}")
+
+
+@dataclass(frozen=True)
+class Setting:
+    """With which seeds an experiment runs, where its results go, and what runs it."""
+
+    seeds: tuple[int, ...]
+    out: Path
+    jobs: int = 1
+    ray: str | None = None
+    console: Console | None = None
+
+    def sweep(self, name: str, function: str, points: Sequence[sweep.Point]) -> pl.DataFrame:
+        """All points with all seeds, in ``out/sweeps/<name>``; parts that need the same runs share them by the name."""
+        where = self.out / "sweeps" / name
+        return sweep.run(function, points, self.seeds, where, jobs=self.jobs, ray=self.ray, console=self.console)
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What a part found.
+
+    ``numbers``: one row per number, with the published table's keys, ``quantity`` (its column), ``ours``, and the interval ``low``
+    to ``high``. ``figures`` by name, the empty one for the part's own; ``frames``: what was plotted, where that is not ``numbers``.
+    """
+
+    numbers: pl.DataFrame | None = None
+    figures: Mapping[str, Figure] = field(default_factory=dict)
+    frames: Mapping[str, pl.DataFrame] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Part:
+    """A figure or table: ``name`` as in ``table3`` or ``fig14``, where it is in the paper, and what finds the same here.
+
+    ``points``: how many points its sweep has, so that people know what they start. ``published`` is None where the paper prints no
+    numbers, as for most figures.
+    """
+
+    name: str
+    place: str
+    title: str
+    find: Callable[[Setting], Finding]
+    points: int
+    published: PublishedTable | None = None
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A paper: its title and reference, its parts, and with how many seeds it was done."""
+
+    name: str
+    title: str
+    reference: str
+    seeds: int
+    parts: tuple[Part, ...] = ()
+
+    def part(self, name: str) -> Part:
+        """The part of that name."""
+        for part in self.parts:
+            if part.name == name:
+                return part
+        known = ", ".join(part.name for part in self.parts) or "none yet"
+        raise ExperimentError(f"{self.name} has no part {name!r} (known: {known})")
+
+
+def names() -> list[str]:
+    """The experiments that there are."""
+    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
+
+
+def find(name: str) -> Experiment:
+    """The experiment of that name."""
+    if name not in names():
+        raise ExperimentError(f"there is no experiment {name!r} (known: {', '.join(names())})")
+    experiment: Experiment = importlib.import_module(f"{__name__}.{name}").EXPERIMENT
+    return experiment
