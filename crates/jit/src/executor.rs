@@ -1,17 +1,17 @@
 //! Runs machine code on packets.
 
-use crate::code::{Half, emit_capacity, makes_replicas, tables_ahead};
+use crate::code::{AheadTable, Half, LARGE_TABLE, emit_capacity, makes_replicas, tables_ahead};
 use crate::frame::{Context, Frame, drop_reason, preserve_of, way};
 use crate::module::{NativeCode, compile_halves};
 use crate::usage::egress_changes;
-use crate::views::{InPlaceTable, Views, in_place, views};
+use crate::views::{InPlaceTable, Views, in_place, take_views};
 use cranelift_jit::JITModule;
 use engine::{
     DropReason, Executor, Intents, Output, Packet, PacketContext, Stop, Straight, StraightContext,
     Way,
 };
 use ir::verify::{VerifyError, verify};
-use ir::{Layout, Program, TableId};
+use ir::{Layout, Program};
 use std::fmt;
 use std::hint::black_box;
 use std::mem::ManuallyDrop;
@@ -59,17 +59,17 @@ pub struct CompileStats {
 /// A function of a half.
 type HalfFn = unsafe extern "C" fn(*mut Frame);
 
-/// The function of the straight way; gives a code of [`way`].
-type StraightFn = unsafe extern "C" fn(*mut Frame) -> u64;
+/// The function of the straight way, given the packet that the frame names and its length; gives a code of [`way`].
+type StraightFn = unsafe extern "C" fn(*mut Frame, *mut u8, u64) -> u64;
+
+/// The function that looks ahead, given the same.
+type AheadFn = unsafe extern "C" fn(*mut Frame, *mut u8, u64);
 
 /// A burst is looked ahead in parts of this many packets, so that what is brought into the caches stays there until it is needed.
 const AHEAD: usize = 32;
 
 /// Bursts of fewer packets are not looked ahead, nor tables looked up in place for them.
 const MIN_BURST: usize = 4;
-
-/// A table of fewer entries is taken to be in the caches, unless [`JitExecutor::set_large_table`] says otherwise.
-const LARGE_TABLE: usize = 16 << 10;
 
 /// Picoseconds in a microsecond, the unit of v1model's timestamps.
 const PS_PER_US: u64 = 1_000_000;
@@ -87,9 +87,9 @@ pub struct JitExecutor {
     /// For packets that `straight` is not for, if there are any.
     general: Option<StraightFn>,
     /// None if the program has no table that it would be good for.
-    ahead: Option<HalfFn>,
+    ahead: Option<AheadFn>,
     /// The tables that `ahead` looks into.
-    tables_ahead: Vec<TableId>,
+    tables_ahead: Vec<AheadTable>,
     /// The tables that are looked up in place.
     tables_in_place: Vec<InPlaceTable>,
     /// Entries from which on that is worth it.
@@ -155,7 +155,10 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
         emit_capacity: emit_capacity(&program),
         straight,
         general,
-        ahead: half(Half::Ahead),
+        ahead: address(Half::Ahead).map(|at| {
+            // SAFETY: as above, with the signature of the function that looks ahead.
+            unsafe { std::mem::transmute::<*const u8, AheadFn>(at) }
+        }),
         tables_ahead: tables_ahead(&program),
         tables_in_place: in_place(&program),
         large_table: LARGE_TABLE,
@@ -235,22 +238,16 @@ impl JitExecutor {
     }
 
     /// The function that looks ahead, if that is worth its time for these packets.
-    fn looks_ahead(&self, cx: &StraightContext<'_>) -> Option<HalfFn> {
-        let large = |&table: &TableId| cx.runtime.table(table).len() >= self.large_table;
+    fn looks_ahead(&self, cx: &StraightContext<'_>) -> Option<AheadFn> {
+        let large = |t: &AheadTable| cx.runtime.table(t.table).len() >= self.large_table;
         let worth = cx.packets.len() >= MIN_BURST && self.tables_ahead.iter().any(large);
         self.ahead.filter(|_| worth)
     }
 
-    /// Views of the tables that are looked up in place, if that is worth its time for these packets.
-    fn views(&self, cx: &StraightContext<'_>) -> Option<Views> {
-        let worth = cx.steady && cx.packets.len() >= MIN_BURST && !self.tables_in_place.is_empty();
-        worth.then(|| views(&self.tables_in_place, cx.runtime))
-    }
-
     /// Brings what the wanted keys need into the caches.
     fn warm(&self, context: &mut Context<'_>) {
-        for (&table, keys) in self.tables_ahead.iter().zip(&mut *context.wanted) {
-            black_box(context.runtime.table(table).warm(keys));
+        for (ahead, keys) in self.tables_ahead.iter().zip(&mut *context.wanted) {
+            black_box(context.runtime.table(ahead.table).warm(keys));
             keys.clear();
         }
     }
@@ -267,12 +264,15 @@ impl JitExecutor {
         let mut ahead = cx.ahead;
         let mut wanted = Vec::new();
         let mut sent = Vec::new();
-        if look_ahead.is_some() {
+        if look_ahead.is_some() && self.tables_ahead.iter().any(|t| !t.touched) {
             wanted.resize(self.tables_ahead.len(), Vec::new());
         }
         // What they point to stays as it is until this function returns: it alone has the switch, and running packets does not
         // change tables. (Hits that leave something behind are not looked up in place.)
-        let views = self.views(cx);
+        let mut views = Views::new();
+        if cx.steady && cx.packets.len() >= MIN_BURST {
+            take_views(&self.tables_in_place, cx.runtime, &mut views);
+        }
         let mut context = Context {
             now_ps: cx.now_ps,
             runtime: &mut *cx.runtime,
@@ -284,7 +284,7 @@ impl JitExecutor {
         };
         let state = cx.state.as_mut_ptr();
         let mut frame = Frame::new(state, std::ptr::null_mut(), 0, &mut context);
-        if let Some(views) = &views {
+        if !views.is_empty() {
             frame.views = views.as_ptr();
         }
         frame.now_us = cx.now_ps / PS_PER_US;
@@ -297,7 +297,7 @@ impl JitExecutor {
                     for packet in &mut cx.packets[first..ahead] {
                         frame.set_packet(packet);
                         // SAFETY: as in `run_packets`, but that the function writes to the state only.
-                        unsafe { look(&raw mut frame) };
+                        unsafe { look(&raw mut frame, frame.packet, frame.packet_len) };
                     }
                     self.warm(&mut context);
                 }
@@ -333,7 +333,9 @@ impl JitExecutor {
     ) -> Option<(usize, u64)> {
         out.reserve(packets.len());
         let (count, sent_before) = (packets.len(), out.len());
-        let mut sent = sent_before;
+        let mut first = out.as_mut_ptr();
+        // SAFETY: within the vector's memory.
+        let mut free = unsafe { first.add(sent_before) };
         let mut rest = packets.iter_mut();
         let mut stopped = None;
         for arrived in rest.by_ref() {
@@ -341,7 +343,7 @@ impl JitExecutor {
             // SAFETY: as in `run`, but that the function may write to the packet, within `packet_len`, which is this call's alone,
             // and reads through `views`, which the caller has set to the tables as they are.
             // It sets again whatever of the frame it reads or an earlier run for another packet may have set.
-            let mut code = unsafe { straight(frame) };
+            let mut code = unsafe { straight(frame, frame.packet, frame.packet_len) };
             if code & 0xff != way::SENT_IN_PLACE {
                 code = self.end_otherwise(frame, code, &mut arrived.1, drops);
                 match code & 0xff {
@@ -352,26 +354,29 @@ impl JitExecutor {
                     }
                     way::REPLICATED => {
                         // SAFETY: as below, for those that were sent so far.
-                        unsafe { out.set_len(sent) };
+                        unsafe { out.set_len(free.offset_from_unsigned(first)) };
                         // SAFETY: the function has ended like this.
                         unsafe { send_replicas(frame, &mut arrived.1, spare, out) };
                         out.reserve(count);
-                        sent = out.len();
+                        first = out.as_mut_ptr();
+                        // SAFETY: within the vector's memory.
+                        free = unsafe { first.add(out.len()) };
                         continue;
                     }
                     _ => continue,
                 }
             }
-            let output = Output {
-                port: (code >> 8) as u32,
-                packet: std::mem::take(&mut arrived.1),
-            };
-            // SAFETY: there is room for as many as there are packets, and each comes here once.
-            unsafe { out.as_mut_ptr().add(sent).write(output) };
-            sent += 1;
+            // SAFETY: there is room for as many as there are packets, and each comes here once. The packet is moved, field by field of the
+            // output, so that it is not copied to the stack in between; an empty one is put where it was.
+            unsafe {
+                (&raw mut (*free).port).write((code >> 8) as u32);
+                (&raw mut (*free).packet).copy_from_nonoverlapping(&raw const arrived.1, 1);
+                (&raw mut arrived.1).write(Packet::default());
+                free = free.add(1);
+            }
         }
-        // SAFETY: this room is within the capacity, and the loop has written to the part of it that is new.
-        unsafe { out.set_len(sent) };
+        // SAFETY: both are within the vector's memory, and what lies between them and the former end has been written.
+        unsafe { out.set_len(free.offset_from_unsigned(first)) };
         stopped.map(|code| (count - rest.len() - 1, code))
     }
 
@@ -389,7 +394,7 @@ impl JitExecutor {
             && let Some(general) = self.general
         {
             // SAFETY: as in `run_packets`; the other function has done nothing.
-            code = unsafe { general(frame) };
+            code = unsafe { general(frame, frame.packet, frame.packet_len) };
         }
         match code & 0xff {
             way::SENT_IN_PLACE | way::CUT_IN_PLACE => {}

@@ -162,6 +162,9 @@ impl Job {
         let mut context = module.make_context();
         let signature = &mut context.func.signature;
         signature.params.push(AbiParam::new(I64));
+        if half.takes_packets() {
+            signature.params.extend([AbiParam::new(I64); 2]);
+        }
         if half.is_straight() {
             signature.returns.push(AbiParam::new(I64));
         }

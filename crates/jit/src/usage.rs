@@ -6,8 +6,8 @@
 
 use crate::headers::Headers;
 use ir::{
-    Expr, Field, HashAlgorithm, HeaderId, KeySet, Layout, Program, SlotId, Stmt, StmtKind,
-    Transition,
+    ActionId, Expr, Field, HashAlgorithm, HeaderId, KeySet, Layout, Program, SlotId, Stmt,
+    StmtKind, Transition,
 };
 use std::ops::Range;
 
@@ -65,6 +65,20 @@ impl Usage {
         let mut walk = Walk::new(program);
         walk.parser();
         walk.stmts(&program.verify_checksum);
+        walk.usage
+    }
+
+    /// Of all actions.
+    pub fn of_actions(program: &Program) -> Usage {
+        let mut walk = Walk::new(program);
+        (0..program.actions.len() as u32).for_each(|i| walk.action(ActionId(i)));
+        walk.usage
+    }
+
+    /// Of expressions.
+    pub fn of_exprs(program: &Program, exprs: &[Expr]) -> Usage {
+        let mut walk = Walk::new(program);
+        walk.exprs(exprs);
         walk.usage
     }
 
@@ -311,7 +325,7 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn action(&mut self, action: ir::ActionId) {
+    fn action(&mut self, action: ActionId) {
         if std::mem::replace(&mut self.actions_seen[action.index()], true) {
             return;
         }

@@ -172,10 +172,12 @@ impl TableView {
 /// Views of a program's tables, in the order of [`in_place`].
 pub(crate) type Views = SmallVec<[TableView; MAX_VIEWS]>;
 
-/// The tables as they are.
-pub(crate) fn views(tables: &[InPlaceTable], runtime: &Runtime) -> Views {
-    let view = |t: &InPlaceTable| TableView::new(runtime.table(t.table), t);
-    tables.iter().map(view).collect()
+/// Appends the tables as they are.
+#[inline]
+pub(crate) fn take_views(tables: &[InPlaceTable], runtime: &Runtime, views: &mut Views) {
+    for expected in tables {
+        views.push(TableView::new(runtime.table(expected.table), expected));
+    }
 }
 
 /// Views with which nothing is looked up in place.

@@ -1,30 +1,75 @@
-//! Looking ahead: which keys a packet will probably look up in large tables, so that what the tables need for all packets of a burst
-//! is asked of memory at once, before the first of them runs.
+//! Looking ahead: what packets will probably look up in tables that are not in the nearest cache, so that what the tables need for all
+//! packets of a burst is asked of memory at once, before the first of them runs.
 //!
 //! The function takes the packet through parser and ingress, but runs no action and does nothing that could be seen: where that makes
-//! it go another way than the packet will, the wrong keys are noted, and only time is lost. It knows nothing of how
-//! tables look up.
+//! it go another way than the packet will, the wrong keys are taken, and only time is lost. Where one load tells most (exact keys that are
+//! looked up in place), it is done right there; else the keys are noted, for the table to take them together step by step.
 
 use super::Gen;
 use super::straight::Exports;
 use crate::headers::Headers;
 use crate::shims::Shim;
-use cranelift_codegen::ir::InstBuilder;
-use ir::{Expr, MatchKind, Program, SlotId, StmtKind, TableId};
+use crate::usage::Usage;
+use crate::views::{InPlaceTable, in_place};
+use cranelift_codegen::ir::{InstBuilder, Value};
+use ir::{Expr, Key, MatchKind, Program, SlotId, Stmt, StmtKind, TableId};
 
-/// Tables that ask for fewer entries are not worth it.
-const MIN_SIZE: u64 = 1 << 14;
-
-/// The tables that are worth it.
-pub(crate) fn tables_ahead(program: &Program) -> Vec<TableId> {
-    let ids = (0..program.tables.len() as u32).map(TableId);
-    ids.filter(|&id| is_worth(program, id)).collect()
+/// A table that is worth being looked into ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AheadTable {
+    /// The table.
+    pub table: TableId,
+    /// Its keys are not noted: the buckets are loaded at once.
+    pub touched: bool,
 }
 
-fn is_worth(program: &Program, table: TableId) -> bool {
-    let table = &program.tables[table.index()];
-    let by_hash = |kind: MatchKind| matches!(kind, MatchKind::Exact | MatchKind::Lpm);
-    table.size >= MIN_SIZE && !table.keys.is_empty() && table.keys.iter().all(|k| by_hash(k.kind))
+/// Tables of fewer entries are taken to be in the caches.
+pub(crate) const LARGE_TABLE: usize = 1 << 14;
+
+/// The tables that are worth it: those that may have many entries, and whose keys do not depend on what other tables say.
+pub(crate) fn tables_ahead(program: &Program) -> Vec<AheadTable> {
+    let by_tables = Usage::of_actions(program).writes;
+    let in_place = in_place(program);
+    let mut result = Vec::new();
+    each_apply(&program.ingress, &mut |id, keys| {
+        let known = |t: &AheadTable| t.table == id;
+        let reads = Usage::of_exprs(program, keys).reads;
+        if result.iter().any(known) || reads.iter().zip(&by_tables).any(|(&r, &w)| r && w) {
+            return;
+        }
+        let table = &program.tables[id.index()];
+        let by_hash = |k: &Key| matches!(k.kind, MatchKind::Exact | MatchKind::Lpm);
+        let is_touched = |t: &InPlaceTable| t.table == id && t.prefix.is_none();
+        let has_keys = !table.keys.is_empty() && table.keys.iter().all(by_hash);
+        if has_keys && table.size >= LARGE_TABLE as u64 {
+            result.push(AheadTable {
+                table: id,
+                touched: in_place.iter().any(is_touched),
+            });
+        }
+    });
+    result
+}
+
+/// The tables that are applied, with their keys.
+fn each_apply<'a>(stmts: &'a [Stmt], each: &mut impl FnMut(TableId, &'a [Expr])) {
+    for stmt in stmts {
+        match &stmt.kind {
+            StmtKind::Apply { table, keys, .. } => each(*table, keys),
+            StmtKind::If {
+                then, otherwise, ..
+            } => {
+                each_apply(then, each);
+                each_apply(otherwise, each);
+            }
+            StmtKind::Switch { cases, default, .. } => {
+                cases.iter().for_each(|(_, body)| each_apply(body, each));
+                each_apply(default, each);
+            }
+            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => each_apply(body, each),
+            _ => {}
+        }
+    }
 }
 
 impl Gen<'_, '_> {
@@ -61,15 +106,21 @@ impl Gen<'_, '_> {
         )
     }
 
-    /// A table is to be applied: notes the key and takes it to be hit.
+    /// A table is to be applied: looks into it, or notes the key, and takes it to be hit.
     pub(super) fn note_key(&mut self, table: TableId, keys: &[Expr], hit: Option<SlotId>) {
-        let wanted = tables_ahead(self.program).iter().position(|&t| t == table);
-        if let Some(wanted) = wanted {
+        let ahead = tables_ahead(self.program);
+        if let Some(wanted) = ahead.iter().position(|t| t.table == table) {
             let keys = self.exprs(keys);
-            let key = self.spill(&keys.iter().collect::<Vec<_>>());
-            let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
-            let (wanted, limbs) = (self.imm(wanted as u64), self.imm(limbs));
-            self.call(Shim::Want, &[self.frame, wanted, key, limbs]);
+            let in_place = self.tables_in_place.iter().position(|t| t.table == table);
+            if let Some(number) = in_place.filter(|_| ahead[wanted].touched) {
+                let limbs: Vec<Value> = keys.iter().flat_map(|k| k.limbs.clone()).collect();
+                self.touch(number, &limbs);
+            } else {
+                let key = self.spill(&keys.iter().collect::<Vec<_>>());
+                let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
+                let (wanted, limbs) = (self.imm(wanted as u64), self.imm(limbs));
+                self.call(Shim::Want, &[self.frame, wanted, key, limbs]);
+            }
         }
         if let Some(hit) = hit {
             let one = self.imm(1);

@@ -91,11 +91,16 @@ impl Gen<'_, '_> {
             return value;
         }
         let flags = self.packet_memory();
-        let raw = (self.b.ins()).load(integer(bytes), flags, window.base, first as i32);
-        let mut value = self.network_order(raw, bytes);
-        if bytes < 8 {
-            value = self.b.ins().uextend(I64, value);
-        }
+        let value = if bytes == 1 {
+            (self.b.ins()).uload8(I64, flags, window.base, first as i32)
+        } else {
+            let raw = (self.b.ins()).load(integer(bytes), flags, window.base, first as i32);
+            let value = self.network_order(raw, bytes);
+            match bytes {
+                8 => value,
+                _ => self.b.ins().uextend(I64, value),
+            }
+        };
         window.loads.push((first, bytes, value));
         value
     }

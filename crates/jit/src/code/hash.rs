@@ -4,17 +4,35 @@
 //! the words spell, so whole limbs can be added after shifting them to where they end within a word. The other
 //! functions see bytes that a [`Packer`] has put into scratch memory.
 
-use super::Gen;
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
+use super::{Gen, Place};
 use crate::shims::{Shim, algorithm_code};
-use cranelift_codegen::ir::types::{I32, I64};
+use cranelift_codegen::ir::types::{I16, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
 use ir::{Expr, HashAlgorithm, HeaderId, SlotId};
 use std::collections::BTreeMap;
 
 /// Runs of bytes (first, how many) by header.
 type PacketBytes = BTreeMap<HeaderId, Vec<(u32, u32)>>;
+
+/// A sum of bytes of a header in the packet that everything behind it in the function can use.
+#[derive(Clone)]
+pub(super) struct Summed {
+    header: HeaderId,
+    /// First byte and how many.
+    runs: Vec<(u32, u32)>,
+    sum: Value,
+}
+
+/// A field of a header in the packet that has another value now.
+struct Change {
+    slot: SlotId,
+    /// Byte in the header.
+    at: u32,
+    /// How far up it is in the sum, without the exchange of bytes.
+    up: u32,
+}
 
 /// A part of what is summed up.
 enum Piece<'e> {
@@ -54,6 +72,9 @@ impl Gen<'_, '_> {
         let mut behind = widths.sum::<u32>().next_multiple_of(16);
         let mut sum = self.imm(0);
         let mut in_packet = PacketBytes::new();
+        if let Some(again) = self.sum_again(data) {
+            return self.checksum_of(again);
+        }
         for piece in self.pieces(data) {
             let expr = match piece {
                 Piece::Bytes {
@@ -83,16 +104,123 @@ impl Gen<'_, '_> {
                 sum = self.b.ins().iadd(sum, placed);
             }
         }
+        let only = in_packet.len() == 1;
         for (header, runs) in in_packet {
             let more = self.sum_in_packet(header, &runs);
+            if only {
+                self.note_sum(header, runs, more);
+            }
             sum = self.b.ins().iadd(sum, more);
         }
+        self.checksum_of(sum)
+    }
+
+    fn checksum_of(&mut self, sum: Value) -> Wide {
         let sum = self.fold_words(sum);
         let result = self.b.ins().bxor_imm_u(sum, 0xffff);
         Wide {
             width: 16,
             limbs: smallvec::smallvec![result],
         }
+    }
+
+    /// Keeps a sum, if it is of a valid header and whatever follows comes by here: when checksums are verified.
+    fn note_sum(&mut self, header: HeaderId, runs: Vec<(u32, u32)>, sum: Value) {
+        let valid = self.program.headers[header.index()].valid;
+        let certain = self.branches == 0 && !self.control_end_used && self.is_on_arrival();
+        if certain && self.known_slot(valid) == Some(1) {
+            self.summed = Some(Summed { header, runs, sum });
+        }
+    }
+
+    /// The sum of `data` from one made before, if that was of the same bytes of a header and only a few of its fields have changed: what
+    /// they were, which the packet still tells, is taken away, and what they are is added. The result is the very sum of the
+    /// bytes, neither negative nor too large.
+    fn sum_again(&mut self, data: &[Expr]) -> Option<Value> {
+        let Summed { header, runs, sum } = self.summed.clone()?;
+        let valid = self.program.headers[header.index()].valid;
+        if cfg!(target_endian = "big") || self.known_slot(valid) != Some(1) {
+            return None;
+        }
+        let changes = self.changes_since(data, header, &runs)?;
+        let base = self.source(header);
+        let mut sum = sum;
+        for change in changes {
+            let width = self.width(change.slot);
+            let flags = self.packet_memory();
+            let at = change.at as i32;
+            let former = match width {
+                8 => self.b.ins().uload8(I64, flags, base, at),
+                16 => self.b.ins().uload16(I64, flags, base, at),
+                _ => self.b.ins().uload32(flags, base, at),
+            };
+            let now = self.read(change.slot).low();
+            let now = self.swap_bytes(now, width);
+            let more = self.b.ins().isub(now, former);
+            // The bytes of a word are exchanged in sums of a machine that reads them so.
+            let more = self.shl_imm(more, change.up + 8);
+            sum = self.b.ins().iadd(sum, more);
+        }
+        Some(sum)
+    }
+
+    fn swap_bytes(&mut self, value: Value, width: u32) -> Value {
+        let narrow = match width {
+            8 => return value,
+            16 => I16,
+            _ => I32,
+        };
+        let value = self.b.ins().ireduce(narrow, value);
+        let value = self.b.ins().bswap(value);
+        self.b.ins().uextend(I64, value)
+    }
+
+    /// The fields of `data` that do not lie in the packet as they came; `None` if `data` is not these bytes of the header.
+    fn changes_since(
+        &mut self,
+        data: &[Expr],
+        header: HeaderId,
+        runs: &[(u32, u32)],
+    ) -> Option<Vec<Change>> {
+        let mut left: Vec<u32> = runs.iter().flat_map(|&(at, n)| at..at + n).collect();
+        let (mut changes, mut bits) = (Vec::new(), 0);
+        // Where the next field has to be if the last one did not end with a byte.
+        let mut open = None;
+        for expr in data {
+            let Expr::Slot(slot) = expr else { return None };
+            let home = self.home_in_header(*slot).filter(|h| h.header == header)?;
+            let width = self.width(*slot);
+            if self.places[slot.index()] == Place::EditedInPacket {
+                return None;
+            }
+            if open.map_or(home.offset % 8 != 0, |at| at != home.offset) {
+                return None;
+            }
+            let behind = home.offset + width;
+            open = (!behind.is_multiple_of(8)).then_some(behind);
+            // The first field in a byte stands for all of it, since the others follow.
+            let (first, end) = (home.offset.div_ceil(8), behind.div_ceil(8));
+            for byte in first..end {
+                let at = left.iter().position(|&b| b == byte)?;
+                left.swap_remove(at);
+            }
+            let &(run, bytes) =
+                (runs.iter()).find(|r| (r.0..r.0 + r.1).contains(&(home.offset / 8)))?;
+            if (home.offset - 8 * run) % 16 != bits % 16 {
+                return None;
+            }
+            bits += width;
+            if self.home_in_packet(expr).is_none() {
+                let whole = home.offset % 8 == 0 && matches!(width, 8 | 16 | 32);
+                let up = place_in_sum(home.offset / 8 - run, width / 8, bytes).filter(|_| whole)?;
+                changes.push(Change {
+                    slot: *slot,
+                    at: home.offset / 8,
+                    up,
+                });
+            }
+        }
+        (left.is_empty() && open.is_none()).then_some(changes)
     }
 
     /// The sum of bytes of a header in the packet, each run of them from a byte on; zero if the header is not valid.
@@ -203,4 +331,16 @@ impl Gen<'_, '_> {
         self.call(Shim::Hash, &args);
         self.reload(out, limbs as u32 * 64)
     }
+}
+
+/// How far up [`Gen::sum_bytes`] adds `width` bytes from this one of `bytes` bytes, if it adds them at once.
+fn place_in_sum(at: u32, width: u32, bytes: u32) -> Option<u32> {
+    let whole = bytes / 4 * 4;
+    // Behind the last four bytes are two and one.
+    let (first, end) = match at {
+        _ if at < whole => (at / 4 * 4, at / 4 * 4 + 4),
+        _ if bytes % 4 >= 2 && at < whole + 2 => (whole, whole + 2),
+        _ => (bytes - 1, bytes),
+    };
+    (at + width <= end).then_some(8 * (at - first))
 }

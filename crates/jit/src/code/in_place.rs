@@ -115,8 +115,7 @@ impl Gen<'_, '_> {
     fn found(&mut self, lookup: &Lookup<'_>, entry: Value, hit: Value) {
         self.assert_below(lookup, entry, offset_of!(TableView, entry_count));
         let numbers = self.view_word(lookup, offset_of!(TableView, record_of_entry));
-        let up = self.shl_imm(entry, 2);
-        let at = self.b.ins().iadd(numbers, up);
+        let at = self.element(numbers, entry, size_of::<u32>());
         let record = self.b.ins().uload32(table_memory(), at, 0);
         self.assert_below(lookup, record, offset_of!(TableView, record_count));
         let records = self.view_word(lookup, offset_of!(TableView, records));
@@ -143,15 +142,38 @@ impl Gen<'_, '_> {
         self.b.ins().iadd(first, offset)
     }
 
+    /// Loads what a lookup of this key in a table of exact keys will, if its bucket is the first for it, and does nothing with it.
+    pub(super) fn touch(&mut self, number: usize, key: &[Value]) {
+        let table = self.tables_in_place[number].clone();
+        let after = self.b.create_block();
+        let views = offset_of!(Frame, views) as i32;
+        let views = (self.b.ins()).load(I64, constant_memory(), self.frame, views);
+        let lookup = Lookup {
+            table: &table,
+            view: number * size_of::<TableView>(),
+            views,
+            elsewhere: after,
+            done: after,
+            wants_hit: false,
+        };
+        let buckets = self.buckets(&lookup);
+        let (_, first) = self.first_bucket(&lookup, key);
+        let at = self.element(buckets, first, 8 * (1 + key.len()));
+        let word = self.b.ins().load(I64, table_memory(), at, 0);
+        let (number, zero) = (self.number(word), self.imm(0));
+        let entry = self.b.ins().select(word, number, zero);
+        let numbers = self.view_word(&lookup, offset_of!(TableView, record_of_entry));
+        let at = self.element(numbers, entry, size_of::<u32>());
+        // A load that stays though nobody uses the value.
+        (self.b.ins()).load(I32, MemFlagsData::trusted(), at, 0);
+        self.b.ins().jump(after, &[]);
+        self.continue_in(after);
+    }
+
     /// The number that a hash map holds for a key; continues where it is found.
     fn probe(&mut self, lookup: &Lookup<'_>, key: &[Value]) -> Value {
-        let buckets = self.view_word(lookup, offset_of!(TableView, buckets));
-        let ready = self.b.create_block();
-        (self.b.ins()).brif(buckets, ready, &[], lookup.elsewhere, &[]);
-        self.continue_in(ready);
-        let hash = self.hash_key(key);
-        let mask = self.view_word(lookup, offset_of!(TableView, bucket_mask));
-        let first = self.b.ins().band(hash, mask);
+        let buckets = self.buckets(lookup);
+        let (mask, first) = self.first_bucket(lookup, key);
         let [again, occupied, other, same, free] = [(); 5].map(|()| self.b.create_block());
         self.b.append_block_param(again, I64);
         self.b.ins().jump(again, &[first.into()]);
@@ -176,10 +198,60 @@ impl Gen<'_, '_> {
         self.missed(lookup);
 
         self.continue_in(same);
+        self.number(word)
+    }
+
+    /// The number in the word of a bucket that is not free.
+    fn number(&mut self, word: Value) -> Value {
         let low = self.b.ins().ireduce(I32, word);
         let one = self.b.ins().iconst(I32, 1);
         let number = self.b.ins().isub(low, one);
         self.b.ins().uextend(I64, number)
+    }
+
+    /// The buckets; continues if there are any.
+    fn buckets(&mut self, lookup: &Lookup<'_>) -> Value {
+        let buckets = self.view_word(lookup, offset_of!(TableView, buckets));
+        let ready = self.b.create_block();
+        (self.b.ins()).brif(buckets, ready, &[], lookup.elsewhere, &[]);
+        self.continue_in(ready);
+        buckets
+    }
+
+    /// The mask of bucket numbers, and the number of the first for a key.
+    fn first_bucket(&mut self, lookup: &Lookup<'_>, key: &[Value]) -> (Value, Value) {
+        let hash = self.hash_key(key);
+        let mask = self.view_word(lookup, offset_of!(TableView, bucket_mask));
+        (mask, self.b.ins().band(hash, mask))
+    }
+
+    /// The direct index of a root; continues if there is one.
+    fn direct(&mut self, lookup: &Lookup<'_>, root: Value) -> Value {
+        let at = offset_of!(Root, direct) as i32;
+        let direct = self.b.ins().load(I64, table_memory(), root, at);
+        let indexed = self.b.create_block();
+        (self.b.ins()).brif(direct, indexed, &[], lookup.elsewhere, &[]);
+        self.continue_in(indexed);
+        direct
+    }
+
+    /// The address in a direct index of what is there for these 32 bits.
+    fn direct_place(&mut self, direct: Value, bits: Value) -> Value {
+        let index = self.shr_imm(bits, DIRECT_BITS);
+        self.element(direct, index, size_of::<Direct>())
+    }
+
+    /// The place of a block for these bits.
+    fn place(&mut self, lookup: &Lookup<'_>, found: Value, bits: Value) -> Value {
+        let block = offset_of!(Direct, block) as i32;
+        let block = self.b.ins().uload32(table_memory(), found, block);
+        self.assert_below(lookup, block, offset_of!(TableView, block_count));
+        let blocks = self.view_word(lookup, offset_of!(TableView, blocks));
+        let places = self.element(blocks, block, size_of::<Places>());
+        let way = self.shr_imm(bits, STRIDE);
+        let way = self.and_imm(way, WAYS as u64 - 1);
+        let place = self.element(places, way, size_of::<u32>());
+        self.b.ins().load(I32, table_memory(), place, 0)
     }
 
     /// [`engine::table::keymap::hash`].
@@ -225,26 +297,13 @@ impl Gen<'_, '_> {
             self.assert_below(lookup, number, offset_of!(TableView, root_count));
             root = self.element(root, number, size_of::<Root>());
         }
-        let direct_at = offset_of!(Root, direct) as i32;
-        let direct = (self.b.ins()).load(I64, table_memory(), root, direct_at);
-        let [indexed, here, above, none] = [(); 4].map(|()| self.b.create_block());
+        let direct = self.direct(lookup, root);
+        let [here, above, none] = [(); 3].map(|()| self.b.create_block());
         self.b.append_block_param(here, I64);
-        (self.b.ins()).brif(direct, indexed, &[], lookup.elsewhere, &[]);
-
-        self.continue_in(indexed);
         // Limbs of a key have no bits beyond their width.
         let bits = self.shl_imm(key[field.limb], 32 - field.width);
-        let index = self.shr_imm(bits, DIRECT_BITS);
-        let found = self.element(direct, index, size_of::<Direct>());
-        let block = offset_of!(Direct, block) as i32;
-        let block = self.b.ins().uload32(table_memory(), found, block);
-        self.assert_below(lookup, block, offset_of!(TableView, block_count));
-        let blocks = self.view_word(lookup, offset_of!(TableView, blocks));
-        let places = self.element(blocks, block, size_of::<Places>());
-        let way = self.shr_imm(bits, STRIDE);
-        let way = self.and_imm(way, WAYS as u64 - 1);
-        let place = self.element(places, way, size_of::<u32>());
-        let place = self.b.ins().load(I32, table_memory(), place, 0);
+        let found = self.direct_place(direct, bits);
+        let place = self.place(lookup, found, bits);
         // An entry, which is what most lookups find, is the only positive number.
         const { assert!(BELOW as i32 == i32::MIN) };
         let zero = self.b.ins().iconst(I32, 0);

@@ -25,7 +25,7 @@ use crate::headers::Headers;
 use crate::shims::Shim;
 use crate::usage::{Usage, shared_with_engine};
 use crate::views::{InPlaceTable, in_place};
-pub(crate) use ahead::tables_ahead;
+pub(crate) use ahead::{AheadTable, LARGE_TABLE, tables_ahead};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{
@@ -90,6 +90,11 @@ impl Half {
     /// Whether it takes a packet all the way, and tells where it went.
     pub fn is_straight(self) -> bool {
         matches!(self, Half::Straight | Half::General)
+    }
+
+    /// Whether it is run for one packet after the other: then it is given where the packet is, and its length, besides the frame.
+    pub fn takes_packets(self) -> bool {
+        self.is_straight() || self == Half::Ahead
     }
 
     /// The name of its function, for profilers.
@@ -172,6 +177,10 @@ pub(crate) struct Gen<'a, 'f> {
     scratch_size: u32,
     /// Loops around the current statement.
     loop_depth: u32,
+    /// Choices around the current statement that depend on the packet.
+    branches: u32,
+    /// A sum of bytes that has been made on the way here.
+    summed: Option<hash::Summed>,
     /// While the parser is generated.
     parser_blocks: Option<ParserBlocks>,
     /// In the function of both halves.
@@ -207,8 +216,13 @@ pub(crate) fn generate(
     let frame = b.block_params(entry)[0];
     let mut pointer = |offset: usize| b.ins().load(I64, constant_memory(), frame, offset as i32);
     let state = pointer(offset_of!(Frame, state));
-    let packet = pointer(offset_of!(Frame, packet));
-    let packet_len = pointer(offset_of!(Frame, packet_len));
+    let (packet, packet_len) = match input.half.takes_packets() {
+        true => (b.block_params(entry)[1], b.block_params(entry)[2]),
+        false => (
+            pointer(offset_of!(Frame, packet)),
+            pointer(offset_of!(Frame, packet_len)),
+        ),
+    };
     let scratch = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
     let (cursor, steps, emit_at) = (b.declare_var(I64), b.declare_var(I64), b.declare_var(I64));
     let control_end = b.create_block();
@@ -236,6 +250,8 @@ pub(crate) fn generate(
         scratch_used: 0,
         scratch_size: 0,
         loop_depth: 0,
+        branches: 0,
+        summed: None,
         parser_blocks: None,
         straight: None,
         too_large: false,

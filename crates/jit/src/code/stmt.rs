@@ -374,7 +374,7 @@ impl Gen<'_, '_> {
     }
 
     /// The value of a slot of one limb, if it is certain here.
-    fn known_slot(&mut self, slot: SlotId) -> Option<u64> {
+    pub(super) fn known_slot(&mut self, slot: SlotId) -> Option<u64> {
         match self.places[slot.index()] {
             Place::Zero => Some(0),
             Place::Values { first, .. } if self.layout.slot_limbs(slot) == 1 => {
@@ -400,7 +400,9 @@ impl Gen<'_, '_> {
 
     /// A body that goes on at `after`; tells whether its end is reached.
     fn body(&mut self, stmts: &[Stmt], after: Block) -> bool {
+        self.branches += 1;
         let falls_through = self.stmts(stmts);
+        self.branches -= 1;
         if falls_through {
             self.b.ins().jump(after, &[]);
         }
@@ -457,7 +459,9 @@ impl Gen<'_, '_> {
             after,
             used: false,
         });
+        self.branches += 1;
         let falls_through = self.stmts(body);
+        self.branches -= 1;
         let label = self.labels.pop().expect("pushed above");
         (falls_through, after, label.used)
     }

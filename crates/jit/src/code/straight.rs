@@ -240,6 +240,7 @@ impl Gen<'_, '_> {
     fn behind_parser(&mut self, exports: &Exports) {
         let program = self.program;
         self.straight_mut().on_arrival = true;
+        self.summed = None;
         self.control(&program.verify_checksum);
         self.straight_mut().on_arrival = false;
         self.control(&program.ingress);
@@ -677,6 +678,18 @@ impl Gen<'_, '_> {
             self.copy_bytes(from, to, bytes);
         }
         lies_there
+    }
+
+    /// Whether checksums are being verified, or the parser runs, on the straight way.
+    pub(super) fn is_on_arrival(&self) -> bool {
+        self.straight.as_ref().is_some_and(|s| s.on_arrival)
+    }
+
+    /// The place of a field in its header, which lies in the packet if it is valid, but for fields that were assigned.
+    pub(super) fn home_in_header(&self, slot: SlotId) -> Option<Home> {
+        let headers = &self.straight.as_ref()?.headers;
+        let home = headers.home(slot)?;
+        headers.is_from_packet(home.header).then_some(home)
     }
 
     /// The place of a field that lies in the packet now, if its header is valid, and is zero if not.

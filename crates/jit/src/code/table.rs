@@ -134,9 +134,11 @@ impl Gen<'_, '_> {
         for (_, block, action) in bodies {
             self.continue_in(block);
             self.load_params(args, action);
+            self.branches += 1;
             if self.stmts(&action.body) {
                 self.b.ins().jump(after, &[]);
             }
+            self.branches -= 1;
         }
         // The table's default is always a way here for the code generator, though perhaps never taken.
         self.continue_in(after);

@@ -8,6 +8,7 @@ mod directed;
 mod lookups;
 mod packets;
 mod pair;
+mod sums;
 
 use ir::arbitrary::{Rng, packet, program};
 use ir::{Digest, DigestId, Expr, Loc, Program, SlotId, Stmt, StmtKind};
