@@ -34,6 +34,8 @@ pub struct Config {
     pub limited_transmit: bool,
     /// The window grows only while it is what holds the sender back (RFC 7661's concern, in its simplest form).
     pub window_validation: bool,
+    /// After an idle time longer than the timeout, the window begins as a new connection's (RFC 5681, 4.1).
+    pub restarts_after_idle: bool,
     /// Most segments sent because of one acknowledgment.
     pub burst_segments: Option<u32>,
     /// Small segments wait while others are unacknowledged (RFC 9293, 3.7.4).
@@ -249,6 +251,7 @@ impl Default for Config {
             duplicate_threshold: 3,
             limited_transmit: true,
             window_validation: true,
+            restarts_after_idle: true,
             burst_segments: None,
             nagle: true,
             rto: RtoConfig {
@@ -278,7 +281,8 @@ impl Config {
     /// Packets of 1000 bytes there are 1000 bytes on the wire: a driver that adds 40 bytes of headers gives `mss` 960. A window of
     /// 20 packets, which is also the first threshold; an initial window of 2; a clock tick of 0.1 s, SRTT and RTTVAR in
     /// whole ticks, first timeout 6 s, least 1 s, back-off up to 64; slow-but-steady NewReno with the details of
-    /// [`NewReno::NS2_2001`]; no delayed acknowledgments, limited transmit, window validation or Nagle.
+    /// [`NewReno::NS2_2001`]; no delayed acknowledgments, limited transmit,
+    /// window validation, restart after idle times, or Nagle.
     ///
     /// What differs still: there the SYN counts as the first packet of the window (its acknowledgment opens the window by one,
     /// and the first data leaves with it), window arithmetic is on floating packets, and nothing is ever given up.
@@ -294,6 +298,7 @@ impl Config {
             recovery: Recovery::NewReno(NewReno::NS2_2001),
             limited_transmit: false,
             window_validation: false,
+            restarts_after_idle: false,
             nagle: false,
             rto: RtoConfig {
                 estimator: Estimator::Ticks { phase_ps: 0 },

@@ -653,7 +653,7 @@ impl Connection {
         }
         let echoes = self.agreed.ecn && segment.has(Flags::ECE);
         if echoes {
-            self.sender.on_congestion_echo();
+            self.sender.on_congestion_echo(ack);
         }
         let report = Report {
             ack,

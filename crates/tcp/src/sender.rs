@@ -97,6 +97,7 @@ pub(crate) struct Sender {
     pub(crate) reduced_until: u64,
     /// The next new data tells so.
     cwr_due: bool,
+    last_sent_ps: u64,
     pub(crate) statistics: Statistics,
 }
 
@@ -146,6 +147,7 @@ impl Sender {
             timeouts_in_row: 0,
             reduced_until: iss,
             cwr_due: false,
+            last_sent_ps: 0,
             statistics: Statistics::default(),
         }
     }
@@ -257,6 +259,7 @@ impl Sender {
         if payload == 0 && !fin {
             return None;
         }
+        self.restart_after_idle(now_ps);
         if !self.window_takes(sequence, payload) {
             return None;
         }
@@ -269,6 +272,18 @@ impl Sender {
             return None;
         }
         Some((payload, fin))
+    }
+
+    /// What the window was before a long silence says nothing about the path now. A model of the path needs no such rule.
+    fn restart_after_idle(&mut self, now_ps: u64) {
+        if self.una < self.max || !self.config.restarts_after_idle {
+            return;
+        }
+        let idle_ps = now_ps.saturating_sub(self.last_sent_ps);
+        if idle_ps > self.rtt.timeout_ps() && !self.algorithm.has_model() {
+            let initial = u64::from(self.config.initial_window_segments) * self.mss;
+            self.window.cwnd = self.window.cwnd.min(initial);
+        }
     }
 
     /// What goes into less room than a segment wants: enough that it is no silly window (RFC 9293, 3.8.6.2.1), or nothing, and
@@ -349,6 +364,7 @@ impl Sender {
             self.track(now_ps, sequence, edge, again);
             self.pace(now_ps, payload);
         }
+        self.last_sent_ps = now_ps;
         self.nxt = self.nxt.max(edge);
         self.max = self.max.max(edge);
         if self.rto_at_ps == NEVER_PS {
@@ -486,9 +502,10 @@ impl Sender {
         echo_rtt_ps
     }
 
-    /// The other end echoes congestion: once per window of data the window is reduced (RFC 3168, 6.1.2).
-    pub(crate) fn on_congestion_echo(&mut self) {
-        if self.phase != Phase::Open || self.una < self.reduced_until {
+    /// The other end echoes congestion and acknowledges up to `ack`: once per window of data the window is reduced (RFC 3168,
+    /// 6.1.2).
+    pub(crate) fn on_congestion_echo(&mut self, ack: u64) {
+        if self.phase != Phase::Open || ack <= self.reduced_until {
             return;
         }
         self.statistics.ecn_reductions += 1;

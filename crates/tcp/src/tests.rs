@@ -4,3 +4,22 @@
 mod bulk;
 mod channel;
 mod histories;
+mod laws;
+mod script;
+
+/// One test per file of exchanges.
+macro_rules! scripts {
+    ($($name:ident),* $(,)?) => {
+        $(
+            #[test]
+            fn $name() {
+                let file = concat!(stringify!($name), ".txt");
+                script::run(file, include_str!(concat!("tests/scripts/", stringify!($name), ".txt")));
+            }
+        )*
+    };
+}
+
+scripts!(
+    ecn, handshake, newreno, ns2, rack, receiver, sack, timer, timestamps, window
+);

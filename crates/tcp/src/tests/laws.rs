@@ -1,0 +1,241 @@
+//! Closed formulas, and what each algorithm is known for, against whole connections.
+
+use super::channel::{Channel, Fate, MS, SECOND, Way};
+use crate::{Config, Congestion, Cubic, Recovery, Segment};
+
+/// The numbers of a 64-bit linear congruential generator (Knuth's constants): 31 bits each.
+struct Draws(u64);
+
+impl Draws {
+    fn below(&mut self, limit: u64) -> u64 {
+        self.0 = self
+            .0
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
+        (self.0 >> 33) % limit
+    }
+}
+
+fn modern(congestion: Congestion) -> Config {
+    Config {
+        congestion,
+        recovery: Recovery::RFC_8985,
+        ..Config::default()
+    }
+}
+
+fn algorithms() -> [Congestion; 3] {
+    [
+        Congestion::NewReno,
+        Congestion::Cubic(Cubic::RFC_9438),
+        Congestion::Bbr,
+    ]
+}
+
+/// 12.5 MB/s (100 Mb/s).
+const RATE: u64 = 12_500_000;
+
+#[test]
+fn slow_start_doubles_each_round_trip() {
+    let config = Config {
+        initial_window_segments: 2,
+        delayed_ack: None,
+        ..Config::default()
+    };
+    // So fast that a flight takes no time beside the round trip of 100 ms.
+    let way = Way::new(1 << 40, 1 << 20, 50 * MS);
+    let mut channel = Channel::new([&config, &config], way, |_, _, _| Fate::Delivered);
+    channel.ends[0].write_endless();
+    for round in 0..10u64 {
+        // The handshake takes one, the first data half a round trip more.
+        channel.run(150 * MS + round * 100 * MS + 10 * MS);
+        let segments = channel.ends[1].received_bytes() / u64::from(config.mss);
+        assert_eq!(segments, 2 * ((2 << round) - 1), "round {round}");
+    }
+}
+
+#[test]
+fn congestion_avoidance_adds_a_segment_each_round_trip() {
+    let config = Config {
+        initial_ssthresh_bytes: Some(20 * 1448),
+        delayed_ack: None,
+        ..Config::default()
+    };
+    let way = Way::new(1 << 40, 1 << 20, 50 * MS);
+    let mut channel = Channel::new([&config, &config], way, |_, _, _| Fate::Delivered);
+    channel.ends[0].write_endless();
+    channel.run(2 * SECOND + 50 * MS);
+    let before = channel.ends[0].statistics().cwnd_bytes;
+    channel.run(5 * SECOND + 50 * MS);
+    let after = channel.ends[0].statistics().cwnd_bytes;
+    assert_eq!((after - before) / 1448, 30);
+}
+
+/// Segments per round trip at this random loss, over many losses.
+fn segments_per_round_trip(config: &Config, one_in: u64, rtt_ms: u64) -> f64 {
+    let mut draws = Draws(1);
+    let way = Way::new(1 << 40, 1 << 20, rtt_ms * MS / 2);
+    let mut channel = Channel::new([config, config], way, move |end, _, segment: &Segment| {
+        let lost = end == 0 && segment.payload_bytes > 0 && draws.below(one_in) == 0;
+        if lost { Fate::Lost } else { Fate::Delivered }
+    });
+    channel.ends[0].write_endless();
+    channel.run(10 * SECOND);
+    let before = channel.ends[1].received_bytes();
+    let rounds = 6000;
+    channel.run(10 * SECOND + rounds * rtt_ms * MS);
+    let bytes = channel.ends[1].received_bytes() - before;
+    bytes as f64 / u64::from(config.mss) as f64 / rounds as f64
+}
+
+#[test]
+fn reno_follows_the_law_of_the_inverse_square_root() {
+    // Mathis and others (1997): the window is sqrt(3 / 2p) with an acknowledgment per segment. Random loss instead of periodic
+    // loss costs some of it.
+    for recovery in [Recovery::Sack { proportional: true }, Recovery::RFC_8985] {
+        for one_in in [200, 1000] {
+            let config = Config {
+                recovery,
+                delayed_ack: None,
+                ..Config::default()
+            };
+            let window = segments_per_round_trip(&config, one_in, 20);
+            let law = (1.5 * one_in as f64).sqrt();
+            let ratio = window / law;
+            assert!(
+                (0.85..1.15).contains(&ratio),
+                "1/{one_in} {recovery:?}: {window} against {law}"
+            );
+        }
+    }
+}
+
+#[test]
+fn cubic_follows_its_own_law_where_windows_are_large() {
+    // RFC 9438, equation 6: with deterministic loss, W = 1.054 * (RTT / p)^(3/4) segments, C = 0.4, beta = 0.7, RTT in seconds.
+    let (one_in, rtt_ms) = (4000u64, 200);
+    let config = Config {
+        delayed_ack: None,
+        window_limit_bytes: 64 << 20,
+        // Near where it ends up, for it gets there slowly.
+        initial_ssthresh_bytes: Some(150 * 1448),
+        ..modern(Congestion::Cubic(Cubic {
+            tcp_friendly: false,
+            fast_convergence: false,
+        }))
+    };
+    let mut count = 0;
+    let way = Way::new(1 << 40, 1 << 20, rtt_ms * MS / 2);
+    let mut channel = Channel::new([&config, &config], way, |end, _, segment: &Segment| {
+        count += u64::from(end == 0 && segment.payload_bytes > 0);
+        let lost = end == 0 && segment.payload_bytes > 0 && count % one_in == 0;
+        if lost { Fate::Lost } else { Fate::Delivered }
+    });
+    channel.ends[0].write_endless();
+    channel.run(60 * SECOND);
+    let before = channel.ends[1].received_bytes();
+    let rounds = 1000;
+    channel.run(60 * SECOND + rounds * rtt_ms * MS);
+    let bytes = channel.ends[1].received_bytes() - before;
+    let window = bytes as f64 / 1448.0 / rounds as f64;
+    let law = 1.054 * (rtt_ms as f64 / 1000.0 * one_in as f64).powf(0.75);
+    assert!(
+        (0.85..1.15).contains(&(window / law)),
+        "{window} against {law}"
+    );
+}
+
+/// Share of the bottleneck that is used, smoothed round trip in milliseconds, and segments sent again per thousand.
+fn bottleneck(config: &Config, queue: u64, lost_per_thousand: u64) -> (f64, f64, u64) {
+    let mut draws = Draws(7);
+    let way = Way::new(RATE, queue, 20 * MS);
+    let mut channel = Channel::new([config, config], way, move |end, _, _| {
+        let lost = end == 0 && draws.below(1000) < lost_per_thousand;
+        if lost { Fate::Lost } else { Fate::Delivered }
+    });
+    channel.ends[0].write_endless();
+    channel.run(5 * SECOND);
+    let before = channel.ends[1].received_bytes();
+    channel.run(35 * SECOND);
+    let bytes = channel.ends[1].received_bytes() - before;
+    let statistics = channel.ends[0].statistics();
+    let share = bytes as f64 / 30.0 / (RATE as f64 * 1448.0 / 1488.0);
+    let srtt_ms = statistics.srtt_ps as f64 / MS as f64;
+    (
+        share,
+        srtt_ms,
+        statistics.segments_retransmitted * 1000 / statistics.segments_sent,
+    )
+}
+
+#[test]
+fn every_algorithm_fills_a_bottleneck() {
+    // 100 Mb/s and 40 ms are 336 segments.
+    for congestion in algorithms() {
+        let (share, srtt_ms, again) = bottleneck(&modern(congestion), 336, 0);
+        assert!(share > 0.95, "{congestion:?}: {share} {srtt_ms} {again}");
+        assert!(again < 10, "{congestion:?}: {share} {srtt_ms} {again}");
+    }
+}
+
+#[test]
+fn bbr_keeps_the_queue_short_and_its_rate_under_loss() {
+    let (share, srtt_ms, _) = bottleneck(&modern(Congestion::Bbr), 3000, 0);
+    assert!(share > 0.9 && srtt_ms < 60.0, "{share} {srtt_ms}");
+    let (_, srtt_ms, _) = bottleneck(&modern(Congestion::Cubic(Cubic::RFC_9438)), 3000, 0);
+    assert!(srtt_ms > 100.0, "CUBIC fills the queue: {srtt_ms}");
+    let (share, _, _) = bottleneck(&modern(Congestion::Bbr), 3000, 20);
+    assert!(share > 0.8, "{share}");
+    let (share, _, _) = bottleneck(&modern(Congestion::NewReno), 3000, 20);
+    assert!(share < 0.1, "NewReno at 2 % loss: {share}");
+}
+
+#[test]
+fn the_same_calls_give_the_same_segments() {
+    for congestion in algorithms() {
+        let config = modern(congestion);
+        let run = || {
+            let mut draws = Draws(3);
+            let way = Way::new(RATE, 100, 20 * MS);
+            let mut channel = Channel::new([&config, &config], way, move |_, _, _| {
+                match draws.below(200) {
+                    0 => Fate::Lost,
+                    1 => Fate::Delayed(3 * MS),
+                    _ => Fate::Delivered,
+                }
+            });
+            channel.records = true;
+            channel.ends[0].write_endless();
+            channel.run(3 * SECOND);
+            channel.sent
+        };
+        let first = run();
+        assert!(first.len() > 1000);
+        assert!(first == run(), "{congestion:?}");
+    }
+}
+
+#[test]
+fn sequence_numbers_wrap() {
+    let config = Config {
+        mss: 65_000,
+        window_limit_bytes: 100 << 20,
+        timestamps: true,
+        ..modern(Congestion::NewReno)
+    };
+    let mut draws = Draws(5);
+    let way = Way::new(10_000_000_000, 1000, MS);
+    let mut channel = Channel::new([&config, &config], way, move |_, _, _| {
+        if draws.below(500) == 0 {
+            Fate::Lost
+        } else {
+            Fate::Delivered
+        }
+    });
+    let bytes = (1 << 33) + 12_345;
+    channel.ends[0].write(bytes);
+    channel.ends[0].close();
+    channel.run(1000 * SECOND);
+    assert_eq!(channel.ends[1].received_bytes(), bytes);
+    assert!(channel.ends[1].is_finished());
+}
