@@ -428,11 +428,12 @@ class Network:
         count: int = 0,
         start_ps: int = 0,
         on_port_down: bool = False,
+        on_port_up: bool = False,
         port_offset: int | None = None,
     ) -> int:
         """Packets that enter a switch by themselves, at one of its ports, like packets from outside: every ``period_ps`` (``count``
-        times; 0 is without end), or when the switch notices that a port went down, then with the number of that port in the two
-        bytes at ``port_offset``. Returns the generator's id."""
+        times; 0 is without end), or when the switch notices that a port went down, or that one came up, then with the number of that
+        port in the two bytes at ``port_offset``. Returns the generator's id."""
     def packets_generated(self, generator: int) -> int:
         """How many packets a generator has made."""
     def add_host(self, name: str, *, mac: bytes, ipv4: str, prefix_len: int, gateway_mac: bytes) -> None:
@@ -471,8 +472,11 @@ class Network:
     def capture(self, node: str, port: int, path: str | PathLike[str]) -> None:
         """Writes what crosses a port from now on, in both directions, into a pcap file, which is replaced. It is complete when a
         run or the wall clock ends."""
-    def set_link_state(self, link: int, up: bool, at_ps: int | None = None) -> None:
-        """Fails or repairs a link at a time (None: now). Packets queued or in flight on a failing link are lost."""
+    def set_link_state(
+        self, link: int, up: bool, at_ps: int | None = None, *, direction: Literal["a_to_b", "b_to_a"] | None = None
+    ) -> None:
+        """Fails or repairs a link (or one direction of it) at a time (None: now). Packets queued or in flight on what fails are lost.
+        The receiving end of a direction notices."""
     def set_node_state(self, node: str, up: bool, at_ps: int | None = None) -> None:
         """Fails or repairs a node at a time (None: now). What is inside is lost, its tables and registers are not."""
     def add_udp_stream(

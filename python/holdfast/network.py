@@ -100,7 +100,8 @@ class Network(ABC):
                 generator.switch,
                 generator.port,
                 generator.packet,
-                on_port_down=True,
+                on_port_down=generator.on_port_down,
+                on_port_up=generator.on_port_up,
                 port_offset=generator.port_offset,
             )
         return self.core.add_packet_generator(
@@ -171,10 +172,16 @@ class Network(ABC):
         while self._pending and self._pending[0][0] <= now_ps:
             heapq.heappop(self._pending)[2]()
 
-    def set_link(self, name: str, *, up: bool, at_s: float | None = None) -> None:
-        """Fails or repairs the link ``a-b``, now or at a time."""
-        link = self.link_ids[self.topology.find_link(name)]
-        self.core.set_link_state(link, up, None if at_s is None else round(at_s * PS_PER_S))
+    def set_link(self, name: str, *, up: bool, at_s: float | None = None, one_way: bool = False) -> None:
+        """Fails or repairs the link ``a-b``, now or at a time; with ``one_way`` only the direction from ``a`` to ``b``."""
+        index = self.topology.find_link(name)
+        link = self.topology.links[index]
+        at_ps = None if at_s is None else round(at_s * PS_PER_S)
+        if one_way:
+            direction: Literal["a_to_b", "b_to_a"] = "a_to_b" if name == link.name else "b_to_a"
+            self.core.set_link_state(self.link_ids[index], up, at_ps, direction=direction)
+        else:
+            self.core.set_link_state(self.link_ids[index], up, at_ps)
 
     def set_node(self, name: str, *, up: bool, at_s: float | None = None) -> None:
         """Fails or repairs a switch, now or at a time."""

@@ -135,8 +135,8 @@ class Link(BaseModel):
 class PacketGenerator(BaseModel):
     """Packets that enter a switch by themselves at one of its ports, like packets from outside.
 
-    Either every ``period_ms`` (``count`` times; 0 is without end), or ``on_port_down``: when the switch notices that a port
-    went down, then with the number of that port in the two bytes at ``port_offset``.
+    Either every ``period_ms`` (``count`` times; 0 is without end), or ``on_port_down`` or ``on_port_up``: when the switch notices
+    that a port went down or came up, then with the number of that port in the two bytes at ``port_offset``.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -148,6 +148,7 @@ class PacketGenerator(BaseModel):
     count: int = Field(default=0, ge=0)
     start_ms: float = Field(default=0.0, ge=0)
     on_port_down: bool = False
+    on_port_up: bool = False
     port_offset: int | None = Field(default=None, ge=0)
 
     @field_validator("packet", mode="before")
@@ -157,12 +158,13 @@ class PacketGenerator(BaseModel):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.on_port_down == (self.period_ms is not None):
-            raise ValueError("give either period_ms or on_port_down")
-        if self.on_port_down and (self.count or self.start_ms):
+        on_port = self.on_port_down or self.on_port_up
+        if [self.on_port_down, self.on_port_up, self.period_ms is not None].count(True) != 1:
+            raise ValueError("give one of period_ms, on_port_down and on_port_up")
+        if on_port and (self.count or self.start_ms):
             raise ValueError("count and start_ms belong to period_ms")
-        if self.port_offset is not None and not (self.on_port_down and self.port_offset + 2 <= len(self.packet)):
-            raise ValueError("port_offset needs on_port_down, and two bytes inside the packet")
+        if self.port_offset is not None and not (on_port and self.port_offset + 2 <= len(self.packet)):
+            raise ValueError("port_offset needs on_port_down or on_port_up, and two bytes inside the packet")
         return self
 
 

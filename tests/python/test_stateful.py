@@ -423,6 +423,8 @@ def test_a_periodic_generator() -> None:
         {"period_ps": MS, "on_port_down": True},
         {"period_ps": MS, "port_offset": 0},
         {"on_port_down": True, "port_offset": 13},
+        {"on_port_down": True, "on_port_up": True},
+        {"on_port_up": True, "count": 2},
         {"period_ps": MS, "start_ps": 1},
     ):
         with pytest.raises(HoldfastError):
@@ -452,13 +454,23 @@ def test_generators_of_a_topology(tmp_path: Path) -> None:
         packet_generators:
           - {{switch: s1, port: 9, packet: "{ALARM}", period_ms: 2, count: 4}}
           - {{switch: s1, port: 9, packet: "{ALARM}", on_port_down: true, port_offset: 14}}
+          - {{switch: s1, port: 9, packet: "{ALARM}", on_port_up: true, port_offset: 14}}
     """)
     network = SimulatedNetwork(Topology.from_yaml(file), Program.compile_text(PROTECT, "protect.p4"))
     network.set_link("s1-h2", up=False, at_s=0.003)
+    network.run(0.01)
+    assert [network.core.packets_generated(i) for i in network.generator_ids] == [4, 1, 0]
+    network.set_link("s1-h2", up=True, at_s=0.013)
     network.run(0.02)
-    assert [network.core.packets_generated(i) for i in network.generator_ids] == [4, 1]
+    assert [network.core.packets_generated(i) for i in network.generator_ids] == [4, 1, 1]
     topology = Topology.from_yaml(file)
-    for wrong in ({"period_ms": 1, "on_port_down": True}, {}, {"on_port_down": True, "port_offset": 15}):
+    for wrong in (
+        {"period_ms": 1, "on_port_down": True},
+        {},
+        {"on_port_down": True, "port_offset": 15},
+        {"on_port_down": True, "on_port_up": True},
+        {"on_port_up": True, "count": 1},
+    ):
         with pytest.raises(TopologyError):
             topology.add_packet_generator("s1", 9, ALARM, **wrong)
     with pytest.raises(TopologyError, match="no switch"):

@@ -38,8 +38,10 @@ pub enum GeneratorTrigger {
         /// How many; 0 is without end.
         count: u64,
     },
-    /// When the switch notices that a port went down.
-    PortDown {
+    /// When the switch notices that a port went down or came up.
+    PortChange {
+        /// Which of the two.
+        up: bool,
         /// Where in the packet the number of the port goes, in two bytes.
         port_offset: Option<usize>,
     },
@@ -94,7 +96,7 @@ impl Network {
                 self.events
                     .push(start_ps, Event::Generate { generator: id });
             }
-            GeneratorTrigger::PortDown { port_offset } => {
+            GeneratorTrigger::PortChange { port_offset, .. } => {
                 let room = port_offset.is_none_or(|at| {
                     at.checked_add(2)
                         .is_some_and(|end| end <= generator.packet.len())
@@ -164,20 +166,22 @@ impl Network {
         if !state.up || !matches!(state.kind, NodeKind::Switch(_)) {
             return;
         }
-        if !up {
-            for i in 0..self.generators.len() {
-                self.generate_for_port(GeneratorId(i as u32), node, port);
-            }
+        for i in 0..self.generators.len() {
+            self.generate_for_port(GeneratorId(i as u32), node, port, up);
         }
         self.notify(node, NotificationEvent::PortChange { port, up });
     }
 
-    fn generate_for_port(&mut self, id: GeneratorId, node: NodeId, port: u32) {
+    fn generate_for_port(&mut self, id: GeneratorId, node: NodeId, port: u32, up: bool) {
         let generator = &self.generators[id.0 as usize];
-        let GeneratorTrigger::PortDown { port_offset } = generator.trigger else {
+        let GeneratorTrigger::PortChange {
+            up: wanted,
+            port_offset,
+        } = generator.trigger
+        else {
             return;
         };
-        if generator.node != node {
+        if generator.node != node || wanted != up {
             return;
         }
         let mut bytes = generator.packet.clone();

@@ -6,8 +6,9 @@ use crate::program::{ExecutorKind, Program};
 use crate::switch::{Switch, switch_config};
 use net::clock::wall::WallClock;
 use net::{
-    Destination, FlowId, GeneratorId, GeneratorTrigger, HostConfig, Jitter, LinkConfig, LinkId,
-    MacAddress, NetError, NotificationEvent, PacketGenerator, Ping, ReceivedLog, UdpStream,
+    Destination, FlowId, GeneratorId, GeneratorTrigger, HostConfig, Jitter, LinkConfig,
+    LinkDirection, LinkId, MacAddress, NetError, NotificationEvent, PacketGenerator, Ping,
+    ReceivedLog, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -234,7 +235,7 @@ impl Network {
     }
 
     /// Packets that enter a switch by themselves, at one of its ports, like packets from outside.
-    #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=0, on_port_down=false, port_offset=None))]
+    #[pyo3(signature = (switch, port, packet, *, period_ps=0, count=0, start_ps=0, on_port_down=false, on_port_up=false, port_offset=None))]
     #[expect(clippy::too_many_arguments, reason = "they have names")]
     fn add_packet_generator(
         &self,
@@ -246,19 +247,22 @@ impl Network {
         count: u64,
         start_ps: u64,
         on_port_down: bool,
+        on_port_up: bool,
         port_offset: Option<usize>,
     ) -> PyResult<u32> {
         let periodic = (period_ps, count, start_ps) != (0, 0, 0);
-        let trigger = match (on_port_down, periodic, port_offset) {
-            (true, false, port_offset) => GeneratorTrigger::PortDown { port_offset },
-            (false, _, None) => GeneratorTrigger::Periodic {
+        let trigger = match (on_port_down, on_port_up, periodic, port_offset) {
+            (down, up, false, port_offset) if down != up => {
+                GeneratorTrigger::PortChange { up, port_offset }
+            }
+            (false, false, _, None) => GeneratorTrigger::Periodic {
                 start_ps,
                 period_ps,
                 count,
             },
             _ => {
                 return Err(failed(
-                    "a packet generator is either periodic (period_ps, count, start_ps) or on_port_down (port_offset)",
+                    "a packet generator is either periodic (period_ps, count, start_ps), on_port_down or on_port_up (port_offset)",
                 ));
             }
         };
@@ -406,17 +410,30 @@ impl Network {
             .call(py, move |n| n.capture_to_path(&node, port, &path))
     }
 
-    /// Fails or repairs a link at a time (None: now). Packets queued or in flight on a failing link are lost.
-    #[pyo3(signature = (link, up, at_ps=None))]
+    /// Fails or repairs a link (or one direction of it) at a time (None: now). Packets queued or in flight on what fails are lost.
+    #[pyo3(signature = (link, up, at_ps=None, *, direction=None))]
     fn set_link_state(
         &self,
         py: Python<'_>,
         link: u32,
         up: bool,
         at_ps: Option<u64>,
+        direction: Option<&str>,
     ) -> PyResult<()> {
-        self.handle
-            .call(py, move |n| n.set_link_state(LinkId(link), up, at_ps))
+        let link = LinkId(link);
+        let direction = match direction {
+            None => {
+                return self
+                    .handle
+                    .call(py, move |n| n.set_link_state(link, up, at_ps));
+            }
+            Some("a_to_b") => LinkDirection::AToB,
+            Some("b_to_a") => LinkDirection::BToA,
+            Some(_) => return Err(failed("a direction is \"a_to_b\" or \"b_to_a\"")),
+        };
+        self.handle.call(py, move |n| {
+            n.set_direction_state(link, direction, up, at_ps)
+        })
     }
 
     /// Fails or repairs a node at a time (None: now). What is inside is lost, its tables and registers are not.
