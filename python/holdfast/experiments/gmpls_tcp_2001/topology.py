@@ -1,0 +1,194 @@
+"""The networks of the study: figures 6, 9 and 17, with everything that the paper leaves open as a parameter.
+
+What the figures show is rebuilt from the text, so names of nodes on backup paths are partly ours. Nothing runs here.
+
+Access node A is a router, as is C; destinations are hosts. All delays are of one direction.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+from holdfast.apps.mpls import Connection, LastHop, Mechanism, Recovery, add_port_events
+from holdfast.errors import TopologyError
+from holdfast.topology import Topology
+
+FAILING_LINK = "LSR1-LSR2"
+
+
+@dataclass(frozen=True)
+class Parameters:
+    """What all networks of the study have in common.
+
+    ``access_delays_ms``: one source node each (the paper draws ten from 10 to 100 ms). ``access_percent``: the rate of access
+    links, of the backbone's (the paper: 80, and 90 in the timing study). ``buffer_packets`` of ``frame_bytes`` wait at each
+    link; the paper says neither, nor the backbone's rate.
+    """
+
+    access_delays_ms: Sequence[float]
+    backbone_bps: int = 34_000_000
+    access_percent: float = 80.0
+    buffer_packets: int = 50
+    frame_bytes: int = 1018
+
+    def __post_init__(self) -> None:
+        if not self.access_delays_ms:
+            raise TopologyError("access_delays_ms is empty; every source node needs one")
+        for name, value in (
+            ("backbone_bps", self.backbone_bps),
+            ("access_percent", self.access_percent),
+            ("buffer_packets", self.buffer_packets),
+            ("frame_bytes", self.frame_bytes),
+        ):
+            if value <= 0:
+                raise TopologyError(f"{name} is {value}; it must be above zero")
+
+    @property
+    def backbone(self) -> dict[str, Any]:
+        """Of every backbone link."""
+        return {"rate_bps": self.backbone_bps, "queue_bytes": self.buffer_packets * self.frame_bytes}
+
+    @property
+    def access(self) -> dict[str, Any]:
+        """Of every access link."""
+        return {**self.backbone, "rate_bps": round(self.backbone_bps * self.access_percent / 100)}
+
+
+@dataclass(frozen=True)
+class Case:
+    """Delays of the case study in ms (table 7).
+
+    How much longer the local and the path backup are than what they replace, and the three links of the working path.
+    """
+
+    dl: float
+    dp: float
+    a: float
+    b: float
+    c: float
+
+
+CASES: Mapping[str, Case] = {
+    "A": Case(1, 3, 2, 1, 48),
+    "B": Case(5, 15, 10, 1, 40),
+    "C": Case(10, 30, 20, 1, 30),
+    "D": Case(20, 60, 40, 1, 10),
+}
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A network and its LSPs.
+
+    ``sources`` send to ``sink`` over :data:`FAILING_LINK`; ``fixed_sources``, if there are any, to ``fixed_sink``.
+    """
+
+    topology: Topology
+    connections: Sequence[Connection]
+    sources: Sequence[str]
+    sink: str
+    fixed_sources: Sequence[str] = ()
+    fixed_sink: str | None = None
+
+
+def _chain(topology: Topology, nodes: Sequence[str], delays_ms: Sequence[float], link: Mapping[str, Any]) -> None:
+    for (a, b), delay_ms in zip(pairwise(nodes), delays_ms, strict=True):
+        topology.add_link(a, b, delay_ms=delay_ms, **link)
+
+
+def _sources(topology: Topology, prefix: str, access_node: str, parameters: Parameters) -> list[str]:
+    names = [f"{prefix}{i}" for i in range(len(parameters.access_delays_ms))]
+    topology.add_switch(access_node)
+    for name, delay_ms in zip(names, parameters.access_delays_ms, strict=True):
+        topology.add_host(name)
+        topology.add_link(name, access_node, delay_ms=delay_ms, **parameters.access)
+    return names
+
+
+def _network(name: str, parameters: Parameters, ingress: str, nodes: Sequence[str]) -> tuple[Topology, list[str]]:
+    """Sources behind A, a millisecond before the ingress, and the host B a millisecond behind LSR3."""
+    topology = Topology(name)
+    for node in nodes:
+        topology.add_switch(node)
+    sources = _sources(topology, "S", "A", parameters)
+    topology.add_host("B")
+    topology.add_link("A", ingress, delay_ms=1, **parameters.access)
+    topology.add_link("LSR3", "B", delay_ms=1, **parameters.access)
+    return topology, sources
+
+
+def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: bool = True) -> Scenario:
+    """Section 5 (figure 6): the backup of the switched flows shares LSR5-LSR6 with fixed flows; or, not ``shared``, nobody's."""
+    spine = ["LSR4", "LSR1", "LSR2", "LSR3"]
+    detour = ["LSR1", "LSR5", "LSR6", "LSR2"]
+    topology, sources = _network("timing", parameters, "LSR4", [*spine, "LSR5", "LSR6"])
+    _chain(topology, spine, [1, 1, 1], parameters.backbone)
+    _chain(topology, detour, [1, 1, 1], parameters.backbone)
+    connections = [
+        _connection(sources, "B", spine, {("LSR1", "LSR2"): detour}, None, recovery or Recovery(Mechanism.LOCAL))
+    ]
+    if not shared:
+        add_port_events(topology)
+        return Scenario(topology, connections, sources, "B")
+    for node in ("LSR7", "LSR8"):
+        topology.add_switch(node)
+    fixed = _sources(topology, "F", "C", parameters)
+    topology.add_host("D")
+    topology.add_link("C", "LSR8", delay_ms=1, **parameters.access)
+    topology.add_link("LSR8", "LSR5", delay_ms=1, **parameters.backbone)
+    topology.add_link("LSR6", "LSR7", delay_ms=1, **parameters.backbone)
+    topology.add_link("LSR7", "D", delay_ms=1, **parameters.access)
+    connections.append(_connection(fixed, "D", ["LSR8", "LSR5", "LSR6", "LSR7"], None, None, Recovery()))
+    add_port_events(topology)
+    return Scenario(topology, connections, sources, "B", fixed, "D")
+
+
+def rtt_change(parameters: Parameters, d_ms: float, *, recovery: Recovery | None = None) -> Scenario:
+    """Sections 6 and 7 (figure 9): the working path crosses LSR1-LSR2 in 1 ms, the backup LSR4 and LSR5 in ``d_ms``."""
+    spine = ["LSR0", "LSR1", "LSR2", "LSR3"]
+    detour = ["LSR1", "LSR4", "LSR5", "LSR2"]
+    topology, sources = _network("rtt_change", parameters, "LSR0", [*spine, "LSR4", "LSR5"])
+    _chain(topology, spine, [1, 1, 1], parameters.backbone)
+    _chain(topology, detour, [d_ms / 3] * 3, parameters.backbone)
+    add_port_events(topology)
+    connection = _connection(
+        sources, "B", spine, {("LSR1", "LSR2"): detour}, None, recovery or Recovery(Mechanism.LOCAL)
+    )
+    return Scenario(topology, [connection], sources, "B")
+
+
+def case_study(parameters: Parameters, case: Case, recovery: Recovery) -> Scenario:
+    """Section 8 (figure 17): LSR0 to LSR3 in a, b and c; around the middle link by LSR4, around everything by LSR5 to LSR7."""
+    spine = ["LSR0", "LSR1", "LSR2", "LSR3"]
+    detour = ["LSR1", "LSR4", "LSR2"]
+    backup = ["LSR0", "LSR5", "LSR6", "LSR7", "LSR3"]
+    topology, sources = _network("case_study", parameters, "LSR0", [*spine, "LSR4", "LSR5", "LSR6", "LSR7"])
+    _chain(topology, spine, [case.a, case.b, case.c], parameters.backbone)
+    _chain(topology, detour, [(case.b + case.dl) / 2] * 2, parameters.backbone)
+    _chain(topology, backup, [(case.a + case.b + case.c + case.dp) / 4] * 4, parameters.backbone)
+    add_port_events(topology)
+    connection = _connection(sources, "B", spine, {("LSR1", "LSR2"): detour}, backup, recovery)
+    return Scenario(topology, [connection], sources, "B")
+
+
+def _connection(
+    sources: Sequence[str],
+    sink: str,
+    path: Sequence[str],
+    detours: Mapping[tuple[str, str], Sequence[str]] | None,
+    backup: Sequence[str] | None,
+    recovery: Recovery,
+) -> Connection:
+    """The aggregate's pair of LSPs. A label of its own for the last hop lets the egress tell its inputs."""
+    return Connection(
+        a=sources,
+        b=sink,
+        recovery=recovery,
+        path=path,
+        backup=backup,
+        detours=detours if recovery.mechanism == Mechanism.LOCAL else None,
+        last_hop=LastHop.LABEL,
+    )
