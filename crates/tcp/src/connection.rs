@@ -421,7 +421,7 @@ impl Connection {
 
     // What arrives.
 
-    /// Takes in a segment of the other end.
+    /// Takes in a segment of the other end. A closed end ignores it; to answer what belongs to no connection is the driver's choice.
     pub fn receive(&mut self, now_ps: u64, segment: &Segment) {
         match self.state {
             State::Closed => {}

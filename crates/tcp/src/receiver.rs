@@ -37,6 +37,8 @@ pub(crate) struct Receiver {
     /// The FIN's number.
     pub(crate) fin: Option<u64>,
     limit: u64,
+    /// The largest segment that we offered to take.
+    mss: u64,
     reads_at_once: bool,
     /// Received in order and not read.
     unread: u64,
@@ -67,6 +69,7 @@ impl Receiver {
             duplicate: None,
             fin: None,
             limit: config.window_limit_bytes,
+            mss: u64::from(config.mss),
             reads_at_once: config.reads_at_once,
             unread: 0,
             offered_edge: 0,
@@ -113,7 +116,7 @@ impl Receiver {
         self.unread -= bytes.min(self.unread);
         // A window update, if it is worth a segment (RFC 9293, 3.8.6.2.2).
         let after = self.window();
-        let worth = (self.limit / 2).min(2 * 1448);
+        let worth = (self.limit / 2).min(self.mss);
         if before < worth && after >= worth {
             self.owed = self.owed.max(Owed::Now);
         }

@@ -5,7 +5,7 @@
 
 use crate::NEVER_PS;
 use crate::config::{Config, NewReno, Recovery, Reduction};
-use crate::congestion::{Ack, Algorithm, Control, Loss, Window};
+use crate::congestion::{Ack, Algorithm, Control, Loss, Window, scaled};
 use crate::recovery::{Report, Tracking};
 use crate::rtt::RttEstimator;
 use crate::statistics::Statistics;
@@ -564,8 +564,7 @@ impl Sender {
     /// A segment leaves: the next waits as long as this one takes at the paced rate.
     fn pace(&mut self, now_ps: u64, bytes: u64) {
         if let Some(rate) = self.algorithm.pacing_rate() {
-            let takes_ps = u128::from(bytes) * 1_000_000_000_000 / u128::from(rate.max(1));
-            let takes_ps = u64::try_from(takes_ps).unwrap_or(1 << 50).min(1 << 50);
+            let takes_ps = scaled(bytes, 1_000_000_000_000, rate).min(1 << 50);
             self.paced_until_ps = self.paced_until_ps.max(now_ps).saturating_add(takes_ps);
         }
     }
@@ -593,6 +592,7 @@ impl Sender {
     pub(crate) fn on_timeout(&mut self, now_ps: u64) {
         self.statistics.timeouts += 1;
         self.timeouts_in_row += 1;
+        self.inflation = 0;
         let loss = self.reduction_base();
         let keeps_threshold =
             self.timeouts_in_row > 1 && self.config.reduction == Reduction::FlightSize;
@@ -600,7 +600,6 @@ impl Sender {
             self.algorithm.on_timeout(&mut self.window, &loss);
         }
         self.window.cwnd = self.mss;
-        self.inflation = 0;
         self.duplicates = 0;
         self.limited_bytes = 0;
         self.sends_first_again = false;

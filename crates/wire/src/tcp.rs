@@ -36,21 +36,25 @@ impl Flags {
     pub const CWR: Flags = Flags(1 << 7);
 
     /// Flags from their byte.
+    #[inline]
     pub const fn from_bits(bits: u8) -> Flags {
         Flags(bits)
     }
 
     /// The byte.
+    #[inline]
     pub const fn bits(self) -> u8 {
         self.0
     }
 
     /// Whether all of `other` are set.
+    #[inline]
     pub const fn contains(self, other: Flags) -> bool {
         self.0 & other.0 == other.0
     }
 
     /// Whether any of `other` is set.
+    #[inline]
     pub const fn intersects(self, other: Flags) -> bool {
         self.0 & other.0 != 0
     }
@@ -59,12 +63,14 @@ impl Flags {
 impl BitOr for Flags {
     type Output = Flags;
 
+    #[inline]
     fn bitor(self, other: Flags) -> Flags {
         Flags(self.0 | other.0)
     }
 }
 
 impl BitOrAssign for Flags {
+    #[inline]
     fn bitor_assign(&mut self, other: Flags) {
         self.0 |= other.0;
     }
@@ -91,6 +97,7 @@ impl SackBlocks {
     pub const MAX: usize = 4;
 
     /// Adds a block; false if there is no room.
+    #[inline]
     pub fn push(&mut self, left: u32, right: u32) -> bool {
         match self.blocks.get_mut(usize::from(self.count)) {
             Some(block) => {
@@ -103,11 +110,13 @@ impl SackBlocks {
     }
 
     /// The blocks, in the order of the option.
+    #[inline]
     pub fn blocks(&self) -> &[(u32, u32)] {
         &self.blocks[..usize::from(self.count)]
     }
 
     /// Whether there is none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.count == 0
     }
@@ -177,6 +186,7 @@ impl Options {
     }
 
     /// Whether there is none.
+    #[inline]
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -4,7 +4,7 @@
 //! Later versions (loss and ECN in the model) are not here. All arithmetic is on integers; where the draft draws a random number
 //! (the first phase of a cycle), the connection's initial sequence number decides.
 
-use super::{Ack, Control, Loss, Sample, Window};
+use super::{Ack, Control, Loss, Sample, Window, scaled};
 
 /// Gains in thousandths. 2/ln(2) is the least that doubles the rate each round trip.
 const UNIT: u64 = 1000;
@@ -17,7 +17,7 @@ const BANDWIDTH_ROUNDS: u64 = 10;
 const RTT_FILTER_PS: u64 = 10_000_000_000_000;
 const PROBE_RTT_PS: u64 = 200_000_000_000;
 const MIN_SEGMENTS: u64 = 4;
-const PS_PER_SECOND: u128 = 1_000_000_000_000;
+const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
 /// What is being done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -80,6 +80,9 @@ pub(crate) struct Bbr {
     cwnd_gain: u64,
     /// Bytes per second.
     bandwidth: MaxFilter,
+    /// Bandwidth times propagation time, and what it was computed from.
+    product_bytes: u64,
+    product_of: (u64, u64),
     pacing_rate: Option<u64>,
     rtprop_ps: u64,
     rtprop_at_ps: u64,
@@ -110,6 +113,8 @@ impl Bbr {
             pacing_gain: HIGH_GAIN,
             cwnd_gain: HIGH_GAIN,
             bandwidth: MaxFilter::default(),
+            product_bytes: 0,
+            product_of: (0, 0),
             pacing_rate: None,
             rtprop_ps: u64::MAX,
             rtprop_at_ps: 0,
@@ -146,10 +151,8 @@ impl Bbr {
         if self.rtprop_ps == u64::MAX {
             return window.cwnd;
         }
-        let bytes = u128::from(self.bandwidth.get()) * u128::from(self.rtprop_ps) / PS_PER_SECOND;
-        let scaled = bytes * u128::from(gain) / u128::from(UNIT);
         // Three segments of room for delayed acknowledgments and sending in batches.
-        u64::try_from(scaled).unwrap_or(u64::MAX / 2) + 3 * window.mss
+        scaled(self.product_bytes, gain, UNIT).min(1 << 62) + 3 * window.mss
     }
 
     /// The handshake's round trip gives the first rate.
@@ -159,19 +162,20 @@ impl Bbr {
         }
         self.rtprop_at_ps = now_ps;
         let per_ms = 1_000_000_000;
-        let rtt_ps = u128::from(if rtt_ps > 0 { rtt_ps } else { per_ms });
-        let rate = u128::from(window.cwnd) * PS_PER_SECOND / rtt_ps * u128::from(HIGH_GAIN)
-            / u128::from(UNIT);
-        self.pacing_rate = Some(u64::try_from(rate).unwrap_or(u64::MAX).max(1));
+        let rtt_ps = if rtt_ps > 0 { rtt_ps } else { per_ms };
+        let rate = scaled(window.cwnd, PS_PER_SECOND, rtt_ps);
+        self.pacing_rate = Some(scaled(rate, HIGH_GAIN, UNIT).max(1));
     }
 
     /// Everything that an acknowledgment changes (BBRUpdateOnACK).
     pub(crate) fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
         self.update_bandwidth(sample);
+        self.multiply();
         self.update_cycle(window, sample);
         self.check_full(sample);
         self.check_drain(window, sample);
         self.update_rtprop(sample);
+        self.multiply();
         self.check_probe_rtt(window, sample);
         self.set_pacing_rate();
         self.set_window(window, sample);
@@ -191,6 +195,15 @@ impl Bbr {
             && (!sample.app_limited || rate >= self.bandwidth.get())
         {
             self.bandwidth.update(self.round, rate);
+        }
+    }
+
+    /// Keeps the product up to date.
+    fn multiply(&mut self) {
+        let of = (self.bandwidth.get(), self.rtprop_ps);
+        if of != self.product_of {
+            self.product_of = of;
+            self.product_bytes = scaled(of.0, of.1, PS_PER_SECOND);
         }
     }
 
@@ -314,9 +327,7 @@ impl Bbr {
     // Rate and window.
 
     fn set_pacing_rate(&mut self) {
-        let rate =
-            u128::from(self.bandwidth.get()) * u128::from(self.pacing_gain) / u128::from(UNIT);
-        let rate = u64::try_from(rate).unwrap_or(u64::MAX);
+        let rate = scaled(self.bandwidth.get(), self.pacing_gain, UNIT);
         if rate > 0 && (self.filled || self.pacing_rate.is_none_or(|now| rate > now)) {
             self.pacing_rate = Some(rate);
         }

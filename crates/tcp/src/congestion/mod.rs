@@ -76,6 +76,17 @@ pub(crate) struct Sample {
     pub(crate) recovering: bool,
 }
 
+/// `a * b / c`, at most the largest number; nearly always without the slow division of 128 bits.
+pub(crate) fn scaled(a: u64, b: u64, c: u64) -> u64 {
+    match a.checked_mul(b) {
+        Some(product) => product / c.max(1),
+        None => {
+            let exact = u128::from(a) * u128::from(b) / u128::from(c.max(1));
+            u64::try_from(exact).unwrap_or(u64::MAX)
+        }
+    }
+}
+
 /// What an algorithm has to answer.
 pub(crate) trait Control {
     /// New data was acknowledged and the window may grow.

@@ -4,7 +4,7 @@
 use super::rack::Rack;
 use super::scoreboard::{Delivery, RateStamp, Record, Scoreboard};
 use crate::config::Recovery;
-use crate::congestion::{Control, Sample};
+use crate::congestion::{Control, Sample, scaled};
 use crate::sender::{Phase, Sender, Transmission};
 use wire::tcp::SackBlocks;
 
@@ -51,8 +51,8 @@ impl Rate {
         if interval_ps == 0 || interval_ps < rtt_min_ps {
             return None;
         }
-        let bytes = u128::from(self.delivered - newest.delivered);
-        u64::try_from(bytes * 1_000_000_000_000 / u128::from(interval_ps)).ok()
+        let bytes = self.delivered - newest.delivered;
+        Some(scaled(bytes, 1_000_000_000_000, interval_ps))
     }
 }
 
@@ -354,6 +354,10 @@ impl Sender {
 
     /// Rules 3 and 4: there is room, but nothing lost and nothing new.
     fn last_resort(&mut self, now_ps: u64) -> Option<Transmission> {
+        // Before everything in flight is looked at.
+        if self.flight() + self.mss > self.window.cwnd {
+            return None;
+        }
         if let Some(index) = self.tracking.scoreboard.next_unsure() {
             return self.resend_if_room(now_ps, index);
         }

@@ -328,6 +328,14 @@ impl Scoreboard {
 
     /// Position of the segment that `sequence` is in, or of the next.
     pub(crate) fn position(&self, sequence: u64) -> usize {
+        // Where nothing is out of order, it is the first.
+        if self
+            .records
+            .front()
+            .is_none_or(|first| sequence < first.end)
+        {
+            return 0;
+        }
         self.records
             .partition_point(|record| record.end <= sequence)
     }
