@@ -44,6 +44,8 @@ pub enum NetError {
         /// What it may be.
         expected: String,
     },
+    /// What the request is about refuses it; the text says why.
+    Refused(String),
     /// The time has passed.
     TimeInPast {
         /// What was asked for.
@@ -73,6 +75,7 @@ impl fmt::Display for NetError {
             NetError::InvalidPort { node, port, reason } => {
                 write!(f, "port {port} of \"{node}\" cannot be used: {reason}")
             }
+            NetError::Refused(reason) => f.write_str(reason),
             NetError::OutOfRange { parameter, expected } => {
                 write!(f, "{parameter} must be {expected}")
             }

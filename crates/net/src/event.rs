@@ -2,7 +2,8 @@
 //!
 //! Events are ordered by time, then priority, then the order in which they were scheduled, so a run has exactly one order.
 
-use crate::{FlowId, GeneratorId, NodeId};
+use crate::tcp_flow::EndpointId;
+use crate::{FlowId, GeneratorId, NodeId, TcpFlowId};
 use engine::Packet;
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
@@ -32,6 +33,10 @@ pub(crate) enum Event {
     },
     /// A flow's next packet is due.
     Send { flow: FlowId },
+    /// An end of a TCP connection may have timers that are due.
+    TcpTimer { endpoint: EndpointId },
+    /// It is the turn of a TCP connection's application.
+    TcpApplication { flow: TcpFlowId },
     /// A period of a packet generator begins.
     Generate { generator: GeneratorId },
     /// The agent of a switch may have something to announce.
@@ -56,7 +61,10 @@ impl Event {
             Event::Detect { .. } => 1,
             Event::Arrive { .. } => 2,
             Event::Depart { .. } => 3,
-            Event::Send { .. } | Event::Generate { .. } => 4,
+            Event::Send { .. }
+            | Event::TcpTimer { .. }
+            | Event::TcpApplication { .. }
+            | Event::Generate { .. } => 4,
             Event::Agent { .. } => 5,
         }
     }

@@ -5,6 +5,7 @@
 //! subnet is known by its real address if it is a modelled host, and answered at the address that it wrote from. The host
 //! is a member of every IPv4 multicast group. Fragments are not reassembled.
 
+use crate::tcp_flow::{EndpointId, read_segment};
 use std::net::Ipv4Addr;
 use wire::{MacAddress, arp, ethernet, icmpv4, ipv4, udp};
 
@@ -41,6 +42,8 @@ pub(crate) enum Received<'a> {
     },
     /// A UDP datagram.
     Datagram { payload: &'a [u8] },
+    /// A TCP segment, and the key of its connection.
+    Segment { key: u64, segment: tcp::Segment },
     /// Anything else.
     Other,
 }
@@ -51,6 +54,8 @@ pub(crate) struct Host {
     pub(crate) config: HostConfig,
     /// Ping flows of this host; the position is the ICMP identifier.
     pub(crate) pings: Vec<crate::FlowId>,
+    /// Ends of TCP connections, by key.
+    connections: Vec<(u64, EndpointId)>,
 }
 
 impl Host {
@@ -58,7 +63,25 @@ impl Host {
         Host {
             config,
             pings: Vec::new(),
+            connections: Vec::new(),
         }
+    }
+
+    /// Makes a connection known; false if there is one with this key.
+    pub(crate) fn add_connection(&mut self, key: u64, endpoint: EndpointId) -> bool {
+        match self.connections.binary_search_by_key(&key, |(key, _)| *key) {
+            Ok(_) => false,
+            Err(at) => {
+                self.connections.insert(at, (key, endpoint));
+                true
+            }
+        }
+    }
+
+    /// The connection with this key.
+    pub(crate) fn connection(&self, key: u64) -> Option<EndpointId> {
+        let found = self.connections.binary_search_by_key(&key, |(key, _)| *key);
+        found.ok().map(|at| self.connections[at].1)
     }
 
     /// Whether an address is in the host's subnet.
@@ -134,6 +157,10 @@ impl Host {
                     (_, payload) => Received::Corrupt(payload),
                 }
             }
+            ipv4::PROTOCOL_TCP => match read_segment(&packet) {
+                Ok((key, segment)) => Received::Segment { key, segment },
+                Err(_) => Received::Corrupt(None),
+            },
             _ => Received::Other,
         }
     }

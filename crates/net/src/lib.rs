@@ -28,6 +28,7 @@ pub mod random;
 pub mod statistics;
 mod step;
 mod switch;
+mod tcp_flow;
 
 pub use agent::{GeneratorTrigger, PacketGenerator};
 pub use error::NetError;
@@ -38,6 +39,7 @@ pub use network::Network;
 pub use node::NodeCounters;
 pub use notification::{Notification, NotificationEvent};
 pub use statistics::{FlowStatistics, Latency};
+pub use tcp_flow::{Application, TcpFlowStatistics, TcpTransfer, WindowLog};
 pub use wire::MacAddress;
 
 /// A node of a network, by position.
@@ -51,6 +53,10 @@ pub struct LinkId(pub u32);
 /// A flow of a network, by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FlowId(pub u32);
+
+/// A TCP connection of a network, by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct TcpFlowId(pub u32);
 
 /// A packet generator of a network, by position.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

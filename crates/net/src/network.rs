@@ -11,10 +11,13 @@ use crate::link::{Attachment, Direction, LinkConfig, LinkCounters, LinkDirection
 use crate::node::{MAX_PORT, Node, NodeCounters, NodeKind};
 use crate::notification::Notification;
 use crate::pool::Pool;
-use crate::random::named_seed;
+use crate::random::{Stream, named_seed};
 use crate::statistics::FlowStatistics;
 use crate::switch::{Pipeline, SwitchNode};
-use crate::{FlowId, LinkId, NodeId};
+use crate::tcp_flow::{
+    Address, EndpointId, Side, TcpFlow, TcpFlowStatistics, TcpTransfer, WindowLog, connection_key,
+};
+use crate::{FlowId, LinkId, NodeId, TcpFlowId};
 use engine::{Output, Packet, Switch};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -39,6 +42,7 @@ pub struct Network {
     /// Link i has the directions 2i (from a to b) and 2i + 1.
     pub(crate) directions: Vec<Direction>,
     pub(crate) flows: Vec<Flow>,
+    pub(crate) tcp_flows: Vec<TcpFlow>,
     pub(crate) generators: Vec<Generator>,
     /// External interfaces by number; a number may be vacant.
     pub(crate) interfaces: Vec<Option<ExternalInterface>>,
@@ -49,6 +53,8 @@ pub struct Network {
     /// Kept between packets for its capacity.
     pub(crate) outputs: Vec<Output>,
     pub(crate) pool: Pool,
+    /// Headers of the segment being sent; kept for its capacity.
+    pub(crate) headers: Vec<u8>,
     pub(crate) steps: u64,
 }
 
@@ -66,6 +72,7 @@ impl Network {
             by_name: BTreeMap::new(),
             directions: Vec::new(),
             flows: Vec::new(),
+            tcp_flows: Vec::new(),
             generators: Vec::new(),
             interfaces: Vec::new(),
             arrivals: Arrivals::default(),
@@ -73,6 +80,7 @@ impl Network {
             outbound: Vec::new(),
             outputs: Vec::new(),
             pool: Pool::default(),
+            headers: Vec::new(),
             steps: 0,
         }
     }
@@ -259,6 +267,47 @@ impl Network {
             host.pings.push(id);
         }
         Ok(self.start_flow(id, flow))
+    }
+
+    /// Prepares a TCP connection between modelled hosts.
+    pub fn add_tcp(&mut self, transfer: &TcpTransfer) -> Result<TcpFlowId, NetError> {
+        self.check_not_past(transfer.start_ps)?;
+        let (client, server) = (self.host(&transfer.client)?, self.host(&transfer.server)?);
+        if client.0 == server.0 {
+            return Err(out_of_range("server", "another host than the client"));
+        }
+        let ends = [
+            (client, server, transfer.client_port),
+            (server, client, transfer.server_port),
+        ];
+        let [client, server] = ends.map(|((node, host), (_, peer), port)| {
+            let peer = Destination::Ipv4(peer.config.ipv4);
+            let next_hop = self.destination(host, &peer).map(|(_, _, mac)| mac);
+            next_hop.map(|next_hop| Address::new(node, host, next_hop, port))
+        });
+        let (client, server) = (client?, server?);
+        let id = TcpFlowId(self.tcp_flows.len() as u32);
+        let draws = Stream::named(self.seed, &format!("tcp{}", id.0));
+        let flow = TcpFlow::new(transfer, client, server, draws)?;
+        let sides = [
+            (client, server, Side::Client),
+            (server, client, Side::Server),
+        ];
+        for (end, peer, side) in sides {
+            let key = connection_key(end.port, peer.port, peer.ipv4);
+            if let NodeKind::Host(host) = &mut self.nodes[end.node.0 as usize].kind
+                && !host.add_connection(key, EndpointId::new(id, side))
+            {
+                return Err(NetError::Refused(format!(
+                    "{} and {} have a connection with these ports already",
+                    transfer.client, transfer.server
+                )));
+            }
+        }
+        self.events
+            .push(transfer.start_ps, Event::TcpApplication { flow: id });
+        self.tcp_flows.push(flow);
+        Ok(id)
     }
 
     fn start_flow(&mut self, id: FlowId, flow: Flow) -> FlowId {
@@ -490,6 +539,28 @@ impl Network {
             received,
             flow.interval_ps(),
         ))
+    }
+
+    /// What is known of a TCP connection.
+    pub fn tcp_statistics(&self, flow: TcpFlowId) -> Result<TcpFlowStatistics, NetError> {
+        Ok(self.tcp_flow(flow)?.statistics())
+    }
+
+    /// New bytes that arrived in order at a connection's server, in bins of the width that was asked for; the last bin is the last one
+    /// in which something arrived.
+    pub fn tcp_goodput(&self, flow: TcpFlowId) -> Result<&[u64], NetError> {
+        Ok(self.tcp_flow(flow)?.goodput())
+    }
+
+    /// The window of a connection's client over time, if that was asked for.
+    pub fn tcp_window(&self, flow: TcpFlowId) -> Result<&WindowLog, NetError> {
+        Ok(self.tcp_flow(flow)?.window())
+    }
+
+    fn tcp_flow(&self, flow: TcpFlowId) -> Result<&TcpFlow, NetError> {
+        self.tcp_flows
+            .get(flow.0 as usize)
+            .ok_or(NetError::UnknownFlow(flow.0))
     }
 
     /// Packets that claim to be of a flow and reached a host damaged. They are in no log.

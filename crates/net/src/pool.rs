@@ -24,6 +24,14 @@ impl Pool {
         }
     }
 
+    /// A packet of so many bytes that begins with `head` and goes on with zeros.
+    #[inline]
+    pub(crate) fn zeros_behind(&mut self, head: &[u8], size: usize) -> Packet {
+        let mut packet = self.packets.pop().unwrap_or_default();
+        packet.refill(head, size);
+        packet
+    }
+
     /// Takes a packet that ended.
     #[inline]
     pub(crate) fn take_back(&mut self, packet: Packet) {

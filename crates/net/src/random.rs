@@ -71,6 +71,15 @@ impl Stream {
         low.wrapping_add_unsigned(draw as u64)
     }
 
+    /// Exponential with this mean, rounded to a whole number, at least 1.
+    pub fn exponential(&mut self, mean: u64) -> u64 {
+        // In (0, 1]: the logarithm is finite.
+        let unit = 1.0 - self.unit();
+        let draw = -ln(unit) * mean as f64;
+        // The cast saturates.
+        (draw.round() as u64).max(1)
+    }
+
     /// Normal with mean 0 and standard deviation 1 (Marsaglia's polar method).
     pub fn normal(&mut self) -> f64 {
         if let Some(spare) = self.spare.take() {

@@ -7,7 +7,8 @@ use crate::network::Network;
 use crate::node::NodeKind;
 use crate::notification::{Notification, NotificationEvent};
 use crate::switch::SwitchNode;
-use crate::{FlowId, NodeId};
+use crate::tcp_flow::{EndpointId, Side};
+use crate::{FlowId, NodeId, TcpFlowId};
 use engine::{Output, Packet};
 
 impl Network {
@@ -53,6 +54,8 @@ impl Network {
                 packet,
             } => self.depart(node, generation, port, packet),
             Event::Send { flow } => self.send_next(flow),
+            Event::TcpTimer { endpoint } => self.tcp_timer(endpoint),
+            Event::TcpApplication { flow } => self.tcp_application(flow),
             Event::Generate { generator } => self.generate(generator),
             Event::Agent { node } => self.agent_event(node),
         }
@@ -268,6 +271,13 @@ impl Network {
                 let intact = self.with_flow(flow, |flow| flow.datagram(now_ps, node, payload));
                 self.accepted_by_host(node, intact, frame);
             }
+            Received::Segment { key, segment } => match host.connection(key) {
+                Some(endpoint) => {
+                    state.counters.accepted += 1;
+                    self.tcp_receive(endpoint, &segment);
+                }
+                None => self.accepted_by_host(node, None, frame),
+            },
             Received::Other => self.accepted_by_host(node, None, frame),
         }
     }
@@ -306,6 +316,78 @@ impl Network {
         flow.advance();
         if let Some(due_ps) = flow.due_ps() {
             self.events.push(due_ps, Event::Send { flow: id });
+        }
+    }
+
+    /// A segment reached an end of a connection.
+    fn tcp_receive(&mut self, endpoint: EndpointId, segment: &tcp::Segment) {
+        let now_ps = self.now_ps;
+        let flow = &mut self.tcp_flows[endpoint.flow()];
+        flow.receive(now_ps, endpoint.side(), segment);
+        self.tcp_send(endpoint);
+    }
+
+    fn tcp_timer(&mut self, endpoint: EndpointId) {
+        let now_ps = self.now_ps;
+        let flow = &mut self.tcp_flows[endpoint.flow()];
+        let end = flow.endpoint_mut(endpoint.side());
+        // An event that another one, earlier, took the place of says nothing.
+        if end.wake_ps == now_ps {
+            end.wake_ps = u64::MAX;
+            if end
+                .connection
+                .due_ps()
+                .is_some_and(|due_ps| due_ps <= now_ps)
+            {
+                flow.on_timer(now_ps, endpoint.side());
+            }
+            self.tcp_send(endpoint);
+        }
+    }
+
+    fn tcp_application(&mut self, id: TcpFlowId) {
+        let flow = &mut self.tcp_flows[id.0 as usize];
+        if let Some(turn_ps) = flow.application_turn(self.now_ps) {
+            self.events
+                .push(turn_ps, Event::TcpApplication { flow: id });
+        }
+        self.tcp_send(EndpointId::new(id, Side::Client));
+    }
+
+    /// Sends what an end may send now, and sees to it that it is woken when it wants to be. What the end of a host that is down
+    /// sends is lost.
+    fn tcp_send(&mut self, endpoint: EndpointId) {
+        let now_ps = self.now_ps;
+        let mut headers = std::mem::take(&mut self.headers);
+        loop {
+            let flow = &mut self.tcp_flows[endpoint.flow()];
+            let end = flow.endpoint_mut(endpoint.side());
+            let node = end.address.node;
+            let Some(frame_bytes) = end.next_frame(now_ps, &mut headers) else {
+                break;
+            };
+            if self.nodes[node.0 as usize].up {
+                let packet = self.pool.zeros_behind(&headers, frame_bytes);
+                self.transmit(node, 0, packet);
+            } else {
+                self.nodes[node.0 as usize].counters.down_drops += 1;
+            }
+        }
+        self.headers = headers;
+        let flow = &mut self.tcp_flows[endpoint.flow()];
+        if endpoint.side() == Side::Client
+            && let Some(burst_ps) = flow.next_burst_ps(now_ps)
+        {
+            let flow = endpoint.id();
+            self.events.push(burst_ps, Event::TcpApplication { flow });
+        }
+        let end = self.tcp_flows[endpoint.flow()].endpoint_mut(endpoint.side());
+        if let Some(due_ps) = end.connection.due_ps() {
+            let due_ps = due_ps.max(now_ps);
+            if due_ps < end.wake_ps {
+                end.wake_ps = due_ps;
+                self.events.push(due_ps, Event::TcpTimer { endpoint });
+            }
         }
     }
 

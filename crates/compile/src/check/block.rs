@@ -375,7 +375,10 @@ impl Checker {
             .into_iter()
             .chain(decl.states.iter().filter(|s| s.name.as_str() != "start"))
         {
-            names.insert(state.name.text.clone(), (names.len(), state.name.span));
+            let position = names.len();
+            names
+                .entry(state.name.text.clone())
+                .or_insert((position, state.name.span));
         }
         let mut seen: BTreeMap<&str, Span> = BTreeMap::new();
         for state in &decl.states {

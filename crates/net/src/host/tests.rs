@@ -178,8 +178,12 @@ fn what_is_for_others_and_what_is_unknown() {
     let other_ipv4 = ipv4_frame(FAR, NEIGHBOUR, ipv4::PROTOCOL_UDP, &[0; 8]);
     assert_eq!(host.receive(&other_ipv4), Received::NotAddressed);
     assert_eq!(host.receive(&frame(HOST, 0x88cc, b"lldp")), Received::Other);
+    const PROTOCOL_GRE: u8 = 47;
+    let gre = ipv4_frame(FAR, HOST_IPV4, PROTOCOL_GRE, &[0; 20]);
+    assert_eq!(host.receive(&gre), Received::Other);
+    // All zeros is no TCP header.
     let tcp = ipv4_frame(FAR, HOST_IPV4, ipv4::PROTOCOL_TCP, &[0; 20]);
-    assert_eq!(host.receive(&tcp), Received::Other);
+    assert_eq!(host.receive(&tcp), Received::Corrupt(None));
     let mut segment = Vec::new();
     let group = Ipv4Addr::new(239, 1, 2, 3);
     udp::Header {

@@ -8,3 +8,17 @@ parser P(packet_in packet) {
         transition reject;
     }
 }
+
+parser Q(packet_in packet) {
+    state start {
+        transition last;
+    }
+
+    state last {
+        transition accept;
+    }
+
+    state last {
+        transition reject;
+    }
+}

@@ -1,0 +1,456 @@
+//! TCP between modelled hosts: two `tcp` endpoints, an application that writes, and what is remembered of a transfer. It does not
+//! know links or events; it builds frames, takes segments, and says when it wants to be woken.
+//!
+//! Payload bytes are zeros: an application's data is counted, not made up. Headers and checksums are real.
+//!
+//! # Applications
+//!
+//! The client connects and writes; the server only receives. A *bulk* application always has something to send. A *transfer*
+//! writes a number of bytes and closes; it is complete when all of them, and the client's FIN, have arrived. An *on-off*
+//! application writes a burst, waits until all of it is acknowledged, is silent for a while, and begins again; sizes of bursts and
+//! lengths of silence are constant or exponentially distributed, drawn from a stream named after the flow.
+//!
+//! # Goodput
+//!
+//! New bytes that arrived in order at the server, in bins of equal time: bin k counts what arrived at k times its width or
+//! later, and before the next one.
+
+use crate::error::{NetError, out_of_range};
+use crate::host::Host;
+use crate::random::Stream;
+use crate::{NodeId, TcpFlowId};
+use std::net::Ipv4Addr;
+use tcp::{Connection, EcnCodepoint, Segment};
+use wire::{MacAddress, ethernet, ipv4};
+
+/// What a client writes.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Application {
+    /// As much as can be sent, without end.
+    Bulk,
+    /// A number of bytes, and then it closes.
+    Transfer {
+        /// How many.
+        bytes: u64,
+    },
+    /// Bursts with silence in between.
+    OnOff {
+        /// Bytes of a burst: all of them, or their mean.
+        burst_bytes: u64,
+        /// Silence after a burst was acknowledged: all of it, or the mean.
+        silence_ps: u64,
+        /// Both are drawn from exponential distributions with these means.
+        exponential: bool,
+    },
+}
+
+/// A TCP connection between modelled hosts.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TcpTransfer {
+    /// The host that connects and writes.
+    pub client: String,
+    /// The host that receives.
+    pub server: String,
+    /// The client's port. The pair of ports must be unique between the two hosts.
+    pub client_port: u16,
+    /// The server's port.
+    pub server_port: u16,
+    /// When the client sends its SYN.
+    pub start_ps: u64,
+    /// What it writes.
+    pub application: Application,
+    /// When the application stops writing and closes; `u64::MAX` for never.
+    pub stop_ps: u64,
+    /// Choices of both ends.
+    pub config: tcp::Config,
+    /// Differentiated services code point of its packets (6 bits).
+    pub dscp: u8,
+    /// Width of the goodput's bins; zero for none.
+    pub goodput_bin_ps: u64,
+    /// Whether the client's window is logged after each segment that it receives, and after each timeout.
+    pub log_window: bool,
+}
+
+/// The client's window over time. The columns have the same length; a row is there for each change.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct WindowLog {
+    /// When.
+    pub time_ps: Vec<u64>,
+    /// Congestion window.
+    pub cwnd_bytes: Vec<u64>,
+    /// Slow start threshold.
+    pub ssthresh_bytes: Vec<u64>,
+    /// Bytes in flight.
+    pub flight_bytes: Vec<u64>,
+    /// Smoothed round-trip time.
+    pub srtt_ps: Vec<u64>,
+}
+
+/// Which end of a flow.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Side {
+    Client,
+    Server,
+}
+
+/// One end of a flow, as events and hosts name it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EndpointId(u32);
+
+impl EndpointId {
+    pub(crate) fn new(flow: TcpFlowId, side: Side) -> EndpointId {
+        EndpointId(flow.0 * 2 + side as u32)
+    }
+
+    pub(crate) fn id(self) -> TcpFlowId {
+        TcpFlowId(self.0 / 2)
+    }
+
+    pub(crate) fn flow(self) -> usize {
+        self.id().0 as usize
+    }
+
+    pub(crate) fn side(self) -> Side {
+        match self.0 % 2 {
+            0 => Side::Client,
+            _ => Side::Server,
+        }
+    }
+}
+
+/// Where an end is and whom it talks to.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Address {
+    pub(crate) node: NodeId,
+    pub(crate) mac: MacAddress,
+    pub(crate) ipv4: Ipv4Addr,
+    pub(crate) next_hop: MacAddress,
+    pub(crate) port: u16,
+}
+
+impl Address {
+    pub(crate) fn new(node: NodeId, host: &Host, next_hop: MacAddress, port: u16) -> Address {
+        Address {
+            node,
+            mac: host.config.mac,
+            ipv4: host.config.ipv4,
+            next_hop,
+            port,
+        }
+    }
+}
+
+/// What tells a connection from the others of a host: its own port, and the other end.
+pub(crate) fn connection_key(port: u16, peer_port: u16, peer: Ipv4Addr) -> u64 {
+    u64::from(port) << 48 | u64::from(peer_port) << 32 | u64::from(u32::from(peer))
+}
+
+/// One end.
+#[derive(Debug)]
+pub(crate) struct Endpoint {
+    pub(crate) address: Address,
+    peer_port: u16,
+    peer: Ipv4Addr,
+    traffic_class: u8,
+    pub(crate) connection: Connection,
+    /// When the next event for its timers is; `u64::MAX` if there is none.
+    pub(crate) wake_ps: u64,
+}
+
+impl Endpoint {
+    fn new(address: Address, peer: &Address, dscp: u8, connection: Connection) -> Endpoint {
+        Endpoint {
+            address,
+            peer_port: peer.port,
+            peer: peer.ipv4,
+            traffic_class: dscp << 2,
+            connection,
+            wake_ps: u64::MAX,
+        }
+    }
+
+    /// Writes the headers of a segment, which its payload follows; gives the length of the frame.
+    fn headers(&self, segment: &Segment, out: &mut Vec<u8>) -> Result<usize, wire::Error> {
+        let header = segment.header(self.address.port, self.peer_port);
+        let payload_bytes = segment.payload_bytes as usize;
+        ethernet::Header {
+            destination: self.address.next_hop,
+            source: self.address.mac,
+            ethertype: ethernet::ETHERTYPE_IPV4,
+        }
+        .emit(out)?;
+        ipv4::Header {
+            traffic_class: self.traffic_class | segment.ecn.bits(),
+            identification: 0,
+            dont_fragment: true,
+            more_fragments: false,
+            fragment_offset: 0,
+            ttl: crate::host::TTL,
+            protocol: ipv4::PROTOCOL_TCP,
+            source: self.address.ipv4,
+            destination: self.peer,
+            options: ipv4::Options::default(),
+            payload_len: header.header_len() + payload_bytes,
+        }
+        .emit(out)?;
+        header.emit_virtual(self.address.ipv4, self.peer, payload_bytes, out)?;
+        Ok(out.len() + payload_bytes)
+    }
+
+    /// The next segment to be sent now: its headers are in `out`, the length of the frame is given.
+    pub(crate) fn next_frame(&mut self, now_ps: u64, out: &mut Vec<u8>) -> Option<usize> {
+        let segment = self.connection.next_segment(now_ps)?;
+        out.clear();
+        // The configuration was checked, so that every segment fits; one that did not would be lost.
+        self.headers(&segment, out).ok()
+    }
+}
+
+/// A connection with both its ends.
+#[derive(Debug)]
+pub(crate) struct TcpFlow {
+    client: Endpoint,
+    server: Endpoint,
+    application: Application,
+    draws: Stream,
+    stop_ps: u64,
+    opened: bool,
+    /// An on-off application is silent.
+    silent: bool,
+    goodput_bin_ps: u64,
+    goodput: Vec<u64>,
+    /// What of the received bytes the bins have.
+    counted_bytes: u64,
+    finished_ps: Option<u64>,
+    log_window: bool,
+    window: WindowLog,
+    config: tcp::Config,
+}
+
+/// The most bins of goodput, so that a bin of a picosecond is no way to use up the memory.
+const MOST_BINS: u64 = 100_000_000;
+
+impl TcpTransfer {
+    fn check(&self) -> Result<(), NetError> {
+        self.config
+            .check()
+            .map_err(|e| NetError::Refused(e.to_string()))?;
+        // Options take up to 40 bytes.
+        let most = (ipv4::Header::MAX_TOTAL_LEN - 20 - 60) as u32;
+        if self.config.mss > most {
+            return Err(out_of_range("mss", format!("at most {most}")));
+        }
+        if self.dscp > 63 {
+            return Err(out_of_range("dscp", "from 0 to 63"));
+        }
+        if self.stop_ps < self.start_ps {
+            return Err(out_of_range("stop_ps", "not before start_ps"));
+        }
+        match self.application {
+            Application::Transfer { bytes: 0 } => Err(out_of_range("bytes", "at least 1")),
+            Application::OnOff { burst_bytes: 0, .. } => {
+                Err(out_of_range("burst_bytes", "at least 1"))
+            }
+            Application::OnOff { silence_ps: 0, .. } => {
+                Err(out_of_range("silence_ps", "at least 1"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl TcpFlow {
+    /// A flow whose client has not connected yet; its random numbers come from `draws`.
+    pub(crate) fn new(
+        transfer: &TcpTransfer,
+        client: Address,
+        server: Address,
+        mut draws: Stream,
+    ) -> Result<TcpFlow, NetError> {
+        transfer.check()?;
+        let refused = |e: tcp::ConfigError| NetError::Refused(e.to_string());
+        // The client's is drawn when it connects, which makes a connection that waits until then a listening one.
+        let iss = draws.next_u64() as u32;
+        let listen = || Connection::listen(&transfer.config, iss).map_err(refused);
+        Ok(TcpFlow {
+            client: Endpoint::new(client, &server, transfer.dscp, listen()?),
+            server: Endpoint::new(server, &client, transfer.dscp, listen()?),
+            application: transfer.application.clone(),
+            draws,
+            stop_ps: transfer.stop_ps,
+            opened: false,
+            silent: false,
+            goodput_bin_ps: transfer.goodput_bin_ps,
+            goodput: Vec::new(),
+            counted_bytes: 0,
+            finished_ps: None,
+            log_window: transfer.log_window,
+            window: WindowLog::default(),
+            config: transfer.config.clone(),
+        })
+    }
+
+    pub(crate) fn endpoint_mut(&mut self, side: Side) -> &mut Endpoint {
+        match side {
+            Side::Client => &mut self.client,
+            Side::Server => &mut self.server,
+        }
+    }
+
+    /// The application's turn: it connects, or ends its silence. When it wants another turn, if it does.
+    pub(crate) fn application_turn(&mut self, now_ps: u64) -> Option<u64> {
+        if now_ps >= self.stop_ps {
+            self.client.connection.close();
+            return None;
+        }
+        let first = !self.opened;
+        if first {
+            self.opened = true;
+            let iss = self.draws.next_u64() as u32;
+            // What was accepted for the server is accepted for the client.
+            self.client.connection = Connection::connect(&self.config, iss, now_ps).ok()?;
+        }
+        self.silent = false;
+        match self.application {
+            Application::Bulk => self.client.connection.write_endless(),
+            Application::Transfer { bytes } => {
+                self.client.connection.write(bytes);
+                self.client.connection.close();
+            }
+            Application::OnOff { burst_bytes, .. } => {
+                let bytes = self.draw(burst_bytes);
+                self.client.connection.write(bytes);
+            }
+        }
+        (first && self.stop_ps != u64::MAX).then_some(self.stop_ps)
+    }
+
+    fn draw(&mut self, mean: u64) -> u64 {
+        match self.application {
+            Application::OnOff {
+                exponential: true, ..
+            } => self.draws.exponential(mean),
+            _ => mean,
+        }
+    }
+
+    /// What follows from the client's progress: the time of the next burst, once.
+    pub(crate) fn next_burst_ps(&mut self, now_ps: u64) -> Option<u64> {
+        let Application::OnOff { silence_ps, .. } = self.application else {
+            return None;
+        };
+        if self.silent || !self.opened || !self.client.connection.is_drained() {
+            return None;
+        }
+        self.silent = true;
+        Some(now_ps.saturating_add(self.draw(silence_ps)))
+    }
+
+    /// An end takes a segment.
+    pub(crate) fn receive(&mut self, now_ps: u64, side: Side, segment: &Segment) {
+        self.endpoint_mut(side).connection.receive(now_ps, segment);
+        match side {
+            Side::Client => self.log(now_ps),
+            Side::Server => self.count(now_ps),
+        }
+    }
+
+    /// An end's timers are due.
+    pub(crate) fn on_timer(&mut self, now_ps: u64, side: Side) {
+        self.endpoint_mut(side).connection.on_timer(now_ps);
+        if side == Side::Client {
+            self.log(now_ps);
+        }
+    }
+
+    fn log(&mut self, now_ps: u64) {
+        if !self.log_window {
+            return;
+        }
+        let now = self.client.connection.statistics();
+        let log = &mut self.window;
+        let same = log.cwnd_bytes.last() == Some(&now.cwnd_bytes)
+            && log.ssthresh_bytes.last() == Some(&now.ssthresh_bytes)
+            && log.flight_bytes.last() == Some(&now.flight_bytes)
+            && log.srtt_ps.last() == Some(&now.srtt_ps);
+        if !same {
+            log.time_ps.push(now_ps);
+            log.cwnd_bytes.push(now.cwnd_bytes);
+            log.ssthresh_bytes.push(now.ssthresh_bytes);
+            log.flight_bytes.push(now.flight_bytes);
+            log.srtt_ps.push(now.srtt_ps);
+        }
+    }
+
+    fn count(&mut self, now_ps: u64) {
+        let received = self.server.connection.received_bytes();
+        let new = received - self.counted_bytes;
+        self.counted_bytes = received;
+        if new > 0 && self.goodput_bin_ps > 0 {
+            let bin = now_ps / self.goodput_bin_ps;
+            if bin < MOST_BINS {
+                if self.goodput.len() <= bin as usize {
+                    self.goodput.resize(bin as usize + 1, 0);
+                }
+                self.goodput[bin as usize] += new;
+            }
+        }
+        if self.finished_ps.is_none() && self.server.connection.is_finished() {
+            self.finished_ps = Some(now_ps);
+        }
+    }
+
+    /// What is known of it.
+    pub(crate) fn statistics(&self) -> TcpFlowStatistics {
+        TcpFlowStatistics {
+            client: self.client.connection.statistics(),
+            server: self.server.connection.statistics(),
+            client_state: self.client.connection.state(),
+            server_state: self.server.connection.state(),
+            client_failure: self.client.connection.failure(),
+            server_failure: self.server.connection.failure(),
+            finished_ps: self.finished_ps,
+        }
+    }
+
+    pub(crate) fn goodput(&self) -> &[u64] {
+        &self.goodput
+    }
+
+    pub(crate) fn window(&self) -> &WindowLog {
+        &self.window
+    }
+}
+
+/// What is known of a connection.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TcpFlowStatistics {
+    /// The end that writes.
+    pub client: tcp::Statistics,
+    /// The end that receives.
+    pub server: tcp::Statistics,
+    /// State of the end that writes.
+    pub client_state: tcp::State,
+    /// State of the end that receives.
+    pub server_state: tcp::State,
+    /// Why the client's end ended before its time, if it did.
+    pub client_failure: Option<tcp::Failure>,
+    /// Why the server's end did.
+    pub server_failure: Option<tcp::Failure>,
+    /// When the last byte and the FIN of the client had arrived.
+    pub finished_ps: Option<u64>,
+}
+
+/// A segment that reached a host, if its checksums are right: the connection's key, and the segment.
+pub(crate) fn read_segment(packet: &ipv4::View<'_>) -> Result<(u64, Segment), wire::Error> {
+    let view = wire::tcp::View::new(packet.payload())?;
+    let (source, destination) = (packet.source(), packet.destination());
+    let header = wire::tcp::Header::parse(&view, source, destination)?;
+    let key = connection_key(header.destination_port, header.source_port, source);
+    let ecn = EcnCodepoint::from_bits(packet.traffic_class());
+    let payload_bytes = view.payload().len() as u32;
+    Ok((key, Segment::from_header(&header, payload_bytes, ecn)))
+}
+
+#[cfg(test)]
+mod tests;

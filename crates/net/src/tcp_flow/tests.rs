@@ -1,0 +1,233 @@
+//! TCP over whole networks under the virtual clock, with a closure for the switch.
+
+use crate::switch::Pipeline;
+use crate::*;
+use engine::{Output, Packet};
+use std::net::Ipv4Addr;
+
+const MS: u64 = 1_000_000_000;
+const S: u64 = 1000 * MS;
+
+fn host(number: u8) -> HostConfig {
+    HostConfig {
+        mac: MacAddress([2, 0, 0, 0, number, 1]),
+        ipv4: Ipv4Addr::new(10, 0, number, 1),
+        prefix_len: 24,
+        gateway_mac: MacAddress([2, 0, 0, 0, number, 0xfe]),
+    }
+}
+
+/// h1 and h2 behind a switch; the link to h2 is the bottleneck.
+fn pair(bottleneck: LinkConfig) -> Network {
+    let mut network = Network::new(7, 0);
+    network.add_host("h1", host(1)).unwrap();
+    network.add_host("h2", host(2)).unwrap();
+    let run = move |_, _, mut packet: Packet, out: &mut Vec<Output>| {
+        let number = packet.bytes()[32];
+        packet.replace_front(6, &[2, 0, 0, 0, number, 1]);
+        let port = u32::from(number);
+        out.push(Output { port, packet });
+    };
+    network
+        .add_pipeline("s", Pipeline::Test(Box::new(run)), 0)
+        .unwrap();
+    let access = LinkConfig::new(1_000_000_000, MS);
+    network.add_link("h1", 0, "s", 1, access).unwrap();
+    network.add_link("s", 2, "h2", 0, bottleneck).unwrap();
+    network
+}
+
+fn transfer(application: Application) -> TcpTransfer {
+    TcpTransfer {
+        client: "h1".to_string(),
+        server: "h2".to_string(),
+        client_port: 40_000,
+        server_port: 5001,
+        start_ps: 0,
+        application,
+        stop_ps: u64::MAX,
+        config: tcp::Config {
+            recovery: tcp::Recovery::Sack {
+                proportional: false,
+            },
+            ..tcp::Config::default()
+        },
+        dscp: 0,
+        goodput_bin_ps: 10 * MS,
+        log_window: true,
+    }
+}
+
+/// What arrived in bins; those behind the last one are empty.
+fn between(goodput: &[u64], from: usize, to: usize) -> u64 {
+    goodput.iter().take(to).skip(from).sum()
+}
+
+fn bottleneck(queue_bytes: u64) -> LinkConfig {
+    LinkConfig {
+        queue_bytes,
+        ..LinkConfig::new(10_000_000, 9 * MS)
+    }
+}
+
+#[test]
+fn a_transfer_completes_and_every_byte_is_counted_once() {
+    let mut network = pair(LinkConfig {
+        loss: 0.02,
+        ..bottleneck(30_000)
+    });
+    let flow = network
+        .add_tcp(&transfer(Application::Transfer { bytes: 1_000_000 }))
+        .unwrap();
+    assert!(network.run(60 * S).unwrap().is_empty());
+    let now = network.tcp_statistics(flow).unwrap();
+    assert_eq!(now.server.bytes_received, 1_000_000);
+    assert_eq!(now.client.bytes_acknowledged, 1_000_000);
+    assert!(now.client.segments_retransmitted > 0);
+    let goodput = network.tcp_goodput(flow).unwrap();
+    assert_eq!(goodput.iter().sum::<u64>(), 1_000_000);
+    let finished_ps = now.finished_ps.unwrap();
+    let bin = (finished_ps / (10 * MS)) as usize;
+    // The FIN may come in a later bin than the last byte.
+    assert!(goodput.len() <= bin + 1, "{} {bin}", goodput.len());
+    // Not faster than the bottleneck.
+    assert!(finished_ps > 800 * MS, "{finished_ps}");
+    assert_eq!(now.client_failure, None);
+}
+
+#[test]
+fn a_bulk_flow_fills_the_bottleneck() {
+    let mut network = pair(bottleneck(40_000));
+    let flow = network.add_tcp(&transfer(Application::Bulk)).unwrap();
+    network.run(10 * S).unwrap();
+    let bytes = between(network.tcp_goodput(flow).unwrap(), 500, 1000);
+    // 1448 of 1526 bytes on the wire, and 5 s of 10 Mb/s.
+    let most = 5.0 * 10e6 / 8.0 * 1448.0 / 1526.0;
+    let share = bytes as f64 / most;
+    // What waited behind a hole counts when the hole is filled, so a little may come from before.
+    assert!((0.95..=1.01).contains(&share), "{share}");
+    let log = network.tcp_window(flow).unwrap();
+    assert!(log.time_ps.len() > 1000);
+    assert!(log.time_ps.is_sorted());
+}
+
+#[test]
+fn an_on_off_application_is_silent_in_between() {
+    let mut network = pair(bottleneck(1_000_000));
+    let flow = network
+        .add_tcp(&transfer(Application::OnOff {
+            burst_bytes: 14_480,
+            silence_ps: S,
+            exponential: false,
+        }))
+        .unwrap();
+    network.run(10 * S).unwrap();
+    let goodput = network.tcp_goodput(flow).unwrap();
+    let bursts: Vec<u64> = goodput
+        .split(|bytes| *bytes == 0)
+        .map(|burst| burst.iter().sum())
+        .filter(|bytes| *bytes > 0)
+        .collect();
+    assert!(bursts.len() >= 9, "{bursts:?}");
+    assert_eq!(bursts.iter().sum::<u64>() % 14_480, 0, "{bursts:?}");
+}
+
+#[test]
+fn it_stops_when_it_is_told_and_closes() {
+    let mut network = pair(bottleneck(40_000));
+    let flow = network
+        .add_tcp(&TcpTransfer {
+            stop_ps: S,
+            ..transfer(Application::Transfer { bytes: 10_000 })
+        })
+        .unwrap();
+    network.run(5 * S).unwrap();
+    let now = network.tcp_statistics(flow).unwrap();
+    assert_eq!(now.server.bytes_received, 10_000);
+    assert!(now.finished_ps.is_some());
+}
+
+#[test]
+fn a_cut_is_survived_by_retransmission() {
+    let mut network = pair(bottleneck(40_000));
+    let flow = network.add_tcp(&transfer(Application::Bulk)).unwrap();
+    let link = LinkId(1);
+    network.set_link_state(link, false, Some(2 * S)).unwrap();
+    network.set_link_state(link, true, Some(3 * S)).unwrap();
+    // Each end of the link notices, and a run ends where somebody could do something about it.
+    while network.now_ps() < 8 * S {
+        network.run(8 * S).unwrap();
+    }
+    let goodput = network.tcp_goodput(flow).unwrap();
+    assert_eq!(between(goodput, 201, 300), 0);
+    assert!(between(goodput, 600, 800) > 2_000_000);
+    let now = network.tcp_statistics(flow).unwrap();
+    assert!(now.client.timeouts >= 1);
+}
+
+#[test]
+fn what_makes_no_sense_is_refused() {
+    let mut network = pair(bottleneck(40_000));
+    let good = transfer(Application::Bulk);
+    let cases = [
+        TcpTransfer {
+            server: "h1".to_string(),
+            ..good.clone()
+        },
+        TcpTransfer {
+            server: "s".to_string(),
+            ..good.clone()
+        },
+        TcpTransfer {
+            dscp: 64,
+            ..good.clone()
+        },
+        TcpTransfer {
+            application: Application::Transfer { bytes: 0 },
+            ..good.clone()
+        },
+        TcpTransfer {
+            start_ps: 5,
+            stop_ps: 4,
+            ..good.clone()
+        },
+        TcpTransfer {
+            config: tcp::Config {
+                mss: 0,
+                ..tcp::Config::default()
+            },
+            ..good.clone()
+        },
+    ];
+    for case in cases {
+        assert!(network.add_tcp(&case).is_err(), "{case:?}");
+    }
+    network.add_tcp(&good).unwrap();
+    assert!(network.add_tcp(&good).is_err(), "the ports are in use");
+    let other = TcpTransfer {
+        client_port: 40_001,
+        ..good
+    };
+    network.add_tcp(&other).unwrap();
+}
+
+#[test]
+fn a_run_is_the_same_again() {
+    let run = || {
+        let mut network = pair(LinkConfig {
+            loss: 0.01,
+            ..bottleneck(20_000)
+        });
+        let flow = network
+            .add_tcp(&transfer(Application::OnOff {
+                burst_bytes: 50_000,
+                silence_ps: 50 * MS,
+                exponential: true,
+            }))
+            .unwrap();
+        network.run(5 * S).unwrap();
+        let goodput = network.tcp_goodput(flow).unwrap().to_vec();
+        (goodput, network.tcp_window(flow).unwrap().clone())
+    };
+    assert_eq!(run(), run());
+}
