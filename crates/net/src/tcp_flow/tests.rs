@@ -107,7 +107,7 @@ fn a_bulk_flow_fills_the_bottleneck() {
     // What waited behind a hole counts when the hole is filled, so a little may come from before.
     assert!((0.95..=1.01).contains(&share), "{share}");
     let log = network.tcp_window(flow).unwrap();
-    assert!(log.time_ps.len() > 1000);
+    assert!(log.time_ps.len() > 500);
     assert!(log.time_ps.is_sorted());
 }
 
