@@ -7,7 +7,7 @@ and who is sent notices. When a link fails the data plane finds all it needs the
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import networkx as nx
 
@@ -22,7 +22,23 @@ from holdfast.apps.mpls.lsp import (
     Recovery,
     TtlModel,
 )
-from holdfast.apps.mpls.lsr import EXPLICIT_NULL, FAILED_HOPS, NHLFE_REMIND, Hop, Lsr, Nhlfe
+from holdfast.apps.mpls.lsr import (
+    BACKUP_TRAFFIC,
+    DISCARDED,
+    EXPLICIT_NULL,
+    FAILED_HOPS,
+    LOOPED,
+    LSP_TRAFFIC,
+    NHLFE_REMIND,
+    NOTICES_RECEIVED,
+    NOTICES_SENT,
+    ON_BACKUP,
+    SWITCHOVERS,
+    TTL_EXPIRED,
+    Hop,
+    Lsr,
+    Nhlfe,
+)
 from holdfast.apps.mpls.program import EVENT_PORT, LSPS
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
@@ -56,6 +72,9 @@ class MplsController(Controller):
 
     def on_start(self) -> None:
         """Interfaces, routes to the hosts at each switch, and the connections."""
+        for link in self.topology.links:
+            if EVENT_PORT in (link.a_port, link.b_port):
+                raise NetworkError(f"link {link.name}: port {EVENT_PORT} belongs to the switches' agents")
         graph = self.topology.graph
         for name in self.topology.switches:
             self.lsrs[name] = Lsr(self.clients[name])
@@ -270,30 +289,29 @@ class MplsController(Controller):
     # ---- Reading ----
 
     def statistics(self, lsp: Lsp) -> LspStatistics:
-        """An LSP's counters. They are not reset when a number is used again by another LSP: compare two readings."""
+        """An LSP's counters, from when it was set up."""
 
         def by_node(counter: str) -> dict[str, int]:
             counts = {name: lsr.packets(counter, lsp.number) for name, lsr in self.lsrs.items()}
             return {name: packets for name, packets in counts.items() if packets}
 
-        offered = self.clients[lsp.ingress].counter("MplsIngress.lsp_traffic", lsp.number)
+        offered = self.clients[lsp.ingress].counter(LSP_TRAFFIC, lsp.number)
         return LspStatistics(
             offered_packets=offered[0],
             offered_bytes=offered[1],
-            traffic=by_node("MplsIngress.lsp_traffic"),
-            backup=by_node("MplsIngress.protection.backup_traffic"),
-            looped=self.lsrs[lsp.ingress].packets("MplsIngress.looped", lsp.number),
-            discarded=by_node("MplsIngress.merge_point.discarded"),
-            ttl_expired=sum(by_node("MplsIngress.ttl_expired").values()),
-            switchovers=by_node("MplsIngress.protection.switchovers"),
-            notices_sent=sum(by_node("MplsEgress.notices_sent").values()),
-            notices_received=self.lsrs[lsp.ingress].packets("MplsIngress.notices.notices_received", lsp.number),
+            traffic=by_node(LSP_TRAFFIC),
+            backup=by_node(BACKUP_TRAFFIC),
+            looped=self.lsrs[lsp.ingress].packets(LOOPED, lsp.number),
+            discarded=by_node(DISCARDED),
+            ttl_expired=sum(by_node(TTL_EXPIRED).values()),
+            switchovers=by_node(SWITCHOVERS),
+            notices_sent=sum(by_node(NOTICES_SENT).values()),
+            notices_received=self.lsrs[lsp.ingress].packets(NOTICES_RECEIVED, lsp.number),
         )
 
     def on_backup(self, lsp: Lsp) -> list[str]:
         """The nodes that have switched an LSP to its backup (as of the last packet that each of them saw)."""
-        register = "MplsIngress.protection.on_backup"
-        return [name for name in self.lsrs if self.clients[name].register(register, lsp.number)]
+        return [name for name in self.lsrs if self.clients[name].register(ON_BACKUP, lsp.number)]
 
     # ---- Hops ----
 
@@ -476,6 +494,9 @@ class _Setup:
 
     def _registers(self) -> None:
         recovery = self.lsp.recovery
+        # The number may have been another LSP's.
+        for node in {*self.lsp.path, *(self.lsp.backup or ()), *chain(*self.lsp.detours.values())}:
+            self.controller.lsrs[node].clear_counters(self.number)
         for i in range(self.last + 1):
             # Where the ingress decides, others follow the link: when packets come again, it has decided that they should.
             follows = i > 0 and recovery.mechanism.notifies

@@ -43,6 +43,26 @@ WAIT_TO_RESTORE = "MplsIngress.protection.wait_to_restore"
 FAILED_HOPS = "MplsIngress.notices.failed_hops"
 BACKUP_SELECTED = "MplsIngress.merge_point.backup_selected"
 
+LSP_TRAFFIC = "MplsIngress.lsp_traffic"
+BACKUP_TRAFFIC = "MplsIngress.protection.backup_traffic"
+LOOPED = "MplsIngress.looped"
+DISCARDED = "MplsIngress.merge_point.discarded"
+TTL_EXPIRED = "MplsIngress.ttl_expired"
+SWITCHOVERS = "MplsIngress.protection.switchovers"
+NOTICES_SENT = "MplsEgress.notices_sent"
+NOTICES_RECEIVED = "MplsIngress.notices.notices_received"
+
+LSP_COUNTERS = (
+    LSP_TRAFFIC,
+    BACKUP_TRAFFIC,
+    LOOPED,
+    DISCARDED,
+    TTL_EXPIRED,
+    SWITCHOVERS,
+    NOTICES_SENT,
+    NOTICES_RECEIVED,
+)
+
 Value = int | bytes
 Match = Mapping[str, "int | bytes | str | tuple[int, int]"]
 
@@ -206,6 +226,12 @@ class Lsr:
             for register in (ON_BACKUP, REPAIRED_AT, FAILED_HOPS, BACKUP_SELECTED):
                 self.client.write_register(register, lsp, 0)
             self.client.write_register(WAIT_TO_RESTORE, lsp, wait_to_restore_us)
+
+    def clear_counters(self, lsp: int) -> None:
+        """Sets an LSP's counters to zero."""
+        with self.client.batch():
+            for counter in LSP_COUNTERS:
+                self.client.write_counter(counter, lsp)
 
     def port_is_up(self, port: int) -> bool:
         """What the program knows of a port."""

@@ -20,7 +20,7 @@ from holdfast.apps.mpls import (
     add_port_events,
     compile_mpls,
 )
-from holdfast.apps.mpls.lsr import FTN, FTN_LPM, ILM, NHLFES, NOTICES
+from holdfast.apps.mpls.lsr import FAILED_HOPS, FTN, FTN_LPM, ILM, NHLFES, NOTICES
 
 
 @pytest.fixture(scope="module")
@@ -91,6 +91,7 @@ def test_what_is_removed_leaves_nothing(program: Program, mechanism: Mechanism, 
     controller.connect(Connection("h1", "h2", recovery=recovery, last_hop=LastHop.LABEL))
     assert installed(net) == during
     assert delivered(net, 3) == 100
+    assert controller.statistics(controller.lsps[1]).offered_packets == 100, "of this LSP, not of the one before"
 
 
 @pytest.mark.parametrize("last_hop", LastHop)
@@ -185,6 +186,43 @@ def test_tunnels_in_tunnels(program: Program) -> None:
         with pytest.raises(NetworkError, match="5 labels"):
             t4 = controller.add_lsp(["s2", "s4"], last_hop=LastHop.LABEL, tunnels={("s2", "s4"): t3})
             controller.add_lsp(["s1", "s2", "s4"], last_hop=LastHop.LABEL, tunnels={("s2", "s4"): t4})
+
+
+def test_many_lsps_over_a_link_that_fails(program: Program) -> None:
+    """One event, one notice for each LSP of several ingresses that wants one, and none for the others."""
+    net, controller = network(program, ring())
+    path, looping = Recovery(Mechanism.PATH), Recovery(Mechanism.LOOPBACKVAR)
+    told = [
+        controller.add_lsp(["s1", "s2", "s3", "s4"], recovery=path),
+        controller.add_lsp(["s1", "s2", "s3", "s4"], recovery=looping),
+        controller.add_lsp(["s6", "s1", "s2", "s3", "s4"], recovery=path),
+        controller.add_lsp(["s4", "s3", "s2", "s1"], recovery=path),
+    ]
+    adjacent = controller.add_lsp(["s2", "s3", "s4"], recovery=path)
+    other = controller.add_lsp(["s1", "s2", "s3", "s4"], recovery=Recovery(Mechanism.LOCAL))
+    elsewhere = controller.add_lsp(["s1", "s6", "s5", "s4"], recovery=path)
+    net.set_link("s2-s3", up=False)
+    net.run(0.5)
+    hops = [1, 1, 2, 1]
+    for lsp, hop in zip(told, hops, strict=True):
+        statistics = controller.statistics(lsp)
+        assert (statistics.notices_sent, statistics.notices_received) == (1, 1)
+        assert net.clients[lsp.ingress].register(FAILED_HOPS, lsp.number) == 1 << hop
+    for lsp in (adjacent, other, elsewhere):
+        assert controller.statistics(lsp).notices_sent == 0
+    controller.remove_lsp(told[1])
+    net.set_link("s2-s3", up=True)
+    net.run(1)
+    for lsp in (told[0], *told[2:]):
+        assert controller.statistics(lsp).notices_received == 2
+        assert net.clients[lsp.ingress].register(FAILED_HOPS, lsp.number) == 0
+
+
+def test_the_agents_port_is_not_for_links(program: Program) -> None:
+    topology = ring()
+    topology.add_link("s1", "s4", a_port=509)
+    with pytest.raises(NetworkError, match="port 509"):
+        network(program, topology)
 
 
 REFUSALS: list[tuple[str, Callable[[MplsController], object]]] = [
