@@ -19,6 +19,12 @@ impl PartialEq for Packet {
 impl Eq for Packet {}
 
 impl Packet {
+    /// Without bytes, and without memory.
+    pub const EMPTY: Packet = Packet {
+        data: Vec::new(),
+        start: 0,
+    };
+
     /// Copies `bytes` behind fresh headroom.
     pub fn new(bytes: &[u8]) -> Packet {
         let mut data = Vec::with_capacity(HEADROOM + bytes.len());

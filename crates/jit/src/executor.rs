@@ -68,7 +68,10 @@ type AheadFn = unsafe extern "C" fn(*mut Frame, *mut u8, u64);
 /// A burst is looked ahead in parts of this many packets, so that what is brought into the caches stays there until it is needed.
 const AHEAD: usize = 32;
 
-/// Bursts of fewer packets are not looked ahead, nor tables looked up in place for them.
+/// Programs with so many tables at most take views of them for every packet; it costs less than a call.
+const FEW_VIEWS: usize = 3;
+
+/// Bursts of fewer packets are not looked ahead, nor more tables looked up in place for them.
 const MIN_BURST: usize = 4;
 
 /// Picoseconds in a microsecond, the unit of v1model's timestamps.
@@ -270,7 +273,8 @@ impl JitExecutor {
         // What they point to stays as it is until this function returns: it alone has the switch, and running packets does not
         // change tables. (Hits that leave something behind are not looked up in place.)
         let mut views = Views::new();
-        if cx.steady && cx.packets.len() >= MIN_BURST {
+        let few = self.tables_in_place.len() <= FEW_VIEWS;
+        if cx.steady && (few || cx.packets.len() >= MIN_BURST) {
             take_views(&self.tables_in_place, cx.runtime, &mut views);
         }
         let mut context = Context {
@@ -332,13 +336,18 @@ impl JitExecutor {
         drops: &mut [u64; DropReason::ALL.len()],
     ) -> Option<(usize, u64)> {
         out.reserve(packets.len());
-        let (count, sent_before) = (packets.len(), out.len());
+        let count = packets.len();
         let mut first = out.as_mut_ptr();
         // SAFETY: within the vector's memory.
-        let mut free = unsafe { first.add(sent_before) };
-        let mut rest = packets.iter_mut();
-        let mut stopped = None;
-        for arrived in rest.by_ref() {
+        let mut free = unsafe { first.add(out.len()) };
+        let Range {
+            start,
+            end: behind_last,
+        } = packets.as_mut_ptr_range();
+        let (mut next, mut stopped) = (start, None);
+        while next != behind_last {
+            // SAFETY: one of the packets, which nothing else refers to.
+            let arrived = unsafe { &mut *next };
             frame.set_packet(arrived);
             // SAFETY: as in `run`, but that the function may write to the packet, within `packet_len`, which is this call's alone,
             // and reads through `views`, which the caller has set to the tables as they are.
@@ -361,9 +370,15 @@ impl JitExecutor {
                         first = out.as_mut_ptr();
                         // SAFETY: within the vector's memory.
                         free = unsafe { first.add(out.len()) };
+                        // SAFETY: up to the end of the packets.
+                        next = unsafe { next.add(1) };
                         continue;
                     }
-                    _ => continue,
+                    _ => {
+                        // SAFETY: up to the end of the packets.
+                        next = unsafe { next.add(1) };
+                        continue;
+                    }
                 }
             }
             // SAFETY: there is room for as many as there are packets, and each comes here once. The packet is moved, field by field of the
@@ -371,13 +386,15 @@ impl JitExecutor {
             unsafe {
                 (&raw mut (*free).port).write((code >> 8) as u32);
                 (&raw mut (*free).packet).copy_from_nonoverlapping(&raw const arrived.1, 1);
-                (&raw mut arrived.1).write(Packet::default());
+                (&raw mut arrived.1).write(Packet::EMPTY);
                 free = free.add(1);
+                next = next.add(1);
             }
         }
         // SAFETY: both are within the vector's memory, and what lies between them and the former end has been written.
         unsafe { out.set_len(free.offset_from_unsigned(first)) };
-        stopped.map(|code| (count - rest.len() - 1, code))
+        // SAFETY: both are within the packets.
+        stopped.map(|code| (unsafe { next.offset_from_unsigned(start) }, code))
     }
 
     /// Does what a code asks for that is not the usual one. Gives that one if the packet is ready to be sent then, else the code of the

@@ -43,6 +43,10 @@ pub(crate) struct Frame {
     pub views: *const TableView,
     /// On the straight way, replicas that egress dropped.
     pub replicas_dropped: u64,
+    /// What a function of [`crate::preserving`] gave: where the arguments are.
+    pub found_args: *const u64,
+    /// The position of the action; bit 32 is set on a hit.
+    pub found: u64,
     /// For the functions of [`crate::shims`].
     pub context: *mut Context<'static>,
 }
@@ -67,6 +71,8 @@ impl Frame {
             port: 0,
             now_us: 0,
             views: no_views(),
+            found_args: std::ptr::null(),
+            found: 0,
             replicas_dropped: 0,
             context: std::ptr::from_mut(context).cast(),
         }

@@ -7,7 +7,7 @@
 //! bit for bit; a difference is a bug.
 //!
 //! All unsafe code that making ([`module`]) and running machine code needs is here: entering it ([`executor`]), what it calls
-//! ([`shims`]) and where it looks up in place ([`views`]). This room deliberately knows nothing of P4 source, of how tables look up, or of what happens to a
+//! ([`shims`], [`preserving`]) and where it looks up in place ([`views`]). This room deliberately knows nothing of P4 source, of how tables look up, or of what happens to a
 //! packet between the halves of the pipeline; it writes no trace.
 
 mod code;
@@ -16,6 +16,7 @@ mod frame;
 mod headers;
 mod module;
 mod paths;
+mod preserving;
 mod shims;
 mod usage;
 mod views;

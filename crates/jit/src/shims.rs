@@ -5,6 +5,7 @@
 //! panic all the same, it would abort at the border of the `extern "C"` function rather than unwind through machine code.
 
 use crate::frame::{Frame, SentReplica};
+use crate::preserving::{self, find_address, find_word_address};
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{AbiParam, Signature};
 use cranelift_codegen::isa::CallConv;
@@ -25,6 +26,10 @@ pub(crate) enum Shim {
     LookupWord,
     /// [`lookup_packed`].
     LookupPacked,
+    /// [`lookup`] that keeps all registers.
+    Find,
+    /// [`lookup_word`] that keeps all registers.
+    FindWord,
     /// [`want`].
     Want,
     /// [`register_read`].
@@ -66,17 +71,19 @@ pub(crate) enum Shim {
 /// Two words, returned in two registers.
 #[repr(C)]
 pub(crate) struct Found {
-    args: *const u64,
+    pub args: *const u64,
     /// The position of the action; bit 32 is set on a hit.
-    action_and_hit: u64,
+    pub action_and_hit: u64,
 }
 
 impl Shim {
     /// All of them, in order of their numbers.
-    pub const ALL: [Shim; 21] = [
+    pub const ALL: [Shim; 23] = [
         Shim::Lookup,
         Shim::LookupWord,
         Shim::LookupPacked,
+        Shim::Find,
+        Shim::FindWord,
         Shim::Want,
         Shim::RegisterRead,
         Shim::RegisterReadWord,
@@ -103,6 +110,8 @@ impl Shim {
             Shim::Lookup => ("lookup", lookup as *const u8, 4, 2),
             Shim::LookupWord => ("lookup_word", lookup_word as *const u8, 3, 2),
             Shim::LookupPacked => ("lookup_packed", lookup_packed as *const u8, 4, 2),
+            Shim::Find => ("find", find_address(), 5, 0),
+            Shim::FindWord => ("find_word", find_word_address(), 4, 0),
             Shim::Want => ("want", want as *const u8, 4, 0),
             Shim::RegisterRead => ("register_read", register_read as *const u8, 4, 0),
             Shim::RegisterReadWord => ("register_read_word", register_read_word as *const u8, 3, 1),
@@ -142,6 +151,10 @@ impl Shim {
     /// Its signature.
     pub fn signature(self, call_conv: CallConv) -> Signature {
         let (_, _, params, returns) = self.description();
+        let call_conv = match self {
+            Shim::Find | Shim::FindWord => preserving::call_conv(call_conv),
+            _ => call_conv,
+        };
         let mut signature = Signature::new(call_conv);
         signature.params = vec![AbiParam::new(I64); params];
         signature.returns = vec![AbiParam::new(I64); returns];
@@ -153,7 +166,12 @@ impl Shim {
 ///
 /// # Safety
 /// `frame` is the frame of the running function; `key` points to `limbs` limbs.
-unsafe extern "C" fn lookup(frame: *mut Frame, table: u64, key: *const u64, limbs: u64) -> Found {
+pub(crate) unsafe extern "C" fn lookup(
+    frame: *mut Frame,
+    table: u64,
+    key: *const u64,
+    limbs: u64,
+) -> Found {
     // SAFETY: the caller keeps the contract above; the context outlives the run and only shims use it meanwhile.
     let (key, runtime, bytes) = unsafe {
         let context = &mut *(*frame).context;
@@ -171,7 +189,7 @@ unsafe extern "C" fn lookup(frame: *mut Frame, table: u64, key: *const u64, limb
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
-unsafe extern "C" fn lookup_word(frame: *mut Frame, table: u64, key: u64) -> Found {
+pub(crate) unsafe extern "C" fn lookup_word(frame: *mut Frame, table: u64, key: u64) -> Found {
     // SAFETY: the caller keeps the contract of `lookup`.
     unsafe { lookup(frame, table, &raw const key, 1) }
 }

@@ -25,8 +25,14 @@ impl Switch {
         packets: &mut Vec<(u32, Packet)>,
         out: &mut Vec<Output>,
     ) {
+        let sent_before = out.len();
         self.receive_all(now_ps, packets, out);
-        self.reuse(packets.drain(..).map(|(_, packet)| packet));
+        // If as many left as came there is hardly anything among them.
+        if out.len() - sent_before >= packets.len() {
+            packets.clear();
+        } else {
+            self.reuse(packets.drain(..).map(|(_, packet)| packet));
+        }
     }
 
     /// Takes packets that are done with, so that copies need no fresh memory; some hundreds at most are kept.

@@ -3,6 +3,7 @@
 use super::Gen;
 use super::in_place::Found;
 use super::wide::{Limbs, Wide, limbs_for};
+use crate::frame::Frame;
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
@@ -11,6 +12,7 @@ use cranelift_frontend::Switch;
 use engine::table::Packing;
 use ir::{ActionId, Expr, SlotId, TableId};
 use smallvec::SmallVec;
+use std::mem::offset_of;
 
 /// Among so many actions the one to run is found by comparing, which costs less than a jump through a table.
 const COMPARED_ACTIONS: usize = 4;
@@ -38,7 +40,7 @@ impl Gen<'_, '_> {
                 let table = self.tables_in_place[number].clone();
                 let limbs: Vec<Value> = keys.iter().flat_map(|k| k.limbs.clone()).collect();
                 let found = self.look_up_in_place(number, &table, &limbs, hit.is_some(), |g| {
-                    let (args, found) = g.look_up(table.table, &keys);
+                    let (args, found) = g.find(table.table, &keys);
                     let record = g.b.ins().iadd_imm_s(args, -8);
                     let hit = Some(g.shr_imm(found, 32));
                     Found { record, hit }
@@ -85,6 +87,23 @@ impl Gen<'_, '_> {
         };
         let results = self.b.inst_results(call);
         (results[0], results[1])
+    }
+
+    /// [`Gen::look_up`] with a function that keeps all registers, for where that is rarely done.
+    fn find(&mut self, table: TableId, keys: &[Wide]) -> (Value, Value) {
+        let id = self.imm(table.0.into());
+        if let [key] = keys
+            && let [limb] = key.limbs[..]
+        {
+            self.call(Shim::FindWord, &[self.frame, self.packet, limb, id]);
+        } else {
+            let key = self.spill(&keys.iter().collect::<Vec<_>>());
+            let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
+            let limbs = self.imm(limbs);
+            self.call(Shim::Find, &[self.frame, self.packet, key, limbs, id]);
+        }
+        let args = self.frame_word(offset_of!(Frame, found_args));
+        (args, self.frame_word(offset_of!(Frame, found)))
     }
 
     /// The limbs of a packed key. Keys have no bits above their widths.

@@ -1,0 +1,149 @@
+//! Functions that machine code calls rarely, and that leave all registers as they were.
+//!
+//! A call that may happen makes the code generator keep whatever is needed behind it in registers that must be saved at the beginning and
+//! restored at the end of the function, for every packet. These calls, for what a lookup in place does not do, cost
+//! more when they happen and nothing when they do not. Their results are in the [`Frame`]. On other machines than x86-64 they
+//! are ordinary calls. This file knows how registers are kept and nothing else.
+
+use crate::frame::Frame;
+use crate::shims::{lookup, lookup_word};
+use cranelift_codegen::isa::CallConv;
+
+/// The calling convention of these functions, where others have this one.
+pub(crate) fn call_conv(usual: CallConv) -> CallConv {
+    match cfg!(all(target_arch = "x86_64", target_family = "unix")) {
+        true => CallConv::PreserveAll,
+        false => usual,
+    }
+}
+
+/// [`lookup`], with the results in the frame. The packet is only where it is in the function that calls, so that it needs no move.
+///
+/// # Safety
+/// As for [`lookup`].
+unsafe extern "C" fn find(
+    frame: *mut Frame,
+    _packet: *mut u8,
+    key: *const u64,
+    limbs: u64,
+    table: u64,
+) {
+    // SAFETY: the caller keeps the contract.
+    unsafe {
+        let found = lookup(frame, table, key, limbs);
+        (*frame).found_args = found.args;
+        (*frame).found = found.action_and_hit;
+    }
+}
+
+/// [`lookup_word`], with the results in the frame.
+///
+/// # Safety
+/// As for [`lookup_word`].
+unsafe extern "C" fn find_word(frame: *mut Frame, _packet: *mut u8, key: u64, table: u64) {
+    // SAFETY: the caller keeps the contract.
+    unsafe {
+        let found = lookup_word(frame, table, key);
+        (*frame).found_args = found.args;
+        (*frame).found = found.action_and_hit;
+    }
+}
+
+/// Where generated code finds [`find`].
+pub(crate) fn find_address() -> *const u8 {
+    #[cfg(all(target_arch = "x86_64", target_family = "unix"))]
+    return keeping_registers::find as *const u8;
+    #[cfg(not(all(target_arch = "x86_64", target_family = "unix")))]
+    return find as *const u8;
+}
+
+/// Where generated code finds [`find_word`].
+pub(crate) fn find_word_address() -> *const u8 {
+    #[cfg(all(target_arch = "x86_64", target_family = "unix"))]
+    return keeping_registers::find_word as *const u8;
+    #[cfg(not(all(target_arch = "x86_64", target_family = "unix")))]
+    return find_word as *const u8;
+}
+
+/// The functions behind code that keeps the registers which the C calling convention does not.
+#[cfg(all(target_arch = "x86_64", target_family = "unix"))]
+mod keeping_registers {
+    use std::arch::naked_asm;
+
+    macro_rules! keeping {
+        ($name:ident) => {
+            /// The function of this name with every register kept but the flags. The arguments pass as they are.
+            ///
+            /// # Safety
+            /// As for the function.
+            #[unsafe(naked)]
+            pub(super) unsafe extern "C" fn $name() {
+                naked_asm!(
+                    "push rbp",
+                    "mov rbp, rsp",
+                    "push rax",
+                    "push rcx",
+                    "push rdx",
+                    "push rsi",
+                    "push rdi",
+                    "push r8",
+                    "push r9",
+                    "push r10",
+                    "push r11",
+                    // Generated code has integers only, but the convention says all.
+                    "sub rsp, 264",
+                    "movups [rsp], xmm0",
+                    "movups [rsp + 16], xmm1",
+                    "movups [rsp + 32], xmm2",
+                    "movups [rsp + 48], xmm3",
+                    "movups [rsp + 64], xmm4",
+                    "movups [rsp + 80], xmm5",
+                    "movups [rsp + 96], xmm6",
+                    "movups [rsp + 112], xmm7",
+                    "movups [rsp + 128], xmm8",
+                    "movups [rsp + 144], xmm9",
+                    "movups [rsp + 160], xmm10",
+                    "movups [rsp + 176], xmm11",
+                    "movups [rsp + 192], xmm12",
+                    "movups [rsp + 208], xmm13",
+                    "movups [rsp + 224], xmm14",
+                    "movups [rsp + 240], xmm15",
+                    // The stack is aligned for a call: the return address, ten registers and 264 bytes.
+                    "call {function}",
+                    "movups xmm0, [rsp]",
+                    "movups xmm1, [rsp + 16]",
+                    "movups xmm2, [rsp + 32]",
+                    "movups xmm3, [rsp + 48]",
+                    "movups xmm4, [rsp + 64]",
+                    "movups xmm5, [rsp + 80]",
+                    "movups xmm6, [rsp + 96]",
+                    "movups xmm7, [rsp + 112]",
+                    "movups xmm8, [rsp + 128]",
+                    "movups xmm9, [rsp + 144]",
+                    "movups xmm10, [rsp + 160]",
+                    "movups xmm11, [rsp + 176]",
+                    "movups xmm12, [rsp + 192]",
+                    "movups xmm13, [rsp + 208]",
+                    "movups xmm14, [rsp + 224]",
+                    "movups xmm15, [rsp + 240]",
+                    "add rsp, 264",
+                    "pop r11",
+                    "pop r10",
+                    "pop r9",
+                    "pop r8",
+                    "pop rdi",
+                    "pop rsi",
+                    "pop rdx",
+                    "pop rcx",
+                    "pop rax",
+                    "pop rbp",
+                    "ret",
+                    function = sym super::$name,
+                )
+            }
+        };
+    }
+
+    keeping!(find);
+    keeping!(find_word);
+}
