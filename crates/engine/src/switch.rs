@@ -355,7 +355,9 @@ impl Switch {
 
     /// Runs a packet and all its copies to the end; appends what leaves, in order. Copies take no time.
     pub fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
-        self.receive_all(now_ps, &mut [(port, packet)], out);
+        let mut packets = [(port, packet)];
+        self.receive_all(now_ps, &mut packets, out);
+        self.reuse(packets.map(|(_, packet)| packet));
     }
 
     /// [`Switch::receive`] in the general way.

@@ -1,7 +1,7 @@
 //! Runs machine code on packets.
 
 use crate::code::{AheadTable, Half, LARGE_TABLE, emit_capacity, makes_replicas, tables_ahead};
-use crate::frame::{Context, Frame, drop_reason, preserve_of, way};
+use crate::frame::{Context, Frame, SentReplicas, drop_reason, preserve_of, way};
 use crate::module::{NativeCode, compile_halves};
 use crate::usage::egress_changes;
 use crate::views::{InPlaceTable, Views, in_place, take_views};
@@ -223,7 +223,7 @@ impl JitExecutor {
             emitted: &mut *cx.emitted,
             wanted: &mut [],
             replication: None,
-            sent: &mut Vec::new(),
+            sent: &mut SentReplicas::new(),
             emit_capacity: self.emit_capacity,
         };
         let (packet, len) = (cx.packet.as_ptr().cast_mut(), cx.packet.len());
@@ -266,7 +266,7 @@ impl JitExecutor {
         let look_ahead = self.looks_ahead(cx);
         let mut ahead = cx.ahead;
         let mut wanted = Vec::new();
-        let mut sent = Vec::new();
+        let mut sent = SentReplicas::new();
         if look_ahead.is_some() && self.tables_ahead.iter().any(|t| !t.touched) {
             wanted.resize(self.tables_ahead.len(), Vec::new());
         }

@@ -5,6 +5,7 @@
 
 use crate::views::{TableView, no_views};
 use engine::{DropReason, Packet, Replication, Runtime};
+use smallvec::SmallVec;
 
 /// One run of one function. All fields are machine words, so that generated code needs one kind of access.
 #[repr(C)]
@@ -124,10 +125,13 @@ pub(crate) struct Context<'a> {
     /// On the straight way, the multicast groups.
     pub replication: Option<&'a Replication>,
     /// The replicas that leave, in order.
-    pub sent: &'a mut Vec<SentReplica>,
+    pub sent: &'a mut SentReplicas,
     /// Bytes that the deparser may write without asking for room.
     pub emit_capacity: usize,
 }
+
+/// The replicas of one packet; few of them need no memory elsewhere.
+pub(crate) type SentReplicas = SmallVec<[SentReplica; 8]>;
 
 /// A replica that leaves. Its headers are among the emitted bytes, behind those of the one before.
 #[derive(Clone, Copy, Debug)]
