@@ -21,6 +21,7 @@ import shlex
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
@@ -119,7 +120,8 @@ def run(
         **_versions(),
         "fingerprint": sweep.fingerprint,
     }
-    _write_whole(out / "sweep.json", lambda path: path.write_text(json.dumps(about, indent=2) + "\n"))
+    lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in about.items())
+    _write_whole(out / "sweep.json", lambda path: path.write_text(f"{{\n{lines}\n}}\n"))
     return frame
 
 
@@ -166,10 +168,11 @@ def _check(function: str, points: Sequence[Point], seeds: Sequence[int], jobs: i
                 raise SweepError(
                     f"point {dict(point)}: {name!r} cannot be {value!r}; points are named numbers and texts"
                 )
-    for what, values in (("point", [json.dumps(dict(point), sort_keys=True) for point in points]), ("seed", seeds)):
-        twice = [value for i, value in enumerate(values) if value in values[:i]]
-        if twice:
-            raise SweepError(f"{what} {twice[0]} is given twice")
+    texts = [json.dumps(dict(point), sort_keys=True) for point in points]
+    for what, values in (("point", texts), ("seed", [str(seed) for seed in seeds])):
+        for each, count in Counter(values).items():
+            if count > 1:
+                raise SweepError(f"{what} {each} is given twice")
 
 
 def _is_plain(value: object) -> bool:

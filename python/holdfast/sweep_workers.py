@@ -11,6 +11,7 @@ import json
 import multiprocessing
 import os
 import signal
+import socket
 import sys
 import traceback
 from collections.abc import Generator, Sequence
@@ -21,6 +22,9 @@ from typing import Any
 
 from holdfast.errors import SweepError
 from holdfast.sweep import Run, Sweep, fingerprint, run_one
+
+CONNECT_S = 10.0
+"""How long the head of a Ray cluster may take to answer."""
 
 STOP_S = 2.0
 """How long a process that was told to stop may take."""
@@ -169,6 +173,7 @@ def _connect(address: str, jobs: int) -> Any:
         ray = importlib.import_module("ray")
     except ImportError as error:
         raise SweepError(f"Ray is not installed here ({error}); pip install 'holdfast[ray]'") from None
+    _check_reachable(address)
     options: dict[str, Any] = {
         "address": address,
         "log_to_driver": False,
@@ -184,3 +189,14 @@ def _connect(address: str, jobs: int) -> Any:
     except (ConnectionError, RuntimeError, ValueError, OSError) as error:
         raise SweepError(f"cannot use the Ray cluster at {address!r}: {error}") from None
     return ray
+
+
+def _check_reachable(address: str) -> None:
+    """Ray itself tries for minutes before it says that nobody is there."""
+    host, colon, port = address.removeprefix("ray://").rpartition(":")
+    if not colon:
+        return
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_S).close()
+    except (OSError, ValueError, OverflowError) as error:
+        raise SweepError(f"there is no Ray cluster at {address!r}: {error}") from None

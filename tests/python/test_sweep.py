@@ -100,6 +100,13 @@ def test_the_same_bytes_on_ray(module: str, tmp_path: Path) -> None:
     assert len((tmp_path / "broken_on_ray/journal.jsonl").read_text().splitlines()) == 2
 
 
+@pytest.mark.parametrize("address", ["127.0.0.1:1", "ray://127.0.0.1:1", "127.0.0.1:port", "auto"])
+def test_a_cluster_that_is_not_there(module: str, address: str, tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed; pip install 'holdfast[ray]'")
+    with pytest.raises(SweepError, match=r"(there is no|cannot use the) Ray cluster at"):
+        sweep.run(f"{module}:measure", POINTS, [1], tmp_path / "out", ray=address)
+
+
 def test_without_ray_it_says_how_to_get_it(module: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(SweepError, match=r"Ray is not installed here .*pip install 'holdfast\[ray\]'"):
