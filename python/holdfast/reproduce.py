@@ -117,23 +117,23 @@ def headline(part: Part, comparison: pl.DataFrame, seeds: int) -> str:
 
 
 def table(part: Part, comparison: pl.DataFrame) -> Table:
-    """A comparison for a terminal."""
-    result = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    """A comparison for a terminal; ours with a decimal more than the paper's."""
+    result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     keys = [c for c in comparison.columns if c not in (*NUMBERS, "paper", "inside")]
     for key in keys:
         result.add_column(key.replace("_", " "), no_wrap=True)
-    result.add_column("")
+    result.add_column("", no_wrap=True)
     for heading in ("paper", "ours", "95 % interval"):
         result.add_column(heading, justify="right", no_wrap=True)
     result.add_column("")
     decimals = part.published.decimals if part.published else 2
     for row in comparison.iter_rows(named=True):
-        low, high = (_number(row[name], decimals) for name in ("low", "high"))
+        low, high = (_number(row[name], decimals + 1) for name in ("low", "high"))
         result.add_row(
             *(f"{row[key]:g}" if isinstance(row[key], float) else str(row[key]) for key in keys),
             row["quantity"].replace("_", " "),
             _number(row["paper"], decimals),
-            _number(row["ours"], decimals),
+            _number(row["ours"], decimals + 1),
             f"{low} .. {high}" if row["low"] is not None else "",
             {True: "[green]inside[/]", False: "[red]outside[/]", None: ""}[row["inside"]],
         )

@@ -136,11 +136,11 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(module: str, jobs: int, t
         start_new_session=True,
     ) as process:
         journal = out / "journal.jsonl"
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + 200
         while time.monotonic() < deadline and not (journal.exists() and journal.read_text().count("\n") >= 3):
             time.sleep(0.02)
         os.killpg(process.pid, signal.SIGINT)
-        _, errors = process.communicate(timeout=60)
+        _, errors = process.communicate(timeout=300)
     assert process.returncode != 0
     assert b"KeyboardInterrupt" in errors
     assert not (out / "rows.parquet").exists()
@@ -193,11 +193,11 @@ def test_a_failed_run_is_named_and_the_others_are_kept(module: str, jobs: int, t
     assert len((out / "journal.jsonl").read_text().splitlines()) == 6 - jobs
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
     command = [sys.executable, "-m", "holdfast.sweep", f"{module}:sometimes", '{"d": 1}', "2"]
-    alone = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=60)
+    alone = subprocess.run(command, env=environment, capture_output=True, text=True, check=False, timeout=300)
     assert alone.returncode != 0
     assert "ValueError: the cable is cut" in alone.stderr
     (tmp_path / "broken").unlink()
-    alone = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=60)
+    alone = subprocess.run(command, env=environment, capture_output=True, text=True, check=True, timeout=300)
     assert json.loads(alone.stdout) == {"value": 1002}
     frame = sweep.run(f"{module}:sometimes", points, [1, 2, 3], out, jobs=jobs)
     assert len(frame) == 6

@@ -383,7 +383,7 @@ def holdfast(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedPr
         capture_output=True,
         text=True,
         cwd=cwd,
-        timeout=120,
+        timeout=300,
         check=False,
     )
 
