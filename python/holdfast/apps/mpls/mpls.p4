@@ -41,7 +41,7 @@ const bit<16> ETHERTYPE_EVENT = 0x88B5;  // IEEE 802, local experimental EtherTy
 
 const label_t LABEL_GAL = 13;  // generic associated channel label (RFC 5586)
 
-// Associated channel types 0x7FF8 to 0x7FFF are for experiments (RFC 4385, section 5, as amended).
+// Associated channel types 0x7FF8 to 0x7FFF are for experiments (IANA, G-ACh parameters).
 const bit<16> CHANNEL_NOTICE = 0x7FF8;
 
 const bit<32> INSTANCE_INGRESS_CLONE = 1;
