@@ -21,5 +21,5 @@ macro_rules! scripts {
 }
 
 scripts!(
-    ecn, handshake, newreno, ns2, rack, receiver, sack, timer, timestamps, window
+    bbr, ecn, handshake, newreno, ns2, rack, receiver, sack, timer, timestamps, window
 );

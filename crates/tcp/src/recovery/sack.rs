@@ -280,6 +280,7 @@ impl Sender {
             ..Proportional::default()
         };
         self.stop_measuring();
+        self.probe_at_ps = crate::NEVER_PS;
         self.restart_timer(now_ps);
     }
 
@@ -315,6 +316,9 @@ impl Sender {
         } else if acked > 0 {
             self.restart_timer(now_ps);
             self.schedule_probe(now_ps);
+        } else if self.tracking.scoreboard.has_sacked() {
+            // What is missing is known without a probe.
+            self.probe_at_ps = crate::NEVER_PS;
         }
     }
 

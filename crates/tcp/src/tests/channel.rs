@@ -90,9 +90,11 @@ impl<F: FnMut(usize, u64, &Segment) -> Fate> Channel<F> {
             count: 0,
             queue_drops: 0,
             sent: Vec::new(),
-            records: false,
+            records: true,
         };
+        // The SYN is recorded always.
         channel.flush(0);
+        channel.records = false;
         channel
     }
 
