@@ -114,8 +114,9 @@ pub(crate) struct Scoreboard {
     sacked_bytes: u64,
     lost_bytes: u64,
     again_bytes: u64,
-    /// No segment below is lost and waits to be sent again.
+    /// Segments that are lost and wait to be sent again lie between these.
     resend_from: u64,
+    resend_until: u64,
     /// Every segment below that was sent once is sacked or lost.
     undecided_from: u64,
     /// Segments sent again, by time: when, start. Those that were acknowledged or sent yet again meanwhile are skipped.
@@ -268,6 +269,7 @@ impl Scoreboard {
         }
         record.flags = (record.flags | LOST) & !AGAIN;
         self.resend_from = self.resend_from.min(record.start);
+        self.resend_until = self.resend_until.max(record.end);
     }
 
     /// Everything that is not sacked counts as lost where `decides` says so.
@@ -300,23 +302,36 @@ impl Scoreboard {
             return None;
         }
         let mut index = self.position(self.resend_from);
-        while let Some(record) = self.records.get(index) {
+        while let Some(record) = self.records.get(index)
+            && record.start < self.resend_until
+        {
             if record.is(LOST) && !record.is(AGAIN) {
                 self.resend_from = record.start;
                 return Some(index);
             }
             index += 1;
         }
-        self.resend_from = self.records.back().map_or(0, |last| last.end);
+        self.resend_from = self.resend_until;
         None
     }
 
-    /// The first segment that is neither sacked nor sent again and lies below something sacked.
+    /// The first segment that is neither sacked, lost nor sent again and lies below something sacked. Only what is undecided is
+    /// looked at, and sacked runs are jumped over: their other end may be far.
     pub(crate) fn next_unsure(&self) -> Option<usize> {
         let highest = self.sacked.last()?.0;
-        (0..self.records.len())
-            .take_while(|&index| self.records[index].start < highest)
-            .find(|&index| self.records[index].flags & (SACKED | AGAIN | LOST) == 0)
+        let mut index = self.position(self.undecided_from);
+        while let Some(record) = self.records.get(index)
+            && record.start < highest
+        {
+            if record.flags & (SACKED | AGAIN | LOST) == 0 {
+                return Some(index);
+            }
+            index = match self.sacked.containing(record.start) {
+                Some(run) if record.is_sacked() => self.position(run.1).max(index + 1),
+                _ => index + 1,
+            };
+        }
+        None
     }
 
     /// The last segment that is not sacked.

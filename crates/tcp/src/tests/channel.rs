@@ -101,7 +101,7 @@ impl<F: FnMut(usize, u64, &Segment) -> Fate> Channel<F> {
     /// Lets an end send all it may.
     pub(crate) fn flush(&mut self, end: usize) {
         // It looks at everything in flight; in long transfers now and then is enough.
-        if self.count < 5000 || self.count.is_multiple_of(64) {
+        if self.count < 5000 || self.count.is_multiple_of(4096) {
             self.ends[end].check();
         }
         while let Some(segment) = self.ends[end].next_segment(self.now_ps) {
