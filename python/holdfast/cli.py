@@ -477,17 +477,13 @@ def reproduce(
         known = reproduction.everything() if experiment is None else [experiments.find(experiment)]
         console.print(reproduction.listing(known))
         return
-    with _interruptible():
-        reproduction.run(
-            experiments.find(experiment),
-            part or [],
-            out,
-            seeds=seeds,
-            jobs=jobs,
-            ray=ray,
-            console=console,
-            progress=errors,
-        )
+    chosen = experiments.find(experiment)
+    try:
+        with _interruptible():
+            reproduction.run(chosen, part or [], out, seeds=seeds, jobs=jobs, ray=ray, console=console, progress=errors)
+    except KeyboardInterrupt:
+        errors.print("interrupted; the same command goes on from here")
+        raise typer.Exit(130) from None
     console.print(f"results in {out / experiment}/", highlight=False)
 
 

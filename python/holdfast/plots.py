@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import math
+import statistics
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import matplotlib
+import matplotlib.colors
 
 matplotlib.use("Agg")
 
@@ -122,55 +125,213 @@ def paper_beside_ours(
 
     ``comparison`` is what :func:`holdfast.reproduce.compare` returns. The values of ``x`` are set at equal distances.
     """
-    panels = [("", comparison)]
-    if group is not None:
-        panels = [
-            (f"{group.replace('_', ' ')} {key[0]}", rows)
-            for key, rows in comparison.group_by([group], maintain_order=True)
-        ]
-    ticks = comparison[x].unique(maintain_order=True).to_list()
-    size = (2.6 * len(panels) + 1.6, 3.4)
-    figure, all_axes = plt.subplots(1, len(panels), sharey=True, figsize=size, dpi=130, squeeze=False)
-    for axis, (name, rows) in zip(all_axes[0], panels, strict=True):
-        _one_panel(axis, rows, [ticks.index(value) for value in rows[x]])
+    panels = _panels(comparison, group)
+    ticks = _distinct(comparison, x)
+    figure, axes = _side_by_side(panels, title, xlabel, ylabel)
+    for axis, (_, rows) in zip(axes, panels, strict=True):
+        for name, shift in (("paper", -0.08), ("ours", 0.08)):
+            _numbers(axis, rows.drop_nulls(name), x, ticks, name, shift)
+        _set_ticks(axis, ticks)
+    return _finish(figure, axes)
+
+
+def _numbers(axis: Any, rows: pl.DataFrame, x: str, ticks: Sequence[Any], name: str, shift: float) -> None:
+    """The paper's numbers, or ours with their intervals."""
+    if rows.is_empty():
+        return
+    look = style(name)
+    reach = None
+    if name == "ours":
+        bounds = rows.with_columns(pl.col("low", "high").fill_null(math.inf))
+        reach = _reach(rows["ours"].to_list(), bounds["low"].to_list(), bounds["high"].to_list())
+    axis.errorbar(
+        [ticks.index(tick) + shift for tick in rows[x]],
+        rows[name].to_list(),
+        yerr=reach,
+        color=look.colour,
+        marker=look.marker,
+        markersize=5,
+        linewidth=0.8,
+        capsize=3,
+        label=look.label,
+    )
+
+
+def _looks(names: Sequence[Any]) -> dict[Any, Style]:
+    """Mechanisms as they always look; values of a parameter from dark to bright, in their order, each with a marker of its own."""
+    shades = plt.get_cmap("viridis")
+    return {
+        name: STYLES[name]
+        if name in STYLES
+        else Style(
+            f"{name:g}" if isinstance(name, float) else str(name),
+            matplotlib.colors.to_hex(shades(0.9 * i / max(1, len(names) - 1))),
+            "osD^vP*Xh<>p"[i % 12],
+        )
+        for i, name in enumerate(names)
+    }
+
+
+def _distinct(frame: pl.DataFrame, column: str) -> list[Any]:
+    return frame[column].unique(maintain_order=True).to_list()
+
+
+def _panels(frame: pl.DataFrame, panel: str | None) -> list[tuple[str, pl.DataFrame]]:
+    if panel is None:
+        return [("", frame)]
+    groups = frame.group_by([panel], maintain_order=True)
+    return [(f"{panel.replace('_', ' ')} {key[0]}", rows) for key, rows in groups]
+
+
+def _side_by_side(
+    panels: Sequence[tuple[str, pl.DataFrame]], title: str, xlabel: str, ylabel: str, width: float = 2.6
+) -> tuple[Figure, list[Any]]:
+    """A figure with one axis per panel; they share the vertical scale."""
+    size = (width * len(panels) + 1.6, 3.4)
+    figure, grid = plt.subplots(1, len(panels), sharey=True, figsize=size, dpi=130, squeeze=False)
+    axes = list(grid[0])
+    for axis, (name, _) in zip(axes, panels, strict=True):
         axis.set_title(name, fontsize=8)
-        axis.set_xticks(range(len(ticks)), [f"{tick:g}" if isinstance(tick, float) else str(tick) for tick in ticks])
         axis.set_xlabel(xlabel, fontsize=8)
         axis.tick_params(labelsize=7)
         axis.grid(axis="y", color="#DDDDDD", linewidth=0.5)
-    all_axes[0][0].set_ylabel(ylabel, fontsize=8)
-    all_axes[0][0].legend(fontsize=7)
+        axis.set_axisbelow(True)
+    axes[0].set_ylabel(ylabel, fontsize=8)
     figure.suptitle(title, fontsize=9)
+    return figure, axes
+
+
+def _finish(figure: Figure, axes: Sequence[Any], legend: str = "") -> Figure:
+    axes[0].legend(fontsize=6.5, title=legend or None, title_fontsize=7)
     figure.tight_layout()
     return figure
 
 
-def _one_panel(axis: Any, rows: pl.DataFrame, places: Sequence[int]) -> None:
-    for name, shift in (("paper", -0.08), ("ours", 0.08)):
-        look = style(name)
-        here = [
-            (place + shift, row) for place, row in zip(places, rows.to_dicts(), strict=True) if row[name] is not None
-        ]
-        if not here:
-            continue
-        reach = None
-        if name == "ours":
-            # An interval that is unknown (one seed) or has no bounds is not drawn.
-            bounds = [(row["ours"] - row["low"], row["high"] - row["ours"]) for _, row in here]
-            reach = [
-                [max(0.0, each) if math.isfinite(each) else 0.0 for each in side] for side in zip(*bounds, strict=True)
-            ]
-        axis.errorbar(
-            [place for place, _ in here],
-            [row[name] for _, row in here],
-            yerr=reach,
+def curves(
+    frame: pl.DataFrame,
+    x: str,
+    value: str,
+    over: str,
+    panel: str | None = None,
+    *,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+) -> Figure:
+    """``value`` over ``x`` (mostly time), a curve per value of ``over``, a panel per value of ``panel``."""
+    looks = _looks(_distinct(frame, over))
+    panels = _panels(frame, panel)
+    figure, axes = _side_by_side(panels, title, xlabel, ylabel, width=3.4)
+    for axis, (_, rows) in zip(axes, panels, strict=True):
+        for key, curve in rows.group_by([over], maintain_order=True):
+            look = looks[key[0]]
+            axis.plot(curve[x].to_list(), curve[value].to_list(), color=look.colour, linewidth=1.1, label=look.label)
+    return _finish(figure, axes, over.replace("_", " "))
+
+
+def intervals(
+    frame: pl.DataFrame,
+    x: str,
+    over: str,
+    panel: str | None = None,
+    *,
+    title: str,
+    xlabel: str,
+    ylabel: str,
+) -> Figure:
+    """Means with their intervals (:func:`holdfast.statistics.summary`) over the values of ``x``, at equal distances."""
+    ticks, names = _distinct(frame, x), _distinct(frame, over)
+    looks = _looks(names)
+    panels = _panels(frame, panel)
+    figure, axes = _side_by_side(panels, title, xlabel, ylabel, width=3.4)
+    for axis, (_, rows) in zip(axes, panels, strict=True):
+        for key, points in rows.group_by([over], maintain_order=True):
+            look = looks[key[0]]
+            shift = 0.15 * (names.index(key[0]) / max(1, len(names) - 1) - 0.5)
+            means, lows, highs = (points[name].to_list() for name in ("mean", "low", "high"))
+            axis.errorbar(
+                [ticks.index(tick) + shift for tick in points[x]],
+                means,
+                yerr=_reach(means, lows, highs),
+                color=look.colour,
+                marker=look.marker,
+                markersize=4.5,
+                linewidth=0.7,
+                capsize=2,
+                label=look.label,
+            )
+        _set_ticks(axis, ticks)
+    return _finish(figure, axes, over.replace("_", " "))
+
+
+def proportions(
+    frame: pl.DataFrame, x: str, over: str, *, title: str, xlabel: str, ylabel: str = "best in % of the seeds"
+) -> Figure:
+    """Bars of how often each value of ``over`` is best (:func:`holdfast.statistics.best`), grouped by ``x``."""
+    ticks, names = _distinct(frame, x), _distinct(frame, over)
+    looks = _looks(names)
+    figure, axes = _side_by_side([("", frame)], title, xlabel, ylabel, width=5.4)
+    width = 0.8 / len(names)
+    for i, name in enumerate(names):
+        rows = frame.filter(pl.col(over) == name)
+        percent = [[100 * each for each in rows[column]] for column in ("best", "best_low", "best_high")]
+        axes[0].bar(
+            [ticks.index(tick) + (i - (len(names) - 1) / 2) * width for tick in rows[x]],
+            percent[0],
+            width,
+            yerr=_reach(*percent),
+            color=looks[name].colour,
+            error_kw={"elinewidth": 0.7, "capsize": 1.5, "ecolor": "#444444"},
+            label=looks[name].label,
+        )
+    _set_ticks(axes[0], ticks)
+    return _finish(figure, axes, over.replace("_", " "))
+
+
+def histograms(
+    frame: pl.DataFrame,
+    value: str,
+    over: str,
+    *,
+    bin_width: float,
+    title: str,
+    xlabel: str,
+    ylabel: str = "% of the seeds",
+) -> Figure:
+    """How ``value`` is distributed for each value of ``over``: markers where the bins begin, and the normal distribution's fit."""
+    if bin_width <= 0:
+        raise HoldfastError(f"bin_width is {bin_width:g}; it must be above 0")
+    looks = _looks(_distinct(frame, over))
+    figure, axes = _side_by_side([("", frame)], title, xlabel, ylabel, width=5.4)
+    for key, rows in frame.group_by([over], maintain_order=True):
+        values, look = rows[value].to_list(), looks[key[0]]
+        bins = Counter(math.floor(each / bin_width) for each in values)
+        axes[0].plot(
+            [bin_width * each for each in sorted(bins)],
+            [100 * bins[each] / len(values) for each in sorted(bins)],
             color=look.colour,
             marker=look.marker,
-            markersize=5,
-            linewidth=0.8,
-            capsize=3,
+            markersize=4,
+            linestyle="none",
             label=look.label,
         )
+        if len(values) > 1 and (deviation := statistics.stdev(values)) > 0:
+            fit = statistics.NormalDist(statistics.fmean(values), deviation)
+            xs = [fit.mean + deviation * step / 20 for step in range(-70, 71)]
+            axes[0].plot(xs, [100 * bin_width * fit.pdf(each) for each in xs], color=look.colour, linewidth=0.8)
+    return _finish(figure, axes, over.replace("_", " "))
+
+
+def _reach(values: Sequence[float], lows: Sequence[float], highs: Sequence[float]) -> list[list[float]]:
+    """How far the intervals reach down and up; one that is unknown, as of a single seed, is not drawn."""
+    return [
+        [max(0.0, value - low) if math.isfinite(low) else 0.0 for value, low in zip(values, lows, strict=True)],
+        [max(0.0, high - value) if math.isfinite(high) else 0.0 for value, high in zip(values, highs, strict=True)],
+    ]
+
+
+def _set_ticks(axis: Any, ticks: Sequence[Any]) -> None:
+    axis.set_xticks(range(len(ticks)), [f"{tick:g}" if isinstance(tick, float) else str(tick) for tick in ticks])
 
 
 def draw_topology(topology: Topology, path: Path) -> None:

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
@@ -169,19 +171,24 @@ if __name__ == "__main__":
 """
 
 
-def command(papers: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+def running(papers: Path, *arguments: str) -> subprocess.Popen[str]:
     script = papers.parent / "command.py"
     script.write_text(COMMAND)
     environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(papers.parent), *sys.path]), "COLUMNS": "120"}
-    return subprocess.run(
+    return subprocess.Popen(
         [sys.executable, str(script), str(papers), "reproduce", *arguments],
-        capture_output=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
         text=True,
         cwd=papers.parent,
         env=environment,
-        timeout=300,
-        check=False,
     )
+
+
+def command(papers: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    with running(papers, *arguments) as process:
+        output, errors = process.communicate(timeout=300)
+    return subprocess.CompletedProcess(process.args, process.returncode, output, errors)
 
 
 def test_the_command(papers: Path) -> None:
@@ -195,6 +202,28 @@ def test_the_command(papers: Path) -> None:
     assert "95 % interval" in result.stdout
     assert "results in out/experiments/tiny/" in result.stdout
     assert (papers.parent / "out/experiments/tiny/fig1.png").is_file()
+
+
+@pytest.mark.parametrize("sign", [signal.SIGINT, signal.SIGTERM])
+def test_an_interrupted_command_says_that_it_can_go_on(papers: Path, sign: signal.Signals) -> None:
+    (papers.parent / "tiny_runs.py").write_text(
+        "import time\n" + RUNS.replace("    random =", "    time.sleep(0.2)\n    random =")
+    )
+    with running(papers, "tiny", "table1", "--seeds", "100", "--jobs", "2") as process:
+        journal = papers.parent / "out/experiments/tiny/sweeps/goodput/journal.jsonl"
+        deadline = time.monotonic() + 200
+        while time.monotonic() < deadline and not (journal.exists() and journal.read_text().count("\n") >= 2):
+            time.sleep(0.05)
+        process.send_signal(sign)
+        _, errors = process.communicate(timeout=200)
+    assert process.returncode == 130
+    assert "interrupted; the same command goes on from here" in errors
+    assert "Traceback" not in errors
+    assert journal.read_text().endswith("\n")
+    # The processes that worked are gone: nobody holds the journal or adds to it.
+    finished = journal.read_text()
+    time.sleep(0.5)
+    assert journal.read_text() == finished
 
 
 @pytest.mark.parametrize(
