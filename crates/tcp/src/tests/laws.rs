@@ -71,13 +71,24 @@ fn congestion_avoidance_adds_a_segment_each_round_trip() {
     assert_eq!((after - before) / 1448, 30);
 }
 
-/// Segments per round trip at this random loss, over many losses.
-fn segments_per_round_trip(config: &Config, one_in: u64, rtt_ms: u64) -> f64 {
-    let mut draws = Draws(1);
+/// Segments per round trip, over many losses, where `is_lost` says so of the n-th segment with data.
+fn segments_per_round_trip(
+    config: &Config,
+    rtt_ms: u64,
+    mut is_lost: impl FnMut(u64) -> bool,
+) -> f64 {
+    let mut count = 0;
     let way = Way::new(1 << 40, 1 << 20, rtt_ms * MS / 2);
-    let mut channel = Channel::new([config, config], way, move |end, _, segment: &Segment| {
-        let lost = end == 0 && segment.payload_bytes > 0 && draws.below(one_in) == 0;
-        if lost { Fate::Lost } else { Fate::Delivered }
+    let mut channel = Channel::new([config, config], way, |end, _, segment: &Segment| {
+        if end == 1 || segment.payload_bytes == 0 {
+            return Fate::Delivered;
+        }
+        count += 1;
+        if is_lost(count) {
+            Fate::Lost
+        } else {
+            Fate::Delivered
+        }
     });
     channel.ends[0].write_endless();
     channel.run(10 * SECOND);
@@ -86,6 +97,37 @@ fn segments_per_round_trip(config: &Config, one_in: u64, rtt_ms: u64) -> f64 {
     channel.run(10 * SECOND + rounds * rtt_ms * MS);
     let bytes = channel.ends[1].received_bytes() - before;
     bytes as f64 / u64::from(config.mss) as f64 / rounds as f64
+}
+
+#[test]
+fn the_sawtooth_has_its_mean() {
+    // Every n-th segment is lost: the window goes from W/2 to W, one segment per round trip, and 3/8 W^2 segments are in a tooth.
+    // A recovery takes one more round trip in which hardly anything new arrives.
+    let every_way = [
+        Recovery::NewReno(crate::NewReno::RFC_6582),
+        Recovery::Sack {
+            proportional: false,
+        },
+        Recovery::Sack { proportional: true },
+        Recovery::RFC_8985,
+    ];
+    for recovery in every_way {
+        for n in [300u64, 1500] {
+            let config = Config {
+                recovery,
+                delayed_ack: None,
+                ..Config::default()
+            };
+            let mean = segments_per_round_trip(&config, 20, |count| count % n == 0);
+            let largest = (n as f64 * 8.0 / 3.0).sqrt();
+            let rounds = largest / 2.0;
+            let law = 0.75 * largest * rounds / (rounds + 1.0);
+            assert!(
+                (mean / law - 1.0).abs() < 0.08,
+                "1/{n} {recovery:?}: {mean} against {law}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -99,7 +141,8 @@ fn reno_follows_the_law_of_the_inverse_square_root() {
                 delayed_ack: None,
                 ..Config::default()
             };
-            let window = segments_per_round_trip(&config, one_in, 20);
+            let mut draws = Draws(1);
+            let window = segments_per_round_trip(&config, 20, |_| draws.below(one_in) == 0);
             let law = (1.5 * one_in as f64).sqrt();
             let ratio = window / law;
             assert!(
