@@ -6,7 +6,7 @@ of processes, the order in which they finish, or the interruptions. What differs
 in ``sweep.json`` beside it.
 
 Finished runs are appended to ``journal.jsonl`` at once. A rerun takes from there what the same code has finished: the key is a
-hash of the function, the point, the seed and the package's files. Nothing here knows networks.
+hash of the function, the point, the seed and the code that the function can reach. Nothing here knows networks.
 """
 
 from __future__ import annotations
@@ -14,7 +14,6 @@ from __future__ import annotations
 import fcntl
 import hashlib
 import importlib
-import importlib.util
 import json
 import platform
 import shlex
@@ -25,7 +24,6 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
-from functools import cache
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
@@ -36,6 +34,7 @@ from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColum
 from rich.text import Text
 
 from holdfast.errors import SweepError
+from holdfast.fingerprint import fingerprint
 
 if TYPE_CHECKING:
     from holdfast.sweep_workers import Outcome
@@ -179,25 +178,6 @@ def _is_plain(value: object) -> bool:
     if isinstance(value, list | tuple):
         return all(_is_plain(each) for each in value)
     return value is None or isinstance(value, bool | int | float | str)
-
-
-@cache
-def fingerprint(module: str) -> str:
-    """A hash of the package's files, the native core included, and of the function's own module if that is elsewhere."""
-    root = Path(__file__).parent
-    files = [
-        file for file in root.rglob("*") if file.suffix in (".py", ".p4", ".so", ".yaml", ".csv") and file.is_file()
-    ]
-    spec = importlib.util.find_spec(module)
-    if spec is not None and spec.origin and not Path(spec.origin).is_relative_to(root):
-        files.append(Path(spec.origin))
-    digest = hashlib.sha256(platform.python_version().encode())
-    for file in sorted(files):
-        with file.open("rb") as stream:
-            content = hashlib.file_digest(stream, "sha256").hexdigest()
-        name = file.relative_to(root) if file.is_relative_to(root) else file.name
-        digest.update(f"{name} {content}\n".encode())
-    return digest.hexdigest()[:32]
 
 
 def _versions() -> dict[str, Any]:

@@ -21,7 +21,8 @@ from multiprocessing.context import SpawnProcess
 from typing import Any
 
 from holdfast.errors import SweepError
-from holdfast.sweep import Run, Sweep, fingerprint, run_one
+from holdfast.fingerprint import fingerprint
+from holdfast.sweep import Run, Sweep, run_one
 
 CONNECT_S = 10.0
 """How long the head of a Ray cluster may take to answer."""

@@ -16,7 +16,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from holdfast import experiments, plots, reproduce, sweep
+from holdfast import experiments, fingerprint, plots, reproduce
 from holdfast.errors import ExperimentError
 from holdfast.experiments import Experiment, Finding, Part, PublishedTable, gmpls_tcp_2001
 from holdfast.experiments.gmpls_tcp_2001 import published, table8, topology
@@ -63,7 +63,7 @@ def papers(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     (tmp_path / "tiny_runs.py").write_text(RUNS)
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setattr(experiments, "__path__", [*experiments.__path__, str(folder)])
-    sweep.fingerprint.cache_clear()
+    fingerprint.fingerprint.cache_clear()
     yield folder
     sys.modules.pop("tiny_runs", None)
     sys.modules.pop("holdfast.experiments.tiny", None)

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from holdfast import sweep
+from holdfast import fingerprint, sweep
 from holdfast.errors import SweepError
 
 MODULE = """
@@ -57,7 +57,7 @@ def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[str]:
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.setenv("SWEEP_CALLS", str(tmp_path / "calls"))
     monkeypatch.setenv("SWEEP_BROKEN", str(tmp_path / "broken"))
-    sweep.fingerprint.cache_clear()
+    fingerprint.fingerprint.cache_clear()
     yield "sweep_subject"
     sys.modules.pop("sweep_subject", None)
 
@@ -116,7 +116,7 @@ def test_without_ray_it_says_how_to_get_it(module: str, tmp_path: Path, monkeypa
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from holdfast import sweep
+from holdfast import fingerprint, sweep
 
 if __name__ == "__main__":
     sweep.run("sweep_subject:slow", [{"d": 1}, {"d": 2}], range(10), Path(sys.argv[1]), jobs=int(sys.argv[2]))
@@ -170,11 +170,60 @@ def test_other_code_starts_anew(module: str, tmp_path: Path) -> None:
     sweep.run(f"{module}:slow", [{"d": 1}], [1, 2], out)
     with (tmp_path / "sweep_subject.py").open("a") as file:
         file.write("\nCHANGED = True\n")
-    sweep.fingerprint.cache_clear()
+    fingerprint.fingerprint.cache_clear()
     console = Console(record=True, width=200)
     sweep.run(f"{module}:slow", [{"d": 1}], [1, 2], out, console=console)
     assert len(calls(tmp_path)) == 4
     assert "2 finished runs of other code or other points are not used" in console.export_text()
+
+
+def test_code_that_only_draws_does_not_make_results_old() -> None:
+    reached = fingerprint.reachable("holdfast.experiments.gmpls_tcp_2001.table8")
+    assert {
+        "holdfast._core",
+        "holdfast.network",
+        "holdfast.topology",
+        "holdfast.results",
+        "holdfast.apps.mpls",
+        "holdfast.apps.mpls.controller",
+        "holdfast.experiments.gmpls_tcp_2001.topology",
+        "holdfast.experiments.gmpls_tcp_2001.published",
+        # Imported inside of functions.
+        "holdfast.topologies.yaml_file",
+    } <= reached.keys()
+    assert (
+        not {"holdfast.plots", "holdfast.cli", "holdfast.reproduce", "holdfast.experiments.gmpls_tcp_2001"}
+        & reached.keys()
+    )
+    assert "holdfast.plots" in fingerprint.reachable("holdfast.demo")
+    assert any(name.endswith("mpls.p4") for name in fingerprint._data())
+
+
+def test_what_a_package_elsewhere_imports_counts(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "elsewhere"
+    (package / "deep").mkdir(parents=True)
+    files = {
+        "__init__.py": "",
+        "runs.py": "import json\nfrom . import near\nfrom .deep import NAME, deepest\ndef f(point, seed): return {}\n",
+        "near.py": "def g():\n    import elsewhere.far\n",
+        "far.py": "",
+        "unused.py": "",
+        "deep/__init__.py": "from ..other import NAME\n",
+        "deep/deepest.py": "",
+        "other.py": "NAME = 1\n",
+    }
+    for name, text in files.items():
+        (package / name).write_text(text)
+    monkeypatch.syspath_prepend(str(tmp_path))
+    reached = fingerprint.reachable("elsewhere.runs")
+    names = ("runs", "near", "far", "deep", "deep.deepest", "other")
+    # "from . import near" takes a module, so the package's own __init__ does not count.
+    assert set(reached) == {f"elsewhere.{name}" for name in names}
+    before = fingerprint.fingerprint("elsewhere.runs")
+    for name, changes in (("unused.py", False), ("far.py", True)):
+        (package / name).write_text("CHANGED = True\n")
+        fingerprint.fingerprint.cache_clear()
+        assert (fingerprint.fingerprint("elsewhere.runs") != before) == changes
 
 
 @pytest.mark.parametrize("jobs", [1, 2])
