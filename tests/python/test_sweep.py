@@ -302,15 +302,23 @@ def test_sweeps_that_make_no_sense(
     assert message in str(caught.value)
 
 
+SHORT = {"mechanism": "reroute", "duration_s": 2.0, "failure_s": 0.5, "repair_s": 1.5}
+
+
 def test_a_simulation_in_a_sweep(tmp_path: Path) -> None:
     """The real thing: networks in other processes give what they give here."""
-    short = {"mechanism": "reroute", "duration_s": 2.0, "failure_s": 0.5, "repair_s": 1.5}
-    points = [{**short, "detection_delay_ms": delay_ms} for delay_ms in (10.0, 50.0)]
-    function = "holdfast.demo:measure"
-    here = sweep.run(function, points, [1, 2], tmp_path / "here")
-    there = sweep.run(function, points, [1, 2], tmp_path / "there", jobs=2)
+    points = [{**SHORT, "detection_delay_ms": delay_ms} for delay_ms in (10.0, 50.0)]
+    here = sweep.run("holdfast.demo:measure", points, [1, 2], tmp_path / "here")
+    there = sweep.run("holdfast.demo:measure", points, [1, 2], tmp_path / "there", jobs=2)
     assert (tmp_path / "here/rows.parquet").read_bytes() == (tmp_path / "there/rows.parquet").read_bytes()
     assert here.equals(there)
     # Another 40 ms at 1000 packets/s.
     lost = here["lost"].to_list()
     assert [lost[2] - lost[0], lost[3] - lost[1]] == [40, 40]
+
+
+def test_a_simulation_on_ray(tmp_path: Path) -> None:
+    pytest.importorskip("ray", reason="Ray is not installed; pip install 'holdfast[ray]'")
+    sweep.run("holdfast.demo:measure", [SHORT], [1, 2], tmp_path / "here")
+    sweep.run("holdfast.demo:measure", [SHORT], [1, 2], tmp_path / "ray", jobs=2, ray="local")
+    assert (tmp_path / "here/rows.parquet").read_bytes() == (tmp_path / "ray/rows.parquet").read_bytes()
