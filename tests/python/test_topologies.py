@@ -274,7 +274,7 @@ def test_graphml(tmp_path: Path) -> None:
     with pytest.warns(TopologyWarning) as caught:
         t = load(str(file), default_delay_ms=3.0)
     assert sorted(str(warning.message).partition(": ")[2] for warning in caught) == [
-        "1 link without coordinates at both ends; their delay is 3 ms",
+        "1 link has an end without coordinates; delay there is 3 ms",
         "no path leads from Koln to Far",
         "the edge from Paris_FR_2 to itself is left out",
     ]
@@ -303,7 +303,7 @@ def test_directed_graphml_has_one_link_for_both_ways(tmp_path: Path) -> None:
     file.write_text(
         f'<graphml xmlns="http://graphml.graphdrawing.org/xmlns"><graph edgedefault="directed">{nodes}{edges}</graph></graphml>'
     )
-    with pytest.warns(TopologyWarning, match="3 links without coordinates"):
+    with pytest.warns(TopologyWarning, match="3 links have an end without coordinates"):
         assert [link.name for link in load(str(file), hosts=False).links] == ["a-b", "a-b", "b-c"]
 
 

@@ -55,9 +55,8 @@ def read(
     except TopologyError as error:
         raise TopologyError(f"{path}: {error}") from None
     if unplaced:
-        _warn(
-            f"{path}: {_count(unplaced, 'link')} without coordinates at both ends; their delay is {default_delay_ms:g} ms"
-        )
+        links = "1 link has" if unplaced == 1 else f"{unplaced} links have"
+        _warn(f"{path}: {links} an end without coordinates; delay there is {default_delay_ms:g} ms")
     if len(parts := topology.parts()) > 1:
         apart = ", ".join(name for part in parts[1:] for name in part)
         _warn(f"{path}: no path leads from {parts[0][0]} to {apart}")
@@ -66,10 +65,6 @@ def read(
 
 def _warn(text: str) -> None:
     warnings.warn(text, TopologyWarning, stacklevel=4)
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def _parse(path: Path) -> nx.MultiGraph[Any]:
