@@ -17,7 +17,7 @@ from holdfast._core import Program
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.errors import HoldfastError, TopologyError, TopologyWarning
 from holdfast.network import SimulatedNetwork
-from holdfast.topologies import backbones, load
+from holdfast.topologies import backbones, load, yaml_file
 from holdfast.topology import Topology, great_circle_km, propagation_delay_ms
 from holdfast.traffic import UdpStream
 
@@ -408,6 +408,25 @@ def test_the_command(tmp_path: Path) -> None:
     assert "Traceback" not in result.stderr
 
 
+README = Path(topologies.__file__).parent / "README.md"
+
+
 def test_every_generator_is_described() -> None:
+    text = README.read_text()
     for name in topologies.GENERATORS:
-        assert topologies.usage(name).startswith(name)
+        assert f"| `{topologies.usage(name)}` |" in text, name
+
+
+def test_the_yaml_of_the_readme_is_what_it_says(tmp_path: Path) -> None:
+    text = README.read_text().split("```yaml\n")[1].split("```")[0]
+    (tmp_path / "access.yaml").write_text("switches: [s9]\n")
+    (tmp_path / "square.yaml").write_text(text)
+    t = load(str(tmp_path / "square.yaml"))
+    assert list(t.switches) == ["s9", "s1", "s2"]
+    assert {link.rate_bps for link in t.links} == {10**9}
+    # The module's own text has the same.
+    assert [line.strip() for line in text.splitlines() if "include" not in line and "port:" not in line] == [
+        line.strip()
+        for line in (yaml_file.__doc__ or "").split("yaml\n")[1].split("\nThe fields")[0].splitlines()
+        if line.strip() and "include" not in line and "port:" not in line
+    ]

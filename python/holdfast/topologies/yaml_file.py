@@ -14,7 +14,7 @@
       - {a: s1, b: s2, delay_ms: 2, jitter: {distribution: uniform, high_ms: 1}}
       - {a: s2, b: h2}
     packet_generators:
-      - {switch: s1, port: 3, packet: "0200", period_ms: 10}
+      - {switch: s1, port: 9, packet: "0200", period_ms: 10}
 
 The fields of links and packet generators are those of :class:`holdfast.topology.Link` and
 :class:`holdfast.topology.PacketGenerator`; they are checked there. This module knows files and lines, not networks.
