@@ -496,6 +496,28 @@ class Network:
         self, source: str, destination: str, *, interval_ps: int, start_ps: int, stop_ps: int, payload_bytes: int = 56
     ) -> int:
         """Echo requests of a modelled host to another or to an IPv4 address. Returns the flow id."""
+    def add_tcp(
+        self,
+        client: str,
+        server: str,
+        *,
+        client_port: int,
+        server_port: int,
+        start_ps: int,
+        stop_ps: int | None = None,
+        application: str = "bulk",
+        bytes: int = 0,
+        silence_ps: int = 0,
+        exponential: bool = False,
+        preset: str = "standard",
+        options: dict[str, object],
+        dscp: int = 0,
+        goodput_bin_ps: int = 0,
+        log_window: bool = False,
+    ) -> int:
+        """A TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``, ``"transfer"`` (of
+        ``bytes``) or ``"on-off"`` (bursts of ``bytes`` and ``silence_ps`` after each, exponentially distributed if ``exponential``).
+        ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``). Returns the id for ``tcp_statistics`` and so on."""
     def send_frame(self, node: str, frame: bytes) -> None:
         """Sends a frame from a modelled host or an interface's node, as it is, now."""
     @property
@@ -519,6 +541,14 @@ class Network:
         """What became of a flow: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``, ``longest_outage_ps``, and (None if too
         little arrived) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
         ``mean_delay_variation_ps`` (mean absolute difference of consecutive latencies)."""
+    def tcp_statistics(self, flow: int) -> dict[str, int | str | None]:
+        """What is known of a TCP connection: the client's window, round-trip times and counts, what the server received, and
+        ``finished_ps`` (when a transfer was complete, or None), ``client_state``, ``server_state``, ``failure``."""
+    def tcp_goodput(self, flow: int) -> bytes:
+        """New bytes in order at the server of a TCP connection, by bin, as a little-endian int64 array."""
+    def tcp_window(self, flow: int) -> dict[str, bytes]:
+        """The window of a TCP connection's client over time, if ``log_window`` was set. Columns as little-endian int64 arrays:
+        ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``."""
     def corrupted(self, flow: int) -> int:
         """Packets that claim to be of a flow and reached a host damaged. They are not in the logs."""
     def link_counters(self, link: int) -> dict[str, int]:

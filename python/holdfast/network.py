@@ -24,7 +24,7 @@ from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.received import DigestList, IdleEntries, PacketIn
 from holdfast.p4runtime.server import Server
 from holdfast.topology import PS_PER_MS, PS_PER_S, Jitter, Link, PacketGenerator, Topology
-from holdfast.traffic import Ping, Traffic, UdpStream
+from holdfast.traffic import Ping, TcpTransfer, Traffic, UdpStream
 
 CPU_PORT = 510
 """The port behind which the controller sits, as in the applications' programs."""
@@ -219,6 +219,7 @@ class SimulatedNetwork(Network):
         for name, client in clients.items():
             client.set_pipeline(self.programs[name])
         self._clients = clients
+        self._tcp_ports: dict[str, set[int]] = {}
         self._start_controllers()
 
     def _add_hosts(self) -> None:
@@ -237,9 +238,7 @@ class SimulatedNetwork(Network):
 
     def add(self, traffic: Traffic) -> int:
         """Adds traffic between two hosts; returns the flow id for the core's ``sent`` and ``received``."""
-        for end in (traffic.source, traffic.destination):
-            if end not in self.topology.hosts:
-                raise NetworkError(f"there is no host {end!r} (known: {', '.join(self.topology.hosts)})")
+        self._check_hosts(traffic.source, traffic.destination)
         start_ps, stop_ps = round(traffic.start_s * PS_PER_S), round(traffic.stop_s * PS_PER_S)
         match traffic:
             case UdpStream():
@@ -262,6 +261,37 @@ class SimulatedNetwork(Network):
                     stop_ps=stop_ps,
                     payload_bytes=traffic.payload_bytes,
                 )
+
+    def add_tcp(self, transfer: TcpTransfer) -> int:
+        """Adds a TCP connection between two hosts; returns the id for :func:`holdfast.results.goodput` and the core's ``tcp_*``."""
+        self._check_hosts(transfer.source, transfer.destination)
+        used = self._tcp_ports.setdefault(transfer.source, set())
+        port = transfer.source_port or next((p for p in range(40_000 + len(used), 65_536) if p not in used), None)
+        if port is None:
+            raise NetworkError(f"host {transfer.source!r} has no port left for another connection; give source_port")
+        used.add(port)
+        return self.core.add_tcp(
+            transfer.source,
+            transfer.destination,
+            client_port=port,
+            server_port=transfer.destination_port,
+            start_ps=round(transfer.start_s * PS_PER_S),
+            stop_ps=None if transfer.stop_s is None else round(transfer.stop_s * PS_PER_S),
+            application=transfer.application,
+            bytes=transfer.transfer_bytes,
+            silence_ps=round(transfer.silence_ms * PS_PER_MS),
+            exponential=transfer.exponential,
+            preset=transfer.options.preset,
+            options=transfer.options.in_core_units(),
+            dscp=transfer.dscp,
+            goodput_bin_ps=round(transfer.goodput_bin_ms * PS_PER_MS),
+            log_window=transfer.log_window,
+        )
+
+    def _check_hosts(self, *names: str) -> None:
+        for name in names:
+            if name not in self.topology.hosts:
+                raise NetworkError(f"there is no host {name!r} (known: {', '.join(self.topology.hosts)})")
 
     def run(self, until_s: float) -> None:
         """Runs the simulation up to a time, controllers included."""

@@ -56,6 +56,26 @@ def packets(core: _core.Network, flow: int) -> pl.DataFrame:
     )
 
 
+def goodput(core: _core.Network, flow: int, bins: int) -> pl.Series:
+    """New bytes in order at the server of a TCP connection, by bin of the width that the transfer asked for, ``bins`` of them."""
+    counts = memoryview(core.tcp_goodput(flow)).cast("q").tolist()[:bins]
+    return pl.Series("goodput_bytes", counts + [0] * (bins - len(counts)), dtype=pl.Int64)
+
+
+def tcp_window(core: _core.Network, flow: int) -> pl.DataFrame:
+    """The client's window over time, one row per change: ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``,
+    ``srtt_ps``. The transfer must have asked for it with ``log_window``."""
+    return pl.DataFrame(_columns(core.tcp_window(flow)))
+
+
+def tcp_flows(core: _core.Network, flows: Sequence[int]) -> pl.DataFrame:
+    """One row per TCP connection: ``flow`` and what the core's ``tcp_statistics`` says of it."""
+    rows = [{"flow": flow} | core.tcp_statistics(flow) for flow in flows]
+    text = {"client_state": pl.String, "server_state": pl.String, "failure": pl.String}
+    names = rows[0] if rows else ()
+    return pl.DataFrame(rows, schema={name: text.get(name, pl.Int64) for name in names})
+
+
 def _columns(raw: dict[str, bytes]) -> dict[str, pl.Series]:
     return {name: pl.Series(name, memoryview(data).cast("q").tolist(), dtype=pl.Int64) for name, data in raw.items()}
 

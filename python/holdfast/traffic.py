@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from pydantic import BaseModel, ConfigDict, Field
+from typing import Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class UdpStream(BaseModel):
@@ -34,6 +36,87 @@ class Ping(BaseModel):
     payload_bytes: int = Field(default=56, ge=16, le=9000)
     start_s: float = Field(default=0.0, ge=0)
     stop_s: float = Field(gt=0)
+
+
+class TcpOptions(BaseModel):
+    """Choices of both ends of a TCP connection; what is not given is the preset's.
+
+    ``standard`` is what the current RFCs recommend. ``ns2-2001`` is the simulator of that year with its defaults (``mss`` 960: 1000
+    bytes in IPv4): a window of 20 packets, an initial window of 2, clock ticks of 0.1 s, NewReno that restarts its timer at every
+    partial acknowledgment, no delayed acknowledgments.
+
+    ``recovery``: the two forms of NewReno (RFC 6582), selective acknowledgments (RFC 6675; ``-prr``: with RFC 6937), RACK-TLP
+    (RFC 8985). ``delayed_ack_ms``: 0 is none. ``rto_*``: RFC 6298.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    preset: Literal["standard", "ns2-2001"] = "standard"
+    mss: int | None = Field(default=None, ge=1, le=65_495)
+    initial_window_segments: int | None = Field(default=None, ge=1)
+    window_limit_bytes: int | None = Field(default=None, ge=1)
+    initial_ssthresh_bytes: int | None = Field(default=None, ge=1)
+    congestion: Literal["newreno", "cubic", "bbr"] | None = None
+    recovery: Literal["newreno-impatient", "newreno-slow-but-steady", "sack", "sack-prr", "rack-tlp"] | None = None
+    hystart: bool | None = None
+    duplicate_threshold: int | None = Field(default=None, ge=1)
+    limited_transmit: bool | None = None
+    window_validation: bool | None = None
+    nagle: bool | None = None
+    ecn: bool | None = None
+    timestamps: bool | None = None
+    delayed_ack_ms: float | None = Field(default=None, ge=0, le=500)
+    rto_granularity_ms: float | None = Field(default=None, gt=0)
+    rto_minimum_ms: float | None = Field(default=None, ge=0)
+    rto_maximum_ms: float | None = Field(default=None, gt=0)
+    rto_initial_ms: float | None = Field(default=None, gt=0)
+    timeout_limit: int | None = Field(default=None, ge=1)
+
+    def in_core_units(self) -> dict[str, object]:
+        """The options that are given, as the core names them."""
+        given = self.model_dump(exclude={"preset"}, exclude_none=True)
+        return {
+            f"{name.removesuffix('_ms')}_ps" if name.endswith("_ms") else name: round(value * 1_000_000_000)
+            if name.endswith("_ms")
+            else value
+            for name, value in given.items()
+        }
+
+
+class TcpTransfer(BaseModel):
+    """A TCP connection: ``source`` connects and writes, ``destination`` receives.
+
+    ``bulk`` always has something to send; ``transfer`` sends ``transfer_bytes`` and closes; ``on-off`` sends bursts of
+    ``transfer_bytes``, with ``silence_ms`` after each was acknowledged, both exponentially distributed if ``exponential`` (then these
+    are the means). Ports that are not given are chosen: 5001 at the server, from 40000 at the client.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    source: str
+    destination: str
+    application: Literal["bulk", "transfer", "on-off"] = "bulk"
+    transfer_bytes: int = Field(default=0, ge=0)
+    silence_ms: float = Field(default=0.0, ge=0)
+    exponential: bool = False
+    start_s: float = Field(default=0.0, ge=0)
+    stop_s: float | None = Field(default=None, gt=0)
+    source_port: int | None = Field(default=None, ge=1, le=65535)
+    destination_port: int = Field(default=5001, ge=1, le=65535)
+    options: TcpOptions = TcpOptions()
+    dscp: int = Field(default=0, ge=0, le=63)
+    goodput_bin_ms: float = Field(default=100.0, gt=0)
+    log_window: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.transfer_bytes > 0) != (self.application != "bulk"):
+            raise ValueError("transfer_bytes belongs to the applications transfer and on-off, which need it")
+        if (self.silence_ms > 0) != (self.application == "on-off"):
+            raise ValueError("silence_ms belongs to the application on-off, which needs it")
+        if self.stop_s is not None and self.stop_s < self.start_s:
+            raise ValueError(f"stop_s ({self.stop_s}) is before start_s ({self.start_s})")
+        return self
 
 
 Traffic = UdpStream | Ping

@@ -5,7 +5,7 @@
 //!
 //! # Applications
 //!
-//! The client connects and writes; the server only receives. A *bulk* application always has something to send. A *transfer*
+//! The client connects and writes; the server only receives, and closes when the client has. A *bulk* application always has something to send. A *transfer*
 //! writes a number of bytes and closes; it is complete when all of them, and the client's FIN, have arrived. An *on-off*
 //! application writes a burst, waits until all of it is acknowledged, is silent for a while, and begins again; sizes of bursts and
 //! lengths of silence are constant or exponentially distributed, drawn from a stream named after the flow.
@@ -20,7 +20,7 @@ use crate::host::Host;
 use crate::random::Stream;
 use crate::{NodeId, TcpFlowId};
 use std::net::Ipv4Addr;
-use tcp::{Connection, EcnCodepoint, Segment};
+use tcp::{Connection, EcnCodepoint, Estimator, Segment};
 use wire::{MacAddress, ethernet, ipv4};
 
 /// What a client writes.
@@ -269,9 +269,14 @@ impl TcpFlow {
     ) -> Result<TcpFlow, NetError> {
         transfer.check()?;
         let refused = |e: tcp::ConfigError| NetError::Refused(e.to_string());
-        // The client's is drawn when it connects, which makes a connection that waits until then a listening one.
+        let mut config = transfer.config.clone();
+        if let Estimator::Ticks { phase_ps } = &mut config.rto.estimator {
+            // Coarse clocks of different ends do not tick together.
+            *phase_ps = draws.uniform(0, config.rto.granularity_ps as i64 - 1) as u64;
+        }
+        // The client's is drawn when it connects; until then it listens, which nobody hears.
         let iss = draws.next_u64() as u32;
-        let listen = || Connection::listen(&transfer.config, iss).map_err(refused);
+        let listen = || Connection::listen(&config, iss).map_err(refused);
         Ok(TcpFlow {
             client: Endpoint::new(client, &server, transfer.dscp, listen()?),
             server: Endpoint::new(server, &client, transfer.dscp, listen()?),
@@ -286,7 +291,7 @@ impl TcpFlow {
             finished_ps: None,
             log_window: transfer.log_window,
             window: WindowLog::default(),
-            config: transfer.config.clone(),
+            config,
         })
     }
 
@@ -397,6 +402,7 @@ impl TcpFlow {
         }
         if self.finished_ps.is_none() && self.server.connection.is_finished() {
             self.finished_ps = Some(now_ps);
+            self.server.connection.close();
         }
     }
 

@@ -20,6 +20,7 @@ mod program;
 mod records;
 mod stf;
 mod switch;
+mod tcp;
 
 use pyo3::pymodule;
 

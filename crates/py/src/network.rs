@@ -8,7 +8,7 @@ use net::clock::wall::WallClock;
 use net::{
     Destination, FlowId, GeneratorId, GeneratorTrigger, HostConfig, Jitter, LinkConfig,
     LinkDirection, LinkId, MacAddress, NetError, NotificationEvent, PacketGenerator, Ping,
-    ReceivedLog, UdpStream,
+    ReceivedLog, TcpFlowId, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -505,6 +505,46 @@ impl Network {
             .call(py, move |n| n.add_ping(&ping).map(|flow| flow.0))
     }
 
+    /// A TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``, ``"transfer"`` (of
+    /// ``bytes``) or ``"on-off"`` (bursts of ``bytes`` and ``silence_ps`` after each, exponentially distributed if ``exponential``).
+    /// ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``). Returns the id for ``tcp_statistics`` and so on.
+    #[pyo3(signature = (client, server, *, client_port, server_port, start_ps, stop_ps=None, application="bulk", bytes=0, silence_ps=0,
+        exponential=false, preset="standard", options, dscp=0, goodput_bin_ps=0, log_window=false))]
+    #[allow(clippy::too_many_arguments)]
+    fn add_tcp(
+        &self,
+        py: Python<'_>,
+        client: String,
+        server: String,
+        client_port: u16,
+        server_port: u16,
+        start_ps: u64,
+        stop_ps: Option<u64>,
+        application: &str,
+        bytes: u64,
+        silence_ps: u64,
+        exponential: bool,
+        preset: &str,
+        options: &Bound<'_, PyDict>,
+        dscp: u8,
+        goodput_bin_ps: u64,
+        log_window: bool,
+    ) -> PyResult<u32> {
+        let transfer = crate::tcp::transfer(
+            client,
+            server,
+            (client_port, server_port),
+            (start_ps, stop_ps),
+            crate::tcp::application(application, bytes, silence_ps, exponential)?,
+            crate::tcp::config(preset, options)?,
+            dscp,
+            goodput_bin_ps,
+            log_window,
+        );
+        self.handle
+            .call(py, move |n| n.add_tcp(&transfer).map(|flow| flow.0))
+    }
+
     /// Sends a frame from a modelled host or an interface's node, as it is, now.
     fn send_frame(&self, py: Python<'_>, node: String, frame: Vec<u8>) -> PyResult<()> {
         self.handle.call(py, move |n| n.send_frame(&node, &frame))
@@ -638,6 +678,41 @@ impl Network {
         dict.set_item("interarrival_jitter_ps", s.interarrival_jitter_ps)?;
         dict.set_item("mean_delay_variation_ps", s.mean_delay_variation_ps)?;
         Ok(dict)
+    }
+
+    /// What is known of a TCP connection: the client's window, round-trip times and counts, what the server received, and
+    /// ``finished_ps`` (when a transfer was complete, or None), ``client_state``, ``server_state``, ``failure``.
+    fn tcp_statistics<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
+        let statistics = self
+            .handle
+            .call(py, move |n| n.tcp_statistics(TcpFlowId(flow)))?;
+        crate::tcp::statistics_dict(py, &statistics)
+    }
+
+    /// New bytes in order at the server of a TCP connection, by bin, as a little-endian int64 array.
+    fn tcp_goodput<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyBytes>> {
+        let bins = self.handle.call(py, move |n| {
+            n.tcp_goodput(TcpFlowId(flow))
+                .map(|bins| column(bins.iter().copied()))
+        })?;
+        Ok(PyBytes::new(py, &bins))
+    }
+
+    /// The window of a TCP connection's client over time, if ``log_window`` was set. Columns as little-endian int64 arrays:
+    /// ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``.
+    fn tcp_window<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
+        let columns = self.handle.call(py, move |n| {
+            let log = n.tcp_window(TcpFlowId(flow))?;
+            let column = |values: &[u64]| column(values.iter().map(|v| (*v).min(i64::MAX as u64)));
+            Ok(vec![
+                ("time_ps", column(&log.time_ps)),
+                ("cwnd_bytes", column(&log.cwnd_bytes)),
+                ("ssthresh_bytes", column(&log.ssthresh_bytes)),
+                ("flight_bytes", column(&log.flight_bytes)),
+                ("srtt_ps", column(&log.srtt_ps)),
+            ])
+        })?;
+        columns_dict(py, columns)
     }
 
     /// Packets that claim to be of a flow and reached a host damaged. They are not in the logs.

@@ -93,6 +93,7 @@ fn a_transfer_completes_and_every_byte_is_counted_once() {
     // Not faster than the bottleneck.
     assert!(finished_ps > 800 * MS, "{finished_ps}");
     assert_eq!(now.client_failure, None);
+    assert_eq!(now.server_state, tcp::State::Closed);
 }
 
 #[test]

@@ -1,0 +1,187 @@
+//! TCP flows for Python: options by name, and what became of a flow as columns.
+
+use crate::errors::failed;
+use net::{Application, TcpFlowStatistics, TcpTransfer};
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+use tcp::{Config, Congestion, Cubic, DelayedAck, NewReno, PartialAck, Recovery};
+
+/// A preset, changed by options; each option is named like the field of the configuration that it sets.
+pub(crate) fn config(preset: &str, options: &Bound<'_, PyDict>) -> PyResult<Config> {
+    let mut config = match preset {
+        "standard" => Config::default(),
+        "ns2-2001" => Config::ns2_2001(960),
+        other => {
+            return Err(failed(format!(
+                "preset must be \"standard\" or \"ns2-2001\", not {other:?}"
+            )));
+        }
+    };
+    if preset == "ns2-2001"
+        && let Some(mss) = options.get_item("mss")?
+    {
+        config = Config::ns2_2001(mss.extract()?);
+    }
+    for (name, value) in options {
+        set(&mut config, &name.extract::<String>()?, &value)?;
+    }
+    Ok(config)
+}
+
+fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()> {
+    match name {
+        "mss" => config.mss = value.extract()?,
+        "initial_window_segments" => config.initial_window_segments = value.extract()?,
+        "window_limit_bytes" => config.window_limit_bytes = value.extract()?,
+        "initial_ssthresh_bytes" => config.initial_ssthresh_bytes = value.extract()?,
+        "congestion" => config.congestion = congestion(&value.extract::<String>()?)?,
+        "recovery" => config.recovery = recovery(&value.extract::<String>()?, config.recovery)?,
+        "hystart" => config.hystart = value.extract()?,
+        "duplicate_threshold" => config.duplicate_threshold = value.extract()?,
+        "limited_transmit" => config.limited_transmit = value.extract()?,
+        "window_validation" => config.window_validation = value.extract()?,
+        "nagle" => config.nagle = value.extract()?,
+        "ecn" => config.ecn = value.extract()?,
+        "timestamps" => config.timestamps = value.extract()?,
+        "delayed_ack_ps" => {
+            let timeout_ps: u64 = value.extract()?;
+            config.delayed_ack = (timeout_ps > 0).then_some(DelayedAck {
+                every: 2,
+                timeout_ps,
+            });
+        }
+        "rto_granularity_ps" => config.rto.granularity_ps = value.extract()?,
+        "rto_minimum_ps" => config.rto.minimum_ps = value.extract()?,
+        "rto_maximum_ps" => config.rto.maximum_ps = value.extract()?,
+        "rto_initial_ps" => config.rto.initial_ps = value.extract()?,
+        "timeout_limit" => config.timeout_limit = value.extract()?,
+        _ => return Err(failed(format!("TCP has no option {name:?}"))),
+    }
+    Ok(())
+}
+
+fn congestion(name: &str) -> PyResult<Congestion> {
+    match name {
+        "newreno" => Ok(Congestion::NewReno),
+        "cubic" => Ok(Congestion::Cubic(Cubic::RFC_9438)),
+        "bbr" => Ok(Congestion::Bbr),
+        _ => Err(failed(format!(
+            "congestion must be \"newreno\", \"cubic\" or \"bbr\", not {name:?}"
+        ))),
+    }
+}
+
+/// The two forms of NewReno keep the preset's other details.
+fn recovery(name: &str, preset: Recovery) -> PyResult<Recovery> {
+    let details = match preset {
+        Recovery::NewReno(details) => details,
+        _ => NewReno::RFC_6582,
+    };
+    let newreno = |partial_ack| {
+        Recovery::NewReno(NewReno {
+            partial_ack,
+            ..details
+        })
+    };
+    match name {
+        "newreno-impatient" => Ok(newreno(PartialAck::Impatient)),
+        "newreno-slow-but-steady" => Ok(newreno(PartialAck::SlowButSteady)),
+        "sack" => Ok(Recovery::Sack {
+            proportional: false,
+        }),
+        "sack-prr" => Ok(Recovery::Sack { proportional: true }),
+        "rack-tlp" => Ok(Recovery::RFC_8985),
+        _ => Err(failed(format!(
+            "recovery must be \"newreno-impatient\", \"newreno-slow-but-steady\", \"sack\", \"sack-prr\" or \"rack-tlp\", not {name:?}"
+        ))),
+    }
+}
+
+/// What a client writes, from its name and numbers.
+pub(crate) fn application(
+    kind: &str,
+    bytes: u64,
+    silence_ps: u64,
+    exponential: bool,
+) -> PyResult<Application> {
+    match kind {
+        "bulk" => Ok(Application::Bulk),
+        "transfer" => Ok(Application::Transfer { bytes }),
+        "on-off" => Ok(Application::OnOff {
+            burst_bytes: bytes,
+            silence_ps,
+            exponential,
+        }),
+        _ => Err(failed(format!(
+            "application must be \"bulk\", \"transfer\" or \"on-off\", not {kind:?}"
+        ))),
+    }
+}
+
+/// What a flow is, before it is one.
+#[allow(clippy::too_many_arguments)] // They are Python's keywords.
+pub(crate) fn transfer(
+    client: String,
+    server: String,
+    ports: (u16, u16),
+    times_ps: (u64, Option<u64>),
+    application: Application,
+    config: Config,
+    dscp: u8,
+    goodput_bin_ps: u64,
+    log_window: bool,
+) -> TcpTransfer {
+    TcpTransfer {
+        client,
+        server,
+        client_port: ports.0,
+        server_port: ports.1,
+        start_ps: times_ps.0,
+        application,
+        stop_ps: times_ps.1.unwrap_or(u64::MAX),
+        config,
+        dscp,
+        goodput_bin_ps,
+        log_window,
+    }
+}
+
+/// The client's counts and gauges, then what the server has of its own, and how both ends stand.
+pub(crate) fn statistics_dict<'py>(
+    py: Python<'py>,
+    s: &TcpFlowStatistics,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let c = &s.client;
+    for (name, value) in [
+        ("cwnd_bytes", c.cwnd_bytes),
+        ("ssthresh_bytes", c.ssthresh_bytes),
+        ("flight_bytes", c.flight_bytes),
+        ("srtt_ps", c.srtt_ps),
+        ("rtt_min_ps", c.rtt_min_ps),
+        ("rto_ps", c.rto_ps),
+        ("bytes_sent", c.bytes_sent),
+        ("bytes_retransmitted", c.bytes_retransmitted),
+        ("bytes_acknowledged", c.bytes_acknowledged),
+        ("bytes_received", s.server.bytes_received),
+        ("bytes_received_again", s.server.bytes_received_again),
+        ("segments_sent", c.segments_sent),
+        ("segments_retransmitted", c.segments_retransmitted),
+        ("acks_sent", s.server.acks_sent),
+        ("duplicate_acks", c.duplicate_acks),
+        ("timeouts", c.timeouts),
+        ("fast_recoveries", c.fast_recoveries),
+        ("ecn_reductions", c.ecn_reductions),
+        ("tail_loss_probes", c.tail_loss_probes),
+        ("ce_received", s.server.ce_received),
+    ] {
+        // Python's columns are signed; "no threshold yet" is the largest of them.
+        dict.set_item(name, value.min(i64::MAX as u64))?;
+    }
+    dict.set_item("finished_ps", s.finished_ps)?;
+    dict.set_item("client_state", format!("{:?}", s.client_state))?;
+    dict.set_item("server_state", format!("{:?}", s.server_state))?;
+    let failure = s.client_failure.or(s.server_failure);
+    dict.set_item("failure", failure.map(|f| format!("{f:?}")))?;
+    Ok(dict)
+}
