@@ -63,14 +63,16 @@ def goodput(core: _core.Network, flow: int, bins: int) -> pl.Series:
 
 
 def tcp_window(core: _core.Network, flow: int) -> pl.DataFrame:
-    """The client's window over time, one row per change: ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``,
-    ``srtt_ps``. The transfer must have asked for it with ``log_window``."""
+    """The client's window over time, one row per change; the transfer must have asked for it with ``log_window``.
+
+    Columns: ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``.
+    """
     return pl.DataFrame(_columns(core.tcp_window(flow)))
 
 
 def tcp_flows(core: _core.Network, flows: Sequence[int]) -> pl.DataFrame:
     """One row per TCP connection: ``flow`` and what the core's ``tcp_statistics`` says of it."""
-    rows = [{"flow": flow} | core.tcp_statistics(flow) for flow in flows]
+    rows = [{"flow": flow, **core.tcp_statistics(flow)} for flow in flows]
     text = {"client_state": pl.String, "server_state": pl.String, "failure": pl.String}
     names = rows[0] if rows else ()
     return pl.DataFrame(rows, schema={name: text.get(name, pl.Int64) for name in names})

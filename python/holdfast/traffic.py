@@ -87,8 +87,8 @@ class TcpTransfer(BaseModel):
     """A TCP connection: ``source`` connects and writes, ``destination`` receives.
 
     ``bulk`` always has something to send; ``transfer`` sends ``transfer_bytes`` and closes; ``on-off`` sends bursts of
-    ``transfer_bytes``, with ``silence_ms`` after each was acknowledged, both exponentially distributed if ``exponential`` (then these
-    are the means). Ports that are not given are chosen: 5001 at the server, from 40000 at the client.
+    ``transfer_bytes``, with ``silence_ms`` after each was acknowledged, both exponentially distributed if ``exponential`` (then
+    these are the means). Ports that are not given are chosen: 5001 at the server, from 40000 at the client.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)

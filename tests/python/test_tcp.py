@@ -163,6 +163,4 @@ def test_what_the_network_cannot_do_is_refused() -> None:
         bbr = TcpOptions(congestion="bbr", recovery="newreno-impatient")
         network.add_tcp(TcpTransfer(source="h1", destination="h3", options=bbr))
     with pytest.raises(HoldfastError, match="window_limit_bytes"):
-        network.add_tcp(
-            TcpTransfer(source="h1", destination="h3", options=TcpOptions(mss=1000, window_limit_bytes=10))
-        )
+        network.add_tcp(TcpTransfer(source="h1", destination="h3", options=TcpOptions(mss=1000, window_limit_bytes=10)))
