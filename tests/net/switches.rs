@@ -50,8 +50,11 @@ fn network(seed: u64) -> (Network, Vec<LinkId>) {
         ("s1", 3, "s2", 3),
         ("s2", 1, "h2", 0),
     ];
-    let links =
-        ends.map(|(a, a_port, b, b_port)| network.add_link(a, a_port, b, b_port, config).unwrap());
+    let links = ends.map(|(a, a_port, b, b_port)| {
+        network
+            .add_link(a, a_port, b, b_port, config.clone())
+            .unwrap()
+    });
     (network, links.to_vec())
 }
 

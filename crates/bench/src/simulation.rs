@@ -195,7 +195,7 @@ fn add_line(
     for (i, router) in routers.into_iter().enumerate() {
         let name = format!("s{line}.{i}");
         network.add_switch(&name, Box::new(router), 0)?;
-        network.add_link(&left, left_port, &name, 1, config)?;
+        network.add_link(&left, left_port, &name, 1, config.clone())?;
         (left, left_port) = (name, 2);
     }
     network.add_link(&left, left_port, &to, 0, config)?;

@@ -51,12 +51,12 @@ fn line(switches: u32, delay_ps: u64, latency_ps: u64) -> Network {
             .add_switch(&name, mac_switch::mac_switch(&entries, 0), latency_ps)
             .expect("a switch");
         network
-            .add_link(&left.0, left.1, &name, 1, config)
+            .add_link(&left.0, left.1, &name, 1, config.clone())
             .expect("a link");
         left = (name, 2);
     }
     network
-        .add_link(&left.0, left.1, "h2", 0, config)
+        .add_link(&left.0, left.1, "h2", 0, config.clone())
         .expect("a link");
     network
 }

@@ -24,6 +24,7 @@ mod network;
 mod node;
 mod notification;
 mod pool;
+pub mod queue;
 pub mod random;
 pub mod statistics;
 mod step;
@@ -34,10 +35,14 @@ pub use agent::{GeneratorTrigger, PacketGenerator};
 pub use error::NetError;
 pub use flow::{Destination, Ping, ReceivedLog, SentLog, UdpStream};
 pub use host::HostConfig;
-pub use link::{DirectionCounters, Jitter, LinkConfig, LinkCounters, LinkDirection};
+pub use link::{
+    DirectionCounters, GilbertElliott, Jitter, LinkConfig, LinkCounters, LinkDirection, Loss,
+    LossTrace,
+};
 pub use network::Network;
 pub use node::NodeCounters;
 pub use notification::{Notification, NotificationEvent};
+pub use queue::{Discipline, QueueConfig, QueueUnit, Red, Step};
 pub use statistics::{FlowStatistics, Latency};
 pub use tcp_flow::{Application, TcpFlowStatistics, TcpTransfer, WindowLog};
 pub use wire::MacAddress;

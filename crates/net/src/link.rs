@@ -3,25 +3,25 @@
 //!
 //! # The model
 //!
-//! Each direction is a transmitter of a fixed rate behind a drop-tail queue. A packet that finds the transmitter idle is
-//! transmitted at once. One that finds it busy waits if the bytes that wait already (not the packet being transmitted) and
-//! its own are at most `queue_bytes`, and is dropped otherwise. Queue limits count frame bytes, as a `bfifo` does.
+//! Each direction is a transmitter of a fixed rate behind a queue ([`crate::queue`]). A packet that finds the transmitter idle
+//! is transmitted at once. One that finds it busy waits if the queue has room (the packet being transmitted takes none), and
+//! is dropped otherwise. Queue limits in bytes count frame bytes, as a `bfifo` does.
 //!
 //! A frame of n bytes occupies the wire for max(n + 4, 64) + 20 bytes: frame check sequence ([`FCS_BYTES`]), the minimum
 //! Ethernet frame ([`MIN_FRAME_BYTES`]), and preamble, start delimiter and inter-frame gap ([`OVERHEAD_BYTES`]). The counters
 //! give both sums. Transmission takes a whole number of picoseconds, rounded up.
 //!
 //! After its last bit was sent, a packet propagates for the delay plus a jitter drawn for this packet, and then arrives. A
-//! later packet that draws less may overtake. A total below zero counts as zero. Loss is drawn per packet, after the queue:
-//! a lost packet takes its time on the wire and counts as sent.
+//! later packet that draws less may overtake. A total below zero counts as zero. Loss ([`Loss`]) is decided per packet, after
+//! the queue: a lost packet takes its time on the wire and counts as sent.
 //!
 //! A direction that fails loses what waits, what is being sent and what propagates; all of it and everything offered until
 //! the repair counts as `down_drops`.
 //!
 //! # Randomness
 //!
-//! Each direction draws loss and jitter from two streams of its own, named after its ends, packet by packet as they are
-//! accepted. So nothing that happens elsewhere changes what a direction draws; but packets that share a direction share its
+//! Each direction draws loss, jitter and early drops from streams of its own, named after its ends, packet by packet as they
+//! come. So nothing that happens elsewhere changes what a direction draws; but packets that share a direction share its
 //! draws, and one packet more shifts those of the packets behind it.
 //!
 //! # How it is computed
@@ -29,9 +29,15 @@
 //! With a constant rate, the start of transmission is known when a packet is offered. So there is one event per packet (its
 //! arrival), and the queue only remembers when its packets start, to know how many bytes wait at a time.
 
+mod loss;
+
+pub use loss::{GilbertElliott, Jitter, Loss, LossTrace};
+
 use crate::NodeId;
 use crate::error::{NetError, out_of_range};
+use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use crate::random::Stream;
+use loss::{JitterProcess, LossProcess};
 use std::collections::VecDeque;
 
 /// Bytes of the frame check sequence.
@@ -61,30 +67,8 @@ pub fn serialisation_ps(frame_bytes: usize, rate_bps: u64) -> u64 {
     }
 }
 
-/// What is added to the propagation delay of each packet.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Jitter {
-    /// Nothing.
-    #[default]
-    None,
-    /// Uniform between the bounds, both included.
-    Uniform {
-        /// Least.
-        low_ps: i64,
-        /// Most.
-        high_ps: i64,
-    },
-    /// Normal.
-    Normal {
-        /// Mean.
-        mean_ps: i64,
-        /// Standard deviation.
-        sigma_ps: u64,
-    },
-}
-
-/// Parameters of a link, the same in both directions.
-#[derive(Clone, Copy, Debug, PartialEq)]
+/// Parameters of a direction, or of a link with the same in both.
+#[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
     /// Rate of each direction's transmitter.
     pub rate_bps: u64,
@@ -92,10 +76,14 @@ pub struct LinkConfig {
     pub delay_ps: u64,
     /// What is added to the delay.
     pub jitter: Jitter,
-    /// Probability that a packet is lost on the wire.
-    pub loss: f64,
-    /// Frame bytes that may wait in each direction.
-    pub queue_bytes: u64,
+    /// Which packets are lost on the wire.
+    pub loss: Loss,
+    /// What may wait in each direction.
+    pub queue: QueueConfig,
+    /// How long a switch at the receiving end takes to notice that the signal is gone; the network's delay if not said.
+    pub detection_down_ps: Option<u64>,
+    /// That it is back.
+    pub detection_up_ps: Option<u64>,
 }
 
 impl LinkConfig {
@@ -105,8 +93,10 @@ impl LinkConfig {
             rate_bps,
             delay_ps,
             jitter: Jitter::None,
-            loss: 0.0,
-            queue_bytes: 150_000,
+            loss: Loss::None,
+            queue: QueueConfig::bytes(150_000),
+            detection_down_ps: None,
+            detection_up_ps: None,
         }
     }
 
@@ -117,50 +107,14 @@ impl LinkConfig {
         if self.delay_ps > MAX_DELAY_PS {
             return Err(out_of_range("delay_ps", format!("at most {MAX_DELAY_PS}")));
         }
-        // Written so that NaN fails too.
-        if !(0.0..=1.0).contains(&self.loss) {
-            return Err(out_of_range("loss", "a probability, from 0 to 1"));
-        }
-        self.check_jitter()
-    }
-
-    fn check_jitter(&self) -> Result<(), NetError> {
-        let in_range = |value: i64| value.unsigned_abs() <= MAX_DELAY_PS;
-        match self.jitter {
-            Jitter::None => Ok(()),
-            Jitter::Uniform { low_ps, high_ps } => {
-                if low_ps > high_ps {
-                    return Err(out_of_range("jitter", "a low bound and then a high one"));
-                }
-                if !in_range(low_ps) || !in_range(high_ps) {
-                    return Err(out_of_range(
-                        "jitter",
-                        format!("within {MAX_DELAY_PS} ps of zero"),
-                    ));
-                }
-                if low_ps < 0 && low_ps.unsigned_abs() > self.delay_ps {
-                    return Err(out_of_range(
-                        "jitter",
-                        "such that no packet arrives before it was sent",
-                    ));
-                }
-                Ok(())
-            }
-            Jitter::Normal { mean_ps, sigma_ps } => {
-                if !in_range(mean_ps) || sigma_ps > MAX_DELAY_PS {
-                    return Err(out_of_range(
-                        "jitter",
-                        format!("within {MAX_DELAY_PS} ps of zero"),
-                    ));
-                }
-                Ok(())
-            }
-        }
+        self.loss.check()?;
+        self.queue.check()?;
+        self.jitter.check(self.delay_ps)
     }
 }
 
 /// What became of the packets offered to a direction. At any time,
-/// `offered = delivered + queue_drops + loss_drops + down_drops + in_transit`.
+/// `offered = delivered + queue_drops + red_drops + loss_drops + down_drops + in_transit`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DirectionCounters {
     /// Packets that the sending node handed over.
@@ -175,6 +129,10 @@ pub struct DirectionCounters {
     pub delivered: u64,
     /// Packets that found the queue full.
     pub queue_drops: u64,
+    /// Packets that were dropped early, by [`Discipline`](crate::Discipline): not marked instead.
+    pub red_drops: u64,
+    /// Packets that were marked as having experienced congestion; they are counted where they go, too.
+    pub marked: u64,
     /// Packets lost at random.
     pub loss_drops: u64,
     /// Packets lost to a failure: offered while it lasted, or waiting or under way when it began.
@@ -234,7 +192,10 @@ struct Waiting {
 pub(crate) struct Direction {
     pub(crate) from: Attachment,
     pub(crate) to: Attachment,
-    config: LinkConfig,
+    rate_bps: u64,
+    delay_ps: u64,
+    detection_down_ps: Option<u64>,
+    detection_up_ps: Option<u64>,
     /// As the experimenter set it; `up` also needs both nodes.
     pub(crate) enabled: bool,
     pub(crate) up: bool,
@@ -245,13 +206,14 @@ pub(crate) struct Direction {
     /// What the receiving end was told last.
     pub(crate) reported_up: bool,
     busy_until_ps: u64,
+    gate: Gate,
     waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
     /// The size of the last packet, and how long it takes: a division saved for the next one of that size.
     last_size: (usize, u64),
     counters: DirectionCounters,
-    loss: Stream,
-    jitter: Stream,
+    loss: LossProcess,
+    jitter: JitterProcess,
 }
 
 impl Direction {
@@ -266,24 +228,31 @@ impl Direction {
         Direction {
             from,
             to,
-            config,
+            rate_bps: config.rate_bps,
+            delay_ps: config.delay_ps,
+            detection_down_ps: config.detection_down_ps,
+            detection_up_ps: config.detection_up_ps,
             enabled: true,
             up: true,
             generation: 0,
             epoch: 0,
             reported_up: true,
             busy_until_ps: 0,
+            gate: Gate::new(config.queue, config.rate_bps, seed, name),
             waiting: VecDeque::new(),
             waiting_bytes: 0,
             last_size: (0, serialisation_ps(0, config.rate_bps)),
             counters: DirectionCounters::default(),
-            loss: Stream::named(seed, &format!("{name}/loss")),
-            jitter: Stream::named(seed, &format!("{name}/jitter")),
+            loss: LossProcess::new(config.loss, Stream::named(seed, &format!("{name}/loss"))),
+            jitter: JitterProcess::new(
+                config.jitter,
+                Stream::named(seed, &format!("{name}/jitter")),
+            ),
         }
     }
 
-    /// Takes a packet; when it arrives, if it does.
-    pub(crate) fn offer(&mut self, now_ps: u64, frame_bytes: usize) -> Option<u64> {
+    /// Takes a frame, which it may mark; when it arrives, if it does.
+    pub(crate) fn offer(&mut self, now_ps: u64, frame: &mut [u8]) -> Option<u64> {
         self.counters.offered += 1;
         if !self.up {
             self.counters.down_drops += 1;
@@ -291,18 +260,42 @@ impl Direction {
         }
         self.settle(now_ps);
         let busy = self.busy_until_ps > now_ps;
-        if busy && self.waiting_bytes + frame_bytes as u64 > self.config.queue_bytes {
-            self.counters.queue_drops += 1;
+        if (busy || self.gate.is_active()) && !self.admit(now_ps, busy, frame) {
             return None;
         }
+        self.send(now_ps, frame.len())
+    }
+
+    /// Whether there is room for a frame; it is marked, or its drop counted.
+    fn admit(&mut self, now_ps: u64, busy: bool, frame: &mut [u8]) -> bool {
+        let found = Occupancy {
+            packets: self.waiting.len() as u64,
+            bytes: self.waiting_bytes,
+            idle_since_ps: (!busy).then_some(self.busy_until_ps),
+        };
+        match self.gate.admit(now_ps, found, frame.len()) {
+            Verdict::Take => return true,
+            Verdict::Mark if wire::ecn::mark(frame) => {
+                self.counters.marked += 1;
+                return true;
+            }
+            Verdict::Mark | Verdict::DropEarly => self.counters.red_drops += 1,
+            Verdict::DropFull => self.counters.queue_drops += 1,
+        }
+        false
+    }
+
+    /// Sends a frame behind those that wait.
+    fn send(&mut self, now_ps: u64, frame_bytes: usize) -> Option<u64> {
+        let busy = self.busy_until_ps > now_ps;
         let start_ps = if busy { self.busy_until_ps } else { now_ps };
         if self.last_size.0 != frame_bytes {
-            let sending_ps = serialisation_ps(frame_bytes, self.config.rate_bps);
+            let sending_ps = serialisation_ps(frame_bytes, self.rate_bps);
             self.last_size = (frame_bytes, sending_ps);
         }
         let sent_ps = start_ps.saturating_add(self.last_size.1);
         self.busy_until_ps = sent_ps;
-        let lost = self.config.loss > 0.0 && self.loss.chance(self.config.loss);
+        let lost = self.loss.step();
         self.counters.in_transit += 1;
         if busy {
             self.waiting_bytes += frame_bytes as u64;
@@ -315,22 +308,21 @@ impl Direction {
             self.counters.started(frame_bytes, lost);
         }
         // Drawn for lost packets too, so that losing one does not shift the draws of the others.
-        let propagation_ps = self.propagation_ps();
+        let propagation_ps = self.jitter.propagation_ps(self.delay_ps);
         (!lost).then(|| sent_ps.saturating_add(propagation_ps))
     }
 
-    fn propagation_ps(&mut self) -> u64 {
-        let delay_ps = self.config.delay_ps;
-        let jitter_ps = match self.config.jitter {
-            Jitter::None => return delay_ps,
-            Jitter::Uniform { low_ps, high_ps } => self.jitter.uniform(low_ps, high_ps),
-            // The cast saturates, and the sum below does too.
-            Jitter::Normal { mean_ps, sigma_ps } => {
-                let deviation_ps = (self.jitter.normal() * sigma_ps as f64).round() as i64;
-                mean_ps.saturating_add(deviation_ps)
-            }
-        };
-        delay_ps.saturating_add_signed(jitter_ps)
+    /// Whether anything was ever offered.
+    pub(crate) fn is_unused(&self) -> bool {
+        self.counters.offered == 0
+    }
+
+    /// How long the receiving end takes to notice the state that the direction has now, if the link has a delay of its own.
+    pub(crate) fn detection_ps(&self) -> Option<u64> {
+        match self.up {
+            true => self.detection_up_ps,
+            false => self.detection_down_ps,
+        }
     }
 
     /// Moves packets whose transmission has started out of the queue.

@@ -175,7 +175,7 @@ impl Network {
             let direction = self.directions.len() as u32;
             self.nodes[from.node.0 as usize].attach(from.port, direction);
             self.directions
-                .push(Direction::new(from, to, config, self.seed, &name));
+                .push(Direction::new(from, to, config.clone(), self.seed, &name));
         }
         for direction in [first, first + 1] {
             self.refresh_direction(direction);
@@ -184,6 +184,37 @@ impl Network {
             self.set_switch_port(end.node, end.port, true);
         }
         Ok(LinkId(first / 2))
+    }
+
+    /// Gives one direction of a link parameters of its own, before it carried anything.
+    pub fn configure_direction(
+        &mut self,
+        link: LinkId,
+        direction: LinkDirection,
+        config: LinkConfig,
+    ) -> Result<(), NetError> {
+        config.check()?;
+        let number = self.direction(link, direction)?;
+        let former = &self.directions[number as usize];
+        if !former.is_unused() || !former.up || !former.enabled {
+            let when = "before its first packet or failure";
+            return Err(out_of_range("the time to configure a direction", when));
+        }
+        let (from, to) = (former.from, former.to);
+        let name = self.direction_name(number);
+        let mut fresh = Direction::new(from, to, config, self.seed, &name);
+        fresh.epoch = former.epoch;
+        fresh.generation = former.generation;
+        fresh.reported_up = former.reported_up;
+        self.directions[number as usize] = fresh;
+        Ok(())
+    }
+
+    /// Tells a direction's random streams from all others'.
+    pub(crate) fn direction_name(&self, direction: u32) -> String {
+        let Direction { from, to, .. } = &self.directions[direction as usize];
+        let name = |end: &Attachment| format!("{}:{}", self.node(end.node).name, end.port);
+        format!("{}>{}", name(from), name(to))
     }
 
     /// Writes what crosses a port from now on, in both directions, as pcap with nanoseconds. The CPU port of a switch shows
@@ -417,11 +448,7 @@ impl Network {
         up: bool,
         at_ps: Option<u64>,
     ) -> Result<(), NetError> {
-        let first = self.first_direction(link)?;
-        let direction = match direction {
-            LinkDirection::AToB => first,
-            LinkDirection::BToA => first + 1,
-        };
+        let direction = self.direction(link, direction)?;
         self.set_directions([direction; 2], up, at_ps)
     }
 
@@ -457,9 +484,11 @@ impl Network {
         Ok(())
     }
 
-    /// When a change at this time is noticed.
-    pub(crate) fn detection_ps(&self) -> u64 {
-        self.now_ps.saturating_add(self.detection_delay_ps)
+    /// When a change of a direction at this time is noticed.
+    pub(crate) fn detection_ps(&self, direction: u32) -> u64 {
+        let own_ps = self.directions[direction as usize].detection_ps();
+        self.now_ps
+            .saturating_add(own_ps.unwrap_or(self.detection_delay_ps))
     }
 }
 
@@ -623,6 +652,18 @@ impl Network {
             .checked_mul(2)
             .filter(|&first| (first as usize) < self.directions.len());
         first.ok_or(NetError::UnknownLink(link.0))
+    }
+
+    pub(crate) fn direction(
+        &self,
+        link: LinkId,
+        direction: LinkDirection,
+    ) -> Result<u32, NetError> {
+        let first = self.first_direction(link)?;
+        Ok(match direction {
+            LinkDirection::AToB => first,
+            LinkDirection::BToA => first + 1,
+        })
     }
 
     pub(crate) fn check_not_past(&self, at_ps: u64) -> Result<(), NetError> {

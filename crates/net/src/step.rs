@@ -71,8 +71,9 @@ impl Network {
         let link = &mut self.directions[direction as usize];
         if link.set_up(now_ps, up) && noticed {
             let epoch = link.epoch;
+            let noticed_ps = self.detection_ps(direction);
             self.events
-                .push(self.detection_ps(), Event::Detect { direction, epoch });
+                .push(noticed_ps, Event::Detect { direction, epoch });
         }
     }
 
@@ -93,8 +94,9 @@ impl Network {
             let (direction, link) = (away ^ 1, &self.directions[(away ^ 1) as usize]);
             if up && link.reported_up != link.up {
                 let epoch = link.epoch;
+                let noticed_ps = self.detection_ps(direction);
                 self.events
-                    .push(self.detection_ps(), Event::Detect { direction, epoch });
+                    .push(noticed_ps, Event::Detect { direction, epoch });
             }
         }
     }
@@ -213,7 +215,7 @@ impl Network {
     }
 
     /// Hands a packet to the link at a port.
-    pub(crate) fn transmit(&mut self, node: NodeId, port: u32, packet: Packet) {
+    pub(crate) fn transmit(&mut self, node: NodeId, port: u32, mut packet: Packet) {
         let time_ns = self.capture_time_ns();
         let state = &mut self.nodes[node.0 as usize];
         let Some(direction) = state.direction_from(port) else {
@@ -222,7 +224,7 @@ impl Network {
         state.counters.sent += 1;
         state.capture(time_ns, port, packet.bytes());
         let link = &mut self.directions[direction as usize];
-        let Some(arrival_ps) = link.offer(self.now_ps, packet.len()) else {
+        let Some(arrival_ps) = link.offer(self.now_ps, packet.bytes_mut()) else {
             return self.pool.take_back(packet);
         };
         let generation = link.generation;

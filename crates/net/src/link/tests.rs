@@ -15,7 +15,7 @@ fn direction(config: LinkConfig) -> Direction {
 
 fn gigabit(delay_ps: u64, queue_bytes: u64) -> Direction {
     direction(LinkConfig {
-        queue_bytes,
+        queue: QueueConfig::bytes(queue_bytes),
         ..LinkConfig::new(1_000_000_000, delay_ps)
     })
 }
@@ -48,15 +48,18 @@ fn time_on_the_wire() {
 #[test]
 fn a_queue_with_hand_computed_times() {
     let mut d = gigabit(US, 1000);
-    assert_eq!(d.offer(0, FRAME), Some(FRAME_PS + US));
+    assert_eq!(d.offer(0, &mut [0; FRAME]), Some(FRAME_PS + US));
     // Waits for the first; with it, exactly the limit waits.
-    assert_eq!(d.offer(0, FRAME), Some(2 * FRAME_PS + US));
-    assert_eq!(d.offer(FRAME_PS - 1, FRAME), None);
+    assert_eq!(d.offer(0, &mut [0; FRAME]), Some(2 * FRAME_PS + US));
+    assert_eq!(d.offer(FRAME_PS - 1, &mut [0; FRAME]), None);
     // The second has left the queue for the transmitter.
-    assert_eq!(d.offer(FRAME_PS, FRAME), Some(3 * FRAME_PS + US));
-    assert_eq!(d.offer(FRAME_PS, 1), None);
+    assert_eq!(d.offer(FRAME_PS, &mut [0; FRAME]), Some(3 * FRAME_PS + US));
+    assert_eq!(d.offer(FRAME_PS, &mut [0; 1]), None);
     // Exactly at the end of the third: idle.
-    assert_eq!(d.offer(3 * FRAME_PS, FRAME), Some(4 * FRAME_PS + US));
+    assert_eq!(
+        d.offer(3 * FRAME_PS, &mut [0; FRAME]),
+        Some(4 * FRAME_PS + US)
+    );
     let counters = d.counters(3 * FRAME_PS);
     assert_eq!(
         counters,
@@ -75,22 +78,22 @@ fn a_queue_with_hand_computed_times() {
 #[test]
 fn a_frame_larger_than_the_queue_needs_an_idle_transmitter() {
     let mut d = gigabit(0, 100);
-    assert!(d.offer(0, FRAME).is_some());
-    assert_eq!(d.offer(0, FRAME), None);
+    assert!(d.offer(0, &mut [0; FRAME]).is_some());
+    assert_eq!(d.offer(0, &mut [0; FRAME]), None);
     assert_eq!(
-        d.offer(0, 100),
+        d.offer(0, &mut [0; 100]),
         Some(FRAME_PS + serialisation_ps(100, 1_000_000_000))
     );
     let mut none = gigabit(0, 0);
-    assert!(none.offer(0, FRAME).is_some());
-    assert_eq!(none.offer(0, 1), None);
+    assert!(none.offer(0, &mut [0; FRAME]).is_some());
+    assert_eq!(none.offer(0, &mut [0; 1]), None);
 }
 
 #[test]
 fn counters_follow_the_transmitter() {
     let mut d = gigabit(US, 10_000);
     for _ in 0..3 {
-        d.offer(0, FRAME);
+        d.offer(0, &mut [0; FRAME]);
     }
     assert_eq!(d.counters(0).packets, 1);
     assert_eq!(d.counters(FRAME_PS - 1).packets, 1);
@@ -102,7 +105,7 @@ fn counters_follow_the_transmitter() {
 fn a_failure_loses_what_waits_and_what_is_under_way() {
     let mut d = gigabit(US, 10_000);
     for _ in 0..3 {
-        d.offer(0, FRAME);
+        d.offer(0, &mut [0; FRAME]);
     }
     let generation = d.generation;
     assert!(d.set_up(FRAME_PS + 1, false));
@@ -114,23 +117,26 @@ fn a_failure_loses_what_waits_and_what_is_under_way() {
         (counters.packets, counters.down_drops, counters.in_transit),
         (2, 3, 0)
     );
-    assert_eq!(d.offer(FRAME_PS + 2, FRAME), None);
+    assert_eq!(d.offer(FRAME_PS + 2, &mut [0; FRAME]), None);
     assert_eq!(d.counters(FRAME_PS + 2).down_drops, 4);
     // After the repair the transmitter is idle and the queue empty.
     assert!(d.set_up(FRAME_PS + 3, true));
-    assert_eq!(d.offer(FRAME_PS + 3, FRAME), Some(2 * FRAME_PS + 3 + US));
+    assert_eq!(
+        d.offer(FRAME_PS + 3, &mut [0; FRAME]),
+        Some(2 * FRAME_PS + 3 + US)
+    );
     assert_eq!(d.counters(10 * US).packets, 3);
 }
 
 #[test]
 fn loss_takes_its_time_on_the_wire() {
     let config = LinkConfig {
-        loss: 1.0,
+        loss: Loss::Bernoulli(1.0),
         ..LinkConfig::new(1_000_000_000, US)
     };
     let mut d = direction(config);
-    assert_eq!(d.offer(0, FRAME), None);
-    assert_eq!(d.offer(0, FRAME), None);
+    assert_eq!(d.offer(0, &mut [0; FRAME]), None);
+    assert_eq!(d.offer(0, &mut [0; FRAME]), None);
     let counters = d.counters(0);
     assert_eq!(
         (counters.packets, counters.loss_drops, counters.in_transit),
@@ -142,7 +148,7 @@ fn loss_takes_its_time_on_the_wire() {
         (2, 2, 0)
     );
     // A packet that would be lost, but was still waiting when the link failed, was lost to the failure.
-    d.offer(0, FRAME);
+    d.offer(0, &mut [0; FRAME]);
     d.set_up(FRAME_PS, false);
     let counters = d.counters(FRAME_PS);
     assert_eq!(
@@ -154,13 +160,13 @@ fn loss_takes_its_time_on_the_wire() {
 #[test]
 fn loss_has_its_probability() {
     let config = LinkConfig {
-        loss: 0.25,
+        loss: Loss::Bernoulli(0.25),
         ..LinkConfig::new(1_000_000_000, 0)
     };
-    let mut d = direction(config);
+    let mut d = direction(config.clone());
     let n = 100_000;
     let delivered = (0..n)
-        .filter(|i| d.offer(i * FRAME_PS, FRAME).is_some())
+        .filter(|i| d.offer(i * FRAME_PS, &mut [0; FRAME]).is_some())
         .count() as f64;
     assert!((delivered / n as f64 - 0.75).abs() < 0.01, "{delivered}");
     // Lost packets' jitter is drawn too: with and without loss, the survivors have the same delays.
@@ -168,16 +174,19 @@ fn loss_has_its_probability() {
         low_ps: 0,
         high_ps: 1000,
     };
-    let mut lossy = direction(LinkConfig { jitter, ..config });
+    let mut lossy = direction(LinkConfig {
+        jitter: jitter.clone(),
+        ..config.clone()
+    });
     let mut lossless = direction(LinkConfig {
         jitter,
-        loss: 0.0,
+        loss: Loss::None,
         ..config
     });
     let mut lost = 0;
     for i in 0..1000 {
-        let kept = lossless.offer(i * FRAME_PS, FRAME);
-        match lossy.offer(i * FRAME_PS, FRAME) {
+        let kept = lossless.offer(i * FRAME_PS, &mut [0; FRAME]);
+        match lossy.offer(i * FRAME_PS, &mut [0; FRAME]) {
             None => lost += 1,
             arrival => assert_eq!(arrival, kept),
         }
@@ -196,7 +205,7 @@ fn jitter_may_overtake_but_not_arrive_before_it_was_sent() {
     };
     let mut d = direction(config);
     let arrivals: Vec<u64> = (0..1000)
-        .map(|i| d.offer(i * FRAME_PS, FRAME).unwrap())
+        .map(|i| d.offer(i * FRAME_PS, &mut [0; FRAME]).unwrap())
         .collect();
     for (i, &arrival_ps) in arrivals.iter().enumerate() {
         let sent_ps = (i as u64 + 1) * FRAME_PS;
@@ -215,7 +224,7 @@ fn jitter_may_overtake_but_not_arrive_before_it_was_sent() {
     let mut at_once = 0;
     for i in 0..10_000 {
         let sent_ps = (i + 1) * FRAME_PS;
-        let arrival_ps = d.offer(i * FRAME_PS, FRAME).unwrap();
+        let arrival_ps = d.offer(i * FRAME_PS, &mut [0; FRAME]).unwrap();
         assert!(arrival_ps >= sent_ps);
         at_once += u64::from(arrival_ps == sent_ps);
     }
@@ -229,34 +238,43 @@ fn nonsense_is_refused() {
     assert_eq!(good.check(), Ok(()));
     let uniform = |low_ps, high_ps| LinkConfig {
         jitter: Jitter::Uniform { low_ps, high_ps },
-        ..good
+        ..good.clone()
     };
     let normal = |mean_ps, sigma_ps| LinkConfig {
         jitter: Jitter::Normal { mean_ps, sigma_ps },
-        ..good
+        ..good.clone()
     };
     for right in [
         uniform(-1000, 0),
         uniform(5, 5),
         normal(-5, 0),
-        LinkConfig { loss: 1.0, ..good },
+        LinkConfig {
+            loss: Loss::Bernoulli(1.0),
+            ..good.clone()
+        },
     ] {
         assert_eq!(right.check(), Ok(()), "{right:?}");
     }
     for wrong in [
         LinkConfig {
             rate_bps: 0,
-            ..good
+            ..good.clone()
         },
         LinkConfig {
             delay_ps: MAX_DELAY_PS + 1,
-            ..good
+            ..good.clone()
         },
-        LinkConfig { loss: -0.1, ..good },
-        LinkConfig { loss: 1.1, ..good },
         LinkConfig {
-            loss: f64::NAN,
-            ..good
+            loss: Loss::Bernoulli(-0.1),
+            ..good.clone()
+        },
+        LinkConfig {
+            loss: Loss::Bernoulli(1.1),
+            ..good.clone()
+        },
+        LinkConfig {
+            loss: Loss::Bernoulli(f64::NAN),
+            ..good.clone()
         },
         uniform(1, 0),
         uniform(-1001, 0),
@@ -267,4 +285,208 @@ fn nonsense_is_refused() {
     ] {
         assert!(wrong.check().is_err(), "{wrong:?}");
     }
+}
+
+#[test]
+fn a_queue_of_packets_holds_that_many_behind_the_one_being_sent() {
+    let mut d = direction(LinkConfig {
+        queue: QueueConfig::packets(2),
+        ..LinkConfig::new(1_000_000_000, 0)
+    });
+    // One is sent and two wait, whatever their size.
+    for bytes in [60, 9000, 1] {
+        assert!(d.offer(0, &mut vec![0; bytes]).is_some());
+    }
+    assert_eq!(d.offer(0, &mut [0; 1]), None);
+    let first_ps = serialisation_ps(60, 1_000_000_000);
+    assert_eq!(d.offer(first_ps - 1, &mut [0; 1]), None);
+    assert!(d.offer(first_ps, &mut [0; FRAME]).is_some());
+    assert_eq!(d.counters(first_ps).queue_drops, 2);
+}
+
+/// A frame with an IPv4 header of these two bits.
+fn ip_frame(ecn: u8) -> Vec<u8> {
+    let mut frame = vec![0; FRAME];
+    frame[12..14].copy_from_slice(&[8, 0]);
+    frame[14..16].copy_from_slice(&[0x45, ecn]);
+    frame
+}
+
+#[test]
+fn what_can_be_marked_is_and_the_rest_is_dropped() {
+    let step = crate::queue::Step {
+        unit: crate::QueueUnit::Packets,
+        threshold: 1,
+    };
+    let mut d = direction(LinkConfig {
+        queue: QueueConfig {
+            discipline: crate::Discipline::Step(step),
+            ..QueueConfig::packets(3)
+        },
+        ..LinkConfig::new(1_000_000_000, US)
+    });
+    // The first is sent, the second finds nothing waiting, the third one packet: not more than the threshold.
+    let mut frame = ip_frame(2);
+    for _ in 0..3 {
+        assert!(d.offer(0, &mut frame).is_some());
+    }
+    assert_eq!(frame, ip_frame(2));
+    assert_eq!(d.offer(0, &mut ip_frame(0)), None);
+    assert_eq!(d.offer(0, &mut frame), Some(4 * FRAME_PS + US));
+    assert_eq!(frame[15], 3);
+    assert_eq!(d.offer(0, &mut ip_frame(2)), None);
+    let counters = d.counters(0);
+    assert_eq!(
+        (
+            counters.marked,
+            counters.red_drops,
+            counters.queue_drops,
+            counters.in_transit
+        ),
+        (1, 1, 1, 4)
+    );
+}
+
+#[test]
+fn red_drops_although_the_transmitter_is_idle() {
+    let red = crate::queue::Red {
+        weight: 0.5,
+        mean_packet_bytes: 1000,
+        ..crate::queue::Red::new(crate::QueueUnit::Packets, 1, 3)
+    };
+    let mut d = direction(LinkConfig {
+        queue: QueueConfig {
+            discipline: crate::Discipline::Red(red),
+            ..QueueConfig::packets(100)
+        },
+        ..LinkConfig::new(1_000_000_000, 0)
+    });
+    // The averages: 0, 0, 1/2, 5/4 (p_b is 1/400), 17/8, 49/16: all are dropped from 3 on.
+    let taken = (0..6)
+        .take_while(|_| d.offer(0, &mut [0; FRAME]).is_some())
+        .count();
+    assert_eq!((taken, d.counters(0).red_drops), (5, 1));
+    // Five packets were sent, and a mean packet's time passed: 49/32.
+    assert!(d.offer(6 * FRAME_PS, &mut [0; FRAME]).is_some());
+}
+
+#[test]
+fn losses_of_a_trace() {
+    let lost = |trace: LossTrace, n: u64| -> Vec<u64> {
+        let mut d = direction(LinkConfig {
+            loss: Loss::Trace(trace.into()),
+            ..LinkConfig::new(1_000_000_000, 0)
+        });
+        (0..n)
+            .filter(|i| d.offer(i * FRAME_PS, &mut [0; FRAME]).is_none())
+            .collect()
+    };
+    let numbers = || vec![4, 0, 3, 3];
+    assert_eq!(
+        lost(LossTrace::new(numbers(), None).unwrap(), 20),
+        [0, 3, 4]
+    );
+    assert_eq!(
+        lost(LossTrace::new(numbers(), Some(5)).unwrap(), 11),
+        [0, 3, 4, 5, 8, 9, 10]
+    );
+    let bits = "010\n 01";
+    assert_eq!(lost(LossTrace::parse(bits, false).unwrap(), 11), [1, 4]);
+    assert_eq!(
+        lost(LossTrace::parse(bits, true).unwrap(), 10),
+        [1, 4, 6, 9]
+    );
+    assert_eq!(
+        LossTrace::new(vec![], Some(7)).unwrap(),
+        LossTrace::parse("0000000", true).unwrap()
+    );
+    for wrong in [
+        LossTrace::new(numbers(), Some(4)),
+        LossTrace::new(vec![], Some(0)),
+        LossTrace::parse("", true),
+        LossTrace::parse("0120", true),
+    ] {
+        assert!(wrong.is_err(), "{wrong:?}");
+    }
+}
+
+fn gilbert_elliott(p: f64, r: f64, loss_good: f64, loss_bad: f64) -> Loss {
+    Loss::GilbertElliott(GilbertElliott {
+        p,
+        r,
+        loss_good,
+        loss_bad,
+    })
+}
+
+#[test]
+fn losses_of_a_markov_chain() {
+    let lost = |model: Loss, n: u64| -> Vec<bool> {
+        let mut d = direction(LinkConfig {
+            loss: model,
+            ..LinkConfig::new(1_000_000_000, 0)
+        });
+        (0..n)
+            .map(|i| d.offer(i * FRAME_PS, &mut [0; FRAME]).is_none())
+            .collect()
+    };
+    // Good at first, and then the other state each time.
+    assert_eq!(
+        lost(gilbert_elliott(1.0, 1.0, 0.0, 1.0), 5),
+        [false, true, false, true, false]
+    );
+    assert_eq!(
+        lost(gilbert_elliott(1.0, 0.0, 1.0, 0.0), 4),
+        [true, false, false, false]
+    );
+    assert_eq!(lost(gilbert_elliott(0.0, 1.0, 0.0, 1.0), 9), [false; 9]);
+    // In the long run bad p / (p + r) of the time, 1 / 5, for 1 / r packets, 5, at a time.
+    let all = lost(gilbert_elliott(0.05, 0.2, 0.0, 1.0), 200_000);
+    let (count, bursts) = (
+        all.iter().filter(|&&l| l).count() as f64,
+        all.windows(2).filter(|pair| pair[1] && !pair[0]).count() as f64,
+    );
+    assert!((count / 200_000.0 - 0.2).abs() < 0.01, "{count}");
+    assert!((count / bursts - 5.0).abs() < 0.2, "{bursts}");
+    // 1/5 of 0.5 and 4/5 of 0.1.
+    let all = lost(gilbert_elliott(0.05, 0.2, 0.1, 0.5), 200_000);
+    let count = all.iter().filter(|&&l| l).count() as f64;
+    assert!((count / 200_000.0 - 0.18).abs() < 0.01, "{count}");
+}
+
+#[test]
+fn delays_of_a_trace() {
+    let mut d = direction(LinkConfig {
+        jitter: Jitter::Trace([500, -1000, 0].into()),
+        ..LinkConfig::new(1_000_000_000, 1000)
+    });
+    let delays: Vec<u64> = (0..7)
+        .map(|i| d.offer(i * FRAME_PS, &mut [0; FRAME]).unwrap() - (i + 1) * FRAME_PS)
+        .collect();
+    assert_eq!(delays, [1500, 0, 1000, 1500, 0, 1000, 1500]);
+}
+
+#[test]
+fn nonsense_of_models_is_refused() {
+    let good = LinkConfig::new(1_000_000_000, 1000);
+    let loss = |loss: Loss| LinkConfig {
+        loss,
+        ..good.clone()
+    };
+    let jitter = |jitter: Jitter| LinkConfig {
+        jitter,
+        ..good.clone()
+    };
+    for wrong in [
+        loss(gilbert_elliott(f64::NAN, 0.0, 0.0, 0.0)),
+        loss(gilbert_elliott(0.0, -0.1, 0.0, 0.0)),
+        loss(gilbert_elliott(0.0, 0.0, 1.1, 0.0)),
+        loss(gilbert_elliott(0.0, 0.0, 0.0, f64::INFINITY)),
+        jitter(Jitter::Trace([].into())),
+        jitter(Jitter::Trace([0, -1001].into())),
+        jitter(Jitter::Trace([i64::MAX].into())),
+    ] {
+        assert!(wrong.check().is_err(), "{wrong:?}");
+    }
+    assert_eq!(loss(gilbert_elliott(0.0, 1.0, 1.0, 0.0)).check(), Ok(()));
 }

@@ -1,8 +1,9 @@
 //! Whole networks under the virtual clock, with closures in place of programs.
 
 use super::*;
-use crate::link::{DirectionCounters, Jitter};
+use crate::link::{DirectionCounters, Jitter, Loss};
 use crate::notification::NotificationEvent;
+use crate::queue::QueueConfig;
 use crate::switch::TEST_CPU_PORT;
 use proptest::prelude::*;
 
@@ -59,8 +60,8 @@ fn pair(seed: u64, detection_delay_ps: u64) -> (Network, LinkId, LinkId) {
     network.add_host("h1", host(1)).unwrap();
     network.add_host("h2", host(2)).unwrap();
     let config = LinkConfig::new(GIGABIT, 5 * US);
-    let first = network.add_link("h1", 0, "s", 1, config).unwrap();
-    let second = network.add_link("s", 2, "h2", 0, config).unwrap();
+    let first = network.add_link("h1", 0, "s", 1, config.clone()).unwrap();
+    let second = network.add_link("s", 2, "h2", 0, config.clone()).unwrap();
     (network, first, second)
 }
 
@@ -473,13 +474,13 @@ fn requests_that_make_no_sense_are_refused_and_change_nothing() {
             )
             .err(),
         network.add_interface("i", "").err(),
-        network.add_link("h1", 0, "s", 3, config).err(),
-        network.add_link("s", 3, "h1", 0, config).err(),
-        network.add_link("s", 3, "h1", 1, config).err(),
-        network.add_link("s", 3, "s", 3, config).err(),
-        network.add_link("s", 510, "s", 3, config).err(),
-        network.add_link("s", 65_536, "s", 3, config).err(),
-        network.add_link("s", 3, "nobody", 0, config).err(),
+        network.add_link("h1", 0, "s", 3, config.clone()).err(),
+        network.add_link("s", 3, "h1", 0, config.clone()).err(),
+        network.add_link("s", 3, "h1", 1, config.clone()).err(),
+        network.add_link("s", 3, "s", 3, config.clone()).err(),
+        network.add_link("s", 510, "s", 3, config.clone()).err(),
+        network.add_link("s", 65_536, "s", 3, config.clone()).err(),
+        network.add_link("s", 3, "nobody", 0, config.clone()).err(),
         network
             .add_link(
                 "s",
@@ -488,7 +489,7 @@ fn requests_that_make_no_sense_are_refused_and_change_nothing() {
                 4,
                 LinkConfig {
                     rate_bps: 0,
-                    ..config
+                    ..config.clone()
                 },
             )
             .err(),
@@ -566,7 +567,7 @@ fn an_interface_is_one_thing_at_a_time() {
     assert!(attach(&mut network, "s", 4, "eth0").is_err());
     assert!(network.add_interface("i", "eth0").is_err());
     let link = LinkConfig::new(1_000_000, 0);
-    assert!(network.add_link("s", 3, "h", 0, link).is_err());
+    assert!(network.add_link("s", 3, "h", 0, link.clone()).is_err());
     // No switch, no port, no name.
     assert!(attach(&mut network, "h", 0, "eth1").is_err());
     assert!(attach(&mut network, "x", 0, "eth1").is_err());

@@ -1,6 +1,8 @@
 //! No packet appears from nowhere or goes unaccounted, whatever the topology, the links and the failures.
 
 use super::*;
+use crate::link::{GilbertElliott, LossTrace};
+use crate::queue::{Discipline, QueueUnit, Red, Step};
 use std::collections::VecDeque;
 
 /// A random network of routers, one host each.
@@ -17,6 +19,34 @@ struct Plan {
     changes: Vec<(u64, bool, prop::sample::Index, bool)>,
 }
 
+pub(super) fn any_unit() -> impl Strategy<Value = QueueUnit> {
+    prop_oneof![Just(QueueUnit::Bytes), Just(QueueUnit::Packets)]
+}
+
+pub(super) fn any_discipline() -> impl Strategy<Value = Discipline> {
+    let red = (
+        any_unit(),
+        0u64..10,
+        1u64..10,
+        0.01..1.0,
+        0.001..1.0,
+        any::<[bool; 2]>(),
+    );
+    let red = red.prop_map(|(unit, min, more, max_p, weight, [gentle, ecn])| {
+        let scale = if unit == QueueUnit::Bytes { 1000 } else { 1 };
+        Discipline::Red(Red {
+            max_p,
+            weight,
+            gentle,
+            ecn,
+            ..Red::new(unit, min * scale, (min + more) * scale)
+        })
+    });
+    let step = (any_unit(), 0u64..10)
+        .prop_map(|(unit, threshold)| Discipline::Step(Step { unit, threshold }));
+    prop_oneof![2 => Just(Discipline::DropTail), 1 => red, 1 => step]
+}
+
 fn any_link() -> impl Strategy<Value = LinkConfig> {
     let jitter = prop_oneof![
         Just(Jitter::None),
@@ -26,23 +56,45 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
             sigma_ps
         }),
     ];
-    let loss = prop_oneof![3 => Just(0.0), 1 => 0.0..0.5, 1 => Just(1.0)];
+    let loss = prop_oneof![
+        3 => Just(Loss::None),
+        1 => (0.0..0.5).prop_map(Loss::Bernoulli),
+        1 => Just(Loss::Bernoulli(1.0)),
+        1 => (0.0..1.0, 0.0..1.0, 0.0..1.0, 0.0..1.0).prop_map(|(p, r, loss_good, loss_bad)| {
+            Loss::GilbertElliott(GilbertElliott { p, r, loss_good, loss_bad })
+        }),
+        1 => (prop::collection::vec(0u64..20, 0..9), any::<bool>()).prop_map(|(lost, repeat)| {
+            Loss::Trace(LossTrace::new(lost, repeat.then_some(20)).unwrap().into())
+        }),
+    ];
+    let queue =
+        (any_unit(), 0u64..20_000, any_discipline()).prop_map(|(unit, limit, discipline)| {
+            QueueConfig {
+                unit,
+                limit: if unit == QueueUnit::Packets {
+                    limit / 500
+                } else {
+                    limit
+                },
+                discipline,
+            }
+        });
     (
         10_000_000u64..1_000_000_000,
         0u64..300_000_000,
         jitter,
         loss,
-        0u64..20_000,
+        queue,
     )
-        .prop_map(
-            |(rate_bps, delay_ps, jitter, loss, queue_bytes)| LinkConfig {
-                rate_bps,
-                delay_ps,
-                jitter,
-                loss,
-                queue_bytes,
-            },
-        )
+        .prop_map(|(rate_bps, delay_ps, jitter, loss, queue)| LinkConfig {
+            rate_bps,
+            delay_ps,
+            jitter,
+            loss,
+            queue,
+            detection_down_ps: None,
+            detection_up_ps: Some(delay_ps),
+        })
 }
 
 fn any_plan() -> impl Strategy<Value = Plan> {
@@ -119,7 +171,7 @@ fn build(plan: &Plan) -> (Network, Vec<FlowId>) {
     let n = plan.parents.len() + 1;
     let edges = edges(plan);
     let mut network = Network::new(plan.seed, 0);
-    let mut links = plan.links.iter().copied().cycle();
+    let mut links = plan.links.iter().cloned().cycle();
     for i in 0..n {
         let ports = routes(i, n, &edges);
         switch(
@@ -186,7 +238,8 @@ fn sum(network: &Network, count: impl Fn(&NodeCounters) -> u64) -> u64 {
 
 fn check_directions(network: &Network) -> Result<(), TestCaseError> {
     for d in directions(network) {
-        let gone = d.delivered + d.queue_drops + d.loss_drops + d.down_drops + d.in_transit;
+        let gone =
+            d.delivered + d.queue_drops + d.red_drops + d.loss_drops + d.down_drops + d.in_transit;
         prop_assert_eq!(d.offered, gone, "{:?}", d);
         prop_assert!(
             d.delivered + d.loss_drops <= d.packets && d.packets <= d.offered,
@@ -234,7 +287,7 @@ proptest! {
             prop_assert_eq!(network.corrupted(flow), Ok(0));
             received += statistics.delivered;
         }
-        let in_links: u64 = links.iter().map(|d| d.queue_drops + d.loss_drops + d.down_drops).sum();
+        let in_links: u64 = links.iter().map(|d| d.queue_drops + d.red_drops + d.loss_drops + d.down_drops).sum();
         let in_nodes = sum(&network, |c| c.down_drops + c.unconnected_drops);
         prop_assert_eq!(sent, received + in_links + in_nodes);
         prop_assert_eq!(sum(&network, |c| c.accepted), received);

@@ -8,8 +8,8 @@ fn noisy() -> LinkConfig {
             mean_ps: 0,
             sigma_ps: 100 * US,
         },
-        loss: 0.1,
-        queue_bytes: 5000,
+        loss: Loss::Bernoulli(0.1),
+        queue: QueueConfig::bytes(5000),
         ..LinkConfig::new(100_000_000, 200 * US)
     }
 }

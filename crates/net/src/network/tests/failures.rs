@@ -122,8 +122,8 @@ fn two_switches(detection_delay_ps: u64) -> (Network, LinkId, LinkId) {
     router(&mut network, "s1", 0);
     router(&mut network, "s2", 0);
     let config = LinkConfig::new(GIGABIT, US);
-    let first = network.add_link("s1", 1, "s2", 1, config).unwrap();
-    let second = network.add_link("s1", 2, "s2", 2, config).unwrap();
+    let first = network.add_link("s1", 1, "s2", 1, config.clone()).unwrap();
+    let second = network.add_link("s1", 2, "s2", 2, config.clone()).unwrap();
     (network, first, second)
 }
 

@@ -1,0 +1,252 @@
+//! Which packets a direction loses on the wire, and how its delay varies. It does not know the packets.
+
+use super::MAX_DELAY_PS;
+use crate::error::{NetError, out_of_range};
+use crate::random::Stream;
+use std::sync::Arc;
+
+/// Which packets are lost on the wire. Each direction goes through the model on its own, one step per packet that its queue
+/// takes.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub enum Loss {
+    /// None.
+    #[default]
+    None,
+    /// Each with this probability.
+    Bernoulli(f64),
+    /// Those of a Markov chain with two states.
+    GilbertElliott(GilbertElliott),
+    /// Those of a list.
+    Trace(Arc<LossTrace>),
+}
+
+/// A Markov chain with two states, good at first. A packet is lost with the probability of the state that it finds; then the
+/// state changes, or does not. Gilbert's own model has `loss_good` 0; the "simple" one `loss_bad` 1 as well.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct GilbertElliott {
+    /// p: from good to bad.
+    pub p: f64,
+    /// r: from bad to good.
+    pub r: f64,
+    /// 1 - k: a packet in the good state is lost.
+    pub loss_good: f64,
+    /// 1 - h: a packet in the bad state is lost.
+    pub loss_bad: f64,
+}
+
+/// Packets of a direction that are lost, by number from 0 on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LossTrace {
+    /// In order, without doubles.
+    lost: Vec<u64>,
+    /// It begins again after this many packets.
+    period: Option<u64>,
+}
+
+impl LossTrace {
+    /// The packets of these numbers; again every `period` packets, if there is one.
+    pub fn new(mut lost: Vec<u64>, period: Option<u64>) -> Result<LossTrace, NetError> {
+        lost.sort_unstable();
+        lost.dedup();
+        let inside = |period: u64| lost.last().is_none_or(|&last| last < period);
+        if !period.is_none_or(|period| period > 0 && inside(period)) {
+            let reason = "above every number of a lost packet";
+            return Err(out_of_range("the period of a loss trace", reason));
+        }
+        Ok(LossTrace { lost, period })
+    }
+
+    /// One character per packet, 1 for a lost one and 0 for another; white space does not count.
+    pub fn parse(text: &str, repeat: bool) -> Result<LossTrace, NetError> {
+        let (mut lost, mut length) = (Vec::new(), 0);
+        for character in text.chars().filter(|c| !c.is_whitespace()) {
+            match character {
+                '0' => {}
+                '1' => lost.push(length),
+                _ => return Err(out_of_range("a loss trace", "made of 0 and 1")),
+            }
+            length += 1;
+        }
+        if length == 0 {
+            return Err(out_of_range("a loss trace", "at least one packet long"));
+        }
+        LossTrace::new(lost, repeat.then_some(length))
+    }
+}
+
+impl Loss {
+    pub(super) fn check(&self) -> Result<(), NetError> {
+        // Written so that NaN fails too.
+        let check = |parameter, probability: f64| match (0.0..=1.0).contains(&probability) {
+            true => Ok(()),
+            false => Err(out_of_range(parameter, "a probability, from 0 to 1")),
+        };
+        match self {
+            Loss::None | Loss::Trace(_) => Ok(()),
+            Loss::Bernoulli(probability) => check("loss", *probability),
+            Loss::GilbertElliott(g) => {
+                check("loss: p", g.p)?;
+                check("loss: r", g.r)?;
+                check("loss: loss_good", g.loss_good)?;
+                check("loss: loss_bad", g.loss_bad)
+            }
+        }
+    }
+}
+
+/// A loss model and where a direction is in it.
+#[derive(Debug)]
+pub(super) struct LossProcess {
+    model: Loss,
+    stream: Stream,
+    /// Of the Markov chain.
+    bad: bool,
+    /// In the trace: the next packet, and the next that is lost.
+    packet: u64,
+    next: usize,
+}
+
+impl LossProcess {
+    pub(super) fn new(model: Loss, stream: Stream) -> LossProcess {
+        LossProcess {
+            model,
+            stream,
+            bad: false,
+            packet: 0,
+            next: 0,
+        }
+    }
+
+    /// Whether the next packet is lost.
+    #[inline]
+    pub(super) fn step(&mut self) -> bool {
+        match &self.model {
+            Loss::None => false,
+            Loss::Bernoulli(probability) => *probability > 0.0 && self.stream.chance(*probability),
+            Loss::GilbertElliott(g) => {
+                let (loss, change) = match self.bad {
+                    false => (g.loss_good, g.p),
+                    true => (g.loss_bad, g.r),
+                };
+                // Both are drawn whatever they decide, so that equal seeds with other probabilities stay comparable.
+                let lost = self.stream.chance(loss);
+                self.bad ^= self.stream.chance(change);
+                lost
+            }
+            Loss::Trace(trace) => {
+                let lost = trace.lost.get(self.next) == Some(&self.packet);
+                self.next += usize::from(lost);
+                self.packet += 1;
+                if trace.period == Some(self.packet) {
+                    (self.packet, self.next) = (0, 0);
+                }
+                lost
+            }
+        }
+    }
+}
+
+/// What is added to the propagation delay of each packet.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Jitter {
+    /// Nothing.
+    #[default]
+    None,
+    /// Uniform between the bounds, both included.
+    Uniform {
+        /// Least.
+        low_ps: i64,
+        /// Most.
+        high_ps: i64,
+    },
+    /// Normal.
+    Normal {
+        /// Mean.
+        mean_ps: i64,
+        /// Standard deviation.
+        sigma_ps: u64,
+    },
+    /// One after the other, and from the beginning again.
+    Trace(Arc<[i64]>),
+}
+
+impl Jitter {
+    pub(super) fn check(&self, delay_ps: u64) -> Result<(), NetError> {
+        let near = |value: i64| match value.unsigned_abs() <= MAX_DELAY_PS {
+            true => Ok(()),
+            false => Err(out_of_range(
+                "jitter",
+                format!("within {MAX_DELAY_PS} ps of zero"),
+            )),
+        };
+        let causal = |low_ps: i64| match low_ps < 0 && low_ps.unsigned_abs() > delay_ps {
+            false => Ok(()),
+            true => Err(out_of_range(
+                "jitter",
+                "such that no packet arrives before it was sent",
+            )),
+        };
+        match self {
+            Jitter::None => Ok(()),
+            Jitter::Uniform { low_ps, high_ps } => {
+                if low_ps > high_ps {
+                    return Err(out_of_range("jitter", "a low bound and then a high one"));
+                }
+                near(*low_ps)?;
+                near(*high_ps)?;
+                causal(*low_ps)
+            }
+            Jitter::Normal { mean_ps, sigma_ps } => {
+                near(*mean_ps)?;
+                near(i64::try_from(*sigma_ps).unwrap_or(i64::MAX))
+            }
+            Jitter::Trace(delays) => {
+                if delays.is_empty() {
+                    return Err(out_of_range("jitter", "a trace with at least one delay"));
+                }
+                delays.iter().try_for_each(|&delay_ps| {
+                    near(delay_ps)?;
+                    causal(delay_ps)
+                })
+            }
+        }
+    }
+}
+
+/// A jitter and where a direction is in it.
+#[derive(Debug)]
+pub(super) struct JitterProcess {
+    model: Jitter,
+    stream: Stream,
+    next: usize,
+}
+
+impl JitterProcess {
+    pub(super) fn new(model: Jitter, stream: Stream) -> JitterProcess {
+        JitterProcess {
+            model,
+            stream,
+            next: 0,
+        }
+    }
+
+    /// How long the next packet propagates; never less than nothing.
+    #[inline]
+    pub(super) fn propagation_ps(&mut self, delay_ps: u64) -> u64 {
+        let jitter_ps = match &self.model {
+            Jitter::None => return delay_ps,
+            Jitter::Uniform { low_ps, high_ps } => self.stream.uniform(*low_ps, *high_ps),
+            // The cast saturates, and the sum below does too.
+            Jitter::Normal { mean_ps, sigma_ps } => {
+                let deviation_ps = (self.stream.normal() * *sigma_ps as f64).round() as i64;
+                mean_ps.saturating_add(deviation_ps)
+            }
+            Jitter::Trace(delays) => {
+                let delay_ps = delays.get(self.next).copied().unwrap_or(0);
+                self.next = (self.next + 1) % delays.len().max(1);
+                delay_ps
+            }
+        };
+        delay_ps.saturating_add_signed(jitter_ps)
+    }
+}
