@@ -3,8 +3,9 @@
 from holdfast._core import CompileError, ControlError, HoldfastError, Program, Switch
 from holdfast.controller import Controller
 from holdfast.errors import LiveError, NetworkError, ScenarioError, TopologyError
+from holdfast.link import Jitter
 from holdfast.network import LiveNetwork, SimulatedNetwork
-from holdfast.topology import Jitter, Topology
+from holdfast.topology import Topology
 from holdfast.traffic import Ping, UdpStream
 
 __all__ = [

@@ -5,12 +5,12 @@ Units are in the names: ``_ps`` picoseconds, ``_bps`` bits per second. Values of
 field raises). Ids are P4Runtime ids, as in the program's P4Info.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from os import PathLike
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import TracebackType
-from typing import Literal, Self, final
+from typing import Any, Literal, Self, final
 
 __all__ = [
     "ActionProfileGroup",
@@ -463,12 +463,46 @@ class Network:
         *,
         rate_bps: int,
         delay_ps: int = 0,
-        jitter: tuple[str, int, int] = ("none", 0, 0),
-        loss: float = 0.0,
-        queue_bytes: int = 150_000,
+        jitter: tuple[str, int, int] | tuple[str, Sequence[int]] = ("none", 0, 0),
+        loss: float
+        | tuple[str, float, float, float, float]
+        | tuple[str, Sequence[int], int | None]
+        | tuple[str, str, bool] = 0.0,
+        queue_bytes: int | None = None,
+        queue_packets: int | None = None,
+        red: Mapping[str, object] | None = None,
+        mark_above: Mapping[str, object] | None = None,
+        detection_down_ps: int | None = None,
+        detection_up_ps: int | None = None,
     ) -> int:
-        """Bidirectional. jitter: ("none",0,0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps); each direction draws
-        its own, never reordering unless the draw overtakes (as tc netem does not prevent). Returns the link id."""
+        """Bidirectional. Each direction draws its own jitter and losses, never reordering unless the draw overtakes (as tc netem does
+        not prevent). Returns the link id.
+
+        ``jitter``: ("none", 0, 0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps), ("trace", [delay_ps, ...]).
+        ``loss``: a probability, ("gilbert_elliott", p, r, loss_good, loss_bad), ("trace", lost packet numbers, period or None),
+        ("trace", text of 0 and 1, repeat). The queue has 150,000 bytes if nothing else is said. ``red``: ``unit`` ("bytes" or "packets"),
+        ``min``, ``max``, and perhaps ``max_p``, ``weight``, ``gentle``, ``ecn``, ``mean_packet_bytes``. ``mark_above``: ``unit``,
+        ``threshold``. Without a detection delay the network's counts."""
+    def configure_direction(
+        self,
+        link: int,
+        direction: Literal["a_to_b", "b_to_a"],
+        *,
+        rate_bps: int,
+        delay_ps: int = 0,
+        jitter: tuple[str, int, int] | tuple[str, Sequence[int]] = ("none", 0, 0),
+        loss: float
+        | tuple[str, float, float, float, float]
+        | tuple[str, Sequence[int], int | None]
+        | tuple[str, str, bool] = 0.0,
+        queue_bytes: int | None = None,
+        queue_packets: int | None = None,
+        red: Mapping[str, object] | None = None,
+        mark_above: Mapping[str, object] | None = None,
+        detection_down_ps: int | None = None,
+        detection_up_ps: int | None = None,
+    ) -> None:
+        """Gives one direction of a link parameters of its own, before it carried anything; they are those of :meth:`add_link`."""
     def capture(self, node: str, port: int, path: str | PathLike[str]) -> None:
         """Writes what crosses a port from now on, in both directions, into a pcap file, which is replaced. It is complete when a
         run or the wall clock ends."""
@@ -479,6 +513,21 @@ class Network:
         The receiving end of a direction notices."""
     def set_node_state(self, node: str, up: bool, at_ps: int | None = None) -> None:
         """Fails or repairs a node at a time (None: now). What is inside is lost, its tables and registers are not."""
+    def fail_randomly(
+        self,
+        *,
+        time_to_failure: tuple[str, int],
+        time_to_repair: tuple[str, int],
+        link: int | None = None,
+        direction: Literal["a_to_b", "b_to_a"] | None = None,
+        node: str | None = None,
+        start_ps: int = 0,
+        end_ps: int | None = None,
+    ) -> None:
+        """Lets a link (or one direction of it) or a node fail and be repaired at random, from a stream of its own. The times are
+        ("exponential", mean_ps) or ("fixed", time_ps). No failure begins before ``start_ps``, none at ``end_ps`` or later."""
+    def random_failures(self) -> list[tuple[int, str, bool]]:
+        """The random failures and repairs that have happened: time, what ("s1", "s1:1-s2:1", "s1:1>s2:1"), whether it came back."""
     def add_udp_stream(
         self,
         source: str,
@@ -552,10 +601,30 @@ class Network:
     def corrupted(self, flow: int) -> int:
         """Packets that claim to be of a flow and reached a host damaged. They are not in the logs."""
     def link_counters(self, link: int) -> dict[str, int]:
-        """Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``loss_drops``,
-        ``down_drops``; also ``offered``, ``delivered``, ``frame_bytes`` (without the physical layer's overhead), ``in_transit``."""
+        """Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``red_drops``,
+        ``marked``, ``loss_drops``, ``down_drops``; also ``offered``, ``delivered``, ``frame_bytes`` (without the physical layer's overhead), ``in_transit``."""
+    def set_queueing(
+        self,
+        switch: str,
+        queueing: str,
+        *,
+        queues: int = 8,
+        queue: Mapping[str, object] | None = None,
+        queue_of_priority: Mapping[int, Mapping[str, object]] | None = None,
+        recirculation_rate_bps: int | None = None,
+        recirculation_queue: Mapping[str, object] | None = None,
+    ) -> None:
+        """Says where packets of a switch wait: "auto" (in a traffic manager if the program cares), "link" or "traffic_manager". A queue
+        is described as in :meth:`add_link` (``queue_bytes``, ``queue_packets``, ``red``, ``mark_above``); without a description
+        it holds what the link's would. What waits in a former traffic manager is lost."""
+    def has_traffic_manager(self, switch: str) -> bool:
+        """Whether packets of a switch wait in a traffic manager now."""
+    def queue_statistics(self, switch: str) -> list[dict[str, Any]]:
+        """Statistics of the queues of a switch's traffic manager, each with its ``port`` and ``queue`` (None and None: of the
+        recirculation port): ``offered``, ``taken``, ``queue_drops``, ``red_drops``, ``marked``, ``down_drops``, and of what waits
+        ``packets``, ``bytes``, ``max_packets``, ``max_bytes``, ``mean_packets``, ``mean_bytes``."""
     def node_counters(self, node: str) -> dict[str, int]:
-        """What a node did with packets: ``received``, ``sent``, ``packet_ins``, ``unconnected_drops``, ``down_drops``, ``accepted``,
+        """What a node did with packets: ``received``, ``sent``, ``packet_ins``, ``unconnected_drops``, ``queue_drops``, ``down_drops``, ``accepted``,
         ``not_addressed``, ``corrupted``, ``interface_drops``."""
     def port_is_up(self, node: str, port: int) -> bool:
         """Whether a port has a signal: there is a link, and it works towards this port; or it is an interface that is up."""

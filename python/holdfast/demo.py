@@ -20,10 +20,11 @@ from holdfast._core import Program
 from holdfast.apps.protect import ProtectController, compile_protect
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.controller import Controller
+from holdfast.link import Jitter
 from holdfast.network import SimulatedNetwork
 from holdfast.plots import delivered_over_time
 from holdfast.results import Row, bin_counts, packets, summarise, write_summary
-from holdfast.topology import Jitter, Topology
+from holdfast.topology import Topology
 from holdfast.traffic import Ping, UdpStream
 
 MECHANISMS = ("static", "reroute", "protect")

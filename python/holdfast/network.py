@@ -8,34 +8,28 @@ same nodes and links run in real time in a native thread, hosts are Linux networ
 from __future__ import annotations
 
 import heapq
+import math
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from holdfast import _core
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
+from holdfast.link import core_parameters, reversed_link
 from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.received import DigestList, IdleEntries, PacketIn
 from holdfast.p4runtime.server import Server
-from holdfast.topology import PS_PER_MS, PS_PER_S, Jitter, Link, PacketGenerator, Topology
+from holdfast.topology import PS_PER_MS, PS_PER_S, Link, PacketGenerator, Topology
 from holdfast.traffic import Ping, TcpTransfer, Traffic, UdpStream
 
 CPU_PORT = 510
 """The port behind which the controller sits, as in the applications' programs."""
-
-
-def _jitter_ps(jitter: Jitter | None) -> tuple[str, int, int]:
-    if jitter is None:
-        return ("none", 0, 0)
-    if jitter.distribution == "uniform":
-        return ("uniform", round(jitter.low_ms * PS_PER_MS), round(jitter.high_ms * PS_PER_MS))
-    return ("normal", round(jitter.mean_ms * PS_PER_MS), round(jitter.sigma_ms * PS_PER_MS))
 
 
 class Network(ABC):
@@ -65,12 +59,15 @@ class Network(ABC):
         self.devices: dict[str, Device] = {}
         self._pending: list[tuple[int, int, Callable[[], None]]] = []
         self._order = 0
+        self._failing: dict[str, str] = {}
         for name, switch in topology.switches.items():
             program = programs if isinstance(programs, _core.Program) else programs.get(name)
             if program is None:
                 raise NetworkError(f"there is no program for switch {name!r}")
             self.programs[name] = program
             core = self.core.add_switch(name, program, executor=executor, cpu_port=CPU_PORT)
+            if switch.queueing is not None:
+                self.core.set_queueing(name, switch.queueing.mode, **switch.queueing.core_parameters())
             self.devices[name] = Device(switch.index, core, executor=executor)
         self._add_hosts()
         self.link_ids = [self._add_link(link) for link in topology.links]
@@ -82,17 +79,10 @@ class Network(ABC):
         """Adds the nodes at the edge, whatever they are."""
 
     def _add_link(self, link: Link) -> int:
-        return self.core.add_link(
-            link.a,
-            link.a_port,
-            link.b,
-            link.b_port,
-            rate_bps=link.rate_bps,
-            delay_ps=round(link.delay_ms * PS_PER_MS),
-            jitter=_jitter_ps(link.jitter),
-            loss=link.loss,
-            queue_bytes=link.queue_bytes,
-        )
+        core = self.core.add_link(link.a, link.a_port, link.b, link.b_port, **core_parameters(link))
+        if link.reverse is not None:
+            self.core.configure_direction(core, "b_to_a", **core_parameters(reversed_link(link)))
+        return core
 
     def _add_packet_generator(self, generator: PacketGenerator) -> int:
         if generator.period_ms is None:
@@ -178,7 +168,7 @@ class Network(ABC):
         link = self.topology.links[index]
         at_ps = None if at_s is None else round(at_s * PS_PER_S)
         if one_way:
-            direction: Literal["a_to_b", "b_to_a"] = "a_to_b" if name == link.name else "b_to_a"
+            direction: Literal["a_to_b", "b_to_a"] = "a_to_b" if name.partition("#")[0] == link.name else "b_to_a"
             self.core.set_link_state(self.link_ids[index], up, at_ps, direction=direction)
         else:
             self.core.set_link_state(self.link_ids[index], up, at_ps)
@@ -188,6 +178,56 @@ class Network(ABC):
         if name not in self.topology.switches:
             raise NetworkError(f"there is no switch {name!r} (known: {', '.join(self.topology.switches)})")
         self.core.set_node_state(name, up, None if at_s is None else round(at_s * PS_PER_S))
+
+    def fail_randomly(
+        self,
+        name: str,
+        *,
+        mtbf_s: float,
+        mttr_s: float,
+        start_s: float | None = None,
+        end_s: float | None = None,
+        time_to_failure: Literal["exponential", "fixed"] = "exponential",
+        time_to_repair: Literal["exponential", "fixed"] = "exponential",
+        one_way: bool = False,
+    ) -> None:
+        """Lets the link ``a-b`` or a switch fail and be repaired at random.
+
+        With ``one_way``, only the direction from ``a`` to ``b`` fails. ``mtbf_s`` is the mean time from the start, or a repair,
+        to the next failure, ``mttr_s`` that from a failure to its repair. No failure begins before ``start_s`` (now), none
+        at ``end_s`` or later. What fails when depends on the network's seed and on the name alone, not on what else fails.
+        """
+        for parameter, value_s in (("mtbf_s", mtbf_s), ("mttr_s", mttr_s)):
+            if not 0 < value_s < math.inf:
+                raise NetworkError(f"{parameter} is {value_s}; it must be above zero")
+        times: dict[str, Any] = {
+            "time_to_failure": (time_to_failure, round(mtbf_s * PS_PER_S)),
+            "time_to_repair": (time_to_repair, round(mttr_s * PS_PER_S)),
+            "start_ps": self.core.now_ps if start_s is None else round(start_s * PS_PER_S),
+            "end_ps": None if end_s is None else round(end_s * PS_PER_S),
+        }
+        if name in self.topology.switches:
+            if one_way:
+                raise NetworkError(f"{name!r} is a switch; only a link fails one way")
+            self.core.fail_randomly(node=name, **times)
+            return
+        index = self.topology.find_link(name)
+        link = self.topology.links[index]
+        (a, a_port), (b, b_port) = (link.a, link.a_port), (link.b, link.b_port)
+        if not one_way:
+            self.core.fail_randomly(link=self.link_ids[index], **times)
+            self._failing[f"{a}:{a_port}-{b}:{b_port}"] = name
+        elif name.partition("#")[0] == link.name:
+            self.core.fail_randomly(link=self.link_ids[index], direction="a_to_b", **times)
+            self._failing[f"{a}:{a_port}>{b}:{b_port}"] = name
+        else:
+            self.core.fail_randomly(link=self.link_ids[index], direction="b_to_a", **times)
+            self._failing[f"{b}:{b_port}>{a}:{a_port}"] = name
+
+    def random_failures(self) -> list[tuple[float, str, bool]]:
+        """The random failures and repairs that have happened: time in seconds, name as given, and whether it came back."""
+        drawn = self.core.random_failures()
+        return [(time_ps / PS_PER_S, self._failing.get(what, what), up) for time_ps, what, up in drawn]
 
     def bytes_on_wire(self) -> int:
         """Bytes put on all links between switches so far, both directions, with the physical layer's overhead."""

@@ -9,15 +9,29 @@ from __future__ import annotations
 import ipaddress
 import math
 from bisect import bisect, insort
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal, Self, TypeVar
+from typing import Any, Self, TypeVar
 
 import networkx as nx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
 from holdfast.errors import TopologyError
+from holdfast.link import (
+    Bernoulli,
+    DirectionFields,
+    GilbertElliott,
+    Jitter,
+    LossTrace,
+    MarkAbove,
+    Queueing,
+    Red,
+    check_queue,
+    loss_model,
+    whole_rate,
+)
 
 PS_PER_MS = 1_000_000_000
 PS_PER_S = 1_000_000_000_000
@@ -31,27 +45,6 @@ Position = tuple[float, float]
 """Where a node is: x and y in any unit; of a geographic topology longitude and latitude in degrees."""
 
 M = TypeVar("M", bound=BaseModel)
-
-
-class Jitter(BaseModel):
-    """Random delay added to each packet on a link, drawn per direction.
-
-    ``uniform``: between ``low_ms`` and ``high_ms``. ``normal``: mean ``mean_ms``, deviation ``sigma_ms``, never below zero.
-    """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    distribution: Literal["uniform", "normal"]
-    low_ms: float = Field(default=0.0, ge=0)
-    high_ms: float = Field(default=0.0, ge=0)
-    mean_ms: float = Field(default=0.0, ge=0)
-    sigma_ms: float = Field(default=0.0, ge=0)
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        if self.distribution == "uniform" and self.high_ms < self.low_ms:
-            raise ValueError(f"high_ms ({self.high_ms}) is below low_ms ({self.low_ms})")
-        return self
 
 
 def propagation_delay_ms(distance_km: float) -> float:
@@ -97,12 +90,18 @@ class SwitchNode(BaseModel):
     name: str
     index: int = Field(ge=1, le=65_000)
     position: Position | None = None
+    queueing: Queueing | None = None
 
 
 class Link(BaseModel):
-    """A bidirectional link. Each direction has its own queue and draws its own jitter and loss."""
+    """A bidirectional link. Each direction has its own queue and draws its own jitter and loss.
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
+    The queue holds ``queue_packets`` or ``queue_bytes``; the packet being transmitted does not count. ``reverse``: what is
+    different from ``b`` to ``a``. ``detection_delay_ms``: until switches notice a change, if not the network's delay;
+    ``detection_down_ms`` and ``detection_up_ms``: the same for failures and repairs alone.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     a: str
     b: str
@@ -111,20 +110,31 @@ class Link(BaseModel):
     rate_bps: int = Field(default=1_000_000_000, gt=0)
     delay_ms: float = Field(default=0.0, ge=0)
     jitter: Jitter | None = None
-    loss: float = Field(default=0.0, ge=0, le=1)
+    loss: float | Bernoulli | GilbertElliott | LossTrace = 0.0
     queue_bytes: int = Field(default=150_000, ge=0)
+    queue_packets: int | None = Field(default=None, ge=0)
+    red: Red | None = None
+    mark_above: MarkAbove | None = None
+    detection_delay_ms: float | None = Field(default=None, ge=0)
+    detection_down_ms: float | None = Field(default=None, ge=0)
+    detection_up_ms: float | None = Field(default=None, ge=0)
+    reverse: DirectionFields | None = None
     cost: int = Field(default=1, ge=1)
 
     @field_validator("rate_bps", mode="before")
     @classmethod
     def _whole(cls, rate: object) -> object:
-        """Rates may be written 1e9 or 10e6, which YAML takes for text or for a float."""
-        if isinstance(rate, str):
-            try:
-                rate = float(rate)
-            except ValueError:
-                return rate
-        return int(rate) if isinstance(rate, float) and rate.is_integer() else rate
+        return whole_rate(rate)
+
+    @field_validator("loss", mode="before")
+    @classmethod
+    def _model(cls, loss: object) -> object:
+        return loss_model(loss)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_queue(self)
+        return self
 
     @property
     def name(self) -> str:
@@ -225,11 +235,18 @@ class Topology:
         self._ports[name] = {}
         return host
 
-    def add_switch(self, name: str, *, position: Position | None = None) -> SwitchNode:
-        """Adds a switch."""
+    def add_switch(
+        self, name: str, *, position: Position | None = None, queueing: Queueing | Mapping[str, Any] | None = None
+    ) -> SwitchNode:
+        """Adds a switch; ``queueing`` says where its packets wait, by the fields of :class:`holdfast.link.Queueing`."""
         self._new_name(name)
         switch = _validated(
-            SwitchNode, name=name, index=len(self.switches) + 1, position=position, where=f"switch {name!r}"
+            SwitchNode,
+            name=name,
+            index=len(self.switches) + 1,
+            position=position,
+            queueing=queueing,
+            where=f"switch {name!r}",
         )
         self.switches[name] = switch
         self._ports[name] = {}

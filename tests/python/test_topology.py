@@ -8,7 +8,8 @@ import pytest
 
 from holdfast.apps.protect import ProtectController
 from holdfast.errors import NetworkError, TopologyError
-from holdfast.topology import Jitter, Topology
+from holdfast.link import Jitter
+from holdfast.topology import Topology
 
 
 def square() -> Topology:

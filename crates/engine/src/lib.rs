@@ -9,7 +9,8 @@
 //! implement [`exec::Executor`], and both call the same [`runtime::Runtime`] for tables and other objects.
 //!
 //! - [`packet`], [`exec`]: a packet in memory, and what an executor is.
-//! - [`switch`]: the v1model architecture around the two halves of the pipeline.
+//! - [`switch`]: the v1model architecture around the two halves of the pipeline; [`queueing`]: whether a program cares what is
+//!   between them.
 //! - [`runtime`]: the objects that programs use, with [`table`], [`profile`], [`meter`], [`digest`], [`value_set`], [`port_state`], [`random`] behind
 //!   it; [`hash`].
 //! - [`control`]: what the control plane may do.
@@ -27,6 +28,7 @@ pub mod packet;
 mod plan;
 pub mod port_state;
 pub mod profile;
+pub mod queueing;
 pub mod random;
 pub mod replication;
 pub mod runtime;
@@ -43,6 +45,7 @@ pub use exec::{
 };
 pub use interpreter::Interpreter;
 pub use packet::Packet;
+pub use queueing::cares_about_queues;
 pub use replication::Replication;
 pub use runtime::Runtime;
 pub use switch::{DROP_PORT, Emission, Enqueued, Output, Recirculated, Switch, SwitchConfig};

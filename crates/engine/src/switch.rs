@@ -125,6 +125,17 @@ impl Enqueued {
     pub fn bytes(&self) -> usize {
         self.packet.len()
     }
+
+    /// The packet as it entered ingress; its headers may have changed since.
+    pub fn packet(&self) -> &Packet {
+        &self.packet
+    }
+
+    /// Says when and behind how many packets it was enqueued; at first, when it entered ingress and behind none.
+    pub fn set_enqueued(&mut self, now_ps: u64, enq_qdepth: u32) {
+        self.enqueued_ps = now_ps;
+        self.enq_qdepth = enq_qdepth;
+    }
 }
 
 /// A packet on its way from the deparser to the parser.
@@ -134,6 +145,13 @@ pub struct Recirculated {
     /// Zero but for the standard metadata and what is preserved.
     state: Vec<u64>,
     lineage: Lineage,
+}
+
+impl Recirculated {
+    /// Length in bytes.
+    pub fn bytes(&self) -> usize {
+        self.packet.len()
+    }
 }
 
 /// What a copy inherits.
@@ -706,6 +724,17 @@ impl Switch {
         });
     }
 
+    /// Counts a packet that whoever queues between the halves had to drop.
+    pub fn count_dropped(&mut self, reason: DropReason) {
+        self.drops[reason as usize] += 1;
+    }
+
+    /// Takes a copy that its queue dropped, for its memory; gives the packet's back.
+    pub fn discard(&mut self, copy: Enqueued) -> Packet {
+        self.free_states.push(copy.state);
+        copy.packet
+    }
+
     /// Egress to deparser for one copy: appends clones, then what becomes of the packet itself. `deq_qdepth` is the number of
     /// packets left behind it in its queue.
     pub fn egress(
@@ -715,6 +744,7 @@ impl Switch {
         deq_qdepth: u32,
         out: &mut Vec<Emission>,
     ) {
+        self.work_left = self.max_work;
         let output = self.egress_pass(now_ps, copy, deq_qdepth, out);
         out.extend(output.map(Emission::Output));
     }

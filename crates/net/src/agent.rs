@@ -210,6 +210,7 @@ impl Network {
 
     /// An event for the agent of a switch. It may be a former one, whose time another has taken.
     pub(crate) fn agent_event(&mut self, node: NodeId) {
+        self.refresh_queueing(node);
         let now_ps = self.now_ps;
         let state = &mut self.nodes[node.0 as usize];
         let NodeKind::Switch(switch) = &mut state.kind else {

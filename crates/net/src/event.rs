@@ -4,7 +4,7 @@
 
 use crate::tcp_flow::EndpointId;
 use crate::{FlowId, GeneratorId, NodeId, TcpFlowId};
-use engine::Packet;
+use engine::{Enqueued, Packet};
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
@@ -16,6 +16,8 @@ pub(crate) enum Event {
     DirectionState { directions: [u32; 2], up: bool },
     /// A node fails or comes back.
     NodeState { node: NodeId, up: bool },
+    /// Something that fails at random fails or is repaired.
+    RandomFailure { process: u32 },
     /// The receiving end of a direction notices its state, unless that changed again since (`epoch`).
     Detect { direction: u32, epoch: u32 },
     /// A packet arrives at the far end, unless the direction failed since (`generation`).
@@ -31,6 +33,18 @@ pub(crate) enum Event {
         port: u32,
         packet: Packet,
     },
+    /// A copy reaches its queue in a switch's traffic manager, unless the switch failed (`generation`) or got another program
+    /// (`epoch`).
+    Enqueue {
+        node: NodeId,
+        generation: u32,
+        epoch: u32,
+        copy: Box<Enqueued>,
+    },
+    /// The transmitter of a port with queues may be free.
+    PortReady { node: NodeId, port: u32 },
+    /// The recirculation port of a switch may be.
+    RecirculationReady { node: NodeId },
     /// A flow's next packet is due.
     Send { flow: FlowId },
     /// An end of a TCP connection may have timers that are due.
@@ -48,24 +62,30 @@ impl Event {
     fn lane(&self) -> Option<u32> {
         match self {
             Event::Arrive { direction, .. } => direction.checked_mul(2),
-            Event::Depart { node, .. } => node.0.checked_mul(2).map(|lane| lane + 1),
+            Event::Depart { node, .. } | Event::Enqueue { node, .. } => {
+                node.0.checked_mul(2).map(|lane| lane + 1)
+            }
             _ => None,
         }
     }
 
-    /// What happens first among events of one instant: failures and repairs, then their detection, then packets (so that a
-    /// packet that arrives at the very instant of a failure is lost), then sources, and agents last.
+    /// What happens first among events of one instant: failures and repairs, then their detection, then what waits for a
+    /// transmitter that is free now, then packets (so that a packet that arrives at the very instant of a failure is lost, and
+    /// one that arrives when another has just been sent does not find that in a queue), then sources, and agents last.
     fn priority(&self) -> u64 {
         match self {
-            Event::DirectionState { .. } | Event::NodeState { .. } => 0,
+            Event::DirectionState { .. }
+            | Event::NodeState { .. }
+            | Event::RandomFailure { .. } => 0,
             Event::Detect { .. } => 1,
-            Event::Arrive { .. } => 2,
-            Event::Depart { .. } => 3,
+            Event::PortReady { .. } | Event::RecirculationReady { .. } => 2,
+            Event::Arrive { .. } => 3,
+            Event::Depart { .. } | Event::Enqueue { .. } => 4,
             Event::Send { .. }
             | Event::TcpTimer { .. }
             | Event::TcpApplication { .. }
-            | Event::Generate { .. } => 4,
-            Event::Agent { .. } => 5,
+            | Event::Generate { .. } => 5,
+            Event::Agent { .. } => 6,
         }
     }
 }

@@ -17,6 +17,7 @@ pub mod clock;
 mod error;
 mod event;
 mod external;
+pub mod failure;
 pub mod flow;
 mod host;
 pub mod link;
@@ -25,14 +26,17 @@ mod node;
 mod notification;
 mod pool;
 pub mod queue;
+mod queued;
 pub mod random;
 pub mod statistics;
 mod step;
 mod switch;
 mod tcp_flow;
+pub mod traffic_manager;
 
 pub use agent::{GeneratorTrigger, PacketGenerator};
 pub use error::NetError;
+pub use failure::{FailureRecord, FailureTarget, RandomFailures};
 pub use flow::{Destination, Ping, ReceivedLog, SentLog, UdpStream};
 pub use host::HostConfig;
 pub use link::{
@@ -45,6 +49,7 @@ pub use notification::{Notification, NotificationEvent};
 pub use queue::{Discipline, QueueConfig, QueueUnit, Red, Step};
 pub use statistics::{FlowStatistics, Latency};
 pub use tcp_flow::{Application, TcpFlowStatistics, TcpTransfer, WindowLog};
+pub use traffic_manager::{QueueStatistics, Queueing, TrafficManagerConfig};
 pub use wire::MacAddress;
 
 /// A node of a network, by position.

@@ -271,6 +271,7 @@ impl Direction {
         let found = Occupancy {
             packets: self.waiting.len() as u64,
             bytes: self.waiting_bytes,
+            transmitter_free: !busy,
             idle_since_ps: (!busy).then_some(self.busy_until_ps),
         };
         match self.gate.admit(now_ps, found, frame.len()) {
@@ -312,9 +313,27 @@ impl Direction {
         (!lost).then(|| sent_ps.saturating_add(propagation_ps))
     }
 
-    /// Whether anything was ever offered.
+    /// Whether nothing was ever offered, and no traffic manager relies on its parameters.
     pub(crate) fn is_unused(&self) -> bool {
-        self.counters.offered == 0
+        self.counters.offered == 0 && !self.gate.asleep
+    }
+
+    /// Says whether its own queue is used, or a traffic manager's in its place.
+    pub(crate) fn use_queue(&mut self, own: bool) {
+        self.gate.asleep = !own;
+    }
+
+    pub(crate) fn queue_config(&self) -> QueueConfig {
+        self.gate.config
+    }
+
+    pub(crate) fn rate_bps(&self) -> u64 {
+        self.rate_bps
+    }
+
+    /// When all that it took is sent.
+    pub(crate) fn busy_until_ps(&self) -> u64 {
+        self.busy_until_ps
     }
 
     /// How long the receiving end takes to notice the state that the direction has now, if the link has a delay of its own.

@@ -5,6 +5,7 @@ use crate::capture::Capture;
 use crate::error::{NetError, out_of_range};
 use crate::event::{Event, EventQueue};
 use crate::external::{Arrivals, ExternalInterface};
+use crate::failure::{FailureProcess, FailureRecord};
 use crate::flow::{Destination, Flow, Ping, ReceivedLog, SentLog, UdpStream};
 use crate::host::{Host, HostConfig};
 use crate::link::{Attachment, Direction, LinkConfig, LinkCounters, LinkDirection, MAX_DELAY_PS};
@@ -44,6 +45,8 @@ pub struct Network {
     pub(crate) flows: Vec<Flow>,
     pub(crate) tcp_flows: Vec<TcpFlow>,
     pub(crate) generators: Vec<Generator>,
+    pub(crate) failure_processes: Vec<FailureProcess>,
+    pub(crate) failure_records: Vec<FailureRecord>,
     /// External interfaces by number; a number may be vacant.
     pub(crate) interfaces: Vec<Option<ExternalInterface>>,
     pub(crate) arrivals: Arrivals,
@@ -74,6 +77,8 @@ impl Network {
             flows: Vec::new(),
             tcp_flows: Vec::new(),
             generators: Vec::new(),
+            failure_processes: Vec::new(),
+            failure_records: Vec::new(),
             interfaces: Vec::new(),
             arrivals: Arrivals::default(),
             notifications: Vec::new(),
@@ -88,6 +93,10 @@ impl Network {
     /// The seed for the random numbers of the component called `name`, such as a switch: the same whatever else there is.
     pub fn seed_of(&self, name: &str) -> u64 {
         named_seed(self.seed, name)
+    }
+
+    pub(crate) fn seed(&self) -> u64 {
+        self.seed
     }
 
     pub(crate) fn add_node(&mut self, name: &str, kind: NodeKind) -> Result<NodeId, NetError> {
@@ -126,7 +135,9 @@ impl Network {
             ));
         }
         let switch = SwitchNode::new(pipeline, latency_ps);
-        self.add_node(name, NodeKind::Switch(Box::new(switch)))
+        let id = self.add_node(name, NodeKind::Switch(Box::new(switch)))?;
+        self.refresh_queueing(id);
+        Ok(id)
     }
 
     /// A modelled host with one card on port 0.

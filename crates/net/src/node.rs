@@ -20,6 +20,8 @@ pub struct NodeCounters {
     pub packet_ins: u64,
     /// Packets that a switch sent to a port without a link.
     pub unconnected_drops: u64,
+    /// Packets that a queue of a switch's traffic manager did not take.
+    pub queue_drops: u64,
     /// Packets that were inside the node or came to it from elsewhere than a link while it was down.
     pub down_drops: u64,
     /// Packets that a host took for itself: answered, logged, or passed on as host frames.
@@ -69,6 +71,11 @@ impl Node {
             captures: Vec::new(),
             counters: NodeCounters::default(),
         }
+    }
+
+    /// Whether it is a switch with a traffic manager.
+    pub(crate) fn has_queues(&self) -> bool {
+        matches!(&self.kind, NodeKind::Switch(switch) if switch.traffic.is_some())
     }
 
     /// The direction that leads away from a port.

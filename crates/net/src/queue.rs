@@ -11,8 +11,9 @@
 //! # Random early detection
 //!
 //! [`Red`] is the algorithm of Floyd and Jacobson ("Random Early Detection Gateways for Congestion Avoidance", 1993). At each
-//! arrival the average moves towards what waits, q (without the arriving packet): avg += w_q (q - avg). After the queue was empty and
-//! nothing was sent for a time, it decays as if m packets of mean size had met an empty queue in that time: avg *= (1 - w_q)^m.
+//! arrival the average moves towards what waits, q (without the arriving packet): avg += w_q (q - avg). After the queue was
+//! empty and nothing was sent for a time, it decays as if m packets of mean size had met an empty queue in that time:
+//! avg *= (1 - w_q)^m.
 //! Below `min` nothing happens; between `min` and `max` a packet is marked with probability p_a = p_b / (1 - count p_b), where
 //! p_b = max_p (avg - min) / (max - min) and count is the number of packets since the last mark; in bytes, p_b is multiplied
 //! by the packet's size relative to the mean one. From `max` on all packets are dropped; with `gentle`, p_b goes from max_p at
@@ -168,7 +169,9 @@ pub(crate) struct Occupancy {
     pub(crate) packets: u64,
     /// Their frame bytes.
     pub(crate) bytes: u64,
-    /// Nothing waits and nothing is being sent; since when.
+    /// It need not wait at all: limits do not matter.
+    pub(crate) transmitter_free: bool,
+    /// Nothing of this queue waits or is being sent; since when.
     pub(crate) idle_since_ps: Option<u64>,
 }
 
@@ -197,7 +200,9 @@ pub(crate) enum Verdict {
 /// The gate of one queue.
 #[derive(Debug)]
 pub(crate) struct Gate {
-    config: QueueConfig,
+    pub(crate) config: QueueConfig,
+    /// Another queue decides in its place.
+    pub(crate) asleep: bool,
     active: Option<Box<Active>>,
 }
 
@@ -213,13 +218,17 @@ impl Gate {
             Discipline::Step(step) => Some(Active::Step(step)),
         };
         let active = active.map(Box::new);
-        Gate { config, active }
+        Gate {
+            config,
+            asleep: false,
+            active,
+        }
     }
 
     /// Whether it may drop a packet that finds nothing before it.
     #[inline]
     pub(crate) fn is_active(&self) -> bool {
-        self.active.is_some()
+        self.active.is_some() && !self.asleep
     }
 
     /// A packet arrives.
@@ -230,8 +239,7 @@ impl Gate {
             QueueUnit::Packets => 1,
         };
         let waiting = found.in_unit(self.config.unit);
-        let full =
-            found.idle_since_ps.is_none() && waiting.saturating_add(size) > self.config.limit;
+        let full = !found.transmitter_free && waiting.saturating_add(size) > self.config.limit;
         match self.active.as_deref_mut() {
             None if full => Verdict::DropFull,
             None => Verdict::Take,
@@ -332,12 +340,12 @@ impl RedState {
                 let packets = now_ps.saturating_sub(from_ps) / self.mean_packet_ps;
                 self.decayed_until_ps = from_ps + packets * self.mean_packet_ps;
                 let factor = power(ONE - self.weight, packets);
-                self.average = self.average * u128::from(factor) >> FRACTION;
+                self.average = (self.average * u128::from(factor)) >> FRACTION;
             }
             None => {
                 let waiting = i128::from(found.in_unit(self.red.unit)) << FRACTION;
                 let difference = waiting - self.average as i128;
-                let step = difference * i128::from(self.weight) >> FRACTION;
+                let step = (difference * i128::from(self.weight)) >> FRACTION;
                 // It stays between where it was and what waits.
                 self.average = (self.average as i128 + step) as u128;
             }
@@ -366,7 +374,7 @@ impl RedState {
 
 /// A number below or equal to one to a power, rounded down at each step.
 fn power(mut base: u64, mut exponent: u64) -> u64 {
-    let product = |a: u64, b: u64| (u128::from(a) * u128::from(b) >> FRACTION) as u64;
+    let product = |a: u64, b: u64| ((u128::from(a) * u128::from(b)) >> FRACTION) as u64;
     let mut result = ONE;
     while exponent > 0 && result > 0 {
         if exponent & 1 == 1 {

@@ -34,6 +34,7 @@ impl Network {
                 }
             }
             Event::NodeState { node, up } => self.set_node_up(node, up),
+            Event::RandomFailure { process } => self.random_failure(process),
             Event::Detect { direction, epoch } => self.detect(direction, epoch),
             Event::Arrive {
                 direction,
@@ -53,6 +54,14 @@ impl Network {
                 port,
                 packet,
             } => self.depart(node, generation, port, packet),
+            Event::Enqueue {
+                node,
+                generation,
+                epoch,
+                copy,
+            } => self.enqueue_event(node, generation, epoch, *copy),
+            Event::PortReady { node, port } => self.port_ready(node, port),
+            Event::RecirculationReady { node } => self.recirculation_ready(node),
             Event::Send { flow } => self.send_next(flow),
             Event::TcpTimer { endpoint } => self.tcp_timer(endpoint),
             Event::TcpApplication { flow } => self.tcp_application(flow),
@@ -69,8 +78,16 @@ impl Network {
         let noticed = matches!(self.node(to).kind, NodeKind::Switch(_));
         let now_ps = self.now_ps;
         let link = &mut self.directions[direction as usize];
-        if link.set_up(now_ps, up) && noticed {
-            let epoch = link.epoch;
+        if !link.set_up(now_ps, up) {
+            return;
+        }
+        let (from, epoch) = (link.from, link.epoch);
+        if self.node(from.node).has_queues() {
+            // What waits for a port that is down goes the way of what comes.
+            let (node, port) = (from.node, from.port);
+            self.events.push(now_ps, Event::PortReady { node, port });
+        }
+        if noticed {
             let noticed_ps = self.detection_ps(direction);
             self.events
                 .push(noticed_ps, Event::Detect { direction, epoch });
@@ -86,6 +103,8 @@ impl Network {
         state.generation += u32::from(!up);
         if up {
             self.wake_agent(node);
+        } else {
+            self.lose_queues(node);
         }
         for away in self.node(node).ports.clone().into_iter().flatten() {
             self.refresh_direction(away);
@@ -134,6 +153,9 @@ impl Network {
         state.counters.received += 1;
         state.capture(time_ns, port, packet.bytes());
         match &state.kind {
+            NodeKind::Switch(switch) if switch.traffic.is_some() => {
+                self.receive_queued(node, port, packet);
+            }
             NodeKind::Switch(_) => self.receive_at_switch(node, port, packet),
             NodeKind::Host(_) => {
                 self.receive_at_host(node, &packet);
@@ -155,6 +177,12 @@ impl Network {
         node: NodeId,
         packets: &mut Vec<(u32, Packet)>,
     ) {
+        if self.node(node).has_queues() {
+            for (port, packet) in packets.drain(..) {
+                self.receive_queued(node, port, packet);
+            }
+            return;
+        }
         self.run_switch(node, |switch, now_ps, outputs| {
             switch.receive_burst(now_ps, packets, outputs);
         });
@@ -196,7 +224,7 @@ impl Network {
     }
 
     /// A packet leaves a switch.
-    fn depart(&mut self, node: NodeId, generation: u32, port: u32, packet: Packet) {
+    pub(crate) fn depart(&mut self, node: NodeId, generation: u32, port: u32, packet: Packet) {
         let time_ns = self.capture_time_ns();
         let state = &mut self.nodes[node.0 as usize];
         if state.generation != generation {

@@ -1,11 +1,14 @@
 //! A switch as a node: the engine's switch, and how long a packet takes through it. It does not know what the program does.
 //!
-//! A packet is processed with the tables as they are when it arrives, and what comes out leaves `latency_ps` later; what
-//! comes out of the CPU port then is a packet-in. Failing a switch loses what is inside, but not its tables and registers.
+//! Without a traffic manager, a packet is processed with the tables as they are when it arrives, and what comes out leaves
+//! `latency_ps` later; what comes out of the CPU port then is a packet-in. With one, see `traffic_manager`. Failing a switch
+//! loses what is inside, but not its tables and registers.
 
 use crate::agent::Announced;
+use crate::traffic_manager::{Queueing, TrafficManager, TrafficManagerConfig};
 use engine::port_state::PortStates;
 use engine::{Output, Packet, Switch};
+use std::sync::Arc;
 
 /// What runs the packets.
 pub(crate) enum Pipeline {
@@ -33,6 +36,11 @@ pub(crate) struct SwitchNode {
     pub(crate) wake_ps: Option<u64>,
     /// What the controller was told and has not taken yet.
     pub(crate) announced: Announced,
+    pub(crate) queueing: Queueing,
+    pub(crate) traffic_config: TrafficManagerConfig,
+    /// The program that `queueing` was decided for.
+    pub(crate) queueing_of: Option<Arc<ir::Program>>,
+    pub(crate) traffic: Option<Box<TrafficManager>>,
 }
 
 impl SwitchNode {
@@ -58,6 +66,10 @@ impl SwitchNode {
             latency_ps,
             wake_ps: None,
             announced: Announced::default(),
+            queueing: Queueing::Auto,
+            traffic_config: TrafficManagerConfig::default(),
+            queueing_of: None,
+            traffic: None,
         }
     }
 

@@ -10,6 +10,7 @@ mod bench;
 mod by_id;
 mod entities;
 mod errors;
+mod links;
 mod live;
 mod network;
 mod objects;

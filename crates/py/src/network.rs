@@ -1,14 +1,15 @@
 //! `Network` for Python: the network and whichever clock runs it, behind one handle that switches share.
 
 use crate::errors::failed;
+use crate::links::{self, link_config};
 use crate::ports::{Interfaces, packet_io, statistics_dict, transmit_kind};
 use crate::program::{ExecutorKind, Program};
 use crate::switch::{Switch, switch_config};
 use net::clock::wall::WallClock;
 use net::{
-    Destination, FlowId, GeneratorId, GeneratorTrigger, HostConfig, Jitter, LinkConfig,
-    LinkDirection, LinkId, MacAddress, NetError, NotificationEvent, PacketGenerator, Ping,
-    ReceivedLog, TcpFlowId, UdpStream,
+    Destination, FailureTarget, FlowId, GeneratorId, GeneratorTrigger, HostConfig, LinkId,
+    MacAddress, NetError, NotificationEvent, PacketGenerator, Ping, RandomFailures, ReceivedLog,
+    TcpFlowId, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -141,25 +142,6 @@ fn destination(text: String) -> Destination {
     match text.parse() {
         Ok(address) => Destination::Ipv4(address),
         Err(_) => Destination::Host(text),
-    }
-}
-
-fn jitter((distribution, first, second): (String, i64, i64)) -> PyResult<Jitter> {
-    match distribution.as_str() {
-        "none" => Ok(Jitter::None),
-        "uniform" => Ok(Jitter::Uniform {
-            low_ps: first,
-            high_ps: second,
-        }),
-        "normal" => Ok(Jitter::Normal {
-            mean_ps: first,
-            sigma_ps: u64::try_from(second).map_err(|_| {
-                failed("jitter must have a standard deviation that is not negative")
-            })?,
-        }),
-        other => Err(failed(format!(
-            "jitter must be \"none\", \"uniform\" or \"normal\", not {other:?}"
-        ))),
     }
 }
 
@@ -367,16 +349,13 @@ impl Network {
         Ok(by_xdp.map(|by_xdp| if by_xdp { "af_xdp" } else { "af_packet" }))
     }
 
-    /// Bidirectional. jitter: ("none",0,0), ("uniform", low_ps, high_ps), ("normal", mean_ps, sigma_ps); each direction draws
-    /// its own, never reordering unless the draw overtakes (as tc netem does not prevent). Returns the link id.
+    /// Bidirectional. Each direction draws its own jitter and losses, never reordering unless the draw overtakes (as tc netem does not
+    /// prevent). Returns the link id.
     #[pyo3(
-        signature = (
-            a, a_port, b, b_port, *, rate_bps, delay_ps=0, jitter=("none".to_owned(), 0, 0), loss=0.0, queue_bytes=150_000
-        ),
+        signature = (a, a_port, b, b_port, **parameters),
         text_signature = "($self, a, a_port, b, b_port, *, rate_bps, delay_ps=0, jitter=('none', 0, 0), loss=0.0, \
-            queue_bytes=150000)"
+            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None)"
     )]
-    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn add_link(
         &self,
         py: Python<'_>,
@@ -384,22 +363,31 @@ impl Network {
         a_port: u32,
         b: String,
         b_port: u32,
-        rate_bps: u64,
-        delay_ps: u64,
-        jitter: (String, i64, i64),
-        loss: f64,
-        queue_bytes: u64,
+        parameters: Option<&Bound<'_, PyDict>>,
     ) -> PyResult<u32> {
-        let config = LinkConfig {
-            rate_bps,
-            delay_ps,
-            jitter: self::jitter(jitter)?,
-            loss,
-            queue_bytes,
-        };
+        let config = link_config(parameters)?;
         self.handle.call(py, move |n| {
             n.add_link(&a, a_port, &b, b_port, config)
                 .map(|link| link.0)
+        })
+    }
+
+    /// Gives one direction of a link parameters of its own, before it carried anything; they are those of :meth:`add_link`.
+    #[pyo3(
+        signature = (link, direction, **parameters),
+        text_signature = "($self, link, direction, *, rate_bps, delay_ps=0, jitter=('none', 0, 0), loss=0.0, \
+            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None)"
+    )]
+    fn configure_direction(
+        &self,
+        py: Python<'_>,
+        link: u32,
+        direction: &str,
+        parameters: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let (direction, config) = (links::direction(direction)?, link_config(parameters)?);
+        self.handle.call(py, move |n| {
+            n.configure_direction(LinkId(link), direction, config)
         })
     }
 
@@ -421,15 +409,10 @@ impl Network {
         direction: Option<&str>,
     ) -> PyResult<()> {
         let link = LinkId(link);
-        let direction = match direction {
-            None => {
-                return self
-                    .handle
-                    .call(py, move |n| n.set_link_state(link, up, at_ps));
-            }
-            Some("a_to_b") => LinkDirection::AToB,
-            Some("b_to_a") => LinkDirection::BToA,
-            Some(_) => return Err(failed("a direction is \"a_to_b\" or \"b_to_a\"")),
+        let Some(direction) = direction.map(links::direction).transpose()? else {
+            return self
+                .handle
+                .call(py, move |n| n.set_link_state(link, up, at_ps));
         };
         self.handle.call(py, move |n| {
             n.set_direction_state(link, direction, up, at_ps)
@@ -447,6 +430,52 @@ impl Network {
     ) -> PyResult<()> {
         self.handle
             .call(py, move |n| n.set_node_state(&node, up, at_ps))
+    }
+
+    /// Lets a link (or one direction of it) or a node fail and be repaired at random, from a stream of its own. The times are
+    /// ``("exponential", mean_ps)`` or ``("fixed", time_ps)``.
+    #[pyo3(signature = (
+        *, time_to_failure, time_to_repair, link=None, direction=None, node=None, start_ps=0, end_ps=None
+    ))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn fail_randomly(
+        &self,
+        py: Python<'_>,
+        time_to_failure: (String, u64),
+        time_to_repair: (String, u64),
+        link: Option<u32>,
+        direction: Option<&str>,
+        node: Option<String>,
+        start_ps: u64,
+        end_ps: Option<u64>,
+    ) -> PyResult<()> {
+        let direction = direction.map(links::direction).transpose()?;
+        let target = match (link, direction, node) {
+            (Some(link), None, None) => FailureTarget::Link(LinkId(link)),
+            (Some(link), Some(direction), None) => {
+                FailureTarget::Direction(LinkId(link), direction)
+            }
+            (None, None, Some(node)) => FailureTarget::Node(node),
+            _ => return Err(failed("give a link, a link and a direction, or a node")),
+        };
+        let failures = RandomFailures {
+            target,
+            time_to_failure: links::duration(&time_to_failure)?,
+            time_to_repair: links::duration(&time_to_repair)?,
+            start_ps,
+            end_ps,
+        };
+        self.handle.call(py, move |n| n.fail_randomly(&failures))
+    }
+
+    /// The random failures and repairs that have happened: time, what, and whether it came back.
+    fn random_failures(&self, py: Python<'_>) -> PyResult<Vec<(u64, String, bool)>> {
+        self.handle.call(py, |n| {
+            let records = n.random_failures().iter();
+            Ok(records
+                .map(|record| (record.time_ps, record.what.to_string(), record.up))
+                .collect())
+        })
     }
 
     /// Constant-rate UDP with sequence numbers, to a modelled host or an IPv4 address. Returns the flow id.
@@ -720,8 +749,8 @@ impl Network {
         self.handle.call(py, move |n| n.corrupted(FlowId(flow)))
     }
 
-    /// Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``loss_drops``,
-    /// ``down_drops``.
+    /// Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``red_drops``, ``marked``,
+    /// ``loss_drops``, ``down_drops``.
     fn link_counters<'py>(&self, py: Python<'py>, link: u32) -> PyResult<Bound<'py, PyDict>> {
         let counters = self
             .handle
@@ -732,6 +761,8 @@ impl Network {
                 ("packets", c.packets),
                 ("bytes", c.bytes),
                 ("queue_drops", c.queue_drops),
+                ("red_drops", c.red_drops),
+                ("marked", c.marked),
                 ("loss_drops", c.loss_drops),
                 ("down_drops", c.down_drops),
                 ("offered", c.offered),
@@ -745,6 +776,61 @@ impl Network {
         Ok(dict)
     }
 
+    /// Says where packets of a switch wait: ``"auto"`` (in a traffic manager if the program cares), ``"link"`` or ``"traffic_manager"``.
+    #[pyo3(
+        signature = (switch, queueing, **parameters),
+        text_signature = "($self, switch, queueing, *, queues=8, queue=None, queue_of_priority=None, \
+            recirculation_rate_bps=None, recirculation_queue=None)"
+    )]
+    fn set_queueing(
+        &self,
+        py: Python<'_>,
+        switch: String,
+        queueing: &str,
+        parameters: Option<&Bound<'_, PyDict>>,
+    ) -> PyResult<()> {
+        let (queueing, config) = (
+            links::queueing(queueing)?,
+            links::traffic_manager(parameters)?,
+        );
+        self.handle
+            .call(py, move |n| n.set_queueing(&switch, queueing, config))
+    }
+
+    /// Whether packets of a switch wait in a traffic manager now.
+    fn has_traffic_manager(&self, py: Python<'_>, switch: String) -> PyResult<bool> {
+        self.handle
+            .call(py, move |n| n.has_traffic_manager(&switch))
+    }
+
+    /// Statistics of the queues of a switch's traffic manager, each with its ``port`` and ``queue`` (None and None: of the
+    /// recirculation port): ``offered``, ``taken``, ``queue_drops``, ``red_drops``, ``marked``, ``down_drops``, and of what waits
+    /// ``packets``, ``bytes``, ``max_packets``, ``max_bytes``, ``mean_packets``, ``mean_bytes``.
+    fn queue_statistics<'py>(
+        &self,
+        py: Python<'py>,
+        switch: String,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let (queues, recirculation) = self.handle.call(py, move |n| {
+            let recirculation = n.recirculation_statistics(&switch)?;
+            Ok((n.queue_statistics(&switch)?, recirculation))
+        })?;
+        let mut all = Vec::with_capacity(queues.len() + 1);
+        for (port, queue, statistics) in &queues {
+            let dict = links::queue_statistics_dict(py, statistics)?;
+            dict.set_item("port", port)?;
+            dict.set_item("queue", queue)?;
+            all.push(dict);
+        }
+        if recirculation.offered > 0 {
+            let dict = links::queue_statistics_dict(py, &recirculation)?;
+            dict.set_item("port", py.None())?;
+            dict.set_item("queue", py.None())?;
+            all.push(dict);
+        }
+        Ok(all)
+    }
+
     /// What a node did with packets, by name.
     fn node_counters<'py>(&self, py: Python<'py>, node: String) -> PyResult<Bound<'py, PyDict>> {
         let c = self.handle.call(py, move |n| n.node_counters(&node))?;
@@ -754,6 +840,7 @@ impl Network {
             ("sent", c.sent),
             ("packet_ins", c.packet_ins),
             ("unconnected_drops", c.unconnected_drops),
+            ("queue_drops", c.queue_drops),
             ("down_drops", c.down_drops),
             ("accepted", c.accepted),
             ("not_addressed", c.not_addressed),

@@ -14,6 +14,7 @@ from typing import Any
 from rich.table import Table
 
 from holdfast.errors import TopologyError
+from holdfast.link import describe_loss, describe_queue
 from holdfast.topologies.backbones import abilene, nsfnet
 from holdfast.topologies.random_graphs import erdos_renyi, waxman
 from holdfast.topologies.regular import fat_tree, grid, line, mesh, ring, star
@@ -109,8 +110,8 @@ def table(topology: Topology) -> Table:
             f"{link.a_port}-{link.b_port}",
             _rate(link.rate_bps),
             f"{link.delay_ms:.4g} ms",
-            f"{link.queue_bytes / 1000:g} kB",
-            f"{link.loss:g}" if link.loss else "",
+            describe_queue(link),
+            describe_loss(link),
             str(host.address) if host else "",
         )
     return result

@@ -151,7 +151,7 @@ def _add_document(topology: Topology, document: dict[str, Node], path: Path, cha
             topology.add_host(name, **_fields(node, ("address", "position")))
     for name, node in _named(document.get("switches"), "switches"):
         with _at(node):
-            topology.add_switch(name, **_fields(node, ("position",)))
+            topology.add_switch(name, **_fields(node, ("position", "queueing")))
     defaults = _plain(document.get("link_defaults"), "link_defaults", {"a", "b", "a_port", "b_port"})
     _add_each(document.get("links"), "links", ("a", "b"), lambda fields: topology.add_link(**{**defaults, **fields}))
     generators = document.get("packet_generators")

@@ -20,6 +20,7 @@ fn busy(packets: u64) -> Occupancy {
     Occupancy {
         packets,
         bytes: packets * 1000,
+        transmitter_free: false,
         idle_since_ps: None,
     }
 }
@@ -28,6 +29,7 @@ fn idle(since_ps: u64) -> Occupancy {
     Occupancy {
         packets: 0,
         bytes: 0,
+        transmitter_free: true,
         idle_since_ps: Some(since_ps),
     }
 }

@@ -65,7 +65,7 @@ fn between(goodput: &[u64], from: usize, to: usize) -> u64 {
 
 fn bottleneck(queue_bytes: u64) -> LinkConfig {
     LinkConfig {
-        queue_bytes,
+        queue: crate::QueueConfig::bytes(queue_bytes),
         ..LinkConfig::new(10_000_000, 9 * MS)
     }
 }
@@ -73,7 +73,7 @@ fn bottleneck(queue_bytes: u64) -> LinkConfig {
 #[test]
 fn a_transfer_completes_and_every_byte_is_counted_once() {
     let mut network = pair(LinkConfig {
-        loss: 0.02,
+        loss: crate::Loss::Bernoulli(0.02),
         ..bottleneck(30_000)
     });
     let flow = network
@@ -216,7 +216,7 @@ fn what_makes_no_sense_is_refused() {
 fn a_run_is_the_same_again() {
     let run = || {
         let mut network = pair(LinkConfig {
-            loss: 0.01,
+            loss: crate::Loss::Bernoulli(0.01),
             ..bottleneck(20_000)
         });
         let flow = network

@@ -1,6 +1,8 @@
 //! Failures, repairs and who notices.
 
 use super::*;
+use crate::failure::Duration;
+use crate::{FailureTarget, LinkDirection, RandomFailures};
 
 #[test]
 fn what_is_in_flight_is_lost_with_the_link() {
@@ -216,4 +218,179 @@ fn a_link_to_a_failed_node_starts_down() {
         (MS + US, "s1".to_owned(), 1, true),
     ];
     assert_eq!(port_changes(&run_all(&mut network, 2 * MS)), expected);
+}
+
+fn exponential(target: FailureTarget, start_ps: u64, end_ps: Option<u64>) -> RandomFailures {
+    RandomFailures {
+        target,
+        time_to_failure: Duration::Exponential { mean_ps: 10 * MS },
+        time_to_repair: Duration::Exponential { mean_ps: MS },
+        start_ps,
+        end_ps,
+    }
+}
+
+/// Time in microseconds, what, and whether it came back.
+fn drawn(network: &Network, only: Option<&str>) -> Vec<(u64, String, bool)> {
+    let records = network.random_failures().iter();
+    records
+        .filter(|record| only.is_none_or(|what| *record.what == *what))
+        .map(|record| (record.time_ps / US, record.what.to_string(), record.up))
+        .collect()
+}
+
+#[test]
+fn fixed_times_between_start_and_end() {
+    let (mut network, first, _) = pair(1, 0);
+    network
+        .fail_randomly(&RandomFailures {
+            time_to_failure: Duration::Fixed { time_ps: 10 * MS },
+            time_to_repair: Duration::Fixed { time_ps: 3 * MS },
+            ..exponential(FailureTarget::Link(first), 5 * MS, Some(28 * MS + 1))
+        })
+        .unwrap();
+    // One change is scheduled at a time.
+    assert_eq!(network.pending_events(), 1);
+    let flow = network
+        .add_udp_stream(&stream("h1", "h2", 1000.0, 40 * MS))
+        .unwrap();
+    let changes = port_changes(&run_all(&mut network, 100 * MS));
+    let link = || "h1:0-s:1".to_owned();
+    let expected = [
+        (15_000, false),
+        (18_000, true),
+        (28_000, false),
+        (31_000, true),
+    ];
+    assert_eq!(
+        drawn(&network, None),
+        expected.map(|(us, up)| (us, link(), up))
+    );
+    // What the switch saw is what happened; the end of the time came before the next failure.
+    assert_eq!(
+        changes,
+        expected.map(|(us, up)| (us * US, "s".to_owned(), 1, up))
+    );
+    assert_eq!(network.flow_statistics(flow).unwrap().lost, 6);
+}
+
+#[test]
+fn draws_have_their_means_and_depend_on_nobody_else() {
+    let run = |others: bool| {
+        let (mut network, first, second) = pair(7, 0);
+        let node = FailureTarget::Node("h2".to_owned());
+        let direction = |direction| FailureTarget::Direction(second, direction);
+        let targets = [
+            (others, node),
+            (true, FailureTarget::Link(first)),
+            (others, direction(LinkDirection::AToB)),
+            (true, direction(LinkDirection::BToA)),
+        ];
+        for (wanted, target) in targets {
+            if wanted {
+                network
+                    .fail_randomly(&exponential(target, 0, None))
+                    .unwrap();
+            }
+        }
+        run_all(&mut network, 20_000 * MS);
+        network
+    };
+    let (alone, together) = (run(false), run(true));
+    for what in ["h1:0-s:1", "h2:0>s:2"] {
+        let records = drawn(&alone, Some(what));
+        assert_eq!(records, drawn(&together, Some(what)));
+        assert!(
+            records
+                .iter()
+                .zip([false, true].iter().cycle())
+                .all(|(r, up)| r.2 == *up)
+        );
+        // About 1,818 times 10 ms and 1 ms.
+        let count = records.len() as f64 / 2.0;
+        assert!((count - 20_000.0 / 11.0).abs() < 150.0, "{count}");
+        let down: u64 = records
+            .chunks_exact(2)
+            .map(|pair| pair[1].0 - pair[0].0)
+            .sum();
+        assert!((down as f64 / count / 1000.0 - 1.0).abs() < 0.1, "{down}");
+    }
+    assert_ne!(
+        drawn(&alone, Some("h1:0-s:1"))[0].0,
+        drawn(&alone, Some("h2:0>s:2"))[0].0
+    );
+    let all = drawn(&together, None);
+    assert!(all.iter().any(|r| r.1 == "h2") && all.is_sorted_by_key(|r| r.0));
+}
+
+#[test]
+fn random_failures_that_make_no_sense() {
+    let (mut network, first, second) = pair(1, 0);
+    let good = exponential(
+        FailureTarget::Direction(first, LinkDirection::AToB),
+        0,
+        None,
+    );
+    network.fail_randomly(&good).unwrap();
+    let zero = Duration::Fixed { time_ps: 0 };
+    let other = exponential(FailureTarget::Link(second), 0, None);
+    let wrong = [
+        good.clone(),
+        exponential(FailureTarget::Link(first), 0, None),
+        exponential(FailureTarget::Link(LinkId(9)), 0, None),
+        exponential(FailureTarget::Node("nobody".to_owned()), 0, None),
+        RandomFailures {
+            time_to_failure: zero,
+            ..other.clone()
+        },
+        RandomFailures {
+            time_to_repair: zero,
+            ..other.clone()
+        },
+    ];
+    for wrong in wrong {
+        assert!(network.fail_randomly(&wrong).is_err(), "{wrong:?}");
+    }
+    // So rare that the time never comes.
+    let never = Duration::Exponential { mean_ps: u64::MAX };
+    network
+        .fail_randomly(&RandomFailures {
+            time_to_failure: never,
+            ..other
+        })
+        .unwrap();
+    run_all(&mut network, MS);
+    let mut late = exponential(FailureTarget::Node("s".to_owned()), 0, None);
+    assert!(network.fail_randomly(&late).is_err(), "in the past");
+    late.start_ps = MS;
+    network.fail_randomly(&late).unwrap();
+}
+
+#[test]
+fn a_link_may_be_noticed_sooner_or_later_than_others() {
+    let (mut network, first, second) = pair(1, 10 * US);
+    let own = LinkConfig {
+        detection_down_ps: Some(3 * US),
+        detection_up_ps: Some(70 * US),
+        ..LinkConfig::new(GIGABIT, 5 * US)
+    };
+    // Only towards the switch.
+    network
+        .configure_direction(first, LinkDirection::AToB, own.clone())
+        .unwrap();
+    for link in [first, second] {
+        network.set_link_state(link, false, Some(MS)).unwrap();
+        network.set_link_state(link, true, Some(2 * MS)).unwrap();
+    }
+    let s = || "s".to_owned();
+    let expected = [
+        (MS + 3 * US, s(), 1, false),
+        (MS + 10 * US, s(), 2, false),
+        (2 * MS + 10 * US, s(), 2, true),
+        (2 * MS + 70 * US, s(), 1, true),
+    ];
+    assert_eq!(port_changes(&run_all(&mut network, 3 * MS)), expected);
+    network.send_frame("h1", &[0; 60]).unwrap();
+    let error = network.configure_direction(first, LinkDirection::AToB, own);
+    assert!(error.is_err(), "it has carried a packet");
 }

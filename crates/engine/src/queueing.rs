@@ -1,0 +1,237 @@
+//! Whether a program cares about the queues between ingress and egress. It does not know who has any.
+//!
+//! A program does if what a queue says about a packet (`enq_qdepth`, `deq_qdepth`, `enq_timestamp`, `deq_timedelta`) has an
+//! effect, or if it sets `priority`. Copying alone is no effect: calling a control copies all standard metadata in and out.
+
+use ir::{Expr, Program, SlotId, Stmt, StmtKind};
+use std::collections::BTreeSet;
+
+/// Whether what the program does depends on queues, or what queues are to do on the program.
+pub fn cares_about_queues(program: &Program) -> bool {
+    let mut statements = Vec::new();
+    let states = program.parser.states.iter().map(|state| &state.body);
+    let actions = program.actions.iter().map(|action| &action.body);
+    let blocks = [
+        &program.verify_checksum,
+        &program.ingress,
+        &program.egress,
+        &program.compute_checksum,
+        &program.deparser,
+    ];
+    for body in states.chain(actions).chain(blocks) {
+        flatten(body, &mut statements);
+    }
+    sets_priority(program, &statements) || uses_queue_data(program, &statements)
+}
+
+/// All statements, those inside others too.
+fn flatten<'a>(body: &'a [Stmt], out: &mut Vec<&'a StmtKind>) {
+    for stmt in body {
+        out.push(&stmt.kind);
+        match &stmt.kind {
+            StmtKind::If {
+                then, otherwise, ..
+            } => {
+                flatten(then, out);
+                flatten(otherwise, out);
+            }
+            StmtKind::Switch { cases, default, .. } => {
+                for (_, body) in cases {
+                    flatten(body, out);
+                }
+                flatten(default, out);
+            }
+            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => flatten(body, out),
+            _ => {}
+        }
+    }
+}
+
+/// Something other than a copy of it is written to `priority`.
+fn sets_priority(program: &Program, statements: &[&StmtKind]) -> bool {
+    let priority = program.standard.priority;
+    // Slots whose every value is a copy of the priority: all that are written by plain copies only, less those that copy
+    // something else, until none is left out any more.
+    let mut copies: BTreeSet<SlotId> = statements
+        .iter()
+        .filter_map(|statement| destination(statement))
+        .collect();
+    // What is not a local is given values by others too.
+    let fields = program.headers.iter().flat_map(|header| &header.fields);
+    let parameters = program.actions.iter().flat_map(|action| &action.params);
+    for slot in fields.map(|f| f.slot).chain(parameters.map(|p| p.slot)) {
+        copies.remove(&slot);
+    }
+    copies.insert(priority);
+    loop {
+        let strange: Vec<SlotId> = statements
+            .iter()
+            .filter_map(|statement| {
+                let dst = destination(statement)?;
+                let copy = match statement {
+                    StmtKind::Assign {
+                        value: Expr::Slot(from),
+                        ..
+                    } => copies.contains(from),
+                    _ => false,
+                };
+                (!copy && copies.contains(&dst)).then_some(dst)
+            })
+            .collect();
+        if strange.is_empty() {
+            return false;
+        }
+        if strange.contains(&priority) {
+            return true;
+        }
+        for slot in strange {
+            copies.remove(&slot);
+        }
+    }
+}
+
+/// A value from a queue reaches something else than a local variable.
+fn uses_queue_data(program: &Program, statements: &[&StmtKind]) -> bool {
+    let standard = &program.standard;
+    let mut tainted = BTreeSet::from([
+        standard.enq_qdepth,
+        standard.deq_qdepth,
+        standard.enq_timestamp,
+        standard.deq_timedelta,
+    ]);
+    let headers = program.headers.iter().flat_map(|header| &header.fields);
+    let fields: BTreeSet<SlotId> = headers.map(|field| field.slot).collect();
+    let effects = [standard.egress_spec, standard.mcast_grp, standard.priority];
+    loop {
+        let before = tainted.len();
+        for statement in statements {
+            if !reads_any(statement, &tainted) {
+                continue;
+            }
+            match statement {
+                StmtKind::Assign { dst, .. } if !fields.contains(dst) && !effects.contains(dst) => {
+                    tainted.insert(*dst);
+                }
+                _ => return true,
+            }
+        }
+        if tainted.len() == before {
+            return false;
+        }
+    }
+}
+
+/// The slot that a statement writes.
+fn destination(statement: &StmtKind) -> Option<SlotId> {
+    use StmtKind::*;
+    match statement {
+        Assign { dst, .. }
+        | RegisterRead { dst, .. }
+        | MeterExecute { dst, .. }
+        | DirectMeterRead { dst, .. }
+        | Hash { dst, .. }
+        | Random { dst, .. }
+        | Lookahead { dst, .. } => Some(*dst),
+        Apply { action_run, .. } => *action_run,
+        _ => None,
+    }
+}
+
+fn reads_any(statement: &StmtKind, slots: &BTreeSet<SlotId>) -> bool {
+    use StmtKind::*;
+    let reads = |expr: &Expr| expr_reads_any(expr, slots);
+    match statement {
+        Assign { value, .. } => reads(value),
+        If { cond, .. } => reads(cond),
+        Switch { value, .. } => reads(value),
+        Apply { keys, .. } => keys.iter().any(reads),
+        RegisterRead { index, .. } | Count { index, .. } | MeterExecute { index, .. } => {
+            reads(index)
+        }
+        RegisterWrite { index, value, .. } => reads(index) || reads(value),
+        Hash { data: values, .. } | Digest { values, .. } | Log { values, .. } => {
+            values.iter().any(reads)
+        }
+        Random { low, high, .. } => reads(low) || reads(high),
+        Clone { session: value, .. }
+        | Truncate { length: value }
+        | Assert { cond: value }
+        | Advance { bits: value }
+        | Reject { error: value } => reads(value),
+        Extract { varbit_length, .. } => varbit_length.as_ref().is_some_and(reads),
+        DirectMeterRead { .. }
+        | SetValid(_)
+        | SetInvalid(_)
+        | Block { .. }
+        | Loop { .. }
+        | Break(_)
+        | Exit
+        | Resubmit { .. }
+        | Recirculate { .. }
+        | Lookahead { .. }
+        | Emit(_) => false,
+    }
+}
+
+fn expr_reads_any(expr: &Expr, slots: &BTreeSet<SlotId>) -> bool {
+    let reads = |expr: &Expr| expr_reads_any(expr, slots);
+    match expr {
+        Expr::Const(_) | Expr::PacketLength => false,
+        Expr::Slot(slot) => slots.contains(slot),
+        Expr::Unary { a, .. }
+        | Expr::Slice { a, .. }
+        | Expr::ZeroExtend { a, .. }
+        | Expr::SignExtend { a, .. } => reads(a),
+        Expr::Binary { a, b, .. } | Expr::Concat { a, b } => reads(a) || reads(b),
+        Expr::Mux {
+            cond,
+            then,
+            otherwise,
+        } => [cond, then, otherwise].into_iter().any(|e| reads(e)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::test_programs::Bodies;
+
+    /// Whether a program with these bodies does.
+    fn cares(ingress: &'static str, egress: &'static str) -> bool {
+        let bodies = Bodies {
+            ingress,
+            egress,
+            ..Bodies::default()
+        };
+        cares_about_queues(&bodies.program())
+    }
+
+    #[test]
+    fn only_what_has_an_effect_counts() {
+        let cases = [
+            ("assign %1 = 9w1", "", false),
+            // A length, a port and a time are no queue's business.
+            ("", "assign %18 = slice(%4, 15, 0)", false),
+            ("assign %15 = 3w7", "", true),
+            ("if %30 { assign %15 = 3w1 }", "", true),
+            // Depths to a header, a register, a condition, by way of a local.
+            ("", "assign %20 = zext(%6, 32)", true),
+            (
+                "",
+                "assign %28 = %5 assign %31 = %28 assign %20 = %31",
+                true,
+            ),
+            ("", "register_write r0[%28] = %7", true),
+            ("", "if eq(%8, 19w3) { assign %1 = 9w511 }", true),
+            // Into a local and back, as around a call.
+            (
+                "assign %28 = %5 assign %5 = %28",
+                "assign %33 = %7 assign %7 = %33",
+                false,
+            ),
+        ];
+        for (ingress, egress, expected) in cases {
+            assert_eq!(cares(ingress, egress), expected, "{ingress} | {egress}");
+        }
+    }
+}

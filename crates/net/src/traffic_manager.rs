@@ -1,0 +1,552 @@
+//! The traffic manager of a switch: packets wait between ingress and egress, in the queues of the port that they leave by. What
+//! happens in which order is in `queued`; this is what waits. It does not know programs.
+//!
+//! # The model
+//!
+//! A packet runs ingress when it arrives, with the tables as they are then. `latency_ps` later its copies reach the queues of
+//! their ports: unicast packets, replicas and clones alike. Each port has 1 to 8 queues; the packet's `priority` says which, 7
+//! being the highest; what is above the highest queue goes there. As soon as the port's transmitter is free, the first packet
+//! of the highest queue that is not empty leaves it, runs egress then (with `enq_timestamp`, `enq_qdepth`, `deq_timedelta` and
+//! `deq_qdepth` set), and goes onto the wire. Egress takes no time. If it drops the packet, the next one is taken at once. The link's own
+//! queue is not used; what it would hold, each of the port's queues does, unless it is given something else.
+//!
+//! Depths are counted per queue, in packets. `enq_qdepth` is what waits ahead of the packet when it arrives (without the one being
+//! transmitted), `deq_qdepth` what waits behind it when it leaves. A limit in bytes counts a packet with the length that it had
+//! when it entered ingress. A packet that finds its port idle is taken whatever the limits are.
+//!
+//! Early marks ([`crate::queue`]) are decided when a packet arrives at its queue: it can be marked if it could when it
+//! entered ingress, and is when it leaves. Egress does not see the mark.
+//!
+//! A port without a link (the CPU port, an interface of the machine) takes packets at once. A port whose link is down takes them
+//! too, and the link counts what it loses. A switch that fails loses all that waits, and so does one that is given another program.
+//!
+//! A recirculated packet goes through a port of its own, in order: of `recirculation_rate_bps`, which takes as long as a wire of
+//! that rate, behind a queue; or at once if no rate is given. Then it runs ingress again, latency included. Resubmission takes no time.
+//!
+//! # Where it differs from the reference target
+//!
+//! There, queues are emptied at a rate in packets per second set for each, unlimited at first, whatever the packets' sizes and
+//! the link are; here by the link's transmitter, in bits per second. There, limits are in packets (64 by default); here also in
+//! bytes. There, a switch has one queue per port unless it was started with more, and drops packets whose priority is beyond;
+//! here it has eight, and none is dropped for that. Higher priorities come first in both, and depths are those of the packet's
+//! own queue. There, recirculated and resubmitted packets go through the input buffer, which takes a time that depends on the
+//! machine. There, no packet is marked.
+
+use crate::error::{NetError, out_of_range};
+use crate::link::serialisation_ps;
+use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
+use engine::switch::MAX_WORK;
+use engine::{Emission, Enqueued, Recirculated};
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Most queues of a port.
+pub const MAX_QUEUES: u8 = 8;
+
+/// Where packets wait when a switch sends them faster than a link.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Queueing {
+    /// In a traffic manager if the program cares ([`engine::queueing`]), else at the link.
+    #[default]
+    Auto,
+    /// At the link, behind egress.
+    Link,
+    /// In a traffic manager, between ingress and egress.
+    TrafficManager,
+}
+
+/// Parameters of a traffic manager.
+#[derive(Clone, Debug, PartialEq)]
+pub struct TrafficManagerConfig {
+    /// Queues of each port, 1 to 8.
+    pub queues: u8,
+    /// What each holds; if not said, what the port's link would.
+    pub queue: Option<QueueConfig>,
+    /// What single queues hold instead, by number.
+    pub queue_of_priority: Vec<(u8, QueueConfig)>,
+    /// Rate of the recirculation port, if it has one.
+    pub recirculation_rate_bps: Option<u64>,
+    /// What may wait in front of it; drop-tail.
+    pub recirculation_queue: QueueConfig,
+}
+
+impl Default for TrafficManagerConfig {
+    fn default() -> TrafficManagerConfig {
+        TrafficManagerConfig {
+            queues: MAX_QUEUES,
+            queue: None,
+            queue_of_priority: Vec::new(),
+            recirculation_rate_bps: None,
+            recirculation_queue: QueueConfig::bytes(150_000),
+        }
+    }
+}
+
+impl TrafficManagerConfig {
+    pub(crate) fn check(&self) -> Result<(), NetError> {
+        if self.queues == 0 || self.queues > MAX_QUEUES {
+            return Err(out_of_range("queues", "from 1 to 8"));
+        }
+        let numbers = || self.queue_of_priority.iter().map(|(number, _)| *number);
+        if numbers().any(|number| number >= self.queues) {
+            return Err(out_of_range("the number of a queue", "one that there is"));
+        }
+        if self.recirculation_rate_bps == Some(0) {
+            return Err(out_of_range("recirculation_rate_bps", "at least 1"));
+        }
+        if self.recirculation_queue.discipline != crate::Discipline::DropTail {
+            return Err(out_of_range("the recirculation queue", "drop-tail"));
+        }
+        let queues = self.queue_of_priority.iter().map(|(_, queue)| queue);
+        queues.chain(&self.queue).try_for_each(QueueConfig::check)
+    }
+
+    /// What a queue holds, on a port whose link would hold this.
+    fn queue(&self, number: u8, of_link: QueueConfig) -> QueueConfig {
+        let mut own = self.queue_of_priority.iter().rev();
+        match own.find(|(priority, _)| *priority == number) {
+            Some((_, queue)) => *queue,
+            None => self.queue.unwrap_or(of_link),
+        }
+    }
+}
+
+/// What became of the packets for a queue. At any time,
+/// `offered = taken + queue_drops + red_drops + down_drops + packets`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct QueueStatistics {
+    /// Packets for this queue.
+    pub offered: u64,
+    /// Packets that left it for egress.
+    pub taken: u64,
+    /// Packets that found it full.
+    pub queue_drops: u64,
+    /// Packets dropped early.
+    pub red_drops: u64,
+    /// Packets to be marked.
+    pub marked: u64,
+    /// Packets that waited when the switch failed or was given another program.
+    pub down_drops: u64,
+    /// Packets that wait now.
+    pub packets: u64,
+    /// Their bytes as they entered ingress.
+    pub bytes: u64,
+    /// The most packets that ever waited.
+    pub max_packets: u64,
+    /// The most bytes.
+    pub max_bytes: u64,
+    /// Packets that waited on average, since the traffic manager is there.
+    pub mean_packets: f64,
+    /// Bytes that waited on average.
+    pub mean_bytes: f64,
+}
+
+/// What waits, and for how long how much did.
+#[derive(Debug, Default)]
+struct Gauge {
+    statistics: QueueStatistics,
+    changed_ps: u64,
+    /// Packets and bytes, times picoseconds, up to then.
+    packet_time: u128,
+    byte_time: u128,
+}
+
+impl Gauge {
+    fn change(&mut self, now_ps: u64) -> &mut QueueStatistics {
+        let time = u128::from(now_ps.saturating_sub(self.changed_ps));
+        self.packet_time += u128::from(self.statistics.packets) * time;
+        self.byte_time += u128::from(self.statistics.bytes) * time;
+        self.changed_ps = now_ps;
+        &mut self.statistics
+    }
+
+    fn push(&mut self, now_ps: u64, bytes: u64) {
+        let s = self.change(now_ps);
+        s.packets += 1;
+        s.bytes += bytes;
+        s.max_packets = s.max_packets.max(s.packets);
+        s.max_bytes = s.max_bytes.max(s.bytes);
+    }
+
+    fn pop(&mut self, now_ps: u64, bytes: u64) {
+        let s = self.change(now_ps);
+        s.packets -= 1;
+        s.bytes -= bytes;
+        s.taken += 1;
+    }
+
+    fn lose_all(&mut self, now_ps: u64) -> u64 {
+        let s = self.change(now_ps);
+        let lost = std::mem::take(&mut s.packets);
+        s.bytes = 0;
+        s.down_drops += lost;
+        lost
+    }
+
+    fn statistics(&self, since_ps: u64, now_ps: u64) -> QueueStatistics {
+        let mut s = self.statistics;
+        let time = u128::from(now_ps.saturating_sub(self.changed_ps));
+        let elapsed = now_ps.saturating_sub(since_ps).max(1) as f64;
+        s.mean_packets = (self.packet_time + u128::from(s.packets) * time) as f64 / elapsed;
+        s.mean_bytes = (self.byte_time + u128::from(s.bytes) * time) as f64 / elapsed;
+        s
+    }
+}
+
+/// A packet in a queue.
+#[derive(Debug)]
+pub(crate) struct Waiting {
+    pub(crate) copy: Enqueued,
+    /// It is marked when it leaves.
+    pub(crate) mark: bool,
+}
+
+/// A packet that is taken from its queue.
+#[derive(Debug)]
+pub(crate) struct Taken {
+    pub(crate) waiting: Waiting,
+    pub(crate) queue: u8,
+    /// Packets left in its queue.
+    pub(crate) deq_qdepth: u32,
+}
+
+/// One queue of a port.
+#[derive(Debug)]
+struct Queue {
+    waiting: VecDeque<Waiting>,
+    gate: Gate,
+    gauge: Gauge,
+    /// When the last packet taken from it was sent: since then the queue, if it is empty, is idle.
+    idle_since_ps: u64,
+}
+
+/// What the transmitter of a port says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Transmitter {
+    /// The direction of its link, if it has one.
+    pub(crate) direction: Option<u32>,
+    pub(crate) busy_until_ps: u64,
+}
+
+/// What a port's queues are made for.
+#[derive(Debug)]
+pub(crate) struct PortPlan {
+    pub(crate) direction: Option<u32>,
+    pub(crate) queue: QueueConfig,
+    pub(crate) rate_bps: u64,
+    pub(crate) seed: u64,
+    pub(crate) name: String,
+}
+
+/// The queues of a port, the lowest first.
+#[derive(Debug)]
+struct Port {
+    direction: Option<u32>,
+    queues: Vec<Queue>,
+    /// When it will look again.
+    wake_ps: Option<u64>,
+}
+
+impl Port {
+    fn new(config: &TrafficManagerConfig, plan: &PortPlan) -> Port {
+        let queue = |number: u8| {
+            let held = match plan.direction {
+                Some(_) => config.queue(number, plan.queue),
+                // Its packets are taken at once.
+                None => plan.queue,
+            };
+            let name = format!("{}/queue {number}", plan.name);
+            Queue {
+                waiting: VecDeque::new(),
+                gate: Gate::new(held, plan.rate_bps, plan.seed, &name),
+                gauge: Gauge::default(),
+                idle_since_ps: 0,
+            }
+        };
+        Port {
+            direction: plan.direction,
+            queues: (0..config.queues).map(queue).collect(),
+            wake_ps: None,
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.queues.iter().all(|queue| queue.waiting.is_empty())
+    }
+}
+
+/// The recirculation port.
+#[derive(Debug)]
+struct Recirculation {
+    waiting: VecDeque<Recirculated>,
+    gate: Gate,
+    gauge: Gauge,
+    /// The packet on its way, and when it is there.
+    sending: Option<(u64, Recirculated)>,
+}
+
+/// What became of a packet for a queue.
+#[derive(Debug)]
+pub(crate) enum Offered {
+    /// It waits.
+    Waits,
+    /// It is dropped.
+    Dropped(Enqueued),
+}
+
+/// What became of a packet for the recirculation port.
+#[derive(Debug)]
+pub(crate) enum Recirculating {
+    /// It goes through at once.
+    Through(Recirculated),
+    /// It is there at this time.
+    ThereAt(u64),
+    /// It waits behind others.
+    Waits,
+    /// It is dropped.
+    Dropped,
+}
+
+/// What waits in a switch.
+#[derive(Debug)]
+pub(crate) struct TrafficManager {
+    config: TrafficManagerConfig,
+    /// The program whose packets wait.
+    pub(crate) program: Arc<ir::Program>,
+    /// Grows when packets of an earlier time are of no use any more.
+    pub(crate) epoch: u32,
+    since_ps: u64,
+    ports: Vec<Option<Box<Port>>>,
+    recirculation: Recirculation,
+    /// The clones and recirculated packets that there may still be at this time. Something could go round for ever otherwise.
+    work: (u64, u32),
+    // Buffers that are used again.
+    pub(crate) emissions: Vec<Emission>,
+    pub(crate) copies: Vec<Enqueued>,
+}
+
+impl TrafficManager {
+    pub(crate) fn new(
+        config: TrafficManagerConfig,
+        program: Arc<ir::Program>,
+        now_ps: u64,
+    ) -> TrafficManager {
+        let gate = Gate::new(config.recirculation_queue, 1, 0, "");
+        TrafficManager {
+            config,
+            program,
+            epoch: 0,
+            since_ps: now_ps,
+            ports: Vec::new(),
+            recirculation: Recirculation {
+                waiting: VecDeque::new(),
+                gate,
+                gauge: Gauge::default(),
+                sending: None,
+            },
+            work: (0, MAX_WORK),
+            emissions: Vec::new(),
+            copies: Vec::new(),
+        }
+    }
+
+    /// Whether one more clone or recirculated packet may be, at this time.
+    pub(crate) fn may_work(&mut self, now_ps: u64) -> bool {
+        if self.work.0 != now_ps {
+            self.work = (now_ps, MAX_WORK);
+        }
+        let left = self.work.1.checked_sub(1);
+        self.work.1 = left.unwrap_or(0);
+        left.is_some()
+    }
+
+    /// Whether the queues of a port are there, for this link.
+    pub(crate) fn has_port(&self, port: u32, direction: Option<u32>) -> bool {
+        let known = self.ports.get(port as usize).and_then(Option::as_ref);
+        known.is_some_and(|port| port.direction == direction)
+    }
+
+    pub(crate) fn add_port(&mut self, port: u32, plan: &PortPlan) {
+        let index = port as usize;
+        if self.ports.len() <= index {
+            self.ports.resize_with(index + 1, || None);
+        }
+        self.ports[index] = Some(Box::new(Port::new(&self.config, plan)));
+    }
+
+    fn port(&mut self, port: u32) -> Option<&mut Port> {
+        self.ports.get_mut(port as usize)?.as_deref_mut()
+    }
+
+    /// A packet for a port whose queues are there.
+    pub(crate) fn offer(
+        &mut self,
+        now_ps: u64,
+        transmitter: Transmitter,
+        mut copy: Enqueued,
+    ) -> Offered {
+        let Some(port) = self.port(copy.port) else {
+            return Offered::Dropped(copy);
+        };
+        let busy = transmitter.busy_until_ps > now_ps || !port.is_empty();
+        let highest = port.queues.len() - 1;
+        let queue = &mut port.queues[usize::from(copy.priority).min(highest)];
+        let bytes = copy.bytes();
+        let statistics = &mut queue.gauge.statistics;
+        statistics.offered += 1;
+        // One queue of several may be idle while the transmitter is busy.
+        let idle_queue = queue.waiting.is_empty() && queue.idle_since_ps <= now_ps;
+        let found = Occupancy {
+            packets: statistics.packets,
+            bytes: statistics.bytes,
+            transmitter_free: !busy,
+            idle_since_ps: idle_queue.then_some(queue.idle_since_ps),
+        };
+        let mark = match queue.gate.admit(now_ps, found, bytes) {
+            Verdict::Take => false,
+            Verdict::Mark if is_ect(&copy) => {
+                statistics.marked += 1;
+                true
+            }
+            Verdict::Mark | Verdict::DropEarly => {
+                statistics.red_drops += 1;
+                return Offered::Dropped(copy);
+            }
+            Verdict::DropFull => {
+                statistics.queue_drops += 1;
+                return Offered::Dropped(copy);
+            }
+        };
+        copy.set_enqueued(now_ps, depth(statistics.packets));
+        queue.gauge.push(now_ps, bytes as u64);
+        queue.waiting.push_back(Waiting { copy, mark });
+        Offered::Waits
+    }
+
+    /// The next packet of a port whose transmitter is free.
+    pub(crate) fn take(&mut self, now_ps: u64, port: u32) -> Option<Taken> {
+        let queues = &mut self.port(port)?.queues;
+        let number = queues.iter().rposition(|q| !q.waiting.is_empty())?;
+        let queue = &mut queues[number];
+        let waiting = queue.waiting.pop_front()?;
+        queue.gauge.pop(now_ps, waiting.copy.bytes() as u64);
+        Some(Taken {
+            waiting,
+            queue: number as u8,
+            deq_qdepth: depth(queue.gauge.statistics.packets),
+        })
+    }
+
+    /// The packet taken from a queue last is sent at this time.
+    pub(crate) fn sent(&mut self, port: u32, queue: u8, sent_ps: u64) {
+        if let Some(port) = self.port(port)
+            && let Some(queue) = port.queues.get_mut(usize::from(queue))
+        {
+            queue.idle_since_ps = sent_ps;
+        }
+    }
+
+    /// Whether to look at a port again at this time: something waits, and nobody does yet.
+    pub(crate) fn wake(&mut self, port: u32, at_ps: u64) -> bool {
+        match self.port(port) {
+            Some(port) if !port.is_empty() && port.wake_ps.is_none_or(|wake| wake > at_ps) => {
+                port.wake_ps = Some(at_ps);
+                true
+            }
+            _ => false,
+        }
+    }
+
+    /// A port is looked at.
+    pub(crate) fn woken(&mut self, now_ps: u64, port: u32) {
+        if let Some(port) = self.port(port)
+            && port.wake_ps.is_some_and(|wake| wake <= now_ps)
+        {
+            port.wake_ps = None;
+        }
+    }
+
+    /// A packet for the recirculation port.
+    pub(crate) fn recirculate(&mut self, now_ps: u64, packet: Recirculated) -> Recirculating {
+        let Some(rate_bps) = self.config.recirculation_rate_bps else {
+            return Recirculating::Through(packet);
+        };
+        let port = &mut self.recirculation;
+        let statistics = &mut port.gauge.statistics;
+        statistics.offered += 1;
+        let free = port.sending.is_none();
+        let found = Occupancy {
+            packets: statistics.packets,
+            bytes: statistics.bytes,
+            transmitter_free: free,
+            idle_since_ps: None,
+        };
+        if port.gate.admit(now_ps, found, packet.bytes()) != Verdict::Take {
+            statistics.queue_drops += 1;
+            return Recirculating::Dropped;
+        }
+        if !free {
+            port.gauge.push(now_ps, packet.bytes() as u64);
+            port.waiting.push_back(packet);
+            return Recirculating::Waits;
+        }
+        statistics.taken += 1;
+        let there_ps = now_ps.saturating_add(serialisation_ps(packet.bytes(), rate_bps));
+        port.sending = Some((there_ps, packet));
+        Recirculating::ThereAt(there_ps)
+    }
+
+    /// A packet got through the recirculation port; when the next one will.
+    pub(crate) fn recirculated(&mut self, now_ps: u64) -> Option<(Recirculated, Option<u64>)> {
+        let rate_bps = self.config.recirculation_rate_bps?;
+        let port = &mut self.recirculation;
+        let (_, packet) = port.sending.take_if(|(there_ps, _)| *there_ps <= now_ps)?;
+        let next_ps = port.waiting.pop_front().map(|next| {
+            port.gauge.pop(now_ps, next.bytes() as u64);
+            let there_ps = now_ps.saturating_add(serialisation_ps(next.bytes(), rate_bps));
+            port.sending = Some((there_ps, next));
+            there_ps
+        });
+        Some((packet, next_ps))
+    }
+
+    /// Loses all that waits; how many packets that were.
+    pub(crate) fn lose_all(&mut self, now_ps: u64) -> u64 {
+        self.epoch += 1;
+        let mut lost = 0;
+        for queue in self.ports.iter_mut().flatten().flat_map(|p| &mut p.queues) {
+            queue.waiting.clear();
+            lost += queue.gauge.lose_all(now_ps);
+        }
+        let port = &mut self.recirculation;
+        lost += port.gauge.lose_all(now_ps) + u64::from(port.sending.take().is_some());
+        port.waiting.clear();
+        lost
+    }
+
+    /// Statistics of all queues, by port and number; nothing of ports that never had a packet.
+    pub(crate) fn statistics(&self, now_ps: u64) -> Vec<(u32, u8, QueueStatistics)> {
+        let ports = self.ports.iter().enumerate();
+        let queues = ports.flat_map(|(number, port)| {
+            let queues = port.iter().flat_map(|port| &port.queues).enumerate();
+            queues.map(move |(i, queue)| (number as u32, i as u8, &queue.gauge))
+        });
+        queues
+            .map(|(port, queue, gauge)| (port, queue, gauge.statistics(self.since_ps, now_ps)))
+            .collect()
+    }
+
+    /// Statistics of the recirculation port's queue.
+    pub(crate) fn recirculation_statistics(&self, now_ps: u64) -> QueueStatistics {
+        let gauge = &self.recirculation.gauge;
+        gauge.statistics(self.since_ps, now_ps)
+    }
+}
+
+fn depth(packets: u64) -> u32 {
+    u32::try_from(packets).unwrap_or(u32::MAX)
+}
+
+fn is_ect(copy: &Enqueued) -> bool {
+    wire::ecn::codepoint(copy.packet().bytes()).is_some_and(wire::ecn::Codepoint::is_ect)
+}

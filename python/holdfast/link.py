@@ -1,0 +1,388 @@
+"""What a direction of a link does to packets: its rate, delay, queue, losses. It does not know what is at the ends.
+
+Everything here is data that is checked; the models themselves are in the native core, which is given :func:`core_parameters`.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any, Literal, Self
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+
+from holdfast.errors import NetworkError
+
+PS_PER_MS = 1_000_000_000
+
+CONFIG = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+Direction = Literal["a_to_b", "b_to_a"]
+
+
+class Jitter(BaseModel):
+    """Delay added to each packet on a link, for each direction on its own.
+
+    ``uniform``: between ``low_ms`` and ``high_ms``. ``normal``: mean ``mean_ms``, deviation ``sigma_ms``, never below zero.
+    ``trace``: ``delays_ms`` one after the other, and again from the beginning.
+    """
+
+    model_config = CONFIG
+
+    distribution: Literal["uniform", "normal", "trace"]
+    low_ms: float = Field(default=0.0, ge=0)
+    high_ms: float = Field(default=0.0, ge=0)
+    mean_ms: float = Field(default=0.0, ge=0)
+    sigma_ms: float = Field(default=0.0, ge=0)
+    delays_ms: tuple[float, ...] = ()
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.distribution == "uniform" and self.high_ms < self.low_ms:
+            raise ValueError(f"high_ms ({self.high_ms}) is below low_ms ({self.low_ms})")
+        if (self.distribution == "trace") != bool(self.delays_ms):
+            raise ValueError("delays_ms belongs to the distribution trace, and is not empty")
+        if any(delay_ms < 0 for delay_ms in self.delays_ms):
+            raise ValueError("delays_ms cannot be negative")
+        return self
+
+    def core_value(self) -> tuple[str, int, int] | tuple[str, list[int]]:
+        """As the native core takes it."""
+        match self.distribution:
+            case "uniform":
+                return ("uniform", _ps(self.low_ms), _ps(self.high_ms))
+            case "normal":
+                return ("normal", _ps(self.mean_ms), _ps(self.sigma_ms))
+            case "trace":
+                return ("trace", [_ps(delay_ms) for delay_ms in self.delays_ms])
+
+
+class Bernoulli(BaseModel):
+    """Each packet is lost with the same probability; the same as the number alone."""
+
+    model_config = CONFIG
+
+    model: Literal["bernoulli"]
+    probability: float = Field(ge=0, le=1)
+
+    def core_value(self) -> float:
+        """As the native core takes it."""
+        return self.probability
+
+
+class GilbertElliott(BaseModel):
+    """Losses of a Markov chain: from good to bad with ``p``, back with ``r``, one step per packet.
+
+    A packet in the bad state is lost with ``loss_bad`` (1 - h), in the good state with ``loss_good`` (1 - k).
+    """
+
+    model_config = CONFIG
+
+    model: Literal["gilbert_elliott"]
+    p: float = Field(ge=0, le=1)
+    r: float = Field(ge=0, le=1)
+    loss_bad: float = Field(default=1.0, ge=0, le=1)
+    loss_good: float = Field(default=0.0, ge=0, le=1)
+
+    def core_value(self) -> tuple[str, float, float, float, float]:
+        """As the native core takes it."""
+        return ("gilbert_elliott", self.p, self.r, self.loss_good, self.loss_bad)
+
+
+class LossTrace(BaseModel):
+    """Losses of a list: ``lost_packets`` by number from 0 on, again every ``period_packets`` if that is given.
+
+    Or of a ``file`` with one 0 (arrives) or 1 (lost) per packet, again from the beginning with ``repeat``. A relative path is
+    relative to the working directory, and is read when a network is built.
+    """
+
+    model_config = CONFIG
+
+    model: Literal["trace"]
+    lost_packets: tuple[int, ...] | None = None
+    period_packets: int | None = Field(default=None, ge=1)
+    file: str | None = None
+    repeat: bool = False
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.lost_packets is None) == (self.file is None):
+            raise ValueError("give either lost_packets or file")
+        if self.file is None and self.repeat:
+            raise ValueError("repeat belongs to file; use period_packets with lost_packets")
+        if self.lost_packets is None and self.period_packets is not None:
+            raise ValueError("period_packets belongs to lost_packets; use repeat with file")
+        if any(number < 0 for number in self.lost_packets or ()):
+            raise ValueError("lost_packets count from 0")
+        if self.period_packets is not None and any(n >= self.period_packets for n in self.lost_packets or ()):
+            raise ValueError("lost_packets are below period_packets")
+        return self
+
+    def core_value(self) -> tuple[str, list[int], int | None] | tuple[str, str, bool]:
+        """As the native core takes it."""
+        if self.file is None:
+            return ("trace", list(self.lost_packets or ()), self.period_packets)
+        try:
+            return ("trace", Path(self.file).read_text(encoding="ascii"), self.repeat)
+        except (OSError, UnicodeDecodeError) as error:
+            raise NetworkError(f"loss trace {self.file}: {error}") from error
+
+
+_LOSS_MODELS: dict[str, type[Bernoulli | GilbertElliott | LossTrace]] = {
+    "bernoulli": Bernoulli,
+    "gilbert_elliott": GilbertElliott,
+    "trace": LossTrace,
+}
+
+
+class Red(BaseModel):
+    """Random early detection (Floyd and Jacobson, 1993) between two averages, both in packets or both in bytes.
+
+    ``max_p`` is the probability at the upper one and ``weight`` the average's. ``gentle`` goes on to probability 1 at twice the
+    upper one. ``ecn`` marks what can be marked instead of dropping it.
+    """
+
+    model_config = CONFIG
+
+    min_packets: int | None = Field(default=None, ge=0)
+    max_packets: int | None = Field(default=None, ge=1)
+    min_bytes: int | None = Field(default=None, ge=0)
+    max_bytes: int | None = Field(default=None, ge=1)
+    max_p: float = Field(default=0.02, gt=0, le=1)
+    weight: float = Field(default=0.002, gt=0, le=1)
+    gentle: bool = False
+    ecn: bool = False
+    mean_packet_bytes: int = Field(default=500, ge=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        given = [value is not None for value in (self.min_packets, self.max_packets, self.min_bytes, self.max_bytes)]
+        if given not in ([True, True, False, False], [False, False, True, True]):
+            raise ValueError("give min_packets and max_packets, or min_bytes and max_bytes")
+        low, high = self._thresholds()
+        if low >= high:
+            raise ValueError(f"the lower threshold ({low}) is not below the upper one ({high})")
+        return self
+
+    def _thresholds(self) -> tuple[int, int]:
+        if self.min_packets is not None and self.max_packets is not None:
+            return self.min_packets, self.max_packets
+        return self.min_bytes or 0, self.max_bytes or 0
+
+    def core_value(self) -> dict[str, object]:
+        """As the native core takes it."""
+        low, high = self._thresholds()
+        options = ("max_p", "weight", "gentle", "ecn", "mean_packet_bytes")
+        return {
+            "unit": "bytes" if self.min_packets is None else "packets",
+            "min": low,
+            "max": high,
+            **{option: getattr(self, option) for option in options},
+        }
+
+
+class MarkAbove(BaseModel):
+    """Marks every packet that finds more than this waiting (DCTCP's K), and drops it if it cannot be marked."""
+
+    model_config = CONFIG
+
+    packets: int | None = Field(default=None, ge=0)
+    bytes: int | None = Field(default=None, ge=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if (self.packets is None) == (self.bytes is None):
+            raise ValueError("give either packets or bytes")
+        return self
+
+    def core_value(self) -> dict[str, object]:
+        """As the native core takes it."""
+        if self.packets is not None:
+            return {"unit": "packets", "threshold": self.packets}
+        return {"unit": "bytes", "threshold": self.bytes}
+
+
+class DirectionFields(BaseModel):
+    """What a direction may have of its own. What is None is as in the other direction."""
+
+    model_config = CONFIG
+
+    rate_bps: int | None = Field(default=None, gt=0)
+    delay_ms: float | None = Field(default=None, ge=0)
+    jitter: Jitter | None = None
+    loss: float | Bernoulli | GilbertElliott | LossTrace | None = None
+    queue_bytes: int | None = Field(default=None, ge=0)
+    queue_packets: int | None = Field(default=None, ge=0)
+    red: Red | None = None
+    mark_above: MarkAbove | None = None
+
+    @field_validator("rate_bps", mode="before")
+    @classmethod
+    def _whole(cls, rate: object) -> object:
+        return whole_rate(rate)
+
+    @field_validator("loss", mode="before")
+    @classmethod
+    def _model(cls, loss: object) -> object:
+        return loss_model(loss)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_queue(self)
+        return self
+
+
+class QueueFields(BaseModel):
+    """What one queue of a switch holds, and what happens before it is full."""
+
+    model_config = CONFIG
+
+    queue_bytes: int | None = Field(default=None, ge=0)
+    queue_packets: int | None = Field(default=None, ge=0)
+    red: Red | None = None
+    mark_above: MarkAbove | None = None
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        check_queue(self)
+        if self.queue_bytes is None and self.queue_packets is None:
+            raise ValueError("give queue_bytes or queue_packets")
+        return self
+
+
+class Queueing(BaseModel):
+    """Where packets of a switch wait.
+
+    ``link``: at the links, behind egress. ``traffic_manager``: in queues between ingress and egress, of which each port has
+    ``queues``, the ``priority`` of v1model saying which. ``auto``: the latter if the program reads queue depths or times, or sets
+    the priority. Each queue holds what the port's link would, unless ``queue``, or ``by_priority`` for single ones, says otherwise.
+    Recirculated packets go through a port of ``recirculation_rate_bps`` behind ``recirculation_queue``, or at once.
+    """
+
+    model_config = CONFIG
+
+    mode: Literal["auto", "link", "traffic_manager"] = "auto"
+    queues: int = Field(default=8, ge=1, le=8)
+    queue: QueueFields | None = None
+    by_priority: dict[int, QueueFields] = {}
+    recirculation_rate_bps: int | None = Field(default=None, gt=0)
+    recirculation_queue: QueueFields | None = None
+
+    @field_validator("recirculation_rate_bps", mode="before")
+    @classmethod
+    def _whole(cls, rate: object) -> object:
+        return whole_rate(rate)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if any(not 0 <= priority < self.queues for priority in self.by_priority):
+            raise ValueError(f"by_priority has a queue that is not among 0 to {self.queues - 1}")
+        return self
+
+    def core_parameters(self) -> dict[str, Any]:
+        """The keywords of the native core."""
+        recirculation = self.recirculation_queue
+        return {
+            "queues": self.queues,
+            "queue": None if self.queue is None else queue_parameters(self.queue),
+            "queue_of_priority": {n: queue_parameters(queue) for n, queue in self.by_priority.items()},
+            "recirculation_rate_bps": self.recirculation_rate_bps,
+            "recirculation_queue": None if recirculation is None else queue_parameters(recirculation),
+        }
+
+
+def whole_rate(rate: object) -> object:
+    """Rates may be written 1e9 or 10e6, which YAML takes for text or for a float."""
+    if isinstance(rate, str):
+        try:
+            rate = float(rate)
+        except ValueError:
+            return rate
+    return int(rate) if isinstance(rate, float) and rate.is_integer() else rate
+
+
+def loss_model(loss: object) -> object:
+    """Makes a mapping the model that it names, so that what is wrong is said about that one alone."""
+    if isinstance(loss, int | float | str):
+        try:
+            loss = {"model": "bernoulli", "probability": float(loss)}
+        except ValueError:
+            pass
+        else:
+            return _named_model(loss).probability  # type: ignore[union-attr]
+    if isinstance(loss, dict):
+        return _named_model(loss)
+    return loss
+
+
+def _named_model(loss: dict[str, Any]) -> Bernoulli | GilbertElliott | LossTrace:
+    kind = _LOSS_MODELS.get(str(loss.get("model")))
+    if kind is None:
+        raise ValueError(f"model must be one of {', '.join(_LOSS_MODELS)}")
+    try:
+        return kind.model_validate(loss)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = "".join(f"{part}: " for part in first["loc"])
+        raise ValueError(field + first["msg"].removeprefix("Value error, ")) from error
+
+
+def check_queue(link: Any) -> None:
+    """Raises ValueError on a queue that is described twice."""
+    if link.queue_packets is not None and {"queue_bytes"} & link.model_fields_set and link.queue_bytes is not None:
+        raise ValueError("give queue_bytes or queue_packets, not both")
+    if link.red is not None and link.mark_above is not None:
+        raise ValueError("give red or mark_above, not both")
+
+
+def queue_parameters(queue: Any) -> dict[str, Any]:
+    """A queue as keywords of the native core."""
+    packets = queue.queue_packets
+    return {
+        "queue_bytes": queue.queue_bytes if packets is None else None,
+        "queue_packets": packets,
+        "red": None if queue.red is None else queue.red.core_value(),
+        "mark_above": None if queue.mark_above is None else queue.mark_above.core_value(),
+    }
+
+
+def core_parameters(link: Any) -> dict[str, Any]:
+    """The keywords of the native core for a link, without its ``reverse``."""
+    down_ms = link.detection_down_ms if link.detection_down_ms is not None else link.detection_delay_ms
+    up_ms = link.detection_up_ms if link.detection_up_ms is not None else link.detection_delay_ms
+    return {
+        "rate_bps": link.rate_bps,
+        "delay_ps": _ps(link.delay_ms),
+        "jitter": ("none", 0, 0) if link.jitter is None else link.jitter.core_value(),
+        "loss": link.loss if isinstance(link.loss, int | float) else link.loss.core_value(),
+        "detection_down_ps": None if down_ms is None else _ps(down_ms),
+        "detection_up_ps": None if up_ms is None else _ps(up_ms),
+        **queue_parameters(link),
+    }
+
+
+def reversed_link(link: Any) -> Any:
+    """The link with what its ``reverse`` says in place of its own."""
+    given = {name: getattr(link.reverse, name) for name in DirectionFields.model_fields}
+    given = {name: value for name, value in given.items() if value is not None}
+    if "queue_bytes" in given:
+        given["queue_packets"] = None
+    if {"red", "mark_above"} & given.keys():
+        given = {"red": None, "mark_above": None, **given}
+    return link.model_copy(update=given)
+
+
+def describe_queue(link: Any) -> str:
+    """In a few characters."""
+    size = f"{link.queue_bytes / 1000:g} kB" if link.queue_packets is None else f"{link.queue_packets} packets"
+    return size + (" RED" if link.red else "") + (" step" if link.mark_above else "")
+
+
+def describe_loss(link: Any) -> str:
+    """In a few characters."""
+    if isinstance(link.loss, int | float):
+        return f"{link.loss:g}" if link.loss else ""
+    return str(link.loss.model)
+
+
+def _ps(time_ms: float) -> int:
+    return round(time_ms * PS_PER_MS)

@@ -1,0 +1,706 @@
+//! Switches with traffic managers, through the public interface only: what waits where, for how long, and what the program is told.
+
+mod tagged_switch;
+
+use engine::DropReason;
+use net::clock::wall::{NoInterfaces, WallClock};
+use net::{
+    Discipline, HostConfig, LinkConfig, LinkId, MacAddress, Network, NotificationEvent,
+    QueueConfig, QueueStatistics, QueueUnit, Queueing, Step, TrafficManagerConfig,
+};
+use proptest::prelude::*;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tagged_switch::{
+    CLONE_EGRESS, CLONE_FOR_EVER, CLONE_INGRESS, DROP, FORWARD, MULTICAST, RECIRCULATE, Tag, group,
+    session, tagged_switch,
+};
+
+const US: u64 = 1_000_000;
+const MS: u64 = 1_000_000_000;
+/// 1,000 bytes, 1,024 on the wire: 8.192 us at 1 Gb/s, 8.192 ns at 1 Tb/s.
+const FRAME: usize = 1000;
+const FRAME_PS: u64 = 8_192_000;
+const FAST_PS: u64 = 8192;
+/// What the switch takes.
+const LATENCY_PS: u64 = US;
+
+fn mac(number: u8) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, number])
+}
+
+/// Hosts h1 to h4 on the ports of these numbers of a switch s; h1's link is a thousand times as fast as those of the others.
+struct Bench {
+    network: Network,
+    links: Vec<LinkId>,
+    executor: bool,
+}
+
+impl Bench {
+    fn with_link(jit: bool, reads_queues: bool, link: &LinkConfig) -> Bench {
+        let mut network = Network::new(1, 0);
+        let switch = tagged_switch(jit, reads_queues);
+        network.add_switch("s", switch, LATENCY_PS).unwrap();
+        let links = (1..=4u8).map(|number| {
+            let config = HostConfig {
+                mac: mac(number),
+                ipv4: Ipv4Addr::new(10, 0, 0, number),
+                prefix_len: 24,
+                gateway_mac: mac(99),
+            };
+            let name = format!("h{number}");
+            network.add_host(&name, config).unwrap();
+            let link = match number {
+                1 => LinkConfig {
+                    queue: QueueConfig::packets(1000),
+                    ..LinkConfig::new(1_000_000_000_000, 0)
+                },
+                _ => link.clone(),
+            };
+            let port = u32::from(number);
+            network.add_link("s", port, &name, 0, link).unwrap()
+        });
+        let links = links.collect();
+        Bench {
+            network,
+            links,
+            executor: jit,
+        }
+    }
+
+    fn new(jit: bool) -> Bench {
+        Bench::with_link(jit, true, &LinkConfig::new(1_000_000_000, 0))
+    }
+
+    fn send(&mut self, tags: &[Tag]) {
+        for tag in tags {
+            self.network.send_frame("h1", &tag.frame(FRAME)).unwrap();
+        }
+    }
+
+    /// What arrives at the hosts by a time: when, where and what.
+    fn run(&mut self, until_ps: u64) -> Vec<(u64, String, Tag)> {
+        let mut all = Vec::new();
+        while self.network.now_ps() < until_ps {
+            for notification in self.network.run(until_ps).unwrap() {
+                if let NotificationEvent::HostFrame { data } = notification.event {
+                    let node = notification.node.to_string();
+                    all.push((notification.time_ps, node, Tag::of(&data)));
+                }
+            }
+        }
+        all
+    }
+
+    fn queue(&self, port: u32, queue: u8) -> QueueStatistics {
+        let all = self.network.queue_statistics("s").unwrap();
+        let found = all.iter().find(|(p, q, _)| (*p, *q) == (port, queue));
+        found.map(|(_, _, statistics)| *statistics).unwrap()
+    }
+}
+
+/// On both executors.
+fn benches() -> [Bench; 2] {
+    [Bench::new(false), Bench::new(true)]
+}
+
+fn to(port: u8, priority: u8) -> Tag {
+    Tag {
+        kind: FORWARD,
+        port,
+        priority,
+        ..Tag::default()
+    }
+}
+
+/// When the packet of this number (from 1 on) of those that h1 sent at time 0 reaches its queue.
+fn queued_ps(number: u64) -> u64 {
+    number * FAST_PS + LATENCY_PS
+}
+
+#[test]
+fn depths_and_times_reach_the_program() {
+    for mut bench in benches() {
+        assert_eq!(bench.network.has_traffic_manager("s"), Ok(true));
+        bench.send(&[to(2, 0); 4]);
+        let sent = |number: u64, enq_qdepth, deq_timedelta, deq_qdepth| {
+            let tag = Tag {
+                enq_timestamp: 1,
+                enq_qdepth,
+                deq_timedelta,
+                deq_qdepth,
+                ..to(2, 0)
+            };
+            (queued_ps(1) + number * FRAME_PS, "h2".to_owned(), tag)
+        };
+        // The first is taken at once. Behind it the queue grows to three and shrinks again; they wait for 8.18, 16.37 and 24.55 us.
+        let expected = [
+            sent(1, 0, 0, 0),
+            sent(2, 0, 8, 2),
+            sent(3, 1, 16, 1),
+            sent(4, 2, 24, 0),
+        ];
+        assert_eq!(bench.run(MS), expected, "jit: {}", bench.executor);
+        assert_eq!(bench.network.pending_events(), 0);
+        let queue = bench.queue(2, 0);
+        assert_eq!((queue.offered, queue.taken, queue.packets), (4, 4, 0));
+        assert_eq!((queue.max_packets, queue.max_bytes), (3, 3000));
+        // Three waited, for that long in all.
+        let waited_ps = (1..4).map(|n| queued_ps(1) + n * FRAME_PS - queued_ps(n + 1));
+        let waited_ps = waited_ps.sum::<u64>();
+        assert_eq!(queue.mean_packets, waited_ps as f64 / MS as f64);
+        assert_eq!(queue.mean_bytes, (waited_ps * 1000) as f64 / MS as f64);
+        // The link's own queue had nothing to do.
+        let link = bench.network.link_counters(bench.links[1]).unwrap().a_to_b;
+        assert_eq!((link.packets, link.queue_drops), (4, 0));
+    }
+}
+
+#[test]
+fn higher_priorities_first_and_depths_by_queue() {
+    for mut bench in benches() {
+        let tags = [0, 1, 7, 3, 7, 0].map(|priority| to(2, priority));
+        bench.send(&tags);
+        let arrived = bench.run(MS);
+        let order: Vec<(u8, u32, u32)> = arrived
+            .iter()
+            .map(|(_, _, tag)| (tag.priority, tag.enq_qdepth, tag.deq_qdepth))
+            .collect();
+        let expected = [
+            (0, 0, 0),
+            (7, 0, 1),
+            (7, 1, 0),
+            (3, 0, 0),
+            (1, 0, 0),
+            (0, 0, 0),
+        ];
+        assert_eq!(order, expected, "jit: {}", bench.executor);
+    }
+    // With three queues, what is above the third goes there, in order.
+    let mut bench = Bench::new(true);
+    let three = TrafficManagerConfig {
+        queues: 3,
+        ..TrafficManagerConfig::default()
+    };
+    bench
+        .network
+        .set_queueing("s", Queueing::Auto, three)
+        .unwrap();
+    bench.send(&[0, 1, 6, 2, 7, 0].map(|priority| to(2, priority)));
+    let order: Vec<u8> = bench
+        .run(MS)
+        .iter()
+        .map(|(_, _, tag)| tag.priority)
+        .collect();
+    assert_eq!(order, [0, 6, 2, 7, 1, 0]);
+}
+
+#[test]
+fn limits_by_queue_in_packets_and_bytes() {
+    let mut bench = Bench::new(true);
+    let config = TrafficManagerConfig {
+        queue: Some(QueueConfig::bytes(2500)),
+        queue_of_priority: vec![(5, QueueConfig::packets(1))],
+        ..TrafficManagerConfig::default()
+    };
+    bench
+        .network
+        .set_queueing("s", Queueing::Auto, config)
+        .unwrap();
+    bench.send(&[to(2, 0); 5]);
+    bench.send(&[to(2, 5); 3]);
+    let arrived = bench.run(MS);
+    assert_eq!(arrived.len(), 4);
+    let (low, high) = (bench.queue(2, 0), bench.queue(2, 5));
+    assert_eq!((low.offered, low.queue_drops, low.max_bytes), (5, 2, 2000));
+    assert_eq!(
+        (high.offered, high.queue_drops, high.max_packets),
+        (3, 2, 1)
+    );
+    assert_eq!(bench.network.node_counters("s").unwrap().queue_drops, 4);
+}
+
+#[test]
+fn replicas_and_clones_wait_too() {
+    for mut bench in benches() {
+        group(bench.network.switch_mut("s").unwrap(), 1, &[2, 3, 2]);
+        session(bench.network.switch_mut("s").unwrap(), 1, &[3], 5);
+        let kind = |kind| Tag { kind, ..to(2, 0) };
+        bench.send(&[kind(MULTICAST), kind(CLONE_INGRESS), kind(CLONE_EGRESS)]);
+        let seen: Vec<_> = bench
+            .run(MS)
+            .into_iter()
+            .map(|(time_ps, node, tag)| {
+                let frames = (time_ps - LATENCY_PS) / FRAME_PS;
+                (frames, node, tag.kind, tag.instance, tag.enq_qdepth)
+            })
+            .collect();
+        let at = |frames, host: &str, kind, instance, depth| {
+            (frames, host.to_owned(), kind, instance, depth)
+        };
+        let expected = [
+            // The replicas for h2 and h3 at once, then what waited behind them: the second replica, the clone from ingress with
+            // its higher priority, the packets; the clone from egress only when its original went.
+            at(1, "h2", MULTICAST, 5, 0),
+            at(1, "h3", MULTICAST, 5, 0),
+            at(2, "h2", MULTICAST, 5, 0),
+            at(2, "h3", CLONE_INGRESS, 1, 0),
+            at(3, "h2", CLONE_INGRESS, 0, 1),
+            at(4, "h2", CLONE_EGRESS, 0, 2),
+            at(4, "h3", CLONE_EGRESS, 2, 0),
+        ];
+        let mut seen = seen;
+        seen.sort_by_key(|(frames, node, ..)| (*frames, node.clone()));
+        assert_eq!(seen, expected, "jit: {}", bench.executor);
+        // The clone from ingress came with the session's class of service.
+        assert_eq!(bench.queue(3, 5).offered, 2);
+    }
+}
+
+#[test]
+fn recirculation_takes_the_time_of_its_port() {
+    let kind = |kind| Tag { kind, ..to(2, 0) };
+    let run = |rate, queue| {
+        let mut bench = Bench::new(true);
+        let config = TrafficManagerConfig {
+            recirculation_rate_bps: rate,
+            recirculation_queue: queue,
+            ..TrafficManagerConfig::default()
+        };
+        bench
+            .network
+            .set_queueing("s", Queueing::Auto, config)
+            .unwrap();
+        bench.send(&[kind(RECIRCULATE), kind(RECIRCULATE)]);
+        let times: Vec<u64> = bench.run(MS).iter().map(|(time_ps, ..)| *time_ps).collect();
+        let statistics = bench.network.recirculation_statistics("s").unwrap();
+        (times, statistics.offered, statistics.queue_drops)
+    };
+    let gigabit = Some(1_000_000_000);
+    let again_ps = queued_ps(1) + LATENCY_PS;
+    // Without a rate, only ingress is run again: one latency.
+    let (times, ..) = run(None, QueueConfig::packets(0));
+    assert_eq!(times, [again_ps + FRAME_PS, again_ps + 2 * FRAME_PS]);
+    // With the rate of a link, one frame's time more.
+    let (times, offered, _) = run(gigabit, QueueConfig::packets(1));
+    assert_eq!(times, [again_ps + 2 * FRAME_PS, again_ps + 3 * FRAME_PS]);
+    assert_eq!(offered, 2);
+    // Without a queue, the second is lost.
+    let (times, _, drops) = run(gigabit, QueueConfig::packets(0));
+    assert_eq!((times, drops), (vec![again_ps + 2 * FRAME_PS], 1));
+}
+
+#[test]
+fn what_egress_drops_takes_no_time() {
+    for mut bench in benches() {
+        let drop = Tag {
+            kind: DROP,
+            ..to(2, 0)
+        };
+        bench.send(&[to(2, 0), drop, drop, to(2, 0)]);
+        let times: Vec<u64> = bench.run(MS).iter().map(|(time_ps, ..)| *time_ps).collect();
+        let first_ps = queued_ps(1) + FRAME_PS;
+        assert_eq!(times, [first_ps, first_ps + FRAME_PS]);
+        let drops = bench.network.switch("s").unwrap().drops();
+        assert_eq!(drops[&DropReason::EgressDrop], 2);
+    }
+}
+
+#[test]
+fn what_goes_round_for_ever_ends() {
+    for mut bench in benches() {
+        // Each makes two of itself and is dropped, at one time.
+        session(bench.network.switch_mut("s").unwrap(), 2, &[2, 3], 0);
+        bench.send(&[
+            Tag {
+                kind: CLONE_FOR_EVER,
+                ..to(2, 0)
+            },
+            to(2, 0),
+        ]);
+        assert_eq!(bench.run(MS).len(), 1);
+        let drops = bench.network.switch("s").unwrap().drops();
+        assert!(drops[&DropReason::RecirculationLimit] > 0, "{drops:?}");
+    }
+}
+
+#[test]
+fn a_queue_marks_what_can_be_marked() {
+    let step = Step {
+        unit: QueueUnit::Packets,
+        threshold: 1,
+    };
+    let mut bench = Bench::new(true);
+    let config = TrafficManagerConfig {
+        queue: Some(QueueConfig {
+            discipline: Discipline::Step(step),
+            ..QueueConfig::packets(100)
+        }),
+        ..TrafficManagerConfig::default()
+    };
+    bench
+        .network
+        .set_queueing("s", Queueing::Auto, config)
+        .unwrap();
+    let captures = [2, 4].map(|port| {
+        let capture = Capture::default();
+        bench
+            .network
+            .capture("s", port, Box::new(capture.clone()))
+            .unwrap();
+        capture
+    });
+    // To the switch the number of a port; as IPv4, 2 says that marks are understood and 4 that they are not.
+    for port in [2, 4] {
+        for _ in 0..5 {
+            let frame = Tag {
+                kind: 0x45,
+                ..to(port, 0)
+            }
+            .ipv4_frame(FRAME);
+            bench.network.send_frame("h1", &frame).unwrap();
+        }
+    }
+    bench.run(MS);
+    // One is sent and two find at most one packet waiting; two are marked, or dropped.
+    let sent = captures.map(|capture| {
+        capture
+            .frames()
+            .map(|frame| Tag::of(&frame).port)
+            .collect::<Vec<_>>()
+    });
+    assert_eq!(sent, [vec![2, 2, 2, 3, 3], vec![4, 4, 4]]);
+    assert_eq!(
+        (bench.queue(2, 0).marked, bench.queue(4, 0).red_drops),
+        (2, 2)
+    );
+}
+
+/// A pcap file in memory, of frames of one size.
+#[derive(Clone, Default)]
+struct Capture(Arc<Mutex<Vec<u8>>>);
+
+impl Capture {
+    fn frames(self) -> impl Iterator<Item = Vec<u8>> {
+        let bytes = self.0.lock().unwrap().clone();
+        let records = bytes[24..]
+            .chunks_exact(16 + FRAME)
+            .map(|record| record[16..].to_vec());
+        records.collect::<Vec<_>>().into_iter()
+    }
+}
+
+impl std::io::Write for Capture {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+#[test]
+fn failures_empty_the_queues() {
+    // The switch fails when the first is on the wire, and two wait.
+    let mut bench = Bench::new(true);
+    let failure_ps = queued_ps(1) + FRAME_PS / 2;
+    bench
+        .network
+        .set_node_state("s", false, Some(failure_ps))
+        .unwrap();
+    bench
+        .network
+        .set_node_state("s", true, Some(failure_ps + 1))
+        .unwrap();
+    bench.send(&[to(2, 0); 3]);
+    assert_eq!(bench.run(MS), []);
+    assert_eq!(bench.queue(2, 0).down_drops, 2);
+    assert_eq!(bench.network.node_counters("s").unwrap().down_drops, 2);
+    let link = bench.network.link_counters(bench.links[1]).unwrap().a_to_b;
+    assert_eq!((link.offered, link.down_drops), (1, 1));
+    // It works again, and is idle.
+    bench.send(&[to(2, 0)]);
+    assert_eq!(bench.run(2 * MS).len(), 1);
+
+    // The link fails: what waits is sent into it. One that is in ingress is lost there too.
+    let mut bench = Bench::new(true);
+    let link = bench.links[1];
+    bench
+        .network
+        .set_link_state(link, false, Some(failure_ps))
+        .unwrap();
+    bench.send(&[to(2, 0); 3]);
+    assert_eq!(bench.run(MS), []);
+    let counters = bench.network.link_counters(link).unwrap().a_to_b;
+    assert_eq!((counters.offered, counters.down_drops), (3, 3));
+    assert_eq!(bench.queue(2, 0).packets, 0);
+
+    // What is still in ingress when the switch fails.
+    let mut bench = Bench::new(true);
+    let early_ps = FAST_PS * 3 + 1;
+    bench
+        .network
+        .set_node_state("s", false, Some(early_ps))
+        .unwrap();
+    bench.send(&[to(2, 0); 3]);
+    assert_eq!(bench.run(MS), []);
+    assert_eq!(bench.network.node_counters("s").unwrap().down_drops, 3);
+}
+
+#[test]
+fn the_program_decides_unless_somebody_else_does() {
+    let has = |bench: &Bench| bench.network.has_traffic_manager("s").unwrap();
+    let link = LinkConfig::new(1_000_000_000, 0);
+    let mut plain = Bench::with_link(true, false, &link);
+    assert!(!has(&plain));
+    assert_eq!(plain.network.queue_statistics("s"), Ok(vec![]));
+    let default = TrafficManagerConfig::default;
+    plain
+        .network
+        .set_queueing("s", Queueing::TrafficManager, default())
+        .unwrap();
+    assert!(has(&plain));
+    plain
+        .network
+        .set_queueing("s", Queueing::Auto, default())
+        .unwrap();
+    assert!(!has(&plain));
+
+    // Another program, while packets of the first wait and are in ingress.
+    let mut bench = Bench::new(true);
+    bench.send(&[to(2, 0); 4]);
+    bench.network.run(queued_ps(2)).unwrap();
+    *bench.network.switch_mut("s").unwrap() = *tagged_switch(true, true);
+    assert_eq!(bench.run(MS).len(), 1, "the one on the wire");
+    assert_eq!(bench.network.node_counters("s").unwrap().down_drops, 3);
+    *bench.network.switch_mut("s").unwrap() = *tagged_switch(true, false);
+    bench.send(&[to(2, 0); 3]);
+    assert_eq!(bench.run(2 * MS).len(), 3);
+    assert!(!has(&bench));
+
+    for wrong in [
+        TrafficManagerConfig {
+            queues: 0,
+            ..default()
+        },
+        TrafficManagerConfig {
+            queues: 9,
+            ..default()
+        },
+        TrafficManagerConfig {
+            recirculation_rate_bps: Some(0),
+            ..default()
+        },
+        TrafficManagerConfig {
+            queues: 2,
+            queue_of_priority: vec![(2, QueueConfig::packets(1))],
+            ..default()
+        },
+    ] {
+        assert!(
+            bench
+                .network
+                .set_queueing("s", Queueing::Auto, wrong)
+                .is_err()
+        );
+    }
+    assert!(
+        bench
+            .network
+            .set_queueing("h1", Queueing::Auto, default())
+            .is_err()
+    );
+    assert!(
+        bench
+            .network
+            .set_queueing("nobody", Queueing::Auto, default())
+            .is_err()
+    );
+}
+
+#[test]
+fn in_real_time_too() {
+    let mut bench = Bench::new(true);
+    // Hosts' frames are told to whoever polls.
+    bench.send(&[to(2, 0), to(2, 1), to(2, 7)]);
+    let clock = WallClock::start(bench.network, Box::new(NoInterfaces::default())).unwrap();
+    let mut priorities = Vec::new();
+    for _ in 0..100 {
+        for notification in clock.poll(Duration::from_millis(100)) {
+            if let NotificationEvent::HostFrame { data } = notification.event {
+                priorities.push(Tag::of(&data).priority);
+            }
+        }
+        if priorities.len() == 3 {
+            break;
+        }
+    }
+    priorities.sort_unstable();
+    assert_eq!(priorities, [0, 1, 7]);
+    let (network, _) = clock.stop().unwrap();
+    let taken: u64 = network
+        .queue_statistics("s")
+        .unwrap()
+        .iter()
+        .map(|(_, _, q)| q.taken)
+        .sum();
+    assert_eq!(taken, 3);
+}
+
+/// Frames of h1: the time since the last one, in nanoseconds, kind, port, priority and size.
+type Traffic = Vec<(u64, u8, u8, u8, usize)>;
+
+fn any_traffic(kinds: &'static [u8]) -> impl Strategy<Value = Traffic> {
+    let frame = (
+        0u64..6000,
+        prop::sample::select(kinds),
+        2u8..4,
+        0u8..8,
+        40usize..1500,
+    );
+    prop::collection::vec(frame, 1..150)
+}
+
+/// Sends the traffic while time goes on, and gives what arrives by the end of 2 s.
+fn run_traffic(bench: &mut Bench, traffic: &Traffic) -> Vec<(u64, String, Vec<u8>)> {
+    let mut all = Vec::new();
+    let mut at_ps = 0;
+    let end = [(0, Vec::new(), 2000 * MS)];
+    let frames = traffic
+        .iter()
+        .map(|&(wait_ns, kind, port, priority, size)| {
+            let tag = Tag {
+                kind,
+                port,
+                priority,
+                ..Tag::default()
+            };
+            at_ps += wait_ns * 1000;
+            (1, tag.frame(size), at_ps)
+        });
+    let frames: Vec<_> = frames.collect();
+    for (count, frame, until_ps) in frames.into_iter().chain(end) {
+        loop {
+            for notification in bench.network.run(until_ps).unwrap() {
+                if let NotificationEvent::HostFrame { data } = notification.event {
+                    all.push((notification.time_ps, notification.node.to_string(), data));
+                }
+            }
+            if bench.network.now_ps() >= until_ps {
+                break;
+            }
+        }
+        if count > 0 {
+            bench.network.send_frame("h1", &frame).unwrap();
+        }
+    }
+    all.sort();
+    all
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(60))]
+
+    /// In a queue limited in packets, without priorities, a packet whose program does not look waits as long before egress as behind.
+    #[test]
+    fn fifo_queues_are_the_same_before_and_behind_egress(
+        traffic in any_traffic(&[FORWARD, MULTICAST, CLONE_INGRESS]),
+        limit in 0u64..20,
+        loss in prop_oneof![Just(0.0), 0.0..0.5],
+        jitter_ps in 0i64..10_000_000,
+        failure_ns in prop::option::of((0u64..300_000, 0u64..100_000)),
+        jit in any::<bool>(),
+    ) {
+        // A direction that lost packets waiting for it has drawn for them only if they waited there.
+        let random = failure_ns.is_none();
+        let link = LinkConfig {
+            queue: QueueConfig::packets(limit),
+            loss: if random { net::Loss::Bernoulli(loss) } else { net::Loss::None },
+            jitter: if random { net::Jitter::Uniform { low_ps: 0, high_ps: jitter_ps } } else { net::Jitter::None },
+            ..LinkConfig::new(1_000_000_000, 3 * US)
+        };
+        let run = |queueing| {
+            let mut bench = Bench::with_link(jit, false, &link);
+            let config = TrafficManagerConfig { queues: 1, ..TrafficManagerConfig::default() };
+            bench.network.set_queueing("s", queueing, config).unwrap();
+            group(bench.network.switch_mut("s").unwrap(), 1, &[2, 3, 2]);
+            session(bench.network.switch_mut("s").unwrap(), 1, &[3, 2], 5);
+            if let Some((at_ns, for_ns)) = failure_ns {
+                let (down_ps, up_ps) = (at_ns * 1000 + 7, (at_ns + for_ns) * 1000 + 8);
+                for (up, at_ps) in [(false, down_ps), (true, up_ps)] {
+                    bench.network.set_link_state(bench.links[1], up, Some(at_ps)).unwrap();
+                }
+            }
+            let arrived = run_traffic(&mut bench, &traffic);
+            let links = bench.links.iter().map(|&link| bench.network.link_counters(link).unwrap().a_to_b);
+            let lost: Vec<_> = links.map(|c| (c.delivered, c.loss_drops, c.down_drops)).collect();
+            let at_links: u64 = bench.links.iter().map(|&link| bench.network.link_counters(link).unwrap().a_to_b.queue_drops).sum();
+            let drops = bench.network.node_counters("s").unwrap().queue_drops + at_links;
+            (arrived, lost, drops)
+        };
+        prop_assert_eq!(run(Queueing::Link), run(Queueing::TrafficManager));
+    }
+
+    /// Whatever happens, every packet for a queue is somewhere; and it happens again.
+    #[test]
+    fn every_packet_for_a_queue_is_accounted_for(
+        traffic in any_traffic(&[FORWARD, MULTICAST, CLONE_INGRESS, CLONE_EGRESS, RECIRCULATE, DROP]),
+        queue in (any::<bool>(), 0u64..8, prop::option::of(0u64..4)),
+        queues in 1u8..=8,
+        recirculation in prop::option::of(1_000_000u64..1_000_000_000),
+        changes in prop::collection::vec((0u64..500_000, 0u8..3, any::<bool>()), 0..8),
+    ) {
+        let (bytes, limit, threshold) = queue;
+        let queue = if bytes { QueueConfig::bytes(limit * 700) } else { QueueConfig::packets(limit) };
+        let discipline = match threshold {
+            None => Discipline::DropTail,
+            Some(threshold) => Discipline::Step(Step { unit: QueueUnit::Packets, threshold }),
+        };
+        let run = |jit| {
+            let mut bench = Bench::new(jit);
+            let config = TrafficManagerConfig {
+                queues,
+                queue: Some(QueueConfig { discipline, ..queue }),
+                recirculation_rate_bps: recirculation,
+                recirculation_queue: QueueConfig::packets(limit),
+                ..TrafficManagerConfig::default()
+            };
+            bench.network.set_queueing("s", Queueing::Auto, config).unwrap();
+            group(bench.network.switch_mut("s").unwrap(), 1, &[2, 3, 2]);
+            session(bench.network.switch_mut("s").unwrap(), 1, &[3, 2], 5);
+            for &(at_ns, what, up) in &changes {
+                let at_ps = Some(at_ns * 1000);
+                match what {
+                    0 => bench.network.set_node_state("s", up, at_ps).unwrap(),
+                    what => bench.network.set_link_state(bench.links[usize::from(what)], up, at_ps).unwrap(),
+                }
+            }
+            let arrived = run_traffic(&mut bench, &traffic);
+            let queues = bench.network.queue_statistics("s").unwrap();
+            (bench, arrived, queues)
+        };
+        let (bench, arrived, queues) = run(true);
+        let (_, by_interpreter, its_queues) = run(false);
+        prop_assert_eq!(&arrived, &by_interpreter);
+        prop_assert_eq!(&queues, &its_queues);
+        let recirculated = bench.network.recirculation_statistics("s").unwrap();
+        let all = queues.iter().map(|(_, _, q)| *q).chain([recirculated]);
+        let mut drops = 0;
+        for q in all {
+            prop_assert_eq!(q.offered, q.taken + q.queue_drops + q.red_drops + q.down_drops + q.packets, "{:?}", q);
+            prop_assert_eq!(q.packets, 0, "after all that time");
+            prop_assert!(q.mean_packets <= q.max_packets as f64);
+            drops += q.queue_drops + q.red_drops;
+        }
+        prop_assert_eq!(bench.network.node_counters("s").unwrap().queue_drops, drops);
+        prop_assert_eq!(bench.network.pending_events(), 0);
+        for &link in &bench.links {
+            let c = bench.network.link_counters(link).unwrap().a_to_b;
+            prop_assert_eq!(c.queue_drops + c.red_drops, 0, "not used");
+            prop_assert_eq!(c.offered, c.delivered + c.down_drops);
+        }
+    }
+}

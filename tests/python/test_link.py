@@ -1,0 +1,337 @@
+"""What links do to packets, as it is written in Python and YAML: queues, losses, delays, and what is refused."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from holdfast import NetworkError, Program, SimulatedNetwork, Topology, TopologyError, UdpStream, topologies
+from holdfast.apps.router import RouterController, compile_router
+from holdfast.link import GilbertElliott, core_parameters, reversed_link
+from holdfast.topology import PS_PER_S
+
+YAML = """
+switches: [s1]
+hosts: {h1: , h2: }
+link_defaults: {rate_bps: 1e8}
+links:
+  - {a: h1, b: s1, loss: {model: gilbert_elliott, p: 0.1, r: 0.5, loss_bad: 0.9}, detection_delay_ms: 3, detection_up_ms: 7}
+  - a: s1
+    b: h2
+    rate_bps: 1e6
+    loss: {model: trace, lost_packets: [0, 2], period_packets: 10}
+    jitter: {distribution: trace, delays_ms: [0, 1.5]}
+    queue_packets: 50
+    red: {min_packets: 5, max_packets: 15, gentle: true, ecn: true}
+    reverse: {rate_bps: 2e6, queue_bytes: 9000, mark_above: {bytes: 3000}, loss: 0.25}
+"""
+
+
+def test_yaml(tmp_path: Path) -> None:
+    path = tmp_path / "links.yaml"
+    path.write_text(YAML)
+    topology = Topology.from_yaml(path)
+    assert topology.links[0].loss == GilbertElliott(model="gilbert_elliott", p=0.1, r=0.5, loss_bad=0.9)
+    first = core_parameters(topology.links[0])
+    assert first["loss"] == ("gilbert_elliott", 0.1, 0.5, 0.0, 0.9)
+    assert (first["detection_down_ps"], first["detection_up_ps"]) == (3_000_000_000, 7_000_000_000)
+    assert (first["queue_bytes"], first["queue_packets"], first["red"]) == (150_000, None, None)
+    second = core_parameters(topology.links[1])
+    red = {"unit": "packets", "min": 5, "max": 15, "max_p": 0.02, "weight": 0.002}
+    assert second == {
+        "rate_bps": 1_000_000,
+        "delay_ps": 0,
+        "jitter": ("trace", [0, 1_500_000_000]),
+        "loss": ("trace", [0, 2], 10),
+        "detection_down_ps": None,
+        "detection_up_ps": None,
+        "queue_bytes": None,
+        "queue_packets": 50,
+        "red": {**red, "gentle": True, "ecn": True, "mean_packet_bytes": 500},
+        "mark_above": None,
+    }
+    back = core_parameters(reversed_link(topology.links[1]))
+    assert back == {
+        **second,
+        "rate_bps": 2_000_000,
+        "loss": 0.25,
+        "queue_bytes": 9000,
+        "queue_packets": None,
+        "red": None,
+        "mark_above": {"unit": "bytes", "threshold": 3000},
+    }
+    again = tmp_path / "again.yaml"
+    again.write_text(topology.to_yaml())
+    assert Topology.from_yaml(again).links == topology.links
+
+
+def network(**parameters: Any) -> tuple[SimulatedNetwork, dict[str, int]]:
+    """100 packets of 1,000 bytes in 10 ms from h1 to h2 over the link described, which then has these counters."""
+    topology = Topology("one")
+    for host in ("h1", "h2"):
+        topology.add_host(host)
+    topology.add_switch("s1")
+    topology.add_link("h1", "s1")
+    topology.add_link("s1", "h2", **parameters)
+    simulated = SimulatedNetwork(topology, compile_router(), [RouterController(reroute=False, reaction_delay_ms=0)])
+    simulated.add(UdpStream(source="h1", destination="h2", packets_per_s=10_000, payload_bytes=958, stop_s=0.01))
+    simulated.run(2)
+    counters = simulated.core.link_counters(simulated.link_ids[1])
+    return simulated, {name.removeprefix("a_to_b_"): n for name, n in counters.items() if name.startswith("a_to_b_")}
+
+
+def test_the_models_reach_the_packets(tmp_path: Path) -> None:
+    # A packet takes 1.024 ms at 8 Mb/s: while 100 arrive, 9 or 10 leave.
+    _, counters = network(rate_bps=8e6, queue_packets=20)
+    assert (counters["offered"], counters["queue_drops"], counters["delivered"]) == (100, 70, 30)
+    _, counters = network(rate_bps=8e6, queue_packets=200, red={"min_packets": 5, "max_packets": 15, "weight": 1.0})
+    assert counters["red_drops"] > 70
+    assert counters["queue_drops"] == 0
+    # The streams' packets cannot be marked, so they are dropped.
+    _, counters = network(rate_bps=8e6, mark_above={"packets": 9})
+    assert (counters["red_drops"], counters["marked"], counters["delivered"]) == (80, 0, 20)
+    _, counters = network(loss={"model": "trace", "lost_packets": [0, 2], "period_packets": 10})
+    assert (counters["loss_drops"], counters["delivered"]) == (20, 80)
+    _, counters = network(loss={"model": "gilbert_elliott", "p": 1, "r": 1})
+    assert counters["loss_drops"] == 50
+    _, counters = network(loss={"model": "bernoulli", "probability": 1})
+    assert counters["loss_drops"] == 100
+    trace = tmp_path / "lost.txt"
+    trace.write_text("0 0 1\n0\n")
+    for repeat, lost in ((True, 25), (False, 1)):
+        _, counters = network(loss={"model": "trace", "file": str(trace), "repeat": repeat})
+        assert counters["loss_drops"] == lost
+    trace.write_text("0 2")
+    with pytest.raises(Exception, match="a loss trace must be made of 0 and 1"):
+        network(loss={"model": "trace", "file": str(trace)})
+    with pytest.raises(NetworkError, match=r"loss trace .*nowhere"):
+        network(loss={"model": "trace", "file": str(tmp_path / "nowhere")})
+    simulated, _ = network(jitter={"distribution": "trace", "delays_ms": [0, 50]})
+    received = simulated.core.statistics(0)
+    assert received["latency_max_ps"] == received["latency_min_ps"] + 50_000_000_000  # type: ignore[operator]
+
+
+@pytest.mark.parametrize(
+    ("parameters", "message"),
+    [
+        ({"queue_bytes": 10, "queue_packets": 3}, "give queue_bytes or queue_packets, not both"),
+        ({"queue_packets": -1}, "queue_packets: Input should be greater than or equal to 0"),
+        ({"red": {"min_packets": 5, "max_bytes": 9}}, "give min_packets and max_packets, or min_bytes and max_bytes"),
+        ({"red": {"min_packets": 5, "max_packets": 5}}, r"the lower threshold \(5\) is not below the upper one \(5\)"),
+        ({"red": {"min_packets": 5, "max_packets": 9, "weight": float("nan")}}, "red.weight: Input should be"),
+        (
+            {"red": {"min_packets": 1, "max_packets": 9}, "mark_above": {"packets": 3}},
+            "give red or mark_above, not both",
+        ),
+        ({"mark_above": {}}, "give either packets or bytes"),
+        ({"loss": 1.5}, "loss: Value error, probability: Input should be less than or equal to 1"),
+        ({"loss": float("nan")}, "loss: Value error, probability: Input should be"),
+        ({"loss": {"model": "gilbert"}}, "model must be one of bernoulli, gilbert_elliott, trace"),
+        ({"loss": {"model": "gilbert_elliott", "p": 2, "r": 0}}, "p: Input should be less than or equal to 1"),
+        ({"loss": {"model": "trace"}}, "give either lost_packets or file"),
+        (
+            {"loss": {"model": "trace", "lost_packets": [7], "period_packets": 7}},
+            "lost_packets are below period_packets",
+        ),
+        ({"jitter": {"distribution": "trace"}}, "delays_ms belongs to the distribution trace, and is not empty"),
+        ({"delay_ms": float("nan")}, "delay_ms: Input should be"),
+        ({"detection_delay_ms": -1}, "detection_delay_ms: Input should be greater than or equal to 0"),
+        ({"reverse": {"cost": 3}}, "reverse.cost: Extra inputs are not permitted"),
+    ],
+)
+def test_refusals(parameters: dict[str, Any], message: str) -> None:
+    with pytest.raises(TopologyError, match=message) as caught:
+        network(**parameters)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_core_refuses_in_one_sentence() -> None:
+    core = SimulatedNetwork(Topology("none"), {}).core
+    for parameters, message in (
+        ({}, "rate_bps is missing"),
+        ({"rate_bps": 1, "colour": 3}, "there is no parameter colour"),
+        ({"rate_bps": -1}, "rate_bps cannot be -1"),
+        (
+            {"rate_bps": 1, "loss": ("fire", 0.1, 0.2, 0.3, 0.4)},
+            'loss must be a probability, "gilbert_elliott" or "trace"',
+        ),
+        ({"rate_bps": 1, "jitter": ("dance", 1, 2)}, "jitter must be"),
+        (
+            {"rate_bps": 1, "red": {"unit": "miles", "min": 1, "max": 2}},
+            'a queue counts "bytes" or "packets", not "miles"',
+        ),
+        ({"rate_bps": 1, "red": {"unit": "bytes", "min": 1}}, "max is missing"),
+        ({"rate_bps": 1, "queue_bytes": 1, "queue_packets": 1}, "give queue_bytes or queue_packets, not both"),
+    ):
+        with pytest.raises(Exception, match=message):
+            core.add_link("a", 0, "b", 0, **parameters)
+
+
+def test_detection_delays_of_a_link() -> None:
+    topology = Topology("two")
+    for switch in ("s1", "s2"):
+        topology.add_switch(switch)
+    topology.add_link("s1", "s2", detection_delay_ms=5, detection_up_ms=20)
+    topology.add_link("s1", "s2")
+    simulated = SimulatedNetwork(topology, compile_router(), detection_delay_ms=1)
+    for link in ("s1-s2#1", "s1-s2#2"):
+        simulated.set_link(link, up=False, at_s=0.1)
+        simulated.set_link(link, up=True, at_s=0.2)
+    seen = []
+    while simulated.core.now_ps < 10**12:
+        seen += [(n.time_ps // 10**9, n.node, n.port, n.up) for n in simulated.core.run(10**12)]
+    assert sorted(seen) == [
+        (101, "s1", 2, False),
+        (101, "s2", 2, False),
+        (105, "s1", 1, False),
+        (105, "s2", 1, False),
+        (201, "s1", 2, True),
+        (201, "s2", 2, True),
+        (220, "s1", 1, True),
+        (220, "s2", 1, True),
+    ]
+
+
+def square(seed: int = 1) -> SimulatedNetwork:
+    topology = Topology("square")
+    for switch in ("s1", "s2", "s3"):
+        topology.add_switch(switch)
+    topology.add_link("s1", "s2")
+    topology.add_link("s2", "s3")
+    return SimulatedNetwork(topology, compile_router(), seed=seed)
+
+
+def test_random_failures() -> None:
+    alone, together, other = square(), square(), square(seed=2)
+    together.fail_randomly("s3", mtbf_s=1, mttr_s=0.5)
+    together.fail_randomly("s2-s1", mtbf_s=2, mttr_s=0.1, one_way=True)
+    for simulated in (alone, together, other):
+        simulated.fail_randomly("s2-s3", mtbf_s=1, mttr_s=0.25, time_to_repair="fixed", start_s=1, end_s=50)
+        simulated.run(100)
+    drawn = [event for event in together.random_failures() if event[1] == "s2-s3"]
+    assert drawn == alone.random_failures() != other.random_failures()
+    assert {event[1] for event in together.random_failures()} == {"s3", "s2-s1", "s2-s3"}
+    for down, up in zip(drawn[::2], drawn[1::2], strict=True):
+        assert (down[2], up[2]) == (False, True)
+        assert up[0] - down[0] == pytest.approx(0.25)
+    assert drawn[0][0] > 1 and drawn[-2][0] < 50
+    assert 20 < len(drawn) / 2 < 60
+    for wrong, message in (
+        ({"name": "s2-s3", "mtbf_s": 1, "mttr_s": 1}, "what fails at random must be given once"),
+        ({"name": "s1", "mtbf_s": float("nan"), "mttr_s": 1}, "mtbf_s is nan; it must be above zero"),
+        ({"name": "s1", "mtbf_s": 1, "mttr_s": 0}, "mttr_s is 0; it must be above zero"),
+        ({"name": "s1", "mtbf_s": 1, "mttr_s": 1, "one_way": True}, "only a link fails one way"),
+        ({"name": "s9-s1", "mtbf_s": 1, "mttr_s": 1}, "there is no link 's9-s1'"),
+        ({"name": "s1", "mtbf_s": 1, "mttr_s": 1, "start_s": 99}, "has passed"),
+    ):
+        with pytest.raises(Exception, match=message):
+            together.fail_randomly(**wrong)  # type: ignore[arg-type]
+
+
+QUEUES = """
+#include <core.p4>
+#include <v1model.p4>
+
+header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
+header told_t { bit<8> priority; bit<8> depth; bit<16> waited_us; }
+struct headers_t { ethernet_t ethernet; told_t told; }
+struct metadata_t {}
+
+parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    state start { packet.extract(hdr.ethernet); packet.extract(hdr.told); transition accept; }
+}
+control V(inout headers_t hdr, inout metadata_t meta) { apply {} }
+control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply { standard.egress_spec = 2; standard.priority = hdr.told.priority[2:0]; }
+}
+control Tell(inout headers_t hdr, inout standard_metadata_t standard) {
+    apply { hdr.told.depth = (bit<8>) standard.enq_qdepth; hdr.told.waited_us = (bit<16>) standard.deq_timedelta; }
+}
+control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    Tell() tell;
+    apply { tell.apply(hdr, standard); }
+}
+control C(inout headers_t hdr, inout metadata_t meta) { apply {} }
+control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+def told(topology: Topology, executor: str) -> list[tuple[int, ...]]:
+    """Priority, depth and waiting time of four frames that h1 sends at once, as h2 receives them."""
+    simulated = SimulatedNetwork(topology, Program.compile_text(QUEUES, "queues.p4"), executor=executor)  # type: ignore[arg-type]
+    for priority in (0, 1, 2, 1):
+        simulated.core.send_frame("h1", b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([priority]) + bytes(985))
+    frames = []
+    while simulated.core.now_ps < PS_PER_S:
+        frames += [n.data[14:18] for n in simulated.core.run(PS_PER_S) if n.kind == "host_frame"]
+    assert all(q["packets"] == 0 for q in simulated.core.queue_statistics("s1"))
+    return [(frame[0], frame[1], int.from_bytes(frame[2:])) for frame in frames]
+
+
+def dumbbell(queueing: str) -> str:
+    return f"""
+hosts: {{h1: , h2: }}
+switches: {{s1: {{queueing: {queueing}}}}}
+links:
+  - {{a: h1, b: s1, rate_bps: 1e12}}
+  - {{a: s1, b: h2, rate_bps: 8e6, queue_packets: 10}}
+"""
+
+
+@pytest.mark.parametrize("executor", ["jit", "interpreter"])
+def test_a_program_that_reads_queues_has_some(tmp_path: Path, executor: str) -> None:
+    path = tmp_path / "queues.yaml"
+
+    def run(queueing: str) -> list[tuple[int, ...]]:
+        path.write_text(dumbbell(queueing))
+        topology = Topology.from_yaml(path)
+        assert Topology.from_yaml(path).switches == topology.switches
+        path.write_text(topology.to_yaml())
+        assert Topology.from_yaml(path).switches == topology.switches
+        return told(topology, executor)
+
+    # 1,000 bytes and the physical layer's 24 take 1.024 ms each; frames come in every 8 ns.
+    assert run("{}") == [(0, 0, 0), (2, 0, 1023), (1, 0, 2047), (1, 1, 3071)]
+    assert run("{mode: traffic_manager, queues: 1}") == [(0, 0, 0), (1, 0, 1023), (2, 1, 2047), (1, 2, 3071)]
+    # One packet waits in each queue, and none in the second.
+    few = "{queue: {queue_packets: 1}, by_priority: {1: {queue_bytes: 0}}, recirculation_rate_bps: 1e9}"
+    assert run(few) == [(0, 0, 0), (2, 0, 1023)]
+    assert run("{mode: link}") == [(0, 0, 0), (1, 0, 0), (2, 0, 0), (1, 0, 0)]
+
+
+def test_what_is_read_decides() -> None:
+    topology = Topology("one")
+    topology.add_switch("s1", queueing={"queues": 2})
+    assert SimulatedNetwork(topology, Program.compile_text(QUEUES, "queues.p4")).core.has_traffic_manager("s1")
+    assert not SimulatedNetwork(topology, compile_router()).core.has_traffic_manager("s1")
+
+
+@pytest.mark.parametrize(
+    ("queueing", "message"),
+    [
+        ({"queues": 9}, "queueing.queues: Input should be less than or equal to 8"),
+        ({"mode": "magic"}, "queueing.mode: Input should be 'auto', 'link' or 'traffic_manager'"),
+        ({"queues": 2, "by_priority": {2: {"queue_packets": 1}}}, "by_priority has a queue that is not among 0 to 1"),
+        ({"queue": {}}, "give queue_bytes or queue_packets"),
+        ({"recirculation_rate_bps": 0}, "queueing.recirculation_rate_bps: Input should be greater than 0"),
+    ],
+)
+def test_refusals_of_queues(queueing: dict[str, Any], message: str) -> None:
+    with pytest.raises(TopologyError, match=message) as caught:
+        Topology("one").add_switch("s1", queueing=queueing)
+    assert "\n" not in str(caught.value)
+
+
+def test_the_example_of_the_readme(tmp_path: Path) -> None:
+    text = (Path(topologies.__file__).parent / "README.md").read_text()
+    path = tmp_path / "example.yaml"
+    path.write_text(text.split("```yaml\n")[2].split("```")[0])
+    topology = Topology.from_yaml(path)
+    parameters = core_parameters(topology.links[0])
+    assert parameters["loss"] == ("gilbert_elliott", 0.01, 0.3, 0.0, 1.0)
+    assert core_parameters(reversed_link(topology.links[0]))["loss"] == 0
+    simulated = SimulatedNetwork(topology, compile_router())
+    assert simulated.core.has_traffic_manager("s1") and not simulated.core.has_traffic_manager("s2")
