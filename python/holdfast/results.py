@@ -10,7 +10,22 @@ from pathlib import Path
 import polars as pl
 
 from holdfast import _core
+from holdfast.network import Network
 from holdfast.topology import PS_PER_MS
+
+QUEUE_COUNTS = (
+    "offered",
+    "taken",
+    "queue_drops",
+    "red_drops",
+    "marked",
+    "down_drops",
+    "packets",
+    "bytes",
+    "max_packets",
+    "max_bytes",
+)
+"""What is counted at a queue of a traffic manager."""
 
 
 @dataclass(frozen=True)
@@ -54,6 +69,39 @@ def packets(core: _core.Network, flow: int) -> pl.DataFrame:
         .with_columns(pl.col("copy").fill_null(0), pl.col("reordered").fill_null(value=False))
         .select("sequence", "sent_ps", "received_ps", "copy", "reordered")
     )
+
+
+def links(network: Network) -> pl.DataFrame:
+    """One row per direction of each link: ``link``, ``sender``, ``receiver`` and its counters so far."""
+    rows = []
+    for link, link_id in zip(network.topology.links, network.link_ids, strict=True):
+        counters = network.core.link_counters(link_id)
+        for prefix, sender, receiver in (("a_to_b_", link.a, link.b), ("b_to_a_", link.b, link.a)):
+            own = {name.removeprefix(prefix): n for name, n in counters.items() if name.startswith(prefix)}
+            rows.append({"link": link.name, "sender": sender, "receiver": receiver, **own})
+    return pl.DataFrame(rows, infer_schema_length=None)
+
+
+def queues(network: Network) -> pl.DataFrame:
+    """One row per queue of each switch with a traffic manager: ``switch``, ``port``, ``queue`` and its statistics.
+
+    Port and queue are null for the queue in front of a recirculation port. A port is there with all its queues, once it had a
+    packet.
+    """
+    schema = {
+        "switch": pl.String,
+        "port": pl.Int64,
+        "queue": pl.Int64,
+        **dict.fromkeys(QUEUE_COUNTS, pl.Int64),
+        "mean_packets": pl.Float64,
+        "mean_bytes": pl.Float64,
+    }
+    rows = [
+        {"switch": switch, **statistics}
+        for switch in network.topology.switches
+        for statistics in network.core.queue_statistics(switch)
+    ]
+    return pl.DataFrame(rows, schema=schema)
 
 
 def goodput(core: _core.Network, flow: int, bins: int) -> pl.Series:

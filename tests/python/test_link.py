@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import polars as pl
 import pytest
 
-from holdfast import NetworkError, Program, SimulatedNetwork, Topology, TopologyError, UdpStream, topologies
+from holdfast import NetworkError, Program, SimulatedNetwork, Topology, TopologyError, UdpStream, results, topologies
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.link import GilbertElliott, core_parameters, reversed_link
 from holdfast.topology import PS_PER_S
@@ -335,3 +336,31 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
     assert core_parameters(reversed_link(topology.links[0]))["loss"] == 0
     simulated = SimulatedNetwork(topology, compile_router())
     assert simulated.core.has_traffic_manager("s1") and not simulated.core.has_traffic_manager("s2")
+
+
+def test_links_and_queues_as_parquet(tmp_path: Path) -> None:
+    simulated, counters = network(rate_bps=8e6, queue_packets=20)
+    frame = results.links(simulated)
+    frame.write_parquet(tmp_path / "links.parquet")
+    rows = pl.read_parquet(tmp_path / "links.parquet").rows(named=True)
+    assert [(row["link"], row["sender"], row["receiver"]) for row in rows] == [
+        ("h1-s1", "h1", "s1"),
+        ("h1-s1", "s1", "h1"),
+        ("s1-h2", "s1", "h2"),
+        ("s1-h2", "h2", "s1"),
+    ]
+    assert {name: rows[2][name] for name in counters} == counters
+    assert rows[2]["queue_drops"] == 70
+    # A router does not care about queues.
+    assert results.queues(simulated).shape == (0, 15)
+    simulated.core.set_queueing("s1", "traffic_manager", queues=2, queue={"queue_packets": 5})
+    simulated.add(
+        UdpStream(source="h1", destination="h2", packets_per_s=10_000, payload_bytes=958, start_s=2, stop_s=2.01)
+    )
+    simulated.run(4)
+    results.queues(simulated).write_parquet(tmp_path / "queues.parquet")
+    queues = pl.read_parquet(tmp_path / "queues.parquet")
+    assert queues.select("switch", "port", "queue", "offered", "queue_drops", "max_packets").rows() == [
+        ("s1", 2, 0, 100, 85, 5),
+        ("s1", 2, 1, 0, 0, 0),
+    ]
