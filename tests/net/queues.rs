@@ -3,10 +3,10 @@
 mod tagged_switch;
 
 use engine::DropReason;
-use net::clock::wall::{NoInterfaces, WallClock};
+use net::clock::wall::{FrameIo, NoInterfaces, SendOutcome, WallClock};
 use net::{
     Discipline, HostConfig, LinkConfig, LinkId, MacAddress, Network, NotificationEvent,
-    QueueConfig, QueueStatistics, QueueUnit, Queueing, Step, TrafficManagerConfig,
+    QueueConfig, QueueStatistics, QueueUnit, Queueing, Red, Step, TrafficManagerConfig,
 };
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
@@ -550,6 +550,95 @@ fn in_real_time_too() {
     assert_eq!(taken, 3);
 }
 
+/// Interfaces of the machine: what comes in once, and what went out.
+struct Interfaces {
+    rx: Vec<(usize, Vec<u8>)>,
+    tx: Arc<Mutex<Vec<(usize, Vec<u8>)>>>,
+}
+
+impl FrameIo for Interfaces {
+    fn send(&mut self, interface: usize, frame: &[u8]) -> SendOutcome {
+        self.tx.lock().unwrap().push((interface, frame.to_vec()));
+        SendOutcome::Accepted
+    }
+
+    fn wait(&mut self, timeout: Duration, rx: &mut dyn FnMut(usize, &[u8])) {
+        if self.rx.is_empty() {
+            std::thread::sleep(timeout.min(Duration::from_millis(1)));
+        }
+        for (interface, frame) in self.rx.drain(..) {
+            rx(interface, &frame);
+        }
+    }
+}
+
+#[test]
+fn a_burst_from_an_interface_goes_through_the_queues() {
+    let mut bench = Bench::new(true);
+    let [near, far] = [5, 6].map(|port| {
+        let name = format!("eth{port}");
+        bench.network.attach_interface("s", port, &name).unwrap()
+    });
+    // An interface takes what it gets at once; to a link's port the last ones wait.
+    let frames = [to(6, 0), to(2, 0), to(6, 7), to(2, 1), to(2, 7)];
+    let tx = Arc::new(Mutex::new(Vec::new()));
+    let io = Interfaces {
+        rx: frames.map(|tag| (near, tag.frame(FRAME))).to_vec(),
+        tx: tx.clone(),
+    };
+    let clock = WallClock::start(bench.network, Box::new(io)).unwrap();
+    let mut priorities = Vec::new();
+    for _ in 0..100 {
+        for notification in clock.poll(Duration::from_millis(100)) {
+            if let NotificationEvent::HostFrame { data } = notification.event {
+                priorities.push(Tag::of(&data).priority);
+            }
+        }
+        if priorities.len() == 3 {
+            break;
+        }
+    }
+    assert_eq!(priorities, [0, 7, 1]);
+    drop(clock);
+    let sent: Vec<_> = tx
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|(i, frame)| (*i, Tag::of(frame)))
+        .collect();
+    let ports: Vec<_> = sent
+        .iter()
+        .map(|(i, tag)| (*i, tag.port, tag.priority, tag.enq_qdepth))
+        .collect();
+    assert_eq!(ports, [(far, 6, 0, 0), (far, 6, 7, 0)]);
+}
+
+#[test]
+fn a_port_may_get_its_link_later() {
+    let mut bench = Bench::new(true);
+    bench.send(&[to(7, 0); 3]);
+    assert_eq!(bench.run(MS), []);
+    assert_eq!(
+        bench.network.node_counters("s").unwrap().unconnected_drops,
+        3
+    );
+    let config = HostConfig {
+        mac: mac(7),
+        ipv4: Ipv4Addr::new(10, 0, 0, 7),
+        prefix_len: 24,
+        gateway_mac: mac(99),
+    };
+    bench.network.add_host("h7", config).unwrap();
+    let link = LinkConfig {
+        queue: QueueConfig::packets(1),
+        ..LinkConfig::new(1_000_000_000, 0)
+    };
+    bench.network.add_link("s", 7, "h7", 0, link).unwrap();
+    bench.send(&[to(7, 0); 4]);
+    assert_eq!(bench.run(2 * MS).len(), 2);
+    assert_eq!(bench.queue(7, 0).queue_drops, 2);
+}
+
 /// Frames of h1: the time since the last one, in nanoseconds, kind, port, priority and size.
 type Traffic = Vec<(u64, u8, u8, u8, usize)>;
 
@@ -657,6 +746,13 @@ proptest! {
         let queue = if bytes { QueueConfig::bytes(limit * 700) } else { QueueConfig::packets(limit) };
         let discipline = match threshold {
             None => Discipline::DropTail,
+            Some(0) => Discipline::Red(Red {
+                max_p: 0.5,
+                weight: 0.25,
+                gentle: bytes,
+                ecn: limit > 3,
+                ..Red::new(QueueUnit::Packets, 1, 4)
+            }),
             Some(threshold) => Discipline::Step(Step { unit: QueueUnit::Packets, threshold }),
         };
         let run = |jit| {
