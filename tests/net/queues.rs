@@ -550,10 +550,13 @@ fn in_real_time_too() {
     assert_eq!(taken, 3);
 }
 
+/// Frames, each with the number of its interface.
+type Frames = Vec<(usize, Vec<u8>)>;
+
 /// Interfaces of the machine: what comes in once, and what went out.
 struct Interfaces {
-    rx: Vec<(usize, Vec<u8>)>,
-    tx: Arc<Mutex<Vec<(usize, Vec<u8>)>>>,
+    rx: Frames,
+    tx: Arc<Mutex<Frames>>,
 }
 
 impl FrameIo for Interfaces {
