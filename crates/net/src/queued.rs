@@ -13,19 +13,9 @@ use crate::queue::QueueConfig;
 use crate::switch::SwitchNode;
 use crate::traffic_manager::{
     Offered, PortPlan, QueueStatistics, Queueing, Recirculating, Taken, TrafficManager,
-    TrafficManagerConfig, Transmitter,
+    TrafficManagerConfig, Transmitter, Work,
 };
-use engine::{DropReason, Emission, Enqueued, Packet, Recirculated, Switch};
-use std::collections::VecDeque;
-
-/// What is to be done at one switch at one time.
-#[derive(Default)]
-struct Work {
-    /// For queues.
-    copies: VecDeque<Enqueued>,
-    /// For ingress, when there are no more of those.
-    again: VecDeque<Recirculated>,
-}
+use engine::{DropReason, Emission, Enqueued, Packet, Switch};
 
 impl Network {
     /// Says where packets of a switch wait; at first [`Queueing::Auto`], with a traffic manager of eight queues like the links'.
@@ -96,13 +86,12 @@ impl Network {
         let Some(switch) = self.switch_node(node) else {
             return;
         };
+        if switch.queueing_is_decided() {
+            return;
+        }
         let Some(program) = switch.engine_mut().map(|engine| engine.program().clone()) else {
             return;
         };
-        let known = switch.queueing_of.as_ref();
-        if known.is_some_and(|known| std::sync::Arc::ptr_eq(known, &program)) {
-            return;
-        }
         switch.queueing_of = Some(program.clone());
         let wanted = match switch.queueing {
             Queueing::Auto => engine::cares_about_queues(&program),
@@ -156,9 +145,10 @@ impl Network {
         self.refresh_queueing(node);
         let traffic = self.switch_node(node).and_then(|s| s.traffic.take());
         let Some(mut traffic) = traffic else { return };
-        let mut work = Work::default();
+        let mut work = std::mem::take(&mut traffic.work);
         run(self, &mut traffic, &mut work);
         self.work_on(node, &mut traffic, &mut work);
+        traffic.work = work;
         if let Some(switch) = self.switch_node(node) {
             switch.traffic = Some(traffic);
             if switch.has_deadlines {

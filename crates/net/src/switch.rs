@@ -82,6 +82,18 @@ impl SwitchNode {
         }
     }
 
+    /// Whether it was decided for the program that the switch has now where packets wait, or there is nothing to decide.
+    pub(crate) fn queueing_is_decided(&self) -> bool {
+        match &self.pipeline {
+            Pipeline::Engine(switch) => {
+                let decided = self.queueing_of.as_ref();
+                decided.is_some_and(|program| Arc::ptr_eq(program, switch.program()))
+            }
+            #[cfg(test)]
+            Pipeline::Test(_) => true,
+        }
+    }
+
     /// Tells the switch that a port went down or came up.
     pub(crate) fn set_port_up(&mut self, port: u32, up: bool) {
         match &mut self.pipeline {

@@ -4,11 +4,12 @@
 //! # The model
 //!
 //! A packet runs ingress when it arrives, with the tables as they are then. `latency_ps` later its copies reach the queues of
-//! their ports: unicast packets, replicas and clones alike. Each port has 1 to 8 queues; the packet's `priority` says which, 7
-//! being the highest; what is above the highest queue goes there. As soon as the port's transmitter is free, the first packet
-//! of the highest queue that is not empty leaves it, runs egress then (with `enq_timestamp`, `enq_qdepth`, `deq_timedelta` and
-//! `deq_qdepth` set), and goes onto the wire. Egress takes no time. If it drops the packet, the next one is taken at once. The link's own
-//! queue is not used; what it would hold, each of the port's queues does, unless it is given something else.
+//! their ports: unicast packets, replicas and clones alike. Each port has 1 to 8 queues; the packet's `priority` says which,
+//! the highest number first; what is above the highest queue goes there. As soon as the port's transmitter is free, the first
+//! packet of the highest queue that is not empty leaves it, runs egress then (with `enq_timestamp`, `enq_qdepth`,
+//! `deq_timedelta` and `deq_qdepth` set), and goes onto the wire. Egress takes no time. If it drops the packet, the next one is
+//! taken at once. The link's own queue is not used; what it would hold, each of the port's queues does, unless it is given
+//! something else.
 //!
 //! Depths are counted per queue, in packets. `enq_qdepth` is what waits ahead of the packet when it arrives (without the one being
 //! transmitted), `deq_qdepth` what waits behind it when it leaves. A limit in bytes counts a packet with the length that it had
@@ -17,8 +18,9 @@
 //! Early marks ([`crate::queue`]) are decided when a packet arrives at its queue: it can be marked if it could when it
 //! entered ingress, and is when it leaves. Egress does not see the mark.
 //!
-//! A port without a link (the CPU port, an interface of the machine) takes packets at once. A port whose link is down takes them
-//! too, and the link counts what it loses. A switch that fails loses all that waits, and so does one that is given another program.
+//! A port without a link (the CPU port, an interface of the machine) takes packets at once. A port whose link is down takes
+//! them too, and the link counts what it loses. A switch that fails loses all that waits, and so does one that is given another
+//! program.
 //!
 //! A recirculated packet goes through a port of its own, in order: of `recirculation_rate_bps`, which takes as long as a wire of
 //! that rate, behind a queue; or at once if no rate is given. Then it runs ingress again, latency included. Resubmission takes no time.
@@ -319,10 +321,20 @@ pub(crate) struct TrafficManager {
     ports: Vec<Option<Box<Port>>>,
     recirculation: Recirculation,
     /// The clones and recirculated packets that there may still be at this time. Something could go round for ever otherwise.
-    work: (u64, u32),
+    work_left: (u64, u32),
     // Buffers that are used again.
     pub(crate) emissions: Vec<Emission>,
     pub(crate) copies: Vec<Enqueued>,
+    pub(crate) work: Work,
+}
+
+/// What is to be done at one switch at one time.
+#[derive(Debug, Default)]
+pub(crate) struct Work {
+    /// For queues.
+    pub(crate) copies: VecDeque<Enqueued>,
+    /// For ingress, when there are no more of those.
+    pub(crate) again: VecDeque<Recirculated>,
 }
 
 impl TrafficManager {
@@ -344,7 +356,8 @@ impl TrafficManager {
                 gauge: Gauge::default(),
                 sending: None,
             },
-            work: (0, MAX_WORK),
+            work_left: (0, MAX_WORK),
+            work: Work::default(),
             emissions: Vec::new(),
             copies: Vec::new(),
         }
@@ -352,11 +365,11 @@ impl TrafficManager {
 
     /// Whether one more clone or recirculated packet may be, at this time.
     pub(crate) fn may_work(&mut self, now_ps: u64) -> bool {
-        if self.work.0 != now_ps {
-            self.work = (now_ps, MAX_WORK);
+        if self.work_left.0 != now_ps {
+            self.work_left = (now_ps, MAX_WORK);
         }
-        let left = self.work.1.checked_sub(1);
-        self.work.1 = left.unwrap_or(0);
+        let left = self.work_left.1.checked_sub(1);
+        self.work_left.1 = left.unwrap_or(0);
         left.is_some()
     }
 
