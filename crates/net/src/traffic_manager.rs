@@ -23,7 +23,8 @@
 //! program.
 //!
 //! A recirculated packet goes through a port of its own, in order: of `recirculation_rate_bps`, which takes as long as a wire of
-//! that rate, behind a queue; or at once if no rate is given. Then it runs ingress again, latency included. Resubmission takes no time.
+//! that rate, behind a queue; or at once if no rate is given. Then it runs ingress again, latency included. Resubmission takes
+//! no time.
 //!
 //! # Where it differs from the reference target
 //!
