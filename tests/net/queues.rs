@@ -469,6 +469,19 @@ fn the_program_decides_unless_somebody_else_does() {
         .unwrap();
     assert!(!has(&plain));
 
+    // A switch of interfaces alone has no queues, whatever it runs; with the first link it has.
+    let mut network = Network::new(1, 0);
+    for name in ["a", "b"] {
+        network
+            .add_switch(name, tagged_switch(true, true), 0)
+            .unwrap();
+    }
+    network.attach_interface("a", 1, "eth1").unwrap();
+    assert_eq!(network.has_traffic_manager("a"), Ok(false));
+    network.add_link("a", 2, "b", 2, link.clone()).unwrap();
+    assert_eq!(network.has_traffic_manager("a"), Ok(true));
+    assert_eq!(network.has_traffic_manager("b"), Ok(true));
+
     // Another program, while packets of the first wait and are in ingress.
     let mut bench = Bench::new(true);
     bench.send(&[to(2, 0); 4]);

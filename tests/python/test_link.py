@@ -306,6 +306,8 @@ def test_a_program_that_reads_queues_has_some(tmp_path: Path, executor: str) -> 
 def test_what_is_read_decides() -> None:
     topology = Topology("one")
     topology.add_switch("s1", queueing={"queues": 2})
+    topology.add_switch("s2")
+    topology.add_link("s1", "s2")
     assert SimulatedNetwork(topology, Program.compile_text(QUEUES, "queues.p4")).core.has_traffic_manager("s1")
     assert not SimulatedNetwork(topology, compile_router()).core.has_traffic_manager("s1")
 

@@ -193,6 +193,7 @@ impl Network {
         }
         for end in [a_end, b_end] {
             self.set_switch_port(end.node, end.port, true);
+            self.linked(end.node);
         }
         Ok(LinkId(first / 2))
     }

@@ -83,6 +83,7 @@ impl Network {
     /// Gives a switch the traffic manager that its program asks for, or none. What a former program's packets were is lost.
     pub(crate) fn refresh_queueing(&mut self, node: NodeId) {
         let now_ps = self.now_ps;
+        let has_links = self.node(node).ports.iter().any(Option::is_some);
         let Some(switch) = self.switch_node(node) else {
             return;
         };
@@ -94,7 +95,8 @@ impl Network {
         };
         switch.queueing_of = Some(program.clone());
         let wanted = match switch.queueing {
-            Queueing::Auto => engine::cares_about_queues(&program),
+            // Ports without a link have no queues.
+            Queueing::Auto => has_links && engine::cares_about_queues(&program),
             Queueing::Link => false,
             Queueing::TrafficManager => true,
         };
@@ -111,6 +113,18 @@ impl Network {
                 self.nodes[node.0 as usize].counters.down_drops += lost;
             }
             (Some(_), false) => self.end_traffic_manager(node),
+        }
+    }
+
+    /// Decides again, as a node may have its first link (which may be its second as well).
+    pub(crate) fn linked(&mut self, node: NodeId) {
+        let few = self.node(node).ports.iter().flatten().nth(2).is_none();
+        if let Some(switch) = self.switch_node(node)
+            && few
+            && switch.traffic.is_none()
+        {
+            switch.queueing_of = None;
+            self.refresh_queueing(node);
         }
     }
 
