@@ -38,6 +38,7 @@ __all__ = [
     "PlainTables",
     "Program",
     "RegisterCell",
+    "SimulationBenchmark",
     "Switch",
     "TableBenchmark",
     "TableEntry",
@@ -739,6 +740,35 @@ class BenchmarkResult:
     def outputs_per_packet(self) -> float: ...
     @property
     def spread(self) -> float: ...
+
+@final
+class SimulationBenchmark:
+    """What was measured of a simulation; ``processor_s`` is the median of several runs."""
+
+    @staticmethod
+    def measure(scenario: str, quick: bool = False) -> SimulationBenchmark:
+        """Builds and runs a scenario several times; ``quick`` with a small part of the packets."""
+    @staticmethod
+    def scenarios() -> list[str]:
+        """Names of the scenarios that can be measured."""
+    @property
+    def scenario(self) -> str: ...
+    @property
+    def switches(self) -> int: ...
+    @property
+    def packets(self) -> int: ...
+    @property
+    def packet_hops(self) -> int: ...
+    @property
+    def drops(self) -> int: ...
+    @property
+    def events(self) -> int: ...
+    @property
+    def simulated_s(self) -> float: ...
+    @property
+    def goodput_bps(self) -> float | None: ...
+    @property
+    def processor_s(self) -> float: ...
 
 @final
 class TableBenchmark:

@@ -11,7 +11,7 @@ from pathlib import Path
 
 from rich.table import Table
 
-from holdfast._core import Benchmark, BenchmarkResult, TableBenchmark
+from holdfast._core import Benchmark, BenchmarkResult, SimulationBenchmark, TableBenchmark
 from holdfast.errors import HoldfastError
 
 SIZES_BYTES = (64, 512, 1500)
@@ -93,6 +93,64 @@ def table_record(result: TableBenchmark) -> dict[str, object]:
         "lookup_ns": result.lookup_ns,
         "bytes_per_entry": result.bytes_per_entry,
     }
+
+
+def run_simulations(
+    scenarios: Sequence[str], *, quick: bool, progress: Callable[[str], None]
+) -> list[SimulationBenchmark]:
+    """Measures each scenario (all if none is named): networks in virtual time."""
+    known = SimulationBenchmark.scenarios()
+    for scenario in scenarios:
+        if scenario not in known:
+            raise HoldfastError(f"there is no simulation {scenario!r}; there are {', '.join(known)}")
+    results = []
+    for scenario in scenarios or known:
+        progress(scenario)
+        results.append(SimulationBenchmark.measure(scenario, quick))
+    return results
+
+
+def simulation_record(result: SimulationBenchmark) -> dict[str, object]:
+    """What is written to a file."""
+    return {
+        "scenario": result.scenario,
+        "switches": result.switches,
+        "packets": result.packets,
+        "packet_hops": result.packet_hops,
+        "drops": result.drops,
+        "events": result.events,
+        "simulated_s": result.simulated_s,
+        "goodput_bps": result.goodput_bps,
+        "processor_s": result.processor_s,
+        "packets_per_s": result.packets / result.processor_s,
+        "packet_hops_per_s": result.packet_hops / result.processor_s,
+    }
+
+
+def table_of_simulations(results: Sequence[SimulationBenchmark]) -> Table:
+    """For a terminal of 80 columns."""
+    headings = (
+        "switches",
+        "packets",
+        "hops",
+        "events",
+        "CPU\n(s)",
+        "M packets\nper s",
+        "ns per\nhop",
+    )
+    shown = _empty("simulated networks, one core, packets of 1,000 bytes or TCP", "scenario", headings)
+    for result in results:
+        shown.add_row(
+            result.scenario,
+            f"{result.switches:,}",
+            f"{result.packets:,}",
+            f"{result.packet_hops:,}",
+            f"{result.events:,}",
+            f"{result.processor_s:.3f}",
+            f"{result.packets / result.processor_s * 1e-6:.2f}",
+            f"{result.processor_s * 1e9 / result.packet_hops:.0f}",
+        )
+    return shown
 
 
 def _empty(title: str, name: str, headings: Sequence[str]) -> Table:

@@ -366,6 +366,9 @@ def bench(
     tables: Annotated[
         bool, typer.Option("--tables", help="Tables on their own instead; --program names some.")
     ] = False,
+    simulation: Annotated[
+        bool, typer.Option("--simulation", help="Networks in virtual time instead; --program names some.")
+    ] = False,
 ) -> None:
     """Packets per second of P4 programs on one core, beside hand-written Rust of the same function."""
     if live:
@@ -375,7 +378,17 @@ def bench(
         return
     from holdfast import benchmark
 
-    if tables:
+    if tables and simulation:
+        fail("--tables and --simulation measure different things: give one of them")
+    if simulation:
+        if size:
+            fail("--simulation has packets of its own: leave out --size")
+        simulated = benchmark.run_simulations(
+            program, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]")
+        )
+        console.print(benchmark.table_of_simulations(simulated))
+        records = [benchmark.simulation_record(result) for result in simulated]
+    elif tables:
         if size:
             fail("--tables measures no packets: leave out --size")
         measured = benchmark.run_tables(program, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]"))

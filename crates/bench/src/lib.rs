@@ -27,6 +27,6 @@ pub mod wide_field;
 pub mod workload;
 
 pub use measure::{Measurement, Options, measure};
-pub use simulation::{SIMULATIONS, SimulationMeasurement, measure_simulation};
+pub use simulation::{SimulationMeasurement, measure_simulation, simulations};
 pub use tables::{TABLES, TableMeasurement, measure_table};
 pub use workload::{Handwritten, PROGRAMS, Workload, workload};

@@ -3,7 +3,7 @@
 #![forbid(unsafe_code)]
 
 use bench::{
-    Options, PROGRAMS, SIMULATIONS, TABLES, measure, measure_simulation, measure_table, workload,
+    Options, PROGRAMS, TABLES, measure, measure_simulation, measure_table, simulations, workload,
 };
 use std::process::ExitCode;
 
@@ -33,7 +33,7 @@ fn run() -> Result<(), String> {
         return tables(&programs, quick);
     }
     if given("--simulation") {
-        return simulations(&programs, quick);
+        return measure_simulations(&programs, quick);
     }
     let mut sizes: Vec<usize> = sizes.iter().filter_map(|s| s.parse().ok()).collect();
     if programs.is_empty() {
@@ -86,21 +86,22 @@ fn tables(names: &[String], quick: bool) -> Result<(), String> {
     Ok(())
 }
 
-fn simulations(names: &[String], quick: bool) -> Result<(), String> {
-    println!("scenario    switches  packet-hops    events  Mpacket-hops/s  ns/packet-hop");
-    let all: Vec<String> = SIMULATIONS
-        .iter()
-        .map(|(name, ..)| name.to_string())
-        .collect();
+fn measure_simulations(names: &[String], quick: bool) -> Result<(), String> {
+    println!(
+        "scenario       switches   packets  packet-hops     events  Mpacket/s  Mpacket-hops/s  processor s"
+    );
+    let all: Vec<String> = simulations().iter().map(ToString::to_string).collect();
     for name in if names.is_empty() { &all } else { names } {
         let m = measure_simulation(name, quick)?;
         println!(
-            "{name:<10} {:>9}  {:>11}  {:>8}  {:>14.2}  {:>13.1}",
+            "{name:<13} {:>9}  {:>8}  {:>11}  {:>9}  {:>9.2}  {:>14.2}  {:>11.3}",
             m.switches,
+            m.packets,
             m.packet_hops,
             m.events,
+            m.packets_per_s() * 1e-6,
             m.packet_hops_per_s() * 1e-6,
-            m.ns_per_packet_hop(),
+            m.processor_s,
         );
     }
     Ok(())

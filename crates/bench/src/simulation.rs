@@ -1,5 +1,9 @@
 //! The simulation: packets per second of wall-clock time from sources through P4 switches to sinks, events included.
 //!
+//! `dumbbell` is TCP: 100 bulk flows over a bottleneck of 1 Gb/s with a round trip of 40 ms and a drop-tail queue of 1,000 packets, with
+//! 1,448 bytes per segment, NewReno with selective acknowledgments, timestamps and delayed acknowledgments. `benches/ns3` has
+//! the same for ns-3.
+//!
 //! A scenario is built anew for each repetition and the median counts. What is timed is [`Network::run`] alone, not
 //! compilation or building. The switches are compiled routers (`benches/router.p4`), as in the other benchmarks.
 
@@ -7,45 +11,215 @@ use crate::contents::{Match, Target};
 use crate::router;
 use crate::source;
 use engine::Switch;
-use net::{Destination, FlowId, HostConfig, LinkConfig, MacAddress, NetError, Network, UdpStream};
+use net::{
+    Application, Destination, FlowId, HostConfig, LinkConfig, LinkId, MacAddress, NetError,
+    Network, TcpFlowId, TcpTransfer, UdpStream,
+};
 use std::net::Ipv4Addr;
 use std::time::Instant;
 
-/// The scenarios: what they are called, how many lines of routers between two hosts there are, how many routers are in a line, and
+/// The scenarios without TCP: what they are called, how many lines of routers between two hosts there are, how many routers are in a line, and
 /// how many packets of 1,000 bytes go along each line.
 ///
 /// `router`: one router of 1,000 routes. `switches_N`: as many packet-hops in each, to see what a hop costs when there are more
 /// switches.
-pub const SIMULATIONS: [(&str, usize, usize, u64); 4] = [
+const SIMULATIONS: [(&str, usize, usize, u64); 4] = [
     ("router", 1, 1, 1_000_000),
     ("switches_10", 1, 10, 100_000),
     ("switches_100", 10, 10, 10_000),
     ("switches_1000", 100, 10, 1_000),
 ];
 
+/// The scenario with TCP.
+const DUMBBELL: &str = "dumbbell";
+
+/// The names of all scenarios.
+pub fn simulations() -> Vec<&'static str> {
+    let lines = SIMULATIONS.iter().map(|(name, ..)| *name);
+    lines.chain([DUMBBELL]).collect()
+}
+
 const REPETITIONS: usize = 5;
+const PACKETS_PER_S: f64 = 10e6;
 const RATE_BPS: u64 = 100_000_000_000;
 const FRAME_BYTES: usize = 1000;
 /// Ethernet, IPv4 and UDP.
 const HEADER_BYTES: usize = 42;
 
+/// Flows of the dumbbell, and how long they run in virtual time.
+const FLOWS: usize = 100;
+const DUMBBELL_PS: u64 = 10 * PS_PER_S;
+const PS_PER_S: u64 = 1_000_000_000_000;
+/// Ethernet, IPv4, TCP with timestamps, and the payload.
+const SEGMENT_BYTES: u64 = 14 + 20 + 32 + 1448;
+
+fn measure_dumbbell(quick: bool) -> Result<SimulationMeasurement, String> {
+    let until_ps = if quick { DUMBBELL_PS / 10 } else { DUMBBELL_PS };
+    let code = source::code("router.p4", &[("ROUTES", "201".to_string())])?;
+    let mut times = Vec::new();
+    let mut measured = None;
+    for _ in 0..REPETITIONS {
+        let (mut network, bottleneck, flows) = dumbbell(&code)?;
+        let begin = Processor::now();
+        network.run(until_ps).map_err(|e| e.to_string())?;
+        times.push(begin.elapsed_s());
+        let read = read_dumbbell(&network, bottleneck, &flows, until_ps);
+        measured = Some(read.map_err(|e| e.to_string())?);
+    }
+    let measured = measured.ok_or("nothing was repeated")?;
+    Ok(SimulationMeasurement {
+        processor_s: median(times),
+        ..measured
+    })
+}
+
+fn median(mut times: Vec<f64>) -> f64 {
+    times.sort_by(f64::total_cmp);
+    times[times.len() / 2]
+}
+
+fn read_dumbbell(
+    network: &Network,
+    bottleneck: LinkId,
+    flows: &[TcpFlowId],
+    until_ps: u64,
+) -> Result<SimulationMeasurement, NetError> {
+    let (mut packets, mut bytes) = (0, 0);
+    for flow in flows {
+        let now = network.tcp_statistics(*flow)?;
+        packets += now.client.segments_sent;
+        bytes += now.server.bytes_received;
+    }
+    let mut packet_hops = 0;
+    for router in ["r0", "r1"] {
+        packet_hops += network.node_counters(router)?.received;
+    }
+    let simulated_s = until_ps as f64 / PS_PER_S as f64;
+    Ok(SimulationMeasurement {
+        name: DUMBBELL.to_string(),
+        switches: 2,
+        packets,
+        packet_hops,
+        drops: network.link_counters(bottleneck)?.a_to_b.queue_drops,
+        events: network.steps(),
+        simulated_s,
+        goodput_bps: Some(bytes as f64 * 8.0 / simulated_s),
+        processor_s: 0.0,
+    })
+}
+
+/// 100 hosts, a router, the bottleneck, a router, 100 hosts.
+fn dumbbell(code: &source::Code) -> Result<(Network, LinkId, Vec<TcpFlowId>), String> {
+    let mut network = Network::new(1, 0);
+    let mut sides = Vec::new();
+    for side in 0..2 {
+        let mut router = code.switch();
+        let routes = Target::new(&router, "routes", "forward")?;
+        for i in 0..FLOWS as u32 {
+            let params = [(2 + i).into(), 0x0200_0000_0063, station(side, i).into()];
+            let local = [Match::Lpm(address(side, i).into(), 32)];
+            routes.insert(&mut router, &local, 0, &params)?;
+        }
+        let remote = [Match::Lpm(address(1 - side, 0).into(), 16)];
+        routes.insert(
+            &mut router,
+            &remote,
+            0,
+            &[1, 0x0200_0000_0063, 0x0200_0000_0063],
+        )?;
+        sides.push(router);
+    }
+    let flows = connect_dumbbell(&mut network, sides).map_err(|e| e.to_string())?;
+    Ok((network, flows.0, flows.1))
+}
+
+fn address(side: u32, i: u32) -> u32 {
+    0x0a00_0001 | side << 16 | i << 8
+}
+
+fn station(side: u32, i: u32) -> u64 {
+    0x0200_0001_0000 | u64::from(side) << 8 | u64::from(i)
+}
+
+fn connect_dumbbell(
+    network: &mut Network,
+    sides: Vec<Switch>,
+) -> Result<(LinkId, Vec<TcpFlowId>), NetError> {
+    let mut access = LinkConfig::new(10_000_000_000, PS_PER_S / 1000);
+    access.queue_bytes = 10_000_000;
+    for (side, router) in sides.into_iter().enumerate() {
+        let name = format!("r{side}");
+        network.add_switch(&name, Box::new(router), 0)?;
+        for i in 0..FLOWS as u32 {
+            let mac = station(side as u32, i).to_be_bytes();
+            let mut config = host(0, Ipv4Addr::from(address(side as u32, i)));
+            config.mac = MacAddress([mac[2], mac[3], mac[4], mac[5], mac[6], mac[7]]);
+            let host = format!("h{side}.{i}");
+            network.add_host(&host, config)?;
+            network.add_link(&host, 0, &name, 2 + i, access)?;
+        }
+    }
+    // 18 ms and twice 1 ms each way make 40 ms.
+    let mut bottleneck = LinkConfig::new(1_000_000_000, 18 * PS_PER_S / 1000);
+    bottleneck.queue_bytes = 1000 * SEGMENT_BYTES;
+    let bottleneck = network.add_link("r0", 1, "r1", 1, bottleneck)?;
+    let config = tcp::Config {
+        recovery: tcp::Recovery::Sack {
+            proportional: false,
+        },
+        timestamps: true,
+        ..tcp::Config::default()
+    };
+    let flows = (0..FLOWS).map(|i| {
+        network.add_tcp(&TcpTransfer {
+            client: format!("h0.{i}"),
+            server: format!("h1.{i}"),
+            client_port: 40_000,
+            server_port: 5001,
+            // Not all at once: over 100 ms.
+            start_ps: i as u64 * PS_PER_S / 1000,
+            application: Application::Bulk,
+            stop_ps: u64::MAX,
+            config: config.clone(),
+            dscp: 0,
+            goodput_bin_ps: 0,
+            log_window: false,
+        })
+    });
+    let flows = flows.collect::<Result<Vec<_>, _>>()?;
+    Ok((bottleneck, flows))
+}
+
 /// What was measured of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulationMeasurement {
-    /// Its name in [`SIMULATIONS`].
+    /// Its name.
     pub name: String,
     /// Switches.
     pub switches: usize,
-    /// Packets that arrived, once for each switch that they passed.
+    /// Packets that the sources sent: UDP packets, or TCP segments that are more than acknowledgments.
+    pub packets: u64,
+    /// Packets that came to switches, acknowledgments too, once for each switch.
     pub packet_hops: u64,
+    /// Packets that a full queue dropped.
+    pub drops: u64,
     /// Events of the simulation.
     pub events: u64,
+    /// Virtual time.
+    pub simulated_s: f64,
+    /// Payload in order at TCP's receivers, in virtual time.
+    pub goodput_bps: Option<f64>,
     /// Seconds that a processor worked on it, the median: on an idle machine those on the wall.
     pub processor_s: f64,
 }
 
 impl SimulationMeasurement {
-    /// Packet-hops per second.
+    /// Packets per second of the processor's time.
+    pub fn packets_per_s(&self) -> f64 {
+        self.packets as f64 / self.processor_s
+    }
+
+    /// Packet-hops per second of the processor's time.
     pub fn packet_hops_per_s(&self) -> f64 {
         self.packet_hops as f64 / self.processor_s
     }
@@ -58,6 +232,9 @@ impl SimulationMeasurement {
 
 /// Measures a scenario; `quick`: a hundredth of the packets.
 pub fn measure_simulation(name: &str, quick: bool) -> Result<SimulationMeasurement, String> {
+    if name == DUMBBELL {
+        return measure_dumbbell(quick);
+    }
     let known = SIMULATIONS.iter().find(|(known, ..)| *known == name);
     let &(_, lines, routers, packets) = known.ok_or_else(|| {
         let names: Vec<&str> = SIMULATIONS.iter().map(|(name, ..)| *name).collect();
@@ -73,7 +250,8 @@ pub fn measure_simulation(name: &str, quick: bool) -> Result<SimulationMeasureme
     for _ in 0..REPETITIONS {
         let (mut network, flows) = scenario.network(packets)?;
         let begin = Processor::now();
-        network.run(u64::MAX / 2).map_err(|e| e.to_string())?;
+        // Nothing happens any more long before this.
+        network.run(10 * PS_PER_S).map_err(|e| e.to_string())?;
         times.push(begin.elapsed_s());
         for flow in flows {
             let arrived = network.received(flow).map_err(|e| e.to_string())?.len() as u64;
@@ -83,13 +261,16 @@ pub fn measure_simulation(name: &str, quick: bool) -> Result<SimulationMeasureme
         }
         events = network.steps();
     }
-    times.sort_by(f64::total_cmp);
     Ok(SimulationMeasurement {
         name: name.to_string(),
         switches: lines * routers,
+        packets: packets * lines as u64,
         packet_hops: packets * (lines * routers) as u64,
+        drops: 0,
         events,
-        processor_s: times[times.len() / 2],
+        simulated_s: packets as f64 / PACKETS_PER_S,
+        goodput_bps: None,
+        processor_s: median(times),
     })
 }
 
@@ -202,10 +383,10 @@ fn add_line(
     network.add_udp_stream(&UdpStream {
         source: from,
         destination: Destination::Host(to),
-        packets_per_s: 10e6,
+        packets_per_s: PACKETS_PER_S,
         payload_bytes: FRAME_BYTES - HEADER_BYTES,
         start_ps: 0,
-        stop_ps: packets * 100_000,
+        stop_ps: packets * (PS_PER_S / PACKETS_PER_S as u64),
         source_port: 1,
         destination_port: 2,
     })
@@ -214,6 +395,15 @@ fn add_line(
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn the_dumbbell_is_full_and_drops() {
+        let measured = measure_simulation(DUMBBELL, true).unwrap();
+        // A tenth of the time is mostly slow start.
+        let share = measured.goodput_bps.unwrap() / (1e9 * 1448.0 / 1538.0);
+        assert!((0.3..1.0).contains(&share), "{measured:?}");
+        assert!(measured.drops > 0, "{measured:?}");
+    }
 
     #[test]
     fn every_scenario_delivers_its_packets() {

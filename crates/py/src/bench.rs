@@ -66,6 +66,48 @@ impl Benchmark {
     }
 }
 
+/// What was measured of a simulation.
+#[pyclass(module = "holdfast._core", frozen, get_all)]
+pub(crate) struct SimulationBenchmark {
+    scenario: String,
+    switches: usize,
+    packets: u64,
+    packet_hops: u64,
+    drops: u64,
+    events: u64,
+    simulated_s: f64,
+    goodput_bps: Option<f64>,
+    processor_s: f64,
+}
+
+#[pymethods]
+impl SimulationBenchmark {
+    /// Builds and runs a scenario several times; ``quick`` with a small part of the packets.
+    #[staticmethod]
+    #[pyo3(signature = (scenario, quick=false))]
+    fn measure(py: Python<'_>, scenario: &str, quick: bool) -> PyResult<SimulationBenchmark> {
+        let measured = py.detach(|| ::bench::measure_simulation(scenario, quick));
+        let m = measured.map_err(failed)?;
+        Ok(SimulationBenchmark {
+            scenario: m.name,
+            switches: m.switches,
+            packets: m.packets,
+            packet_hops: m.packet_hops,
+            drops: m.drops,
+            events: m.events,
+            simulated_s: m.simulated_s,
+            goodput_bps: m.goodput_bps,
+            processor_s: m.processor_s,
+        })
+    }
+
+    /// Names of the scenarios that can be measured.
+    #[staticmethod]
+    fn scenarios() -> Vec<&'static str> {
+        ::bench::simulations()
+    }
+}
+
 /// What was measured of a table.
 #[pyclass(module = "holdfast._core", frozen, get_all)]
 pub(crate) struct TableBenchmark {

@@ -29,7 +29,7 @@ use pyo3::pymodule;
 #[pymodule]
 mod _core {
     #[pymodule_export]
-    use crate::bench::{Benchmark, BenchmarkResult, TableBenchmark};
+    use crate::bench::{Benchmark, BenchmarkResult, SimulationBenchmark, TableBenchmark};
     #[pymodule_export]
     use crate::entities::{
         CloneSession, CounterCell, DirectCounterCell, MulticastGroup, RegisterCell, TableEntry,
