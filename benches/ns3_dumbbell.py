@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """benches/ns3_dumbbell.py [--quick] [--repeat N] [--json FILE]: the dumbbell in Holdfast and in ns-3, in turns, in one run.
 
-100 bulk TCP flows, 1 Gb/s, 40 ms, 1448-byte segments, a drop-tail queue of 1000 packets. Figures are of the processor's time, medians.
+100 bulk TCP flows, 1 Gb/s, 40 ms, 1448-byte segments, a drop-tail queue of 1000 packets. Figures are medians of the processor's time.
 Skips with a reason where a C++ compiler or ns-3 (Debian: libns3-dev) is missing.
 """
 
@@ -45,6 +45,7 @@ def ns3(program: Path, seconds: float) -> dict[str, float]:
 
 
 def main() -> int:
+    """Measures and prints; the exit status."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--quick", action="store_true", help="1 s of virtual time instead of 10")
     parser.add_argument("--repeat", type=int, default=3, help="runs of each")

@@ -13,7 +13,7 @@ use crate::source;
 use engine::Switch;
 use net::{
     Application, Destination, FlowId, HostConfig, LinkConfig, LinkId, MacAddress, NetError,
-    Network, TcpFlowId, TcpTransfer, UdpStream,
+    Network, QueueConfig, TcpFlowId, TcpTransfer, UdpStream,
 };
 use std::net::Ipv4Addr;
 use std::time::Instant;
@@ -50,8 +50,6 @@ const HEADER_BYTES: usize = 42;
 const FLOWS: usize = 100;
 const DUMBBELL_PS: u64 = 10 * PS_PER_S;
 const PS_PER_S: u64 = 1_000_000_000_000;
-/// Ethernet, IPv4, TCP with timestamps, and the payload.
-const SEGMENT_BYTES: u64 = 14 + 20 + 32 + 1448;
 
 fn measure_dumbbell(quick: bool) -> Result<SimulationMeasurement, String> {
     let until_ps = if quick { DUMBBELL_PS / 10 } else { DUMBBELL_PS };
@@ -146,7 +144,7 @@ fn connect_dumbbell(
     sides: Vec<Switch>,
 ) -> Result<(LinkId, Vec<TcpFlowId>), NetError> {
     let mut access = LinkConfig::new(10_000_000_000, PS_PER_S / 1000);
-    access.queue_bytes = 10_000_000;
+    access.queue = QueueConfig::packets(10_000);
     for (side, router) in sides.into_iter().enumerate() {
         let name = format!("r{side}");
         network.add_switch(&name, Box::new(router), 0)?;
@@ -156,12 +154,12 @@ fn connect_dumbbell(
             config.mac = MacAddress([mac[2], mac[3], mac[4], mac[5], mac[6], mac[7]]);
             let host = format!("h{side}.{i}");
             network.add_host(&host, config)?;
-            network.add_link(&host, 0, &name, 2 + i, access)?;
+            network.add_link(&host, 0, &name, 2 + i, access.clone())?;
         }
     }
     // 18 ms and twice 1 ms each way make 40 ms.
     let mut bottleneck = LinkConfig::new(1_000_000_000, 18 * PS_PER_S / 1000);
-    bottleneck.queue_bytes = 1000 * SEGMENT_BYTES;
+    bottleneck.queue = QueueConfig::packets(1000);
     let bottleneck = network.add_link("r0", 1, "r1", 1, bottleneck)?;
     let config = tcp::Config {
         recovery: tcp::Recovery::Sack {
