@@ -6,7 +6,7 @@ from holdfast.errors import LiveError, NetworkError, ScenarioError, TopologyErro
 from holdfast.link import Jitter
 from holdfast.network import LiveNetwork, SimulatedNetwork
 from holdfast.topology import Topology
-from holdfast.traffic import Ping, UdpStream
+from holdfast.traffic import Ping, TcpOptions, TcpTransfer, UdpStream
 
 __all__ = [
     "CompileError",
@@ -22,6 +22,8 @@ __all__ = [
     "ScenarioError",
     "SimulatedNetwork",
     "Switch",
+    "TcpOptions",
+    "TcpTransfer",
     "Topology",
     "TopologyError",
     "UdpStream",
