@@ -2,8 +2,29 @@
 
 from __future__ import annotations
 
-from holdfast.experiments import Experiment, Part
-from holdfast.experiments.gmpls_tcp_2001 import published, table8
+from collections.abc import Callable
+
+from holdfast.experiments import Experiment, Finding, Part, PublishedTable, Setting
+from holdfast.experiments.gmpls_tcp_2001 import (
+    fit,
+    longer_path,
+    mechanisms,
+    published,
+    switch_back,
+    table8,
+    timing,
+)
+
+_SHARED = len(timing.SHARED)
+_LONGER = len(longer_path.POINTS)
+_BACK = len(switch_back.POINTS)
+_CASES = len(mechanisms.POINTS)
+_FIT = len(fit.CANDIDATES) * sum(map(len, fit.POINTS.values()))
+
+
+def _table(table: PublishedTable, find: Callable[[Setting], Finding], points: int) -> Part:
+    return Part(table.name, table.place, table.title, find, points, table)
+
 
 EXPERIMENT = Experiment(
     name="gmpls_tcp_2001",
@@ -11,13 +32,34 @@ EXPERIMENT = Experiment(
     reference="C. Develder, D. Colle, S. De Maesschalck, M. Pickavet, P. Demeester, Ghent University - IMEC, 2001",
     seeds=published.SEEDS,
     parts=(
+        _table(published.TABLE_3, timing.table3, _SHARED),
+        Part("fig7", "Fig. 7, section 5.2", "goodput of switched and fixed flows over time", timing.fig7, _SHARED),
+        Part("fig8", "Fig. 8, section 5.2", "goodput relative to delta = 0, as histograms", timing.fig8, _SHARED),
         Part(
-            "table8",
-            published.TABLE_8.place,
-            published.TABLE_8.title,
-            table8.find,
-            len(table8.POINTS),
-            published.TABLE_8,
+            "low_access",
+            "text of section 5.2",
+            "goodput with a switching delay against none, access links of 60 %",
+            timing.low_access,
+            len(timing.LOW_ACCESS),
         ),
+        _table(published.OPTICAL_TIMING, timing.optical, len(timing.OPTICAL)),
+        _table(published.TABLE_4, longer_path.table4, _LONGER),
+        _table(published.TABLE_5, longer_path.table5, _LONGER),
+        Part("fig10", "Fig. 10, section 6.2", "goodput over time, delta = 5 ms", longer_path.fig10, _LONGER),
+        Part(
+            "fig11", "Fig. 11, section 6.2", "goodput relative to d = 1 ms, as histograms", longer_path.fig11, _LONGER
+        ),
+        Part("fig12", "Fig. 12, section 6.2", "goodput over time, for every delta", longer_path.fig12, _LONGER),
+        Part("fig13", "Fig. 13, section 6.2", "which d is best, for every delta", longer_path.fig13, _LONGER),
+        Part("fig14", "Fig. 14, section 6.2", "goodput for every d and delta", longer_path.fig14, _LONGER),
+        _table(published.TABLE_6, switch_back.table6, _BACK),
+        Part("fig15", "Fig. 15, section 7.2", "which strategy is best after the repair", switch_back.fig15, _BACK),
+        Part(
+            "fig16", "Fig. 16, section 7.2", "optical relative to electrical, as histograms", switch_back.fig16, _BACK
+        ),
+        _table(published.TABLE_8, table8.find, len(table8.POINTS)),
+        Part("fig18", "Fig. 18, section 8.2", "goodput over time with every mechanism", mechanisms.fig18, _CASES),
+        Part("fig19", "Fig. 19, section 8", "goodput after the failure and the repair", mechanisms.fig19, _CASES),
+        Part("fit", "ours", "distances to Tables 3, 5 and 6 over what the paper leaves open", fit.find, _FIT),
     ),
 )

@@ -69,7 +69,7 @@ def test_the_timing_study_shares_a_link_after_the_failure(shared: bool) -> None:
 
 def test_rates_and_buffers() -> None:
     """A source at full speed gets 80 % of the backbone's rate; a burst finds the buffer's packets, and one under way."""
-    parameters = Parameters(access_delays_ms=[1, 2], backbone_bps=8_000_000, buffer_packets=50, frame_bytes=1000)
+    parameters = Parameters(access_delays_ms=[1, 2], backbone_bps=8_000_000, buffer_packets=50)
     scenario = rtt_change(parameters, 1)
     network = SimulatedNetwork(scenario.topology, compile_mpls(), [MplsController(connections=scenario.connections)])
     flow = network.add(UdpStream(source="S0", destination="B", packets_per_s=1000, payload_bytes=1000 - 42, stop_s=10))

@@ -23,16 +23,16 @@ FAILING_LINK = "LSR1-LSR2"
 class Parameters:
     """What all networks of the study have in common.
 
-    ``access_delays_ms``: one source node each (the paper draws ten from 10 to 100 ms). ``access_percent``: the rate of access
-    links, of the backbone's (the paper: 80, and 90 in the timing study). ``buffer_packets`` of ``frame_bytes`` wait at each
-    link; the paper says neither, nor the backbone's rate.
+    ``access_delays_ms``: one source node each (the paper draws ten from 10 to 100 ms); ``fixed_access_delays_ms``: those of the
+    fixed flows of the timing study, the same if not given. ``access_percent``: the rate of access links, of the backbone's (the
+    paper: 80, and 90 in the timing study). ``buffer_packets`` wait at each link; the paper does not say, nor the backbone's rate.
     """
 
     access_delays_ms: Sequence[float]
     backbone_bps: int = 34_000_000
     access_percent: float = 80.0
     buffer_packets: int = 50
-    frame_bytes: int = 1018
+    fixed_access_delays_ms: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
         if not self.access_delays_ms:
@@ -41,7 +41,6 @@ class Parameters:
             ("backbone_bps", self.backbone_bps),
             ("access_percent", self.access_percent),
             ("buffer_packets", self.buffer_packets),
-            ("frame_bytes", self.frame_bytes),
         ):
             if value <= 0:
                 raise TopologyError(f"{name} is {value}; it must be above zero")
@@ -49,7 +48,7 @@ class Parameters:
     @property
     def backbone(self) -> dict[str, Any]:
         """Of every backbone link."""
-        return {"rate_bps": self.backbone_bps, "queue_bytes": self.buffer_packets * self.frame_bytes}
+        return {"rate_bps": self.backbone_bps, "queue_packets": self.buffer_packets}
 
     @property
     def access(self) -> dict[str, Any]:
@@ -99,10 +98,12 @@ def _chain(topology: Topology, nodes: Sequence[str], delays_ms: Sequence[float],
         topology.add_link(a, b, delay_ms=delay_ms, **link)
 
 
-def _sources(topology: Topology, prefix: str, access_node: str, parameters: Parameters) -> list[str]:
-    names = [f"{prefix}{i}" for i in range(len(parameters.access_delays_ms))]
+def _sources(
+    topology: Topology, prefix: str, access_node: str, delays_ms: Sequence[float], parameters: Parameters
+) -> list[str]:
+    names = [f"{prefix}{i}" for i in range(len(delays_ms))]
     topology.add_switch(access_node)
-    for name, delay_ms in zip(names, parameters.access_delays_ms, strict=True):
+    for name, delay_ms in zip(names, delays_ms, strict=True):
         topology.add_host(name)
         topology.add_link(name, access_node, delay_ms=delay_ms, **parameters.access)
     return names
@@ -113,7 +114,7 @@ def _network(name: str, parameters: Parameters, ingress: str, nodes: Sequence[st
     topology = Topology(name)
     for node in nodes:
         topology.add_switch(node)
-    sources = _sources(topology, "S", "A", parameters)
+    sources = _sources(topology, "S", "A", parameters.access_delays_ms, parameters)
     topology.add_host("B")
     topology.add_link("A", ingress, delay_ms=1, **parameters.access)
     topology.add_link("LSR3", "B", delay_ms=1, **parameters.access)
@@ -135,7 +136,8 @@ def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: 
         return Scenario(topology, connections, sources, "B")
     for node in ("LSR7", "LSR8"):
         topology.add_switch(node)
-    fixed = _sources(topology, "F", "C", parameters)
+    fixed_delays_ms = parameters.fixed_access_delays_ms or parameters.access_delays_ms
+    fixed = _sources(topology, "F", "C", fixed_delays_ms, parameters)
     topology.add_host("D")
     topology.add_link("C", "LSR8", delay_ms=1, **parameters.access)
     topology.add_link("LSR8", "LSR5", delay_ms=1, **parameters.backbone)

@@ -1,0 +1,135 @@
+"""Section 6: what a longer backup path costs, for every switching delay (Tables 4 and 5, Figs. 10 to 14)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from holdfast import plots, statistics
+from holdfast.experiments import Finding, Setting
+from holdfast.experiments.gmpls_tcp_2001 import goodput, published
+from holdfast.sweep import Point
+
+DELTA_MS = 5
+"""Of Table 4, Figs. 10 and 11, and of the switch-back."""
+
+
+def points(ds_ms: Sequence[int], deltas_ms: Sequence[int], *, end_s: float, curve_ms: float) -> list[Point]:
+    """One per length of the backup and switching delay."""
+    return [
+        {
+            "network": "rtt_change",
+            "strategy": "electrical",
+            "d_ms": d_ms,
+            "delta_ms": delta_ms,
+            "access_percent": published.ACCESS_PERCENT,
+            "end_s": end_s,
+            "window_s": published.GOODPUT_WINDOW_S,
+            "curve_ms": curve_ms,
+        }
+        for d_ms in ds_ms
+        for delta_ms in deltas_ms
+    ]
+
+
+POINTS = points(published.D_MS, published.DELTA_MS, end_s=published.REPAIR_S, curve_ms=published.CURVE_MS)
+
+
+def _frame(setting: Setting) -> pl.DataFrame:
+    return setting.sweep("rtt_change", goodput.MEASURE, goodput.with_defaults(POINTS))
+
+
+def _fast(setting: Setting) -> pl.DataFrame:
+    return _frame(setting).filter(pl.col("delta_ms") == DELTA_MS)
+
+
+def table4(setting: Setting) -> Finding:
+    """The column of delta = 5 ms in full."""
+    frame = _fast(setting)
+    changes = goodput.change_numbers(frame, ["d_ms"], "after_failure", {"d_ms": 1})
+    best = goodput.best_numbers(frame, "d_ms", "after_failure")
+    return Finding(pl.concat([goodput.rtt_change_numbers(frame), changes, best]))
+
+
+def table5(setting: Setting) -> Finding:
+    """All of them, and as a picture."""
+    changes = goodput.change_numbers(_frame(setting), ["d_ms", "delta_ms"], "after_failure", {"d_ms": 1})
+    return Finding(changes.filter(pl.col("quantity") == "goodput_change_percent"))
+
+
+def fig10(setting: Setting) -> Finding:
+    """Goodput over time for delta = 5 ms, in intervals of 100 ms."""
+    rows = goodput.curves(_fast(setting), ["d_ms"], "switched_curve")
+    figure = plots.curves(
+        rows,
+        "time_s",
+        "goodput_percent",
+        "d_ms",
+        title=f"Fig. 10: goodput after the failure, delta = {DELTA_MS} ms, {len(setting.seeds)} seeds",
+        xlabel="time (s)",
+        ylabel="goodput (% of the backbone's rate)",
+    )
+    return Finding(figures={"": figure}, frames={"": rows})
+
+
+def fig11(setting: Setting) -> Finding:
+    """How goodput relative to a backup of equal length is distributed, for d up to 50 ms as in the paper's picture."""
+    frame = _fast(setting).filter(pl.col("d_ms") <= 50)
+    rows = goodput.relative(frame, ["d_ms"], "after_failure", {"d_ms": 1})
+    figure = plots.histograms(
+        rows,
+        "relative_percent",
+        "d_ms",
+        bin_width=1,
+        title=f"Fig. 11: goodput relative to d = 1 ms, delta = {DELTA_MS} ms, {len(setting.seeds)} seeds",
+        xlabel="goodput (% of that with d = 1 ms)",
+    )
+    return Finding(figures={"": figure}, frames={"": rows})
+
+
+def fig12(setting: Setting) -> Finding:
+    """Goodput over time for every delta."""
+    rows = goodput.curves(_frame(setting), ["delta_ms", "d_ms"], "switched_curve").sort(
+        "delta_ms", "d_ms", "time_s", maintain_order=True
+    )
+    figure = plots.curves(
+        rows,
+        "time_s",
+        "goodput_percent",
+        "d_ms",
+        "delta_ms",
+        title=f"Fig. 12: goodput after the failure, {len(setting.seeds)} seeds",
+        xlabel="time (s)",
+        ylabel="goodput (% of the backbone's rate)",
+    )
+    return Finding(figures={"": figure}, frames={"": rows})
+
+
+def fig13(setting: Setting) -> Finding:
+    """Which length is best, for every delta."""
+    frame = _frame(setting).sort("delta_ms", "d_ms", "seed")
+    rows = statistics.best(frame, "d_ms", "after_failure", ["delta_ms"])
+    figure = plots.proportions(
+        rows,
+        "delta_ms",
+        "d_ms",
+        title=f"Fig. 13: the backup length with the most goodput, {len(setting.seeds)} seeds",
+        xlabel="delta (ms)",
+    )
+    return Finding(figures={"": figure}, frames={"": rows})
+
+
+def fig14(setting: Setting) -> Finding:
+    """Goodput of all combinations relative to what the access links can carry."""
+    frame = goodput.achievable(_frame(setting), "after_failure", published.GOODPUT_WINDOW_S)
+    rows = statistics.summary(frame, ["delta_ms", "d_ms"], "achieved_percent")
+    figure = plots.intervals(
+        rows,
+        "d_ms",
+        "delta_ms",
+        title=f"Fig. 14: goodput in the 1.5 s after the failure, {len(setting.seeds)} seeds",
+        xlabel="d (ms)",
+        ylabel="goodput (% of the achievable)",
+    )
+    return Finding(figures={"": figure}, frames={"": rows})

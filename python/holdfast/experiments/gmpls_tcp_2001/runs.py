@@ -1,0 +1,230 @@
+"""One run of the study: a network, its TCP flows, a failure and a repair; and what the receivers got, in total and over time.
+
+A point (the columns of a sweep) has everything that is varied, the unknowns of :data:`UNKNOWNS` included; start times and access
+delays are the seed's alone. So a seed is the same load in every configuration, and differences can be taken seed by seed. What the
+runs mean is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import cache
+from itertools import pairwise
+from random import Random
+from statistics import fmean
+from typing import Any
+
+import polars as pl
+
+from holdfast._core import Program
+from holdfast.apps.mpls import Mechanism, MplsController, Recovery, compile_mpls
+from holdfast.errors import ExperimentError
+from holdfast.experiments.gmpls_tcp_2001 import published
+from holdfast.experiments.gmpls_tcp_2001.topology import (
+    CASES,
+    FAILING_LINK,
+    Parameters,
+    Scenario,
+    case_study,
+    rtt_change,
+    timing,
+)
+from holdfast.network import SimulatedNetwork
+from holdfast.results import goodput, tcp_flows
+from holdfast.sweep import Point
+from holdfast.traffic import TcpOptions, TcpTransfer
+
+UNKNOWNS: Point = {
+    "rate_mbps": 34.0,
+    "buffer_packets": 50,
+    "window_packets": 20,
+    "congestion": "newreno",
+    "recovery": "newreno-slow-but-steady",
+    "rto_minimum_ms": 1000,
+    "delayed_ack_ms": 0,
+}
+"""What the paper leaves open, as ns-2 had it in that month; the rate is the middle of an estimate. ``fit`` varies them."""
+
+DEFAULTS: Point = {
+    "source_nodes": published.SOURCE_NODES,
+    "flows_per_source_node": published.FLOWS_PER_SOURCE_NODE,
+    **UNKNOWNS,
+}
+"""What is the same in all points of a part, unless they say otherwise."""
+
+PACKET_BYTES = 1000
+"""ns-2's packet, in which it counts no header; here it is the IPv4 packet."""
+
+PAYLOAD_BYTES = 960
+
+LABELLED_WIRE_BYTES = PACKET_BYTES + 4 + 14 + 24
+ACCESS_WIRE_BYTES = PACKET_BYTES + 14 + 24
+"""What such a packet takes on a link between routers and on an access link: a label, Ethernet's header, and 24 bytes of the
+physical layer. Rates are scaled by that, so a link carries as many packets per second as in ns-2."""
+
+BIN_MS = 10
+"""Resolution in which goodput is kept; :data:`holdfast.experiments.gmpls_tcp_2001.published.CURVE_MS` is a multiple."""
+
+
+@cache
+def _program() -> Program:
+    """Compiled once per process."""
+    return compile_mpls()
+
+
+def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """One run.
+
+    ``network`` is ``timing``, ``timing_optical``, ``rtt_change`` or ``case_study``; it ends at ``end_s``. Returned are packets
+    that were new and in order at the receivers: ``after_failure`` and ``after_repair``, within ``window_s``, the curves in bins
+    of ``curve_ms`` from the failure on if that is not 0, and what the senders did.
+    """
+    draws = _Draws(seed, point["source_nodes"], point["flows_per_source_node"])
+    scenario = _scenario(point, draws)
+    network = SimulatedNetwork(
+        scenario.topology,
+        _program(),
+        [MplsController(connections=scenario.connections)],
+        seed=seed,
+        detection_delay_ms=0.0 if point["network"] == "timing_optical" else point["delta_ms"],
+    )
+    end_s = min(float(point["end_s"]), published.END_S)
+    sets = {
+        "switched": _transfers(network, scenario.sources, scenario.sink, draws.starts_s("S"), point),
+        "fixed": _transfers(network, scenario.fixed_sources, scenario.fixed_sink, draws.starts_s("F"), point),
+    }
+    _fail(network, point, end_s)
+    network.run(end_s)
+    base_rtt_ms = 2 * (fmean(draws.access_delays_ms("S")) + _fixed_delay_ms(scenario))
+    return {"base_rtt_ms": base_rtt_ms} | _result(network, sets, point, end_s)
+
+
+@dataclass(frozen=True)
+class _Draws:
+    """What a seed decides. Each set of numbers has a generator of its own, so none depends on which others are drawn."""
+
+    seed: int
+    source_nodes: int
+    flows_per_source_node: int
+
+    def access_delays_ms(self, prefix: str) -> list[float]:
+        """One per source node."""
+        random = Random(f"access delay {prefix} {self.seed}")
+        low_ms, high_ms = published.ACCESS_DELAY_MS
+        return [low_ms + (high_ms - low_ms) * random.random() for _ in range(self.source_nodes)]
+
+    def starts_s(self, prefix: str) -> list[float]:
+        """One per flow, those of a source node together."""
+        random = Random(f"start {prefix} {self.seed}")
+        low_s, high_s = published.START_S
+        flows = self.source_nodes * self.flows_per_source_node
+        return [low_s + (high_s - low_s) * random.random() for _ in range(flows)]
+
+
+def _scenario(point: Mapping[str, Any], draws: _Draws) -> Scenario:
+    network = point["network"]
+    parameters = Parameters(
+        access_delays_ms=draws.access_delays_ms("S"),
+        fixed_access_delays_ms=draws.access_delays_ms("F"),
+        backbone_bps=round(point["rate_mbps"] * 1e6 * LABELLED_WIRE_BYTES / PACKET_BYTES),
+        access_percent=point["access_percent"] * ACCESS_WIRE_BYTES / LABELLED_WIRE_BYTES,
+        buffer_packets=point["buffer_packets"],
+    )
+    if network == "timing":
+        return timing(parameters)
+    if network == "timing_optical":
+        return timing(parameters, recovery=Recovery(), shared=False)
+    if network == "rtt_change":
+        strategy = point["strategy"]
+        recovery = Recovery(Mechanism.LOCAL, revertive=strategy != "none", merge_capable=strategy != "optical")
+        return rtt_change(parameters, point["d_ms"], recovery=recovery)
+    if network == "case_study":
+        return case_study(parameters, CASES[point["scenario"]], Recovery(Mechanism(point["mechanism"])))
+    raise ExperimentError(f"there is no network {network!r}")
+
+
+def _fixed_delay_ms(scenario: Scenario) -> float:
+    """From A to the sink on the working path."""
+    path = scenario.connections[0].path
+    assert path is not None
+    nodes = ["A", *path, scenario.sink]
+    links = [scenario.topology.find_link(f"{a}-{b}") for a, b in pairwise(nodes)]
+    return float(sum(scenario.topology.links[link].delay_ms for link in links))
+
+
+def _transfers(
+    network: SimulatedNetwork, sources: Iterable[str], sink: str | None, starts_s: list[float], point: Mapping[str, Any]
+) -> list[int]:
+    options = TcpOptions(
+        preset="ns2-2001",
+        window_limit_bytes=point["window_packets"] * PAYLOAD_BYTES,
+        congestion=point["congestion"],
+        recovery=point["recovery"],
+        rto_minimum_ms=point["rto_minimum_ms"],
+        delayed_ack_ms=point["delayed_ack_ms"],
+    )
+    each = point["flows_per_source_node"]
+    return [
+        network.add_tcp(
+            TcpTransfer(source=name, destination=sink, start_s=start_s, options=options, goodput_bin_ms=BIN_MS)
+        )
+        for i, name in enumerate(sources)
+        if sink is not None
+        for start_s in starts_s[i * each : (i + 1) * each]
+    ]
+
+
+def _fail(network: SimulatedNetwork, point: Mapping[str, Any], end_s: float) -> None:
+    """The link goes down at 5 s and the switch is delta later.
+
+    The repair is noticed delta later too, and the paper's switch-back is at 10 s, so the link is back that much before; nothing
+    uses it then. The optical timing study has no switch: there the failure itself lasts delta.
+    """
+    network.set_link(FAILING_LINK, up=False, at_s=published.FAILURE_S)
+    delta_s = point["delta_ms"] / 1000
+    if point["network"] == "timing_optical":
+        network.set_link(FAILING_LINK, up=True, at_s=published.FAILURE_S + delta_s)
+    elif end_s > published.REPAIR_S:
+        network.set_link(FAILING_LINK, up=True, at_s=published.REPAIR_S - delta_s)
+
+
+def _result(
+    network: SimulatedNetwork, sets: Mapping[str, list[int]], point: Mapping[str, Any], end_s: float
+) -> dict[str, Any]:
+    bins = {name: _packets(network, flows, end_s) for name, flows in sets.items()}
+    both = bins["switched"] + bins["fixed"]
+    window_s = point["window_s"]
+    result: dict[str, Any] = {
+        "before_failure": _total(both, published.FAILURE_S - published.GOODPUT_WINDOW_S, published.GOODPUT_WINDOW_S),
+        "after_failure": _total(both, published.FAILURE_S, window_s),
+        "after_repair": _total(both, published.REPAIR_S, published.GOODPUT_WINDOW_S)
+        if end_s >= published.REPAIR_S + published.GOODPUT_WINDOW_S
+        else None,
+    }
+    if point["curve_ms"]:
+        for name, flows in sets.items():
+            if flows:
+                result[f"{name}_curve"] = _curve(bins[name], int(point["curve_ms"]))
+    senders = tcp_flows(network.core, [flow for flows in sets.values() for flow in flows])
+    return result | {name: int(senders[name].sum()) for name in ("timeouts", "segments_retransmitted")}
+
+
+def _packets(network: SimulatedNetwork, flows: list[int], end_s: float) -> pl.Series:
+    """Goodput of all flows together in packets, by bin."""
+    count = round(end_s * 1000 / BIN_MS)
+    total = pl.Series("packets", [0] * count, dtype=pl.Int64)
+    for flow in flows:
+        total += goodput(network.core, flow, count)
+    return total / PAYLOAD_BYTES
+
+
+def _total(bins: pl.Series, start_s: float, length_s: float) -> float:
+    return float(bins.slice(round(start_s * 1000 / BIN_MS), round(length_s * 1000 / BIN_MS)).sum())
+
+
+def _curve(bins: pl.Series, width_ms: int) -> list[float]:
+    """From the failure on."""
+    after = bins.slice(round(published.FAILURE_S * 1000 / BIN_MS)).to_list()
+    each = width_ms // BIN_MS
+    return [sum(after[i : i + each]) for i in range(0, len(after), each)]

@@ -1,0 +1,90 @@
+"""Section 7: back to the repaired path, merging or not, or staying on the backup (Table 6, Figs. 15 and 16)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from holdfast import plots, statistics
+from holdfast.experiments import Finding, Setting
+from holdfast.experiments.gmpls_tcp_2001 import goodput, published
+from holdfast.experiments.gmpls_tcp_2001.longer_path import DELTA_MS
+from holdfast.sweep import Point
+
+
+def points(ds_ms: Sequence[int], strategies: Sequence[str]) -> list[Point]:
+    """One per length of the backup and strategy."""
+    return [
+        {
+            "network": "rtt_change",
+            "strategy": strategy,
+            "d_ms": d_ms,
+            "delta_ms": DELTA_MS,
+            "access_percent": published.ACCESS_PERCENT,
+            "end_s": published.REPAIR_S + published.GOODPUT_WINDOW_S,
+            "window_s": published.GOODPUT_WINDOW_S,
+            "curve_ms": 0.0,
+        }
+        for d_ms in ds_ms
+        for strategy in strategies
+    ]
+
+
+POINTS = points(published.D_MS, published.SWITCH_BACK)
+
+
+def _frame(setting: Setting) -> pl.DataFrame:
+    return setting.sweep("switch_back", goodput.MEASURE, goodput.with_defaults(POINTS))
+
+
+def change(frame: pl.DataFrame) -> pl.DataFrame:
+    """Optical against electrical: the change, and how often optical is better, with the published names."""
+    both = frame.filter(pl.col("strategy") != "none")
+    # "Better" is the other one being worse: equal ones are neither.
+    ahead = statistics.paired(both, ["d_ms", "strategy"], "after_repair", {"strategy": "optical"}, ratio=True)
+    ratio = goodput.change_numbers(both, ["d_ms", "strategy"], "after_repair", {"strategy": "electrical"})
+    better = ahead.filter(pl.col("strategy") == "electrical").select(
+        "d_ms",
+        quantity=pl.lit("optical_better_percent"),
+        ours=100.0 * pl.col("worse"),
+        low=100.0 * pl.col("worse_low"),
+        high=100.0 * pl.col("worse_high"),
+    )
+    changed = ratio.filter(pl.col("strategy") == "optical", pl.col("quantity") == "goodput_change_percent")
+    return pl.concat([changed.drop("strategy"), better])
+
+
+def table6(setting: Setting) -> Finding:
+    """Optical against electrical."""
+    frame = _frame(setting)
+    electrical = frame.filter(pl.col("strategy") == "electrical")
+    return Finding(pl.concat([goodput.rtt_change_numbers(electrical), change(frame)]))
+
+
+def fig15(setting: Setting) -> Finding:
+    """Which of the three is best."""
+    rows = statistics.best(_frame(setting), "strategy", "after_repair", ["d_ms"])
+    figure = plots.proportions(
+        rows,
+        "d_ms",
+        "strategy",
+        title=f"Fig. 15: the strategy with the most goodput after the repair, {len(setting.seeds)} seeds",
+        xlabel="d (ms)",
+    )
+    return Finding(figures={"": figure}, frames={"": rows})
+
+
+def fig16(setting: Setting) -> Finding:
+    """How optical relative to electrical is distributed."""
+    both = _frame(setting).filter(pl.col("strategy") != "none")
+    rows = goodput.relative(both, ["d_ms", "strategy"], "after_repair", {"strategy": "electrical"})
+    figure = plots.histograms(
+        rows,
+        "relative_percent",
+        "d_ms",
+        bin_width=1,
+        title=f"Fig. 16: goodput of optical relative to electrical, {len(setting.seeds)} seeds",
+        xlabel="goodput (% of electrical)",
+    )
+    return Finding(figures={"": figure}, frames={"": rows})

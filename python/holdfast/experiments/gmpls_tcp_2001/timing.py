@@ -1,0 +1,104 @@
+"""Section 5: how fast to switch, where the switched flows join others (Table 3, Figs. 7 and 8) and where they do not."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from holdfast import plots
+from holdfast.experiments import Finding, Setting
+from holdfast.experiments.gmpls_tcp_2001 import goodput, published
+from holdfast.sweep import Point
+
+CURVE_END_S = 8.0
+"""Figure 7 shows what happens until flows have settled."""
+
+
+def points(
+    network: str, deltas_ms: Sequence[int], access_percent: float, *, end_s: float = 6.5, curve_ms: float = 0.0
+) -> list[Point]:
+    """One per switching delay."""
+    return [
+        {
+            "network": network,
+            "delta_ms": delta_ms,
+            "access_percent": access_percent,
+            "end_s": end_s,
+            "window_s": published.GOODPUT_WINDOW_S,
+            "curve_ms": curve_ms,
+        }
+        for delta_ms in deltas_ms
+    ]
+
+
+SHARED = points(
+    "timing",
+    published.TIMING_DELTA_MS,
+    published.TIMING_ACCESS_PERCENT,
+    end_s=CURVE_END_S,
+    curve_ms=published.TIMING_CURVE_MS,
+)
+LOW_ACCESS = points("timing", published.TIMING_DELTA_MS, published.TIMING_LOW_ACCESS_PERCENT)
+OPTICAL = points("timing_optical", published.OPTICAL_TIMING_DELTA_MS, published.TIMING_ACCESS_PERCENT)
+
+
+def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    changes = goodput.change_numbers(frame, ["delta_ms"], "after_failure", {"delta_ms": 0})
+    return pl.concat([changes, goodput.best_numbers(frame, "delta_ms", "after_failure")])
+
+
+def _shared(setting: Setting) -> pl.DataFrame:
+    return setting.sweep("timing", goodput.MEASURE, goodput.with_defaults(SHARED))
+
+
+def table3(setting: Setting) -> Finding:
+    """Goodput relative to an immediate switch."""
+    return Finding(_numbers(_shared(setting)))
+
+
+def low_access(setting: Setting) -> Finding:
+    """The same with access links of 60 % instead of 90 % of the backbone's rate."""
+    points = goodput.with_defaults(LOW_ACCESS)
+    return Finding(_numbers(setting.sweep("timing_low_access", goodput.MEASURE, points)))
+
+
+def optical(setting: Setting) -> Finding:
+    """Which delay is best if the link is simply away for that long."""
+    frame = setting.sweep("timing_optical", goodput.MEASURE, goodput.with_defaults(OPTICAL))
+    return Finding(_numbers(frame))
+
+
+def fig7(setting: Setting) -> Finding:
+    """Goodput of the two sets of flows over time, in intervals of 10 ms."""
+    frame = _shared(setting)
+    sets = [
+        goodput.curves(frame, ["delta_ms"], f"{name}_curve").select(pl.lit(name).alias("flows"), pl.all())
+        for name in ("switched", "fixed")
+    ]
+    rows = pl.concat(sets)
+    figure = plots.curves(
+        rows,
+        "time_s",
+        "goodput_percent",
+        "delta_ms",
+        "flows",
+        title=f"Fig. 7: goodput after the failure, {len(setting.seeds)} seeds",
+        xlabel="time (s)",
+        ylabel="goodput (% of the backbone's rate)",
+    )
+    return Finding(figures={"": figure}, frames={"": rows})
+
+
+def fig8(setting: Setting) -> Finding:
+    """How goodput relative to an immediate switch is distributed over the seeds."""
+    rows = goodput.relative(_shared(setting), ["delta_ms"], "after_failure", {"delta_ms": 0})
+    figure = plots.histograms(
+        rows,
+        "relative_percent",
+        "delta_ms",
+        bin_width=5,
+        title=f"Fig. 8: goodput relative to delta = 0, {len(setting.seeds)} seeds",
+        xlabel="goodput (% of that with delta = 0)",
+    )
+    return Finding(figures={"": figure}, frames={"": rows})
