@@ -12,7 +12,7 @@ import itertools
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from google.protobuf import text_format
@@ -489,6 +489,14 @@ def _roles(message: Proto) -> Iterator[tuple[int, str]]:
 
 def parse_text(text: str) -> Proto:
     """A ``P4Info`` from protobuf text format. INVALID_ARGUMENT if it cannot be parsed."""
+    message = p4info_pb2.P4Info()
+    message.CopyFrom(_parsed(text))
+    return message
+
+
+@lru_cache(maxsize=32)
+def _parsed(text: str) -> Proto:
+    """Every switch of a network has the same text mostly, and parsing it took half of a short simulation's time."""
     message = p4info_pb2.P4Info()
     try:
         text_format.Parse(text, message)
