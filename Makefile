@@ -30,13 +30,14 @@ test-python: $(VENV)/.test-installed
 test-live: $(VENV)/.test-installed
 	$(BIN)/python -m pytest tests/live
 
-# Packets per second beside hand-written code, tables on their own, table updates per second through P4Runtime, then events per second of
-# the simulation. BENCH=--quick shows that it works.
+# Packets per second beside hand-written code, tables on their own, table updates per second through P4Runtime, simulated networks, and
+# one of them in ns-3 where that is installed. BENCH=--quick shows that it works.
 bench: $(VENV)/.installed
 	$(BIN)/holdfast bench $(BENCH)
 	$(BIN)/holdfast bench --tables $(BENCH)
 	$(BIN)/python benches/p4runtime.py $(filter --quick,$(BENCH))
-	$(CARGO) bench --quiet -p holdfast-net --bench events
+	$(BIN)/holdfast bench --simulation $(BENCH)
+	$(BIN)/python benches/ns3_dumbbell.py $(addsuffix  --repeat 1,$(filter --quick,$(BENCH)))
 
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
