@@ -37,7 +37,7 @@ bench: $(VENV)/.installed
 	$(BIN)/holdfast bench --tables $(BENCH)
 	$(BIN)/python benches/p4runtime.py $(filter --quick,$(BENCH))
 	$(BIN)/holdfast bench --simulation $(BENCH)
-	$(BIN)/python benches/ns3_dumbbell.py $(addsuffix  --repeat 1,$(filter --quick,$(BENCH)))
+	$(BIN)/python benches/ns3_dumbbell.py $(if $(filter --quick,$(BENCH)),--quick --repeat 1)
 
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
