@@ -3,7 +3,7 @@
 use crate::code::{AheadTable, Half, LARGE_TABLE, emit_capacity, makes_replicas, tables_ahead};
 use crate::frame::{Context, Frame, SentReplicas, drop_reason, preserve_of, way};
 use crate::module::{NativeCode, compile_halves};
-use crate::usage::egress_changes;
+use crate::usage::{drops_behind_egress, egress_changes};
 use crate::views::{InPlaceTable, Views, in_place, take_views};
 use cranelift_jit::JITModule;
 use engine::{
@@ -151,7 +151,9 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
     };
     let general = way(Half::General);
     let is_specialised = Half::General.is_useful(&program);
-    let straight = way(Half::Straight).filter(|_| general.is_some() || !is_specialised);
+    let straight = way(Half::Straight)
+        .filter(|_| general.is_some() || !is_specialised)
+        .filter(|_| !drops_behind_egress(&program));
     stats.makes_replicas = straight.is_some() && makes_replicas(&program);
     Ok(JitExecutor {
         state_limbs: layout.limbs(),

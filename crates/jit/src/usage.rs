@@ -139,6 +139,15 @@ impl Usage {
     }
 }
 
+/// Whether what runs behind the egress control may change whether the packet is dropped. P4 gives those blocks no standard metadata, but
+/// the intermediate representation does not forbid it; then the packet is judged at the end, by the engine.
+pub(crate) fn drops_behind_egress(program: &Program) -> bool {
+    let mut walk = Walk::new(program);
+    walk.stmts(&program.compute_checksum);
+    walk.stmts(&program.deparser);
+    walk.usage.writes[program.standard.egress_spec.index()]
+}
+
 /// Whether some packet may have more than one copy.
 pub(crate) fn may_replicate(program: &Program) -> bool {
     Usage::of_ingress(program).sets[program.standard.mcast_grp.index()]

@@ -144,6 +144,28 @@ fn a_packet_dropped_in_egress_is_cloned_as_egress_left_it() {
     pair.compare_objects();
 }
 
+/// P4 has no way to write this, artifacts have.
+#[test]
+fn the_drop_port_counts_behind_the_egress_control_too() {
+    let drop = "if ne(%17, 16w0) { assign %1 = 9w0x1ff }";
+    for (compute, deparse) in [(drop, ""), ("", drop)] {
+        let mut pair = pair(&format!(
+            r#"
+state s0 "start" {{ extract h0 goto accept }}
+control verify_checksum {{ }}
+control ingress {{ assign %1 = 9w1 if eq(%17, 16w2) {{ assign %11 = 16w1 }} }}
+control egress {{ }}
+control compute_checksum {{ {compute} }}
+control deparser {{ {deparse} }}
+"#
+        ));
+        for a in 0..3 {
+            pair.receive(1, &packet(a, 0, 4));
+        }
+        assert_eq!(pair.drops(), 2);
+    }
+}
+
 #[test]
 fn the_egress_length_counts_headers_that_egress_never_reads() {
     let mut pair = pair(
