@@ -1,6 +1,6 @@
 //! Lookups in place: tables of every key that is looked up so, in every state that their structures go through.
 
-use crate::pair::Pair;
+use crate::pair::{Pair, STANDARD};
 use engine::control::{Entity, Entry, Operation};
 use ir::arbitrary::Rng;
 use ir::{ActionCall, ActionId, BinaryOp, Bits, KeyMatch, TableId};
@@ -14,14 +14,6 @@ slot %8 "deq_qdepth" : 19 slot %9 "ingress_global_timestamp" : 48 slot %10 "egre
 slot %11 "mcast_grp" : 16 slot %12 "egress_rid" : 16 slot %13 "checksum_error" : 1 slot %14 "parser_error" : 16
 slot %15 "priority" : 3
 slot %16 "h0.$valid" : 1 slot %17 "h0.hit" : 8 slot %18 "h0.out" : 80 slot %19 "hit" : 1
-"#;
-
-const STANDARD: &str = r#"
-standard { ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4 enq_timestamp = %5
-  enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8 ingress_global_timestamp = %9 egress_global_timestamp = %10
-  mcast_grp = %11 egress_rid = %12 checksum_error = %13 parser_error = %14 priority = %15 }
-error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds" error 4 "HeaderTooShort"
-error 5 "ParserTimeout" error 6 "ParserInvalidArgument"
 "#;
 
 /// A key field: its width, and whether it is matched by prefix.

@@ -1,6 +1,6 @@
 //! Checksums verified and then updated: the second sum is made from the first where that is the same, and only there.
 
-use crate::pair::Pair;
+use crate::pair::{Pair, STANDARD};
 use ir::arbitrary::Rng;
 
 /// Standard metadata is `%0` to `%15`, a header `%16` with the fields from `%20` on, of these widths; the checksum is `%28`.
@@ -15,14 +15,6 @@ slot %8 "deq_qdepth" : 19 slot %9 "ingress_global_timestamp" : 48 slot %10 "egre
 slot %11 "mcast_grp" : 16 slot %12 "egress_rid" : 16 slot %13 "checksum_error" : 1 slot %14 "parser_error" : 16
 slot %15 "priority" : 3
 slot %16 "h0.$valid" : 1 slot %17 "sum" : 16 slot %18 "h1.$valid" : 1 slot %19 "h1.f" : 8
-"#;
-
-const STANDARD: &str = r#"
-standard { ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4 enq_timestamp = %5
-  enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8 ingress_global_timestamp = %9 egress_global_timestamp = %10
-  mcast_grp = %11 egress_rid = %12 checksum_error = %13 parser_error = %14 priority = %15 }
-error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds" error 4 "HeaderTooShort"
-error 5 "ParserTimeout" error 6 "ParserInvalidArgument"
 "#;
 
 fn list(fields: &[usize]) -> String {
