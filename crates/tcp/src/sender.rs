@@ -592,8 +592,14 @@ impl Sender {
     pub(crate) fn on_timeout(&mut self, now_ps: u64) {
         self.statistics.timeouts += 1;
         self.timeouts_in_row += 1;
-        self.inflation = 0;
-        let loss = self.reduction_base();
+        let inflation = std::mem::take(&mut self.inflation);
+        let mut loss = self.reduction_base();
+        if self.config.reduction == Reduction::FlightSize {
+            // What recovery let out because duplicates told that as much had left is not in flight as well. Counted, the threshold
+            // would be above any window that the path ever carried, and each slow start would overshoot anew (RFC 5681, 3.1:
+            // "no more than" equation 4).
+            loss.from_bytes = loss.from_bytes.saturating_sub(inflation.max(0) as u64);
+        }
         let keeps_threshold =
             self.timeouts_in_row > 1 && self.config.reduction == Reduction::FlightSize;
         if !keeps_threshold {
