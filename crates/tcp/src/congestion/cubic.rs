@@ -109,7 +109,10 @@ impl Cubic {
 
     fn reduce(&mut self, window: &mut Window, loss: &Loss) {
         self.prior = window.cwnd;
-        let released = self.choices.fast_convergence && window.cwnd < self.w_max;
+        // RFC 9438 counts in segments (3.1): less than one is no sign of a newcomer. A lone flow meets its losses at windows
+        // that differ by fractions, and would release bandwidth every other time.
+        let shrank = window.cwnd + window.mss <= self.w_max;
+        let released = self.choices.fast_convergence && shrank;
         self.w_max = if released {
             window.cwnd * (10 + BETA_TENTHS) / 20
         } else {
@@ -273,6 +276,17 @@ mod tests {
         assert_eq!((cubic.w_max, window.cwnd), (100_000, 70_000));
         cubic.on_congestion(&mut window, &Loss { from_bytes: 70_000 });
         assert_eq!((cubic.w_max, window.ssthresh), (59_500, 49_000));
+    }
+
+    #[test]
+    fn less_than_a_segment_below_the_first_releases_nothing() {
+        // RFC 9438, 4.7, in the segments of 3.1.
+        for (cwnd, w_max) in [(99_001, 99_001), (99_000, 84_150)] {
+            let (mut cubic, mut window) = after_loss(100);
+            window.cwnd = cwnd;
+            cubic.on_congestion(&mut window, &Loss { from_bytes: cwnd });
+            assert_eq!(cubic.w_max, w_max);
+        }
     }
 
     #[test]
