@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
@@ -46,7 +46,8 @@ class TcpOptions(BaseModel):
     partial acknowledgment, no delayed acknowledgments.
 
     ``recovery``: the two forms of NewReno (RFC 6582), selective acknowledgments (RFC 6675; ``-prr``: with RFC 6937), RACK-TLP
-    (RFC 8985). ``delayed_ack_ms``: 0 is none. ``rto_*``: RFC 6298.
+    (RFC 8985). ``hystart``: HyStart++ (RFC 9406), or the older form as Linux has it. ``delayed_ack_ms``: 0 is none;
+    ``quick_ack_segments``: so many at the beginning are acknowledged one by one all the same. ``rto_*``: RFC 6298.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -58,7 +59,7 @@ class TcpOptions(BaseModel):
     initial_ssthresh_bytes: int | None = Field(default=None, ge=1)
     congestion: Literal["newreno", "cubic", "bbr"] | None = None
     recovery: Literal["newreno-impatient", "newreno-slow-but-steady", "sack", "sack-prr", "rack-tlp"] | None = None
-    hystart: bool | None = None
+    hystart: bool | Literal["classic"] | None = None
     duplicate_threshold: int | None = Field(default=None, ge=1)
     limited_transmit: bool | None = None
     window_validation: bool | None = None
@@ -66,11 +67,37 @@ class TcpOptions(BaseModel):
     ecn: bool | None = None
     timestamps: bool | None = None
     delayed_ack_ms: float | None = Field(default=None, ge=0, le=500)
+    quick_ack_segments: int | None = Field(default=None, ge=0)
     rto_granularity_ms: float | None = Field(default=None, gt=0)
     rto_minimum_ms: float | None = Field(default=None, ge=0)
     rto_maximum_ms: float | None = Field(default=None, gt=0)
     rto_initial_ms: float | None = Field(default=None, gt=0)
     timeout_limit: int | None = Field(default=None, ge=1)
+
+    @classmethod
+    def linux(cls, congestion: Literal["reno", "cubic"], **changes: Any) -> Self:
+        """What Linux does by default, as far as there are options for it; ``changes`` are other options.
+
+        Initial window 10, selective acknowledgments with RACK-TLP and PRR, timestamps, acknowledgments delayed by 40 ms but for the
+        first 16 (Linux: and while it opens its window; with a large receive buffer that is many more). Its timeout is the smoothed
+        round trip and at least 200 ms more, not at least 200 ms: that is RFC 6298's granularity.
+        CUBIC looks for the end of slow start in the round trip (HyStart), Reno does not.
+        """
+        defaults: dict[str, Any] = {
+            "mss": 1448,
+            "initial_window_segments": 10,
+            "congestion": {"reno": "newreno", "cubic": "cubic"}[congestion],
+            "recovery": "rack-tlp",
+            "hystart": "classic" if congestion == "cubic" else False,
+            "timestamps": True,
+            "delayed_ack_ms": 40.0,
+            "quick_ack_segments": 16,
+            "rto_granularity_ms": 200.0,
+            "rto_minimum_ms": 200.0,
+            "rto_maximum_ms": 120_000.0,
+            "rto_initial_ms": 1000.0,
+        }
+        return cls(**{**defaults, **changes})
 
     def in_core_units(self) -> dict[str, object]:
         """The options that are given, as the core names them."""

@@ -4,7 +4,7 @@ use crate::errors::failed;
 use net::{Application, TcpFlowStatistics, TcpTransfer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tcp::{Config, Congestion, Cubic, DelayedAck, NewReno, PartialAck, Recovery};
+use tcp::{Config, Congestion, Cubic, DelayedAck, HyStart, NewReno, PartialAck, Recovery};
 
 /// A preset, changed by options; each option is named like the field of the configuration that it sets.
 pub(crate) fn config(preset: &str, options: &Bound<'_, PyDict>) -> PyResult<Config> {
@@ -36,7 +36,7 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
         "initial_ssthresh_bytes" => config.initial_ssthresh_bytes = value.extract()?,
         "congestion" => config.congestion = congestion(&value.extract::<String>()?)?,
         "recovery" => config.recovery = recovery(&value.extract::<String>()?, config.recovery)?,
-        "hystart" => config.hystart = value.extract()?,
+        "hystart" => config.hystart = hystart(value)?,
         "duplicate_threshold" => config.duplicate_threshold = value.extract()?,
         "limited_transmit" => config.limited_transmit = value.extract()?,
         "window_validation" => config.window_validation = value.extract()?,
@@ -48,8 +48,17 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
             config.delayed_ack = (timeout_ps > 0).then_some(DelayedAck {
                 every: 2,
                 timeout_ps,
+                quick_segments: config.delayed_ack.map_or(0, |d| d.quick_segments),
             });
         }
+        "quick_ack_segments" => match &mut config.delayed_ack {
+            Some(delayed) => delayed.quick_segments = value.extract()?,
+            None => {
+                return Err(failed(
+                    "quick_ack_segments belongs to delayed acknowledgments",
+                ));
+            }
+        },
         "rto_granularity_ps" => config.rto.granularity_ps = value.extract()?,
         "rto_minimum_ps" => config.rto.minimum_ps = value.extract()?,
         "rto_maximum_ps" => config.rto.maximum_ps = value.extract()?,
@@ -58,6 +67,19 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
         _ => return Err(failed(format!("TCP has no option {name:?}"))),
     }
     Ok(())
+}
+
+/// Whether there is one, or which.
+fn hystart(value: &Bound<'_, PyAny>) -> PyResult<Option<HyStart>> {
+    if let Ok(wanted) = value.extract::<bool>() {
+        return Ok(wanted.then_some(HyStart::PlusPlus));
+    }
+    match value.extract::<String>()?.as_str() {
+        "classic" => Ok(Some(HyStart::Classic)),
+        other => Err(failed(format!(
+            "hystart must be True, False or \"classic\", not {other:?}"
+        ))),
+    }
 }
 
 fn congestion(name: &str) -> PyResult<Congestion> {

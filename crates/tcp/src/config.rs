@@ -21,9 +21,9 @@ pub struct Config {
     pub congestion: Congestion,
     /// How the window grows under [`Congestion::NewReno`], and in every algorithm's slow start.
     pub increase: Increase,
-    /// HyStart++ (RFC 9406) ends the first slow start when the round trip grows. It needs a measurement for every acknowledgment:
-    /// selective acknowledgments or timestamps.
-    pub hystart: bool,
+    /// What ends the first slow start when the round trip grows. It needs a measurement for every acknowledgment: selective
+    /// acknowledgments or timestamps.
+    pub hystart: Option<HyStart>,
     /// What the window is reduced from.
     pub reduction: Reduction,
     /// How lost segments are found and sent again.
@@ -57,6 +57,16 @@ pub struct Config {
     pub timeout_limit: u32,
     /// How long TIME-WAIT lasts: twice the maximum segment lifetime.
     pub time_wait_ps: u64,
+}
+
+/// How the first slow start ends before the queue overflows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum HyStart {
+    /// HyStart++ (RFC 9406): a round trip that grew from one round to the next slows the growth down, and five such rounds end it.
+    PlusPlus,
+    /// HyStart (Ha and Rhee, 2008) with Linux's parameters: a round trip above the smallest so far, or a train of acknowledgments
+    /// that is half as long, ends slow start at once.
+    Classic,
 }
 
 /// Congestion control.
@@ -231,6 +241,8 @@ pub struct DelayedAck {
     pub every: u32,
     /// Longest wait (RFC 5681: at most 500 ms).
     pub timeout_ps: u64,
+    /// So many segments at the beginning are acknowledged one by one: the other end is in slow start (Linux: 16).
+    pub quick_segments: u32,
 }
 
 impl Default for Config {
@@ -245,7 +257,7 @@ impl Default for Config {
             increase: Increase::PerByte {
                 slow_start_limit_segments: 2,
             },
-            hystart: false,
+            hystart: None,
             reduction: Reduction::FlightSize,
             recovery: Recovery::NewReno(NewReno::RFC_6582),
             duplicate_threshold: 3,
@@ -264,6 +276,7 @@ impl Default for Config {
             delayed_ack: Some(DelayedAck {
                 every: 2,
                 timeout_ps: 200 * MILLISECOND_PS,
+                quick_segments: 0,
             }),
             ecn: false,
             timestamps: false,

@@ -40,8 +40,8 @@ mod statistics;
 mod tests;
 
 pub use config::{
-    Config, ConfigError, Congestion, Cubic, DelayedAck, Estimator, ExitWindow, Increase, NewReno,
-    PartialAck, Recovery, Reduction, RtoConfig,
+    Config, ConfigError, Congestion, Cubic, DelayedAck, Estimator, ExitWindow, HyStart, Increase,
+    NewReno, PartialAck, Recovery, Reduction, RtoConfig,
 };
 pub use connection::{Connection, Failure, State};
 pub use segment::{EcnCodepoint, Segment};

@@ -47,6 +47,8 @@ pub(crate) struct Receiver {
     /// Our window's scale.
     pub(crate) shift: u8,
     delayed: Option<DelayedAck>,
+    /// Segments that are still acknowledged one by one.
+    quick_segments: u32,
     unacknowledged_segments: u32,
     pub(crate) owed: Owed,
     pub(crate) ack_at_ps: u64,
@@ -75,6 +77,7 @@ impl Receiver {
             offered_edge: 0,
             shift: 0,
             delayed: config.delayed_ack,
+            quick_segments: config.delayed_ack.map_or(0, |d| d.quick_segments),
             unacknowledged_segments: 0,
             owed: Owed::Nothing,
             ack_at_ps: NEVER_PS,
@@ -257,7 +260,9 @@ impl Receiver {
             self.owed = self.owed.max(Owed::Now);
             return;
         };
-        if now || self.unacknowledged_segments >= delayed.every {
+        let quick = self.quick_segments > 0;
+        self.quick_segments = self.quick_segments.saturating_sub(1);
+        if now || quick || self.unacknowledged_segments >= delayed.every {
             self.owed = self.owed.max(Owed::Now);
         } else {
             self.owed = self.owed.max(Owed::Later);

@@ -6,7 +6,7 @@
 
 use super::slow_start::SlowStart;
 use super::{Ack, Control, Loss, Window};
-use crate::config::{Cubic as Choices, Increase};
+use crate::config::{Cubic as Choices, HyStart, Increase};
 
 /// The scaling constant (C), in segments per second cubed.
 const C: f64 = 0.4;
@@ -47,7 +47,7 @@ pub(crate) struct Cubic {
 }
 
 impl Cubic {
-    pub(crate) fn new(choices: Choices, increase: Increase, hystart: bool) -> Cubic {
+    pub(crate) fn new(choices: Choices, increase: Increase, hystart: Option<HyStart>) -> Cubic {
         Cubic {
             choices,
             slow_start: SlowStart::new(increase, hystart),
@@ -225,7 +225,7 @@ mod tests {
 
     fn after_loss(segments: u64) -> (Cubic, Window) {
         let choices = Choices::RFC_9438;
-        let mut cubic = Cubic::new(choices, Increase::PerAck, false);
+        let mut cubic = Cubic::new(choices, Increase::PerAck, None);
         let mut window = Window {
             cwnd: segments * 1000,
             ssthresh: segments * 1000,

@@ -2,7 +2,7 @@
 
 use super::slow_start::SlowStart;
 use super::{Ack, Control, Loss, Window};
-use crate::config::Increase;
+use crate::config::{HyStart, Increase};
 
 /// Additive increase, multiplicative decrease.
 #[derive(Clone, Debug)]
@@ -14,7 +14,7 @@ pub(crate) struct NewReno {
 }
 
 impl NewReno {
-    pub(crate) fn new(increase: Increase, hystart: bool) -> NewReno {
+    pub(crate) fn new(increase: Increase, hystart: Option<HyStart>) -> NewReno {
         NewReno {
             slow_start: SlowStart::new(increase, hystart),
             increase,

@@ -1,7 +1,7 @@
-//! Slow start, counted by acknowledgments or bytes, and HyStart++ (RFC 9406), which ends it before the queue overflows.
+//! Slow start, counted by acknowledgments or bytes, and HyStart in two forms, which ends it before the queue overflows.
 
 use super::{Ack, Window};
-use crate::config::Increase;
+use crate::config::{HyStart, Increase};
 
 /// RFC 9406, 4.3.
 const MIN_RTT_THRESHOLD_PS: u64 = 4_000_000_000;
@@ -17,28 +17,45 @@ const LIMIT_SEGMENTS: u64 = 8;
 #[derive(Clone, Debug)]
 pub(crate) struct SlowStart {
     increase: Increase,
-    hystart: Option<HyStart>,
+    exit: Exit,
+}
+
+/// Who watches for its end.
+#[derive(Clone, Debug)]
+enum Exit {
+    Loss,
+    PlusPlus(PlusPlus),
+    Classic(Classic),
 }
 
 impl SlowStart {
-    pub(crate) fn new(increase: Increase, hystart: bool) -> SlowStart {
-        SlowStart {
-            increase,
-            hystart: hystart.then(HyStart::default),
-        }
+    pub(crate) fn new(increase: Increase, hystart: Option<HyStart>) -> SlowStart {
+        let exit = match hystart {
+            None => Exit::Loss,
+            Some(HyStart::PlusPlus) => Exit::PlusPlus(PlusPlus::default()),
+            Some(HyStart::Classic) => Exit::Classic(Classic::default()),
+        };
+        SlowStart { increase, exit }
     }
 
     /// Opens the window for an acknowledgment.
     pub(crate) fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
-        match &mut self.hystart {
-            Some(hystart) => hystart.on_ack(window, ack),
-            None => window.cwnd += bytes(self.increase, window.mss, ack.acked_bytes),
+        match &mut self.exit {
+            Exit::Loss => {}
+            Exit::PlusPlus(hystart) => return hystart.on_ack(window, ack),
+            Exit::Classic(hystart) => {
+                if hystart.finds_the_end(window, ack) {
+                    window.ssthresh = window.cwnd;
+                    return;
+                }
+            }
         }
+        window.cwnd += bytes(self.increase, window.mss, ack.acked_bytes);
     }
 
-    /// HyStart++ is only for the first slow start; after a loss the threshold is known.
+    /// Both are only for the first slow start; after a loss the threshold is known.
     pub(crate) fn on_congestion(&mut self) {
-        self.hystart = None;
+        self.exit = Exit::Loss;
     }
 }
 
@@ -51,9 +68,9 @@ fn bytes(increase: Increase, mss: u64, acked_bytes: u64) -> u64 {
     }
 }
 
-/// Rounds and their round-trip times.
+/// HyStart++: rounds and their round-trip times.
 #[derive(Clone, Debug)]
-struct HyStart {
+struct PlusPlus {
     window_end: u64,
     last_min_ps: u64,
     current_min_ps: u64,
@@ -62,9 +79,9 @@ struct HyStart {
     conservative: Option<(u64, u32)>,
 }
 
-impl Default for HyStart {
-    fn default() -> HyStart {
-        HyStart {
+impl Default for PlusPlus {
+    fn default() -> PlusPlus {
+        PlusPlus {
             window_end: 0,
             last_min_ps: u64::MAX,
             current_min_ps: u64::MAX,
@@ -74,7 +91,7 @@ impl Default for HyStart {
     }
 }
 
-impl HyStart {
+impl PlusPlus {
     fn on_ack(&mut self, window: &mut Window, ack: &Ack) {
         if let Some(rtt_ps) = ack.rtt_ps {
             self.current_min_ps = self.current_min_ps.min(rtt_ps);
@@ -125,24 +142,110 @@ impl HyStart {
     }
 }
 
+/// Windows below are not worth an exit, in segments.
+const CLASSIC_LOW_WINDOW: u64 = 16;
+/// Acknowledgments at most so far apart are of one train.
+const CLASSIC_TRAIN_GAP_PS: u64 = 2_000_000_000;
+
+/// What the path may have delayed acknowledgments by without a queue.
+const CLASSIC_ACK_DELAY_PS: u64 = 1_000_000_000;
+
+/// HyStart as it was published: a round's train of acknowledgments and its smallest round trip, against the smallest of all.
+#[derive(Clone, Debug)]
+struct Classic {
+    /// An acknowledgment beyond begins the next round.
+    round_end: u64,
+    round_start_ps: u64,
+    /// The last acknowledgment of the round's train.
+    train_ps: u64,
+    current_min_ps: u64,
+    samples: u32,
+    /// Of all rounds.
+    min_ps: u64,
+}
+
+impl Default for Classic {
+    fn default() -> Classic {
+        Classic {
+            round_end: 0,
+            round_start_ps: 0,
+            train_ps: 0,
+            current_min_ps: u64::MAX,
+            samples: 0,
+            min_ps: u64::MAX,
+        }
+    }
+}
+
+impl Classic {
+    /// Whether slow start ends with this acknowledgment.
+    fn finds_the_end(&mut self, window: &Window, ack: &Ack) -> bool {
+        let Some(rtt_ps) = ack.rtt_ps else {
+            return false;
+        };
+        self.min_ps = self.min_ps.min(rtt_ps);
+        if ack.una > self.round_end {
+            self.round_end = ack.max;
+            self.round_start_ps = ack.now_ps;
+            self.train_ps = ack.now_ps;
+            self.current_min_ps = u64::MAX;
+            self.samples = 0;
+        }
+        window.cwnd >= CLASSIC_LOW_WINDOW * window.mss
+            && (self.is_long_train(ack.now_ps) || self.is_delayed(rtt_ps))
+    }
+
+    /// What came back without a gap fills half of the path.
+    fn is_long_train(&mut self, now_ps: u64) -> bool {
+        if now_ps.saturating_sub(self.train_ps) > CLASSIC_TRAIN_GAP_PS {
+            return false;
+        }
+        self.train_ps = now_ps;
+        now_ps.saturating_sub(self.round_start_ps) > (self.min_ps + CLASSIC_ACK_DELAY_PS) / 2
+    }
+
+    /// Even the round's smallest round trip has waited in a queue.
+    fn is_delayed(&mut self, rtt_ps: u64) -> bool {
+        self.current_min_ps = self.current_min_ps.min(rtt_ps);
+        if self.samples < RTT_SAMPLES {
+            self.samples += 1;
+            return false;
+        }
+        let threshold_ps =
+            (self.min_ps / MIN_RTT_DIVISOR).clamp(MIN_RTT_THRESHOLD_PS, MAX_RTT_THRESHOLD_PS);
+        self.current_min_ps > self.min_ps.saturating_add(threshold_ps)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
     /// Runs rounds of 20 acknowledgments with these round trips; where slow start ended, if it did.
     fn ends_after(rtts_ms: impl IntoIterator<Item = u64>) -> Option<usize> {
+        ends(HyStart::PlusPlus, rtts_ms, 5_000)
+    }
+
+    /// The same for either form, with acknowledgments `gap_us` apart.
+    fn ends(
+        hystart: HyStart,
+        rtts_ms: impl IntoIterator<Item = u64>,
+        gap_us: u64,
+    ) -> Option<usize> {
+        let mut now_ps = 0;
         let mut window = Window {
             cwnd: 10_000,
             ssthresh: u64::MAX,
             mss: 1000,
         };
-        let mut slow_start = SlowStart::new(Increase::PerAck, true);
+        let mut slow_start = SlowStart::new(Increase::PerAck, Some(hystart));
         let mut una = 0;
         for (round, rtt_ms) in rtts_ms.into_iter().enumerate() {
             for _ in 0..20 {
                 una += 1000;
+                now_ps += gap_us * 1_000_000;
                 let ack = Ack {
-                    now_ps: 0,
+                    now_ps,
                     acked_bytes: 1000,
                     rtt_ps: Some(rtt_ms * 1_000_000_000),
                     srtt_ps: 0,
@@ -172,5 +275,48 @@ mod tests {
         // Back below where the careful part began: it was noise.
         let rounds = (0..30).map(|round| if round % 3 == 2 { 60 } else { 50 });
         assert_eq!(ends_after(rounds), None);
+    }
+
+    #[test]
+    fn the_classic_ends_at_the_ninth_slow_measurement_of_a_round() {
+        // An eighth above 50 ms is 56.25 ms. Slow measurements that come after a quick one of the same round do not count.
+        assert_eq!(ends(HyStart::Classic, [50, 50, 50, 57], 5_000), Some(3));
+        assert_eq!(ends(HyStart::Classic, [50; 20], 5_000), None);
+        assert_eq!(ends(HyStart::Classic, [50, 56, 56, 56], 5_000), None);
+        // It compares with the smallest of all, so slow growth ends it too.
+        let slowly = (0..20).map(|round| 50 + round);
+        assert_eq!(ends(HyStart::Classic, slowly, 5_000), Some(7));
+        // Below 4 ms it is noise, whatever the round trip.
+        assert_eq!(ends(HyStart::Classic, [10, 14, 14, 14], 5_000), None);
+        assert_eq!(ends(HyStart::Classic, [10, 15, 15, 15], 5_000), Some(1));
+    }
+
+    #[test]
+    fn the_classic_ends_with_a_train_of_half_a_round_trip() {
+        // 20 acknowledgments 1.5 ms apart are 28.5 ms; 3 ms apart they are no train.
+        assert!(ends(HyStart::Classic, [50; 3], 1_500).is_some());
+        assert_eq!(ends(HyStart::Classic, [60; 20], 1_500), None);
+        assert_eq!(ends(HyStart::Classic, [50; 20], 3_000), None);
+    }
+
+    #[test]
+    fn the_classic_leaves_small_windows_alone() {
+        let mut classic = Classic::default();
+        let window = Window {
+            cwnd: 15_999,
+            ssthresh: u64::MAX,
+            mss: 1000,
+        };
+        for i in 0..100 {
+            let ack = Ack {
+                now_ps: i * 1_000_000_000,
+                acked_bytes: 1000,
+                rtt_ps: Some((i + 1) * 50_000_000_000),
+                srtt_ps: 0,
+                una: 1000 * (i + 1),
+                max: 1000 * (i + 20),
+            };
+            assert!(!classic.finds_the_end(&window, &ack));
+        }
     }
 }

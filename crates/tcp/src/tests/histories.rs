@@ -3,8 +3,8 @@
 
 use super::channel::{Channel, Fate, MS, SECOND, Way};
 use crate::{
-    Config, Congestion, Connection, Cubic, Flags, Options, Recovery, RtoConfig, SackBlocks,
-    Segment, State, Timestamps,
+    Config, Congestion, Connection, Cubic, Flags, HyStart, Options, Recovery, RtoConfig,
+    SackBlocks, Segment, State, Timestamps,
 };
 use proptest::prelude::*;
 
@@ -44,7 +44,11 @@ fn any_config() -> impl Strategy<Value = Config> {
             };
             Config {
                 congestion,
-                hystart: choices.1,
+                hystart: match (choices.1, choices.2) {
+                    (false, _) => None,
+                    (true, false) => Some(HyStart::PlusPlus),
+                    (true, true) => Some(HyStart::Classic),
+                },
                 mss,
                 window_limit_bytes: window * u64::from(mss) + 17,
                 initial_window_segments: initial,

@@ -503,7 +503,13 @@ fn choose(config: &mut Config, word: &str, words: &mut Words<'_>) {
             config.delayed_ack = Some(DelayedAck {
                 every: 2,
                 timeout_ps: words.seconds(),
+                quick_segments: 0,
             });
+        }
+        "quick" => {
+            let segments = words.number() as u32;
+            let delayed = config.delayed_ack.as_mut();
+            delayed.expect("delack comes first").quick_segments = segments;
         }
         "nolimited" => config.limited_transmit = false,
         "nonagle" => config.nagle = false,
