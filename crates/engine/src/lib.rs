@@ -14,12 +14,15 @@
 //! - [`runtime`]: the objects that programs use, with [`table`], [`profile`], [`meter`], [`digest`], [`value_set`], [`port_state`], [`random`] behind
 //!   it; [`hash`].
 //! - [`control`]: what the control plane may do.
+//! - [`footprint`]: where a switch's state lies, for who wants it in the caches in time.
 //! - [`interpreter`], [`trace`]: the reference executor, and what it writes down.
-#![forbid(unsafe_code)]
+// But for one instruction in `footprint`, whose text says why.
+#![deny(unsafe_code)]
 
 pub mod control;
 pub mod digest;
 pub mod exec;
+pub mod footprint;
 pub mod hash;
 mod idle;
 pub mod interpreter;
@@ -43,6 +46,7 @@ pub use control::{ControlError, ControlErrorCode};
 pub use exec::{
     DropReason, Executor, Intents, PacketContext, Stop, Straight, StraightContext, Way,
 };
+pub use footprint::Footprint;
 pub use interpreter::Interpreter;
 pub use packet::Packet;
 pub use queueing::cares_about_queues;

@@ -34,6 +34,7 @@ mod straight;
 
 use crate::control::{CloneSession, Replica};
 use crate::exec::{DropReason, Executor, Intents, PacketContext};
+use crate::footprint::Footprint;
 use crate::interpreter::Interpreter;
 use crate::packet::Packet;
 use crate::plan::{EgressStart, Plan};
@@ -341,6 +342,21 @@ impl Switch {
 
     pub(crate) fn replication_mut(&mut self) -> &mut Replication {
         &mut self.replication
+    }
+
+    /// Adds where the state lies that most packets use.
+    pub fn add_footprint(&self, footprint: &mut Footprint) {
+        footprint.add(&self.executor);
+        footprint.add(&self.config);
+        footprint.add(&self.replication);
+        footprint.add(&self.has_straight);
+        footprint.add(&self.recorder);
+        footprint.add(&self.emitted);
+        footprint.add_slice(&self.emitted);
+        footprint.add(&self.spare);
+        footprint.add(&self.straight_state);
+        footprint.add_slice(&self.straight_state);
+        self.runtime.add_footprint(footprint);
     }
 
     /// Counted drops, by reason; reasons without any are left out.

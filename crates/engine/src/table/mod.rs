@@ -31,6 +31,7 @@ pub use in_place::{InPlace, InPlaceMatcher};
 pub use packing::Packing;
 pub use shape::KeyShape;
 
+use crate::footprint::Footprint;
 use crate::runtime::CounterData;
 use entries::Entries;
 use ir::{ActionCall, Bits, KeyMatch, MatchKind};
@@ -79,6 +80,15 @@ impl Matcher {
             Matcher::ShortLpm(table) => table.heap_bytes(),
             Matcher::Lpm(table) => table.heap_bytes(),
             Matcher::Ternary(space) => space.heap_bytes(),
+        }
+    }
+
+    /// Where the matches lie that are looked up most, as far as they are few.
+    fn add_footprint(&self, footprint: &mut Footprint) {
+        match self {
+            Matcher::Keyless | Matcher::Lpm(_) | Matcher::Ternary(_) => {}
+            Matcher::Exact(map, _) => map.add_footprint(footprint),
+            Matcher::ShortLpm(table) => table.add_footprint(footprint),
         }
     }
 
@@ -257,6 +267,22 @@ impl Table {
             }
         }
         sum
+    }
+
+    /// Adds where the table and, as far as they are few, its entries lie.
+    pub(crate) fn add_footprint(&self, footprint: &mut Footprint) {
+        footprint.add(&self.matcher);
+        footprint.add(&self.records);
+        footprint.add(&self.stride);
+        footprint.add(&self.notes_hits);
+        self.matcher.add_footprint(footprint);
+        let (record_of_entry, records) = self.records.in_place();
+        footprint.add_slice(record_of_entry);
+        footprint.add_slice(records);
+        if self.notes_hits {
+            footprint.add_slice(&self.counters);
+            footprint.add_slice(&self.last_hit_ps);
+        }
     }
 
     /// What a lookup that finds this entry gives; 0 is the default action.

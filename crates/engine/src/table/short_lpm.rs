@@ -13,6 +13,7 @@
 
 use super::keymap::{Buckets, KeyMap};
 use super::numbers::NumberSet;
+use crate::footprint::Footprint;
 
 /// Bits that a node covers.
 pub const STRIDE: u32 = 8;
@@ -232,6 +233,16 @@ impl ShortLpmTable {
             },
         };
         self.lookup_under(root, key[self.offset])
+    }
+
+    /// Adds where the roots and the levels below them lie, as far as they are few.
+    pub(crate) fn add_footprint(&self, footprint: &mut Footprint) {
+        if let Some((_, map)) = &self.exact {
+            map.add_footprint(footprint);
+        }
+        footprint.add_slice(&self.roots);
+        footprint.add_slice(&self.nodes);
+        footprint.add_slice(&self.runs.places);
     }
 
     /// The exact fields to numbers of roots, if there are such fields, and the prefixes; none while the number of roots grows.
