@@ -6,7 +6,8 @@
 //! changes one node and the fallbacks of those directly below, and a lookup follows at most four nodes. A root with many prefixes has
 //! a direct index by the first sixteen bits instead of its two uppermost levels, and directly below that index *blocks* instead of
 //! nodes: 256 places that are just there, because most lookups end in one and counting is most of a lookup's instructions. There
-//! are at most 65,536 of them, a kilobyte each.
+//! are at most 65,536 of them, a kilobyte each. A prefix that is *alone* below a place of the direct index needs no block: it is said in
+//! the place itself, so that tables of few prefixes are small and a lookup in them waits for memory once.
 //!
 //! The longest single update is that of a prefix of one bit under a direct index, which writes half of the 65,536 places; a
 //! root gets its direct index once, when it has [`DIRECT_FROM`] prefixes.
@@ -43,10 +44,50 @@ const FEW: usize = 4;
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(C)]
 pub struct Direct {
-    /// The number of a block.
-    pub block: u32,
-    /// The longest of the prefixes of 1 to 16 bits: what the block does not match.
+    /// The number of a block; or if the highest bit is set the only prefix below, see [`alone`].
+    pub below: u32,
+    /// The longest of the prefixes of 1 to 16 bits: what is below does not match.
     pub entry: u32,
+}
+
+/// How a prefix that is alone is said: five bits for how many bits of [`Direct::below`], shifted up by [`ALONE_BITS`], do not count in a
+/// comparison with those of a field behind the direct index (24 to 31, so that the highest bit is set), eight bits to compare, and the entry.
+pub const ALONE_BITS: u32 = 5;
+
+/// Bits of the entry of a prefix that is alone. Others have blocks.
+pub const ALONE_ENTRY_BITS: u32 = 32 - ALONE_BITS - STRIDE;
+
+/// What [`Direct::below`] says if this prefix is the only one there, of 17 to 24 bits.
+fn alone(prefix: Prefix, entry: u32) -> Option<u32> {
+    let ignored = (DIRECT_BITS + STRIDE).checked_sub(prefix.len.into())?;
+    let value = prefix.bits >> STRIDE & (WAYS as u32 - 1);
+    let possible = entry >> ALONE_ENTRY_BITS == 0;
+    possible.then_some((24 + ignored) << (32 - ALONE_BITS) | value << ALONE_ENTRY_BITS | entry)
+}
+
+impl Direct {
+    /// The number of a block, 0 if there is none.
+    #[inline]
+    fn block(self) -> u32 {
+        if self.is_alone() { 0 } else { self.below }
+    }
+
+    #[inline]
+    fn is_alone(self) -> bool {
+        self.below >> 31 != 0
+    }
+
+    /// The entry of the prefix that is alone.
+    #[inline]
+    fn alone_entry(self) -> u32 {
+        self.below & ((1 << ALONE_ENTRY_BITS) - 1)
+    }
+
+    /// Whether the prefix that is alone contains a field.
+    #[inline]
+    fn alone_contains(self, bits: u32) -> bool {
+        (self.below << ALONE_BITS ^ bits << DIRECT_BITS) >> (self.below >> (32 - ALONE_BITS)) == 0
+    }
 }
 
 /// The places of the ways under a place of the direct index.
@@ -267,8 +308,12 @@ impl ShortLpmTable {
         if let Some(direct) = &root.direct {
             let found = direct[(bits >> DIRECT_BITS) as usize];
             best = if found.entry != 0 { found.entry } else { best };
+            if found.is_alone() {
+                let contained = found.alone_contains(bits);
+                return if contained { found.alone_entry() } else { best };
+            }
             // The block of nothing leads nowhere.
-            let place = self.blocks[found.block as usize][(bits >> STRIDE) as usize & (WAYS - 1)];
+            let place = self.blocks[found.below as usize][(bits >> STRIDE) as usize & (WAYS - 1)];
             if place & BELOW == 0 {
                 return if place != 0 { place } else { best };
             }
@@ -301,8 +346,11 @@ impl ShortLpmTable {
             shift = 0;
             for i in 0..count {
                 let at = direct[(bits(i) >> DIRECT_BITS) as usize];
-                nodes[i] = at.block;
+                nodes[i] = at.block();
                 found[i] = if at.entry != 0 { at.entry } else { found[i] };
+                if at.is_alone() && at.alone_contains(bits(i)) {
+                    found[i] = at.alone_entry();
+                }
             }
             for i in 0..count {
                 let block = &self.blocks[nodes[i] as usize];
@@ -457,6 +505,20 @@ impl ShortLpmTable {
             }
             return;
         }
+        if let Some(direct) = &mut root.direct {
+            let place = &mut direct[(prefix.bits >> DIRECT_BITS) as usize];
+            if place.below == 0
+                && let Some(alone) = alone(prefix, entry)
+            {
+                place.below = alone;
+                return;
+            }
+            // No entry to put there, where nothing is below: it was alone.
+            if entry == 0 && place.is_alone() {
+                place.below = 0;
+                return;
+            }
+        }
         let path = self.path(prefix);
         let Some(&(level, position)) = path.last() else {
             return;
@@ -513,13 +575,21 @@ impl ShortLpmTable {
             }
             return (Level::Node(self.roots[root].node), 0);
         };
-        if direct[at].block == 0 {
-            direct[at].block = self.free_blocks.pop().unwrap_or_else(|| {
+        if direct[at].block() == 0 {
+            let block = self.free_blocks.pop().unwrap_or_else(|| {
                 self.blocks.push([0; WAYS]);
                 self.blocks.len() as u32 - 1
             });
+            if direct[at].is_alone() {
+                let entry = direct[at].alone_entry();
+                let Prefix { bits, len, .. } = self.prefixes[entry as usize];
+                let first = (bits >> STRIDE) as usize & (WAYS - 1);
+                let count = 1 << (DIRECT_BITS + STRIDE - u32::from(len));
+                self.blocks[block as usize][first..first + count].fill(entry);
+            }
+            direct[at].below = block;
         }
-        (Level::Block(direct[at].block), DIRECT_BITS)
+        (Level::Block(direct[at].below), DIRECT_BITS)
     }
 
     /// From the end of a path on, takes levels away in which no prefix ends and that have none below.
@@ -543,7 +613,7 @@ impl ShortLpmTable {
                 }
                 (Level::Block(block), _) => {
                     if let Some(direct) = &mut self.roots[prefix.root as usize].direct {
-                        direct[(prefix.bits >> DIRECT_BITS) as usize].block = 0;
+                        direct[(prefix.bits >> DIRECT_BITS) as usize].below = 0;
                     }
                     self.free_blocks.push(block);
                 }
@@ -675,7 +745,7 @@ impl ShortLpmTable {
         for (place, block) in upper.into_iter().zip(direct.chunks_exact_mut(WAYS)) {
             if place & BELOW == 0 {
                 block.fill(Direct {
-                    block: 0,
+                    below: 0,
                     entry: place,
                 });
                 continue;
@@ -685,19 +755,20 @@ impl ShortLpmTable {
             for (place, direct) in self.expand(middle).into_iter().zip(block) {
                 *direct = match place & BELOW {
                     0 => Direct {
-                        block: 0,
+                        below: 0,
                         entry: place,
                     },
                     // What was the fallback of the node below is the direct index's own entry now.
                     _ => {
                         let node = place & !BELOW;
                         let entry = self.nodes[node as usize].fallback;
-                        self.blocks.push(self.expand(node));
+                        let places = self.expand(node);
                         self.free_node(node);
-                        Direct {
-                            block: self.blocks.len() as u32 - 1,
-                            entry,
-                        }
+                        let below = self.alone_in(&places).unwrap_or_else(|| {
+                            self.blocks.push(places);
+                            self.blocks.len() as u32 - 1
+                        });
+                        Direct { below, entry }
                     }
                 };
                 if direct.entry == 0 {
@@ -713,6 +784,14 @@ impl ShortLpmTable {
         root.node = 0;
         // It has that length.
         root.direct = direct.into_boxed_slice().try_into().ok();
+    }
+
+    /// What [`Direct::below`] says if these are the places of one prefix and no other. (Another would be seen beside it or within it.)
+    fn alone_in(&self, places: &Places) -> Option<u32> {
+        let entry = *places.iter().find(|&&place| place != 0)?;
+        let only = places.iter().all(|&place| place == 0 || place == entry);
+        let is_entry = entry & BELOW == 0;
+        (only && is_entry).then(|| alone(self.prefixes[entry as usize], entry))?
     }
 
     fn free_node(&mut self, node: u32) {

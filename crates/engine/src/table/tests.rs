@@ -366,6 +366,49 @@ fn many_fields_at_once_find_what_each_finds() {
     }
 }
 
+/// Prefixes of which many are the only ones in their sixteenth of bits, with numbers of entries that a place of the direct index has
+/// room for and others; a lookup finds the longest that contains it, whatever came and went before.
+#[test]
+fn prefixes_that_are_alone_are_found_and_forgotten() {
+    let mut random = Random::new(11);
+    let mut table = ShortLpmTable::new(0, 32, [0].into());
+    let mut model = std::collections::BTreeMap::new();
+    let field = |random: &mut Random| random.between(0, 1500) << 18 | random.between(0, 0x3ff) << 8;
+    for round in 0..20_000u32 {
+        let len = random.between(14, 26) as u32;
+        let value = field(&mut random) & (u64::from(u32::MAX) << (32 - len));
+        let grows = round < 4000 || random.between(0, 1) == 0;
+        match model.contains_key(&(len, value)) {
+            true => assert_eq!(table.remove(&[value], len), model.remove(&(len, value))),
+            false if grows => {
+                let entry = round + 1 + ((round % 3) << 18);
+                table.insert(&[value], len, entry);
+                model.insert((len, value), entry);
+            }
+            false => {}
+        }
+        if round % 3 != 0 {
+            continue;
+        }
+        let known = model.keys().nth(round as usize % model.len().max(1));
+        let near = known.map_or(0, |&(_, value)| value ^ 1 << random.between(6, 17));
+        for key in [
+            near,
+            field(&mut random),
+            known.map_or(0, |&(_, value)| value),
+        ] {
+            let longest = (0..=32u32).rev().find_map(|len| {
+                let value = key & (u64::from(u32::MAX) << (32 - len)) & u64::from(u32::MAX);
+                model.get(&(len, value)).copied()
+            });
+            assert_eq!(table.lookup(&[key]), longest.unwrap_or(0), "{key:#x}");
+            let mut found = [0; short_lpm::MANY];
+            table.lookup_many(&[key], &mut found);
+            assert_eq!(found[0], longest.unwrap_or(0), "{key:#x}");
+        }
+    }
+}
+
 fn large_routing_table(width: u32, lengths: &[u32]) {
     let keys = vec![ir::Key {
         name: "dst".to_string(),

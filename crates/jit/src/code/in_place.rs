@@ -11,7 +11,9 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, TrapCode, Value};
 use engine::table::keymap::{MULTIPLIER, SEED};
-use engine::table::short_lpm::{BELOW, DIRECT_BITS, Direct, Places, Root, STRIDE, WAYS};
+use engine::table::short_lpm::{
+    ALONE_BITS, ALONE_ENTRY_BITS, BELOW, DIRECT_BITS, Direct, Places, Root, STRIDE, WAYS,
+};
 use smallvec::SmallVec;
 use std::mem::offset_of;
 
@@ -241,10 +243,9 @@ impl Gen<'_, '_> {
         self.element(direct, index, size_of::<Direct>())
     }
 
-    /// The place of a block for these bits.
-    fn place(&mut self, lookup: &Lookup<'_>, found: Value, bits: Value) -> Value {
-        let block = offset_of!(Direct, block) as i32;
-        let block = self.b.ins().uload32(table_memory(), found, block);
+    /// The place of a block, which the direct index leads to, for these bits.
+    fn place(&mut self, lookup: &Lookup<'_>, block: Value, bits: Value) -> Value {
+        let block = self.b.ins().uextend(I64, block);
         self.assert_below(lookup, block, offset_of!(TableView, block_count));
         let blocks = self.view_word(lookup, offset_of!(TableView, blocks));
         let places = self.element(blocks, block, size_of::<Places>());
@@ -252,6 +253,16 @@ impl Gen<'_, '_> {
         let way = self.and_imm(way, WAYS as u64 - 1);
         let place = self.element(places, way, size_of::<u32>());
         self.b.ins().load(I32, table_memory(), place, 0)
+    }
+
+    /// Whether the prefix that is alone below a place of the direct index does not contain these bits.
+    fn differs_from_alone(&mut self, below: Value, bits: Value) -> Value {
+        let bits = self.b.ins().ireduce(I32, bits);
+        let wanted = self.b.ins().ishl_imm_u(bits, i64::from(DIRECT_BITS));
+        let prefix = self.b.ins().ishl_imm_u(below, i64::from(ALONE_BITS));
+        let ignored = self.b.ins().ushr_imm_u(below, i64::from(32 - ALONE_BITS));
+        let difference = self.b.ins().bxor(wanted, prefix);
+        self.b.ins().ushr(difference, ignored)
     }
 
     /// [`engine::table::keymap::hash`].
@@ -298,12 +309,28 @@ impl Gen<'_, '_> {
             root = self.element(root, number, size_of::<Root>());
         }
         let direct = self.direct(lookup, root);
-        let [here, above, none] = [(); 3].map(|()| self.b.create_block());
+        let [here, above, none, alone, alone_here, in_block] =
+            [(); 6].map(|()| self.b.create_block());
         self.b.append_block_param(here, I64);
         // Limbs of a key have no bits beyond their width.
         let bits = self.shl_imm(key[field.limb], 32 - field.width);
         let found = self.direct_place(direct, bits);
-        let place = self.place(lookup, found, bits);
+        let below = offset_of!(Direct, below) as i32;
+        let below = self.b.ins().load(I32, table_memory(), found, below);
+        let zero = self.b.ins().iconst(I32, 0);
+        let is_alone = (self.b.ins()).icmp(IntCC::SignedLessThan, below, zero);
+        self.b.ins().brif(is_alone, alone, &[], in_block, &[]);
+
+        self.continue_in(alone);
+        let differs = self.differs_from_alone(below, bits);
+        self.b.ins().brif(differs, none, &[], alone_here, &[]);
+        self.continue_in(alone_here);
+        let entry = (self.b.ins()).band_imm_u(below, (1 << ALONE_ENTRY_BITS) - 1);
+        let entry = self.b.ins().uextend(I64, entry);
+        self.b.ins().jump(here, &[entry.into()]);
+
+        self.continue_in(in_block);
+        let place = self.place(lookup, below, bits);
         // An entry, which is what most lookups find, is the only positive number.
         const { assert!(BELOW as i32 == i32::MIN) };
         let zero = self.b.ins().iconst(I32, 0);
@@ -313,6 +340,7 @@ impl Gen<'_, '_> {
 
         self.continue_in(above);
         (self.b.ins()).brif(place, lookup.elsewhere, &[], none, &[]);
+
         self.continue_in(none);
         let entry = offset_of!(Direct, entry) as i32;
         let entry = self.b.ins().uload32(table_memory(), found, entry);

@@ -113,6 +113,15 @@ fn random_call(rng: &mut Rng) -> ActionCall {
     }
 }
 
+/// A value with one bit, counted from the lowest, turned over.
+fn flipped(value: &Bits, bit: u32) -> Bits {
+    let width = value.width();
+    let up_to_bit = Bits::prefix_mask(width, width - bit);
+    let above_bit = Bits::prefix_mask(width, width - bit - 1);
+    let mask = Bits::binary(BinaryOp::Xor, &up_to_bit, &above_bit);
+    Bits::binary(BinaryOp::Xor, value, &mask)
+}
+
 /// A packet whose key is in an entry, close to one, or anywhere.
 fn packet(fields: &[Field], entries: &[Vec<KeyMatch>], rng: &mut Rng) -> Vec<u8> {
     let near = (!entries.is_empty() && !rng.one_in(6))
@@ -126,7 +135,11 @@ fn packet(fields: &[Field], entries: &[Vec<KeyMatch>], rng: &mut Rng) -> Vec<u8>
             Some(KeyMatch::Exact(value)) => value.clone(),
             Some(KeyMatch::Lpm { value, prefix_len }) => {
                 let rest = Bits::prefix_mask(width, *prefix_len).not();
-                Bits::binary(BinaryOp::Or, value, &rng.bits(width).and(&rest))
+                let inside = Bits::binary(BinaryOp::Or, value, &rng.bits(width).and(&rest));
+                match rng.one_in(5) {
+                    true => flipped(&inside, rng.below(width)),
+                    false => inside,
+                }
             }
             _ => value(width, rng),
         };
