@@ -1,6 +1,6 @@
 //! What an executor is: the two halves of the v1model pipeline, run on one packet; and the straight way through both.
 
-use crate::packet::Packet;
+use crate::packet::{Packet, Spare};
 use crate::replication::Replication;
 use crate::runtime::Runtime;
 use crate::switch::Output;
@@ -46,17 +46,19 @@ pub trait Executor: Send + Sync {
 pub struct StraightContext<'a> {
     /// Time, in picoseconds.
     pub now_ps: u64,
-    /// Packets as they arrived, each with its port. Those that are sent are taken out, those that are dropped have any contents.
-    pub packets: &'a mut [(u32, Packet)],
+    /// Packets as they arrived, each with its port. Empty when all are done. When one stopped, those before it have any contents.
+    pub packets: &'a mut Vec<(u32, Packet)>,
+    /// The number of the first to run.
+    pub first: usize,
     /// Where what leaves is appended.
     pub out: &'a mut Vec<Output>,
-    /// Packets whose memory copies may take.
-    pub spare: &'a mut Vec<Packet>,
+    /// Packets whose memory copies may take, and where those go that are dropped.
+    pub spare: &'a mut Spare,
     /// Multicast groups.
     pub replication: &'a Replication,
     /// Where drops are counted, by reason.
     pub drops: &'a mut [u64; DropReason::ALL.len()],
-    /// How many of the first packets the executor has looked at in advance already, as an earlier [`Stop`] said.
+    /// How many of the packets from the first on the executor has looked at in advance already, as an earlier [`Stop`] said.
     pub ahead: usize,
     /// Whether most of these packets are likely to be run before one stops, so that getting ready for many is worth it.
     pub steady: bool,
@@ -82,7 +84,7 @@ pub enum Straight {
 /// A packet that left the straight way.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
-    /// Its number; those before it are done. It is in its place as it arrived.
+    /// Its number; those before it are done. It is in its place as it arrived, and so are those behind it.
     pub packet: usize,
     /// How many packets behind it the executor has looked at in advance, to have what they need in the caches.
     pub ahead: usize,

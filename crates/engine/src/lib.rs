@@ -48,7 +48,7 @@ pub use exec::{
 };
 pub use footprint::Footprint;
 pub use interpreter::Interpreter;
-pub use packet::Packet;
+pub use packet::{Packet, Spare};
 pub use queueing::cares_about_queues;
 pub use replication::Replication;
 pub use runtime::Runtime;

@@ -127,6 +127,30 @@ impl Packet {
     }
 }
 
+/// Packets that are done with, so that copies need no fresh memory.
+#[derive(Debug, Default)]
+pub struct Spare(Vec<Packet>);
+
+impl Spare {
+    /// So many are kept at most.
+    const MOST: usize = 512;
+
+    /// Takes a packet, which may have any contents.
+    #[inline]
+    pub fn push(&mut self, packet: Packet) {
+        // Those whose bytes were taken have left no memory behind.
+        if self.0.len() < Spare::MOST && packet.data.capacity() != 0 {
+            self.0.push(packet);
+        }
+    }
+
+    /// Gives one, with any contents; one without memory if there is none.
+    #[inline]
+    pub fn take(&mut self) -> Packet {
+        self.0.pop().unwrap_or_default()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::Packet;

@@ -36,7 +36,7 @@ use crate::control::{CloneSession, Replica};
 use crate::exec::{DropReason, Executor, Intents, PacketContext};
 use crate::footprint::Footprint;
 use crate::interpreter::Interpreter;
-use crate::packet::Packet;
+use crate::packet::{Packet, Spare};
 use crate::plan::{EgressStart, Plan};
 use crate::replication::Replication;
 use crate::runtime::Runtime;
@@ -54,9 +54,6 @@ pub const MAX_PASSES: u32 = 1024;
 
 /// Most resubmissions, recirculations and clones that one received packet causes in all.
 pub const MAX_WORK: u32 = 4096;
-
-/// Packets kept for their memory.
-const MOST_SPARE: usize = 512;
 
 /// Values of `instance_type`, as in the reference target.
 pub mod instance_type {
@@ -253,8 +250,9 @@ pub struct Switch {
     // Buffers that are used again from packet to packet.
     emitted: Vec<u8>,
     free_states: Vec<Vec<u64>>,
-    /// At most [`MOST_SPARE`].
-    spare: Vec<Packet>,
+    spare: Spare,
+    /// Empty, with room for a packet.
+    single: Vec<(u32, Packet)>,
     /// For the straight way; empty after another one took it over.
     straight_state: Vec<u64>,
     /// Limbs of the state that the executor's egress may change, and what they were.
@@ -308,7 +306,8 @@ impl Switch {
             interpreter: None,
             emitted: Vec::new(),
             free_states: Vec::new(),
-            spare: Vec::new(),
+            spare: Spare::default(),
+            single: Vec::new(),
             straight_state: Vec::new(),
             egress_changes,
             unchanged: Vec::new(),
@@ -389,9 +388,10 @@ impl Switch {
 
     /// Runs a packet and all its copies to the end; appends what leaves, in order. Copies take no time.
     pub fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
-        let mut packets = [(port, packet)];
-        self.receive_all(now_ps, &mut packets, out);
-        self.reuse(packets.map(|(_, packet)| packet));
+        let mut packets = std::mem::take(&mut self.single);
+        packets.push((port, packet));
+        self.receive_burst(now_ps, &mut packets, out);
+        self.single = packets;
     }
 
     /// [`Switch::receive`] in the general way.

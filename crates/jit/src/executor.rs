@@ -1,20 +1,20 @@
 //! Runs machine code on packets.
 
 use crate::code::{AheadTable, Half, LARGE_TABLE, emit_capacity, makes_replicas, tables_ahead};
-use crate::frame::{Context, Frame, SentReplicas, drop_reason, preserve_of, way};
+use crate::frame::{Arrival, Context, Frame, SentReplicas, drop_reason, preserve_of, way};
 use crate::module::{NativeCode, compile_halves};
 use crate::usage::{drops_behind_egress, egress_changes};
 use crate::views::{InPlaceTable, Views, in_place, take_views};
 use cranelift_jit::JITModule;
 use engine::{
-    DropReason, Executor, Intents, Output, Packet, PacketContext, Stop, Straight, StraightContext,
-    Way,
+    DropReason, Executor, Intents, Output, Packet, PacketContext, Spare, Stop, Straight,
+    StraightContext, Way,
 };
 use ir::verify::{VerifyError, verify};
 use ir::{Layout, Program};
 use std::fmt;
 use std::hint::black_box;
-use std::mem::ManuallyDrop;
+use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
@@ -59,14 +59,18 @@ pub struct CompileStats {
 /// A function of a half.
 type HalfFn = unsafe extern "C" fn(*mut Frame);
 
-/// The function of the straight way, given the packet that the frame names and its length; gives a code of [`way`].
-type StraightFn = unsafe extern "C" fn(*mut Frame, *mut u8, u64) -> u64;
+/// A function of the straight way, given the first arrival and the end of them: runs their packets up to one for which more has to be done
+/// than to send it as it lies or to drop it, and gives that, or the end. The code of each is with it.
+type StraightFn = unsafe extern "C" fn(*mut Frame, *mut Arrival, *mut Arrival) -> *mut Arrival;
 
 /// The function that looks ahead, given the same.
-type AheadFn = unsafe extern "C" fn(*mut Frame, *mut u8, u64);
+type AheadFn = unsafe extern "C" fn(*mut Frame, *mut Arrival, *mut Arrival);
 
-/// A burst is looked ahead in parts of this many packets, so that what is brought into the caches stays there until it is needed.
-const AHEAD: usize = 32;
+/// The arrivals of a part of a burst.
+type Arrivals = [MaybeUninit<Arrival>; PART];
+
+/// A burst is run in parts of this many packets: what looking ahead brings into the caches stays there until it is needed.
+const PART: usize = 32;
 
 /// Programs with so many tables at most take views of them for every packet; it costs less than a call.
 const FEW_VIEWS: usize = 3;
@@ -245,7 +249,7 @@ impl JitExecutor {
     /// The function that looks ahead, if that is worth its time for these packets.
     fn looks_ahead(&self, cx: &StraightContext<'_>) -> Option<AheadFn> {
         let large = |t: &AheadTable| cx.runtime.table(t.table).len() >= self.large_table;
-        let worth = cx.packets.len() >= MIN_BURST && self.tables_ahead.iter().any(large);
+        let worth = cx.packets.len() - cx.first >= MIN_BURST && self.tables_ahead.iter().any(large);
         self.ahead.filter(|_| worth)
     }
 
@@ -266,7 +270,6 @@ impl JitExecutor {
         cx.emitted.clear();
         cx.emitted.reserve(self.emit_capacity);
         let look_ahead = self.looks_ahead(cx);
-        let mut ahead = cx.ahead;
         let mut wanted = Vec::new();
         let mut sent = SentReplicas::new();
         if look_ahead.is_some() && self.tables_ahead.iter().any(|t| !t.touched) {
@@ -276,7 +279,7 @@ impl JitExecutor {
         // change tables. (Hits that leave something behind are not looked up in place.)
         let mut views = Views::new();
         let few = self.tables_in_place.len() <= FEW_VIEWS;
-        if cx.steady && (few || cx.packets.len() >= MIN_BURST) {
+        if cx.steady && (few || cx.packets.len() - cx.first >= MIN_BURST) {
             take_views(&self.tables_in_place, cx.runtime, &mut views);
         }
         let mut context = Context {
@@ -294,30 +297,49 @@ impl JitExecutor {
             frame.views = views.as_ptr();
         }
         frame.now_us = cx.now_ps / PS_PER_US;
-        let (mut first, count) = (0, cx.packets.len());
+        let mut arrivals: Arrivals = [const { MaybeUninit::uninit() }; PART];
+        let (mut first, count) = (cx.first, cx.packets.len());
+        let mut ahead = first + cx.ahead;
+        // From here on each packet is whoever's it goes to.
+        let packets = cx.packets.as_mut_ptr();
+        // SAFETY: fewer than there are.
+        unsafe { cx.packets.set_len(0) };
         while first < count {
-            let mut end = count;
-            if let Some(look) = look_ahead {
-                if first >= ahead {
-                    ahead = count.min(first + AHEAD);
-                    for packet in &mut cx.packets[first..ahead] {
-                        frame.set_packet(packet);
-                        // SAFETY: as in `run_packets`, but that the function writes to the state only.
-                        unsafe { look(&raw mut frame, frame.packet, frame.packet_len) };
-                    }
-                    self.warm(&mut context);
-                }
-                end = ahead.min(count);
+            let end = match look_ahead {
+                Some(_) if first < ahead => count.min(ahead),
+                _ => count.min(first + PART),
+            };
+            // SAFETY: these are packets of the vector that nobody has taken yet, and nobody else refers to them.
+            let part = unsafe { std::slice::from_raw_parts_mut(packets.add(first), end - first) };
+            let arrivals = arrive(&mut arrivals, part);
+            if let Some(look) = look_ahead
+                && first >= ahead
+            {
+                ahead = end;
+                let Range { start, end } = arrivals.as_mut_ptr_range();
+                // SAFETY: as in `run_packets`, but that the function writes to the state only.
+                unsafe { look(&raw mut frame, start, end) };
+                self.warm(&mut context);
             }
-            let packets = &mut cx.packets[first..end];
-            let (out, spare) = (&mut *cx.out, &mut *cx.spare);
-            let stopped = self.run_packets(straight, &mut frame, packets, out, spare, cx.drops);
-            if let Some((at, code)) = stopped {
+            let mut sending = Sending {
+                packets: part,
+                arrivals,
+                out: cx.out,
+                spare: cx.spare,
+                drops: cx.drops,
+            };
+            if let Some(at) = self.run_packets(straight, &mut frame, &mut sending) {
+                let (code, packet) = (sending.arrivals[at].code, first + at);
                 if code & 0xff == way::AFTER_EGRESS {
                     // SAFETY: the function has written these bytes, to where the vector's memory is now.
                     unsafe { context.emitted.set_len(frame.emitted_len as usize) };
                 }
-                let packet = first + at;
+                for taken in cx.first..packet {
+                    // SAFETY: within the vector's memory; the packet that was there is somebody else's.
+                    unsafe { packets.add(taken).write((0, Packet::EMPTY)) };
+                }
+                // SAFETY: the packets up to here were just written, and the others nobody has taken.
+                unsafe { cx.packets.set_len(count) };
                 let ahead = ahead.saturating_sub(packet + 1);
                 return Straight::Stopped(stop(packet, ahead, &frame, code));
             }
@@ -326,95 +348,54 @@ impl JitExecutor {
         Straight::Done
     }
 
-    /// Runs packets until one leaves the straight way; gives its position and the code.
+    /// Runs packets until one leaves the straight way; gives its position. Those before it are taken.
     #[inline]
     fn run_packets(
         &self,
         straight: StraightFn,
         frame: &mut Frame,
-        packets: &mut [(u32, Packet)],
-        out: &mut Vec<Output>,
-        spare: &mut Vec<Packet>,
-        drops: &mut [u64; DropReason::ALL.len()],
-    ) -> Option<(usize, u64)> {
-        out.reserve(packets.len());
-        let count = packets.len();
-        let mut first = out.as_mut_ptr();
-        // SAFETY: within the vector's memory.
-        let mut free = unsafe { first.add(out.len()) };
-        let Range {
-            start,
-            end: behind_last,
-        } = packets.as_mut_ptr_range();
-        let (mut next, mut stopped) = (start, None);
-        while next != behind_last {
-            // SAFETY: one of the packets, which nothing else refers to.
-            let arrived = unsafe { &mut *next };
-            frame.set_packet(arrived);
-            // SAFETY: as in `run`, but that the function may write to the packet, within `packet_len`, which is this call's alone,
-            // and reads through `views`, which the caller has set to the tables as they are.
+        sending: &mut Sending<'_>,
+    ) -> Option<usize> {
+        let Range { start, end } = sending.arrivals.as_mut_ptr_range();
+        let mut first = 0;
+        loop {
+            // SAFETY: as in `run`, but that the function may write to the packets, each within its length, which are this call's alone,
+            // and reads through `views`, which the caller has set to the tables as they are. Of the arrivals it writes the codes.
             // It sets again whatever of the frame it reads or an earlier run for another packet may have set.
-            let mut code = unsafe { straight(frame, frame.packet, frame.packet_len) };
-            if code & 0xff != way::SENT_IN_PLACE {
-                code = self.end_otherwise(frame, code, &mut arrived.1, drops);
-                match code & 0xff {
-                    way::SENT_IN_PLACE => {}
-                    way::AFTER_INGRESS | way::AFTER_EGRESS => {
-                        stopped = Some(code);
-                        break;
-                    }
-                    way::REPLICATED => {
-                        // SAFETY: as below, for those that were sent so far.
-                        unsafe { out.set_len(free.offset_from_unsigned(first)) };
-                        // SAFETY: the function has ended like this.
-                        unsafe { send_replicas(frame, &mut arrived.1, spare, out) };
-                        out.reserve(count);
-                        first = out.as_mut_ptr();
-                        // SAFETY: within the vector's memory.
-                        free = unsafe { first.add(out.len()) };
-                        // SAFETY: up to the end of the packets.
-                        next = unsafe { next.add(1) };
-                        continue;
-                    }
-                    _ => {
-                        // SAFETY: up to the end of the packets.
-                        next = unsafe { next.add(1) };
-                        continue;
-                    }
-                }
+            let stopped = unsafe { straight(frame, start.add(first), end) };
+            // SAFETY: it is one of the arrivals, or their end.
+            let at = unsafe { stopped.offset_from_unsigned(start) };
+            sending.hand_over(first..at);
+            if at == sending.arrivals.len() {
+                return None;
             }
-            // SAFETY: there is room for as many as there are packets, and each comes here once. The packet is moved, field by field of the
-            // output, so that it is not copied to the stack in between; an empty one is put where it was.
-            unsafe {
-                (&raw mut (*free).port).write((code >> 8) as u32);
-                (&raw mut (*free).packet).copy_from_nonoverlapping(&raw const arrived.1, 1);
-                (&raw mut arrived.1).write(Packet::EMPTY);
-                free = free.add(1);
-                next = next.add(1);
+            if !self.end_otherwise(frame, sending, at) {
+                return Some(at);
+            }
+            first = at + 1;
+            if first == sending.arrivals.len() {
+                return None;
             }
         }
-        // SAFETY: both are within the vector's memory, and what lies between them and the former end has been written.
-        unsafe { out.set_len(free.offset_from_unsigned(first)) };
-        // SAFETY: both are within the packets.
-        stopped.map(|code| (unsafe { next.offset_from_unsigned(start) }, code))
     }
 
-    /// Does what a code asks for that is not the usual one. Gives that one if the packet is ready to be sent then, else the code of the
-    /// end of its way; a drop is counted.
+    /// Does for a packet what its code asks for, and takes it; false if that leads off the straight way.
     #[inline(never)]
-    fn end_otherwise(
-        &self,
-        frame: &mut Frame,
-        mut code: u64,
-        packet: &mut Packet,
-        drops: &mut [u64; DropReason::ALL.len()],
-    ) -> u64 {
-        if code == way::GENERAL
+    fn end_otherwise(&self, frame: &mut Frame, sending: &mut Sending<'_>, at: usize) -> bool {
+        let arrival = &mut sending.arrivals[at];
+        frame.set_packet(arrival);
+        if arrival.code & 0xff == way::GENERAL
             && let Some(general) = self.general
         {
+            let Range { start, end } = std::slice::from_mut(arrival).as_mut_ptr_range();
             // SAFETY: as in `run_packets`; the other function has done nothing.
-            code = unsafe { general(frame, frame.packet, frame.packet_len) };
+            unsafe { general(frame, start, end) };
         }
+        let code = arrival.code;
+        if matches!(code & 0xff, way::AFTER_INGRESS | way::AFTER_EGRESS) {
+            return false;
+        }
+        let mut packet = std::mem::take(&mut sending.packets[at].1);
         match code & 0xff {
             way::SENT_IN_PLACE | way::CUT_IN_PLACE => {}
             way::SENT => {
@@ -422,21 +403,83 @@ impl JitExecutor {
                 let emitted = unsafe { frame.emitted_bytes() };
                 packet.replace_front(frame.consumed as usize, emitted);
             }
-            way::AFTER_INGRESS | way::AFTER_EGRESS => return code,
             way::REPLICATED => {
-                drops[DropReason::EgressDrop as usize] += frame.replicas_dropped;
-                return code;
+                sending.drops[DropReason::EgressDrop as usize] += frame.replicas_dropped;
+                // SAFETY: the function has ended like this.
+                unsafe { send_replicas(frame, packet, sending.spare, sending.out) };
+                return true;
             }
-            dropped => {
-                let reason = drop_reason(dropped - way::DROPPED);
-                drops[reason.unwrap_or(DropReason::IngressDrop) as usize] += 1;
-                return code;
+            _ => {
+                sending.drop(packet, code);
+                return true;
             }
         }
         if let Some(length) = frame.truncate.checked_sub(1) {
             packet.truncate(length as usize);
         }
-        code & !0xff | way::SENT_IN_PLACE
+        let port = (code >> 8) as u32;
+        sending.out.push(Output { port, packet });
+        true
+    }
+}
+
+/// Says of packets what the functions need to know.
+#[inline]
+fn arrive<'a>(arrivals: &'a mut Arrivals, packets: &mut [(u32, Packet)]) -> &'a mut [Arrival] {
+    for (arrival, packet) in arrivals.iter_mut().zip(&mut *packets) {
+        arrival.write(Arrival::new(packet));
+    }
+    let count = packets.len().min(PART);
+    // SAFETY: the first `count` have been written.
+    unsafe { std::slice::from_raw_parts_mut(arrivals.as_mut_ptr().cast(), count) }
+}
+
+/// A part of a burst on its way, and where it goes.
+struct Sending<'a> {
+    /// Those that are taken have been read and are nobody's to read again.
+    packets: &'a mut [(u32, Packet)],
+    /// Of the packets.
+    arrivals: &'a mut [Arrival],
+    out: &'a mut Vec<Output>,
+    spare: &'a mut Spare,
+    drops: &'a mut [u64; DropReason::ALL.len()],
+}
+
+impl Sending<'_> {
+    /// Takes the packets that are done: sends those that were edited where they lie; the others were dropped.
+    #[inline]
+    fn hand_over(&mut self, done: Range<usize>) {
+        self.out.reserve(done.len());
+        let mut packet = self.packets[done.clone()].as_ptr();
+        let Range { start, end } = self.arrivals[done].as_ptr_range();
+        let (mut arrival, first) = (start, self.out.as_mut_ptr());
+        // SAFETY: the free places of the vector begin here.
+        let mut free = unsafe { first.add(self.out.len()) };
+        while arrival != end {
+            // SAFETY: there are as many packets as arrivals, and each is read once; the vector has room for all. They are moved field
+            // by field of the output, so that they are not copied to the stack in between.
+            unsafe {
+                let code = (*arrival).code;
+                if code & 0xff == way::SENT_IN_PLACE {
+                    (&raw mut (*free).port).write((code >> 8) as u32);
+                    (&raw mut (*free).packet).copy_from_nonoverlapping(&raw const (*packet).1, 1);
+                    free = free.add(1);
+                } else {
+                    self.drop((&raw const (*packet).1).read(), code);
+                }
+                (arrival, packet) = (arrival.add(1), packet.add(1));
+            }
+        }
+        // SAFETY: both are within the vector's memory, and what lies between them and the former end has been written.
+        unsafe { self.out.set_len(free.offset_from_unsigned(first)) };
+    }
+
+    /// Counts a packet whose code says that it was dropped.
+    #[inline(never)]
+    fn drop(&mut self, packet: Packet, code: u64) {
+        let reason = drop_reason((code & 0xff).wrapping_sub(way::DROPPED));
+        self.drops[reason.unwrap_or(DropReason::IngressDrop) as usize] += 1;
+        self.spare.push(packet);
     }
 }
 
@@ -446,14 +489,14 @@ impl JitExecutor {
 /// The function that the frame was for has ended with [`way::REPLICATED`] for this packet; nothing has changed since.
 unsafe fn send_replicas(
     frame: &Frame,
-    packet: &mut Packet,
-    spare: &mut Vec<Packet>,
+    mut packet: Packet,
+    spare: &mut Spare,
     out: &mut Vec<Output>,
 ) {
     // SAFETY: the caller keeps the contract above, which is that of both.
     let (emitted, sent) = unsafe { (frame.emitted_bytes(), frame.sent()) };
     let Some((last, others)) = sent.split_last() else {
-        return;
+        return spare.push(packet);
     };
     let consumed = frame.consumed as usize;
     let mut send = |port: u32, mut packet: Packet| {
@@ -465,12 +508,12 @@ unsafe fn send_replicas(
     let mut first = 0;
     for replica in others {
         let headers = &emitted[first..replica.end];
-        let memory = spare.pop().unwrap_or_default();
+        let memory = spare.take();
         send(replica.port, packet.with_front(consumed, headers, memory));
         first = replica.end;
     }
     packet.replace_front(consumed, &emitted[first..last.end]);
-    send(last.port, std::mem::take(packet));
+    send(last.port, packet);
 }
 
 /// What is told of a packet that left the straight way.

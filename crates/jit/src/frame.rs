@@ -12,9 +12,9 @@ use smallvec::SmallVec;
 pub(crate) struct Frame {
     /// The state array.
     pub state: *mut u64,
-    /// First byte of the packet; only the straight way writes there.
+    /// First byte of the packet. The functions that have [`Arrival`]s set it when they call a shim that reads it.
     pub packet: *mut u8,
-    /// Length of the packet.
+    /// Length of the packet; the same holds.
     pub packet_len: u64,
     /// Bytes that the parser took; read by payload hashes.
     pub consumed: u64,
@@ -36,8 +36,6 @@ pub(crate) struct Frame {
     pub recirculate: u64,
     /// Zero, or one more than the length asked for.
     pub truncate: u64,
-    /// On the straight way, where the packet arrived.
-    pub port: u64,
     /// On the straight way, the time.
     pub now_us: u64,
     /// On the straight way, the tables that are looked up in place.
@@ -69,7 +67,6 @@ impl Frame {
             resubmit: 0,
             recirculate: 0,
             truncate: 0,
-            port: 0,
             now_us: 0,
             views: no_views(),
             found_args: std::ptr::null(),
@@ -80,14 +77,40 @@ impl Frame {
     }
 }
 
+/// A packet for the functions that are run on several, one after the other.
+#[repr(C)]
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Arrival {
+    /// Its first byte; only the straight way writes there.
+    pub packet: *mut u8,
+    /// Its length.
+    pub len: u64,
+    /// Where it arrived.
+    pub port: u64,
+    /// How it ended, by the straight way: of [`way`].
+    pub code: u64,
+}
+
+impl Arrival {
+    /// Of this packet.
+    #[inline]
+    pub fn new((port, packet): &mut (u32, Packet)) -> Arrival {
+        let bytes = packet.bytes_mut();
+        Arrival {
+            packet: bytes.as_mut_ptr(),
+            len: bytes.len() as u64,
+            port: (*port).into(),
+            code: 0,
+        }
+    }
+}
+
 impl Frame {
     /// Makes it a run for this packet.
     #[inline]
-    pub fn set_packet(&mut self, (port, packet): &mut (u32, Packet)) {
-        let bytes = packet.bytes_mut();
-        self.packet_len = bytes.len() as u64;
-        self.packet = bytes.as_mut_ptr();
-        self.port = (*port).into();
+    pub fn set_packet(&mut self, arrival: &Arrival) {
+        self.packet = arrival.packet;
+        self.packet_len = arrival.len;
     }
 
     /// What the deparser wrote.
@@ -142,7 +165,7 @@ pub(crate) struct SentReplica {
     pub end: usize,
 }
 
-/// How the function of the straight way ends, in the low byte of what it returns. The port is in the bits above.
+/// How a packet's straight way ends, in the low byte of [`Arrival::code`]. The port is in the bits above.
 pub(crate) mod way {
     /// The packet is edited where it lies. Nobody asked for it to be cut.
     pub const SENT_IN_PLACE: u64 = 0;

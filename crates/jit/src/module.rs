@@ -166,6 +166,7 @@ impl Job {
             signature.params.extend([AbiParam::new(I64); 2]);
         }
         if half.is_straight() {
+            // Where it stopped.
             signature.returns.push(AbiParam::new(I64));
         }
         let id = module

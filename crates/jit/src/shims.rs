@@ -148,6 +148,21 @@ impl Shim {
         self.description().1
     }
 
+    /// Whether it reads the packet, or how long it is, from the frame.
+    pub fn reads_packet(self) -> bool {
+        matches!(
+            self,
+            Shim::Lookup
+                | Shim::LookupWord
+                | Shim::LookupPacked
+                | Shim::Find
+                | Shim::FindWord
+                | Shim::Count
+                | Shim::MeterExecute
+                | Shim::Hash
+        )
+    }
+
     /// Its signature.
     pub fn signature(self, call_conv: CallConv) -> Signature {
         let (_, _, params, returns) = self.description();

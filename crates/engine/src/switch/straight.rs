@@ -6,8 +6,8 @@
 //! a trace is recorded.
 
 use super::{
-    AfterIngress, DROP_PORT, Enqueued, Half, Lineage, MOST_SPARE, Output, Packet, Pass, Switch,
-    Work, instance_type,
+    AfterIngress, DROP_PORT, Enqueued, Half, Lineage, Output, Packet, Pass, Switch, Work,
+    instance_type,
 };
 use crate::control::Replica;
 use crate::exec::{DropReason, Stop, Straight, StraightContext, Way};
@@ -25,42 +25,34 @@ impl Switch {
         packets: &mut Vec<(u32, Packet)>,
         out: &mut Vec<Output>,
     ) {
-        let sent_before = out.len();
         self.receive_all(now_ps, packets, out);
-        // If as many left as came there is hardly anything among them.
-        if out.len() - sent_before >= packets.len() {
-            packets.clear();
-        } else {
-            self.reuse(packets.drain(..).map(|(_, packet)| packet));
-        }
+        self.reuse(packets.drain(..).map(|(_, packet)| packet));
     }
 
     /// Takes packets that are done with, so that copies need no fresh memory; some hundreds at most are kept.
     pub fn reuse(&mut self, packets: impl IntoIterator<Item = Packet>) {
         for packet in packets {
-            // Those that were sent have left nothing behind.
-            if self.spare.len() < MOST_SPARE && !packet.is_empty() {
-                self.spare.push(packet);
-            }
+            self.spare.push(packet);
         }
     }
 
-    /// Runs packets; they are taken out, or have any contents afterwards.
+    /// Runs packets; what is left of them has any contents afterwards.
+    #[inline]
     pub(super) fn receive_all(
         &mut self,
         now_ps: u64,
-        packets: &mut [(u32, Packet)],
+        packets: &mut Vec<(u32, Packet)>,
         out: &mut Vec<Output>,
     ) {
-        let mut rest = packets;
+        let mut first = 0;
         if self.has_straight && self.recorder.is_none() {
-            match self.straight(now_ps, rest, 0, true, out) {
+            match self.straight(now_ps, packets, (0, 0), true, out) {
                 Straight::Done => return,
-                Straight::Stopped(stop) => rest = self.after_stop(now_ps, rest, stop, out),
+                Straight::Stopped(stop) => first = self.after_stop(now_ps, packets, stop, out),
                 Straight::Unsupported => self.has_straight = false,
             }
         }
-        for (port, packet) in rest {
+        for (port, packet) in packets.iter_mut().skip(first) {
             self.receive_any(now_ps, *port, std::mem::take(packet), out);
         }
     }
@@ -69,8 +61,8 @@ impl Switch {
     fn straight(
         &mut self,
         now_ps: u64,
-        packets: &mut [(u32, Packet)],
-        ahead: usize,
+        packets: &mut Vec<(u32, Packet)>,
+        (first, ahead): (usize, usize),
         steady: bool,
         out: &mut Vec<Output>,
     ) -> Straight {
@@ -81,6 +73,7 @@ impl Switch {
         self.executor.straight(&mut StraightContext {
             now_ps,
             packets,
+            first,
             out,
             spare: &mut self.spare,
             replication: &self.replication,
@@ -94,26 +87,25 @@ impl Switch {
     }
 
     /// Goes on with a packet that stopped and the packets behind it, until none is left or none goes straight any more. Gives
-    /// what is left.
+    /// the number of the first that is left.
     #[cold]
-    fn after_stop<'p>(
+    fn after_stop(
         &mut self,
         now_ps: u64,
-        packets: &'p mut [(u32, Packet)],
+        packets: &mut Vec<(u32, Packet)>,
         stop: Stop,
         out: &mut Vec<Output>,
-    ) -> &'p mut [(u32, Packet)] {
-        let (mut rest, mut stop) = (packets, stop);
+    ) -> usize {
+        let (mut first, mut stop) = (0, stop);
         loop {
-            let (done, behind) = rest.split_at_mut(stop.packet + 1);
-            rest = behind;
-            let packet = std::mem::take(&mut done[stop.packet].1);
-            let (ahead, steady) = (stop.ahead, stop.packet >= STEADY);
+            let packet = std::mem::take(&mut packets[stop.packet].1);
+            let (ahead, steady) = (stop.ahead, stop.packet - first >= STEADY);
+            first = stop.packet + 1;
             self.leave_straight(now_ps, packet, stop, out);
-            match self.straight(now_ps, rest, ahead, steady, out) {
-                Straight::Done => return &mut [],
+            match self.straight(now_ps, packets, (first, ahead), steady, out) {
+                Straight::Done => return packets.len(),
                 Straight::Stopped(next) => stop = next,
-                Straight::Unsupported => return rest,
+                Straight::Unsupported => return first,
             }
         }
     }

@@ -11,7 +11,7 @@ use crate::headers::Headers;
 use crate::shims::Shim;
 use crate::usage::Usage;
 use crate::views::{InPlaceTable, in_place};
-use cranelift_codegen::ir::{InstBuilder, Value};
+use cranelift_codegen::ir::Value;
 use ir::{Expr, Key, MatchKind, Program, SlotId, Stmt, StmtKind, TableId};
 
 /// A table that is worth being looked into ahead.
@@ -81,7 +81,7 @@ impl Gen<'_, '_> {
         self.arrive(&exports);
         self.parser();
         self.control(&program.ingress);
-        self.b.ins().return_(&[]);
+        self.next_packet();
     }
 
     /// Whether a statement is left out when looking ahead.

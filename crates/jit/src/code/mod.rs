@@ -20,7 +20,7 @@ mod straight;
 mod table;
 pub(crate) mod wide;
 
-use crate::frame::{Frame, drop_code};
+use crate::frame::{Arrival, Frame, drop_code};
 use crate::headers::Headers;
 use crate::shims::Shim;
 use crate::usage::{Usage, shared_with_engine};
@@ -92,7 +92,7 @@ impl Half {
         matches!(self, Half::Straight | Half::General)
     }
 
-    /// Whether it is run for one packet after the other: then it is given where the packet is, and its length, besides the frame.
+    /// Whether it runs on one packet after the other: then it is given the first [`Arrival`] and the end of them, besides the frame.
     pub fn takes_packets(self) -> bool {
         self.is_straight() || self == Half::Ahead
     }
@@ -143,6 +143,19 @@ struct Label {
     used: bool,
 }
 
+/// The loop over packets of a function that runs on several.
+#[derive(Clone, Copy)]
+struct Burst {
+    /// The [`Arrival`] of the packet.
+    arrival: Value,
+    /// The end of the arrivals.
+    end: Value,
+    /// Begins with the arrival that it is given.
+    first: Block,
+    /// Goes on with the next.
+    next: Block,
+}
+
 /// The state of generation of one function.
 pub(crate) struct Gen<'a, 'f> {
     pub(crate) b: FunctionBuilder<'f>,
@@ -158,6 +171,8 @@ pub(crate) struct Gen<'a, 'f> {
     state: Value,
     packet: Value,
     packet_len: Value,
+    /// In a function that runs on several packets.
+    burst: Option<Burst>,
     /// Bytes of the packet that the parser has passed.
     cursor: Variable,
     steps: Variable,
@@ -214,13 +229,22 @@ pub(crate) fn generate(
     b.switch_to_block(entry);
     b.seal_block(entry);
     let frame = b.block_params(entry)[0];
-    let mut pointer = |offset: usize| b.ins().load(I64, constant_memory(), frame, offset as i32);
-    let state = pointer(offset_of!(Frame, state));
-    let (packet, packet_len) = match input.half.takes_packets() {
-        true => (b.block_params(entry)[1], b.block_params(entry)[2]),
-        false => (
-            pointer(offset_of!(Frame, packet)),
-            pointer(offset_of!(Frame, packet_len)),
+    let word = |b: &mut FunctionBuilder<'_>, base: Value, offset: usize| {
+        b.ins().load(I64, constant_memory(), base, offset as i32)
+    };
+    let state = word(&mut b, frame, offset_of!(Frame, state));
+    let burst = input
+        .half
+        .takes_packets()
+        .then(|| begin_burst(&mut b, entry));
+    let (packet, packet_len) = match &burst {
+        Some(burst) => (
+            word(&mut b, burst.arrival, offset_of!(Arrival, packet)),
+            word(&mut b, burst.arrival, offset_of!(Arrival, len)),
+        ),
+        None => (
+            word(&mut b, frame, offset_of!(Frame, packet)),
+            word(&mut b, frame, offset_of!(Frame, packet_len)),
         ),
     };
     let scratch = b.create_sized_stack_slot(StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3));
@@ -238,6 +262,7 @@ pub(crate) fn generate(
         state,
         packet,
         packet_len,
+        burst,
         cursor,
         steps,
         emit_at,
@@ -271,6 +296,21 @@ pub(crate) fn generate(
     g.b.finalize(frontend);
     function.sized_stack_slots[scratch].size = size;
     !too_large
+}
+
+/// Begins the loop over the packets that the function is given.
+fn begin_burst(b: &mut FunctionBuilder<'_>, entry: Block) -> Burst {
+    let (arrival, end) = (b.block_params(entry)[1], b.block_params(entry)[2]);
+    let (first, next) = (b.create_block(), b.create_block());
+    b.append_block_param(first, I64);
+    b.ins().jump(first, &[arrival.into()]);
+    b.switch_to_block(first);
+    Burst {
+        arrival: b.block_params(first)[0],
+        end,
+        first,
+        next,
+    }
 }
 
 /// Memory that does not change while the function runs and that may be read at any point of it.
@@ -426,8 +466,17 @@ impl Gen<'_, '_> {
 
     /// Calls a shim.
     fn call(&mut self, shim: Shim, args: &[Value]) -> Option<Value> {
+        self.call_for_all(shim, args).first().copied()
+    }
+
+    /// Calls a shim; gives all that it returns.
+    fn call_for_all(&mut self, shim: Shim, args: &[Value]) -> &[Value] {
+        if self.burst.is_some() && shim.reads_packet() {
+            self.store_frame(offset_of!(Frame, packet), self.packet);
+            self.store_frame(offset_of!(Frame, packet_len), self.packet_len);
+        }
         let inst = self.b.ins().call(self.shims[shim as usize], args);
-        self.b.inst_results(inst).first().copied()
+        self.b.inst_results(inst)
     }
 
     /// The address of memory for `limbs` limbs, usable within the current statement.
@@ -558,7 +607,7 @@ impl Gen<'_, '_> {
             if let Some(block) = block {
                 self.b.switch_to_block(block);
                 if self.half == Half::Ahead {
-                    self.b.ins().return_(&[]);
+                    self.next_packet();
                     continue;
                 }
                 if self.half.is_straight() {
@@ -570,6 +619,31 @@ impl Gen<'_, '_> {
                 self.b.ins().return_(&[]);
             }
         }
+        self.end_burst();
+    }
+
+    /// Goes on with the next packet.
+    fn next_packet(&mut self) {
+        if let Some(burst) = self.burst {
+            self.b.ins().jump(burst.next, &[]);
+        }
+    }
+
+    /// Ends the loop over the packets.
+    fn end_burst(&mut self) {
+        let Some(burst) = self.burst else { return };
+        self.b.switch_to_block(burst.next);
+        let behind = (self.b.ins()).iadd_imm_u(burst.arrival, size_of::<Arrival>() as i64);
+        let more = self.b.ins().icmp(IntCC::NotEqual, behind, burst.end);
+        let done = self.b.create_block();
+        self.b
+            .ins()
+            .brif(more, burst.first, &[behind.into()], done, &[]);
+        self.b.switch_to_block(done);
+        match self.half.is_straight() {
+            true => self.b.ins().return_(&[burst.end]),
+            false => self.b.ins().return_(&[]),
+        };
     }
 }
 

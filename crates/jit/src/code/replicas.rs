@@ -37,9 +37,7 @@ impl Gen<'_, '_> {
     /// Runs what follows ingress for each replica of a group, and ends the function.
     pub(super) fn replicate(&mut self, group: Value, exports: &Exports) {
         let program = self.program;
-        let call = self.shims[Shim::Replicas as usize];
-        let call = self.b.ins().call(call, &[self.frame, group]);
-        let results = self.b.inst_results(call);
+        let results = self.call_for_all(Shim::Replicas, &[self.frame, group]);
         let (first, end) = (results[0], results[1]);
         let none = self.b.ins().icmp(IntCC::Equal, first, end);
         self.return_if(none, way::DROPPED + drop_code::EMPTY_GROUP);

@@ -12,7 +12,7 @@ use super::bytes::{Packer, Window};
 use super::replicas::can_replicate;
 use super::wide::{Wide, limbs_for};
 use super::{Gen, MAX_VALUE_LIMBS, Place, constant_memory};
-use crate::frame::{Frame, drop_code, way};
+use crate::frame::{Arrival, Frame, drop_code, way};
 use crate::headers::{Headers, Home};
 use crate::paths::{Validity, accepted, is_repeatable, ordinary, split, statements_behind_parser};
 use crate::usage::{Usage, may_replicate, shared_with_engine};
@@ -380,9 +380,12 @@ impl Gen<'_, '_> {
                 self.store_frame(offset, zero);
             }
         }
-        let port = self.arrival_word(offset_of!(Frame, port));
+        if let Some(burst) = self.burst {
+            let at = offset_of!(Arrival, port) as i32;
+            let port = (self.b.ins()).load(I64, constant_memory(), burst.arrival, at);
+            self.put_word(standard.ingress_port, port);
+        }
         let now_us = self.arrival_word(offset_of!(Frame, now_us));
-        self.put_word(standard.ingress_port, port);
         self.put_word(standard.packet_length, self.packet_len);
         self.put_word(standard.ingress_global_timestamp, now_us);
     }
@@ -771,14 +774,21 @@ impl Gen<'_, '_> {
         }
     }
 
-    /// Ends the function.
+    /// Ends the way of a packet. The function goes on with the next if nothing has to be done for this one that it cannot do.
     pub(super) fn return_way(&mut self, code: u64, port: Option<Value>) {
         let mut result = self.imm(code);
         if let Some(port) = port {
             let port = self.shl_imm(port, 8);
             result = self.b.ins().bor(result, port);
         }
-        self.b.ins().return_(&[result]);
+        let burst = self.burst.expect("only on the straight way");
+        let at = offset_of!(Arrival, code) as i32;
+        (self.b.ins()).store(MemFlagsData::trusted(), result, burst.arrival, at);
+        if code == way::SENT_IN_PLACE || code > way::DROPPED {
+            self.next_packet();
+        } else {
+            self.b.ins().return_(&[burst.arrival]);
+        }
     }
 
     pub(super) fn return_if(&mut self, condition: Value, code: u64) {

@@ -67,25 +67,22 @@ impl Gen<'_, '_> {
     /// Looks a key up with a function; gives where the arguments are, and the position of the action with the hit above it.
     fn look_up(&mut self, table: TableId, keys: &[Wide]) -> (Value, Value) {
         let id = self.imm(table.0.into());
-        let call = if let Some(packing) = Packing::of_table(&self.program.tables[table.index()]) {
+        let results = if let Some(packing) = Packing::of_table(&self.program.tables[table.index()])
+        {
             let packed = self.packed(&packing, keys);
             let limbs = self.imm(packed.limbs.len() as u64);
             let key = self.spill(&[&packed]);
-            let call = self.shims[Shim::LookupPacked as usize];
-            self.b.ins().call(call, &[self.frame, id, key, limbs])
+            self.call_for_all(Shim::LookupPacked, &[self.frame, id, key, limbs])
         } else if let [key] = keys
             && let [limb] = key.limbs[..]
         {
-            let call = self.shims[Shim::LookupWord as usize];
-            self.b.ins().call(call, &[self.frame, id, limb])
+            self.call_for_all(Shim::LookupWord, &[self.frame, id, limb])
         } else {
             let key = self.spill(&keys.iter().collect::<Vec<_>>());
             let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
             let limbs = self.imm(limbs);
-            let call = self.shims[Shim::Lookup as usize];
-            self.b.ins().call(call, &[self.frame, id, key, limbs])
+            self.call_for_all(Shim::Lookup, &[self.frame, id, key, limbs])
         };
-        let results = self.b.inst_results(call);
         (results[0], results[1])
     }
 
