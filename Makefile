@@ -31,13 +31,14 @@ test-live: $(VENV)/.test-installed
 	$(BIN)/python -m pytest tests/live
 
 # Packets per second beside hand-written code, tables on their own, table updates per second through P4Runtime, simulated networks, and
-# one of them in ns-3 where that is installed. BENCH=--quick shows that it works.
+# one of them in ns-3 where that is installed. BENCH=--quick shows that it works, and compares a small dumbbell's results with ns-3's.
 bench: $(VENV)/.installed
 	$(BIN)/holdfast bench $(BENCH)
 	$(BIN)/holdfast bench --tables $(BENCH)
 	$(BIN)/python benches/p4runtime.py $(filter --quick,$(BENCH))
 	$(BIN)/holdfast bench --simulation $(BENCH)
 	$(BIN)/python benches/ns3_dumbbell.py $(if $(filter --quick,$(BENCH)),--quick --repeat 1)
+	$(if $(filter --quick,$(BENCH)),$(BIN)/python benches/ns3_agreement.py --quick)
 
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check

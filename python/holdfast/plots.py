@@ -59,6 +59,7 @@ STYLES: Mapping[str, Style] = {
     # Where a number is from.
     "paper": Style("paper", "#999999", "s"),
     "ours": Style("ours", "#0072B2", "*"),
+    "ns-3": Style("ns-3", "#D55E00", "o"),
 }
 """Every mechanism, protocol and source of numbers, and how it looks in all pictures; :func:`style` looks one up."""
 

@@ -46,7 +46,9 @@ class TcpOptions(BaseModel):
     partial acknowledgment, no delayed acknowledgments.
 
     ``recovery``: the two forms of NewReno (RFC 6582), selective acknowledgments (RFC 6675; ``-prr``: with RFC 6937), RACK-TLP
-    (RFC 8985). ``hystart``: HyStart++ (RFC 9406), or the older form as Linux has it. ``delayed_ack_ms``: 0 is none;
+    (RFC 8985). ``increase``: by acknowledged bytes (RFC 3465, of which one acknowledgment counts for at most
+    ``slow_start_limit_segments`` in slow start) or by acknowledgments. ``newreno_exit``: which of RFC 6582's two windows follows
+    a recovery. ``hystart``: HyStart++ (RFC 9406), or the older form as Linux has it. ``delayed_ack_ms``: 0 is none;
     ``quick_ack_segments``: so many at the beginning are acknowledged one by one all the same. ``rto_*``: RFC 6298.
     """
 
@@ -59,6 +61,11 @@ class TcpOptions(BaseModel):
     initial_ssthresh_bytes: int | None = Field(default=None, ge=1)
     congestion: Literal["newreno", "cubic", "bbr"] | None = None
     recovery: Literal["newreno-impatient", "newreno-slow-but-steady", "sack", "sack-prr", "rack-tlp"] | None = None
+    newreno_exit: Literal["at-most-flight", "ssthresh"] | None = None
+    cubic_tcp_friendly: bool | None = None
+    cubic_fast_convergence: bool | None = None
+    increase: Literal["per-ack", "per-byte"] | None = None
+    slow_start_limit_segments: int | None = Field(default=None, ge=1)
     hystart: bool | Literal["classic"] | None = None
     duplicate_threshold: int | None = Field(default=None, ge=1)
     limited_transmit: bool | None = None

@@ -164,3 +164,44 @@ def test_what_the_network_cannot_do_is_refused() -> None:
         network.add_tcp(TcpTransfer(source="h1", destination="h3", options=bbr))
     with pytest.raises(HoldfastError, match="window_limit_bytes"):
         network.add_tcp(TcpTransfer(source="h1", destination="h3", options=TcpOptions(mss=1000, window_limit_bytes=10)))
+
+
+def test_slow_start_counts_as_it_is_told() -> None:
+    def bytes_in(options: dict[str, object]) -> int:
+        network = dumbbell(rate_bps=1_000_000_000)
+        transfer = TcpTransfer(source="h1", destination="h3", options=TcpOptions.model_validate(options))
+        flow = network.add_tcp(transfer)
+        network.run(0.11)
+        return tcp_flows(network.core, [flow])["bytes_sent"][0]
+
+    # One acknowledgment per two segments: the window doubles each round trip, or grows by a half.
+    doubled, by_half = bytes_in({}), bytes_in({"increase": "per-ack"})
+    assert doubled > 1.5 * by_half
+    assert bytes_in({"slow_start_limit_segments": 1}) == by_half
+
+
+def test_cubic_can_do_without_the_region_of_reno() -> None:
+    def recoveries(friendly: bool) -> int:
+        network = dumbbell(rate_bps=20_000_000)
+        options = TcpOptions(
+            congestion="cubic", recovery="sack", cubic_tcp_friendly=friendly, cubic_fast_convergence=False
+        )
+        flow = network.add_tcp(TcpTransfer(source="h1", destination="h3", options=options))
+        network.run(20.0)
+        return tcp_flows(network.core, [flow])["fast_recoveries"][0]
+
+    assert recoveries(True) > recoveries(False)
+
+
+@pytest.mark.parametrize(
+    ("options", "belongs"),
+    [
+        ({"cubic_tcp_friendly": False}, "cubic"),
+        ({"recovery": "sack", "newreno_exit": "ssthresh"}, "newreno-impatient"),
+        ({"increase": "per-ack", "slow_start_limit_segments": 1}, "per-byte"),
+    ],
+)
+def test_details_of_another_algorithm_are_refused(options: dict[str, object], belongs: str) -> None:
+    network = dumbbell()
+    with pytest.raises(HoldfastError, match=belongs):
+        network.add_tcp(TcpTransfer(source="h1", destination="h3", options=TcpOptions.model_validate(options)))

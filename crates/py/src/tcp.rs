@@ -4,7 +4,10 @@ use crate::errors::failed;
 use net::{Application, TcpFlowStatistics, TcpTransfer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use tcp::{Config, Congestion, Cubic, DelayedAck, HyStart, NewReno, PartialAck, Recovery};
+use tcp::{
+    Config, Congestion, Cubic, DelayedAck, ExitWindow, HyStart, Increase, NewReno, PartialAck,
+    Recovery,
+};
 
 /// A preset, changed by options; each option is named like the field of the configuration that it sets.
 pub(crate) fn config(preset: &str, options: &Bound<'_, PyDict>) -> PyResult<Config> {
@@ -22,8 +25,17 @@ pub(crate) fn config(preset: &str, options: &Bound<'_, PyDict>) -> PyResult<Conf
     {
         config = Config::ns2_2001(mss.extract()?);
     }
+    // Algorithms first: the other options change their details.
+    for name in ["congestion", "recovery", "increase"] {
+        if let Some(value) = options.get_item(name)? {
+            set(&mut config, name, &value)?;
+        }
+    }
     for (name, value) in options {
-        set(&mut config, &name.extract::<String>()?, &value)?;
+        let name = name.extract::<String>()?;
+        if !["congestion", "recovery", "increase"].contains(&name.as_str()) {
+            set(&mut config, &name, &value)?;
+        }
     }
     Ok(config)
 }
@@ -36,6 +48,27 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
         "initial_ssthresh_bytes" => config.initial_ssthresh_bytes = value.extract()?,
         "congestion" => config.congestion = congestion(&value.extract::<String>()?)?,
         "recovery" => config.recovery = recovery(&value.extract::<String>()?, config.recovery)?,
+        "increase" => config.increase = increase(&value.extract::<String>()?)?,
+        "slow_start_limit_segments" => match &mut config.increase {
+            Increase::PerByte {
+                slow_start_limit_segments,
+            } => *slow_start_limit_segments = value.extract()?,
+            Increase::PerAck => {
+                return Err(failed(
+                    "slow_start_limit_segments belongs to the increase \"per-byte\"",
+                ));
+            }
+        },
+        "cubic_tcp_friendly" => details_of_cubic(config)?.tcp_friendly = value.extract()?,
+        "cubic_fast_convergence" => details_of_cubic(config)?.fast_convergence = value.extract()?,
+        "newreno_exit" => match &mut config.recovery {
+            Recovery::NewReno(details) => details.exit = exit(&value.extract::<String>()?)?,
+            _ => {
+                return Err(failed(
+                    "newreno_exit belongs to the recoveries \"newreno-impatient\" and \"newreno-slow-but-steady\"",
+                ));
+            }
+        },
         "hystart" => config.hystart = hystart(value)?,
         "duplicate_threshold" => config.duplicate_threshold = value.extract()?,
         "limited_transmit" => config.limited_transmit = value.extract()?,
@@ -89,6 +122,33 @@ fn congestion(name: &str) -> PyResult<Congestion> {
         "bbr" => Ok(Congestion::Bbr),
         _ => Err(failed(format!(
             "congestion must be \"newreno\", \"cubic\" or \"bbr\", not {name:?}"
+        ))),
+    }
+}
+
+fn details_of_cubic(config: &mut Config) -> PyResult<&mut Cubic> {
+    match &mut config.congestion {
+        Congestion::Cubic(details) => Ok(details),
+        _ => Err(failed("cubic_* options belong to the congestion \"cubic\"")),
+    }
+}
+
+fn increase(name: &str) -> PyResult<Increase> {
+    match name {
+        "per-ack" => Ok(Increase::PerAck),
+        "per-byte" => Ok(Config::default().increase),
+        _ => Err(failed(format!(
+            "increase must be \"per-ack\" or \"per-byte\", not {name:?}"
+        ))),
+    }
+}
+
+fn exit(name: &str) -> PyResult<ExitWindow> {
+    match name {
+        "at-most-flight" => Ok(ExitWindow::AtMostFlight),
+        "ssthresh" => Ok(ExitWindow::Ssthresh),
+        _ => Err(failed(format!(
+            "newreno_exit must be \"at-most-flight\" or \"ssthresh\", not {name:?}"
         ))),
     }
 }
