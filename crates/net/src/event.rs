@@ -4,7 +4,7 @@
 
 use crate::tcp_flow::EndpointId;
 use crate::{FlowId, GeneratorId, NodeId, TcpFlowId};
-use engine::{Enqueued, Packet};
+use engine::{Enqueued, Footprint, Packet};
 use std::cmp::Reverse;
 use std::collections::binary_heap::PeekMut;
 use std::collections::{BinaryHeap, VecDeque};
@@ -219,6 +219,36 @@ impl EventQueue {
         Some((rank.time_ps, event))
     }
 
+    /// The next two events, as far as they are arrivals: by direction, with their packets.
+    #[inline]
+    pub(crate) fn next_arrivals(&self) -> [Option<(u32, &Packet)>; 2] {
+        let heap = self.heap.as_slice();
+        // Below the top of a heap are the next two, in any order, unless the next one of a lane comes before both.
+        let after = heap
+            .get(1..heap.len().min(3))
+            .and_then(|two| two.iter().max());
+        [heap.first(), after].map(|key| match key?.0.place {
+            Place::Lane(lane) => match self.lanes[lane as usize].front() {
+                Some((
+                    _,
+                    Event::Arrive {
+                        direction, packet, ..
+                    },
+                )) => Some((*direction, packet)),
+                _ => None,
+            },
+            Place::Slot(_) => None,
+        })
+    }
+
+    /// Adds where the lane of arrivals by a direction lies.
+    pub(crate) fn add_footprint(&self, direction: u32, footprint: &mut Footprint) {
+        let lane = direction.checked_mul(2).map(|lane| lane as usize);
+        if let Some(lane) = lane.and_then(|lane| self.lanes.get(lane)) {
+            footprint.add(lane);
+        }
+    }
+
     /// Number of scheduled events.
     pub(crate) fn len(&self) -> usize {
         self.len
@@ -302,7 +332,7 @@ mod tests {
     fn lanes_change_no_order() {
         let mut random = crate::random::Stream::named(1, "lanes");
         let (mut queue, mut expected) = (EventQueue::default(), Vec::new());
-        let mut now_ps = 0;
+        let (mut now_ps, mut foreseen) = (0, 0);
         for sequence in 0..20_000u32 {
             // Mostly later than the last one of the lane, sometimes earlier, often at the same time.
             let time_ps = now_ps + random.uniform(0, 12) as u64 * 10;
@@ -329,7 +359,12 @@ mod tests {
                 if time_ps > 0 {
                     assert!(queue.pop_until(time_ps - 1).is_none());
                 }
+                let next = queue.next_arrivals()[0].map(|(direction, _)| direction);
                 let (popped_ps, event) = queue.pop_until(time_ps).unwrap();
+                if let Some(next) = next {
+                    foreseen += 1;
+                    assert!(matches!(event, Event::Arrive { direction, .. } if direction == next));
+                }
                 let popped = match event {
                     Event::Send { flow } => flow.0,
                     Event::Arrive { generation, .. } | Event::Depart { generation, .. } => {
@@ -341,7 +376,7 @@ mod tests {
                 now_ps = time_ps;
             }
         }
-        assert!(queue.len() > 1000);
+        assert!(queue.len() > 1000 && foreseen > 100, "{foreseen}");
     }
 
     #[test]

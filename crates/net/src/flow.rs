@@ -208,6 +208,8 @@ pub(crate) struct Flow {
     frame: Vec<u8>,
     /// The sum behind the transport checksum, without what changes from packet to packet.
     fixed_sum: Sum,
+    /// The sum of a stream's pattern.
+    pattern_sum: u16,
     pub(crate) sent: SentLog,
     received: BTreeMap<NodeId, ReceivedLog>,
     pub(crate) corrupted: u64,
@@ -264,6 +266,7 @@ impl Flow {
             ipv4::pseudo_header_sum(host.config.ipv4, destination, ipv4::PROTOCOL_UDP, len)
                 .bytes(&segment);
         let frame = frame(host, next_hop, destination, ipv4::PROTOCOL_UDP, &segment)?;
+        let pattern_sum = Sum::new().bytes(&payload[STREAM_FIELDS_BYTES..]).folded();
         Ok(Flow {
             kind: Kind::Udp,
             source,
@@ -271,6 +274,7 @@ impl Flow {
             schedule,
             frame,
             fixed_sum,
+            pattern_sum,
             sent: SentLog::default(),
             received: BTreeMap::new(),
             corrupted: 0,
@@ -309,6 +313,7 @@ impl Flow {
             schedule,
             frame,
             fixed_sum,
+            pattern_sum: 0,
             sent: SentLog::default(),
             received: BTreeMap::new(),
             corrupted: 0,
@@ -362,13 +367,32 @@ impl Flow {
         self.frame[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
-    /// A datagram with right checksums that claims to be of this flow arrived at a host; whether it is intact.
-    pub(crate) fn datagram(&mut self, now_ps: u64, node: NodeId, payload: &[u8]) -> bool {
+    /// Whether a payload is one of this stream's, sequence number and time aside.
+    fn is_stream_payload(&self, payload: &[u8]) -> bool {
         let sent = &self.frame[PAYLOAD_AT..];
-        let intact = self.kind == Kind::Udp
+        self.kind == Kind::Udp
             && payload.len() == sent.len()
             && payload[..SEQUENCE_AT] == sent[..SEQUENCE_AT]
-            && payload[STREAM_FIELDS_BYTES..] == sent[STREAM_FIELDS_BYTES..];
+            && payload[STREAM_FIELDS_BYTES..] == sent[STREAM_FIELDS_BYTES..]
+    }
+
+    /// The sum of a payload's bytes, if it is one of this stream's: comparing is cheaper than adding, and has to be done anyway.
+    pub(crate) fn sum_of(&self, payload: &[u8]) -> Option<Sum> {
+        let fields = || Sum::new().bytes(&payload[..STREAM_FIELDS_BYTES]);
+        self.is_stream_payload(payload)
+            .then(|| fields().word(self.pattern_sum))
+    }
+
+    /// A datagram with right checksums that claims to be of this flow arrived at a host; whether it is intact. `known`: it was asked
+    /// before whether it is one of this stream's, and it is.
+    pub(crate) fn datagram(
+        &mut self,
+        now_ps: u64,
+        node: NodeId,
+        payload: &[u8],
+        known: bool,
+    ) -> bool {
+        let intact = known || self.is_stream_payload(payload);
         let fields = (
             u64_at(payload, SEQUENCE_AT),
             u64_at(payload, SEQUENCE_AT + 8),

@@ -7,7 +7,8 @@
 
 use crate::tcp_flow::{EndpointId, read_segment};
 use std::net::Ipv4Addr;
-use wire::{MacAddress, arp, ethernet, icmpv4, ipv4, udp};
+use wire::checksum::Sum;
+use wire::{MacAddress, arp, checksum, ethernet, icmpv4, ipv4, udp};
 
 /// Time to live of packets that hosts send.
 pub(crate) const TTL: u8 = 64;
@@ -40,8 +41,8 @@ pub(crate) enum Received<'a> {
         sequence: u16,
         payload: &'a [u8],
     },
-    /// A UDP datagram.
-    Datagram { payload: &'a [u8] },
+    /// A UDP datagram; whether its payload was recognised.
+    Datagram { payload: &'a [u8], known: bool },
     /// A TCP segment, and the key of its connection.
     Segment { key: u64, segment: tcp::Segment },
     /// Anything else.
@@ -92,8 +93,12 @@ impl Host {
         (u32::from(address) ^ u32::from(self.config.ipv4)) & mask == 0
     }
 
-    /// What a frame is to this host.
-    pub(crate) fn receive<'a>(&self, frame: &'a [u8]) -> Received<'a> {
+    /// What a frame is to this host. `recognise` may know what the bytes of a UDP payload add up to without adding them all.
+    pub(crate) fn receive<'a>(
+        &self,
+        frame: &'a [u8],
+        recognise: impl FnOnce(&'a [u8]) -> Option<Sum>,
+    ) -> Received<'a> {
         let Ok(ethernet) = ethernet::View::new(frame) else {
             return Received::Corrupt(None);
         };
@@ -103,7 +108,7 @@ impl Host {
         }
         match ethernet.ethertype() {
             ethernet::ETHERTYPE_ARP => self.receive_arp(ethernet.payload()),
-            ethernet::ETHERTYPE_IPV4 => self.receive_ipv4(&ethernet),
+            ethernet::ETHERTYPE_IPV4 => self.receive_ipv4(&ethernet, recognise),
             _ => Received::Other,
         }
     }
@@ -133,7 +138,11 @@ impl Host {
         }
     }
 
-    fn receive_ipv4<'a>(&self, ethernet: &ethernet::View<'a>) -> Received<'a> {
+    fn receive_ipv4<'a>(
+        &self,
+        ethernet: &ethernet::View<'a>,
+        recognise: impl FnOnce(&'a [u8]) -> Option<Sum>,
+    ) -> Received<'a> {
         let Ok(packet) = ipv4::View::new(ethernet.payload()) else {
             return Received::Corrupt(None);
         };
@@ -149,14 +158,7 @@ impl Host {
         }
         match packet.protocol() {
             ipv4::PROTOCOL_ICMP => self.receive_icmp(ethernet.source(), &packet),
-            ipv4::PROTOCOL_UDP => {
-                let datagram = udp::View::new(packet.payload())
-                    .and_then(|view| udp::Header::parse(&view, packet.source(), to));
-                match (datagram, datagram_payload(&packet)) {
-                    (Ok(_), Some(payload)) => Received::Datagram { payload },
-                    (_, payload) => Received::Corrupt(payload),
-                }
-            }
+            ipv4::PROTOCOL_UDP => receive_udp(&packet, recognise),
             ipv4::PROTOCOL_TCP => match read_segment(&packet) {
                 Ok((key, segment)) => Received::Segment { key, segment },
                 Err(_) => Received::Corrupt(None),
@@ -254,6 +256,34 @@ impl Host {
             options: ipv4::Options::default(),
             payload_len,
         }
+    }
+}
+
+fn receive_udp<'a>(
+    packet: &ipv4::View<'a>,
+    recognise: impl FnOnce(&'a [u8]) -> Option<Sum>,
+) -> Received<'a> {
+    let Ok(view) = udp::View::new(packet.payload()) else {
+        return Received::Corrupt(None);
+    };
+    let (source, destination) = (packet.source(), packet.destination());
+    let payload = view.payload();
+    let sum = recognise(payload).filter(|_| view.checksum() != 0);
+    let is_valid = match sum {
+        None => view.checksum_is_valid(source, destination),
+        Some(sum) => {
+            let len = (udp::Header::LEN + payload.len()) as u16;
+            let pseudo = ipv4::pseudo_header_sum(source, destination, ipv4::PROTOCOL_UDP, len);
+            let header = pseudo.bytes(&packet.payload()[..udp::Header::LEN]);
+            checksum::verifies(header.word(sum.folded()))
+        }
+    };
+    match is_valid {
+        true => Received::Datagram {
+            payload,
+            known: sum.is_some(),
+        },
+        false => Received::Corrupt(Some(payload)),
     }
 }
 

@@ -12,6 +12,7 @@
 #![forbid(unsafe_code)]
 
 mod agent;
+mod ahead;
 mod capture;
 pub mod clock;
 mod error;

@@ -37,6 +37,7 @@ use crate::NodeId;
 use crate::error::{NetError, out_of_range};
 use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use crate::random::Stream;
+use engine::Footprint;
 use loss::{JitterProcess, LossProcess};
 use std::collections::VecDeque;
 
@@ -116,6 +117,7 @@ impl LinkConfig {
 /// What became of the packets offered to a direction. At any time,
 /// `offered = delivered + queue_drops + red_drops + loss_drops + down_drops + in_transit`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct DirectionCounters {
     /// Packets that the sending node handed over.
     pub offered: u64,
@@ -127,6 +129,8 @@ pub struct DirectionCounters {
     pub frame_bytes: u64,
     /// Packets that arrived at the far end.
     pub delivered: u64,
+    /// Packets that wait or are under way now.
+    pub in_transit: u64,
     /// Packets that found the queue full.
     pub queue_drops: u64,
     /// Packets that were dropped early, by [`Discipline`](crate::Discipline): not marked instead.
@@ -137,8 +141,6 @@ pub struct DirectionCounters {
     pub loss_drops: u64,
     /// Packets lost to a failure: offered while it lasted, or waiting or under way when it began.
     pub down_drops: u64,
-    /// Packets that wait or are under way now.
-    pub in_transit: u64,
 }
 
 impl DirectionCounters {
@@ -187,33 +189,58 @@ struct Waiting {
     lost: bool,
 }
 
-/// One direction of a link.
+/// One direction of a link. What an arrival needs is in its first 64 bytes, what a transmission needs in the first 192: large networks
+/// wait for lines of the caches most of the time.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Direction {
-    pub(crate) from: Attachment,
     pub(crate) to: Attachment,
-    rate_bps: u64,
-    delay_ps: u64,
-    detection_down_ps: Option<u64>,
-    detection_up_ps: Option<u64>,
+    /// Grows with every failure; packets of an earlier generation are gone.
+    pub(crate) generation: u32,
     /// As the experimenter set it; `up` also needs both nodes.
     pub(crate) enabled: bool,
     pub(crate) up: bool,
-    /// Grows with every failure; packets of an earlier generation are gone.
-    pub(crate) generation: u32,
-    /// Grows with every change of `up`; a detection of an earlier change says nothing.
-    pub(crate) epoch: u32,
     /// What the receiving end was told last.
     pub(crate) reported_up: bool,
+    /// The gate may drop a packet that finds nothing before it.
+    gate_is_active: bool,
+    counters: DirectionCounters,
     busy_until_ps: u64,
-    gate: Gate,
-    waiting: VecDeque<Waiting>,
     waiting_bytes: u64,
+    delay_ps: u64,
+    waiting: VecDeque<Waiting>,
     /// The size of the last packet, and how long it takes: a division saved for the next one of that size.
     last_size: (usize, u64),
-    counters: DirectionCounters,
+    /// None where nothing is lost or delayed at random.
+    disturbance: Option<Box<Disturbance>>,
+    rate_bps: u64,
+    pub(crate) from: Attachment,
+    /// Grows with every change of `up`; a detection of an earlier change says nothing.
+    pub(crate) epoch: u32,
+    detection_down_ps: Option<u64>,
+    detection_up_ps: Option<u64>,
+    gate: Gate,
+}
+
+/// What happens to packets on the wire.
+#[derive(Debug)]
+struct Disturbance {
     loss: LossProcess,
     jitter: JitterProcess,
+}
+
+impl Disturbance {
+    /// `name` tells its random streams from all others'.
+    fn new(loss: Loss, jitter: Jitter, seed: u64, name: &str) -> Option<Box<Disturbance>> {
+        if loss == Loss::None && jitter == Jitter::None {
+            return None;
+        }
+        let stream = |what| Stream::named(seed, &format!("{name}/{what}"));
+        Some(Box::new(Disturbance {
+            loss: LossProcess::new(loss, stream("loss")),
+            jitter: JitterProcess::new(jitter, stream("jitter")),
+        }))
+    }
 }
 
 impl Direction {
@@ -225,30 +252,40 @@ impl Direction {
         seed: u64,
         name: &str,
     ) -> Direction {
+        let gate = Gate::new(config.queue, config.rate_bps, seed, name);
         Direction {
-            from,
             to,
-            rate_bps: config.rate_bps,
-            delay_ps: config.delay_ps,
-            detection_down_ps: config.detection_down_ps,
-            detection_up_ps: config.detection_up_ps,
+            generation: 0,
             enabled: true,
             up: true,
-            generation: 0,
-            epoch: 0,
             reported_up: true,
-            busy_until_ps: 0,
-            gate: Gate::new(config.queue, config.rate_bps, seed, name),
-            waiting: VecDeque::new(),
-            waiting_bytes: 0,
-            last_size: (0, serialisation_ps(0, config.rate_bps)),
+            gate_is_active: gate.is_active(),
             counters: DirectionCounters::default(),
-            loss: LossProcess::new(config.loss, Stream::named(seed, &format!("{name}/loss"))),
-            jitter: JitterProcess::new(
-                config.jitter,
-                Stream::named(seed, &format!("{name}/jitter")),
-            ),
+            busy_until_ps: 0,
+            waiting_bytes: 0,
+            delay_ps: config.delay_ps,
+            waiting: VecDeque::new(),
+            last_size: (0, serialisation_ps(0, config.rate_bps)),
+            disturbance: Disturbance::new(config.loss, config.jitter, seed, name),
+            rate_bps: config.rate_bps,
+            from,
+            epoch: 0,
+            detection_down_ps: config.detection_down_ps,
+            detection_up_ps: config.detection_up_ps,
+            gate,
         }
+    }
+
+    /// Adds where that lies which a packet needs that arrives.
+    pub(crate) fn add_arrival_footprint(&self, footprint: &mut Footprint) {
+        footprint.add(&self.to);
+    }
+
+    /// Adds where that lies which a packet needs that is sent.
+    pub(crate) fn add_sending_footprint(&self, footprint: &mut Footprint) {
+        footprint.add(&self.to);
+        footprint.add(&self.busy_until_ps);
+        footprint.add(&self.waiting);
     }
 
     /// Takes a frame, which it may mark; when it arrives, if it does.
@@ -260,7 +297,7 @@ impl Direction {
         }
         self.settle(now_ps);
         let busy = self.busy_until_ps > now_ps;
-        if (busy || self.gate.is_active()) && !self.admit(now_ps, busy, frame) {
+        if (busy || self.gate_is_active) && !self.admit(now_ps, busy, frame) {
             return None;
         }
         self.send(now_ps, frame.len())
@@ -296,7 +333,11 @@ impl Direction {
         }
         let sent_ps = start_ps.saturating_add(self.last_size.1);
         self.busy_until_ps = sent_ps;
-        let lost = self.loss.step();
+        // The jitter is drawn for lost packets too, so that losing one does not shift the draws of the others.
+        let (lost, propagation_ps) = match &mut self.disturbance {
+            None => (false, self.delay_ps),
+            Some(it) => (it.loss.step(), it.jitter.propagation_ps(self.delay_ps)),
+        };
         self.counters.in_transit += 1;
         if busy {
             self.waiting_bytes += frame_bytes as u64;
@@ -308,8 +349,6 @@ impl Direction {
         } else {
             self.counters.started(frame_bytes, lost);
         }
-        // Drawn for lost packets too, so that losing one does not shift the draws of the others.
-        let propagation_ps = self.jitter.propagation_ps(self.delay_ps);
         (!lost).then(|| sent_ps.saturating_add(propagation_ps))
     }
 
@@ -321,6 +360,7 @@ impl Direction {
     /// Says whether its own queue is used, or a traffic manager's in its place.
     pub(crate) fn use_queue(&mut self, own: bool) {
         self.gate.asleep = !own;
+        self.gate_is_active = self.gate.is_active();
     }
 
     pub(crate) fn queue_config(&self) -> QueueConfig {
@@ -399,6 +439,13 @@ impl Direction {
         counters
     }
 }
+
+const _: () = {
+    use std::mem::offset_of;
+    // An arrival's part, and a transmission's.
+    assert!(offset_of!(Direction, counters) + offset_of!(DirectionCounters, in_transit) + 8 <= 64);
+    assert!(offset_of!(Direction, from) <= 192);
+};
 
 #[cfg(test)]
 mod tests;

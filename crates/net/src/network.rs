@@ -1,6 +1,7 @@
 //! A network: what it is made of, what can be done to it, and what can be read from it. What happens in it is in `step`.
 
 use crate::agent::Generator;
+use crate::ahead::Ahead;
 use crate::capture::Capture;
 use crate::error::{NetError, out_of_range};
 use crate::event::{Event, EventQueue};
@@ -59,6 +60,7 @@ pub struct Network {
     /// Headers of the segment being sent; kept for its capacity.
     pub(crate) headers: Vec<u8>,
     pub(crate) steps: u64,
+    pub(crate) ahead: Ahead,
 }
 
 /// Building.
@@ -87,6 +89,7 @@ impl Network {
             pool: Pool::default(),
             headers: Vec::new(),
             steps: 0,
+            ahead: Ahead::default(),
         }
     }
 
@@ -108,6 +111,7 @@ impl Network {
         }
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(Node::new(name, kind));
+        self.ahead.add_node();
         self.by_name.insert(name.to_owned(), id);
         Ok(id)
     }
@@ -187,6 +191,7 @@ impl Network {
             self.nodes[from.node.0 as usize].attach(from.port, direction);
             self.directions
                 .push(Direction::new(from, to, config.clone(), self.seed, &name));
+            self.ahead.add_direction(to.node);
         }
         for direction in [first, first + 1] {
             self.refresh_direction(direction);

@@ -20,6 +20,7 @@ impl Network {
         debug_assert!(time_ps >= self.now_ps, "time runs forward");
         self.now_ps = time_ps;
         self.steps += 1;
+        self.look_ahead();
         self.dispatch(event);
         true
     }
@@ -156,7 +157,10 @@ impl Network {
             NodeKind::Switch(switch) if switch.traffic.is_some() => {
                 self.receive_queued(node, port, packet);
             }
-            NodeKind::Switch(_) => self.receive_at_switch(node, port, packet),
+            NodeKind::Switch(_) => {
+                self.note_footprint(node);
+                self.receive_at_switch(node, port, packet);
+            }
             NodeKind::Host(_) => {
                 self.receive_at_host(node, &packet);
                 self.pool.take_back(packet);
@@ -272,7 +276,13 @@ impl Network {
             return;
         };
         let (now_ps, frame) = (self.now_ps, packet.bytes());
-        match host.receive(frame) {
+        let flows = &self.flows;
+        let recognise = |payload| {
+            flows
+                .get(claimed_flow(payload)?.0 as usize)?
+                .sum_of(payload)
+        };
+        match host.receive(frame, recognise) {
             Received::NotAddressed => state.counters.not_addressed += 1,
             Received::Corrupt(payload) => {
                 state.counters.corrupted += 1;
@@ -296,9 +306,10 @@ impl Network {
                     self.with_flow(flow, |flow| flow.echo_reply(now_ps, sequence, payload));
                 self.accepted_by_host(node, intact, frame);
             }
-            Received::Datagram { payload } => {
+            Received::Datagram { payload, known } => {
                 let flow = claimed_flow(payload);
-                let intact = self.with_flow(flow, |flow| flow.datagram(now_ps, node, payload));
+                let intact =
+                    self.with_flow(flow, |flow| flow.datagram(now_ps, node, payload, known));
                 self.accepted_by_host(node, intact, frame);
             }
             Received::Segment { key, segment } => match host.connection(key) {

@@ -62,11 +62,11 @@ fn packets_are_whole_and_checked() {
         for k in 0..3 {
             let packet = flow.next_frame(1000 + k).to_vec();
             assert_eq!(packet.len(), PAYLOAD_AT + payload_bytes);
-            let Received::Datagram { payload } = receiver.receive(&packet) else {
-                panic!("{:?}", receiver.receive(&packet));
+            let Received::Datagram { payload, .. } = receiver.receive(&packet, |_| None) else {
+                panic!("{:?}", receiver.receive(&packet, |_| None));
             };
             assert_eq!(claimed_flow(payload), Some(FlowId(7)));
-            assert!(flow.datagram(5000 + k, NodeId(1), payload));
+            assert!(flow.datagram(5000 + k, NodeId(1), payload, false));
         }
         let expected = ReceivedLog {
             sequence: vec![0, 1, 2],
@@ -81,23 +81,57 @@ fn packets_are_whole_and_checked() {
 }
 
 #[test]
+fn recognising_a_payload_changes_no_verdict() {
+    for payload_bytes in [STREAM_FIELDS_BYTES, 25, 60, 1000] {
+        let mut flow = flow(&stream(payload_bytes)).unwrap();
+        let packet = flow.next_frame(1_000_000).to_vec();
+        let receiver = host(9, B);
+        let verdicts = |packet: &[u8]| {
+            let valid = |received| match received {
+                Received::Datagram { known, .. } => Some(known),
+                Received::Corrupt(_) => None,
+                other => panic!("{other:?}"),
+            };
+            let plain = valid(receiver.receive(packet, |_| None));
+            let recognised = valid(receiver.receive(packet, |payload| flow.sum_of(payload)));
+            assert_eq!(recognised.is_some(), plain.is_some());
+            recognised
+        };
+        assert_eq!(verdicts(&packet), Some(true));
+        for bit in TRANSPORT_AT * 8..packet.len() * 8 {
+            let mut broken = packet.clone();
+            broken[bit / 8] ^= 0x80 >> (bit % 8);
+            assert_eq!(verdicts(&broken), None, "bit {bit}");
+        }
+        // Without a checksum, and changed so that the checksum is right.
+        let mut unchecked = packet.clone();
+        unchecked[TRANSPORT_AT + 6..TRANSPORT_AT + 8].fill(0);
+        assert_eq!(verdicts(&unchecked), Some(false));
+        let mut swapped = packet.clone();
+        swapped.swap(PAYLOAD_AT, PAYLOAD_AT + 2);
+        swapped.swap(PAYLOAD_AT + 1, PAYLOAD_AT + 3);
+        assert_eq!(verdicts(&swapped), Some(false));
+    }
+}
+
+#[test]
 fn no_changed_payload_is_believed() {
     let mut flow = flow(&stream(60)).unwrap();
     flow.next_frame(0);
     let packet = flow.next_frame(1_000_000).to_vec();
     let good = &packet[PAYLOAD_AT..];
-    assert!(flow.datagram(5, NodeId(1), good));
+    assert!(flow.datagram(5, NodeId(1), good, false));
     let mut refused = 0;
     for bit in 0..good.len() * 8 {
         let mut broken = good.to_vec();
         broken[bit / 8] ^= 0x80 >> (bit % 8);
-        assert!(!flow.datagram(5, NodeId(1), &broken), "bit {bit}");
+        assert!(!flow.datagram(5, NodeId(1), &broken, false), "bit {bit}");
         refused += 1;
     }
     let mut long = good.to_vec();
     long.push(0);
     for wrong in [&long[..], &good[..59], &good[..10], &[]] {
-        assert!(!flow.datagram(5, NodeId(1), wrong));
+        assert!(!flow.datagram(5, NodeId(1), wrong, false));
         refused += 1;
     }
     assert_eq!(flow.corrupted, refused);
@@ -207,7 +241,7 @@ fn pings_are_answered_by_hosts_and_recognised() {
         for sequence in 0..3 {
             let mut bytes = flow.next_frame(10).to_vec();
             bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
-            let Received::Answer(mut answer) = host(9, B).receive(&bytes) else {
+            let Received::Answer(mut answer) = host(9, B).receive(&bytes, |_| None) else {
                 panic!("no answer");
             };
             answer[..6].copy_from_slice(&[2, 0, 0, 0, 0, 1]);
@@ -216,9 +250,9 @@ fn pings_are_answered_by_hosts_and_recognised() {
                 identifier: 3,
                 sequence: s,
                 payload,
-            } = source.receive(&answer)
+            } = source.receive(&answer, |_| None)
             else {
-                panic!("{:?}", source.receive(&answer));
+                panic!("{:?}", source.receive(&answer, |_| None));
             };
             assert_eq!(s, sequence);
             assert!(flow.echo_reply(20, s, payload));
@@ -231,10 +265,10 @@ proptest! {
     fn any_payload_is_taken_or_refused(payload: Vec<u8>) {
         let mut flow = flow(&stream(100)).unwrap();
         flow.next_frame(0);
-        prop_assert!(!flow.datagram(1, NodeId(1), &payload));
+        prop_assert!(!flow.datagram(1, NodeId(1), &payload, false));
         let mut claiming = MAGIC.to_vec();
         claiming.extend_from_slice(&payload);
         let _ = claimed_flow(&claiming);
-        prop_assert!(!flow.datagram(1, NodeId(1), &claiming));
+        prop_assert!(!flow.datagram(1, NodeId(1), &claiming, false));
     }
 }

@@ -84,7 +84,7 @@ fn arp_requests_for_the_host_are_answered() {
     let mut payload = Vec::new();
     request.emit(&mut payload).unwrap();
     let asked = frame(MacAddress::BROADCAST, ethernet::ETHERTYPE_ARP, &payload);
-    let Received::Answer(answer) = host(24).receive(&asked) else {
+    let Received::Answer(answer) = host(24).receive(&asked, |_| None) else {
         panic!("no answer");
     };
     let view = ethernet::View::new(&answer).unwrap();
@@ -104,15 +104,18 @@ fn arp_requests_for_the_host_are_answered() {
     payload.clear();
     request.emit(&mut payload).unwrap();
     let other = frame(MacAddress::BROADCAST, ethernet::ETHERTYPE_ARP, &payload);
-    assert_eq!(host(24).receive(&other), Received::NotAddressed);
-    assert_eq!(host(24).receive(&other[..30]), Received::Corrupt(None));
+    assert_eq!(host(24).receive(&other, |_| None), Received::NotAddressed);
+    assert_eq!(
+        host(24).receive(&other[..30], |_| None),
+        Received::Corrupt(None)
+    );
 }
 
 #[test]
 fn pings_are_answered_through_the_right_neighbour() {
     for (source, next_hop) in [(NEIGHBOUR, PEER), (FAR, GATEWAY)] {
         let request = echo_request(source);
-        let Received::Answer(answer) = host(24).receive(&request) else {
+        let Received::Answer(answer) = host(24).receive(&request, |_| None) else {
             panic!("no answer");
         };
         let view = ethernet::View::new(&answer).unwrap();
@@ -143,9 +146,10 @@ fn every_flipped_bit_behind_the_ethernet_header_is_noticed() {
         .unwrap();
     let datagram = ipv4_frame(FAR, HOST_IPV4, ipv4::PROTOCOL_UDP, &segment);
     assert_eq!(
-        host(24).receive(&datagram),
+        host(24).receive(&datagram, |_| None),
         Received::Datagram {
-            payload: b"some payload"
+            payload: b"some payload",
+            known: false
         }
     );
     let request = echo_request(FAR);
@@ -153,14 +157,14 @@ fn every_flipped_bit_behind_the_ethernet_header_is_noticed() {
         for bit in ethernet::Header::LEN * 8..frame.len() * 8 {
             let mut broken = frame.clone();
             broken[bit / 8] ^= 0x80 >> (bit % 8);
-            let received = host(24).receive(&broken);
+            let received = host(24).receive(&broken, |_| None);
             assert!(
                 matches!(received, Received::Corrupt(_)),
                 "bit {bit}: {received:?}"
             );
         }
         for len in 0..frame.len() {
-            let received = host(24).receive(&frame[..len]);
+            let received = host(24).receive(&frame[..len], |_| None);
             assert!(
                 matches!(received, Received::Corrupt(_)),
                 "{len} bytes: {received:?}"
@@ -174,16 +178,19 @@ fn what_is_for_others_and_what_is_unknown() {
     let host = host(24);
     let mut other_mac = echo_request(FAR);
     other_mac[..6].copy_from_slice(&PEER.0);
-    assert_eq!(host.receive(&other_mac), Received::NotAddressed);
+    assert_eq!(host.receive(&other_mac, |_| None), Received::NotAddressed);
     let other_ipv4 = ipv4_frame(FAR, NEIGHBOUR, ipv4::PROTOCOL_UDP, &[0; 8]);
-    assert_eq!(host.receive(&other_ipv4), Received::NotAddressed);
-    assert_eq!(host.receive(&frame(HOST, 0x88cc, b"lldp")), Received::Other);
+    assert_eq!(host.receive(&other_ipv4, |_| None), Received::NotAddressed);
+    assert_eq!(
+        host.receive(&frame(HOST, 0x88cc, b"lldp"), |_| None),
+        Received::Other
+    );
     const PROTOCOL_GRE: u8 = 47;
     let gre = ipv4_frame(FAR, HOST_IPV4, PROTOCOL_GRE, &[0; 20]);
-    assert_eq!(host.receive(&gre), Received::Other);
+    assert_eq!(host.receive(&gre, |_| None), Received::Other);
     // All zeros is no TCP header.
     let tcp = ipv4_frame(FAR, HOST_IPV4, ipv4::PROTOCOL_TCP, &[0; 20]);
-    assert_eq!(host.receive(&tcp), Received::Corrupt(None));
+    assert_eq!(host.receive(&tcp, |_| None), Received::Corrupt(None));
     let mut segment = Vec::new();
     let group = Ipv4Addr::new(239, 1, 2, 3);
     udp::Header {
@@ -195,8 +202,11 @@ fn what_is_for_others_and_what_is_unknown() {
     let mut multicast = ipv4_frame(FAR, group, ipv4::PROTOCOL_UDP, &segment);
     multicast[..6].copy_from_slice(&[1, 0, 0x5e, 1, 2, 3]);
     assert_eq!(
-        host.receive(&multicast),
-        Received::Datagram { payload: b"x" }
+        host.receive(&multicast, |_| None),
+        Received::Datagram {
+            payload: b"x",
+            known: false
+        }
     );
 }
 
@@ -221,7 +231,7 @@ proptest! {
                 bytes[24..26].copy_from_slice(&sum.to_be_bytes());
             }
         }
-        let received = host(24).receive(&bytes);
+        let received = host(24).receive(&bytes, |_| None);
         if likely && !arp && bytes.len() > 34 {
             prop_assert_ne!(received, Received::NotAddressed);
         }

@@ -7,6 +7,7 @@ use crate::queue::QueueConfig;
 use crate::switch::TEST_CPU_PORT;
 use proptest::prelude::*;
 
+mod ahead;
 mod conservation;
 mod determinism;
 mod failures;
