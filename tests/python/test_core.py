@@ -681,6 +681,14 @@ def test_captures(tmp_path: Path) -> None:
     frames = [(1_000_000_001_000, frame(1)), (1_000_000_002_999, b"")]
     _core.write_pcap(path, frames)
     assert _core.read_pcap(str(path)) == [frames[0], (1_000_000_002_000, b"")]
+    # The time of day, as captures on the wall clock have it.
+    today = [(1_800_000_000 * 10**12 + 5000, frame(1)), (1_800_000_000 * 10**12 + 6000, frame(2))]
+    _core.write_pcap(path, today)
+    assert _core.read_pcap(path) == today
+    with pytest.raises(OSError, match="32 bits"):
+        _core.write_pcap(path, [(2**32 * 10**12, b"")])
+    with pytest.raises(HoldfastError, match="beyond"):
+        _core.write_pcap(path, [(2**100, b"")])
     with pytest.raises(FileNotFoundError):
         _core.read_pcap(tmp_path / "absent.pcap")
     path.write_bytes(b"not a capture")

@@ -8,11 +8,17 @@ use std::io::BufWriter;
 use std::path::PathBuf;
 
 /// Picoseconds in a nanosecond, the files' unit.
-const PS_PER_NS: u64 = 1000;
+const PS_PER_NS: u128 = 1000;
+
+/// Picoseconds since 1970, where captures on the wall clock count from, are beyond 64 bits.
+type Picoseconds = u128;
 
 /// The frames of a pcap file of Ethernet frames, each with its time in picoseconds.
 #[pyfunction]
-pub(crate) fn read_pcap(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(u64, Bound<'_, PyBytes>)>> {
+pub(crate) fn read_pcap(
+    py: Python<'_>,
+    path: PathBuf,
+) -> PyResult<Vec<(Picoseconds, Bound<'_, PyBytes>)>> {
     let bytes = py.detach(|| fs::read(&path))?;
     let explain = |e: &dyn std::fmt::Display| failed(format!("{}: {e}", path.display()));
     let reader = wire::pcap::Reader::new(&bytes).map_err(|e| explain(&e))?;
@@ -25,7 +31,7 @@ pub(crate) fn read_pcap(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(u64, Bou
     reader
         .map(|record| {
             let record = record.map_err(|e| explain(&e))?;
-            let time_ps = record.time_ns.saturating_mul(PS_PER_NS);
+            let time_ps = u128::from(record.time_ns) * PS_PER_NS;
             Ok((time_ps, PyBytes::new(py, record.frame)))
         })
         .collect()
@@ -33,10 +39,15 @@ pub(crate) fn read_pcap(py: Python<'_>, path: PathBuf) -> PyResult<Vec<(u64, Bou
 
 /// Writes frames, each with its time in picoseconds, to a pcap file (which keeps nanoseconds).
 #[pyfunction]
-pub(crate) fn write_pcap(path: PathBuf, frames: Vec<(u64, Bound<'_, PyBytes>)>) -> PyResult<()> {
+pub(crate) fn write_pcap(
+    path: PathBuf,
+    frames: Vec<(Picoseconds, Bound<'_, PyBytes>)>,
+) -> PyResult<()> {
     let mut writer = wire::pcap::Writer::new(BufWriter::new(File::create(&path)?))?;
     for (time_ps, frame) in &frames {
-        writer.write(time_ps / PS_PER_NS, frame.as_bytes())?;
+        let time_ns = u64::try_from(time_ps / PS_PER_NS)
+            .map_err(|_| failed("a frame's time is beyond what a pcap file can say"))?;
+        writer.write(time_ns, frame.as_bytes())?;
     }
     Ok(writer.flush()?)
 }
