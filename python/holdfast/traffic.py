@@ -48,8 +48,10 @@ class TcpOptions(BaseModel):
     ``recovery``: the two forms of NewReno (RFC 6582), selective acknowledgments (RFC 6675; ``-prr``: with RFC 6937), RACK-TLP
     (RFC 8985). ``increase``: by acknowledged bytes (RFC 3465, of which one acknowledgment counts for at most
     ``slow_start_limit_segments`` in slow start) or by acknowledgments. ``newreno_exit``: which of RFC 6582's two windows follows
-    a recovery. ``hystart``: HyStart++ (RFC 9406), or the older form as Linux has it. ``delayed_ack_ms``: 0 is none;
-    ``quick_ack_segments``: so many at the beginning are acknowledged one by one all the same. ``rto_*``: RFC 6298.
+    a recovery. ``hystart``: HyStart++ (RFC 9406), or the older form as Linux has it. ``reduction``: congestion halves what is in
+    flight (RFC 5681) or the window (Linux). ``cubic_searches``: before the first loss CUBIC grows by 5 % per round trip at least
+    (Linux). ``delayed_ack_ms``: 0 is none; ``quick_ack_segments``: so many at the beginning are acknowledged one by one all the
+    same. ``rto_*``: RFC 6298.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -66,6 +68,8 @@ class TcpOptions(BaseModel):
     cubic_fast_convergence: bool | None = None
     increase: Literal["per-ack", "per-byte"] | None = None
     slow_start_limit_segments: int | None = Field(default=None, ge=1)
+    reduction: Literal["flight", "window"] | None = None
+    cubic_searches: bool | None = None
     hystart: bool | Literal["classic"] | None = None
     duplicate_threshold: int | None = Field(default=None, ge=1)
     limited_transmit: bool | None = None
@@ -88,13 +92,15 @@ class TcpOptions(BaseModel):
         Initial window 10, selective acknowledgments with RACK-TLP and PRR, timestamps, acknowledgments delayed by 40 ms but for the
         first 16 (Linux: and while it opens its window; with a large receive buffer that is many more). Its timeout is the smoothed
         round trip and at least 200 ms more, not at least 200 ms: that is RFC 6298's granularity.
-        CUBIC looks for the end of slow start in the round trip (HyStart), Reno does not.
+        CUBIC looks for the end of slow start in the round trip (HyStart) and goes on faster until the first loss, Reno does not.
         """
         defaults: dict[str, Any] = {
             "mss": 1448,
             "initial_window_segments": 10,
             "congestion": {"reno": "newreno", "cubic": "cubic"}[congestion],
             "recovery": "rack-tlp",
+            "reduction": "window",
+            "cubic_searches": True if congestion == "cubic" else None,
             "hystart": "classic" if congestion == "cubic" else False,
             "timestamps": True,
             "delayed_ack_ms": 40.0,

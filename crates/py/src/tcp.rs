@@ -6,7 +6,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tcp::{
     Config, Congestion, Cubic, DelayedAck, ExitWindow, HyStart, Increase, NewReno, PartialAck,
-    Recovery,
+    Recovery, Reduction,
 };
 
 /// A preset, changed by options; each option is named like the field of the configuration that it sets.
@@ -69,6 +69,8 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
                 ));
             }
         },
+        "reduction" => config.reduction = reduction(&value.extract::<String>()?)?,
+        "cubic_searches" => details_of_cubic(config)?.searches = value.extract()?,
         "hystart" => config.hystart = hystart(value)?,
         "duplicate_threshold" => config.duplicate_threshold = value.extract()?,
         "limited_transmit" => config.limited_transmit = value.extract()?,
@@ -100,6 +102,16 @@ fn set(config: &mut Config, name: &str, value: &Bound<'_, PyAny>) -> PyResult<()
         _ => return Err(failed(format!("TCP has no option {name:?}"))),
     }
     Ok(())
+}
+
+fn reduction(name: &str) -> PyResult<Reduction> {
+    match name {
+        "flight" => Ok(Reduction::FlightSize),
+        "window" => Ok(Reduction::Window),
+        _ => Err(failed(format!(
+            "reduction must be \"flight\" or \"window\", not {name:?}"
+        ))),
+    }
 }
 
 /// Whether there is one, or which.

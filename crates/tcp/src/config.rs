@@ -88,6 +88,9 @@ pub struct Cubic {
     pub tcp_friendly: bool,
     /// A flow whose window shrinks gives up more, for newcomers (4.7).
     pub fast_convergence: bool,
+    /// Before the first congestion, when slow start has ended but nothing is known of the path, the window grows by a twentieth of
+    /// what is acknowledged at least (Linux; not in the RFC).
+    pub searches: bool,
 }
 
 impl Cubic {
@@ -95,6 +98,7 @@ impl Cubic {
     pub const RFC_9438: Cubic = Cubic {
         tcp_friendly: true,
         fast_convergence: true,
+        searches: false,
     };
 }
 
@@ -115,6 +119,9 @@ pub enum Increase {
 pub enum Reduction {
     /// Half of what is in flight, at least two segments (RFC 5681, equation 4).
     FlightSize,
+    /// Half of the congestion window (Linux; RFC 9438, 4.6, allows it). They differ where acknowledgments were lost: one that
+    /// acknowledges much and tells of a loss leaves little in flight. A timeout in fast recovery reduces nothing more.
+    Window,
     /// Half of the usable window in whole segments, rounded down, at least two (ns-2).
     WholeSegments,
 }

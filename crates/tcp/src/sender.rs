@@ -467,6 +467,7 @@ impl Sender {
                 let sent_before = outstanding - self.limited_bytes.min(outstanding);
                 sent_before.min(self.window.cwnd.max(flight))
             }
+            Reduction::Window => self.window.cwnd,
             Reduction::WholeSegments => {
                 let window = self.window.cwnd.saturating_add_signed(self.inflation);
                 let usable = window.min(self.config.window_limit_bytes);
@@ -600,8 +601,11 @@ impl Sender {
             // "no more than" equation 4).
             loss.from_bytes = loss.from_bytes.saturating_sub(inflation.max(0) as u64);
         }
-        let keeps_threshold =
-            self.timeouts_in_row > 1 && self.config.reduction == Reduction::FlightSize;
+        let keeps_threshold = match self.config.reduction {
+            Reduction::FlightSize => self.timeouts_in_row > 1,
+            Reduction::Window => self.timeouts_in_row > 1 || self.phase == Phase::Recovery,
+            Reduction::WholeSegments => false,
+        };
         if !keeps_threshold {
             self.algorithm.on_timeout(&mut self.window, &loss);
         }

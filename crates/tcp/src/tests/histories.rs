@@ -3,7 +3,7 @@
 
 use super::channel::{Channel, Fate, MS, SECOND, Way};
 use crate::{
-    Config, Congestion, Connection, Cubic, Flags, HyStart, Options, Recovery, RtoConfig,
+    Config, Congestion, Connection, Cubic, Flags, HyStart, Options, Recovery, Reduction, RtoConfig,
     SackBlocks, Segment, State, Timestamps,
 };
 use proptest::prelude::*;
@@ -54,6 +54,11 @@ fn any_config() -> impl Strategy<Value = Config> {
                 initial_window_segments: initial,
                 timestamps: choices.0,
                 ecn: choices.1,
+                reduction: if choices.3 && base.reduction == Reduction::FlightSize {
+                    Reduction::Window
+                } else {
+                    base.reduction
+                },
                 nagle: choices.2,
                 limited_transmit: choices.3,
                 reads_at_once: choices.4,

@@ -165,6 +165,7 @@ fn cubic_follows_its_own_law_where_windows_are_large() {
         ..modern(Congestion::Cubic(Cubic {
             tcp_friendly: false,
             fast_convergence: false,
+            searches: false,
         }))
     };
     let mut count = 0;

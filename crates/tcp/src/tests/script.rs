@@ -19,7 +19,7 @@
 use super::channel::SECOND;
 use crate::{
     Config, Congestion, Connection, Cubic, DelayedAck, EcnCodepoint, Flags, NewReno, Options,
-    PartialAck, Recovery, SackBlocks, Segment, Timestamps,
+    PartialAck, Recovery, Reduction, SackBlocks, Segment, Timestamps,
 };
 use std::collections::VecDeque;
 
@@ -511,6 +511,7 @@ fn choose(config: &mut Config, word: &str, words: &mut Words<'_>) {
             let delayed = config.delayed_ack.as_mut();
             delayed.expect("delack comes first").quick_segments = segments;
         }
+        "halfwindow" => config.reduction = Reduction::Window,
         "nolimited" => config.limited_transmit = false,
         "nonagle" => config.nagle = false,
         "novalidation" => config.window_validation = false,
