@@ -84,7 +84,8 @@ def hosts(network_topology: Topology) -> Iterator[tuple[dict[str, _core.Namespac
         yield namespaces, interfaces
 
 
-def _start(namespace: _core.Namespace, *command: str) -> subprocess.Popen[str]:
+def start(namespace: _core.Namespace, *command: str) -> subprocess.Popen[str]:
+    """A command in a namespace, with all that it says in its standard output."""
     return subprocess.Popen(
         [*namespace.exec_prefix, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
     )
@@ -102,7 +103,7 @@ def _timeouts(namespace: _core.Namespace) -> tuple[int, int]:
     return values["TcpExt.TCPTimeouts"], values["Tcp.RetransSegs"]
 
 
-def _wait_listening(namespace: _core.Namespace, ports: tuple[int, ...]) -> None:
+def wait_listening(namespace: _core.Namespace, ports: tuple[int, ...]) -> None:
     """Until iperf3's servers accept connections."""
     deadline = time.monotonic() + 5
     wanted = {f":{port:04X}" for port in ports}
@@ -124,7 +125,8 @@ def _finish(process: subprocess.Popen[str], name: str, timeout_s: float) -> str:
     return output
 
 
-def _iperf3_report(output: str, name: str) -> dict[str, Any]:
+def iperf3_report(output: str, name: str) -> dict[str, Any]:
+    """What iperf3 printed as JSON; raises :class:`LiveError` with its reason if it failed."""
     try:
         report: dict[str, Any] = json.loads(output)
     except ValueError:
@@ -162,12 +164,12 @@ def _run_one(name: str, parameters: DemoParameters, out: Path) -> tuple[LiveRow,
         h1, h2 = namespaces["h1"], namespaces["h2"]
         target = str(network_topology.hosts["h2"].address.ip)
         servers = [
-            _start(h2, "iperf3", "--server", "--one-off", "--json", "--interval", str(INTERVAL_S), "--port", str(port))
+            start(h2, "iperf3", "--server", "--one-off", "--json", "--interval", str(INTERVAL_S), "--port", str(port))
             for port in (TCP_PORT, UDP_PORT)
         ]
         for server in servers:
             stack.callback(server.kill)
-        _wait_listening(h2, (TCP_PORT, UDP_PORT))
+        wait_listening(h2, (TCP_PORT, UDP_PORT))
         before = _timeouts(h1)
         start_s = network.core.now_ps / 1e12 + 0.1
         network.set_link("s1-s2", up=False, at_s=start_s + parameters.failure_s)
@@ -188,9 +190,9 @@ def _run_one(name: str, parameters: DemoParameters, out: Path) -> tuple[LiveRow,
         tcp = ("--bitrate", str(TCP_RATE_BPS), "--length", "8K", "--port", str(TCP_PORT))
         count = round(parameters.duration_s / INTERVAL_S)
         processes = {
-            "iperf3-tcp": _start(h1, *client, *tcp),
-            "iperf3-udp": _start(h1, *client, *udp),
-            "ping": _start(h1, "ping", "-n", "-D", "-i", str(INTERVAL_S), "-c", str(count), "-W", "1", target),
+            "iperf3-tcp": start(h1, *client, *tcp),
+            "iperf3-udp": start(h1, *client, *udp),
+            "ping": start(h1, "ping", "-n", "-D", "-i", str(INTERVAL_S), "-c", str(count), "-W", "1", target),
         }
         for process in processes.values():
             stack.callback(process.kill)
@@ -207,9 +209,9 @@ def _run_one(name: str, parameters: DemoParameters, out: Path) -> tuple[LiveRow,
 def _row(
     outputs: dict[str, str], before: tuple[int, int], after: tuple[int, int]
 ) -> tuple[LiveRow, list[tuple[float, float]]]:
-    udp = _iperf3_report(outputs["iperf3-udp-server"], "iperf3 (UDP, server)")
-    tcp = _iperf3_report(outputs["iperf3-tcp-server"], "iperf3 (TCP, server)")
-    sent = _iperf3_report(outputs["iperf3-udp"], "iperf3 (UDP)")["end"]["sum"]["packets"]
+    udp = iperf3_report(outputs["iperf3-udp-server"], "iperf3 (UDP, server)")
+    tcp = iperf3_report(outputs["iperf3-tcp-server"], "iperf3 (TCP, server)")
+    sent = iperf3_report(outputs["iperf3-udp"], "iperf3 (UDP)")["end"]["sum"]["packets"]
     # The server's own count ends with the last packet that it saw, so losses are counted against the sender's.
     delivered = sum(i["sum"]["packets"] - i["sum"]["lost_packets"] for i in udp["intervals"])
     counts = re.search(r"(\d+) packets transmitted, (\d+) received", outputs["ping"])
