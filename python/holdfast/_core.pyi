@@ -540,8 +540,12 @@ class Network:
         stop_ps: int,
         source_port: int = 5001,
         destination_port: int = 5001,
+        poisson: bool = False,
     ) -> int:
-        """Constant-rate UDP with sequence numbers, to a modelled host or an IPv4 address. Returns the flow id."""
+        """UDP with sequence numbers, to a modelled host or an IPv4 address, at a constant rate or as a Poisson process.
+
+        Returns the flow id.
+        """
     def add_ping(
         self, source: str, destination: str, *, interval_ps: int, start_ps: int, stop_ps: int, payload_bytes: int = 56
     ) -> int:

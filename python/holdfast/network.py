@@ -291,6 +291,7 @@ class SimulatedNetwork(Network):
                     stop_ps=stop_ps,
                     source_port=traffic.source_port,
                     destination_port=traffic.destination_port,
+                    poisson=traffic.spacing == "poisson",
                 )
             case Ping():
                 return self.core.add_ping(

@@ -32,7 +32,7 @@ QUEUE_COUNTS = (
 class Row:
     """What one mechanism did to one stream.
 
-    ``longest_outage_ms``: the longest time between two packets reaching the receiver, beyond the sender's interval.
+    ``longest_outage_ms``: the longest time between two packets reaching the receiver, beyond the sender's interval (its mean).
     ``jitter_ms``: mean absolute difference of the latencies of consecutive packets (RFC 3550 without its smoothing).
     ``relative_bytes``: bytes on the links between switches, relative to the first mechanism of the comparison.
     """

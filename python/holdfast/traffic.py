@@ -8,9 +8,10 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 
 class UdpStream(BaseModel):
-    """Constant-rate UDP with a sequence number and the sending time in every packet.
+    """UDP with a sequence number and the sending time in every packet.
 
     ``payload_bytes`` counts from behind the UDP header; its beginning is the flow, the sequence number and the time.
+    ``spacing``: at a constant rate, or as a Poisson process of this mean rate, drawn from the network's seed.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
@@ -18,6 +19,7 @@ class UdpStream(BaseModel):
     source: str
     destination: str
     packets_per_s: float = Field(default=1000.0, gt=0, le=100_000_000)
+    spacing: Literal["constant", "poisson"] = "constant"
     payload_bytes: int = Field(default=1000, ge=28, le=9000)
     start_s: float = Field(default=0.0, ge=0)
     stop_s: float = Field(gt=0)

@@ -63,6 +63,7 @@ fn stream(network: &mut Network, stop_ps: u64) -> FlowId {
         source: "h1".to_owned(),
         destination: Destination::Host("h2".to_owned()),
         packets_per_s: 10_000.0,
+        spacing: net::Spacing::Constant,
         payload_bytes: 200,
         start_ps: 0,
         stop_ps,

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from array import array
 from collections.abc import Mapping
+from itertools import pairwise
 
 import pytest
 
@@ -78,6 +80,25 @@ def test_a_failed_switch_is_routed_around_only_where_there_is_a_way() -> None:
     statistics = network.core.statistics(flow)
     assert statistics["sent"] == 30
     assert statistics["lost"] == 11
+
+
+def poisson_times(seed: int) -> list[int]:
+    network = SimulatedNetwork(
+        line(), compile_router(), [RouterController(reroute=False, reaction_delay_ms=0)], seed=seed
+    )
+    flow = network.add(UdpStream(source="h1", destination="h2", packets_per_s=2000, spacing="poisson", stop_s=1))
+    network.run(1.1)
+    assert network.core.statistics(flow)["lost"] == 0
+    return array("q", network.core.sent(flow)["sent_ps"]).tolist()
+
+
+def test_a_poisson_stream_is_drawn_from_the_seed() -> None:
+    times = poisson_times(1)
+    assert times == poisson_times(1) != poisson_times(2)
+    # Mean 2000, standard deviation 45; gaps differ.
+    assert 1800 < len(times) < 2200
+    gaps = [b - a for a, b in pairwise(times)]
+    assert min(gaps) * 50 < max(gaps)
 
 
 def test_refusals() -> None:

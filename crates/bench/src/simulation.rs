@@ -13,7 +13,7 @@ use crate::source;
 use engine::Switch;
 use net::{
     Application, Destination, FlowId, HostConfig, LinkConfig, LinkId, MacAddress, NetError,
-    Network, QueueConfig, TcpFlowId, TcpTransfer, UdpStream,
+    Network, QueueConfig, Spacing, TcpFlowId, TcpTransfer, UdpStream,
 };
 use std::net::Ipv4Addr;
 use std::time::Instant;
@@ -383,6 +383,7 @@ fn add_line(
         source: from,
         destination: Destination::Host(to),
         packets_per_s: PACKETS_PER_S,
+        spacing: Spacing::Constant,
         payload_bytes: FRAME_BYTES - HEADER_BYTES,
         start_ps: 0,
         stop_ps: packets * (PS_PER_S / PACKETS_PER_S as u64),

@@ -1,4 +1,4 @@
-//! Traffic of modelled hosts: constant-rate UDP and pings, with everything needed to tell lost, late, repeated and damaged
+//! Traffic of modelled hosts: UDP at a constant rate or as a Poisson process, and pings, with everything needed to tell lost, late, repeated and damaged
 //! packets. It does not know nodes or events; it builds the frames, says when the next is due, and keeps the logs.
 //!
 //! # Payload of a UDP stream
@@ -15,10 +15,12 @@
 //! # Times
 //!
 //! Packet k of a stream is due at `start_ps + floor(k * 10^12 / rate)`, computed exactly for a rate that is a whole number of
-//! nano-packets per second: no drift, however long the stream. The last one is due before `stop_ps`.
+//! nano-packets per second: no drift, however long the stream. The last one is due before `stop_ps`. In a Poisson process the
+//! times between packets, and from the start to the first, are drawn from an exponential distribution with the same mean.
 
 use crate::error::{NetError, out_of_range};
 use crate::host::Host;
+use crate::random::Stream;
 use crate::{FlowId, NodeId};
 use std::collections::BTreeMap;
 use std::net::Ipv4Addr;
@@ -48,15 +50,27 @@ pub enum Destination {
     Ipv4(Ipv4Addr),
 }
 
-/// A constant-rate UDP stream.
+/// How packets of a stream follow each other.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spacing {
+    /// At a constant rate.
+    #[default]
+    Constant,
+    /// As a Poisson process, drawn from the network's seed.
+    Poisson,
+}
+
+/// A UDP stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UdpStream {
     /// The host that sends.
     pub source: String,
     /// Where to.
     pub destination: Destination,
-    /// Rate, in whole nano-packets per second.
+    /// Rate, in whole nano-packets per second; the mean one of a Poisson process.
     pub packets_per_s: f64,
+    /// How the packets follow each other.
+    pub spacing: Spacing,
     /// Bytes of UDP payload, at least [`STREAM_FIELDS_BYTES`].
     pub payload_bytes: usize,
     /// When the first packet is due.
@@ -136,7 +150,7 @@ enum Kind {
 }
 
 /// Due times without drift: the whole interval, and the fraction that is carried.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 struct Schedule {
     next_ps: u64,
     stop_ps: u64,
@@ -144,6 +158,8 @@ struct Schedule {
     remainder: u64,
     carried: u64,
     divisor: u64,
+    /// Of a Poisson process.
+    draws: Option<Stream>,
 }
 
 impl Schedule {
@@ -161,6 +177,7 @@ impl Schedule {
             remainder: 0,
             carried: 0,
             divisor: 1,
+            draws: None,
         })
     }
 
@@ -182,11 +199,26 @@ impl Schedule {
         })
     }
 
+    /// The same with random times between packets, and before the first.
+    fn poisson(self, draws: Stream) -> Schedule {
+        let mut schedule = Schedule {
+            draws: Some(draws),
+            ..self
+        };
+        schedule.advance();
+        schedule
+    }
+
     fn due_ps(&self) -> Option<u64> {
         (self.next_ps < self.stop_ps).then_some(self.next_ps)
     }
 
     fn advance(&mut self) {
+        if let Some(draws) = &mut self.draws {
+            let interval_ps = draws.exponential(self.interval_ps);
+            self.next_ps = self.next_ps.saturating_add(interval_ps);
+            return;
+        }
         self.next_ps = self.next_ps.saturating_add(self.interval_ps);
         self.carried += self.remainder;
         if self.carried >= self.divisor {
@@ -233,14 +265,19 @@ fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {
 }
 
 impl Flow {
-    /// A UDP stream from `source` to an address behind `next_hop`.
+    /// A UDP stream from `source` to an address behind `next_hop`. `draws` are for a Poisson process.
     pub(crate) fn udp(
         id: FlowId,
         (source, host): (NodeId, &Host),
         (receiver, destination, next_hop): (Option<NodeId>, Ipv4Addr, MacAddress),
         stream: &UdpStream,
+        draws: impl FnOnce() -> Stream,
     ) -> Result<Flow, NetError> {
         let schedule = Schedule::at_rate(stream.start_ps, stream.stop_ps, stream.packets_per_s)?;
+        let schedule = match stream.spacing {
+            Spacing::Constant => schedule,
+            Spacing::Poisson => schedule.poisson(draws()),
+        };
         if !(STREAM_FIELDS_BYTES..=MAX_PAYLOAD_BYTES).contains(&stream.payload_bytes) {
             return Err(out_of_range(
                 "payload_bytes",
@@ -325,7 +362,7 @@ impl Flow {
         self.schedule.due_ps()
     }
 
-    /// Time between packets, rounded down.
+    /// Time between packets, rounded down; the mean one of a Poisson process.
     pub(crate) fn interval_ps(&self) -> u64 {
         self.schedule.interval_ps
     }

@@ -38,7 +38,7 @@ pub mod traffic_manager;
 pub use agent::{GeneratorTrigger, PacketGenerator};
 pub use error::NetError;
 pub use failure::{FailureRecord, FailureTarget, RandomFailures};
-pub use flow::{Destination, Ping, ReceivedLog, SentLog, UdpStream};
+pub use flow::{Destination, Ping, ReceivedLog, SentLog, Spacing, UdpStream};
 pub use host::HostConfig;
 pub use link::{
     DirectionCounters, GilbertElliott, Jitter, LinkConfig, LinkCounters, LinkDirection, Loss,

@@ -292,13 +292,14 @@ impl Network {
 
 /// Traffic.
 impl Network {
-    /// Starts a constant-rate stream of a modelled host.
+    /// Starts a UDP stream of a modelled host.
     pub fn add_udp_stream(&mut self, stream: &UdpStream) -> Result<FlowId, NetError> {
         self.check_not_past(stream.start_ps)?;
         let (source, host) = self.host(&stream.source)?;
         let destination = self.destination(host, &stream.destination)?;
         let id = FlowId(self.flows.len() as u32);
-        let flow = Flow::udp(id, (source, host), destination, stream)?;
+        let draws = || Stream::named(self.seed, &format!("flow{}", id.0));
+        let flow = Flow::udp(id, (source, host), destination, stream, draws)?;
         Ok(self.start_flow(id, flow))
     }
 

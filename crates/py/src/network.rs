@@ -9,7 +9,7 @@ use net::clock::wall::WallClock;
 use net::{
     Destination, FailureTarget, FlowId, GeneratorId, GeneratorTrigger, HostConfig, LinkId,
     MacAddress, NetError, NotificationEvent, PacketGenerator, Ping, RandomFailures, ReceivedLog,
-    TcpFlowId, UdpStream,
+    Spacing, TcpFlowId, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -478,9 +478,10 @@ impl Network {
         })
     }
 
-    /// Constant-rate UDP with sequence numbers, to a modelled host or an IPv4 address. Returns the flow id.
+    /// UDP with sequence numbers, to a modelled host or an IPv4 address, at a constant rate or as a Poisson process. Returns the flow id.
     #[pyo3(signature = (
-        source, destination, *, packets_per_s, payload_bytes, start_ps, stop_ps, source_port=5001, destination_port=5001
+        source, destination, *, packets_per_s, payload_bytes, start_ps, stop_ps, source_port=5001, destination_port=5001,
+        poisson=false
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn add_udp_stream(
@@ -494,11 +495,16 @@ impl Network {
         stop_ps: u64,
         source_port: u16,
         destination_port: u16,
+        poisson: bool,
     ) -> PyResult<u32> {
         let stream = UdpStream {
             source,
             destination: self::destination(destination),
             packets_per_s,
+            spacing: match poisson {
+                true => Spacing::Poisson,
+                false => Spacing::Constant,
+            },
             payload_bytes,
             start_ps,
             stop_ps,

@@ -20,6 +20,7 @@ fn stream(payload_bytes: usize) -> UdpStream {
         source: "a".to_owned(),
         destination: Destination::Host("b".to_owned()),
         packets_per_s: 1000.0,
+        spacing: Spacing::Constant,
         payload_bytes,
         start_ps: 0,
         stop_ps: u64::MAX,
@@ -30,7 +31,8 @@ fn stream(payload_bytes: usize) -> UdpStream {
 
 fn flow(stream: &UdpStream) -> Result<Flow, NetError> {
     let to = (Some(NodeId(1)), B, MacAddress([2, 0, 0, 0, 0, 9]));
-    Flow::udp(FlowId(7), (NodeId(0), &host(1, A)), to, stream)
+    let draws = || Stream::named(1, "flow7");
+    Flow::udp(FlowId(7), (NodeId(0), &host(1, A)), to, stream, draws)
 }
 
 fn ping(payload_bytes: usize) -> Flow {
@@ -271,4 +273,37 @@ proptest! {
         let _ = claimed_flow(&claiming);
         prop_assert!(!flow.datagram(1, NodeId(1), &claiming, false));
     }
+}
+
+#[test]
+fn a_poisson_process_has_exponential_gaps_of_the_stated_mean() {
+    let poisson = UdpStream {
+        packets_per_s: 1e6,
+        spacing: Spacing::Poisson,
+        start_ps: 5_000_000,
+        stop_ps: 20_000_000_000,
+        ..stream(100)
+    };
+    let times = || {
+        let mut flow = flow(&poisson).unwrap();
+        std::iter::from_fn(move || {
+            let due_ps = flow.due_ps();
+            flow.advance();
+            due_ps
+        })
+        .collect::<Vec<u64>>()
+    };
+    let due_ps = times();
+    assert_eq!(due_ps, times());
+    let mut gaps = vec![due_ps[0] - poisson.start_ps];
+    gaps.extend(due_ps.windows(2).map(|two| two[1] - two[0]));
+    // 20,000 gaps: the mean is known to 0.7 %, three standard errors are 2.1 %. Exponential: the deviation is the mean, and a share
+    // of 1/e is longer.
+    let count = gaps.len() as f64;
+    let mean = gaps.iter().sum::<u64>() as f64 / count;
+    let square = gaps.iter().map(|&g| (g as f64 - mean).powi(2)).sum::<f64>() / count;
+    let longer = gaps.iter().filter(|&&g| g > 1_000_000).count() as f64 / count;
+    assert!((mean / 1e6 - 1.0).abs() < 0.021, "{mean}");
+    assert!((square.sqrt() / mean - 1.0).abs() < 0.03, "{square}");
+    assert!((longer - (-1.0f64).exp()).abs() < 0.011, "{longer}");
 }

@@ -71,6 +71,7 @@ fn stream(source: &str, destination: &str, packets_per_s: f64, stop_ps: u64) -> 
         source: source.to_owned(),
         destination: Destination::Host(destination.to_owned()),
         packets_per_s,
+        spacing: crate::Spacing::Constant,
         payload_bytes: 1000,
         start_ps: 0,
         stop_ps,

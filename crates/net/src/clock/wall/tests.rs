@@ -287,6 +287,7 @@ fn modelled_hosts_keep_time() {
         source: "h1".to_owned(),
         destination: Destination::Host("h2".to_owned()),
         packets_per_s: 1000.0,
+        spacing: crate::Spacing::Constant,
         payload_bytes: 100,
         start_ps: 0,
         stop_ps: 100 * MS,
