@@ -57,8 +57,8 @@ STYLES: Mapping[str, Style] = {
     "cubic": Style("CUBIC", "#D55E00", "v"),
     "bbr": Style("BBR", "#CC79A7", "P"),
     # Where a number is from.
-    "kernel": Style("Linux, live", "#D55E00", "v"),
-    "simulated": Style("simulated", "#0072B2", "o"),
+    "kernel": Style("Linux, live", "#D55E00", "D"),
+    "simulated": Style("simulated", "#0072B2", "^"),
     "paper": Style("paper", "#999999", "s"),
     "ours": Style("ours", "#0072B2", "*"),
     "ns-3": Style("ns-3", "#D55E00", "o"),
