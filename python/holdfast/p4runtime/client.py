@@ -30,7 +30,7 @@ from holdfast.p4runtime.arbitration import set_election_id
 from holdfast.p4runtime.codec import Pair, Value
 from holdfast.p4runtime.device import Device, no_pipeline
 from holdfast.p4runtime.errors import P4RuntimeError, code_name, from_status, invalid_argument
-from holdfast.p4runtime.p4info import Action, MatchField, P4InfoIndex, Param, Table
+from holdfast.p4runtime.p4info import Action, MatchField, P4InfoIndex, Param, Table, parse_text
 from holdfast.p4runtime.received import (
     Arbitration,
     DigestList,
@@ -195,7 +195,7 @@ class Client(abc.ABC):
         set_election_id(request, self.election_id)
         request.action = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action.Value(action.upper())
         if p4info is not None:
-            info = P4InfoIndex.from_text(p4info).message if isinstance(p4info, str) else p4info
+            info = parse_text(p4info) if isinstance(p4info, str) else p4info
             request.config.p4info.CopyFrom(info)
             request.config.p4_device_config = artifact
         if cookie is not None:

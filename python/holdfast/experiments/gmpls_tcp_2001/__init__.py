@@ -6,6 +6,8 @@ from collections.abc import Callable
 
 from holdfast.experiments import Experiment, Finding, Part, PublishedTable, Setting
 from holdfast.experiments.gmpls_tcp_2001 import (
+    beyond,
+    conclusions,
     fit,
     longer_path,
     mechanisms,
@@ -19,7 +21,7 @@ _SHARED = len(timing.SHARED)
 _LONGER = len(longer_path.POINTS)
 _BACK = len(switch_back.POINTS)
 _CASES = len(mechanisms.POINTS)
-_FIT = len(fit.CANDIDATES) * sum(map(len, fit.POINTS.values()))
+_FIT = sum(len(fit.candidate_points(table)) for table in fit.POINTS)
 
 
 def _table(table: PublishedTable, find: Callable[[Setting], Finding], points: int) -> Part:
@@ -60,6 +62,22 @@ EXPERIMENT = Experiment(
         _table(published.TABLE_8, table8.find, len(table8.POINTS)),
         Part("fig18", "Fig. 18, section 8.2", "goodput over time with every mechanism", mechanisms.fig18, _CASES),
         Part("fig19", "Fig. 19, section 8", "goodput after the failure and the repair", mechanisms.fig19, _CASES),
-        Part("fit", "ours", "distances to Tables 3, 5 and 6 over what the paper leaves open", fit.find, _FIT),
+        Part(
+            "conclusions",
+            "sections 5 to 9",
+            "the paper's conclusions, with what these runs say of each",
+            conclusions.find,
+            _SHARED + len(timing.OPTICAL) + _LONGER + _BACK + _CASES,
+        ),
+        *(
+            Part(f"beyond_{name}", "ours", title, find, len(beyond.points(points, tcps)))
+            for name, title, find, points, tcps in (
+                ("table3", "Table 3 with other TCPs", beyond.table3, beyond.TABLE_3_POINTS, None),
+                ("table5", "Tables 4 and 5 with other TCPs", beyond.table5, beyond.TABLE_5_POINTS, None),
+                ("table6", "Table 6 with other TCPs", beyond.table6, beyond.TABLE_6_POINTS, None),
+                ("fig19", "Fig. 19 with 1+1 protection", beyond.fig19, beyond.CASE_POINTS, beyond.CASE_TCPS),
+            )
+        ),
+        Part("fit", "ours", "distances to Tables 3 and 5 over what the paper leaves open", fit.find, _FIT),
     ),
 )

@@ -36,12 +36,13 @@ def points(ds_ms: Sequence[int], deltas_ms: Sequence[int], *, end_s: float, curv
 POINTS = points(published.D_MS, published.DELTA_MS, end_s=published.REPAIR_S, curve_ms=published.CURVE_MS)
 
 
-def _frame(setting: Setting) -> pl.DataFrame:
+def measured(setting: Setting) -> pl.DataFrame:
+    """The runs of section 6."""
     return setting.sweep("rtt_change", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 
 def _fast(setting: Setting) -> pl.DataFrame:
-    return _frame(setting).filter(pl.col("delta_ms") == DELTA_MS)
+    return measured(setting).filter(pl.col("delta_ms") == DELTA_MS)
 
 
 def table4(setting: Setting) -> Finding:
@@ -54,7 +55,7 @@ def table4(setting: Setting) -> Finding:
 
 def table5(setting: Setting) -> Finding:
     """All of them, and as a picture."""
-    changes = goodput.change_numbers(_frame(setting), ["d_ms", "delta_ms"], "after_failure", {"d_ms": 1})
+    changes = goodput.change_numbers(measured(setting), ["d_ms", "delta_ms"], "after_failure", {"d_ms": 1})
     return Finding(changes.filter(pl.col("quantity") == "goodput_change_percent"))
 
 
@@ -90,7 +91,7 @@ def fig11(setting: Setting) -> Finding:
 
 def fig12(setting: Setting) -> Finding:
     """Goodput over time for every delta."""
-    rows = goodput.curves(_frame(setting), ["delta_ms", "d_ms"], "switched_curve").sort(
+    rows = goodput.curves(measured(setting), ["delta_ms", "d_ms"], "switched_curve").sort(
         "delta_ms", "d_ms", "time_s", maintain_order=True
     )
     figure = plots.curves(
@@ -108,7 +109,7 @@ def fig12(setting: Setting) -> Finding:
 
 def fig13(setting: Setting) -> Finding:
     """Which length is best, for every delta."""
-    frame = _frame(setting).sort("delta_ms", "d_ms", "seed")
+    frame = measured(setting).sort("delta_ms", "d_ms", "seed")
     rows = statistics.best(frame, "d_ms", "after_failure", ["delta_ms"])
     figure = plots.proportions(
         rows,
@@ -122,7 +123,7 @@ def fig13(setting: Setting) -> Finding:
 
 def fig14(setting: Setting) -> Finding:
     """Goodput of all combinations relative to what the access links can carry."""
-    frame = goodput.achievable(_frame(setting), "after_failure", published.GOODPUT_WINDOW_S)
+    frame = goodput.achievable(measured(setting), "after_failure", published.GOODPUT_WINDOW_S)
     rows = statistics.summary(frame, ["delta_ms", "d_ms"], "achieved_percent")
     figure = plots.intervals(
         rows,

@@ -28,13 +28,14 @@ POINTS: list[Point] = [
 ]
 
 
-def _frame(setting: Setting) -> pl.DataFrame:
+def measured(setting: Setting) -> pl.DataFrame:
+    """The runs of section 8."""
     return setting.sweep("case_study", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 
 def fig18(setting: Setting) -> Finding:
     """Goodput over time from the failure to the repair, a panel per mechanism."""
-    rows = goodput.curves(_frame(setting), ["mechanism", "scenario"], "switched_curve")
+    rows = goodput.curves(measured(setting), ["mechanism", "scenario"], "switched_curve")
     rows = rows.filter(pl.col("time_s") <= published.REPAIR_S)
     figure = plots.curves(
         rows,
@@ -51,7 +52,7 @@ def fig18(setting: Setting) -> Finding:
 
 def fig19(setting: Setting) -> Finding:
     """Goodput after the failure and after the repair, relative to what the access links can carry."""
-    frame = _frame(setting)
+    frame = measured(setting)
     figures, frames = {}, {}
     for name, value, window_s, what in (
         ("a", "after_failure", published.CASE_STUDY_WINDOW_S, "2.5 s after the failure"),

@@ -19,8 +19,10 @@ import polars as pl
 
 from holdfast._core import Program
 from holdfast.apps.mpls import Mechanism, MplsController, Recovery, compile_mpls
+from holdfast.apps.protect import compile_protect
 from holdfast.errors import ExperimentError
 from holdfast.experiments.gmpls_tcp_2001 import published
+from holdfast.experiments.gmpls_tcp_2001.protected import ProtectedPath
 from holdfast.experiments.gmpls_tcp_2001.topology import (
     CASES,
     FAILING_LINK,
@@ -36,9 +38,10 @@ from holdfast.sweep import Point
 from holdfast.traffic import TcpOptions, TcpTransfer
 
 UNKNOWNS: Point = {
-    "rate_mbps": 34.0,
+    "rate_mbps": 10.0,
     "buffer_packets": 50,
-    "window_packets": 20,
+    "timing_link_ms": 10.0,
+    "window_packets": 32,
     "congestion": "newreno",
     "recovery": "newreno-slow-but-steady",
     "rto_minimum_ms": 1000,
@@ -49,9 +52,11 @@ UNKNOWNS: Point = {
 DEFAULTS: Point = {
     "source_nodes": published.SOURCE_NODES,
     "flows_per_source_node": published.FLOWS_PER_SOURCE_NODE,
+    "preset": "ns2-2001",
+    "ecn": False,
     **UNKNOWNS,
 }
-"""What is the same in all points of a part, unless they say otherwise."""
+"""What is the same in all points of a part, unless they say otherwise. With ``ecn``, links mark from half of their buffer on."""
 
 PACKET_BYTES = 1000
 """ns-2's packet, in which it counts no header; here it is the IPv4 packet."""
@@ -63,6 +68,9 @@ ACCESS_WIRE_BYTES = PACKET_BYTES + 14 + 24
 """What such a packet takes on a link between routers and on an access link: a label, Ethernet's header, and 24 bytes of the
 physical layer. Rates are scaled by that, so a link carries as many packets per second as in ns-2."""
 
+PROTECT = "protect"
+"""The mechanism that is 1+1 protection; the others are :class:`holdfast.apps.mpls.Mechanism`."""
+
 BIN_MS = 10
 """Resolution in which goodput is kept; :data:`holdfast.experiments.gmpls_tcp_2001.published.CURVE_MS` is a multiple."""
 
@@ -71,6 +79,11 @@ BIN_MS = 10
 def _program() -> Program:
     """Compiled once per process."""
     return compile_mpls()
+
+
+@cache
+def _protect_program() -> Program:
+    return compile_protect()
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
@@ -82,10 +95,15 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """
     draws = _Draws(seed, point["source_nodes"], point["flows_per_source_node"])
     scenario = _scenario(point, draws)
+    protects = point.get("mechanism") == PROTECT
     network = SimulatedNetwork(
         scenario.topology,
-        _program(),
-        [MplsController(connections=scenario.connections)],
+        _protect_program() if protects else _program(),
+        [
+            ProtectedPath(scenario.sources, scenario.sink, "LSR0", "LSR3")
+            if protects
+            else MplsController(connections=scenario.connections)
+        ],
         seed=seed,
         detection_delay_ms=0.0 if point["network"] == "timing_optical" else point["delta_ms"],
     )
@@ -130,6 +148,8 @@ def _scenario(point: Mapping[str, Any], draws: _Draws) -> Scenario:
         backbone_bps=round(point["rate_mbps"] * 1e6 * LABELLED_WIRE_BYTES / PACKET_BYTES),
         access_percent=point["access_percent"] * ACCESS_WIRE_BYTES / LABELLED_WIRE_BYTES,
         buffer_packets=point["buffer_packets"],
+        mark_above=point["buffer_packets"] // 2 if point["ecn"] else None,
+        timing_link_ms=point["timing_link_ms"],
     )
     if network == "timing":
         return timing(parameters)
@@ -140,14 +160,16 @@ def _scenario(point: Mapping[str, Any], draws: _Draws) -> Scenario:
         recovery = Recovery(Mechanism.LOCAL, revertive=strategy != "none", merge_capable=strategy != "optical")
         return rtt_change(parameters, point["d_ms"], recovery=recovery)
     if network == "case_study":
-        return case_study(parameters, CASES[point["scenario"]], Recovery(Mechanism(point["mechanism"])))
+        mechanism = point["mechanism"]
+        switching = None if mechanism == PROTECT else Recovery(Mechanism(mechanism))
+        return case_study(parameters, CASES[point["scenario"]], switching)
     raise ExperimentError(f"there is no network {network!r}")
 
 
 def _fixed_delay_ms(scenario: Scenario) -> float:
     """From A to the sink on the working path."""
-    path = scenario.connections[0].path
-    assert path is not None
+    connections = scenario.connections
+    path = (connections[0].path if connections else None) or ["LSR0", "LSR1", "LSR2", "LSR3"]
     nodes = ["A", *path, scenario.sink]
     links = [scenario.topology.find_link(f"{a}-{b}") for a, b in pairwise(nodes)]
     return float(sum(scenario.topology.links[link].delay_ms for link in links))
@@ -156,9 +178,13 @@ def _fixed_delay_ms(scenario: Scenario) -> float:
 def _transfers(
     network: SimulatedNetwork, sources: Iterable[str], sink: str | None, starts_s: list[float], point: Mapping[str, Any]
 ) -> list[int]:
+    window_bytes = point["window_packets"] * PAYLOAD_BYTES
     options = TcpOptions(
-        preset="ns2-2001",
-        window_limit_bytes=point["window_packets"] * PAYLOAD_BYTES,
+        preset=point["preset"],
+        mss=PAYLOAD_BYTES,
+        ecn=point["ecn"],
+        window_limit_bytes=window_bytes,
+        initial_ssthresh_bytes=window_bytes,
         congestion=point["congestion"],
         recovery=point["recovery"],
         rto_minimum_ms=point["rto_minimum_ms"],

@@ -34,7 +34,8 @@ def points(ds_ms: Sequence[int], strategies: Sequence[str]) -> list[Point]:
 POINTS = points(published.D_MS, published.SWITCH_BACK)
 
 
-def _frame(setting: Setting) -> pl.DataFrame:
+def measured(setting: Setting) -> pl.DataFrame:
+    """The runs of section 7."""
     return setting.sweep("switch_back", goodput.MEASURE, goodput.with_defaults(POINTS))
 
 
@@ -57,14 +58,14 @@ def change(frame: pl.DataFrame) -> pl.DataFrame:
 
 def table6(setting: Setting) -> Finding:
     """Optical against electrical."""
-    frame = _frame(setting)
+    frame = measured(setting)
     electrical = frame.filter(pl.col("strategy") == "electrical")
     return Finding(pl.concat([goodput.rtt_change_numbers(electrical), change(frame)]))
 
 
 def fig15(setting: Setting) -> Finding:
     """Which of the three is best."""
-    rows = statistics.best(_frame(setting), "strategy", "after_repair", ["d_ms"])
+    rows = statistics.best(measured(setting), "strategy", "after_repair", ["d_ms"])
     figure = plots.proportions(
         rows,
         "d_ms",
@@ -77,7 +78,7 @@ def fig15(setting: Setting) -> Finding:
 
 def fig16(setting: Setting) -> Finding:
     """How optical relative to electrical is distributed."""
-    both = _frame(setting).filter(pl.col("strategy") != "none")
+    both = measured(setting).filter(pl.col("strategy") != "none")
     rows = goodput.relative(both, ["d_ms", "strategy"], "after_repair", {"strategy": "electrical"})
     figure = plots.histograms(
         rows,

@@ -48,13 +48,14 @@ def _numbers(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.concat([changes, goodput.best_numbers(frame, "delta_ms", "after_failure")])
 
 
-def _shared(setting: Setting) -> pl.DataFrame:
+def measured(setting: Setting) -> pl.DataFrame:
+    """The runs of section 5.2; the other parts of the section share them."""
     return setting.sweep("timing", goodput.MEASURE, goodput.with_defaults(SHARED))
 
 
 def table3(setting: Setting) -> Finding:
     """Goodput relative to an immediate switch."""
-    return Finding(_numbers(_shared(setting)))
+    return Finding(_numbers(measured(setting)))
 
 
 def low_access(setting: Setting) -> Finding:
@@ -63,15 +64,19 @@ def low_access(setting: Setting) -> Finding:
     return Finding(_numbers(setting.sweep("timing_low_access", goodput.MEASURE, points)))
 
 
+def measured_alone(setting: Setting) -> pl.DataFrame:
+    """The runs of section 5.3; :func:`measured` has those of section 5.2."""
+    return setting.sweep("timing_optical", goodput.MEASURE, goodput.with_defaults(OPTICAL))
+
+
 def optical(setting: Setting) -> Finding:
     """Which delay is best if the link is simply away for that long."""
-    frame = setting.sweep("timing_optical", goodput.MEASURE, goodput.with_defaults(OPTICAL))
-    return Finding(_numbers(frame))
+    return Finding(_numbers(measured_alone(setting)))
 
 
 def fig7(setting: Setting) -> Finding:
     """Goodput of the two sets of flows over time, in intervals of 10 ms."""
-    frame = _shared(setting)
+    frame = measured(setting)
     sets = [
         goodput.curves(frame, ["delta_ms"], f"{name}_curve").select(pl.lit(name).alias("flows"), pl.all())
         for name in ("switched", "fixed")
@@ -92,7 +97,7 @@ def fig7(setting: Setting) -> Finding:
 
 def fig8(setting: Setting) -> Finding:
     """How goodput relative to an immediate switch is distributed over the seeds."""
-    rows = goodput.relative(_shared(setting), ["delta_ms"], "after_failure", {"delta_ms": 0})
+    rows = goodput.relative(measured(setting), ["delta_ms"], "after_failure", {"delta_ms": 0})
     figure = plots.histograms(
         rows,
         "relative_percent",

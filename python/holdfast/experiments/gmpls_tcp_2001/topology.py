@@ -25,13 +25,17 @@ class Parameters:
 
     ``access_delays_ms``: one source node each (the paper draws ten from 10 to 100 ms); ``fixed_access_delays_ms``: those of the
     fixed flows of the timing study, the same if not given. ``access_percent``: the rate of access links, of the backbone's (the
-    paper: 80, and 90 in the timing study). ``buffer_packets`` wait at each link; the paper does not say, nor the backbone's rate.
+    paper: 80, and 90 in the timing study). ``buffer_packets`` wait at each link; the paper does not say, nor the backbone's
+    rate, nor the delay of a backbone link in the timing study, ``timing_link_ms``. ``mark_above``: links mark packets that find
+    more than so many waiting (ECN); the paper's do not.
     """
 
     access_delays_ms: Sequence[float]
     backbone_bps: int = 34_000_000
     access_percent: float = 80.0
     buffer_packets: int = 50
+    timing_link_ms: float = 1.0
+    mark_above: int | None = None
     fixed_access_delays_ms: Sequence[float] | None = None
 
     def __post_init__(self) -> None:
@@ -41,6 +45,7 @@ class Parameters:
             ("backbone_bps", self.backbone_bps),
             ("access_percent", self.access_percent),
             ("buffer_packets", self.buffer_packets),
+            ("timing_link_ms", self.timing_link_ms),
         ):
             if value <= 0:
                 raise TopologyError(f"{name} is {value}; it must be above zero")
@@ -48,7 +53,8 @@ class Parameters:
     @property
     def backbone(self) -> dict[str, Any]:
         """Of every backbone link."""
-        return {"rate_bps": self.backbone_bps, "queue_packets": self.buffer_packets}
+        link = {"rate_bps": self.backbone_bps, "queue_packets": self.buffer_packets}
+        return link if self.mark_above is None else {**link, "mark_above": {"packets": self.mark_above}}
 
     @property
     def access(self) -> dict[str, Any]:
@@ -126,8 +132,9 @@ def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: 
     spine = ["LSR4", "LSR1", "LSR2", "LSR3"]
     detour = ["LSR1", "LSR5", "LSR6", "LSR2"]
     topology, sources = _network("timing", parameters, "LSR4", [*spine, "LSR5", "LSR6"])
-    _chain(topology, spine, [1, 1, 1], parameters.backbone)
-    _chain(topology, detour, [1, 1, 1], parameters.backbone)
+    delay_ms = parameters.timing_link_ms
+    _chain(topology, spine, [delay_ms] * 3, parameters.backbone)
+    _chain(topology, detour, [delay_ms] * 3, parameters.backbone)
     connections = [
         _connection(sources, "B", spine, {("LSR1", "LSR2"): detour}, None, recovery or Recovery(Mechanism.LOCAL))
     ]
@@ -140,8 +147,8 @@ def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: 
     fixed = _sources(topology, "F", "C", fixed_delays_ms, parameters)
     topology.add_host("D")
     topology.add_link("C", "LSR8", delay_ms=1, **parameters.access)
-    topology.add_link("LSR8", "LSR5", delay_ms=1, **parameters.backbone)
-    topology.add_link("LSR6", "LSR7", delay_ms=1, **parameters.backbone)
+    topology.add_link("LSR8", "LSR5", delay_ms=delay_ms, **parameters.backbone)
+    topology.add_link("LSR6", "LSR7", delay_ms=delay_ms, **parameters.backbone)
     topology.add_link("LSR7", "D", delay_ms=1, **parameters.access)
     connections.append(_connection(fixed, "D", ["LSR8", "LSR5", "LSR6", "LSR7"], None, None, Recovery()))
     add_port_events(topology)
@@ -162,8 +169,11 @@ def rtt_change(parameters: Parameters, d_ms: float, *, recovery: Recovery | None
     return Scenario(topology, [connection], sources, "B")
 
 
-def case_study(parameters: Parameters, case: Case, recovery: Recovery) -> Scenario:
-    """Section 8 (figure 17): LSR0 to LSR3 in a, b and c; around the middle link by LSR4, around everything by LSR5 to LSR7."""
+def case_study(parameters: Parameters, case: Case, recovery: Recovery | None) -> Scenario:
+    """Section 8 (figure 17): LSR0 to LSR3 in a, b and c; around the middle link by LSR4, around everything by LSR5 to LSR7.
+
+    Without ``recovery`` there are no LSPs, and no agents in the switches.
+    """
     spine = ["LSR0", "LSR1", "LSR2", "LSR3"]
     detour = ["LSR1", "LSR4", "LSR2"]
     backup = ["LSR0", "LSR5", "LSR6", "LSR7", "LSR3"]
@@ -171,6 +181,8 @@ def case_study(parameters: Parameters, case: Case, recovery: Recovery) -> Scenar
     _chain(topology, spine, [case.a, case.b, case.c], parameters.backbone)
     _chain(topology, detour, [(case.b + case.dl) / 2] * 2, parameters.backbone)
     _chain(topology, backup, [(case.a + case.b + case.c + case.dp) / 4] * 4, parameters.backbone)
+    if recovery is None:
+        return Scenario(topology, [], sources, "B")
     add_port_events(topology)
     connection = _connection(sources, "B", spine, {("LSR1", "LSR2"): detour}, backup, recovery)
     return Scenario(topology, [connection], sources, "B")
