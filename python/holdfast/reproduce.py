@@ -123,19 +123,20 @@ def table(part: Part, comparison: pl.DataFrame) -> Table:
     for key in keys:
         result.add_column(key.replace("_", " "), no_wrap=True)
     result.add_column("", no_wrap=True)
-    for heading in ("paper", "ours", "95 % interval"):
+    beside = part.published is not None
+    for heading in ("paper", "ours", "95 % interval") if beside else ("ours", "95 % interval"):
         result.add_column(heading, justify="right", no_wrap=True)
-    result.add_column("")
+    if beside:
+        result.add_column("")
     decimals = part.published.decimals if part.published else 2
     for row in comparison.iter_rows(named=True):
         low, high = (_number(row[name], decimals + 1) for name in ("low", "high"))
+        ours = (_number(row["ours"], decimals + 1), f"{low} .. {high}" if row["low"] is not None else "")
+        verdict = {True: "[green]inside[/]", False: "[red]outside[/]", None: ""}[row["inside"]]
         result.add_row(
             *(f"{row[key]:g}" if isinstance(row[key], float) else str(row[key]) for key in keys),
             row["quantity"].replace("_", " "),
-            _number(row["paper"], decimals),
-            _number(row["ours"], decimals + 1),
-            f"{low} .. {high}" if row["low"] is not None else "",
-            {True: "[green]inside[/]", False: "[red]outside[/]", None: ""}[row["inside"]],
+            *((_number(row["paper"], decimals), *ours, verdict) if beside else ours),
         )
     return result
 

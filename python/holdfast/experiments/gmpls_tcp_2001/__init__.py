@@ -11,6 +11,7 @@ from holdfast.experiments.gmpls_tcp_2001 import (
     fit,
     longer_path,
     mechanisms,
+    merge,
     published,
     switch_back,
     table8,
@@ -59,6 +60,7 @@ EXPERIMENT = Experiment(
         Part(
             "fig16", "Fig. 16, section 7.2", "optical relative to electrical, as histograms", switch_back.fig16, _BACK
         ),
+        Part("merge", "section 7.1", "packets lost behind the merge point, electrical", merge.find, len(merge.POINTS)),
         _table(published.TABLE_8, table8.find, len(table8.POINTS)),
         Part("fig18", "Fig. 18, section 8.2", "goodput over time with every mechanism", mechanisms.fig18, _CASES),
         Part("fig19", "Fig. 19, section 8", "goodput after the failure and the repair", mechanisms.fig19, _CASES),
@@ -67,7 +69,14 @@ EXPERIMENT = Experiment(
             "sections 5 to 9",
             "the paper's conclusions, with what these runs say of each",
             conclusions.find,
-            _SHARED + len(timing.OPTICAL) + _LONGER + _BACK + _CASES,
+            _SHARED + len(timing.OPTICAL) + _LONGER + _BACK + len(merge.POINTS) + _CASES,
+        ),
+        Part(
+            "conclusions_faster",
+            "ours",
+            f"the case study's conclusions at {conclusions.FASTER_MBPS:g} Mb/s",
+            conclusions.find_faster,
+            len(conclusions.FASTER_POINTS),
         ),
         *(
             Part(f"beyond_{name}", "ours", title, find, len(beyond.points(points, tcps)))
@@ -79,5 +88,8 @@ EXPERIMENT = Experiment(
             )
         ),
         Part("fit", "ours", "distances to Tables 3 and 5 over what the paper leaves open", fit.find, _FIT),
+        Part(
+            "fit_faster", "ours", "Table 3 alone with more packets per flow", fit.find_faster, len(fit.faster_points())
+        ),
     ),
 )

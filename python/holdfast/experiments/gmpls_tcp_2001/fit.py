@@ -110,6 +110,34 @@ def find(setting: Setting) -> Finding:
     return Finding(numbers, {"": _picture(numbers, len(setting.seeds))})
 
 
+FASTER: tuple[Mapping[str, Any], ...] = tuple(
+    {**UNKNOWNS, "rate_mbps": rate_mbps, "buffer_packets": buffer, "window_packets": 64}
+    for rate_mbps, buffer in ((34.0, 100), (34.0, 200), (155.0, 200), (155.0, 500))
+)
+"""What section 5 may have had, if it had not what sections 6 to 8 had: more packets on their way per flow."""
+
+
+def faster_points() -> list[Point]:
+    """Table 3's, for these."""
+    return [point for unknowns in FASTER for point in goodput.with_defaults(POINTS["table3"], **unknowns)]
+
+
+def find_faster(setting: Setting) -> Finding:
+    """Distances of :data:`FASTER` to Table 3 alone, and the changes themselves."""
+    frame = setting.sweep("fit_faster", goodput.MEASURE, faster_points())
+    rows: list[dict[str, Any]] = []
+    for unknowns in FASTER:
+        changes = _changes("table3", frame.filter(pl.col(n) == v for n, v in unknowns.items()))
+        near = distance(list(_against(TABLES["table3"], changes).values()))
+        rows.append({**unknowns, "quantity": "distance_table3", "ours": near, "low": None, "high": None})
+        for found in statistics.summary(changes, ["delta_ms"], "change").iter_rows(named=True):
+            name = f"delta_{found['delta_ms']}_ms_change_percent"
+            rows.append(
+                {**unknowns, "quantity": name, "ours": found["mean"], "low": found["low"], "high": found["high"]}
+            )
+    return Finding(pl.DataFrame(rows, schema_overrides={"low": pl.Float64, "high": pl.Float64}))
+
+
 def _as_run(table: str, unknowns: Mapping[str, Any]) -> dict[str, Any]:
     """Only the timing study has links of that delay; elsewhere candidates that differ in nothing else are one."""
     return dict(unknowns) if table == "table3" else {**unknowns, "timing_link_ms": UNKNOWNS["timing_link_ms"]}

@@ -86,13 +86,18 @@ def _protect_program() -> Program:
     return compile_protect()
 
 
-def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """One run.
+@dataclass(frozen=True)
+class Prepared:
+    """A network with its traffic and failures, before it runs; flows by set; until when it is to run; the mean propagation."""
 
-    ``network`` is ``timing``, ``timing_optical``, ``rtt_change`` or ``case_study``; it ends at ``end_s``. Returned are packets
-    that were new and in order at the receivers: ``after_failure`` and ``after_repair``, within ``window_s``, the curves in bins
-    of ``curve_ms`` from the failure on if that is not 0, and what the senders did.
-    """
+    network: SimulatedNetwork
+    sets: Mapping[str, list[int]]
+    end_s: float
+    base_rtt_ms: float
+
+
+def prepare(point: Mapping[str, Any], seed: int) -> Prepared:
+    """``network`` is ``timing``, ``timing_optical``, ``rtt_change`` or ``case_study``; it ends at ``end_s``."""
     draws = _Draws(seed, point["source_nodes"], point["flows_per_source_node"])
     scenario = _scenario(point, draws)
     protects = point.get("mechanism") == PROTECT
@@ -113,9 +118,19 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
         "fixed": _transfers(network, scenario.fixed_sources, scenario.fixed_sink, draws.starts_s("F"), point),
     }
     _fail(network, point, end_s)
-    network.run(end_s)
     base_rtt_ms = 2 * (fmean(draws.access_delays_ms("S")) + _fixed_delay_ms(scenario))
-    return {"base_rtt_ms": base_rtt_ms} | _result(network, sets, point, end_s)
+    return Prepared(network, sets, end_s, base_rtt_ms)
+
+
+def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """One run.
+
+    Returned are packets that were new and in order at the receivers: ``after_failure`` and ``after_repair``, within ``window_s``,
+    the curves in bins of ``curve_ms`` from the failure on if that is not 0, and what the senders did.
+    """
+    run = prepare(point, seed)
+    run.network.run(run.end_s)
+    return {"base_rtt_ms": run.base_rtt_ms} | _result(run.network, run.sets, point, run.end_s)
 
 
 @dataclass(frozen=True)

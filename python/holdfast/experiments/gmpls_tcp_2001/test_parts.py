@@ -18,6 +18,7 @@ from holdfast.experiments.gmpls_tcp_2001 import (
     fit,
     goodput,
     longer_path,
+    merge,
     published,
     runs,
     switch_back,
@@ -26,7 +27,7 @@ from holdfast.experiments.gmpls_tcp_2001 import (
 
 SMALL = {**runs.DEFAULTS, "source_nodes": 2, "flows_per_source_node": 2, "rate_mbps": 2.0, "timing_link_ms": 1.0}
 CURVED = {"fig7", "fig10", "fig12", "fig18"}
-PARTS = [part.name for part in EXPERIMENT.parts if part.name not in ("table8", "fit")]
+PARTS = [part.name for part in EXPERIMENT.parts if part.name not in ("table8", "fit", "fit_faster")]
 
 
 def point(network: str = "rtt_change", **changed: Any) -> dict[str, Any]:
@@ -119,6 +120,13 @@ def test_protection_loses_nothing_at_the_failure() -> None:
     assert sum(found["switched_curve"][10:40]) == pytest.approx(30 * before, rel=0.15)
 
 
+def test_where_the_merge_point_overflows() -> None:
+    """Twice 80 % of 1250 packets/s for 99 ms are 74 packets too many for a buffer of 50; for 1 ms, one."""
+    near, far = (merge.drops(point(end_s=11.5, d_ms=d), 2) for d in (2, 100))
+    assert far["merge_drops"] > 0
+    assert near["merge_drops"] == near["drops_before"] == far["drops_before"] == 0
+
+
 def test_an_unknown_network_is_refused() -> None:
     with pytest.raises(ExperimentError, match="no network 'ring'"):
         runs.measure(point("ring"), 1)
@@ -144,7 +152,7 @@ def test_a_part(results: Path, name: str) -> None:
         rows = pl.read_csv(results / f"{name}.csv")
         assert rows.height >= sum(1 for _ in part.published.entries())
         assert rows["ours"].null_count() == 0
-    elif name in ("low_access", "conclusions"):
+    elif name in ("low_access", "conclusions", "conclusions_faster", "merge"):
         assert pl.read_csv(results / f"{name}.csv")["ours"].null_count() == 0
     else:
         pictures = [f"{name}_a", f"{name}_b"] if name.endswith("fig19") else [name]
@@ -212,6 +220,18 @@ def test_fit(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         )["ours"]
         assert row["ours"] == pytest.approx(parts.mean())
         assert row["low"] <= row["high"]
+
+
+def test_fit_of_one_table(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A candidate with two seeds: its distance, then its changes."""
+    monkeypatch.setattr(runs, "DEFAULTS", SMALL)
+    monkeypatch.setattr(fit, "FASTER", ({**runs.UNKNOWNS, "rate_mbps": 2.0},))
+    monkeypatch.setattr(fit, "POINTS", {"table3": timing.points("timing", (0, 50), 90.0)})
+    numbers = fit.find_faster(Setting((1, 2), tmp_path)).numbers
+    assert numbers is not None
+    [near, change] = numbers.iter_rows(named=True)
+    assert (near["quantity"], change["quantity"]) == ("distance_table3", "delta_50_ms_change_percent")
+    assert near["ours"] == pytest.approx(abs(change["ours"] - 9.85) / 9.85)
 
 
 def test_optical_against_electrical() -> None:
