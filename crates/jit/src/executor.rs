@@ -305,10 +305,10 @@ impl JitExecutor {
         // SAFETY: fewer than there are.
         unsafe { cx.packets.set_len(0) };
         while first < count {
-            let end = match look_ahead {
-                Some(_) if first < ahead => count.min(ahead),
-                _ => count.min(first + PART),
-            };
+            let mut end = count.min(first + PART);
+            if look_ahead.is_some() && first < ahead {
+                end = end.min(ahead);
+            }
             // SAFETY: these are packets of the vector that nobody has taken yet, and nobody else refers to them.
             let part = unsafe { std::slice::from_raw_parts_mut(packets.add(first), end - first) };
             let arrivals = arrive(&mut arrivals, part);
