@@ -63,16 +63,16 @@ class DemoParameters(BaseModel):
         return self
 
 
-def topology(parameters: DemoParameters) -> Topology:
-    """Two hosts and two disjoint paths of two hops; path 1 is the cheaper one."""
-    result = Topology("demo")
+def two_paths(name: str, *, edge: Mapping[str, Any], core: Mapping[str, Any]) -> Topology:
+    """Two hosts and two disjoint paths of two hops; path 1 is the cheaper one.
+
+    ``edge`` and ``core`` are options of :meth:`Topology.add_link` for the hosts' links and for those between switches.
+    """
+    result = Topology(name)
     for host in ("h1", "h2"):
         result.add_host(host)
     for switch in ("s1", "s2", "s3", "s4"):
         result.add_switch(switch)
-    edge = {"rate_bps": parameters.rate_bps, "delay_ms": 0.01}
-    jitter = Jitter(distribution="uniform", high_ms=parameters.jitter_ms) if parameters.jitter_ms else None
-    core = {"rate_bps": parameters.rate_bps, "delay_ms": parameters.delay_ms, "jitter": jitter}
     result.add_link("h1", "s1", **edge)
     result.add_link("s1", "s2", **core)
     result.add_link("s2", "s4", **core)
@@ -80,6 +80,14 @@ def topology(parameters: DemoParameters) -> Topology:
     result.add_link("s3", "s4", **core, cost=2)
     result.add_link("s4", "h2", **edge)
     return result
+
+
+def topology(parameters: DemoParameters) -> Topology:
+    """The demo's network."""
+    edge = {"rate_bps": parameters.rate_bps, "delay_ms": 0.01}
+    jitter = Jitter(distribution="uniform", high_ms=parameters.jitter_ms) if parameters.jitter_ms else None
+    core = {"rate_bps": parameters.rate_bps, "delay_ms": parameters.delay_ms, "jitter": jitter}
+    return two_paths("demo", edge=edge, core=core)
 
 
 def mechanism(name: str, reaction_delay_ms: float) -> tuple[Program, Controller]:

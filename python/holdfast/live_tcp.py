@@ -24,6 +24,7 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from holdfast import _core
 from holdfast.apps.router import RouterController, compile_router
+from holdfast.demo import two_paths
 from holdfast.demo_live import hosts
 from holdfast.errors import LiveError
 from holdfast.network import LiveNetwork, Network, SimulatedNetwork
@@ -102,20 +103,9 @@ class Scenario(BaseModel):
 
     def topology(self) -> Topology:
         """Two hosts and two disjoint paths of two hops; s1-s2-s4 is the cheaper one."""
-        result = Topology("live-tcp")
-        for host in ("h1", "h2"):
-            result.add_host(host)
-        for switch in ("s1", "s2", "s3", "s4"):
-            result.add_switch(switch)
         core = {"rate_bps": self.rate_bps, "delay_ms": self.rtt_ms / 4, "queue_packets": self.queue_packets}
         edge = {"rate_bps": 1_000_000_000, "delay_ms": 0.0, "queue_packets": 10_000}
-        result.add_link("h1", "s1", **edge)
-        result.add_link("s1", "s2", **core)
-        result.add_link("s2", "s4", **core)
-        result.add_link("s1", "s3", **core, cost=2)
-        result.add_link("s3", "s4", **core, cost=2)
-        result.add_link("s4", "h2", **edge)
-        return result
+        return two_paths("live-tcp", edge=edge, core=core)
 
     def controller(self) -> RouterController:
         """The router's, which reacts to the failure if it is to."""
