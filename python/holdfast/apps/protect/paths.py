@@ -1,0 +1,248 @@
+"""Disjoint paths: sets of one to many that share no node, or no link, at the least total cost, and what forbids one more.
+
+Successive shortest paths (Suurballe, Bhandari): each further path is the cheapest way through what the earlier ones leave, which
+may take links back from them, so that the set is the cheapest of all sets. Only the topology's map is known here: nothing of
+tunnels, addresses or switches' tables.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Literal, TypeAlias
+
+from holdfast.errors import NetworkError
+from holdfast.topology import Topology
+
+Disjoint: TypeAlias = Literal["node", "link"]
+"""What two paths may not share: nodes between the ends (nor links), or links alone."""
+
+
+@dataclass(frozen=True)
+class Path:
+    """A way through the switches: ``nodes`` from end to end, the indices of the ``links`` between them, their total cost."""
+
+    nodes: tuple[str, ...]
+    links: tuple[int, ...]
+    cost: int
+
+    def __str__(self) -> str:
+        return "-".join(self.nodes)
+
+    @property
+    def interior(self) -> frozenset[str]:
+        """The nodes between the ends."""
+        return frozenset(self.nodes[1:-1])
+
+    def shares(self, other: Path, disjoint: Disjoint) -> bool:
+        """Whether the two are not disjoint."""
+        links = not set(self.links).isdisjoint(other.links)
+        return links or (disjoint == "node" and not self.interior.isdisjoint(other.interior))
+
+
+class NoDisjointPathsError(NetworkError):
+    """There are fewer disjoint paths than wanted.
+
+    ``found``: how many there are. ``cut_nodes``, ``cut_links`` (indices): as many nodes and links, of which every path uses one.
+    """
+
+    def __init__(self, message: str, found: int, cut_nodes: tuple[str, ...], cut_links: tuple[int, ...]) -> None:
+        super().__init__(message)
+        self.found = found
+        self.cut_nodes = cut_nodes
+        self.cut_links = cut_links
+
+
+def path_along(topology: Topology, nodes: Sequence[str]) -> Path:
+    """The path through these nodes; of parallel links the cheapest each time. Raises where two are not neighbours."""
+    if len(nodes) < 2 or len(set(nodes)) != len(nodes):
+        raise NetworkError(f"a path has two nodes or more, and none twice, unlike {'-'.join(nodes)}")
+    links = []
+    for a, b in pairwise(nodes):
+        if not topology.graph.has_edge(a, b):
+            raise NetworkError(f"{a} and {b} are not neighbours")
+        links.append(topology.graph.edges[a, b]["link"])
+    return Path(tuple(nodes), tuple(links), sum(topology.links[i].cost for i in links))
+
+
+def link_name(topology: Topology, index: int) -> str:
+    """How :meth:`Topology.find_link` knows a link: ``a-b``, of parallel ones ``a-b#2``."""
+    link = topology.links[index]
+    parallel = [i for i, other in enumerate(topology.links) if {other.a, other.b} == {link.a, link.b}]
+    return link.name if parallel[0] == index else f"{link.name}#{parallel.index(index) + 1}"
+
+
+def disjoint_paths(
+    topology: Topology,
+    ingress: str,
+    egress: str,
+    count: int = 2,
+    *,
+    disjoint: Disjoint = "node",
+    avoid_nodes: Collection[str] = (),
+    avoid_links: Collection[int] = (),
+) -> list[Path]:
+    """``count`` disjoint paths between two switches with the least total cost, the cheapest one first.
+
+    They use nothing of what is to be avoided (links by index). Of sets of equal cost one with the fewest links is chosen, always the
+    same. Raises :class:`NoDisjointPathsError`, which names the cut, where there are fewer.
+    """
+    for end in (ingress, egress):
+        if end not in topology.switches:
+            raise NetworkError(f"there is no switch {end!r}")
+        if end in avoid_nodes:
+            raise NoDisjointPathsError(f"{end}, an end of the connection, is down or to be avoided", 0, (end,), ())
+    if ingress == egress:
+        raise NetworkError(f"{ingress} is both ends of the connection; there is no path to protect")
+    if count < 1:
+        raise NetworkError(f"{count} paths were asked for; there must be one at least")
+    flow = _Flow(topology, ingress, egress, count, disjoint, frozenset(avoid_nodes), frozenset(avoid_links))
+    found = 0
+    while found < count and flow.augment():
+        found += 1
+    if found < count:
+        nodes, links = flow.cut()
+        avoided = bool(avoid_nodes or avoid_links)
+        message = _why(topology, (ingress, egress), count, disjoint, avoided, nodes, links)
+        raise NoDisjointPathsError(message, found, nodes, links)
+    order = {name: i for i, name in enumerate(topology.switches)}
+    paths = [flow.take_path() for _ in range(count)]
+    return sorted(paths, key=lambda path: (path.cost, len(path.links), [order[n] for n in path.nodes], path.links))
+
+
+def _why(
+    topology: Topology,
+    ends: tuple[str, str],
+    count: int,
+    disjoint: Disjoint,
+    avoided: bool,
+    nodes: tuple[str, ...],
+    links: tuple[int, ...],
+) -> str:
+    left = " in what is left of the network" if avoided else ""
+    where = f"from {ends[0]} to {ends[1]}{left}"
+    cut = [f"node {node}" for node in nodes] + [f"link {link_name(topology, link)}" for link in links]
+    if not cut:
+        return f"there is no path {where}"
+    numbers = {2: "two", 3: "three", 4: "four"}
+    wanted = "no path" if count == 1 else f"no {numbers.get(count, count)} {disjoint}-disjoint paths"
+    through = cut[0] if len(cut) == 1 else "one of " + ", ".join(cut)
+    return f"there are {wanted} {where}: every path uses {through}"
+
+
+@dataclass
+class _Arc:
+    """An arc of the residual network. Its reverse is the one with the number that differs in the last bit."""
+
+    head: int
+    weight: int
+    capacity: int
+    link: int | None
+    """None: the inside of a node."""
+
+
+class _Flow:
+    """Units on their way from an ingress to an egress. A node is two vertices, ``2 i`` (in) and ``2 i + 1`` (out)."""
+
+    def __init__(
+        self,
+        topology: Topology,
+        ingress: str,
+        egress: str,
+        count: int,
+        disjoint: Disjoint,
+        avoid_nodes: frozenset[str],
+        avoid_links: frozenset[int],
+    ) -> None:
+        self.topology = topology
+        self.names = list(topology.switches)
+        number = {name: i for i, name in enumerate(self.names)}
+        self.source, self.target = 2 * number[ingress] + 1, 2 * number[egress]
+        self.arcs: list[_Arc] = []
+        self.leaving: list[list[int]] = [[] for _ in range(2 * len(self.names))]
+        self.potential = [0] * len(self.leaving)
+        for name, i in number.items():
+            if name not in avoid_nodes:
+                shared = disjoint == "link" or name in (ingress, egress)
+                self._add(2 * i, 2 * i + 1, 0, count if shared else 1, None)
+        # A unit of cost weighs more than all links together, so that their number decides between equal costs only.
+        scale = len(topology.links) + 1
+        for index, link in enumerate(topology.links):
+            if index in avoid_links or link.a not in number or link.b not in number:
+                continue
+            for a, b in ((number[link.a], number[link.b]), (number[link.b], number[link.a])):
+                self._add(2 * a + 1, 2 * b, link.cost * scale + 1, 1, index)
+
+    def _add(self, tail: int, head: int, weight: int, capacity: int, link: int | None) -> None:
+        self.leaving[tail].append(len(self.arcs))
+        self.arcs.append(_Arc(head, weight, capacity, link))
+        self.leaving[head].append(len(self.arcs))
+        self.arcs.append(_Arc(tail, -weight, 0, link))
+
+    def augment(self) -> bool:
+        """Sends one more unit the cheapest way that the residual network has; false if it has none."""
+        distance: list[int | None] = [None] * len(self.leaving)
+        by: list[int] = [-1] * len(self.leaving)
+        distance[self.source] = 0
+        heap = [(0, self.source)]
+        while heap:
+            reached, vertex = heapq.heappop(heap)
+            if reached > (distance[vertex] or 0):
+                continue
+            for index in self.leaving[vertex]:
+                arc = self.arcs[index]
+                if not arc.capacity:
+                    continue
+                length = reached + arc.weight + self.potential[vertex] - self.potential[arc.head]
+                known = distance[arc.head]
+                if known is None or length < known:
+                    distance[arc.head], by[arc.head] = length, index
+                    heapq.heappush(heap, (length, arc.head))
+        there = distance[self.target]
+        if there is None:
+            return False
+        for vertex, reached_at in enumerate(distance):
+            # What is beyond the target, or out of reach, is bounded by the target's: reduced costs stay at or above zero.
+            self.potential[vertex] += there if reached_at is None else min(reached_at, there)
+        vertex = self.target
+        while vertex != self.source:
+            self.arcs[by[vertex]].capacity -= 1
+            self.arcs[by[vertex] ^ 1].capacity += 1
+            vertex = self.arcs[by[vertex] ^ 1].head
+        return True
+
+    def take_path(self) -> Path:
+        """Takes one unit's way out of the flow. The flow has no circles, so a way has none."""
+        vertex, nodes, links = self.source, [self.names[self.source // 2]], []
+        while vertex != self.target:
+            index = next(i for i in self.leaving[vertex] if i % 2 == 0 and self.arcs[i ^ 1].capacity)
+            self.arcs[index ^ 1].capacity -= 1
+            link = self.arcs[index].link
+            vertex = self.arcs[index].head
+            if link is not None:
+                links.append(link)
+                nodes.append(self.names[vertex // 2])
+        return Path(tuple(nodes), tuple(links), sum(self.topology.links[i].cost for i in links))
+
+    def cut(self) -> tuple[tuple[str, ...], tuple[int, ...]]:
+        """After the last unit: the nodes and links where what the ingress can still reach ends."""
+        reached = {self.source}
+        waiting = [self.source]
+        while waiting:
+            for index in self.leaving[waiting.pop()]:
+                arc = self.arcs[index]
+                if arc.capacity and arc.head not in reached:
+                    reached.add(arc.head)
+                    waiting.append(arc.head)
+        nodes, links = [], []
+        for vertex in sorted(reached):
+            for index in self.leaving[vertex]:
+                arc = self.arcs[index]
+                if index % 2 == 0 and arc.head not in reached:
+                    if arc.link is None:
+                        nodes.append(self.names[vertex // 2])
+                    else:
+                        links.append(arc.link)
+        return tuple(nodes), tuple(links)
