@@ -6,8 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from holdfast.apps.protect import ProtectController
-from holdfast.errors import NetworkError, TopologyError
+from holdfast.errors import TopologyError
 from holdfast.link import Jitter
 from holdfast.topology import Topology
 
@@ -81,49 +80,3 @@ def test_yaml(tmp_path: Path) -> None:
         Topology.from_yaml(file)
     with pytest.raises(TopologyError, match="No such file"):
         Topology.from_yaml(tmp_path / "absent.yaml")
-
-
-class Planned(ProtectController):
-    """A controller that only plans."""
-
-    def __init__(self, topology: Topology) -> None:
-        super().__init__(reaction_delay_ms=0)
-        self._topology = topology
-
-    @property
-    def topology(self) -> Topology:
-        return self._topology
-
-
-def test_disjoint_paths_are_the_cheapest_pair() -> None:
-    t = square()
-    assert Planned(t).disjoint_paths("s1", "s4") == (["s1", "s2", "s4"], ["s1", "s3", "s4"])
-
-
-def test_disjoint_paths_where_the_shortest_path_is_a_trap() -> None:
-    """The classic trap: the shortest path uses links of both disjoint ones, so removing it first finds nothing."""
-    t = Topology("trap")
-    for name in ("a", "b", "c", "d", "e", "f"):
-        t.add_switch(name)
-    for x, y, cost in (
-        ("a", "b", 1),
-        ("b", "c", 1),
-        ("c", "f", 1),
-        ("a", "d", 3),
-        ("d", "c", 3),
-        ("b", "e", 3),
-        ("e", "f", 3),
-    ):
-        t.add_link(x, y, cost=cost)
-    first, second = Planned(t).disjoint_paths("a", "f")
-    assert {tuple(first), tuple(second)} == {("a", "b", "e", "f"), ("a", "d", "c", "f")}
-
-
-def test_no_disjoint_paths() -> None:
-    t = Topology("line")
-    for name in ("s1", "s2", "s3"):
-        t.add_switch(name)
-    t.add_link("s1", "s2")
-    t.add_link("s2", "s3")
-    with pytest.raises(NetworkError, match="no two node-disjoint paths from s1 to s3"):
-        Planned(t).disjoint_paths("s1", "s3")

@@ -1,5 +1,16 @@
 """P4-Protect: 1+1 path protection for IPv4."""
 
-from holdfast.apps.protect.controller import Connection, Flow, ProtectController, compile_protect
+from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow
+from holdfast.apps.protect.controller import ProtectController, compile_protect
+from holdfast.apps.protect.paths import NoDisjointPathsError, Path, disjoint_paths
 
-__all__ = ["Connection", "Flow", "ProtectController", "compile_protect"]
+__all__ = [
+    "Connection",
+    "ConnectionStatistics",
+    "Flow",
+    "NoDisjointPathsError",
+    "Path",
+    "ProtectController",
+    "compile_protect",
+    "disjoint_paths",
+]

@@ -1,27 +1,33 @@
-"""The controller of ``protect.p4``: routes, protection connections and protected flows.
+"""The controller of ``protect.p4``: routes, protection connections and protected flows, at run time.
 
-A connection runs from a tunnel ingress (PTI) to a tunnel egress (PTE) over the cheapest pair of node-disjoint paths. Each path
-has an address of its own at the PTE, and a host route along its nodes, so that the nodes in between need nothing but
-destination routing and the two copies never meet.
+A connection runs from a tunnel ingress (PTI) to a tunnel egress (PTE) over the cheapest set of disjoint paths. What was set up is
+in the switches, with all that a controller must know to go on: one that starts where another one was killed takes over.
 """
 
 from __future__ import annotations
 
 import ipaddress
-from dataclasses import dataclass, field
-from itertools import pairwise
-from pathlib import Path
+import json
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import asdict, fields
+from functools import partial
+from pathlib import Path as FilePath
 
-import networkx as nx
+import polars as pl
 
 from holdfast._core import Program
+from holdfast.apps.protect.changes import Changes, Phase
+from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow
+from holdfast.apps.protect.numbers import Numbers
+from holdfast.apps.protect.paths import Disjoint, Path, disjoint_paths, path_along
+from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, PathSet, Tunnels
 from holdfast.apps.router.controller import RouterController
+from holdfast.controller import ControlPlane
 from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import Client
 
-HERE = Path(__file__).parent
-
-TUNNEL_ADDRESSES = ipaddress.IPv4Network("10.254.0.0/16")
-"""Where the PTEs' addresses, one per connection and path, are taken from."""
+HERE = FilePath(__file__).parent
 
 NODE_ADDRESSES = ipaddress.IPv4Network("10.255.0.0/16")
 """Where the PTIs' addresses (sources of the outer headers) are taken from, by switch index."""
@@ -30,7 +36,10 @@ OVERHEAD_BYTES = 28
 """Outer IPv4 header and protection header."""
 
 CONNECTIONS = 8192
-"""Connections that a node holds; the program's default."""
+"""Connections that a node can be the PTI of, and those it can be the PTE of; the program's default."""
+
+MAX_PATHS = 4
+"""Copies of a packet, at most."""
 
 
 def compile_protect(defines: dict[str, str] | None = None) -> Program:
@@ -38,55 +47,15 @@ def compile_protect(defines: dict[str, str] | None = None) -> Program:
     return Program.compile(str(HERE / "protect.p4"), defines=defines or {})
 
 
-@dataclass(frozen=True)
-class Flow:
-    """A descriptor on the 5-tuple; what is None matches everything.
-
-    Addresses are prefixes (``"10.0.1.0/24"``) or single addresses; ``protocol`` is a number; ports are numbers.
-    """
-
-    source: str | None = None
-    destination: str | None = None
-    protocol: int | None = None
-    source_port: int | None = None
-    destination_port: int | None = None
-
-    def match(self) -> dict[str, tuple[int, int]]:
-        """Value and mask by key field."""
-        match: dict[str, tuple[int, int]] = {}
-        for key, prefix in (("hdr.ipv4.src_addr", self.source), ("hdr.ipv4.dst_addr", self.destination)):
-            if prefix is not None:
-                network = ipaddress.IPv4Network(prefix)
-                match[key] = (int(network.network_address), int(network.netmask))
-        for key, number, limit in (
-            ("hdr.ipv4.protocol", self.protocol, 0xFF),
-            ("meta.src_port", self.source_port, 0xFFFF),
-            ("meta.dst_port", self.destination_port, 0xFFFF),
-        ):
-            if number is not None:
-                match[key] = (number, limit)
-        return match
-
-
-@dataclass
-class Connection:
-    """A protection connection. ``index`` is the PTI's register, ``cid`` the identifier at the PTE (its register, too)."""
-
-    ingress: str
-    egress: str
-    cid: int
-    index: int
-    multicast_group: int
-    paths: tuple[list[str], list[str]]
-    addresses: tuple[str, str]
-    mtu: int
-    flows: list[tuple[Flow, int]] = field(default_factory=list)
-
-
 class ProtectController(RouterController):
     """Routes as :class:`RouterController`, and manages 1+1 connections and flows.
 
-    ``flows`` are protected from the start: pairs of hosts, both directions.
+    ``protect``: pairs of hosts, protected both ways from the start. ``paths`` and ``disjoint``: what a connection gets unless it
+    asks for something else. ``mtu``: bytes that the links between the nodes carry. ``drain_ms``: how long what a change has
+    left behind stays, for the packets that are still under way there.
+
+    Methods change switches at once; :meth:`together` collects what several of them write. Call them from handlers
+    (:meth:`on_start`, or given to the network's ``call_later``), one at a time.
     """
 
     table = "ProtectIngress.protect_and_forward.ipv4_lpm"
@@ -96,12 +65,18 @@ class ProtectController(RouterController):
     flow_table = "ProtectIngress.protect_and_forward.protected_flows"
     protect = "ProtectIngress.protect_and_forward.protect"
     last_sent = "ProtectIngress.protect_and_forward.last_sent_sn"
-    endpoint_table = "ProtectIngress.decaps_ip.tunnel_endpoints"
+    protected = "ProtectIngress.protect_and_forward.protected"
+    mtu_exceeded = "ProtectIngress.protect_and_forward.mtu_exceeded"
     connection_table = "ProtectIngress.decaps_p.egress_connections"
     select_connection = "ProtectIngress.decaps_p.select_connection"
     last_accepted = "ProtectIngress.decaps_p.last_accepted_sn"
-    copy_table = "ProtectEgress.tunnel_copies"
-    send_copy = "ProtectEgress.send_copy"
+    accepted = "ProtectIngress.decaps_p.accepted"
+    discarded = "ProtectIngress.decaps_p.discarded"
+
+    ingress_state = ((last_sent,), (protected, mtu_exceeded))
+    """Registers and counters that a PTI keeps by connection."""
+    egress_state = ((last_accepted,), (accepted, discarded))
+    """Registers and counters that a PTE keeps by connection."""
 
     def __init__(
         self,
@@ -110,20 +85,125 @@ class ProtectController(RouterController):
         reroute: bool = False,
         reaction_delay_ms: float,
         mtu: int = 1500,
+        paths: int = 2,
+        disjoint: Disjoint = "node",
+        drain_ms: float = 100.0,
+        tunnel_addresses: str = str(TUNNEL_ADDRESSES),
     ) -> None:
         super().__init__(reroute=reroute, reaction_delay_ms=reaction_delay_ms)
-        if not OVERHEAD_BYTES + 20 <= mtu <= 65535:
-            raise NetworkError(f"mtu is {mtu} bytes; a tunnel needs {OVERHEAD_BYTES + 20} to 65535")
-        self.mtu = mtu
-        self.connections: list[Connection] = []
+        self.mtu = _checked_mtu(mtu)
+        self.path_count = _checked_count(paths)
+        self.disjoint: Disjoint = disjoint
+        if drain_ms < 0:
+            raise NetworkError(f"drain_ms is {drain_ms}; it cannot be negative")
+        self.drain_ms = drain_ms
+        self.tunnel_addresses = ipaddress.IPv4Network(tunnel_addresses)
         self._protect = protect or []
+        self._connections: dict[tuple[str, int], Connection] = {}
+        self._by_ends: dict[tuple[str, str], list[Connection]] = {}
+        self._owner: dict[tuple[str, Flow], Connection] = {}
+        self._planned: dict[tuple[object, ...], list[Path]] = {}
+        self._open: Changes | None = None
+
+    def attach(self, plane: ControlPlane) -> None:
+        """Prepares the numbers of every switch."""
+        super().attach(plane)
+        names = list(self.topology.switches)
+        self.tunnels = Tunnels(self.topology, self.tunnel_addresses)
+        self._indices = {name: Numbers(0, CONNECTIONS - 1, f"connections of PTI {name}") for name in names}
+        self._egress_indices = {name: Numbers(0, CONNECTIONS - 1, f"connections of PTE {name}") for name in names}
+        self._cids = {name: Numbers(0, 2**24 - 1, f"connection identifiers of PTE {name}") for name in names}
+        for host in self.topology.hosts.values():
+            for own in (self.tunnel_addresses, NODE_ADDRESSES):
+                if host.address.network.overlaps(own):
+                    raise NetworkError(f"host {host.name!r} is in {own}, which belongs to the tunnels")
 
     def on_start(self) -> None:
         """Installs the routes, then the connections of the host pairs to protect."""
         super().on_start()
-        for source, destination in self._protect:
-            for a, b in ((source, destination), (destination, source)):
-                self.protect_hosts(a, b)
+        with self.together():
+            for source, destination in self._protect:
+                for a, b in ((source, destination), (destination, source)):
+                    self.protect_hosts(a, b)
+
+    # ---- Changes ----
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """Everything done inside is written at its end, in one batch per switch and phase, or not at all if a switch refuses.
+
+        What a later step inside would write over an earlier one's does not belong together.
+        """
+        if self._open is not None:
+            yield
+            return
+        changes = self._open = Changes()
+        try:
+            yield
+        except BaseException:
+            changes.abandon()
+            raise
+        finally:
+            self._open = None
+        changes.apply(self.clients)
+
+    @contextmanager
+    def _changes(self) -> Iterator[Changes]:
+        with self.together():
+            assert self._open is not None
+            yield self._open
+
+    def _when_drained(self, remove: Callable[[Changes], None]) -> None:
+        """Takes down what was left behind, when nothing is under way on it any more."""
+
+        def run() -> None:
+            with self._changes() as changes:
+                remove(changes)
+
+        if self.drain_ms:
+            self.plane.call_later(self.drain_ms, run)
+        else:
+            run()
+
+    # ---- Connections ----
+
+    @property
+    def connections(self) -> list[Connection]:
+        """All connections, in the order in which they were added."""
+        return list(self._connections.values())
+
+    def find_connection(self, ingress: str, egress: str) -> Connection | None:
+        """The first connection between two switches, if there is one."""
+        return next(iter(self._by_ends.get((ingress, egress), ())), None)
+
+    def disjoint_paths(
+        self, ingress: str, egress: str, count: int | None = None, disjoint: Disjoint | None = None
+    ) -> list[Path]:
+        """The cheapest set of disjoint paths without links that are down (:func:`holdfast.apps.protect.paths.disjoint_paths`)."""
+        down = self._down_links()
+        key = (ingress, egress, count or self.path_count, disjoint or self.disjoint, down)
+        if key not in self._planned:
+            if len(self._planned) > 100_000:
+                self._planned.clear()
+            self._planned[key] = disjoint_paths(
+                self.topology,
+                ingress,
+                egress,
+                count or self.path_count,
+                disjoint=disjoint or self.disjoint,
+                avoid_links=down,
+            )
+        return self._planned[key]
+
+    def _down_links(self) -> frozenset[int]:
+        """Links that are down at one end at least."""
+        if not self._down:
+            return frozenset()
+        return frozenset(
+            i
+            for i, link in enumerate(self.topology.links)
+            if (link.a, link.a_port) in self._down or (link.b, link.b_port) in self._down
+        )
 
     def protect_hosts(self, source: str, destination: str) -> Connection:
         """Protects everything from one host to another, over a connection between their switches."""
@@ -131,125 +211,223 @@ class ProtectController(RouterController):
         connection = self.find_connection(ends[0].switch, ends[1].switch) or self.add_connection(
             ends[0].switch, ends[1].switch
         )
-        self.add_flow(connection, Flow(f"{ends[0].host.address.ip}/32", f"{ends[1].host.address.ip}/32"))
+        flow = Flow(f"{ends[0].host.address.ip}/32", f"{ends[1].host.address.ip}/32")
+        if (connection.ingress, flow) not in self._owner:
+            self.add_flow(connection, flow)
         return connection
 
-    def find_connection(self, ingress: str, egress: str) -> Connection | None:
-        """The connection between two switches, if there is one."""
-        return next((c for c in self.connections if (c.ingress, c.egress) == (ingress, egress)), None)
+    def add_connection(
+        self,
+        ingress: str,
+        egress: str,
+        *,
+        paths: Sequence[Sequence[str]] | None = None,
+        count: int | None = None,
+        disjoint: Disjoint | None = None,
+        mtu: int | None = None,
+        cid: int | None = None,
+    ) -> Connection:
+        """Sets a connection up. Nothing enters it before it has a flow.
 
-    def disjoint_paths(self, ingress: str, egress: str) -> tuple[list[str], list[str]]:
-        """The pair of node-disjoint paths with the least total cost, the cheaper one first.
-
-        A flow of two units through the graph with every node split into two halves joined by an edge that carries one unit.
-        Raises :class:`NetworkError` where there is no such pair.
+        ``paths``: the nodes of each path; without them the cheapest ``count`` disjoint ones. ``cid``: the identifier in its
+        packets, which no other connection to this PTE has; without it a free one.
         """
-        if ingress == egress:
-            raise NetworkError(f"{ingress} is both ends of the connection; there is no path to protect")
-        split: nx.DiGraph[tuple[str, str]] = nx.DiGraph()
-        for node in self.topology.switches:
-            capacity = 2 if node in (ingress, egress) else 1
-            split.add_edge((node, "in"), (node, "out"), capacity=capacity, weight=0)
-        for a, b, data in self.topology.graph.edges(data=True):
-            split.add_edge((a, "out"), (b, "in"), capacity=1, weight=data["cost"])
-            split.add_edge((b, "out"), (a, "in"), capacity=1, weight=data["cost"])
-        split.nodes[ingress, "in"]["demand"] = -2
-        split.nodes[egress, "out"]["demand"] = 2
-        try:
-            flow = nx.min_cost_flow(split)
-        except nx.NetworkXUnfeasible:
-            raise NetworkError(f"there are no two node-disjoint paths from {ingress} to {egress}") from None
-        paths = [self._follow(flow, ingress, egress) for _ in range(2)]
-        paths.sort(key=lambda path: (nx.path_weight(self.topology.graph, path, "cost"), len(path), path))
-        return paths[0], paths[1]
+        chosen = self._choose(ingress, egress, paths, count, disjoint)
+        with self._changes() as changes:
+            index = self._take(changes, self._indices[ingress])
+            egress_index = self._take(changes, self._egress_indices[egress])
+            number = self._take(changes, self._cids[egress], cid)
+            path_set = self.tunnels.acquire(changes, chosen, disjoint or self.disjoint)
+            connection = Connection(
+                ingress, egress, number, index, egress_index, path_set, _checked_mtu(mtu or self.mtu)
+            )
+            self._clear(changes, ingress, self._indices[ingress], index, self.ingress_state)
+            self._clear(changes, egress, self._egress_indices[egress], egress_index, self.egress_state)
+            changes.add(
+                Phase.RECEIVE,
+                egress,
+                partial(self.write_connection, connection, modify=False),
+                lambda client: client.delete(self.connection_table, self._connection_key(connection)),
+            )
+            self._adopt(connection)
+            changes.otherwise(lambda: self._forget(connection))
+        return connection
+
+    def _choose(
+        self,
+        ingress: str,
+        egress: str,
+        paths: Sequence[Sequence[str]] | None,
+        count: int | None,
+        disjoint: Disjoint | None,
+    ) -> list[Path]:
+        if paths is None:
+            return self.disjoint_paths(ingress, egress, _checked_count(count or self.path_count), disjoint)
+        chosen = [path_along(self.topology, nodes) for nodes in paths]
+        _checked_count(len(chosen))
+        for i, path in enumerate(chosen):
+            if (path.nodes[0], path.nodes[-1]) != (ingress, egress):
+                raise NetworkError(f"{path} does not lead from {ingress} to {egress}")
+            for other in chosen[:i]:
+                if path.shares(other, disjoint or self.disjoint):
+                    raise NetworkError(f"{other} and {path} are not {disjoint or self.disjoint}-disjoint")
+        return chosen
 
     @staticmethod
-    def _follow(flow: dict[tuple[str, str], dict[tuple[str, str], int]], ingress: str, egress: str) -> list[str]:
-        """Takes one path out of an integral flow."""
-        path = [ingress]
-        while path[-1] != egress:
-            hops = flow[path[-1], "out"]
-            following = next(node for node, units in hops.items() if units)
-            hops[following] -= 1
-            path.append(following[0])
-        return path
+    def _take(changes: Changes, numbers: Numbers, wanted: int | None = None) -> int:
+        if wanted is None:
+            wanted = numbers.take()
+        elif not numbers.claim(wanted):
+            raise NetworkError(f"connection identifier {wanted} is in use, or is none")
+        changes.otherwise(lambda: numbers.give_back(wanted))
+        return wanted
 
-    def add_connection(self, ingress: str, egress: str) -> Connection:
-        """Sets a connection up: registers reset at both ends, host routes, egress state, and the PTI's copies last."""
-        paths = self.disjoint_paths(ingress, egress)
-        number = _lowest_free({c.index for c in self.connections})
-        if number >= CONNECTIONS:
-            raise NetworkError(f"all {CONNECTIONS} connections are in use")
-        addresses = (str(TUNNEL_ADDRESSES[2 * number + 2]), str(TUNNEL_ADDRESSES[2 * number + 3]))
-        connection = Connection(ingress, egress, number, number, number + 1, paths, addresses, self.mtu)
+    @staticmethod
+    def _clear(
+        changes: Changes, switch: str, numbers: Numbers, index: int, state: tuple[tuple[str, ...], tuple[str, ...]]
+    ) -> None:
+        """Starts a connection's registers and counters anew, unless nobody has used them yet."""
+        if numbers.is_untouched(index):
+            return
+        for register in state[0]:
+            changes.add(Phase.RECEIVE, switch, lambda client, name=register: client.write_register(name, index, 0))  # type: ignore[misc]
+        for counter in state[1]:
+            changes.add(Phase.RECEIVE, switch, lambda client, name=counter: client.write_counter(name, index))  # type: ignore[misc]
 
-        egress_client = self.clients[egress]
-        egress_client.write_register(self.last_accepted, connection.cid, 0)
-        with egress_client.batch():
-            for address in addresses:
-                egress_client.insert(self.endpoint_table, {"hdr.tunnel.dst_addr": address}, "NoAction", {})
-            egress_client.insert(
-                self.connection_table,
-                {"hdr.protection.cid": connection.cid},
-                self.select_connection,
-                {"index": connection.cid},
-            )
-        for path, address in zip(paths, addresses, strict=True):
-            for node, following in pairwise(path[1:]):
-                port, next_mac = self.next_hop(node, following)
-                route = (port, self.topology.port_mac(node, port), next_mac)
-                self.write_route(self.clients[node], f"{address}/32", route, modify=False)
-        self._add_copies(connection)
-        self.connections.append(connection)
-        return connection
+    def _adopt(self, connection: Connection) -> None:
+        self._connections[connection.egress, connection.cid] = connection
+        self._by_ends.setdefault((connection.ingress, connection.egress), []).append(connection)
 
-    def _add_copies(self, connection: Connection) -> None:
-        client = self.clients[connection.ingress]
-        client.write_register(self.last_sent, connection.index, 0)
-        replicas = []
-        with client.batch():
-            for instance, (path, address) in enumerate(
-                zip(connection.paths, connection.addresses, strict=True), start=1
-            ):
-                port, next_mac = self.next_hop(connection.ingress, path[1])
-                replicas.append((port, instance))
-                client.insert(
-                    self.copy_table,
-                    {"meta.multicast_group": connection.multicast_group, "standard_metadata.egress_rid": instance},
-                    self.send_copy,
-                    {
-                        "src_mac": self.topology.port_mac(connection.ingress, port),
-                        "dst_mac": next_mac,
-                        "dst_ip": address,
-                    },
+    def _forget(self, connection: Connection) -> None:
+        del self._connections[connection.egress, connection.cid]
+        self._by_ends[connection.ingress, connection.egress].remove(connection)
+
+    def change_connection(
+        self,
+        connection: Connection,
+        *,
+        paths: Sequence[Sequence[str]] | None = None,
+        count: int | None = None,
+        disjoint: Disjoint | None = None,
+        mtu: int | None = None,
+    ) -> None:
+        """Changes a connection that carries traffic, without losing a packet.
+
+        What is None stays. New paths are there before the first packet takes them, and the old ones until the last one has left
+        them. Sequence numbers go on.
+        """
+        self._check(connection)
+        moved = paths is not None or count is not None or disjoint is not None
+        old, old_mtu = connection.path_set, connection.mtu
+        new_mtu = _checked_mtu(mtu or connection.mtu)
+        kind = disjoint or old.disjoint
+        chosen = (
+            self._choose(connection.ingress, connection.egress, paths, count or len(old.copies), kind) if moved else []
+        )
+        with self._changes() as changes:
+            connection.mtu = new_mtu
+            if moved:
+                connection.path_set = self.tunnels.acquire(changes, chosen, kind)
+
+            def back() -> None:
+                connection.path_set, connection.mtu = old, old_mtu
+
+            def undo(client: Client) -> None:
+                connection.path_set, connection.mtu = old, old_mtu
+                self.write_connection(connection, client, modify=True)
+
+            changes.otherwise(back)
+            write = partial(self.write_connection, connection, modify=True)
+            changes.add(Phase.RECEIVE, connection.egress, write, undo)
+            for flow, priority in connection.flows:
+                changes.add(
+                    Phase.SWITCH,
+                    connection.ingress,
+                    partial(self.write_flow, connection, flow, priority, modify=True),
+                    partial(self._write_back, connection, flow, priority, old, old_mtu),
                 )
-            client.multicast_group(connection.multicast_group, replicas)
+            if moved:
+                changes.afterwards(lambda: self._when_drained(lambda later: self.tunnels.release(later, old)))
+
+    def _write_back(
+        self, connection: Connection, flow: Flow, priority: int, old: PathSet, old_mtu: int, client: Client
+    ) -> None:
+        connection.path_set, connection.mtu = old, old_mtu
+        self.write_flow(connection, flow, priority, client, modify=True)
 
     def remove_connection(self, connection: Connection) -> None:
-        """Removes the flows first, so that no packet is encapsulated towards a connection that is going away."""
-        for flow, _ in list(connection.flows):
-            self.remove_flow(connection, flow)
-        client = self.clients[connection.ingress]
-        with client.batch():
-            for instance in (1, 2):
-                client.delete(
-                    self.copy_table,
-                    {"meta.multicast_group": connection.multicast_group, "standard_metadata.egress_rid": instance},
-                )
-            client.delete_multicast_group(connection.multicast_group)
-        for path, address in zip(connection.paths, connection.addresses, strict=True):
-            for node in path[1:-1]:
-                self.clients[node].delete(self.table, {self.route_key: f"{address}/32"})
-        egress_client = self.clients[connection.egress]
-        with egress_client.batch():
-            for address in connection.addresses:
-                egress_client.delete(self.endpoint_table, {"hdr.tunnel.dst_addr": address})
-            egress_client.delete(self.connection_table, {"hdr.protection.cid": connection.cid})
-        self.connections.remove(connection)
+        """Removes the flows at once, and the rest when the packets under way have arrived."""
+        self._check(connection)
+        with self._changes() as changes:
+            for flow, _ in list(connection.flows):
+                self.remove_flow(connection, flow)
+            self._forget(connection)
+            changes.otherwise(lambda: self._adopt(connection))
+            changes.afterwards(lambda: self._when_drained(partial(self._take_down, connection)))
+
+    def _take_down(self, connection: Connection, changes: Changes) -> None:
+        self.tunnels.release(changes, connection.path_set)
+        key = self._connection_key(connection)
+        changes.add(Phase.FORGET, connection.egress, lambda client: client.delete(self.connection_table, key))
+
+        def give_back() -> None:
+            self._indices[connection.ingress].give_back(connection.index)
+            self._egress_indices[connection.egress].give_back(connection.egress_index)
+            self._cids[connection.egress].give_back(connection.cid)
+
+        changes.afterwards(give_back)
+
+    def _check(self, connection: Connection) -> None:
+        if self._connections.get((connection.egress, connection.cid)) is not connection:
+            raise NetworkError(f"connection {connection} is not there any more")
+
+    # ---- Flows ----
 
     def add_flow(self, connection: Connection, flow: Flow, priority: int = 1000) -> None:
         """Protects the packets that the flow describes. Of overlapping flows the one with the highest priority counts."""
-        self.clients[connection.ingress].insert(
+        self._check(connection)
+        owner = self._owner.get((connection.ingress, flow))
+        if owner is not None:
+            raise NetworkError(f"{flow} is protected by connection {owner} already")
+        flow.match()
+        with self._changes() as changes:
+            changes.add(
+                Phase.SWITCH,
+                connection.ingress,
+                partial(self.write_flow, connection, flow, priority, modify=False),
+                lambda client: client.delete(self.flow_table, flow.match(), priority=priority),
+            )
+            self._adopt_flow(connection, flow, priority)
+            changes.otherwise(lambda: self._forget_flow(connection, flow, priority))
+
+    def _adopt_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
+        connection.flows.append((flow, priority))
+        self._owner[connection.ingress, flow] = connection
+
+    def _forget_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
+        connection.flows.remove((flow, priority))
+        del self._owner[connection.ingress, flow]
+
+    def remove_flow(self, connection: Connection, flow: Flow) -> None:
+        """Ends the protection of a flow; its packets are routed from then on."""
+        priority = next((priority for known, priority in connection.flows if known == flow), None)
+        if priority is None:
+            raise NetworkError(f"connection {connection} has no {flow}")
+        with self._changes() as changes:
+            changes.add(
+                Phase.STOP,
+                connection.ingress,
+                lambda client: client.delete(self.flow_table, flow.match(), priority=priority),
+                partial(self.write_flow, connection, flow, priority, modify=False),
+            )
+            self._forget_flow(connection, flow, priority)
+            changes.otherwise(lambda: self._adopt_flow(connection, flow, priority))
+
+    # ---- Entries ----
+
+    def write_flow(self, connection: Connection, flow: Flow, priority: int, client: Client, *, modify: bool) -> None:
+        """Writes a flow's entry to the PTI."""
+        (client.modify if modify else client.insert)(
             self.flow_table,
             flow.match(),
             self.protect,
@@ -262,21 +440,74 @@ class ProtectController(RouterController):
                 "mtu": connection.mtu,
             },
             priority=priority,
+            metadata=as_metadata(flow.fields()),
         )
-        connection.flows.append((flow, priority))
 
-    def remove_flow(self, connection: Connection, flow: Flow) -> None:
-        """Ends the protection of a flow; its packets are routed from then on."""
-        for known, priority in connection.flows:
-            if known == flow:
-                self.clients[connection.ingress].delete(self.flow_table, flow.match(), priority=priority)
-                connection.flows.remove((known, priority))
-                return
-        raise NetworkError(f"the connection {connection.ingress}-{connection.egress} has no flow {flow}")
+    def write_connection(self, connection: Connection, client: Client, *, modify: bool) -> None:
+        """Writes a connection's entry to the PTE, with what a controller that comes later must know to go on."""
+        (client.modify if modify else client.insert)(
+            self.connection_table,
+            self._connection_key(connection),
+            self.select_connection,
+            {"index": connection.egress_index},
+            metadata=as_metadata(
+                {
+                    "ingress": connection.ingress,
+                    "index": connection.index,
+                    "group": connection.path_set.group,
+                    "mtu": connection.mtu,
+                }
+            ),
+        )
+
+    @staticmethod
+    def _connection_key(connection: Connection) -> dict[str, int]:
+        return {"hdr.protection.cid": connection.cid}
+
+    # ---- Statistics ----
+
+    def statistics(self, connection: Connection) -> ConnectionStatistics:
+        """What both ends have counted of a connection."""
+        self._check(connection)
+        ingress, egress = self.clients[connection.ingress], self.clients[connection.egress]
+        protected = ingress.counter(self.protected, connection.index)
+        accepted = egress.counter(self.accepted, connection.egress_index)
+        discarded = egress.counter(self.discarded, connection.egress_index)
+        return ConnectionStatistics(
+            connection=str(connection),
+            protected_packets=protected[0],
+            protected_bytes=protected[1],
+            mtu_exceeded=ingress.counter(self.mtu_exceeded, connection.index)[0],
+            last_sent_sn=ingress.register(self.last_sent, connection.index),
+            accepted_packets=accepted[0],
+            accepted_bytes=accepted[1],
+            discarded_packets=discarded[0],
+            discarded_bytes=discarded[1],
+            last_accepted_sn=egress.register(self.last_accepted, connection.egress_index),
+            flow_packets=sum(
+                ingress.direct_counter(self.flow_table, flow.match(), priority)[0]
+                for flow, priority in connection.flows
+            ),
+        )
+
+    def statistics_table(self) -> pl.DataFrame:
+        """One row per connection, with the columns of :class:`ConnectionStatistics`."""
+        schema = {f.name: pl.String if f.name == "connection" else pl.Int64 for f in fields(ConnectionStatistics)}
+        return pl.DataFrame([asdict(self.statistics(connection)) for connection in self.connections], schema=schema)
 
 
-def _lowest_free(used: set[int]) -> int:
-    number = 0
-    while number in used:
-        number += 1
-    return number
+def as_metadata(value: object) -> bytes:
+    """What an entry carries for a later controller."""
+    return json.dumps(value, separators=(",", ":")).encode()
+
+
+def _checked_mtu(mtu: int) -> int:
+    if not OVERHEAD_BYTES + 20 <= mtu <= 65535:
+        raise NetworkError(f"mtu is {mtu} bytes; a tunnel needs {OVERHEAD_BYTES + 20} to 65535")
+    return mtu
+
+
+def _checked_count(count: int) -> int:
+    if not 2 <= count <= MAX_PATHS:
+        raise NetworkError(f"a connection has 2 to {MAX_PATHS} paths, not {count}")
+    return count

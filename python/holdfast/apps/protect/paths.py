@@ -67,6 +67,17 @@ def path_along(topology: Topology, nodes: Sequence[str]) -> Path:
     return Path(tuple(nodes), tuple(links), sum(topology.links[i].cost for i in links))
 
 
+def path_over(topology: Topology, ingress: str, links: Sequence[str]) -> Path:
+    """The path from a switch over these links, by their names. Raises where one does not begin where the last one ended."""
+    nodes, indices = [ingress], [topology.find_link(name) for name in links]
+    for index in indices:
+        link = topology.links[index]
+        if nodes[-1] not in (link.a, link.b):
+            raise NetworkError(f"link {link.name} does not begin at {nodes[-1]}")
+        nodes.append(link.b if link.a == nodes[-1] else link.a)
+    return Path(tuple(nodes), tuple(indices), sum(topology.links[i].cost for i in indices))
+
+
 def link_name(topology: Topology, index: int) -> str:
     """How :meth:`Topology.find_link` knows a link: ``a-b``, of parallel ones ``a-b#2``."""
     link = topology.links[index]
@@ -86,8 +97,8 @@ def disjoint_paths(
 ) -> list[Path]:
     """``count`` disjoint paths between two switches with the least total cost, the cheapest one first.
 
-    They use nothing of what is to be avoided (links by index). Of sets of equal cost one with the fewest links is chosen, always the
-    same. Raises :class:`NoDisjointPathsError`, which names the cut, where there are fewer.
+    They use nothing of what is to be avoided (links by index). Of equally cheap sets one with the fewest links is chosen, always
+    the same. Raises :class:`NoDisjointPathsError`, which names the cut, where there are fewer.
     """
     for end in (ingress, egress):
         if end not in topology.switches:

@@ -1,0 +1,96 @@
+"""Writes to many switches that belong together: in phases, one batch per switch and phase, taken back if one is refused.
+
+The order of phases is what keeps packets from meeting half of a change: what receives is there before what sends, and what sends
+is gone before what receives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from enum import IntEnum
+from typing import TypeAlias
+
+from holdfast.errors import HoldfastError
+from holdfast.p4runtime.client import Client
+
+Write: TypeAlias = Callable[[Client], None]
+
+
+class Phase(IntEnum):
+    """When a write happens, relative to the others."""
+
+    RECEIVE = 1
+    """What the egress needs: connections, tunnels' addresses; cleared state at both ends."""
+    ROUTE = 2
+    """Host routes along the paths."""
+    COPY = 3
+    """The ingress' copies and groups that nothing uses yet."""
+    SWITCH = 4
+    """What makes packets take the new way."""
+    STOP = 5
+    """What made packets take the old way goes."""
+    UNCOPY = 6
+    """The ingress' copies and groups go."""
+    UNROUTE = 7
+    """Host routes go."""
+    FORGET = 8
+    """What the egress had goes."""
+
+
+class Changes:
+    """Collects writes; :meth:`apply` does them."""
+
+    def __init__(self) -> None:
+        self._writes: dict[tuple[Phase, str], list[tuple[Write, Write | None]]] = {}
+        self._otherwise: list[Callable[[], None]] = []
+        self._afterwards: list[Callable[[], None]] = []
+
+    def add(self, phase: Phase, switch: str, write: Write, undo: Write | None = None) -> None:
+        """Adds a write to a switch, and what takes it back."""
+        self._writes.setdefault((phase, switch), []).append((write, undo))
+
+    def otherwise(self, call: Callable[[], None]) -> None:
+        """Calls this, the last one first, if the writes are not made: what was noted of them is taken back."""
+        self._otherwise.append(call)
+
+    def afterwards(self, call: Callable[[], None]) -> None:
+        """Calls this when the writes are made."""
+        self._afterwards.append(call)
+
+    def abandon(self) -> None:
+        """Makes none of the writes."""
+        for call in reversed(self._otherwise):
+            call()
+
+    def __len__(self) -> int:
+        return sum(map(len, self._writes.values()))
+
+    def apply(self, clients: Mapping[str, Client]) -> None:
+        """Writes everything, in order. If a switch refuses a batch, what was written before is taken back, and the error raised."""
+        done: list[tuple[str, list[tuple[Write, Write | None]]]] = []
+        order = {name: i for i, name in enumerate(clients)}
+        for phase, switch in sorted(self._writes, key=lambda key: (key[0], order[key[1]])):
+            writes = self._writes[phase, switch]
+            try:
+                with clients[switch].batch():
+                    for write, _ in writes:
+                        write(clients[switch])
+            except HoldfastError:
+                _take_back(clients, done)
+                self.abandon()
+                raise
+            done.append((switch, writes))
+        for call in self._afterwards:
+            call()
+
+
+def _take_back(clients: Mapping[str, Client], done: list[tuple[str, list[tuple[Write, Write | None]]]]) -> None:
+    for switch, writes in reversed(done):
+        try:
+            with clients[switch].batch("continue_on_error"):
+                for _, undo in reversed(writes):
+                    if undo is not None:
+                        undo(clients[switch])
+        except HoldfastError:
+            # The first error is the one to tell; what stays behind is found by a take-over.
+            continue

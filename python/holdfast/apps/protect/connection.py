@@ -1,0 +1,98 @@
+"""What the controller manages, as values: flows, connections, what was counted of them. Switches are not known here."""
+
+from __future__ import annotations
+
+import ipaddress
+from dataclasses import asdict, dataclass, field
+
+from holdfast.apps.protect.paths import Path
+from holdfast.apps.protect.tunnels import PathSet
+
+
+@dataclass(frozen=True)
+class Flow:
+    """A descriptor on the 5-tuple; what is None matches everything.
+
+    Addresses are prefixes (``"10.0.1.0/24"``) or single addresses; ``protocol`` is a number; ports are numbers.
+    """
+
+    source: str | None = None
+    destination: str | None = None
+    protocol: int | None = None
+    source_port: int | None = None
+    destination_port: int | None = None
+
+    def match(self) -> dict[str, tuple[int, int]]:
+        """Value and mask by key field."""
+        match: dict[str, tuple[int, int]] = {}
+        for key, prefix in (("hdr.ipv4.src_addr", self.source), ("hdr.ipv4.dst_addr", self.destination)):
+            if prefix is not None:
+                network = ipaddress.IPv4Network(prefix)
+                match[key] = (int(network.network_address), int(network.netmask))
+        for key, number, limit in (
+            ("hdr.ipv4.protocol", self.protocol, 0xFF),
+            ("meta.src_port", self.source_port, 0xFFFF),
+            ("meta.dst_port", self.destination_port, 0xFFFF),
+        ):
+            if number is not None:
+                match[key] = (number, limit)
+        return match
+
+    def fields(self) -> dict[str, str | int]:
+        """What is not None, by name."""
+        return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(eq=False)
+class Connection:
+    """A protection connection from a tunnel ingress (PTI) to a tunnel egress (PTE).
+
+    ``index`` is the PTI's number of it, ``cid`` the identifier in its packets, which only the PTE must be able to tell from others,
+    and ``egress_index`` the PTE's number of it.
+    """
+
+    ingress: str
+    egress: str
+    cid: int
+    index: int
+    egress_index: int
+    path_set: PathSet
+    mtu: int
+    flows: list[tuple[Flow, int]] = field(default_factory=list)
+    """With their priorities."""
+
+    def __str__(self) -> str:
+        return f"{self.ingress}-{self.egress}#{self.cid}"
+
+    @property
+    def multicast_group(self) -> int:
+        """The PTI's group that makes the copies."""
+        return self.path_set.group
+
+    @property
+    def paths(self) -> list[Path]:
+        """The paths that copies take now."""
+        return self.path_set.paths
+
+    @property
+    def addresses(self) -> list[str]:
+        """The PTE's address on each path."""
+        return [copy.tunnel.address for copy in self.path_set.copies]
+
+
+@dataclass(frozen=True)
+class ConnectionStatistics:
+    """What both ends counted of a connection, since it was set up."""
+
+    connection: str
+    protected_packets: int
+    protected_bytes: int
+    mtu_exceeded: int
+    last_sent_sn: int
+    accepted_packets: int
+    accepted_bytes: int
+    discarded_packets: int
+    discarded_bytes: int
+    last_accepted_sn: int
+    flow_packets: int
+    """Of all flows that it has now, since each was added."""
