@@ -28,6 +28,13 @@ class ControlPlane(Protocol):
     def clients(self) -> Mapping[str, Client]:
         """A P4Runtime client per switch that the controller is responsible for."""
 
+    @property
+    def now_ps(self) -> int:
+        """The time on the network's clock."""
+
+    def port_is_up(self, switch: str, port: int) -> bool:
+        """Whether a port has a signal now, as far as it is known here: what a controller that starts late must ask."""
+
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
         """Calls the handler after a delay on the network's clock."""
 

@@ -108,6 +108,15 @@ class Network(ABC):
         """A P4Runtime client per switch."""
         return self._clients
 
+    @property
+    def now_ps(self) -> int:
+        """The time on the network's clock."""
+        return self.core.now_ps
+
+    def port_is_up(self, switch: str, port: int) -> bool:
+        """Whether a port has a signal."""
+        return self.core.port_is_up(switch, port)
+
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
         """Calls the handler after a delay on the network's clock."""
         self._call_at(self.core.now_ps + round(delay_ms * PS_PER_MS), handler)

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, fields
 from functools import partial
 from pathlib import Path as FilePath
+from typing import Any
 
 import polars as pl
 
@@ -21,11 +22,13 @@ from holdfast.apps.protect.changes import Changes, Phase
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow
 from holdfast.apps.protect.numbers import Numbers
 from holdfast.apps.protect.paths import Disjoint, Path, disjoint_paths, path_along
+from holdfast.apps.protect.takeover import TakeOver, take_over
 from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, PathSet, Tunnels
-from holdfast.apps.router.controller import RouterController
+from holdfast.apps.router.controller import Route, RouterController
 from holdfast.controller import ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
+from holdfast.p4runtime.received import Entry
 
 HERE = FilePath(__file__).parent
 
@@ -103,7 +106,10 @@ class ProtectController(RouterController):
         self._by_ends: dict[tuple[str, str], list[Connection]] = {}
         self._owner: dict[tuple[str, Flow], Connection] = {}
         self._planned: dict[tuple[object, ...], list[Path]] = {}
+        self._failed: set[tuple[str, int]] = set()
         self._open: Changes | None = None
+        self.taken_over: TakeOver | None = None
+        """What was found in the switches at the start; None if nothing."""
 
     def attach(self, plane: ControlPlane) -> None:
         """Prepares the numbers of every switch."""
@@ -119,12 +125,35 @@ class ProtectController(RouterController):
                     raise NetworkError(f"host {host.name!r} is in {own}, which belongs to the tunnels")
 
     def on_start(self) -> None:
-        """Installs the routes, then the connections of the host pairs to protect."""
+        """Takes over what the switches hold already; then the routes, and connections for the host pairs to protect.
+
+        A controller that starts beside switches that have just been loaded finds nothing there, and begins anew.
+        """
+        self.taken_over = take_over(self)
+        for switch, port in self._link_ports():
+            if not self.plane.port_is_up(switch, port):
+                self._note_port(switch, port, up=False)
         super().on_start()
         with self.together():
             for source, destination in self._protect:
                 for a, b in ((source, destination), (destination, source)):
                     self.protect_hosts(a, b)
+
+    def _link_ports(self) -> Iterator[tuple[str, int]]:
+        for link in self.topology.links:
+            for node, port in ((link.a, link.a_port), (link.b, link.b_port)):
+                if node in self.topology.switches:
+                    yield node, port
+
+    def _note_port(self, switch: str, port: int, *, up: bool) -> None:
+        """Remembers which ports are down; routes go around them only with ``reroute``."""
+        for ports in (self._failed, self._down) if self.reroute else (self._failed,):
+            ports.discard((switch, port)) if up else ports.add((switch, port))
+
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        """Takes note of it, and lets routes follow if ``reroute`` is set."""
+        self._note_port(switch, port, up=up)
+        super().on_port_change(switch, port, up)
 
     # ---- Changes ----
 
@@ -153,7 +182,7 @@ class ProtectController(RouterController):
             assert self._open is not None
             yield self._open
 
-    def _when_drained(self, remove: Callable[[Changes], None]) -> None:
+    def when_drained(self, remove: Callable[[Changes], None]) -> None:
         """Takes down what was left behind, when nothing is under way on it any more."""
 
         def run() -> None:
@@ -197,12 +226,12 @@ class ProtectController(RouterController):
 
     def _down_links(self) -> frozenset[int]:
         """Links that are down at one end at least."""
-        if not self._down:
+        if not self._failed:
             return frozenset()
         return frozenset(
             i
             for i, link in enumerate(self.topology.links)
-            if (link.a, link.a_port) in self._down or (link.b, link.b_port) in self._down
+            if (link.a, link.a_port) in self._failed or (link.b, link.b_port) in self._failed
         )
 
     def protect_hosts(self, source: str, destination: str) -> Connection:
@@ -249,7 +278,7 @@ class ProtectController(RouterController):
                 partial(self.write_connection, connection, modify=False),
                 lambda client: client.delete(self.connection_table, self._connection_key(connection)),
             )
-            self._adopt(connection)
+            self.adopt(connection)
             changes.otherwise(lambda: self._forget(connection))
         return connection
 
@@ -294,7 +323,8 @@ class ProtectController(RouterController):
         for counter in state[1]:
             changes.add(Phase.RECEIVE, switch, lambda client, name=counter: client.write_counter(name, index))  # type: ignore[misc]
 
-    def _adopt(self, connection: Connection) -> None:
+    def adopt(self, connection: Connection) -> None:
+        """Counts a connection, whose numbers are taken already, among those that there are."""
         self._connections[connection.egress, connection.cid] = connection
         self._by_ends.setdefault((connection.ingress, connection.egress), []).append(connection)
 
@@ -347,7 +377,7 @@ class ProtectController(RouterController):
                     partial(self._write_back, connection, flow, priority, old, old_mtu),
                 )
             if moved:
-                changes.afterwards(lambda: self._when_drained(lambda later: self.tunnels.release(later, old)))
+                changes.afterwards(lambda: self.when_drained(lambda later: self.tunnels.release(later, old)))
 
     def _write_back(
         self, connection: Connection, flow: Flow, priority: int, old: PathSet, old_mtu: int, client: Client
@@ -362,8 +392,15 @@ class ProtectController(RouterController):
             for flow, _ in list(connection.flows):
                 self.remove_flow(connection, flow)
             self._forget(connection)
-            changes.otherwise(lambda: self._adopt(connection))
-            changes.afterwards(lambda: self._when_drained(partial(self._take_down, connection)))
+            changes.otherwise(lambda: self.adopt(connection))
+            # A later controller takes it for a leftover from now on.
+            changes.add(
+                Phase.STOP,
+                connection.egress,
+                partial(self.write_connection, connection, modify=True, leaving=True),
+                partial(self.write_connection, connection, modify=True),
+            )
+            changes.afterwards(lambda: self.when_drained(partial(self._take_down, connection)))
 
     def _take_down(self, connection: Connection, changes: Changes) -> None:
         self.tunnels.release(changes, connection.path_set)
@@ -397,10 +434,11 @@ class ProtectController(RouterController):
                 partial(self.write_flow, connection, flow, priority, modify=False),
                 lambda client: client.delete(self.flow_table, flow.match(), priority=priority),
             )
-            self._adopt_flow(connection, flow, priority)
+            self.adopt_flow(connection, flow, priority)
             changes.otherwise(lambda: self._forget_flow(connection, flow, priority))
 
-    def _adopt_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
+    def adopt_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
+        """Counts a flow among its connection's."""
         connection.flows.append((flow, priority))
         self._owner[connection.ingress, flow] = connection
 
@@ -421,7 +459,7 @@ class ProtectController(RouterController):
                 partial(self.write_flow, connection, flow, priority, modify=False),
             )
             self._forget_flow(connection, flow, priority)
-            changes.otherwise(lambda: self._adopt_flow(connection, flow, priority))
+            changes.otherwise(lambda: self.adopt_flow(connection, flow, priority))
 
     # ---- Entries ----
 
@@ -443,22 +481,59 @@ class ProtectController(RouterController):
             metadata=as_metadata(flow.fields()),
         )
 
-    def write_connection(self, connection: Connection, client: Client, *, modify: bool) -> None:
+    def write_connection(self, connection: Connection, client: Client, *, modify: bool, leaving: bool = False) -> None:
         """Writes a connection's entry to the PTE, with what a controller that comes later must know to go on."""
         (client.modify if modify else client.insert)(
             self.connection_table,
             self._connection_key(connection),
             self.select_connection,
             {"index": connection.egress_index},
-            metadata=as_metadata(
-                {
-                    "ingress": connection.ingress,
-                    "index": connection.index,
-                    "group": connection.path_set.group,
-                    "mtu": connection.mtu,
-                }
-            ),
+            metadata=b"" if leaving else as_metadata(self._noted(connection)),
         )
+
+    @staticmethod
+    def _noted(connection: Connection) -> dict[str, object]:
+        return {
+            "ingress": connection.ingress,
+            "index": connection.index,
+            "group": connection.path_set.group,
+            "mtu": connection.mtu,
+        }
+
+    @staticmethod
+    def connection_from(
+        noted: Mapping[str, Any], entry: Entry, egress: str, cid: int, path_set: PathSet
+    ) -> Connection | None:
+        """The connection that an entry of the PTE is of; None if it is of none."""
+        try:
+            index, mtu, egress_index = noted["index"], _checked_mtu(noted["mtu"]), int(entry.params["index"])
+        except (KeyError, TypeError, NetworkError):
+            return None
+        return Connection(noted["ingress"], egress, cid, index, egress_index, path_set, mtu)
+
+    def claim(self, connection: Connection) -> bool:
+        """Takes the numbers of a connection that was found; false, and none taken, if one is another's."""
+        taken: list[tuple[Numbers, int]] = []
+        for numbers, number in (
+            (self._indices[connection.ingress], connection.index),
+            (self._egress_indices[connection.egress], connection.egress_index),
+            (self._cids[connection.egress], connection.cid),
+        ):
+            if not isinstance(number, int) or not numbers.claim(number):
+                for other, given in taken:
+                    other.give_back(given)
+                return False
+            taken.append((numbers, number))
+        return True
+
+    def reserve_egress(self, egress: str, cid: int, egress_index: int, reserve: Callable[[Numbers, int], None]) -> None:
+        """Reserves the PTE's numbers of a leftover."""
+        reserve(self._cids[egress], cid)
+        reserve(self._egress_indices[egress], egress_index)
+
+    def adopt_routes(self, switch: str, routes: dict[str, Route]) -> None:
+        """Notes the routes to hosts that a switch has already."""
+        self._installed[switch] = routes
 
     @staticmethod
     def _connection_key(connection: Connection) -> dict[str, int]:

@@ -121,14 +121,15 @@ class Tunnels:
 
     def _note(self, changes: Changes, path_set: PathSet) -> None:
         self.adopt(path_set)
-        changes.otherwise(lambda: self._forget(path_set))
+        changes.otherwise(lambda: self.forget(path_set))
 
     def adopt(self, path_set: PathSet) -> None:
         """Counts a path set among those that there are."""
         self.path_sets[path_set.ingress, path_set.group] = path_set
         self._shared.setdefault((path_set.ingress, path_set.disjoint, path_set.preferred), path_set)
 
-    def _forget(self, path_set: PathSet) -> None:
+    def forget(self, path_set: PathSet) -> None:
+        """Counts it no more."""
         del self.path_sets[path_set.ingress, path_set.group]
         key = (path_set.ingress, path_set.disjoint, path_set.preferred)
         if self._shared.get(key) is path_set:
@@ -139,7 +140,7 @@ class Tunnels:
         path_set.users -= 1
         if path_set.users:
             return
-        self._forget(path_set)
+        self.forget(path_set)
         changes.add(Phase.UNCOPY, path_set.ingress, lambda client: client.delete_multicast_group(path_set.group))
         for copy in path_set.copies:
             self.drop_copy(changes, path_set, copy)
@@ -245,15 +246,28 @@ class Tunnels:
             tunnel = self.tunnels[key] = Tunnel(path, number, str(self.addresses[self.numbers.take()]))
             self._install(changes, tunnel)
         tunnel.users += 1
-        changes.otherwise(self._undo_use(key, tunnel))
+        changes.otherwise(self._undo_use(tunnel))
         return tunnel
 
-    def _undo_use(self, key: tuple[str, tuple[int, ...], int], tunnel: Tunnel) -> Callable[[], None]:
+    def find(self, path: Path, number: int) -> Tunnel | None:
+        """The tunnel of this number over a path, if there is one."""
+        return self.tunnels.get(_key(path, number))
+
+    def adopt_tunnel(self, path: Path, number: int, address: str) -> Tunnel:
+        """Counts a tunnel, whose address is claimed already, among those that there are."""
+        tunnel = self.tunnels[_key(path, number)] = Tunnel(path, number, address)
+        return tunnel
+
+    def forget_tunnel(self, tunnel: Tunnel) -> None:
+        """Counts it no more; its address is free again."""
+        del self.tunnels[_key(tunnel.path, tunnel.number)]
+        self.numbers.give_back(self.number_of(tunnel.address))
+
+    def _undo_use(self, tunnel: Tunnel) -> Callable[[], None]:
         def undo() -> None:
             tunnel.users -= 1
             if not tunnel.users:
-                del self.tunnels[key]
-                self.numbers.give_back(self.number_of(tunnel.address))
+                self.forget_tunnel(tunnel)
 
         return undo
 
