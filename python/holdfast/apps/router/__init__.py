@@ -1,5 +1,28 @@
-"""An IPv4 router and the controller that fills it with shortest paths."""
+"""IPv4 routers and the controllers that fill them with shortest paths, with and without IP fast reroute."""
 
+from holdfast.apps.router.alternates import (
+    Alternate,
+    AlternateKind,
+    Alternates,
+    LinkCoverage,
+    Protection,
+    link_coverage,
+)
 from holdfast.apps.router.controller import RouterController, compile_router
+from holdfast.apps.router.ipfrr import IpFrrController, compile_ipfrr
+from holdfast.apps.router.shortest_paths import Hop, ShortestPaths
 
-__all__ = ["RouterController", "compile_router"]
+__all__ = [
+    "Alternate",
+    "AlternateKind",
+    "Alternates",
+    "Hop",
+    "IpFrrController",
+    "LinkCoverage",
+    "Protection",
+    "RouterController",
+    "ShortestPaths",
+    "compile_ipfrr",
+    "compile_router",
+    "link_coverage",
+]

@@ -9,9 +9,8 @@ from __future__ import annotations
 import ipaddress
 from pathlib import Path
 
-import networkx as nx
-
 from holdfast._core import Program
+from holdfast.apps.router.shortest_paths import Hop, ShortestPaths
 from holdfast.controller import Controller
 from holdfast.p4runtime.client import Client
 
@@ -19,6 +18,9 @@ HERE = Path(__file__).parent
 
 Route = tuple[int, bytes, bytes]
 """Port, source MAC, destination MAC."""
+
+TableEntry = tuple[str, dict[str, int | str | bytes]]
+"""What stands behind a prefix: an action and its parameters."""
 
 
 def compile_router(defines: dict[str, str] | None = None) -> Program:
@@ -29,17 +31,19 @@ def compile_router(defines: dict[str, str] | None = None) -> Program:
 class RouterController(Controller):
     """Installs a route to every host's subnet on every switch, by shortest path over the links' costs.
 
-    Of equally short paths the one whose nodes come first in the topology's order is chosen, on every switch alike.
+    Of equally short paths the one whose nodes come first in the topology's order is chosen, on every switch alike; of parallel
+    links the cheapest that works.
     """
 
     table = "RouterIngress.ipv4_lpm"
     forward = "RouterIngress.forward"
+    route_key = "hdr.ipv4.dst_addr"
 
     def __init__(self, *, reroute: bool, reaction_delay_ms: float) -> None:
         super().__init__(reaction_delay_ms=reaction_delay_ms)
         self.reroute = reroute
         self._down: set[tuple[str, int]] = set()
-        self._installed: dict[str, dict[str, Route]] = {}
+        self._installed: dict[str, dict[str, TableEntry]] = {}
 
     def on_start(self) -> None:
         """Installs all routes."""
@@ -49,75 +53,88 @@ class RouterController(Controller):
         """Routes around ports that are down at either end."""
         if not self.reroute:
             return
+        before = self._failed_links()
         if up:
             self._down.discard((switch, port))
         else:
             self._down.add((switch, port))
-        self._install()
+        # The other end of a link tells nothing new.
+        if self._failed_links() != before:
+            self._install()
 
-    def _usable_graph(self) -> nx.Graph[str]:
-        graph = self.topology.graph.copy()
-        for a, b, data in list(graph.edges(data=True)):
-            link = self.topology.links[data["link"]]
-            if (link.a, link.a_port) in self._down or (link.b, link.b_port) in self._down:
-                graph.remove_edge(a, b)
-        return graph
+    def _failed_links(self) -> frozenset[int]:
+        """By index: the links between switches with a port that is down at either end."""
+        switches = self.topology.switches
+        return frozenset(
+            i
+            for i, link in enumerate(self.topology.links)
+            if link.a in switches
+            and link.b in switches
+            and ((link.a, link.a_port) in self._down or (link.b, link.b_port) in self._down)
+        )
 
-    def _routes(self) -> dict[str, dict[str, Route]]:
+    def _routes(self, paths: ShortestPaths) -> dict[str, dict[str, TableEntry]]:
         """By switch and prefix."""
-        graph = self._usable_graph()
-        order = {name: i for i, name in enumerate(self.topology.switches)}
-        routes: dict[str, dict[str, Route]] = {name: {} for name in self.topology.switches}
+        routes: dict[str, dict[str, TableEntry]] = {name: {} for name in self.topology.switches}
         for host in self.topology.hosts:
             attachment = self.topology.attachment(host)
             prefix = str(attachment.host.address.network)
-            distance = nx.single_source_dijkstra_path_length(graph, attachment.switch, weight="cost")
-            for switch in distance:
-                if switch == attachment.switch:
-                    port, next_mac = attachment.port, attachment.host.mac
-                else:
-                    next_switch = min(
-                        (
-                            n
-                            for n in graph.neighbors(switch)
-                            if distance[n] + graph.edges[switch, n]["cost"] == distance[switch]
-                        ),
-                        key=order.__getitem__,
-                    )
-                    port, next_mac = self.next_hop(switch, next_switch)
-                routes[switch][prefix] = (port, self.topology.port_mac(switch, port), next_mac)
+            destination = paths.number[attachment.switch]
+            routes[attachment.switch][prefix] = self.entry(self.host_route(host))
+            for node, switch in enumerate(paths.nodes):
+                hop = paths.next_hop(node, destination)
+                if hop is not None:
+                    routes[switch][prefix] = self.entry_towards(switch, attachment.switch, hop)
         return routes
+
+    def entry_towards(self, switch: str, destination: str, hop: Hop) -> TableEntry:
+        """The entry of ``switch`` for the hosts at another switch, whose next hop is ``hop``."""
+        return self.entry(self.link_route(switch, hop.link))
+
+    def host_route(self, host: str) -> Route:
+        """From the host's switch to the host."""
+        attachment = self.topology.attachment(host)
+        return attachment.port, self.topology.port_mac(attachment.switch, attachment.port), attachment.host.mac
+
+    def link_route(self, switch: str, link: int) -> Route:
+        """From a switch to the other end of a link between switches, given by index."""
+        there = self.topology.links[link]
+        ends = [(there.a, there.a_port), (there.b, there.b_port)]
+        (_, port), (neighbour, neighbour_port) = ends if there.a == switch else ends[::-1]
+        return port, self.topology.port_mac(switch, port), self.topology.port_mac(neighbour, neighbour_port)
 
     def next_hop(self, switch: str, neighbour: str) -> tuple[int, bytes]:
         """The port towards a neighbour and the neighbour's MAC address there."""
         port = self.topology.port_towards(switch, neighbour)
         return port, self.topology.port_mac(neighbour, self.topology.port_towards(neighbour, switch))
 
+    def entry(self, route: Route) -> TableEntry:
+        """The table entry that takes this route, always."""
+        port, src_mac, dst_mac = route
+        return self.forward, {"port": port, "src_mac": src_mac, "dst_mac": dst_mac}
+
     def _install(self) -> None:
-        for switch, wanted in self._routes().items():
+        paths = ShortestPaths.of(self.topology, self._failed_links())
+        for switch, wanted in self._routes(paths).items():
             self._replace(self.clients[switch], self._installed.get(switch, {}), wanted)
             self._installed[switch] = wanted
 
-    def _replace(self, client: Client, installed: dict[str, Route], wanted: dict[str, Route]) -> None:
+    def _replace(self, client: Client, installed: dict[str, TableEntry], wanted: dict[str, TableEntry]) -> None:
         """One batch per switch with only what differs. A prefix that became unreachable is removed."""
         with client.batch():
-            for prefix in installed.keys() - wanted.keys():
+            for prefix in sorted(installed.keys() - wanted.keys(), key=ipaddress.IPv4Network):
                 client.delete(self.table, {self.route_key: prefix})
             for prefix in sorted(wanted, key=ipaddress.IPv4Network):
                 if prefix not in installed:
-                    self.write_route(client, prefix, wanted[prefix], modify=False)
+                    self._write(client, prefix, wanted[prefix], modify=False)
                 elif installed[prefix] != wanted[prefix]:
-                    self.write_route(client, prefix, wanted[prefix], modify=True)
-
-    route_key = "hdr.ipv4.dst_addr"
+                    self._write(client, prefix, wanted[prefix], modify=True)
 
     def write_route(self, client: Client, prefix: str, route: Route, *, modify: bool) -> None:
         """Inserts or modifies one route."""
-        port, src_mac, dst_mac = route
+        self._write(client, prefix, self.entry(route), modify=modify)
+
+    def _write(self, client: Client, prefix: str, entry: TableEntry, *, modify: bool) -> None:
         write = client.modify if modify else client.insert
-        write(
-            self.table,
-            {self.route_key: prefix},
-            self.forward,
-            {"port": port, "src_mac": src_mac, "dst_mac": dst_mac},
-        )
+        action, parameters = entry
+        write(self.table, {self.route_key: prefix}, action, parameters)

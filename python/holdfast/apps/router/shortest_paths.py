@@ -1,0 +1,83 @@
+"""Distances and next hops between switches, over the links that can be used.
+
+Costs are whole and at least 1, and the same in both directions of a link, so comparisons are exact. Links are undirected edges
+here, several between two switches are several edges. Nothing here knows hosts, ports or packets.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass
+
+from holdfast.topology import Topology
+
+UNREACHABLE = 1 << 62
+"""The distance of what no path leads to."""
+
+
+@dataclass(frozen=True, slots=True)
+class Hop:
+    """A link as one of its ends sees it: the node at the other end, by number, the link's index, and its cost."""
+
+    neighbour: int
+    link: int
+    cost: int
+
+
+class ShortestPaths:
+    """Of the graph with these nodes and ``edges`` of two nodes, index of the link, and cost.
+
+    Nodes are numbered in their order. Distances from a node are computed when somebody asks for them.
+    """
+
+    def __init__(self, nodes: Sequence[str], edges: Collection[tuple[str, str, int, int]]) -> None:
+        self.nodes = list(nodes)
+        self.number = {name: i for i, name in enumerate(self.nodes)}
+        self.hops: list[list[Hop]] = [[] for _ in self.nodes]
+        """By node, in the order of the neighbours; of parallel links the cheaper first, then that which was declared first."""
+        for a, b, link, cost in edges:
+            i, j = self.number[a], self.number[b]
+            self.hops[i].append(Hop(j, link, cost))
+            self.hops[j].append(Hop(i, link, cost))
+        for hops in self.hops:
+            hops.sort(key=lambda hop: (hop.neighbour, hop.cost, hop.link))
+        self._distances: dict[int, list[int]] = {}
+
+    @classmethod
+    def of(cls, topology: Topology, unusable: Collection[int] = ()) -> ShortestPaths:
+        """Of a topology's switches without some links, given by index."""
+        switches = topology.switches
+        links = enumerate(topology.links)
+        return cls(
+            list(switches),
+            [(x.a, x.b, i, x.cost) for i, x in links if i not in unusable and x.a in switches and x.b in switches],
+        )
+
+    def distances(self, node: int) -> list[int]:
+        """From a node to every other, and as costs have no direction also back (Dijkstra)."""
+        known = self._distances.get(node)
+        if known is not None:
+            return known
+        distance = [UNREACHABLE] * len(self.nodes)
+        distance[node] = 0
+        heap = [(0, node)]
+        while heap:
+            here, at = heapq.heappop(heap)
+            if here > distance[at]:
+                continue
+            for hop in self.hops[at]:
+                there = here + hop.cost
+                if there < distance[hop.neighbour]:
+                    distance[hop.neighbour] = there
+                    heapq.heappush(heap, (there, hop.neighbour))
+        self._distances[node] = distance
+        return distance
+
+    def next_hop(self, node: int, destination: int) -> Hop | None:
+        """The first hop of a shortest path; of several the first of :attr:`hops`. None where no path leads, or none is needed."""
+        distance = self.distances(destination)
+        here = distance[node]
+        if here in (0, UNREACHABLE):
+            return None
+        return next(hop for hop in self.hops[node] if distance[hop.neighbour] + hop.cost == here)
