@@ -6,12 +6,15 @@ is gone before what receives.
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable, Mapping
 from enum import IntEnum
 from typing import TypeAlias
 
 from holdfast.errors import HoldfastError
 from holdfast.p4runtime.client import Client
+
+log = logging.getLogger(__name__)
 
 Write: TypeAlias = Callable[[Client], None]
 
@@ -65,8 +68,12 @@ class Changes:
     def __len__(self) -> int:
         return sum(map(len, self._writes.values()))
 
-    def apply(self, clients: Mapping[str, Client]) -> None:
-        """Writes everything, in order. If a switch refuses a batch, what was written before is taken back, and the error raised."""
+    def apply(self, clients: Mapping[str, Client], *, lenient: bool = False) -> None:
+        """Writes everything, in order. If a switch refuses a batch, what was written before is taken back, and the error raised.
+
+        ``lenient`` is for removing: a switch that refuses, or is out of reach, keeps what it has, for a take-over to find, and the
+        others go on.
+        """
         done: list[tuple[str, list[tuple[Write, Write | None]]]] = []
         order = {name: i for i, name in enumerate(clients)}
         for phase, switch in sorted(self._writes, key=lambda key: (key[0], order[key[1]])):
@@ -75,7 +82,10 @@ class Changes:
                 with clients[switch].batch():
                     for write, _ in writes:
                         write(clients[switch])
-            except HoldfastError:
+            except HoldfastError as error:
+                if lenient:
+                    log.warning("%s keeps what is not needed any more: %s", switch, error)
+                    continue
                 _take_back(clients, done)
                 self.abandon()
                 raise

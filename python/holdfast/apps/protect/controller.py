@@ -22,6 +22,7 @@ from holdfast.apps.protect.changes import Changes, Phase
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow
 from holdfast.apps.protect.numbers import Numbers
 from holdfast.apps.protect.paths import Disjoint, Path, disjoint_paths, path_along
+from holdfast.apps.protect.repair import Repair, Repairer
 from holdfast.apps.protect.takeover import TakeOver, take_over
 from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, PathSet, Tunnels
 from holdfast.apps.router.controller import Route, RouterController
@@ -57,6 +58,9 @@ class ProtectController(RouterController):
     asks for something else. ``mtu``: bytes that the links between the nodes carry. ``drain_ms``: how long what a change has
     left behind stays, for the packets that are still under way there.
 
+    ``repair``: after a failure, sends the lost copy along another path while the others carry on (:attr:`repairs` has what was
+    done), and with ``wait_to_restore_ms`` returns to the first paths when they have been whole for so long.
+
     Methods change switches at once; :meth:`together` collects what several of them write. Call them from handlers
     (:meth:`on_start`, or given to the network's ``call_later``), one at a time.
     """
@@ -91,6 +95,8 @@ class ProtectController(RouterController):
         paths: int = 2,
         disjoint: Disjoint = "node",
         drain_ms: float = 100.0,
+        repair: bool = False,
+        wait_to_restore_ms: float | None = None,
         tunnel_addresses: str = str(TUNNEL_ADDRESSES),
     ) -> None:
         super().__init__(reroute=reroute, reaction_delay_ms=reaction_delay_ms)
@@ -100,6 +106,10 @@ class ProtectController(RouterController):
         if drain_ms < 0:
             raise NetworkError(f"drain_ms is {drain_ms}; it cannot be negative")
         self.drain_ms = drain_ms
+        if wait_to_restore_ms is not None and (wait_to_restore_ms < 0 or not repair):
+            raise NetworkError("wait_to_restore_ms cannot be negative, and belongs to repair=True")
+        self._repairer = Repairer(self, wait_to_restore_ms) if repair else None
+        self._repair_is_due = False
         self.tunnel_addresses = ipaddress.IPv4Network(tunnel_addresses)
         self._protect = protect or []
         self._connections: dict[tuple[str, int], Connection] = {}
@@ -138,6 +148,7 @@ class ProtectController(RouterController):
             for source, destination in self._protect:
                 for a, b in ((source, destination), (destination, source)):
                     self.protect_hosts(a, b)
+        self._repair_soon()
 
     def _link_ports(self) -> Iterator[tuple[str, int]]:
         for link in self.topology.links:
@@ -154,6 +165,23 @@ class ProtectController(RouterController):
         """Takes note of it, and lets routes follow if ``reroute`` is set."""
         self._note_port(switch, port, up=up)
         super().on_port_change(switch, port, up)
+        self._repair_soon()
+
+    def _repair_soon(self) -> None:
+        """Once for everything that is told at this instant: a node that fails is told by all its neighbours."""
+        if self._repairer is not None and not self._repair_is_due:
+            self._repair_is_due = True
+            self.plane.call_later(0, self._repair)
+
+    def _repair(self) -> None:
+        self._repair_is_due = False
+        if self._repairer is not None:
+            self._repairer.run(self._down_links())
+
+    @property
+    def repairs(self) -> list[Repair]:
+        """What became of copies whose path failed, in order."""
+        return [] if self._repairer is None else self._repairer.repairs
 
     # ---- Changes ----
 
@@ -177,7 +205,8 @@ class ProtectController(RouterController):
         changes.apply(self.clients)
 
     @contextmanager
-    def _changes(self) -> Iterator[Changes]:
+    def changes(self) -> Iterator[Changes]:
+        """What is collected now: that of :meth:`together`, or else what is written at the end of this block."""
         with self.together():
             assert self._open is not None
             yield self._open
@@ -186,8 +215,9 @@ class ProtectController(RouterController):
         """Takes down what was left behind, when nothing is under way on it any more."""
 
         def run() -> None:
-            with self._changes() as changes:
-                remove(changes)
+            changes = Changes()
+            remove(changes)
+            changes.apply(self.clients, lenient=True)
 
         if self.drain_ms:
             self.plane.call_later(self.drain_ms, run)
@@ -262,7 +292,7 @@ class ProtectController(RouterController):
         packets, which no other connection to this PTE has; without it a free one.
         """
         chosen = self._choose(ingress, egress, paths, count, disjoint)
-        with self._changes() as changes:
+        with self.changes() as changes:
             index = self._take(changes, self._indices[ingress])
             egress_index = self._take(changes, self._egress_indices[egress])
             number = self._take(changes, self._cids[egress], cid)
@@ -354,7 +384,7 @@ class ProtectController(RouterController):
         chosen = (
             self._choose(connection.ingress, connection.egress, paths, count or len(old.copies), kind) if moved else []
         )
-        with self._changes() as changes:
+        with self.changes() as changes:
             connection.mtu = new_mtu
             if moved:
                 connection.path_set = self.tunnels.acquire(changes, chosen, kind)
@@ -388,7 +418,7 @@ class ProtectController(RouterController):
     def remove_connection(self, connection: Connection) -> None:
         """Removes the flows at once, and the rest when the packets under way have arrived."""
         self._check(connection)
-        with self._changes() as changes:
+        with self.changes() as changes:
             for flow, _ in list(connection.flows):
                 self.remove_flow(connection, flow)
             self._forget(connection)
@@ -427,7 +457,7 @@ class ProtectController(RouterController):
         if owner is not None:
             raise NetworkError(f"{flow} is protected by connection {owner} already")
         flow.match()
-        with self._changes() as changes:
+        with self.changes() as changes:
             changes.add(
                 Phase.SWITCH,
                 connection.ingress,
@@ -451,7 +481,7 @@ class ProtectController(RouterController):
         priority = next((priority for known, priority in connection.flows if known == flow), None)
         if priority is None:
             raise NetworkError(f"connection {connection} has no {flow}")
-        with self._changes() as changes:
+        with self.changes() as changes:
             changes.add(
                 Phase.STOP,
                 connection.ingress,

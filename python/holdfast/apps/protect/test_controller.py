@@ -201,16 +201,16 @@ def test_a_switch_that_refuses_leaves_no_half(program: Program) -> None:
 
 
 def test_thousands_of_connections_at_a_node(program: Program) -> None:
-    """Two thousand, with a flow each, over three path sets; the time is for a loaded machine."""
+    """Two thousand, with a flow each, over three path sets; the time is of this process, with a loaded machine in mind."""
     network, controller = build(program, ladder())
     ways = [("m1", "m2"), ("m2", "m3"), ("m3", "m1")]
-    begin = time.perf_counter()
+    begin = time.process_time()
     with controller.together():
         for i in range(2000):
             paths = [["a", way, "z"] for way in ways[i % 3]]
             connection = controller.add_connection("a", "z", paths=paths)
             controller.add_flow(connection, Flow("10.0.1.1/32", "10.0.2.1/32", 17, 5001, 5000 + i))
-    added_s = time.perf_counter() - begin
+    added_s = time.process_time() - begin
     assert entries(controller) == {
         "flows": 2000, "copies": 6, "groups": 3, "endpoints": 6, "connections": 2000, "routes": 6,
     }  # fmt: skip
@@ -226,13 +226,13 @@ def test_thousands_of_connections_at_a_node(program: Program) -> None:
     network.run(0.1)
     assert all(network.core.statistics(i)["lost"] == 0 for i in ids)
     assert controller.statistics(controller.connections[1999]).accepted_packets == 20
-    begin = time.perf_counter()
+    begin = time.process_time()
     with controller.together():
         for connection in controller.connections:
             controller.remove_connection(connection)
     network.run(0.3)
-    removed_s = time.perf_counter() - begin
+    removed_s = time.process_time() - begin
     assert entries(controller) == NOTHING
-    print(f"2000 connections: added in {added_s:.2f} s, removed in {removed_s:.2f} s")
+    print(f"2000 connections: added in {added_s:.2f} s of processor time, removed in {removed_s:.2f} s")
     assert added_s < 30
     assert packets(network.core, ids[0]).height == 20

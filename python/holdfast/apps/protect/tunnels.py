@@ -61,6 +61,8 @@ class PathSet:
     disjoint: Disjoint
     preferred: tuple[Path, ...]
     copies: list[Copy] = field(default_factory=list)
+    leaving: list[Copy] = field(default_factory=list)
+    """Not made any more, but still there for packets under way."""
     users: int = 0
 
     @property
@@ -160,7 +162,7 @@ class Tunnels:
         :meth:`drop_copy` when nothing is under way on them any more.
         """
         before, copies = list(path_set.copies), []
-        used = {copy.instance for copy in before}
+        used = {copy.instance for copy in before + path_set.leaving}
         for number, path in enumerate(paths, start=1):
             old = before[number - 1]
             if old.tunnel.path == path:
@@ -174,8 +176,12 @@ class Tunnels:
         replicas = self.replicas(path_set)
         group = path_set.group
 
+        left = [copy for copy in before if copy not in copies]
+        path_set.leaving += left
+
         def back() -> None:
             path_set.copies = before
+            path_set.leaving = [copy for copy in path_set.leaving if copy not in left]
 
         changes.otherwise(back)
         changes.add(
@@ -184,7 +190,7 @@ class Tunnels:
             lambda client: client.multicast_group(group, replicas, verb="modify"),
             lambda client: client.multicast_group(group, old_replicas, verb="modify"),
         )
-        return [copy for copy in before if copy not in copies]
+        return left
 
     # ---- Copies ----
 
@@ -224,6 +230,8 @@ class Tunnels:
         """Removes a copy that its group does not make any more, and its tunnel if it was the last user."""
         key = copy_key(path_set.group, copy.instance)
         changes.add(Phase.UNCOPY, path_set.ingress, lambda client: client.delete(COPY_TABLE, key))
+        if copy in path_set.leaving:
+            path_set.leaving.remove(copy)
         tunnel = copy.tunnel
         tunnel.users -= 1
         if tunnel.users:

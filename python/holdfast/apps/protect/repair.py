@@ -1,0 +1,135 @@
+"""Repair: the lost half of a path set gets another path while the other half carries on, and returns when the first is back.
+
+1+1 survives one failure by itself; after it, it is as vulnerable as plain routing, until somebody finds another path for the copy
+that is lost. Which links are down is told here, not found out; how a copy moves without losing packets is the tunnels' business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from typing import TYPE_CHECKING
+
+from holdfast.apps.protect.changes import Changes
+from holdfast.apps.protect.paths import NoDisjointPathsError, Path, disjoint_paths
+from holdfast.apps.protect.tunnels import Copy, PathSet
+
+if TYPE_CHECKING:
+    from holdfast.apps.protect.controller import ProtectController
+
+
+@dataclass(frozen=True)
+class Repair:
+    """What became of one copy of a path set. ``reason``: ``"failed"``, ``"restored"``, or what forbids another path."""
+
+    time_ps: int
+    path_set: str
+    number: int
+    before: Path
+    after: Path | None
+    """None: there is no other path; the copy is still sent where it was."""
+    reason: str
+
+
+class Repairer:
+    """Moves copies between paths.
+
+    ``wait_to_restore_ms``: how long the preferred paths must have been whole before copies return to them (ITU-T G.808.1); None:
+    they stay where they are.
+    """
+
+    def __init__(self, controller: ProtectController, wait_to_restore_ms: float | None) -> None:
+        self._controller = controller
+        self._wait_to_restore_ms = wait_to_restore_ms
+        self._waiting: dict[PathSet, int] = {}
+        """By path set, the number of the wait that may end in a return."""
+        self._waits = 0
+        self._hopeless: dict[PathSet, frozenset[int]] = {}
+        """Path sets that no path could be found for, with the links that were down then."""
+        self.repairs: list[Repair] = []
+
+    def run(self, down: frozenset[int]) -> None:
+        """Looks after every path set, now that these links are down."""
+        for path_set in list(self._controller.tunnels.path_sets.values()):
+            if any(not down.isdisjoint(path.links) for path in path_set.paths):
+                self._waiting.pop(path_set, None)
+                self._repair(path_set, down)
+            else:
+                self._hopeless.pop(path_set, None)
+                self._consider_return(path_set, down)
+
+    def _repair(self, path_set: PathSet, down: frozenset[int]) -> None:
+        if self._hopeless.get(path_set) == down:
+            return
+        try:
+            paths = self._replacements(path_set, down)
+        except NoDisjointPathsError as error:
+            self._hopeless[path_set] = down
+            for number, path in enumerate(path_set.paths, start=1):
+                if not down.isdisjoint(path.links):
+                    self._note(path_set, number, path, None, str(error))
+            return
+        self._hopeless.pop(path_set, None)
+        self._move(path_set, paths, "failed")
+
+    def _replacements(self, path_set: PathSet, down: frozenset[int]) -> list[Path]:
+        """Paths for what is lost beside what is not; only where there are none, other paths for all."""
+        topology, kind = self._controller.topology, path_set.disjoint
+        whole = {i: path for i, path in enumerate(path_set.paths) if down.isdisjoint(path.links)}
+        lost = len(path_set.paths) - len(whole)
+        try:
+            found = disjoint_paths(
+                topology,
+                path_set.ingress,
+                path_set.egress,
+                lost,
+                disjoint=kind,
+                avoid_nodes=frozenset(chain(*(p.interior for p in whole.values()))) if kind == "node" else frozenset(),
+                avoid_links=down.union(*(path.links for path in whole.values())),
+            )
+        except NoDisjointPathsError:
+            if not whole:
+                raise
+            everything = disjoint_paths(
+                topology, path_set.ingress, path_set.egress, len(path_set.paths), disjoint=kind, avoid_links=down
+            )
+            whole = {i: path for i, path in whole.items() if path in everything}
+            found = [path for path in everything if path not in whole.values()]
+        following = iter(found)
+        return [whole[i] if i in whole else next(following) for i in range(len(path_set.paths))]
+
+    def _consider_return(self, path_set: PathSet, down: frozenset[int]) -> None:
+        if self._wait_to_restore_ms is None or path_set.paths == list(path_set.preferred):
+            return
+        if any(not down.isdisjoint(path.links) for path in path_set.preferred):
+            self._waiting.pop(path_set, None)
+        elif path_set not in self._waiting:
+            self._waits += 1
+            self._waiting[path_set] = self._waits
+            self._controller.plane.call_later(self._wait_to_restore_ms, partial(self._return, path_set, self._waits))
+
+    def _return(self, path_set: PathSet, wait: int) -> None:
+        """The wait is over, unless something failed meanwhile."""
+        if self._waiting.get(path_set) != wait:
+            return
+        del self._waiting[path_set]
+        if path_set.users:
+            self._move(path_set, path_set.preferred, "restored")
+
+    def _move(self, path_set: PathSet, paths: Sequence[Path], reason: str) -> None:
+        tunnels, before = self._controller.tunnels, path_set.paths
+        with self._controller.changes() as changes:
+            left = tunnels.move(changes, path_set, paths)
+            changes.afterwards(lambda: self._controller.when_drained(partial(self._drop, path_set, left)))
+        for number, (old, new) in enumerate(zip(before, paths, strict=True), start=1):
+            if old != new:
+                self._note(path_set, number, old, new, reason)
+
+    def _drop(self, path_set: PathSet, left: Sequence[Copy], changes: Changes) -> None:
+        for copy in left:
+            self._controller.tunnels.drop_copy(changes, path_set, copy)
+
+    def _note(self, path_set: PathSet, number: int, before: Path, after: Path | None, reason: str) -> None:
+        self.repairs.append(Repair(self._controller.plane.now_ps, str(path_set), number, before, after, reason))
