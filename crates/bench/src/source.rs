@@ -6,7 +6,7 @@ use std::sync::Arc;
 use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
 
 /// The built-in files by the name that they are included by.
-const FILES: [(&str, &str); 8] = [
+const FILES: [(&str, &str); 9] = [
     ("headers.p4", include_str!("../../../benches/headers.p4")),
     (
         "l2_switch.p4",
@@ -25,6 +25,10 @@ const FILES: [(&str, &str); 8] = [
     (
         "protect.p4",
         include_str!("../../../python/holdfast/apps/protect/protect.p4"),
+    ),
+    (
+        "acceptance.p4",
+        include_str!("../../../python/holdfast/apps/protect/acceptance.p4"),
     ),
     (
         "../headers.p4",

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ipaddress
 from dataclasses import asdict, dataclass, field
 
+from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.paths import Path
 from holdfast.apps.protect.tunnels import PathSet
 
@@ -58,6 +59,7 @@ class Connection:
     egress_index: int
     path_set: PathSet
     mtu: int
+    acceptance: Acceptance = field(default_factory=Acceptance)
     flows: list[tuple[Flow, int]] = field(default_factory=list)
     """With their priorities."""
 

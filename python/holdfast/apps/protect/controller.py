@@ -18,6 +18,7 @@ from typing import Any
 import polars as pl
 
 from holdfast._core import Program
+from holdfast.apps.protect.acceptance import PATHS, Acceptance
 from holdfast.apps.protect.changes import Changes, Phase
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow
 from holdfast.apps.protect.numbers import Numbers
@@ -47,16 +48,16 @@ MAX_PATHS = 4
 
 
 def compile_protect(defines: dict[str, str] | None = None) -> Program:
-    """Compiles ``protect.p4``. ``defines`` may set PROTECTION_PROTOCOL, SN_BITS, CONNECTIONS and CPU_PORT."""
+    """Compiles ``protect.p4``. ``defines`` may set PROTECTION_PROTOCOL, SN_BITS, HISTORY_BITS, CONNECTIONS and CPU_PORT."""
     return Program.compile(str(HERE / "protect.p4"), defines=defines or {})
 
 
 class ProtectController(RouterController):
     """Routes as :class:`RouterController`, and manages 1+1 connections and flows.
 
-    ``protect``: pairs of hosts, protected both ways from the start. ``paths`` and ``disjoint``: what a connection gets unless it
-    asks for something else. ``mtu``: bytes that the links between the nodes carry. ``drain_ms``: how long what a change has
-    left behind stays, for the packets that are still under way there.
+    ``protect``: pairs of hosts, protected both ways from the start. ``paths``, ``disjoint`` and ``acceptance``: what a connection
+    gets unless it asks for something else. ``mtu``: bytes that the links between the nodes carry. ``drain_ms``: how long what a
+    change has left behind stays, for the packets that are still under way there.
 
     ``repair``: after a failure, sends the lost copy along another path while the others carry on (:attr:`repairs` has what was
     done), and with ``wait_to_restore_ms`` returns to the first paths when they have been whole for so long.
@@ -71,19 +72,26 @@ class ProtectController(RouterController):
 
     flow_table = "ProtectIngress.protect_and_forward.protected_flows"
     protect = "ProtectIngress.protect_and_forward.protect"
-    last_sent = "ProtectIngress.protect_and_forward.last_sent_sn"
-    protected = "ProtectIngress.protect_and_forward.protected"
-    mtu_exceeded = "ProtectIngress.protect_and_forward.mtu_exceeded"
+    last_sent = "ProtectIngress.protect_and_forward.encapsulate.last_sent_sn"
+    protected = "ProtectIngress.protect_and_forward.encapsulate.protected"
+    mtu_exceeded = "ProtectIngress.protect_and_forward.encapsulate.mtu_exceeded"
     connection_table = "ProtectIngress.decaps_p.egress_connections"
     select_connection = "ProtectIngress.decaps_p.select_connection"
-    last_accepted = "ProtectIngress.decaps_p.last_accepted_sn"
-    accepted = "ProtectIngress.decaps_p.accepted"
-    discarded = "ProtectIngress.decaps_p.discarded"
+    last_accepted = "ProtectIngress.decaps_p.acceptance.last_accepted_sn"
+    history = "ProtectIngress.decaps_p.acceptance.history"
+    lost = "ProtectIngress.decaps_p.acceptance.lost"
+    resets = "ProtectIngress.decaps_p.acceptance.resets"
+    passed = "ProtectIngress.decaps_p.acceptance.passed"
+    discarded = "ProtectIngress.decaps_p.acceptance.discarded"
+    rogue = "ProtectIngress.decaps_p.acceptance.rogue"
+    out_of_order = "ProtectIngress.decaps_p.acceptance.out_of_order"
 
     ingress_state = ((last_sent,), (protected, mtu_exceeded))
     """Registers and counters that a PTI keeps by connection."""
-    egress_state = ((last_accepted,), (accepted, discarded))
+    egress_state = ((last_accepted, history, lost), (resets,))
     """Registers and counters that a PTE keeps by connection."""
+    path_counters = (passed, discarded, rogue, out_of_order)
+    """Counters that a PTE keeps by connection and path, PATHS cells per connection."""
 
     def __init__(
         self,
@@ -98,6 +106,7 @@ class ProtectController(RouterController):
         repair: bool = False,
         wait_to_restore_ms: float | None = None,
         tunnel_addresses: str = str(TUNNEL_ADDRESSES),
+        acceptance: Acceptance | None = None,
     ) -> None:
         super().__init__(reroute=reroute, reaction_delay_ms=reaction_delay_ms)
         self.mtu = _checked_mtu(mtu)
@@ -110,6 +119,7 @@ class ProtectController(RouterController):
             raise NetworkError("wait_to_restore_ms cannot be negative, and belongs to repair=True")
         self._repairer = Repairer(self, wait_to_restore_ms) if repair else None
         self._repair_is_due = False
+        self.acceptance = acceptance or Acceptance()
         self.tunnel_addresses = ipaddress.IPv4Network(tunnel_addresses)
         self._protect = protect or []
         self._connections: dict[tuple[str, int], Connection] = {}
@@ -285,6 +295,7 @@ class ProtectController(RouterController):
         disjoint: Disjoint | None = None,
         mtu: int | None = None,
         cid: int | None = None,
+        acceptance: Acceptance | None = None,
     ) -> Connection:
         """Sets a connection up. Nothing enters it before it has a flow.
 
@@ -298,10 +309,18 @@ class ProtectController(RouterController):
             number = self._take(changes, self._cids[egress], cid)
             path_set = self.tunnels.acquire(changes, chosen, disjoint or self.disjoint)
             connection = Connection(
-                ingress, egress, number, index, egress_index, path_set, _checked_mtu(mtu or self.mtu)
+                ingress,
+                egress,
+                number,
+                index,
+                egress_index,
+                path_set,
+                _checked_mtu(mtu or self.mtu),
+                acceptance or self.acceptance,
             )
             self._clear(changes, ingress, self._indices[ingress], index, self.ingress_state)
             self._clear(changes, egress, self._egress_indices[egress], egress_index, self.egress_state)
+            self._clear_paths(changes, egress, egress_index)
             changes.add(
                 Phase.RECEIVE,
                 egress,
@@ -352,6 +371,13 @@ class ProtectController(RouterController):
             changes.add(Phase.RECEIVE, switch, lambda client, name=register: client.write_register(name, index, 0))  # type: ignore[misc]
         for counter in state[1]:
             changes.add(Phase.RECEIVE, switch, lambda client, name=counter: client.write_counter(name, index))  # type: ignore[misc]
+
+    def _clear_paths(self, changes: Changes, egress: str, index: int) -> None:
+        if self._egress_indices[egress].is_untouched(index):
+            return
+        for counter in self.path_counters:
+            for cell in range(PATHS * index, PATHS * index + PATHS):
+                changes.add(Phase.RECEIVE, egress, lambda client, name=counter, at=cell: client.write_counter(name, at))  # type: ignore[misc]
 
     def adopt(self, connection: Connection) -> None:
         """Counts a connection, whose numbers are taken already, among those that there are."""
@@ -513,11 +539,12 @@ class ProtectController(RouterController):
 
     def write_connection(self, connection: Connection, client: Client, *, modify: bool, leaving: bool = False) -> None:
         """Writes a connection's entry to the PTE, with what a controller that comes later must know to go on."""
+        action, parameters = connection.acceptance.action(connection.egress_index)
         (client.modify if modify else client.insert)(
             self.connection_table,
             self._connection_key(connection),
-            self.select_connection,
-            {"index": connection.egress_index},
+            f"ProtectIngress.decaps_p.{action}",
+            parameters,
             metadata=b"" if leaving else as_metadata(self._noted(connection)),
         )
 
@@ -537,9 +564,10 @@ class ProtectController(RouterController):
         """The connection that an entry of the PTE is of; None if it is of none."""
         try:
             index, mtu, egress_index = noted["index"], _checked_mtu(noted["mtu"]), int(entry.params["index"])
+            acceptance = Acceptance.of(entry.action, entry.params)
         except (KeyError, TypeError, NetworkError):
             return None
-        return Connection(noted["ingress"], egress, cid, index, egress_index, path_set, mtu)
+        return Connection(noted["ingress"], egress, cid, index, egress_index, path_set, mtu, acceptance)
 
     def claim(self, connection: Connection) -> bool:
         """Takes the numbers of a connection that was found; false, and none taken, if one is another's."""
@@ -576,18 +604,19 @@ class ProtectController(RouterController):
         self._check(connection)
         ingress, egress = self.clients[connection.ingress], self.clients[connection.egress]
         protected = ingress.counter(self.protected, connection.index)
-        accepted = egress.counter(self.accepted, connection.egress_index)
-        discarded = egress.counter(self.discarded, connection.egress_index)
+        cells = range(PATHS * connection.egress_index, PATHS * connection.egress_index + PATHS)
+        passed = [egress.counter(self.passed, cell) for cell in cells]
+        discarded = [egress.counter(self.discarded, cell) for cell in cells]
         return ConnectionStatistics(
             connection=str(connection),
             protected_packets=protected[0],
             protected_bytes=protected[1],
             mtu_exceeded=ingress.counter(self.mtu_exceeded, connection.index)[0],
             last_sent_sn=ingress.register(self.last_sent, connection.index),
-            accepted_packets=accepted[0],
-            accepted_bytes=accepted[1],
-            discarded_packets=discarded[0],
-            discarded_bytes=discarded[1],
+            accepted_packets=sum(packets for packets, _ in passed),
+            accepted_bytes=sum(size for _, size in passed),
+            discarded_packets=sum(packets for packets, _ in discarded),
+            discarded_bytes=sum(size for _, size in discarded),
             last_accepted_sn=egress.register(self.last_accepted, connection.egress_index),
             flow_packets=sum(
                 ingress.direct_counter(self.flow_table, flow.match(), priority)[0]

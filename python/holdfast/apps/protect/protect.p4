@@ -9,26 +9,12 @@
 #include <core.p4>
 #include <v1model.p4>
 #include "../headers.p4"
+#include "acceptance.p4"
 
 // Protocol number of the outer header. 253 is for experimentation (RFC 3692); the original prototype's 143 now means Ethernet.
 #ifndef PROTECTION_PROTOCOL
 #define PROTECTION_PROTOCOL 253
 #endif
-
-// Width of the sequence number space. The field on the wire has 32 bits whatever this is; smaller spaces are for tests.
-#ifndef SN_BITS
-#define SN_BITS 32
-#endif
-
-// Connections that one node can be the PTI of, and those it can be the PTE of.
-#ifndef CONNECTIONS
-#define CONNECTIONS 8192
-#endif
-
-typedef bit<SN_BITS> sn_t;
-
-// The acceptance window W: half of the number space.
-const sn_t WINDOW = (sn_t)1 << (SN_BITS - 1);
 
 // Bytes that protection adds: outer IPv4 header and protection header.
 const bit<16> OVERHEAD = 28;
@@ -155,37 +141,62 @@ control ProtectVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
 }
 
 // Removes the outer header of packets addressed to this node.
-control DecapsIp(inout headers_t hdr) {
+control DecapsIp(inout headers_t hdr, out path_t path) {
+    // path: which of a connection's paths ends at this address. With NoAction, the first.
+    action end_path(path_t number) {
+        path = number;
+    }
+
     table tunnel_endpoints {
         key = {
             hdr.tunnel.dst_addr: exact;
         }
         actions = {
             NoAction;
+            end_path;
         }
         const default_action = NoAction();
-        size = CONNECTIONS;
+        size = 4 * CONNECTIONS;
     }
 
     apply {
+        path = 0;
         if (tunnel_endpoints.apply().hit) {
             hdr.tunnel.setInvalid();
         }
     }
 }
 
-// Accepts the first copy of each sequence number.
-control DecapsP(inout headers_t hdr, inout standard_metadata_t standard_metadata) {
-    // The last sequence number accepted, by connection.
-    register<sn_t>(CONNECTIONS) last_accepted_sn;
-    counter(CONNECTIONS, CounterType.packets_and_bytes) accepted;
-    counter(CONNECTIONS, CounterType.packets_and_bytes) discarded;
+// Passes one copy of each sequence number.
+control DecapsP(inout headers_t hdr, in path_t path, inout standard_metadata_t standard_metadata) {
     counter(1, CounterType.packets) unknown_connection;
 
-    bit<32> connection = 0;
+    Acceptance() acceptance;
+    acceptance_t by = { 0, ALGORITHM_PAPER_WINDOW, 0, 0, 0 };
 
+    // The paper's window, without a reset.
     action select_connection(bit<32> index) {
-        connection = index;
+        by.connection = index;
+    }
+
+    // history_length: 2 to HISTORY_BITS. reset_timeout_us: 0 for never.
+    action select_window(bit<32> index, bit<32> reset_timeout_us) {
+        by.connection = index;
+        by.algorithm = ALGORITHM_WINDOW;
+        by.reset_timeout_us = reset_timeout_us;
+    }
+
+    action select_vector(bit<32> index, bit<8> history_length, bit<32> reset_timeout_us) {
+        by.connection = index;
+        by.algorithm = ALGORITHM_VECTOR;
+        by.history_length = history_length > HISTORY_BITS ? HISTORY_BITS : history_length;
+        by.reset_timeout_us = reset_timeout_us;
+    }
+
+    action select_match(bit<32> index, bit<32> reset_timeout_us) {
+        by.connection = index;
+        by.algorithm = ALGORITHM_MATCH;
+        by.reset_timeout_us = reset_timeout_us;
     }
 
     table egress_connections {
@@ -194,6 +205,9 @@ control DecapsP(inout headers_t hdr, inout standard_metadata_t standard_metadata
         }
         actions = {
             select_connection;
+            select_window;
+            select_vector;
+            select_match;
             @defaultonly NoAction;
         }
         const default_action = NoAction();
@@ -206,53 +220,50 @@ control DecapsP(inout headers_t hdr, inout standard_metadata_t standard_metadata
             mark_to_drop(standard_metadata);
             exit;
         }
-        sn_t last;
-        last_accepted_sn.read(last, connection);
-        sn_t sn = (sn_t)hdr.protection.sn;
-        // Equations 1 to 3 of the paper in one: SN lies 1 to W after the last one, modulo the number space.
-        if (sn - last - 1 < WINDOW) {
-            last_accepted_sn.write(connection, sn);
-            accepted.count(connection);
-            hdr.protection.setInvalid();
-        } else {
-            discarded.count(connection);
+        bool passes;
+        by.path = path;
+        acceptance.apply(by, (sn_t)hdr.protection.sn, standard_metadata.ingress_global_timestamp, passes);
+        if (!passes) {
             mark_to_drop(standard_metadata);
             exit;
         }
+        hdr.protection.setInvalid();
     }
 }
 
-// Protects the flows that are to be protected, routes the others.
-control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+// The connection that a packet enters.
+struct tunnel_t {
+    bit<32>        index;  // the PTI's registers
+    bit<24>        cid;
+    ipv4_address_t src_addr;
+    ipv4_address_t dst_addr;
+    bit<16>        multicast_group;
+    bit<16>        mtu;    // largest outer packet, in bytes, that all paths carry
+}
+
+// Numbers a packet and puts it into a tunnel. Packets too large for it are counted and dropped: splitting them would defeat the
+// receiver's elimination, and sending them unprotected would break the promise without anyone noticing.
+control Encapsulate(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
+                    in tunnel_t to) {
     // The last sequence number sent, by connection.
     register<sn_t>(CONNECTIONS) last_sent_sn;
     counter(CONNECTIONS, CounterType.packets_and_bytes) protected;
     counter(CONNECTIONS, CounterType.packets) mtu_exceeded;
-    counter(1, CounterType.packets) ttl_expired;
-    direct_counter(CounterType.packets_and_bytes) flow_counter;
-    direct_counter(CounterType.packets_and_bytes) route_counter;
 
-    action drop() {
-        mark_to_drop(standard_metadata);
-    }
-
-    // index: the PTI's register of the connection. mtu: largest outer packet, in bytes, that both paths carry.
-    // Larger packets are counted and dropped: splitting them would defeat the receiver's elimination, and sending them
-    // unprotected would break the promise without anyone noticing.
-    action protect(bit<32> index, bit<24> cid, ipv4_address_t src_ip, ipv4_address_t dst_ip, bit<16> m_grp, bit<16> mtu) {
-        if (hdr.ipv4.total_len > mtu |-| OVERHEAD) {
-            mtu_exceeded.count(index);
+    apply {
+        if (hdr.ipv4.total_len > to.mtu |-| OVERHEAD) {
+            mtu_exceeded.count(to.index);
             mark_to_drop(standard_metadata);
         } else {
             sn_t sn;
-            last_sent_sn.read(sn, index);
+            last_sent_sn.read(sn, to.index);
             sn = sn + 1;
-            last_sent_sn.write(index, sn);
-            protected.count(index);
+            last_sent_sn.write(to.index, sn);
+            protected.count(to.index);
 
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
             hdr.protection.setValid();
-            hdr.protection.cid = cid;
+            hdr.protection.cid = to.cid;
             hdr.protection.sn = (bit<32>)sn;
             hdr.protection.next_protocol = PROTOCOL_IPV4;
 
@@ -267,13 +278,36 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
             hdr.tunnel.frag_offset = 0;
             hdr.tunnel.ttl = 64;
             hdr.tunnel.protocol = PROTECTION_PROTOCOL;
-            hdr.tunnel.src_addr = src_ip;
-            hdr.tunnel.dst_addr = dst_ip;
+            hdr.tunnel.src_addr = to.src_addr;
+            hdr.tunnel.dst_addr = to.dst_addr;
 
-            standard_metadata.mcast_grp = m_grp;
-            meta.multicast_group = m_grp;
+            standard_metadata.mcast_grp = to.multicast_group;
+            meta.multicast_group = to.multicast_group;
             meta.protect = 1;
         }
+    }
+}
+
+// Protects the flows that are to be protected, routes the others.
+control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+    counter(1, CounterType.packets) ttl_expired;
+    direct_counter(CounterType.packets_and_bytes) flow_counter;
+    direct_counter(CounterType.packets_and_bytes) route_counter;
+
+    Encapsulate() encapsulate;
+    tunnel_t to = { 0, 0, 0, 0, 0, 0 };
+
+    action drop() {
+        mark_to_drop(standard_metadata);
+    }
+
+    action protect(bit<32> index, bit<24> cid, ipv4_address_t src_ip, ipv4_address_t dst_ip, bit<16> m_grp, bit<16> mtu) {
+        to.index = index;
+        to.cid = cid;
+        to.src_addr = src_ip;
+        to.dst_addr = dst_ip;
+        to.multicast_group = m_grp;
+        to.mtu = mtu;
     }
 
     table protected_flows {
@@ -328,20 +362,24 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
     }
 
     apply {
-        bit<8> ttl;
+        bool routed = true;
+        bit<8> ttl = hdr.ipv4.ttl;
+        dst_addr = hdr.ipv4.dst_addr;
         if (hdr.tunnel.isValid()) {
             dst_addr = hdr.tunnel.dst_addr;
             ttl = hdr.tunnel.ttl;
-        } else {
-            dst_addr = hdr.ipv4.dst_addr;
-            ttl = hdr.ipv4.ttl;
         }
         if (ttl <= 1) {
             ttl_expired.count(0);
-            drop();
-        } else if (hdr.tunnel.isValid()) {
-            ipv4_lpm.apply();
-        } else if (protected_flows.apply().miss) {
+            mark_to_drop(standard_metadata);
+            routed = false;
+        } else if (!hdr.tunnel.isValid()) {
+            if (protected_flows.apply().hit) {
+                encapsulate.apply(hdr, meta, standard_metadata, to);
+                routed = false;
+            }
+        }
+        if (routed) {
             ipv4_lpm.apply();
         }
     }
@@ -364,11 +402,12 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
         } else if (!hdr.ipv4.isValid() && !hdr.tunnel.isValid()) {
             mark_to_drop(standard_metadata);
         } else {
+            path_t path = 0;
             if (hdr.tunnel.isValid()) {
-                decaps_ip.apply(hdr);
+                decaps_ip.apply(hdr, path);
             }
             if (hdr.protection.isValid() && !hdr.tunnel.isValid()) {
-                decaps_p.apply(hdr, standard_metadata);
+                decaps_p.apply(hdr, path, standard_metadata);
             }
             protect_and_forward.apply(hdr, meta, standard_metadata);
         }

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from holdfast._core import Program, RegisterCell, Switch
 from holdfast.apps.protect import compile_protect
+from holdfast.apps.protect.differential import ipv4_header
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.p4info import P4InfoIndex
@@ -29,15 +30,6 @@ def accepts(last: int, sn: int, bits: int) -> bool:
     if last + window < sn_max:
         return last < sn <= last + window
     return last < sn or sn < last + window - sn_max
-
-
-def ipv4_header(total_len: int, protocol: int, src: bytes, dst: bytes) -> bytes:
-    header = struct.pack("!BBHHHBBH4s4s", 0x45, 0, total_len, 0, 0, 64, protocol, 0, src, dst)
-    words = struct.unpack("!10H", header)
-    total = sum(words)
-    total = (total & 0xFFFF) + (total >> 16)
-    total = (total & 0xFFFF) + (total >> 16)
-    return header[:10] + struct.pack("!H", total ^ 0xFFFF) + header[12:]
 
 
 def protected_packet(sn: int) -> bytes:
@@ -68,7 +60,9 @@ class Receiver:
             ingress + "protect_and_forward.forward",
             {"port": 2, "src_mac": 1, "dst_mac": 2},
         )
-        self.register = P4InfoIndex.from_text(program.p4info).register(ingress + "decaps_p.last_accepted_sn").id
+        self.register = (
+            P4InfoIndex.from_text(program.p4info).register(ingress + "decaps_p.acceptance.last_accepted_sn").id
+        )
 
     def set_last(self, last: int) -> None:
         cell = RegisterCell(self.register, CID, last.to_bytes(4, "big"))

@@ -26,6 +26,7 @@ GROUPS = 65_535
 """Multicast groups of a switch, from 1."""
 
 ENDPOINT_TABLE = "ProtectIngress.decaps_ip.tunnel_endpoints"
+END_PATH = "ProtectIngress.decaps_ip.end_path"
 COPY_TABLE = "ProtectEgress.tunnel_copies"
 SEND_COPY = "ProtectEgress.send_copy"
 ROUTE_TABLE = "ProtectIngress.protect_and_forward.ipv4_lpm"
@@ -35,7 +36,7 @@ FORWARD = "ProtectIngress.protect_and_forward.forward"
 
 @dataclass(eq=False)
 class Tunnel:
-    """A path, and the PTE's address on it. ``number`` is that of the copy that takes it, from 1: the PTE counts by it."""
+    """A path, and the PTE's address on it. ``number`` is that of the copy that takes it, from 1: the PTE counts by it, from 0."""
 
     path: Path
     number: int
@@ -296,7 +297,7 @@ class Tunnels:
 
     def write_endpoint(self, client: Client, tunnel: Tunnel) -> None:
         """Writes a tunnel's address to its PTE."""
-        client.insert(ENDPOINT_TABLE, endpoint_key(tunnel.address), "NoAction", {})
+        client.insert(ENDPOINT_TABLE, endpoint_key(tunnel.address), END_PATH, {"number": tunnel.number - 1})
 
     def route_writer(self, tunnel: Tunnel, node: str, *, modify: bool = False) -> Callable[[Client], None]:
         """Writes the host route of a tunnel to a node on its way."""
