@@ -475,6 +475,8 @@ class Network:
         mark_above: Mapping[str, object] | None = None,
         detection_down_ps: int | None = None,
         detection_up_ps: int | None = None,
+        mtu_bytes: int | None = None,
+        ordering: Mapping[str, int | None] | None = None,
     ) -> int:
         """Bidirectional. Each direction draws its own jitter and losses, never reordering unless the draw overtakes (as tc netem does
         not prevent). Returns the link id.
@@ -483,7 +485,9 @@ class Network:
         ``loss``: a probability, ("gilbert_elliott", p, r, loss_good, loss_bad), ("trace", lost packet numbers, period or None),
         ("trace", text of 0 and 1, repeat). The queue has 150,000 bytes if nothing else is said. ``red``: ``unit`` ("bytes" or "packets"),
         ``min``, ``max``, and perhaps ``max_p``, ``weight``, ``gentle``, ``ecn``, ``mean_packet_bytes``. ``mark_above``: ``unit``,
-        ``threshold``. Without a detection delay the network's counts."""
+        ``threshold``. Without a detection delay the network's counts. ``mtu_bytes``: the most bytes behind the Ethernet header; longer
+        frames are dropped and counted. ``ordering``: puts packets with sequence numbers in order before they are sent;
+        ``max_delay_ps``, ``take_any_ps``, and perhaps ``buffer_packets`` and ``sequence_bits``."""
     def configure_direction(
         self,
         link: int,
@@ -502,6 +506,8 @@ class Network:
         mark_above: Mapping[str, object] | None = None,
         detection_down_ps: int | None = None,
         detection_up_ps: int | None = None,
+        mtu_bytes: int | None = None,
+        ordering: Mapping[str, int | None] | None = None,
     ) -> None:
         """Gives one direction of a link parameters of its own, before it carried anything; they are those of :meth:`add_link`."""
     def capture(self, node: str, port: int, path: str | PathLike[str]) -> None:
@@ -607,7 +613,10 @@ class Network:
         """Packets that claim to be of a flow and reached a host damaged. They are not in the logs."""
     def link_counters(self, link: int) -> dict[str, int]:
         """Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``red_drops``,
-        ``marked``, ``loss_drops``, ``down_drops``; also ``offered``, ``delivered``, ``frame_bytes`` (without the physical layer's overhead), ``in_transit``."""
+        ``marked``, ``loss_drops``, ``down_drops``, ``mtu_drops``; also ``offered``, ``delivered``, ``frame_bytes`` (without the physical layer's overhead), ``in_transit``."""
+    def ordering_counters(self, link: int, direction: Literal["a_to_b", "b_to_a"]) -> dict[str, int] | None:
+        """What the ordering function of a direction did, or None if there is none: ``untagged``, ``in_order``, ``taken_any``, ``late``, ``unordered``
+        (sent at once); ``held_back``, which is ``filled``, ``timed_out``, ``overflowed``, ``lost`` and ``held``; ``max_held``."""
     def set_queueing(
         self,
         switch: str,

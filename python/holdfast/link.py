@@ -201,6 +201,39 @@ class MarkAbove(BaseModel):
         return {"unit": "bytes", "threshold": self.bytes}
 
 
+class Ordering(BaseModel):
+    """Puts packets with sequence numbers in order before they are sent (RFC 9550, basic algorithm), and takes the numbers off.
+
+    A packet that came before those with lower numbers waits for them, ``max_delay_ms`` at most (POFMaxDelay); of all streams
+    together ``buffer_packets`` wait. After ``take_any_ms`` without a packet (POFTakeAnyTime), any number is taken. Numbers have
+    ``sequence_bits`` if that is less than their field's: 16 in an R-TAG, 32 in a protection header.
+    """
+
+    model_config = CONFIG
+
+    max_delay_ms: float = Field(gt=0)
+    take_any_ms: float = Field(gt=0)
+    buffer_packets: int = Field(default=1024, ge=1, le=1 << 20)
+    sequence_bits: int | None = Field(default=None, ge=2, le=32)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.take_any_ms < self.max_delay_ms:
+            raise ValueError(f"take_any_ms ({self.take_any_ms:g}) is below max_delay_ms ({self.max_delay_ms:g})")
+        if _ps(self.max_delay_ms) == 0:
+            raise ValueError("max_delay_ms is less than a picosecond")
+        return self
+
+    def core_value(self) -> dict[str, int | None]:
+        """As the native core takes it."""
+        return {
+            "max_delay_ps": _ps(self.max_delay_ms),
+            "take_any_ps": _ps(self.take_any_ms),
+            "buffer_packets": self.buffer_packets,
+            "sequence_bits": self.sequence_bits,
+        }
+
+
 class DirectionFields(BaseModel):
     """What a direction may have of its own. What is None is as in the other direction."""
 
@@ -214,6 +247,8 @@ class DirectionFields(BaseModel):
     queue_packets: int | None = Field(default=None, ge=0)
     red: Red | None = None
     mark_above: MarkAbove | None = None
+    mtu_bytes: int | None = Field(default=None, ge=68, le=65_535)
+    ordering: Ordering | None = None
 
     @field_validator("rate_bps", mode="before")
     @classmethod
@@ -356,6 +391,8 @@ def core_parameters(link: Any) -> dict[str, Any]:
         "loss": link.loss if isinstance(link.loss, int | float) else link.loss.core_value(),
         "detection_down_ps": None if down_ms is None else _ps(down_ms),
         "detection_up_ps": None if up_ms is None else _ps(up_ms),
+        "mtu_bytes": link.mtu_bytes,
+        "ordering": None if link.ordering is None else link.ordering.core_value(),
         **queue_parameters(link),
     }
 

@@ -26,6 +26,7 @@ from holdfast.link import (
     Jitter,
     LossTrace,
     MarkAbove,
+    Ordering,
     Queueing,
     Red,
     check_queue,
@@ -98,7 +99,9 @@ class Link(BaseModel):
 
     The queue holds ``queue_packets`` or ``queue_bytes``; the packet being transmitted does not count. ``reverse``: what is
     different from ``b`` to ``a``. ``detection_delay_ms``: until switches notice a change, if not the network's delay;
-    ``detection_down_ms`` and ``detection_up_ms``: the same for failures and repairs alone.
+    ``detection_down_ms`` and ``detection_up_ms``: the same for failures and repairs alone. ``mtu_bytes``: the most bytes behind the
+    Ethernet header; longer frames are dropped and counted, never cut. ``ordering``: what puts packets with sequence numbers
+    in order in front of the link, for hosts behind 1+1 protection that need it.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
@@ -118,6 +121,8 @@ class Link(BaseModel):
     detection_delay_ms: float | None = Field(default=None, ge=0)
     detection_down_ms: float | None = Field(default=None, ge=0)
     detection_up_ms: float | None = Field(default=None, ge=0)
+    mtu_bytes: int | None = Field(default=None, ge=68, le=65_535)
+    ordering: Ordering | None = None
     reverse: DirectionFields | None = None
     cost: int = Field(default=1, ge=1)
 

@@ -26,7 +26,9 @@ links:
     jitter: {distribution: trace, delays_ms: [0, 1.5]}
     queue_packets: 50
     red: {min_packets: 5, max_packets: 15, gentle: true, ecn: true}
-    reverse: {rate_bps: 2e6, queue_bytes: 9000, mark_above: {bytes: 3000}, loss: 0.25}
+    mtu_bytes: 1500
+    ordering: {max_delay_ms: 5, take_any_ms: 50, buffer_packets: 100}
+    reverse: {rate_bps: 2e6, queue_bytes: 9000, mark_above: {bytes: 3000}, loss: 0.25, mtu_bytes: 9000}
 """
 
 
@@ -52,7 +54,15 @@ def test_yaml(tmp_path: Path) -> None:
         "queue_packets": 50,
         "red": {**red, "gentle": True, "ecn": True, "mean_packet_bytes": 500},
         "mark_above": None,
+        "mtu_bytes": 1500,
+        "ordering": {
+            "max_delay_ps": 5_000_000_000,
+            "take_any_ps": 50_000_000_000,
+            "buffer_packets": 100,
+            "sequence_bits": None,
+        },
     }
+    assert (first["mtu_bytes"], first["ordering"]) == (None, None)
     back = core_parameters(reversed_link(topology.links[1]))
     assert back == {
         **second,
@@ -62,6 +72,7 @@ def test_yaml(tmp_path: Path) -> None:
         "queue_packets": None,
         "red": None,
         "mark_above": {"unit": "bytes", "threshold": 3000},
+        "mtu_bytes": 9000,
     }
     again = tmp_path / "again.yaml"
     again.write_text(topology.to_yaml())
@@ -109,6 +120,16 @@ def test_the_models_reach_the_packets(tmp_path: Path) -> None:
         network(loss={"model": "trace", "file": str(trace)})
     with pytest.raises(NetworkError, match=r"loss trace .*nowhere"):
         network(loss={"model": "trace", "file": str(tmp_path / "nowhere")})
+    # Frames of 1,000 bytes have 986 behind the Ethernet header.
+    _, counters = network(mtu_bytes=986)
+    assert (counters["mtu_drops"], counters["delivered"]) == (0, 100)
+    _, counters = network(mtu_bytes=985)
+    assert (counters["offered"], counters["mtu_drops"], counters["delivered"]) == (100, 100, 0)
+    simulated, _ = network(ordering={"max_delay_ms": 1, "take_any_ms": 10})
+    ordering = simulated.core.ordering_counters(simulated.link_ids[1], "a_to_b")
+    assert ordering is not None
+    assert (ordering["untagged"], ordering["held_back"]) == (100, 0)
+    assert simulated.core.ordering_counters(simulated.link_ids[0], "a_to_b") is None
     simulated, _ = network(jitter={"distribution": "trace", "delays_ms": [0, 50]})
     received = simulated.core.statistics(0)
     assert received["latency_max_ps"] == received["latency_min_ps"] + 50_000_000_000  # type: ignore[operator]
@@ -117,6 +138,10 @@ def test_the_models_reach_the_packets(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
+        ({"mtu_bytes": 67}, "mtu_bytes"),
+        ({"ordering": {"max_delay_ms": 5, "take_any_ms": 4}}, "take_any_ms .4. is below max_delay_ms"),
+        ({"ordering": {"max_delay_ms": 1e-12, "take_any_ms": 4}}, "less than a picosecond"),
+        ({"ordering": {"max_delay_ms": 5}}, "take_any_ms"),
         ({"queue_bytes": 10, "queue_packets": 3}, "give queue_bytes or queue_packets, not both"),
         ({"queue_packets": -1}, "queue_packets: Input should be greater than or equal to 0"),
         ({"red": {"min_packets": 5, "max_bytes": 9}}, "give min_packets and max_packets, or min_bytes and max_bytes"),

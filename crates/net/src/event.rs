@@ -45,6 +45,9 @@ pub(crate) enum Event {
     PortReady { node: NodeId, port: u32 },
     /// The recirculation port of a switch may be.
     RecirculationReady { node: NodeId },
+    /// Something that the ordering function of a direction holds may be due: it is sent now, so nothing may have been sent by that
+    /// direction at a later time.
+    OrderingDue { direction: u32 },
     /// A flow's next packet is due.
     Send { flow: FlowId },
     /// An end of a TCP connection may have timers that are due.
@@ -70,7 +73,7 @@ impl Event {
     }
 
     /// What happens first among events of one instant: failures and repairs, then their detection, then what waits for a
-    /// transmitter that is free now, then packets (so that a packet that arrives at the very instant of a failure is lost, and
+    /// transmitter that is free now or was held long enough, then packets (so that a packet that arrives at the very instant of a failure is lost, and
     /// one that arrives when another has just been sent does not find that in a queue), then sources, and agents last.
     fn priority(&self) -> u64 {
         match self {
@@ -78,7 +81,9 @@ impl Event {
             | Event::NodeState { .. }
             | Event::RandomFailure { .. } => 0,
             Event::Detect { .. } => 1,
-            Event::PortReady { .. } | Event::RecirculationReady { .. } => 2,
+            Event::PortReady { .. }
+            | Event::RecirculationReady { .. }
+            | Event::OrderingDue { .. } => 2,
             Event::Arrive { .. } => 3,
             Event::Depart { .. } | Event::Enqueue { .. } => 4,
             Event::Send { .. }

@@ -25,6 +25,8 @@ pub mod link;
 mod network;
 mod node;
 mod notification;
+mod ordered;
+pub mod ordering;
 mod pool;
 pub mod queue;
 mod queued;
@@ -47,6 +49,7 @@ pub use link::{
 pub use network::Network;
 pub use node::NodeCounters;
 pub use notification::{Notification, NotificationEvent};
+pub use ordering::{OrderingConfig, OrderingCounters};
 pub use queue::{Discipline, QueueConfig, QueueUnit, Red, Step};
 pub use statistics::{FlowStatistics, Latency};
 pub use tcp_flow::{Application, TcpFlowStatistics, TcpTransfer, WindowLog};

@@ -15,6 +15,10 @@
 //! later packet that draws less may overtake. A total below zero counts as zero. Loss ([`Loss`]) is decided per packet, after
 //! the queue: a lost packet takes its time on the wire and counts as sent.
 //!
+//! With an MTU, a frame whose bytes behind the Ethernet header (and its VLAN tags) are more than that is dropped and counted
+//! (`mtu_drops`); nothing is ever cut. With an ordering function ([`crate::ordering`]), packets go through that first, and lose their
+//! sequence numbers there.
+//!
 //! A direction that fails loses what waits, what is being sent and what propagates; all of it and everything offered until
 //! the repair counts as `down_drops`.
 //!
@@ -30,15 +34,18 @@
 //! arrival), and the queue only remembers when its packets start, to know how many bytes wait at a time.
 
 mod loss;
+mod special;
 
 pub use loss::{GilbertElliott, Jitter, Loss, LossTrace};
 
 use crate::NodeId;
 use crate::error::{NetError, out_of_range};
+use crate::ordering::OrderingConfig;
 use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use crate::random::Stream;
 use engine::Footprint;
 use loss::{JitterProcess, LossProcess};
+use special::Special;
 use std::collections::VecDeque;
 
 /// Bytes of the frame check sequence.
@@ -47,6 +54,10 @@ pub const FCS_BYTES: u64 = 4;
 pub const MIN_FRAME_BYTES: u64 = 64;
 /// Bytes of preamble, start frame delimiter and inter-frame gap.
 pub const OVERHEAD_BYTES: u64 = 20;
+/// The smallest MTU: what IPv4 needs (RFC 791).
+pub const MIN_MTU_BYTES: u32 = 68;
+/// The largest MTU: the longest IPv4 packet.
+pub const MAX_MTU_BYTES: u32 = 65_535;
 /// The longest delay (about eleven days) and the largest jitter.
 pub const MAX_DELAY_PS: u64 = 1_000_000_000_000_000_000;
 
@@ -85,10 +96,14 @@ pub struct LinkConfig {
     pub detection_down_ps: Option<u64>,
     /// That it is back.
     pub detection_up_ps: Option<u64>,
+    /// The most bytes behind the Ethernet header that a frame may have; as many as it likes if not said.
+    pub mtu_bytes: Option<u32>,
+    /// What puts packets with sequence numbers in order before they are sent.
+    pub ordering: Option<OrderingConfig>,
 }
 
 impl LinkConfig {
-    /// A link with this rate and delay, no jitter, no loss and a queue of 150,000 bytes.
+    /// A link with this rate and delay, no jitter, no loss, no MTU, no ordering and a queue of 150,000 bytes.
     pub fn new(rate_bps: u64, delay_ps: u64) -> LinkConfig {
         LinkConfig {
             rate_bps,
@@ -98,6 +113,8 @@ impl LinkConfig {
             queue: QueueConfig::bytes(150_000),
             detection_down_ps: None,
             detection_up_ps: None,
+            mtu_bytes: None,
+            ordering: None,
         }
     }
 
@@ -108,6 +125,13 @@ impl LinkConfig {
         if self.delay_ps > MAX_DELAY_PS {
             return Err(out_of_range("delay_ps", format!("at most {MAX_DELAY_PS}")));
         }
+        if (self.mtu_bytes).is_some_and(|mtu| !(MIN_MTU_BYTES..=MAX_MTU_BYTES).contains(&mtu)) {
+            let expected = format!("{MIN_MTU_BYTES} to {MAX_MTU_BYTES}");
+            return Err(out_of_range("mtu_bytes", expected));
+        }
+        if let Some(ordering) = &self.ordering {
+            ordering.check()?;
+        }
         self.loss.check()?;
         self.queue.check()?;
         self.jitter.check(self.delay_ps)
@@ -115,7 +139,7 @@ impl LinkConfig {
 }
 
 /// What became of the packets offered to a direction. At any time,
-/// `offered = delivered + queue_drops + red_drops + loss_drops + down_drops + in_transit`.
+/// `offered = delivered + queue_drops + red_drops + loss_drops + down_drops + mtu_drops + in_transit`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[repr(C)]
 pub struct DirectionCounters {
@@ -141,6 +165,8 @@ pub struct DirectionCounters {
     pub loss_drops: u64,
     /// Packets lost to a failure: offered while it lasted, or waiting or under way when it began.
     pub down_drops: u64,
+    /// Packets longer than the MTU allows.
+    pub mtu_drops: u64,
 }
 
 impl DirectionCounters {
@@ -210,9 +236,13 @@ pub(crate) struct Direction {
     delay_ps: u64,
     waiting: VecDeque<Waiting>,
     /// The size of the last packet, and how long it takes: a division saved for the next one of that size.
-    last_size: (usize, u64),
+    last_bytes: u32,
+    /// Longer frames go through [`Special`] first.
+    plain_bytes: u32,
+    last_sending_ps: u64,
     /// None where nothing is lost or delayed at random.
     disturbance: Option<Box<Disturbance>>,
+    /// For packets of another size than the one before.
     rate_bps: u64,
     pub(crate) from: Attachment,
     /// Grows with every change of `up`; a detection of an earlier change says nothing.
@@ -220,6 +250,8 @@ pub(crate) struct Direction {
     detection_down_ps: Option<u64>,
     detection_up_ps: Option<u64>,
     gate: Gate,
+    /// None where nothing special is asked for.
+    special: Option<Box<Special>>,
 }
 
 /// What happens to packets on the wire.
@@ -253,6 +285,7 @@ impl Direction {
         name: &str,
     ) -> Direction {
         let gate = Gate::new(config.queue, config.rate_bps, seed, name);
+        let special = Special::new(&config);
         Direction {
             to,
             generation: 0,
@@ -265,7 +298,9 @@ impl Direction {
             waiting_bytes: 0,
             delay_ps: config.delay_ps,
             waiting: VecDeque::new(),
-            last_size: (0, serialisation_ps(0, config.rate_bps)),
+            last_bytes: 0,
+            plain_bytes: Special::plain_bytes(&config),
+            last_sending_ps: serialisation_ps(0, config.rate_bps),
             disturbance: Disturbance::new(config.loss, config.jitter, seed, name),
             rate_bps: config.rate_bps,
             from,
@@ -273,6 +308,7 @@ impl Direction {
             detection_down_ps: config.detection_down_ps,
             detection_up_ps: config.detection_up_ps,
             gate,
+            special,
         }
     }
 
@@ -327,11 +363,10 @@ impl Direction {
     fn send(&mut self, now_ps: u64, frame_bytes: usize) -> Option<u64> {
         let busy = self.busy_until_ps > now_ps;
         let start_ps = if busy { self.busy_until_ps } else { now_ps };
-        if self.last_size.0 != frame_bytes {
-            let sending_ps = serialisation_ps(frame_bytes, self.rate_bps);
-            self.last_size = (frame_bytes, sending_ps);
+        if self.last_bytes as usize != frame_bytes {
+            self.size_changed(frame_bytes);
         }
-        let sent_ps = start_ps.saturating_add(self.last_size.1);
+        let sent_ps = start_ps.saturating_add(self.last_sending_ps);
         self.busy_until_ps = sent_ps;
         // The jitter is drawn for lost packets too, so that losing one does not shift the draws of the others.
         let (lost, propagation_ps) = match &mut self.disturbance {
@@ -352,9 +387,17 @@ impl Direction {
         (!lost).then(|| sent_ps.saturating_add(propagation_ps))
     }
 
+    /// A frame is of another size than the one before.
+    fn size_changed(&mut self, frame_bytes: usize) {
+        // Frames beyond 4 GiB would be of one size; there are none.
+        self.last_bytes = u32::try_from(frame_bytes).unwrap_or(u32::MAX);
+        self.last_sending_ps = serialisation_ps(frame_bytes, self.rate_bps);
+    }
+
     /// Whether nothing was ever offered, and no traffic manager relies on its parameters.
     pub(crate) fn is_unused(&self) -> bool {
-        self.counters.offered == 0 && !self.gate.asleep
+        let holds = self.ordering().is_some_and(|it| it.counters().held > 0);
+        self.counters.offered == 0 && !self.gate.asleep && !holds
     }
 
     /// Says whether its own queue is used, or a traffic manager's in its place.
@@ -444,7 +487,7 @@ const _: () = {
     use std::mem::offset_of;
     // An arrival's part, and a transmission's.
     assert!(offset_of!(Direction, counters) + offset_of!(DirectionCounters, in_transit) + 8 <= 64);
-    assert!(offset_of!(Direction, from) <= 192);
+    assert!(offset_of!(Direction, rate_bps) <= 192);
 };
 
 #[cfg(test)]

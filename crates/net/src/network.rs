@@ -56,6 +56,8 @@ pub struct Network {
     pub(crate) outbound: Vec<(usize, Packet)>,
     /// Kept between packets for its capacity.
     pub(crate) outputs: Vec<Output>,
+    /// The same for what ordering functions let go.
+    pub(crate) ordered: Vec<Packet>,
     pub(crate) pool: Pool,
     /// Headers of the segment being sent; kept for its capacity.
     pub(crate) headers: Vec<u8>,
@@ -86,6 +88,7 @@ impl Network {
             notifications: Vec::new(),
             outbound: Vec::new(),
             outputs: Vec::new(),
+            ordered: Vec::new(),
             pool: Pool::default(),
             headers: Vec::new(),
             steps: 0,

@@ -63,6 +63,7 @@ impl Network {
             } => self.enqueue_event(node, generation, epoch, *copy),
             Event::PortReady { node, port } => self.port_ready(node, port),
             Event::RecirculationReady { node } => self.recirculation_ready(node),
+            Event::OrderingDue { direction } => self.ordering_due(direction),
             Event::Send { flow } => self.send_next(flow),
             Event::TcpTimer { endpoint } => self.tcp_timer(endpoint),
             Event::TcpApplication { flow } => self.tcp_application(flow),
@@ -106,6 +107,7 @@ impl Network {
             self.wake_agent(node);
         } else {
             self.lose_queues(node);
+            self.lose_held(node);
         }
         for away in self.node(node).ports.clone().into_iter().flatten() {
             self.refresh_direction(away);
@@ -247,14 +249,26 @@ impl Network {
     }
 
     /// Hands a packet to the link at a port.
-    pub(crate) fn transmit(&mut self, node: NodeId, port: u32, mut packet: Packet) {
-        let time_ns = self.capture_time_ns();
-        let state = &mut self.nodes[node.0 as usize];
-        let Some(direction) = state.direction_from(port) else {
+    pub(crate) fn transmit(&mut self, node: NodeId, port: u32, packet: Packet) {
+        let Some(direction) = self.node(node).direction_from(port) else {
             return self.transmit_external(node, port, packet);
         };
-        state.counters.sent += 1;
-        state.capture(time_ns, port, packet.bytes());
+        match self.directions[direction as usize].is_special(packet.len()) {
+            true => self.transmit_specially(direction, packet),
+            false => self.transmit_by(node, port, direction, packet),
+        }
+    }
+
+    /// Hands a packet to the direction at a port, past what is special about that.
+    #[inline]
+    pub(crate) fn transmit_by(
+        &mut self,
+        node: NodeId,
+        port: u32,
+        direction: u32,
+        mut packet: Packet,
+    ) {
+        self.count_sent(node, port, &packet);
         let link = &mut self.directions[direction as usize];
         let Some(arrival_ps) = link.offer(self.now_ps, packet.bytes_mut()) else {
             return self.pool.take_back(packet);
@@ -268,6 +282,15 @@ impl Network {
                 packet,
             },
         );
+    }
+
+    /// A packet leaves a node at a port, whatever becomes of it there.
+    #[inline]
+    pub(crate) fn count_sent(&mut self, node: NodeId, port: u32, packet: &Packet) {
+        let time_ns = self.capture_time_ns();
+        let state = &mut self.nodes[node.0 as usize];
+        state.counters.sent += 1;
+        state.capture(time_ns, port, packet.bytes());
     }
 
     fn receive_at_host(&mut self, node: NodeId, packet: &Packet) {

@@ -3,8 +3,9 @@
 use crate::errors::failed;
 use net::failure::Duration;
 use net::{
-    Discipline, GilbertElliott, Jitter, LinkConfig, LinkDirection, Loss, LossTrace, QueueConfig,
-    QueueStatistics, QueueUnit, Queueing, Red, Step, TrafficManagerConfig,
+    Discipline, GilbertElliott, Jitter, LinkConfig, LinkDirection, Loss, LossTrace, OrderingConfig,
+    OrderingCounters, QueueConfig, QueueStatistics, QueueUnit, Queueing, Red, Step,
+    TrafficManagerConfig,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -199,8 +200,50 @@ pub(crate) fn link_config(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Li
     config.queue = queue(&keywords, config.queue)?;
     config.detection_down_ps = keywords.take("detection_down_ps")?;
     config.detection_up_ps = keywords.take("detection_up_ps")?;
+    config.mtu_bytes = keywords.take("mtu_bytes")?;
+    let ordering: Option<Bound<'_, PyDict>> = keywords.take("ordering")?;
+    config.ordering = ordering.as_ref().map(self::ordering).transpose()?;
     keywords.finish()?;
     Ok(config)
+}
+
+/// An ordering function: `max_delay_ps`, `take_any_ps`, `buffer_packets` and `sequence_bits`.
+fn ordering(dict: &Bound<'_, PyDict>) -> PyResult<OrderingConfig> {
+    let keywords = Keywords(dict.copy()?);
+    let mut config = OrderingConfig::new(
+        keywords.needed("max_delay_ps")?,
+        keywords.needed("take_any_ps")?,
+    );
+    let buffer_packets = keywords.take("buffer_packets")?;
+    config.buffer_packets = buffer_packets.unwrap_or(config.buffer_packets);
+    config.sequence_bits = keywords.take("sequence_bits")?;
+    keywords.finish()?;
+    Ok(config)
+}
+
+/// What an ordering function did, by name.
+pub(crate) fn ordering_dict<'py>(
+    py: Python<'py>,
+    c: &OrderingCounters,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in [
+        ("untagged", c.untagged),
+        ("in_order", c.in_order),
+        ("taken_any", c.taken_any),
+        ("late", c.late),
+        ("unordered", c.unordered),
+        ("held_back", c.held_back),
+        ("filled", c.filled),
+        ("timed_out", c.timed_out),
+        ("overflowed", c.overflowed),
+        ("lost", c.lost),
+        ("held", c.held),
+        ("max_held", c.max_held),
+    ] {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict)
 }
 
 /// `queue_bytes`, `queue_packets`, `red` and `mark_above` of one queue.

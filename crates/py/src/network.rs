@@ -354,7 +354,7 @@ impl Network {
     #[pyo3(
         signature = (a, a_port, b, b_port, **parameters),
         text_signature = "($self, a, a_port, b, b_port, *, rate_bps, delay_ps=0, jitter=('none', 0, 0), loss=0.0, \
-            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None)"
+            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None, mtu_bytes=None, ordering=None)"
     )]
     fn add_link(
         &self,
@@ -376,7 +376,7 @@ impl Network {
     #[pyo3(
         signature = (link, direction, **parameters),
         text_signature = "($self, link, direction, *, rate_bps, delay_ps=0, jitter=('none', 0, 0), loss=0.0, \
-            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None)"
+            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None, mtu_bytes=None, ordering=None)"
     )]
     fn configure_direction(
         &self,
@@ -756,7 +756,7 @@ impl Network {
     }
 
     /// Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``red_drops``, ``marked``,
-    /// ``loss_drops``, ``down_drops``.
+    /// ``loss_drops``, ``down_drops``, ``mtu_drops``.
     fn link_counters<'py>(&self, py: Python<'py>, link: u32) -> PyResult<Bound<'py, PyDict>> {
         let counters = self
             .handle
@@ -771,6 +771,7 @@ impl Network {
                 ("marked", c.marked),
                 ("loss_drops", c.loss_drops),
                 ("down_drops", c.down_drops),
+                ("mtu_drops", c.mtu_drops),
                 ("offered", c.offered),
                 ("delivered", c.delivered),
                 ("frame_bytes", c.frame_bytes),
@@ -780,6 +781,22 @@ impl Network {
             }
         }
         Ok(dict)
+    }
+
+    /// What the ordering function of a direction of a link did, or None if there is none.
+    fn ordering_counters<'py>(
+        &self,
+        py: Python<'py>,
+        link: u32,
+        direction: &str,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let direction = links::direction(direction)?;
+        let counters = self
+            .handle
+            .call(py, move |n| n.ordering_counters(LinkId(link), direction))?;
+        counters
+            .map(|counters| links::ordering_dict(py, &counters))
+            .transpose()
     }
 
     /// Says where packets of a switch wait: ``"auto"`` (in a traffic manager if the program cares), ``"link"`` or ``"traffic_manager"``.

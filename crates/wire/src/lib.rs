@@ -19,6 +19,7 @@ pub mod icmpv4;
 pub mod ipv4;
 pub mod pcap;
 pub mod protection;
+pub mod rtag;
 pub mod tcp;
 pub mod udp;
 pub mod vlan;

@@ -3,6 +3,7 @@
 use super::*;
 use crate::link::{DirectionCounters, Jitter, Loss};
 use crate::notification::NotificationEvent;
+use crate::ordering::{OrderingConfig, OrderingCounters};
 use crate::queue::QueueConfig;
 use crate::switch::TEST_CPU_PORT;
 use proptest::prelude::*;
@@ -11,6 +12,8 @@ mod ahead;
 mod conservation;
 mod determinism;
 mod failures;
+mod mtu;
+mod ordered;
 
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000_000_000;

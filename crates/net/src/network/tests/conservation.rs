@@ -79,22 +79,50 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
                 discipline,
             }
         });
+    // Streams' packets have 1,028 bytes behind the Ethernet header.
+    let mtu_bytes = prop_oneof![
+        8 => Just(None),
+        1 => Just(Some(1028)),
+        1 => Just(Some(1027))
+    ];
+    let ordering =
+        (MS / 10..5 * MS, 0..5 * MS, 1u32..20).prop_map(|(hold, silence, buffer)| OrderingConfig {
+            buffer_packets: buffer,
+            ..OrderingConfig::new(hold, hold + silence)
+        });
+    let ordering = prop_oneof![2 => Just(None), 1 => ordering.prop_map(Some)];
     (
         10_000_000u64..1_000_000_000,
         0u64..300_000_000,
         jitter,
         loss,
         queue,
+        mtu_bytes,
+        ordering,
     )
-        .prop_map(|(rate_bps, delay_ps, jitter, loss, queue)| LinkConfig {
-            rate_bps,
-            delay_ps,
-            jitter,
-            loss,
-            queue,
-            detection_down_ps: None,
-            detection_up_ps: Some(delay_ps),
-        })
+        .prop_map(
+            |(rate_bps, delay_ps, jitter, loss, queue, mtu_bytes, ordering)| LinkConfig {
+                rate_bps,
+                delay_ps,
+                jitter,
+                loss,
+                queue,
+                detection_down_ps: None,
+                detection_up_ps: Some(delay_ps),
+                mtu_bytes,
+                ordering,
+            },
+        )
+}
+
+/// Puts an R-TAG in front whose numbers are in disorder: 1, 0, 3, 2 and so on, but every fifth of them is missing.
+fn tag(packet: &mut Packet, count: &mut u16) {
+    let number = (*count / 4 * 5 + *count % 4) ^ 1;
+    *count = count.wrapping_add(1);
+    let mut front = packet.bytes()[..12].to_vec();
+    front.extend_from_slice(&[0xf1, 0xc1, 0, 0]);
+    front.extend_from_slice(&number.to_be_bytes());
+    packet.replace_front(12, &front);
 }
 
 fn any_plan() -> impl Strategy<Value = Plan> {
@@ -172,18 +200,29 @@ fn build(plan: &Plan) -> (Network, Vec<FlowId>) {
     let edges = edges(plan);
     let mut network = Network::new(plan.seed, 0);
     let mut links = plan.links.iter().cloned().cycle();
+    let ordered: Vec<bool> = (0..n + edges.len())
+        .map(|i| plan.links[i % plan.links.len()].ordering.is_some())
+        .collect();
     for i in 0..n {
         let ports = routes(i, n, &edges);
+        let ordered = ordered.clone();
+        let mut count = 0;
         switch(
             &mut network,
             &format!("s{i}"),
             plan.latency_ps,
             move |_, packet, out| {
-                let (packet, number) = towards_host(packet);
-                out.push(Output {
-                    port: ports[usize::from(number)],
-                    packet,
-                });
+                let (mut packet, number) = towards_host(packet);
+                let port = ports[usize::from(number)];
+                let link = if port < 100 {
+                    i
+                } else {
+                    n + port as usize - 100
+                };
+                if ordered[link] {
+                    tag(&mut packet, &mut count);
+                }
+                out.push(Output { port, packet });
             },
         );
         let name = format!("h{i}");
@@ -238,8 +277,8 @@ fn sum(network: &Network, count: impl Fn(&NodeCounters) -> u64) -> u64 {
 
 fn check_directions(network: &Network) -> Result<(), TestCaseError> {
     for d in directions(network) {
-        let gone =
-            d.delivered + d.queue_drops + d.red_drops + d.loss_drops + d.down_drops + d.in_transit;
+        let dropped = d.queue_drops + d.red_drops + d.loss_drops + d.down_drops + d.mtu_drops;
+        let gone = d.delivered + dropped + d.in_transit;
         prop_assert_eq!(d.offered, gone, "{:?}", d);
         prop_assert!(
             d.delivered + d.loss_drops <= d.packets && d.packets <= d.offered,
@@ -287,7 +326,7 @@ proptest! {
             prop_assert_eq!(network.corrupted(flow), Ok(0));
             received += statistics.delivered;
         }
-        let in_links: u64 = links.iter().map(|d| d.queue_drops + d.red_drops + d.loss_drops + d.down_drops).sum();
+        let in_links: u64 = links.iter().map(|d| d.queue_drops + d.red_drops + d.loss_drops + d.down_drops + d.mtu_drops).sum();
         let in_nodes = sum(&network, |c| c.down_drops + c.unconnected_drops);
         prop_assert_eq!(sent, received + in_links + in_nodes);
         prop_assert_eq!(sum(&network, |c| c.accepted), received);

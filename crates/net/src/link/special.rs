@@ -1,0 +1,68 @@
+//! What a direction of a link does besides sending, where it is asked to: refuse long frames, and put frames in order. It does not
+//! know when (`ordered` does), and costs a comparison where it is not asked to.
+
+use super::{Direction, LinkConfig};
+use crate::ordering::Ordering;
+use crate::ordering::tag::layer2_len;
+use engine::Packet;
+
+/// Bytes of an Ethernet header without VLAN tags.
+const ETHERNET_LEN: u32 = 14;
+
+/// What few directions have.
+#[derive(Debug)]
+pub(crate) struct Special {
+    mtu_bytes: Option<u32>,
+    ordering: Option<Ordering<Packet>>,
+}
+
+impl Special {
+    pub(super) fn new(config: &LinkConfig) -> Option<Box<Special>> {
+        if config.mtu_bytes.is_none() && config.ordering.is_none() {
+            return None;
+        }
+        Some(Box::new(Special {
+            mtu_bytes: config.mtu_bytes,
+            ordering: config.ordering.map(Ordering::new),
+        }))
+    }
+
+    /// The longest frames that need nothing special.
+    pub(super) fn plain_bytes(config: &LinkConfig) -> u32 {
+        match (config.mtu_bytes, config.ordering) {
+            (_, Some(_)) => 0,
+            (Some(mtu_bytes), None) => mtu_bytes + ETHERNET_LEN,
+            (None, None) => u32::MAX,
+        }
+    }
+}
+
+impl Direction {
+    /// Whether a frame of this length may have to go another way than straight to the transmitter.
+    #[inline]
+    pub(crate) fn is_special(&self, frame_bytes: usize) -> bool {
+        frame_bytes > self.plain_bytes as usize
+    }
+
+    /// Whether a frame is too long; then its drop is counted. A direction that is down has another reason to drop it.
+    pub(crate) fn refuses(&mut self, frame: &[u8]) -> bool {
+        let mtu_bytes = self.special.as_ref().and_then(|special| special.mtu_bytes);
+        let longest = mtu_bytes.map(|mtu_bytes| mtu_bytes as usize + layer2_len(frame));
+        let refused = self.up && longest.is_some_and(|longest| frame.len() > longest);
+        if refused {
+            self.counters.offered += 1;
+            self.counters.mtu_drops += 1;
+        }
+        refused
+    }
+
+    /// Its ordering function, if it has one.
+    pub(crate) fn ordering(&self) -> Option<&Ordering<Packet>> {
+        self.special.as_ref()?.ordering.as_ref()
+    }
+
+    /// Its ordering function, if it has one.
+    pub(crate) fn ordering_mut(&mut self) -> Option<&mut Ordering<Packet>> {
+        self.special.as_mut()?.ordering.as_mut()
+    }
+}

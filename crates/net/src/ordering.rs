@@ -1,0 +1,378 @@
+//! Packet ordering: the basic algorithm of the DetNet packet ordering function (RFC 9550), with a bounded buffer. It does not know
+//! packets (`tag` finds sequence numbers in them), ports (`ordered` puts one in front of a link), nor what was eliminated before.
+//!
+//! # Why it is in the network's node model
+//!
+//! Elimination may pass packets in another order than they were sent in: the vector algorithm accepts a number below the highest
+//! one. To order them again a node must hold a packet until another one comes *or* a time has passed. v1model alone can do neither: a
+//! program runs when a packet is there and ends before the next one, it has no timers, and what it does not send it has lost. Going
+//! round by recirculation is no substitute: each turn costs a pass through ingress, the turns end only when the packet decides so,
+//! and there is no bound on how many circulate. What a program can do is what it does here: eliminate, and leave the sequence number
+//! in front of the packet ([`tag`]). The port behind it orders, and takes the number off.
+//!
+//! # The algorithm
+//!
+//! For each stream, the number sent last is kept (*POFLastSent*).
+//!
+//! * A packet with the number after it is sent at once, and so is one with a number at or below it: that one is *late*, because
+//!   something behind it was not held long enough. It is not dropped; ordering loses nothing.
+//! * A packet with a higher number is held until all before it were sent, or *POFMaxDelay* has passed since it came. Then it is
+//!   sent, behind everything held of its stream that has a lower number, and before what directly follows.
+//! * When nothing has come for *POFTakeAnyTime*, the next packet is sent whatever its number is, and counting goes on from there;
+//!   also at the beginning.
+//!
+//! Numbers are compared in their circular space: half of it counts as above, half as below. So fewer packets than half of the space
+//! may be under way within the difference of the paths' delays.
+//!
+//! # Choosing the parameters
+//!
+//! *POFMaxDelay* is at least the difference of the paths' delays, jitter included; less than that makes packets late. It is also
+//! what a packet waits behind one that both paths lost. *POFTakeAnyTime* is at least that, and at most the time after which the
+//! elimination function before it takes any number (its reset timeout): a sender that begins anew is then eliminated until all is
+//! silent, and afterwards both functions take what comes.
+//!
+//! # Where it is more definite than the RFC
+//!
+//! * POFLastSent never goes back, so a late packet does not make the algorithm wait for numbers that were sent already.
+//! * Memory is bounded, in packets over all streams. Where one more would have to be held, the stream whose packet has waited longest
+//!   sends its lowest number before its time. Streams are bounded too; one for which there is no room is not ordered.
+//! * A packet that fills a gap at the very time at which those behind it must leave comes after them.
+
+pub(crate) mod tag;
+
+use crate::error::{NetError, out_of_range};
+use crate::link::MAX_DELAY_PS;
+use std::collections::BTreeMap;
+use tag::StreamId;
+
+/// Streams that one port tells apart at a time.
+pub const MAX_STREAMS: usize = 8192;
+/// The largest buffer, in packets.
+pub const MAX_BUFFER_PACKETS: u32 = 1 << 20;
+
+/// Where positions begin: far from both ends, and a multiple of every number space.
+const ORIGIN: u64 = 1 << 62;
+
+/// Parameters of an ordering function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct OrderingConfig {
+    /// POFMaxDelay: how long a packet is held at most.
+    pub max_delay_ps: u64,
+    /// POFTakeAnyTime: the silence after which any number is taken; at least `max_delay_ps`.
+    pub take_any_ps: u64,
+    /// How many packets are held at most, of all streams together.
+    pub buffer_packets: u32,
+    /// Width of the sequence numbers, if it is less than that of their field.
+    pub sequence_bits: Option<u8>,
+}
+
+impl OrderingConfig {
+    /// With a buffer of 1,024 packets, and numbers as wide as their field.
+    pub fn new(max_delay_ps: u64, take_any_ps: u64) -> OrderingConfig {
+        OrderingConfig {
+            max_delay_ps,
+            take_any_ps,
+            buffer_packets: 1024,
+            sequence_bits: None,
+        }
+    }
+
+    pub(crate) fn check(&self) -> Result<(), NetError> {
+        if self.max_delay_ps == 0 || self.max_delay_ps > MAX_DELAY_PS {
+            let expected = format!("above zero and at most {MAX_DELAY_PS}");
+            return Err(out_of_range("ordering.max_delay_ps", expected));
+        }
+        if self.take_any_ps < self.max_delay_ps || self.take_any_ps > MAX_DELAY_PS {
+            let expected = format!("at least max_delay_ps and at most {MAX_DELAY_PS}");
+            return Err(out_of_range("ordering.take_any_ps", expected));
+        }
+        if !(1..=MAX_BUFFER_PACKETS).contains(&self.buffer_packets) {
+            let expected = format!("1 to {MAX_BUFFER_PACKETS}");
+            return Err(out_of_range("ordering.buffer_packets", expected));
+        }
+        if self
+            .sequence_bits
+            .is_some_and(|bits| !(2..=32).contains(&bits))
+        {
+            return Err(out_of_range("ordering.sequence_bits", "2 to 32"));
+        }
+        Ok(())
+    }
+}
+
+/// What became of packets at a port with an ordering function. At any time, those with a number are
+/// `in_order + taken_any + late + held_back + unordered`, and
+/// `held_back = filled + timed_out + overflowed + lost + held`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct OrderingCounters {
+    /// Packets without a sequence number, sent at once.
+    pub untagged: u64,
+    /// Packets with the next number, sent at once.
+    pub in_order: u64,
+    /// Packets sent at once because nothing had come for POFTakeAnyTime, or ever.
+    pub taken_any: u64,
+    /// Packets behind whose number something was sent already; sent at once.
+    pub late: u64,
+    /// Packets sent at once for which there was no room among the streams.
+    pub unordered: u64,
+    /// Packets that were held.
+    pub held_back: u64,
+    /// Held packets sent because all before them were.
+    pub filled: u64,
+    /// Held packets sent because POFMaxDelay was over, theirs or that of one behind them.
+    pub timed_out: u64,
+    /// Held packets sent because the buffer was full.
+    pub overflowed: u64,
+    /// Packets that were held when the node failed.
+    pub lost: u64,
+    /// Packets held now.
+    pub held: u64,
+    /// The most packets that ever were.
+    pub max_held: u64,
+}
+
+/// A sequence number as it came.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Numbered {
+    pub(crate) stream: StreamId,
+    pub(crate) number: u32,
+    /// Width of its field.
+    pub(crate) bits: u8,
+}
+
+/// Why a held packet is sent.
+#[derive(Clone, Copy, Debug)]
+enum Reason {
+    Filled,
+    TimedOut,
+    Overflowed,
+}
+
+/// One stream. Numbers become positions, which go on where numbers wrap.
+#[derive(Debug)]
+struct Stream<P> {
+    /// Position of POFLastSent.
+    last_sent: u64,
+    /// None before the first packet.
+    last_received_ps: Option<u64>,
+    /// By position and arrival.
+    held: BTreeMap<(u64, u64), P>,
+}
+
+impl<P> Stream<P> {
+    /// Whether nothing has come for so long, or ever.
+    fn is_silent(&self, now_ps: u64, for_ps: u64) -> bool {
+        self.last_received_ps
+            .is_none_or(|since_ps| now_ps.saturating_sub(since_ps) >= for_ps)
+    }
+}
+
+impl<P> Default for Stream<P> {
+    fn default() -> Stream<P> {
+        Stream {
+            last_sent: ORIGIN,
+            last_received_ps: None,
+            held: BTreeMap::new(),
+        }
+    }
+}
+
+/// A held packet, by arrival.
+#[derive(Clone, Copy, Debug)]
+struct Held {
+    deadline_ps: u64,
+    stream: StreamId,
+    position: u64,
+}
+
+/// The ordering function of a port. `P` is a packet.
+#[derive(Debug)]
+pub(crate) struct Ordering<P> {
+    config: OrderingConfig,
+    counters: OrderingCounters,
+    streams: BTreeMap<StreamId, Stream<P>>,
+    /// As all wait for the same time at most, the first to come is the first to be due.
+    held: BTreeMap<u64, Held>,
+    arrivals: u64,
+    /// When silent streams were looked for last.
+    swept_ps: Option<u64>,
+    /// When the network will look again.
+    pub(crate) wake_ps: Option<u64>,
+}
+
+impl<P> Ordering<P> {
+    pub(crate) fn new(config: OrderingConfig) -> Ordering<P> {
+        Ordering {
+            config,
+            counters: OrderingCounters::default(),
+            streams: BTreeMap::new(),
+            held: BTreeMap::new(),
+            arrivals: 0,
+            swept_ps: None,
+            wake_ps: None,
+        }
+    }
+
+    /// Counts a packet that has no number.
+    pub(crate) fn count_untagged(&mut self) {
+        self.counters.untagged += 1;
+    }
+
+    /// A packet came; `sent` gets what leaves now, in order.
+    pub(crate) fn receive(&mut self, now_ps: u64, it: Numbered, packet: P, sent: &mut Vec<P>) {
+        self.release_due(now_ps, sent);
+        if !self.streams.contains_key(&it.stream) && !self.make_room(now_ps) {
+            self.counters.unordered += 1;
+            return sent.push(packet);
+        }
+        let bits = u32::from(self.config.sequence_bits.unwrap_or(32).min(it.bits));
+        let number = u64::from(it.number) & (u64::MAX >> (64 - bits));
+        let take_any_ps = self.config.take_any_ps;
+        let stream = self.streams.entry(it.stream).or_default();
+        let was_silent = stream.is_silent(now_ps, take_any_ps);
+        stream.last_received_ps = Some(now_ps);
+        if was_silent {
+            // Nothing is held: it was due no later than now.
+            stream.last_sent = ORIGIN + number;
+            self.counters.taken_any += 1;
+            return sent.push(packet);
+        }
+        match distance(stream.last_sent, number, bits) {
+            ..=0 => {
+                self.counters.late += 1;
+                sent.push(packet);
+            }
+            1 => {
+                stream.last_sent += 1;
+                self.counters.in_order += 1;
+                sent.push(packet);
+                self.release_following(it.stream, sent);
+            }
+            ahead => {
+                let position = stream.last_sent + ahead.unsigned_abs();
+                self.hold(now_ps, it.stream, position, packet, sent);
+            }
+        }
+    }
+
+    fn hold(&mut self, now_ps: u64, stream: StreamId, position: u64, packet: P, sent: &mut Vec<P>) {
+        let arrival = self.arrivals;
+        self.arrivals += 1;
+        let deadline_ps = now_ps.saturating_add(self.config.max_delay_ps);
+        if let Some(it) = self.streams.get_mut(&stream) {
+            it.held.insert((position, arrival), packet);
+        }
+        self.held.insert(
+            arrival,
+            Held {
+                deadline_ps,
+                stream,
+                position,
+            },
+        );
+        self.counters.held_back += 1;
+        if self.held.len() > self.config.buffer_packets as usize
+            && let Some((_, longest)) = self.held.first_key_value()
+        {
+            let stream = longest.stream;
+            self.send_lowest(stream, Reason::Overflowed, sent);
+            self.release_following(stream, sent);
+        }
+        let held = self.held.len() as u64;
+        self.counters.held = held;
+        self.counters.max_held = self.counters.max_held.max(held);
+    }
+
+    /// Sends what is due; `sent` gets it.
+    pub(crate) fn release_due(&mut self, now_ps: u64, sent: &mut Vec<P>) {
+        while let Some((_, due)) = self.held.first_key_value()
+            && due.deadline_ps <= now_ps
+        {
+            let Held {
+                stream, position, ..
+            } = *due;
+            while self.lowest(stream).is_some_and(|lowest| lowest <= position) {
+                self.send_lowest(stream, Reason::TimedOut, sent);
+            }
+            self.release_following(stream, sent);
+        }
+    }
+
+    /// Sends what is held of a stream and needs to wait no longer.
+    fn release_following(&mut self, id: StreamId, sent: &mut Vec<P>) {
+        while let Some(stream) = self.streams.get(&id)
+            && let Some((&(lowest, _), _)) = stream.held.first_key_value()
+            && lowest <= stream.last_sent + 1
+        {
+            self.send_lowest(id, Reason::Filled, sent);
+        }
+    }
+
+    /// The lowest position that is held of a stream.
+    fn lowest(&self, stream: StreamId) -> Option<u64> {
+        let held = &self.streams.get(&stream)?.held;
+        held.first_key_value().map(|(&(position, _), _)| position)
+    }
+
+    fn send_lowest(&mut self, id: StreamId, reason: Reason, sent: &mut Vec<P>) {
+        let Some(stream) = self.streams.get_mut(&id) else {
+            return;
+        };
+        let Some(((position, arrival), packet)) = stream.held.pop_first() else {
+            return;
+        };
+        stream.last_sent = stream.last_sent.max(position);
+        self.held.remove(&arrival);
+        self.counters.held = self.held.len() as u64;
+        match reason {
+            Reason::Filled => self.counters.filled += 1,
+            Reason::TimedOut => self.counters.timed_out += 1,
+            Reason::Overflowed => self.counters.overflowed += 1,
+        }
+        sent.push(packet);
+    }
+
+    /// Whether there is room for one more stream, perhaps in place of some whose state says nothing any more.
+    fn make_room(&mut self, now_ps: u64) -> bool {
+        let take_any_ps = self.config.take_any_ps;
+        let is_past = |then_ps: u64| now_ps.saturating_sub(then_ps) >= take_any_ps;
+        // Not for every packet: there may be many streams.
+        if self.streams.len() >= MAX_STREAMS && self.swept_ps.is_none_or(is_past) {
+            self.swept_ps = Some(now_ps);
+            self.streams
+                .retain(|_, stream| !stream.is_silent(now_ps, take_any_ps));
+        }
+        self.streams.len() < MAX_STREAMS
+    }
+
+    /// When something will be due, if anything is held.
+    pub(crate) fn due_ps(&self) -> Option<u64> {
+        self.held
+            .first_key_value()
+            .map(|(_, held)| held.deadline_ps)
+    }
+
+    /// Forgets everything; how many packets are lost.
+    pub(crate) fn lose_all(&mut self) -> u64 {
+        let lost = self.held.len() as u64;
+        self.held.clear();
+        self.streams.clear();
+        self.swept_ps = None;
+        self.counters.lost += lost;
+        self.counters.held = 0;
+        lost
+    }
+
+    pub(crate) fn counters(&self) -> OrderingCounters {
+        self.counters
+    }
+}
+
+/// How far a number is above (or, negative, below) that of a position, the shorter way round; half of the space is below.
+fn distance(position: u64, number: u64, bits: u32) -> i64 {
+    let shift = 64 - bits;
+    (number.wrapping_sub(position) << shift) as i64 >> shift
+}
+
+#[cfg(test)]
+mod tests;

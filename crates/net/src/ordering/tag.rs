@@ -1,0 +1,199 @@
+//! Sequence numbers in frames: where they are, and how a frame looks without them. It does not know what they are for.
+//!
+//! Two forms are known by their EtherTypes, behind Ethernet and up to two VLAN tags:
+//!
+//! * an R-TAG (IEEE 802.1CB, 0xf1c1; [`wire::rtag`]): 16 bits. The stream is that of the addresses and VLANs in front of it, as in
+//!   the standard's stream identification;
+//! * a protection header (0x88b5; [`wire::protection`]), as the egress of a 1+1 connection has it in its hands: 32 bits, and the
+//!   stream is the connection. What follows is IPv4 or IPv6.
+
+use super::Numbered;
+use engine::Packet;
+use wire::ethernet::{
+    ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_PROTECTION, ETHERTYPE_RTAG, ETHERTYPE_SERVICE_VLAN,
+    ETHERTYPE_VLAN,
+};
+use wire::{protection, rtag};
+
+/// Both addresses of an Ethernet header.
+const ADDRESSES_LEN: usize = 12;
+const ETHERTYPE_LEN: usize = 2;
+const VLAN_LEN: usize = 4;
+/// More VLAN tags are not looked behind.
+const MAX_VLANS: usize = 2;
+
+const PROTOCOL_IPV4: u8 = 4;
+const PROTOCOL_IPV6: u8 = 41;
+
+/// Which packets are ordered among each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum StreamId {
+    /// A protection connection.
+    Connection(u32),
+    /// Addresses and VLAN tags in front of an R-TAG; zeros where there are fewer.
+    Layer2([u8; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN]),
+}
+
+/// A sequence number in a frame.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct SequenceTag {
+    pub(crate) numbered: Numbered,
+    /// Where its EtherType is.
+    at: usize,
+    /// Bytes from there to what follows.
+    len: usize,
+    /// EtherType of what follows.
+    ethertype: u16,
+}
+
+/// Where the EtherType of what is behind Ethernet and its VLAN tags stands, if the frame is long enough.
+fn ethertype_at(frame: &[u8]) -> Option<(usize, u16)> {
+    let mut at = ADDRESSES_LEN;
+    loop {
+        let bytes = frame.get(at..at + ETHERTYPE_LEN)?;
+        let ethertype = u16::from_be_bytes([bytes[0], bytes[1]]);
+        let is_vlan = matches!(ethertype, ETHERTYPE_VLAN | ETHERTYPE_SERVICE_VLAN);
+        if !is_vlan || at >= ADDRESSES_LEN + MAX_VLANS * VLAN_LEN {
+            return Some((at, ethertype));
+        }
+        at += VLAN_LEN;
+    }
+}
+
+/// Bytes of a frame's Ethernet header with its VLAN tags; those of one without, if there is no such header.
+pub(crate) fn layer2_len(frame: &[u8]) -> usize {
+    ethertype_at(frame).map_or(ADDRESSES_LEN, |(at, _)| at) + ETHERTYPE_LEN
+}
+
+impl SequenceTag {
+    /// Finds the sequence number of a frame.
+    pub(crate) fn find(frame: &[u8]) -> Option<SequenceTag> {
+        let (at, ethertype) = ethertype_at(frame)?;
+        let behind = &frame[at + ETHERTYPE_LEN..];
+        match ethertype {
+            ETHERTYPE_RTAG => {
+                let tag = rtag::View::new(behind).ok()?;
+                let mut stream = [0; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN];
+                stream[..at].copy_from_slice(&frame[..at]);
+                Some(SequenceTag {
+                    numbered: Numbered {
+                        stream: StreamId::Layer2(stream),
+                        number: tag.sequence_number().into(),
+                        bits: 16,
+                    },
+                    at,
+                    len: ETHERTYPE_LEN + rtag::Header::LEN,
+                    ethertype: tag.ethertype(),
+                })
+            }
+            ETHERTYPE_PROTECTION => {
+                let header = protection::View::new(behind).ok()?;
+                let ethertype = match header.next_protocol() {
+                    PROTOCOL_IPV4 => ETHERTYPE_IPV4,
+                    PROTOCOL_IPV6 => ETHERTYPE_IPV6,
+                    _ => return None,
+                };
+                Some(SequenceTag {
+                    numbered: Numbered {
+                        stream: StreamId::Connection(header.connection_id()),
+                        number: header.sequence_number(),
+                        bits: 32,
+                    },
+                    at,
+                    len: ETHERTYPE_LEN + protection::Header::LEN,
+                    ethertype,
+                })
+            }
+            _ => None,
+        }
+    }
+
+    /// Takes it off the packet in which it was found.
+    pub(crate) fn take_off(&self, packet: &mut Packet) {
+        let mut front = [0; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN + ETHERTYPE_LEN];
+        let front_len = self.at + ETHERTYPE_LEN;
+        front[..self.at].copy_from_slice(&packet.bytes()[..self.at]);
+        front[self.at..front_len].copy_from_slice(&self.ethertype.to_be_bytes());
+        packet.replace_front(self.at + self.len, &front[..front_len]);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+
+    fn frame(parts: &[&[u8]]) -> Vec<u8> {
+        [&ADDRESSES[..], &parts.concat()].concat()
+    }
+
+    fn without_tag(bytes: &[u8]) -> Vec<u8> {
+        let mut packet = Packet::new(bytes);
+        SequenceTag::find(bytes).unwrap().take_off(&mut packet);
+        packet.bytes().to_vec()
+    }
+
+    #[test]
+    fn an_r_tag() {
+        let tag = [0xf1, 0xc1, 0, 0, 0x12, 0x34, 0x08, 0x00];
+        let bytes = frame(&[&tag, b"payload"]);
+        let numbered = SequenceTag::find(&bytes).unwrap().numbered;
+        assert_eq!((numbered.number, numbered.bits), (0x1234, 16));
+        assert_eq!(without_tag(&bytes), frame(&[&[8, 0], b"payload"]));
+        // VLAN tags are kept; other VLANs are other streams.
+        let vlans = [0x88, 0xa8, 0, 7, 0x81, 0, 0, 9];
+        let tagged = frame(&[&vlans, &tag, b"payload"]);
+        assert_eq!(without_tag(&tagged), frame(&[&vlans, &[8, 0], b"payload"]));
+        let other = SequenceTag::find(&tagged).unwrap().numbered;
+        assert_eq!(other.number, 0x1234);
+        assert_ne!(other.stream, numbered.stream);
+        // Behind a third VLAN tag nothing is looked for.
+        assert_eq!(
+            SequenceTag::find(&frame(&[&vlans, &[0x81, 0, 0, 1], &tag])),
+            None
+        );
+    }
+
+    #[test]
+    fn a_protection_header() {
+        let header = [0, 1, 2, 9, 8, 7, 6];
+        for (next, ethertype) in [(4, [0x08, 0x00]), (41, [0x86, 0xdd])] {
+            let bytes = frame(&[&[0x88, 0xb5], &header, &[next], b"payload"]);
+            let numbered = SequenceTag::find(&bytes).unwrap().numbered;
+            let expected = Numbered {
+                stream: StreamId::Connection(0x102),
+                number: 0x0908_0706,
+                bits: 32,
+            };
+            assert_eq!(numbered, expected);
+            assert_eq!(without_tag(&bytes), frame(&[&ethertype, b"payload"]));
+        }
+        let unknown = frame(&[&[0x88, 0xb5], &header, &[6], b"payload"]);
+        assert_eq!(SequenceTag::find(&unknown), None);
+    }
+
+    proptest! {
+        #[test]
+        fn any_frame_is_read_without_reading_outside(mut bytes: Vec<u8>, vlans in 0usize..4, kind in 0usize..3) {
+            let ethertype = [[0xf1, 0xc1], [0x88, 0xb5], [8, 0]][kind];
+            let at = 12 + 4 * vlans;
+            for vlan in 0..vlans {
+                if let Some(place) = bytes.get_mut(12 + 4 * vlan..14 + 4 * vlan) {
+                    place.copy_from_slice(&[0x81, 0]);
+                }
+            }
+            if let Some(place) = bytes.get_mut(at..at + 2) {
+                place.copy_from_slice(&ethertype);
+            }
+            if let Some(tag) = SequenceTag::find(&bytes) {
+                let rest = without_tag(&bytes);
+                prop_assert_eq!(rest.len() + tag.len - 2, bytes.len());
+                prop_assert_eq!(&rest[..tag.at], &bytes[..tag.at]);
+                prop_assert_eq!(&rest[tag.at + 2..], &bytes[tag.at + tag.len..]);
+            }
+            prop_assert!((14..=22).contains(&layer2_len(&bytes)));
+        }
+    }
+}
