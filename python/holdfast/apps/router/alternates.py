@@ -106,9 +106,10 @@ class Alternates:
         """None where there is none."""
         return self._chosen.get((self.paths.number[switch], self.paths.number[destination]))
 
-    def pq_nodes_in_use(self) -> set[int]:
-        """The ends of all tunnels that are somebody's alternate."""
-        return {chosen.pq_node for chosen in self._chosen.values() if chosen.pq_node is not None}
+    def tunnels(self) -> set[tuple[int, int]]:
+        """Of all alternates: the first switch that a tunnel comes to, and the PQ node where it ends."""
+        chosen = self._chosen.values()
+        return {(one.hop.neighbour, one.pq_node) for one in chosen if one.pq_node is not None}
 
     def _choose(self, s: int) -> None:
         """All of a switch: neighbours first, then PQ nodes for what is left of each link."""

@@ -47,7 +47,7 @@ class IpFrrController(RouterController):
         self.remote_lfa = remote_lfa
         self.mtu = mtu
         self._alternates: Alternates | None = None
-        self._pq_nodes: set[int] = set()
+        self._tunnels: dict[int, set[int]] = {}
 
     def on_start(self) -> None:
         """Interfaces and loopback addresses, then routes and alternates."""
@@ -91,8 +91,6 @@ class IpFrrController(RouterController):
         paths = ShortestPaths.of(self.topology, self._failed_links())
         attached = {self.topology.attachment(host).switch for host in self.topology.hosts}
         self._alternates = Alternates(paths, attached, remote_lfa=self.remote_lfa)
-        # Those of before stay: packets may be on their way to them.
-        self._pq_nodes |= self._alternates.pq_nodes_in_use()
         tunnels, routes = self._tunnel_routes(paths), self._routes(paths)
         for switch, client in self.clients.items():
             installed = self._installed.get(switch, {})
@@ -104,14 +102,22 @@ class IpFrrController(RouterController):
             self._installed[switch] = wanted
 
     def _tunnel_routes(self, paths: ShortestPaths) -> dict[str, dict[str, TableEntry]]:
-        """Routes to the loopback addresses of PQ nodes, without alternates, by switch and prefix."""
+        """Routes to the loopback addresses of PQ nodes, where tunnels go, by switch and prefix; they have no alternates.
+
+        Where a tunnel has ever gone it can still go, as packets may be on their way in it.
+        """
+        for first, pq_node in self.alternates.tunnels():
+            self._tunnels.setdefault(pq_node, set()).add(first)
         routes: dict[str, dict[str, TableEntry]] = {name: {} for name in paths.nodes}
-        for pq_node in sorted(self._pq_nodes):
+        for pq_node, passed in sorted(self._tunnels.items()):
             prefix = f"{self.loopback(paths.nodes[pq_node])}/32"
-            for node, switch in enumerate(paths.nodes):
-                hop = paths.next_hop(node, pq_node)
-                if hop is not None:
+            for start in sorted(passed):
+                node = start
+                while (hop := paths.next_hop(node, pq_node)) and prefix not in routes[paths.nodes[node]]:
+                    switch = paths.nodes[node]
                     routes[switch][prefix] = self.entry(self.link_route(switch, hop.link))
+                    passed.add(node)
+                    node = hop.neighbour
         return routes
 
     def entry_towards(self, switch: str, destination: str, hop: Hop) -> TableEntry:

@@ -2,14 +2,27 @@
 
 from __future__ import annotations
 
+import random
 from array import array
+from collections import Counter
+from ipaddress import ip_address
+from itertools import pairwise, permutations
 from typing import Any
 
 import pytest
 
-from holdfast import SimulatedNetwork, Topology, UdpStream
+from holdfast import NetworkError, SimulatedNetwork, Topology, UdpStream
 from holdfast._core import Program
-from holdfast.apps.router import IpFrrController, RouterController, compile_ipfrr
+from holdfast.apps.router import (
+    Alternates,
+    IpFrrController,
+    Protection,
+    RouterController,
+    ShortestPaths,
+    compile_ipfrr,
+    compile_router,
+)
+from holdfast.topologies import by_name
 from holdfast.topology import PS_PER_MS
 
 DETECTION_MS = 10.0
@@ -117,3 +130,234 @@ def test_lfa_loses_what_detection_takes(program: Program) -> None:
     assert near(run.lost, DETECTION_MS + 1)
     assert near(run.counted("s1", "lfa_repairs"), (REPAIR_S - FAILURE_S) * 1000)
     assert run.counted("s1", "remote_lfa_repairs") == run.counted("s1", "no_alternate") == 0
+    sequence = array("q", run.network.core.received(run.flow)["sequence"])
+    assert list(sequence) == sorted(set(sequence)), "the detour is longer: nothing is overtaken but at the repair"
+
+
+def test_without_an_alternate_all_is_lost(program: Program) -> None:
+    """s2 has none for a failure of s2-s4: its other neighbour, s1, would send everything back."""
+    run = Run(program, square(), controller=IpFrrController(reroute=False, remote_lfa=False, reaction_delay_ms=0))
+    run.fail("s2-s4")
+    # From when the first packet is lost on the link until s2 sees that the link is back.
+    assert near(run.lost, (REPAIR_S - FAILURE_S) * 1000 + DETECTION_MS + 1)
+    assert near(run.counted("s2", "no_alternate"), (REPAIR_S - FAILURE_S) * 1000)
+
+
+@pytest.mark.parametrize("failing", ["s1-s2", "s2"])
+def test_node_protecting_lfa(program: Program, failing: str) -> None:
+    """The alternate over s3 does not touch s2. A failed switch loses what is on both its links."""
+    run = Run(program, square()).fail(failing, repair=False)
+    assert near(run.lost, DETECTION_MS + (2 if failing == "s2" else 1))
+    (row,) = [r for r in run.controller.coverage() if (r.switch, r.destination) == ("s1", "s4")]  # type: ignore[attr-defined]
+    assert (row.alternate, row.protects, row.neighbour, row.cost, row.alternate_cost) == ("lfa", "node", "s3", 2, 4)
+
+
+@pytest.mark.parametrize("failing", ["s1-s2", "s2"])
+def test_remote_lfa_on_a_ring(program: Program, failing: str) -> None:
+    """To s3 over s2; s6 would send it back. The only PQ node is s4, and from there s3 is one hop."""
+    run = Run(program, ring(6, "s3")).fail(failing)
+    assert near(run.lost, DETECTION_MS + (2 if failing == "s2" else 1)), "nothing is lost at the repair"
+    repaired = run.counted("s1", "remote_lfa_repairs")
+    assert near(repaired, (REPAIR_S - FAILURE_S) * 1000)
+    assert run.counted("s4", "decapsulated") == repaired
+    assert run.delays_ms(0, FAILURE_S - 0.01) == run.delays_ms(REPAIR_S + 0.02, STOP_S) == {4}
+    assert run.delays_ms(FAILURE_S + 0.02, REPAIR_S - 0.01) == {6}
+    for i in range(1, 7):
+        assert run.counted(f"s{i}", "ttl_expired") == run.counted(f"s{i}", "malformed") == 0
+
+
+def test_without_remote_alternates_the_ring_is_not_protected(program: Program) -> None:
+    run = Run(
+        program, ring(6, "s3"), controller=IpFrrController(reroute=False, remote_lfa=False, reaction_delay_ms=0)
+    ).fail("s1-s2")
+    assert near(run.lost, (REPAIR_S - FAILURE_S) * 1000 + DETECTION_MS + 1)
+    assert run.counted("s1", "remote_lfa_repairs") == 0
+
+
+@pytest.mark.parametrize(("payload_bytes", "fits"), [(1452, True), (1453, False)])
+def test_the_mtu_counts_the_tunnel(program: Program, payload_bytes: int, fits: bool) -> None:
+    run = Run(program, ring(6, "s3"), payload_bytes=payload_bytes).fail("s1-s2")
+    outage_ms = (REPAIR_S - FAILURE_S) * 1000
+    assert near(run.counted("s1", "remote_lfa_repairs" if fits else "mtu_exceeded"), outage_ms)
+    assert run.counted("s1", "mtu_exceeded" if fits else "remote_lfa_repairs") == 0
+    # Of what is not tunnelled nothing gets through until the link is back.
+    assert near(run.lost, DETECTION_MS + 1 if fits else outage_ms + DETECTION_MS + 1)
+
+
+def entries(network: SimulatedNetwork, table: str) -> dict[str, dict[str, Any]]:
+    """By switch, the ports and addresses of the routes to hosts."""
+    found: dict[str, dict[str, Any]] = {}
+    for name, client in network.clients.items():
+        rows = found[name] = {}
+        for entry in client.read_table(table):
+            (prefix,) = entry.match.values()
+            params = {key: entry.params[key] for key in ("port", "src_mac", "dst_mac")}
+            if prefix[0] < int(ip_address("10.255.0.0")):  # type: ignore[index, operator]
+                rows[str(prefix)] = params
+    return found
+
+
+@pytest.mark.parametrize("name", ["nsfnet", "grid:3x3"])
+def test_the_controller_converges_as_without_fast_reroute(program: Program, name: str) -> None:
+    """After each of a few failures and repairs; and the alternates are those of what is left."""
+    topology = by_name(name)
+    plain = RouterController(reroute=True, reaction_delay_ms=50)
+    frr = IpFrrController(reaction_delay_ms=50)
+    networks = [
+        (SimulatedNetwork(topology, compile_router(), [plain], detection_delay_ms=5), plain.table),
+        (SimulatedNetwork(topology, program, [frr], detection_delay_ms=5), frr.table),
+    ]
+    links = [link.name for link in topology.links if link.a in topology.switches and link.b in topology.switches]
+    first, second = links[0], links[-1]
+    seen = []
+    for i, (link, up) in enumerate([(first, False), (second, False), (first, True), (second, True)]):
+        tables = []
+        for network, table in networks:
+            network.set_link(link, up=up, at_s=i + 0.5)
+            network.run(i + 1)
+            tables.append(entries(network, table))
+        assert tables[0] == tables[1]
+        assert all(tables[0].values())
+        seen.append(tables[0])
+        failed = {topology.find_link(name) for name, gone in ((first, i < 2), (second, 0 < i < 3)) if gone}
+        for row in frr.coverage():
+            assert row.link not in failed
+        expected = Alternates(ShortestPaths.of(topology, failed)).coverage()
+        assert frr.coverage() == expected
+    assert seen[0] != seen[1] != seen[2] != seen[3]
+
+
+def test_with_reroute_nothing_more_is_lost(program: Program) -> None:
+    """The controller's change of routes, to the same path here, and back after the repair, loses nothing; without IP fast
+    reroute its reaction is lost, too."""
+    frr = Run(program, ring(6, "s3"), controller=IpFrrController(reaction_delay_ms=100)).fail("s1-s2")
+    assert near(frr.lost, DETECTION_MS + 1)
+    assert near(frr.counted("s1", "remote_lfa_repairs"), 100)
+    assert frr.delays_ms(FAILURE_S + 0.02, FAILURE_S + 0.1) == {6}
+    plain = Run(compile_router(), ring(6, "s3"), controller=RouterController(reroute=True, reaction_delay_ms=100))
+    assert near(plain.fail("s1-s2").lost, DETECTION_MS + 100 + 1)
+
+
+def pairs_topology(seed: int) -> Topology:
+    """Seven switches with a host each, random links, costs of 1 to 3."""
+    rng = random.Random(seed)
+    topology = Topology("random")
+    for i in range(1, 8):
+        topology.add_host(f"h{i}")
+        topology.add_switch(f"s{i}")
+        topology.add_link(f"h{i}", f"s{i}", **LINK)
+    links = {(rng.randint(1, i - 1), i) for i in range(2, 8)}
+    links |= {(i, j) for i in range(1, 8) for j in range(i + 1, 8) if rng.random() < 0.2}
+    for i, j in sorted(links):
+        topology.add_link(f"s{i}", f"s{j}", cost=rng.randint(1, 3), **LINK)
+    return topology
+
+
+PERIOD_S = 1
+"""In which one element fails, packets are sent, and it comes back: later than a packet in a loop lives."""
+
+
+def test_every_failure_between_all_pairs(program: Program) -> None:
+    """In a few networks every link, then every switch, fails once; what arrives is what the coverage says is protected."""
+    outcomes: Counter[tuple[str, str]] = Counter()
+    for seed in range(4):
+        outcomes += every_failure(program, pairs_topology(seed))
+    assert min(outcomes["link", kind] for kind in ("unaffected", "lfa", "remote-lfa", "none")) > 5
+    assert min(outcomes["switch", kind] for kind in ("lfa", "remote-lfa")) > 0
+
+
+def every_failure(program: Program, topology: Topology) -> Counter[tuple[str, str]]:
+    """Each pair of hosts sends one packet while each element is down. Returns how many went how.
+
+    Of a failed switch the route of the switch before it counts, if that is node-protecting. A link-protecting alternate may do or
+    not, and if not, its packets may loop until their TTL ends. Those for the failed switch itself loop or are dropped.
+    """
+    controller = IpFrrController(reroute=False, reaction_delay_ms=0)
+    network = SimulatedNetwork(topology, program, [controller], detection_delay_ms=1)
+    links = [link.name for link in topology.links if link.a in topology.switches]
+    failures = [*links, *topology.switches]
+    stream = {"packets_per_s": 1 / PERIOD_S, "start_s": PERIOD_S / 2, "stop_s": PERIOD_S * len(failures)}
+    flows = {
+        (a, b): network.add(UdpStream(source=a, destination=b, **stream)) for a, b in permutations(topology.hosts, 2)
+    }
+    for i, name in enumerate(failures):
+        set_state = network.set_link if "-" in name else network.set_node
+        set_state(name, up=False, at_s=(i + 0.2) * PERIOD_S)
+        set_state(name, up=True, at_s=(i + 0.8) * PERIOD_S)
+        network.run((i + 1) * PERIOD_S)
+        if "-" in name:
+            assert all(network.clients[s].counter("IpfrrIngress.ttl_expired", 0)[0] == 0 for s in topology.switches)
+    protection = {(row.switch, row.destination): row for row in controller.coverage()}
+    outcomes: Counter[tuple[str, str]] = Counter()
+    for (a, b), flow in flows.items():
+        arrived = set(array("q", network.core.received(flow)["sequence"]))
+        for i, name in enumerate(failures):
+            expected, how = fate(protection, f"s{a[1:]}", f"s{b[1:]}", name)
+            if expected is not None:
+                assert (i in arrived) == expected, f"{a} to {b}, {name}: {how}"
+                outcomes["link" if "-" in name else "switch", how] += 1
+    return outcomes
+
+
+def fate(
+    protection: dict[tuple[str, str], Protection], source: str, destination: str, failed: str
+) -> tuple[bool | None, str]:
+    """Whether a packet arrives while a link or a switch is down (None: it may or not), and why."""
+    path = [source]
+    while path[-1] != destination:
+        path.append(protection[path[-1], destination].primary)
+    if failed in (source, destination):
+        return False, "end"
+    hops = [hop for hop in pairwise(path) if failed == hop[1] or set(failed.split("-")) == set(hop)]
+    if not hops:
+        return True, "unaffected"
+    row = protection[hops[0][0], destination]
+    if "-" in failed:
+        return row.alternate != "none", row.alternate
+    return {"node": True, "link": None, "none": False}[row.protects], row.alternate
+
+
+def test_a_parallel_link_is_used_at_once_and_then(program: Program) -> None:
+    """By the data plane as an alternate, and by both controllers after their reaction."""
+    topology = network_of(("s1", "s2", 1), ("s1", "s2", 3), hosts=("s1", "s2"))
+    frr = Run(program, topology, controller=IpFrrController(reaction_delay_ms=100)).fail("s1-s2")
+    assert near(frr.lost, DETECTION_MS + 1)
+    assert near(frr.counted("s1", "lfa_repairs"), 100)
+    plain = Run(compile_router(), topology, controller=RouterController(reroute=True, reaction_delay_ms=100))
+    assert near(plain.fail("s1-s2").lost, DETECTION_MS + 100 + 1)
+
+
+@pytest.mark.parametrize("topology", [square(), ring(6, "s3")], ids=["lfa", "remote lfa"])
+def test_both_executors_and_every_run_are_alike(program: Program, topology: Topology) -> None:
+    def log(executor: str) -> tuple[object, ...]:
+        run = Run(program, topology, executor=executor).fail("s1-s2")
+        counters = {
+            (name, counter.name): client.counters(counter.name)
+            for name, client in run.network.clients.items()
+            for counter in client.p4info.counters
+        }
+        return run.network.core.received(run.flow), counters
+
+    assert log("jit") == log("interpreter") == log("jit")
+
+
+def test_a_hundred_switches(program: Program) -> None:
+    """Their alternates are computed and installed; a host on the other side of a long ring is reached around the failure."""
+    topology = ring(100, "s40")
+    run = Run(program, topology).fail("s1-s2")
+    assert near(run.lost, DETECTION_MS + 1)
+    assert run.counted("s1", "remote_lfa_repairs") > 0
+    assert all(row.unprotected == 0 for row in run.controller.link_coverage())  # type: ignore[attr-defined]
+
+
+def test_what_is_refused() -> None:
+    with pytest.raises(NetworkError, match="a repair tunnel needs 40 to 65535"):
+        IpFrrController(reaction_delay_ms=0, mtu=39)
+    with pytest.raises(NetworkError, match="there are no alternates yet"):
+        IpFrrController(reaction_delay_ms=0).coverage()
+    topology = Topology("addresses")
+    topology.add_host("h1", "10.255.3.1/24")
+    topology.add_switch("s1")
+    topology.add_link("h1", "s1")
+    with pytest.raises(NetworkError, match=r"host 'h1': 10\.255\.3\.1/24 is in 10\.255\.0\.0/16"):
+        SimulatedNetwork(topology, compile_ipfrr(), [IpFrrController(reaction_delay_ms=0)])
