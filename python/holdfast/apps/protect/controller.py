@@ -591,7 +591,7 @@ class ProtectController(RouterController):
 
     def adopt_routes(self, switch: str, routes: dict[str, Route]) -> None:
         """Notes the routes to hosts that a switch has already."""
-        self._installed[switch] = routes
+        self._installed[switch] = {prefix: self.entry(route) for prefix, route in routes.items()}
 
     @staticmethod
     def _connection_key(connection: Connection) -> dict[str, int]:
