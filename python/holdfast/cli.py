@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import sys
 import warnings
@@ -498,6 +499,80 @@ def reproduce(
         errors.print("interrupted; the same command goes on from here")
         raise typer.Exit(130) from None
     console.print(f"results in {out / experiment}/", highlight=False)
+
+
+@app.command()
+def compare(
+    topology: Annotated[
+        str,
+        typer.Argument(
+            help="As for the command topology: a file (.yaml, .graphml), or a name such as abilene, ring:5, waxman:100."
+        ),
+    ],
+    fail: Annotated[
+        str, typer.Option(metavar="LINK|NODE|all", help="A link A-B, a switch, or every link between switches in turn.")
+    ] = "all",
+    traffic: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE",
+            help="UDP, TCP and ping, as holdfast.compare.traffic_file says (YAML)  [default: 16 host pairs, up to 50 in networks "
+            "of more than 32 hosts, with UDP of 20 to 500 packets/s; for 16 of them a TCP connection of about 5 Mb/s, and "
+            "four TCP transfers of 50 kB around the failure]",
+        ),
+    ] = None,
+    mechanisms: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,NAME,...", help="Which to compare; static always is  [default: all there are]"),
+    ] = None,
+    seeds: Annotated[int, typer.Option(min=1, help="How many; the same ones for every mechanism.")] = 1,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes  [default: one for each processor]")] = None,
+    out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("out/compare"),
+    before_s: Annotated[
+        float | None,
+        typer.Option(help="From the beginning to the failure  [default: 1; with --fail all shortened to 0.5]"),
+    ] = None,
+    down_s: Annotated[
+        float | None,
+        typer.Option(help="From the failure to the repair  [default: 2; with --fail all shortened to 1.5]"),
+    ] = None,
+    after_s: Annotated[
+        float | None, typer.Option(help="From the repair to the end  [default: 1; with --fail all shortened to 0.5]")
+    ] = None,
+    detection_delay_ms: Annotated[float, typer.Option(help="From a failure to a switch noticing it.")] = 50.0,
+    reaction_delay_ms: Annotated[float, typer.Option(help="From there to a controller's new routes.")] = 100.0,
+    executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
+) -> None:
+    """Fail a link, a switch, or every link, under each mechanism: what was lost, for how long, and at what price.
+
+    Interrupted, it goes on where it stopped when it is called again.
+    """
+    from holdfast.compare import advice, results, scenario, terminal
+    from holdfast.compare import mechanisms as registry
+
+    names = list(registry.MECHANISMS) if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
+    chosen = registry.find(names)
+    times: dict[str, float | None] = {
+        "before_s": before_s,
+        "down_s": down_s,
+        "after_s": after_s,
+        "detection_delay_ms": detection_delay_ms,
+        "reaction_delay_ms": reaction_delay_ms,
+    }
+    built = scenario.build(topology, fail=fail, traffic=traffic, executor=executor.value, times=times)
+    try:
+        with _interruptible():
+            found = results.run(
+                built, chosen, range(1, seeds + 1), out, jobs=jobs or len(os.sched_getaffinity(0)), console=errors
+            )
+    except KeyboardInterrupt:
+        errors.print("interrupted; the same command goes on from here")
+        raise typer.Exit(130) from None
+    console.print(terminal.table(found))
+    console.print(Text(f"\n{advice.advice(found)}\n"))
+    for note in advice.notes(found):
+        console.print(Text(f"* {note}", style="dim"))
+    console.print(f"results in {out}/", highlight=False)
 
 
 ports = typer.Typer(no_args_is_help=True, help="Ports of a running holdfast switch.")

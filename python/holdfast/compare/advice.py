@@ -1,0 +1,111 @@
+"""What a comparison says, in words: one sentence of advice, and what a reader must know to take the numbers for what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import networkx as nx
+
+from holdfast.compare.comparison import Comparison, Summary
+from holdfast.compare.scenario import link_names
+from holdfast.topology import Topology
+
+CHEAP = 1.2
+"""A mechanism that carries no more than so many times the bytes of plain routing is called cheap."""
+
+HELPS = 0.9
+"""One that loses more than this part of what ``static`` loses does not help."""
+
+
+def advice(comparison: Comparison) -> str:
+    """One plain sentence."""
+    best = comparison.summaries[0]
+    static = _static(comparison)
+    if static.lost_mean == 0:
+        return "The failure costs this traffic nothing: nothing that it needs was on what failed."
+    if best.lost_mean > HELPS * static.lost_mean:
+        return "No mechanism helps much here: what fails is the only way for most of what is lost."
+    each = " per failure" if best.cases > 1 else ""
+    text = f"{best.mechanism} loses {_loss(best, each)} at {best.bytes_ratio:.2f} times the bytes of plain routing"
+    cheap = next((s for s in comparison.summaries if s.bytes_ratio <= CHEAP and s.mechanism != "static"), None)
+    if best.bytes_ratio > CHEAP and cheap is not None and cheap.lost_mean < HELPS * static.lost_mean:
+        text += f"; if that is too dear, {cheap.mechanism} loses {_loss(cheap, each)} at {cheap.bytes_ratio:.2f} times"
+    if best.unprotected_pairs:
+        text += f"; {best.mechanism} cannot protect {best.unprotected_pairs} of {len(comparison.pairs)} host pairs"
+    return text + "."
+
+
+def _loss(summary: Summary, each: str) -> str:
+    lost, outage = summary.lost_mean, summary.outage_worst_ms
+    packets = "nothing" if lost == 0 else f"{lost:.0f} packets{each}" if lost >= 10 else f"{lost:.2g} packets{each}"
+    if outage < 1:
+        return packets
+    at_worst = " at worst" if summary.cases > 1 else ""
+    return f"{packets} (outage {outage:.0f} ms{at_worst})"
+
+
+def notes(comparison: Comparison) -> list[str]:
+    """Everything that qualifies the numbers, a sentence or two each."""
+    scenario, times, summaries = comparison.scenario, comparison.scenario.times, comparison.summaries
+    found = [
+        f"Switches notice a failure after {times.detection_delay_ms:g} ms; what a controller does about it takes effect"
+        f" {times.reaction_delay_ms:g} ms later."
+    ]
+    if any(summary.unprotected_pairs for summary in summaries):
+        counts = _grouped(summaries, lambda s: s.unprotected_pairs)
+        found.append(
+            f"Not protected on the whole path, for want of a second way: {counts} of {len(comparison.pairs)} host pairs."
+            " Where there is none, they are as badly off as with static."
+        )
+    if any(summary.lost_undisturbed for summary in summaries):
+        counts = _grouped(summaries, lambda s: s.lost_undisturbed)
+        found.append(f"Packets lost even without a failure (lossy or full links, or reordering): {counts}.")
+    if any(summary.transfers_unfinished for summary in summaries):
+        counts = _grouped(summaries, lambda s: s.transfers_unfinished)
+        found.append(
+            f"TCP transfers that were not finished at the end: {counts} of {summaries[0].transfers} that a failure affected."
+            " Mean and worst times are of those that were."
+        )
+    if len(scenario.failures) > 1:
+        found += _notes_of_all(comparison)
+    elif scenario.failures[0] in scenario.topology.switches:
+        failure = scenario.failures[0]
+        if gone := len(comparison.probes) - len(comparison.measured(comparison.probes, failure)):
+            found.append(f"{gone} streams begin or end at {failure}; nothing can help them, and they are not counted.")
+    return [*found, *scenario.notes]
+
+
+def _notes_of_all(comparison: Comparison) -> list[str]:
+    links = len(comparison.scenario.failures)
+    carried = _static(comparison).carried // len(comparison.seeds)
+    found = [
+        f"Under static {carried} of {links} links carry this traffic. Means are over all {links} failures, medians over those"
+        " of links that the mechanism itself uses."
+    ]
+    bridges = _bridges(comparison.scenario.topology)
+    if bridges:
+        subject = "1 link is a bridge" if bridges == 1 else f"{bridges} links are bridges"
+        found.append(f"{subject}: without one the network falls apart, and no mechanism can help.")
+    return found
+
+
+def _bridges(topology: Topology) -> int:
+    """Links between switches without which some could not reach each other."""
+    graph: nx.MultiGraph[str] = nx.MultiGraph()
+    for name in link_names(topology):
+        link = topology.links[topology.find_link(name)]
+        graph.add_edge(link.a, link.b)
+    return sum(graph.number_of_edges(edge[0], edge[1]) == 1 for edge in nx.bridges(nx.Graph(graph)))
+
+
+def _static(comparison: Comparison) -> Summary:
+    return next(summary for summary in comparison.summaries if summary.mechanism == "static")
+
+
+def _grouped(summaries: list[Summary], count: Callable[[Summary], int]) -> str:
+    """``3 (a, b), 5 (c)``, without those that have none."""
+    names: dict[int, list[str]] = {}
+    for summary in summaries:
+        if count(summary):
+            names.setdefault(count(summary), []).append(summary.mechanism)
+    return ", ".join(f"{number} ({', '.join(which)})" for number, which in sorted(names.items()))

@@ -1,0 +1,287 @@
+"""The registry of what is compared. A mechanism is one :class:`Mechanism` in :data:`MECHANISMS`: a name, and how to build it.
+
+What a mechanism does is in ``apps``; how it is measured is not known here. All of them are given the same primary paths where they
+ask for any.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cache, partial
+from itertools import pairwise
+
+from holdfast._core import Program
+from holdfast.apps import mpls
+from holdfast.apps.mpls.lsp import MAX_HOPS
+from holdfast.apps.protect import (
+    Acceptance,
+    NoDisjointPathsError,
+    ProtectController,
+    compile_protect,
+    disjoint_paths,
+)
+from holdfast.apps.protect.controller import OVERHEAD_BYTES
+from holdfast.apps.router import IpFrrController, RouterController, compile_ipfrr, compile_router
+from holdfast.compare.routes import detour, disjoint_path, path_by_cost
+from holdfast.controller import Controller
+from holdfast.errors import ScenarioError
+from holdfast.topology import Topology
+
+Pair = tuple[str, str]
+"""Two hosts that talk to each other."""
+
+
+HISTORY = 128
+"""Numbers that 1+1-vector remembers, the most there can be: paths may differ by so many packets of a connection."""
+
+REPAIR_TUNNEL_BYTES = 20
+"""Of the IPv4 header of a remote alternate's tunnel."""
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a mechanism is built for. It may add to the topology, which is its own."""
+
+    topology: Topology
+    pairs: Sequence[Pair]
+    reaction_delay_ms: float
+    largest_packet_bytes: int
+
+    def mtu_for(self, overhead_bytes: int) -> int:
+        """Links between switches take what hosts send with a tunnel's headers, so that none is lost for its length."""
+        return max(1600, self.largest_packet_bytes + overhead_bytes)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program for all switches and its controller. ``unprotected``: pairs that it cannot protect, known when it has started."""
+
+    program: Program
+    controller: Controller
+    unprotected: list[Pair] = field(default_factory=list)
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Something that keeps traffic going, or does not. ``colour``: on white, and on black."""
+
+    name: str
+    what: str
+    colour: tuple[str, str]
+    build: Callable[[Setting], Built]
+
+
+@cache
+def _router_program() -> Program:
+    """Compiled once per process, as the others."""
+    return compile_router()
+
+
+@cache
+def _ipfrr_program() -> Program:
+    return compile_ipfrr()
+
+
+@cache
+def _mpls_program() -> Program:
+    return mpls.compile_mpls()
+
+
+@cache
+def _protect_program() -> Program:
+    return compile_protect({"HISTORY_BITS": str(HISTORY)})
+
+
+def _router(setting: Setting, *, reroute: bool) -> Built:
+    return Built(_router_program(), RouterController(reroute=reroute, reaction_delay_ms=setting.reaction_delay_ms))
+
+
+def _ip_frr(setting: Setting) -> Built:
+    controller = IpFrrController(reaction_delay_ms=setting.reaction_delay_ms, mtu=setting.mtu_for(REPAIR_TUNNEL_BYTES))
+    return Built(_ipfrr_program(), controller)
+
+
+def _mpls(setting: Setting, *, mechanism: mpls.Mechanism) -> Built:
+    """A pair of LSPs for each two switches whose hosts talk to each other."""
+    topology = setting.topology
+    mpls.add_port_events(topology)
+    unprotected: list[Pair] = []
+    connections = []
+    for (a, b), pairs in _by_switches(topology, setting.pairs).items():
+        if a == b:
+            continue
+        ways = _local_ways(topology, a, b) if mechanism == mpls.Mechanism.LOCAL else _end_to_end_ways(topology, a, b)
+        if len(ways.path) - 1 > MAX_HOPS:
+            raise ScenarioError(
+                f"mpls: the path {a} to {b} has {len(ways.path) - 1} links, and an LSP has at most {MAX_HOPS}"
+            )
+        if not ways.protected:
+            unprotected += pairs
+        recovery = mpls.Recovery(mechanism if ways.backup or ways.detours else mpls.Mechanism.NONE)
+        hosts_a, hosts_b = ({_at(topology, pair, switch): None for pair in pairs} for switch in (a, b))
+        connections.append(
+            mpls.Connection(
+                list(hosts_a),
+                list(hosts_b),
+                recovery=recovery,
+                path=ways.path,
+                backup=ways.backup,
+                detours=ways.detours,
+            )
+        )
+    return Built(_mpls_program(), mpls.MplsController(connections=connections), unprotected)
+
+
+@dataclass(frozen=True)
+class _Ways:
+    """The path of an LSP and what it has besides. ``protected``: whichever of its links fails."""
+
+    path: list[str]
+    protected: bool
+    backup: list[str] | None = None
+    detours: dict[tuple[str, str], list[str]] | None = None
+
+
+def _local_ways(topology: Topology, a: str, b: str) -> _Ways:
+    """The routers' path, and a detour around each link that has one."""
+    path = path_by_cost(topology, a, b)
+    found = {hop: detour(topology, *hop) for hop in pairwise(path)}
+    detours = {hop: way for hop, way in found.items() if way is not None}
+    return _Ways(path, len(detours) == len(found), detours=detours)
+
+
+def _end_to_end_ways(topology: Topology, a: str, b: str) -> _Ways:
+    """The routers' path if there is another that is disjoint from it, or else the cheapest two that are disjoint."""
+    path = path_by_cost(topology, a, b)
+    if (backup := disjoint_path(topology, path)) is not None:
+        return _Ways(path, protected=True, backup=backup)
+    try:
+        first, second = disjoint_paths(topology, a, b, disjoint="link")
+    except NoDisjointPathsError:
+        return _Ways(path, protected=False)
+    return _Ways(list(first.nodes), protected=True, backup=list(second.nodes))
+
+
+def _by_switches(topology: Topology, pairs: Sequence[Pair]) -> dict[tuple[str, str], list[Pair]]:
+    """The pairs by their switches, in whichever direction these were met first."""
+    groups: dict[tuple[str, str], list[Pair]] = {}
+    for pair in pairs:
+        a, b = (topology.attachment(name).switch for name in pair)
+        groups.setdefault((b, a) if (b, a) in groups else (a, b), []).append(pair)
+    return groups
+
+
+def _at(topology: Topology, pair: Pair, switch: str) -> str:
+    """The host of a pair that is at a switch."""
+    return pair[0] if topology.attachment(pair[0]).switch == switch else pair[1]
+
+
+class _ProtectPairs(ProtectController):
+    """1+1 protection of all pairs that can have it; the others are routed, and listed."""
+
+    def __init__(self, setting: Setting, acceptance: Acceptance, unprotected: list[Pair]) -> None:
+        super().__init__(
+            reroute=False,
+            reaction_delay_ms=setting.reaction_delay_ms,
+            mtu=setting.mtu_for(OVERHEAD_BYTES),
+            acceptance=acceptance,
+        )
+        self._pairs = setting.pairs
+        self._unprotected = unprotected
+
+    def on_start(self) -> None:
+        """Routes, then connections."""
+        super().on_start()
+        with self.together():
+            for a, b in self._pairs:
+                ends = [self.topology.attachment(name).switch for name in (a, b)]
+                if ends[0] == ends[1]:
+                    continue
+                try:
+                    for ingress, egress in (ends, ends[::-1]):
+                        self._connect(ingress, egress)
+                except NoDisjointPathsError:
+                    self._unprotected.append((a, b))
+                    continue
+                self.protect_hosts(a, b)
+                self.protect_hosts(b, a)
+
+    def _connect(self, ingress: str, egress: str) -> None:
+        """A connection over paths without a common node, or else without a common link."""
+        if self.find_connection(ingress, egress) is None:
+            try:
+                self.add_connection(ingress, egress, disjoint="node")
+            except NoDisjointPathsError:
+                self.add_connection(ingress, egress, disjoint="link")
+
+
+def _protect(setting: Setting, *, acceptance: Acceptance) -> Built:
+    unprotected: list[Pair] = []
+    return Built(_protect_program(), _ProtectPairs(setting, acceptance, unprotected), unprotected)
+
+
+MECHANISMS: dict[str, Mechanism] = {
+    mechanism.name: mechanism
+    for mechanism in (
+        Mechanism(
+            "static",
+            "routes are installed once, and nobody reacts",
+            ("#C2410C", "#FB923C"),
+            partial(_router, reroute=False),
+        ),
+        Mechanism(
+            "reroute",
+            "the controller learns of the failure and installs new routes",
+            ("#1D4ED8", "#60A5FA"),
+            partial(_router, reroute=True),
+        ),
+        Mechanism(
+            "ip-frr",
+            "each router has a loop-free alternate next hop, or a tunnel to one, until the controller has new routes",
+            ("#7C3AED", "#A78BFA"),
+            _ip_frr,
+        ),
+        Mechanism(
+            "mpls-local",
+            "the switch before the failed link sends around it",
+            ("#0E7490", "#22D3EE"),
+            partial(_mpls, mechanism=mpls.Mechanism.LOCAL),
+        ),
+        Mechanism(
+            "mpls-path",
+            "the ingress is told, and changes to a disjoint backup path",
+            ("#A16207", "#FACC15"),
+            partial(_mpls, mechanism=mpls.Mechanism.PATH),
+        ),
+        Mechanism(
+            "mpls-loopback",
+            "the switch before the failed link sends back to the ingress, and from there on the backup path",
+            ("#BE185D", "#F472B6"),
+            partial(_mpls, mechanism=mpls.Mechanism.LOOPBACK),
+        ),
+        Mechanism(
+            "1+1",
+            "everything is sent on two disjoint paths, and what is newer than all before is accepted (P4-Protect's window)",
+            ("#15803D", "#4ADE80"),
+            partial(_protect, acceptance=Acceptance("window", reset_ms=0)),
+        ),
+        Mechanism(
+            "1+1-vector",
+            "the same, but the first copy of each packet is accepted (IEEE 802.1CB's vector of recent numbers)",
+            ("#4D7C0F", "#A3E635"),
+            partial(_protect, acceptance=Acceptance("vector", history=HISTORY)),
+        ),
+    )
+}
+"""By name, in the order of tables."""
+
+
+def find(names: Sequence[str]) -> list[Mechanism]:
+    """The mechanisms of these names, ``static`` first: the others are measured against it."""
+    for name in names:
+        if name not in MECHANISMS:
+            raise ScenarioError(f"there is no mechanism {name!r} (known: {', '.join(MECHANISMS)})")
+        if list(names).count(name) > 1:
+            raise ScenarioError(f"mechanism {name!r} is given twice")
+    return [mechanism for name, mechanism in MECHANISMS.items() if name == "static" or name in names]

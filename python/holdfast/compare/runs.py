@@ -1,0 +1,154 @@
+"""One run: a mechanism under one failure. This is what :mod:`holdfast.sweep` calls, and what its results depend on.
+
+Building a network of a hundred switches takes much longer than running it for two seconds. So a process builds it once for a
+mechanism and a seed, runs it until shortly before the failure, and forks for every failure: what the child does to its copy is that
+run. The undisturbed run is a child, too. A link that carried nothing in it is not failed at all: nothing that travels could notice,
+and the undisturbed run's numbers are that run's (a test runs such failures all the same and compares).
+"""
+
+from __future__ import annotations
+
+import gc
+import json
+import os
+import signal
+import sys
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from functools import lru_cache
+from typing import Any
+
+from holdfast.compare import scenario as scenarios
+from holdfast.compare.measures import Flow, add_traffic, entries, links_used, measure
+from holdfast.compare.mechanisms import MECHANISMS, Built, Setting
+from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
+from holdfast.errors import ScenarioError
+from holdfast.network import SimulatedNetwork
+
+LEAD_S = 0.001
+"""The fork is that long before the failure."""
+
+SKIPPED: dict[str, Any] = {"skipped": True}
+"""The row of a failure that nothing could notice."""
+
+
+class Prepared:
+    """A network of one mechanism and one seed, shortly before the failure."""
+
+    def __init__(self, path: str, mechanism: str, seed: int) -> None:
+        scenario = scenarios.read(path)
+        setting = Setting(
+            topology=scenarios.fresh_topology(path),
+            pairs=scenario.traffic.host_pairs(),
+            reaction_delay_ms=scenario.times.reaction_delay_ms,
+            largest_packet_bytes=scenario.traffic.largest_packet_bytes(),
+        )
+        self.scenario: Scenario = scenario
+        self.built: Built = MECHANISMS[mechanism].build(setting)
+        self.network = SimulatedNetwork(
+            setting.topology,
+            self.built.program,
+            [self.built.controller],
+            seed=seed,
+            detection_delay_ms=scenario.times.detection_delay_ms,
+            executor=scenario.executor,
+        )
+        self.entries = entries(self.network)
+        self.flows: list[Flow] = add_traffic(self.network, scenario)
+        self.network.run(max(0.0, scenario.times.failure_s - LEAD_S))
+        self._undisturbed: dict[str, Any] | None = None
+
+    def run(self, failure: str, *, skip: bool = True) -> dict[str, Any]:
+        """The row of a failure; of an unused link :data:`SKIPPED`, unless ``skip`` is False."""
+        if self._undisturbed is None:
+            # What is there now is never looked at by the collector, so children do not copy it.
+            gc.collect()
+            gc.freeze()
+            self._undisturbed = _in_child(lambda: self._finish(NO_FAILURE))
+            self._undisturbed["entries"] = self.entries
+            pairs = self.scenario.traffic.host_pairs()
+            self._undisturbed["unprotected"] = [pairs.index(pair) for pair in self.built.unprotected]
+        if failure == NO_FAILURE:
+            return self._undisturbed
+        topology = self.network.topology
+        if skip and failure not in topology.switches:
+            used: list[bool] = self._undisturbed["links_used"]
+            if not used[topology.find_link(failure)]:
+                return SKIPPED
+        return _in_child(lambda: self._finish(failure))
+
+    def _finish(self, failure: str) -> dict[str, Any]:
+        network, times = self.network, self.scenario.times
+        cut_off: set[str] = set()
+        if failure in network.topology.switches:
+            network.set_node(failure, up=False, at_s=times.failure_s)
+            network.set_node(failure, up=True, at_s=times.repair_s)
+            hosts = network.topology.hosts
+            cut_off = {name for name in hosts if network.topology.attachment(name).switch == failure}
+        elif failure != NO_FAILURE:
+            network.set_link(failure, up=False, at_s=times.failure_s)
+            network.set_link(failure, up=True, at_s=times.repair_s)
+        network.run(times.end_s + DRAIN_S)
+        row = measure(network, self.flows, self.scenario, cut_off)
+        if failure == NO_FAILURE:
+            row["links_used"] = links_used(network)
+        return {"skipped": False, **row}
+
+
+@lru_cache(maxsize=1)
+def prepared(path: str, mechanism: str, seed: int) -> Prepared:
+    """The last one that was asked for is kept: a sweep asks for one failure after the other."""
+    gc.unfreeze()
+    return Prepared(path, mechanism, seed)
+
+
+def measured(point: Mapping[str, Any], _: int) -> dict[str, Any]:
+    """The row of a point for :func:`holdfast.sweep.run`: ``scenario`` (a file), ``mechanism``, ``network_seed`` and ``failure``.
+
+    The network's seed is in the point, and the sweep's is not looked at: so failures of one prepared network follow each other.
+    """
+    return prepared(point["scenario"], point["mechanism"], point["network_seed"]).run(point["failure"])
+
+
+def _in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What ``work`` returns, done by a copy of this process, so that this one stays as it is."""
+    reader, writer = os.pipe()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    with warnings.catch_warnings():
+        # Python 3.12 warns of threads, which a child does not have. Those of libraries are idle, and the child never calls them.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        child = os.fork()
+    if child == 0:
+        _child(work, reader, writer)
+    os.close(writer)
+    try:
+        with os.fdopen(reader) as stream:
+            text = stream.read()
+    except BaseException:
+        os.kill(child, signal.SIGKILL)
+        raise
+    finally:
+        _, status = os.waitpid(child, 0)
+    if not text:
+        raise ScenarioError(f"the process of a run ended with status {status}")
+    answer: dict[str, Any] = json.loads(text)
+    if "error" in answer:
+        raise ScenarioError(f"a run failed:\n{answer['error']}")
+    result: dict[str, Any] = answer["row"]
+    return result
+
+
+def _child(work: Callable[[], dict[str, Any]], reader: int, writer: int) -> None:
+    """The life of the copy. It leaves without tidying up what is its parent's."""
+    try:
+        os.close(reader)
+        try:
+            text = json.dumps({"row": work()})
+        except BaseException:  # noqa: BLE001 - handed to the parent
+            text = json.dumps({"error": traceback.format_exc()})
+        with os.fdopen(writer, "w") as stream:
+            stream.write(text)
+    finally:
+        os._exit(0)

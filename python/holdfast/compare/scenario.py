@@ -1,0 +1,196 @@
+"""What is compared: a topology, traffic, failures and times. One :class:`Scenario` is the same for every mechanism.
+
+It is written beside the results under a name that is a hash of all of it, and the processes that run read it from there.
+Mechanisms, measures and results are not known here.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import warnings
+from dataclasses import dataclass, field
+from functools import lru_cache
+from pathlib import Path
+from typing import Any, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from holdfast import topologies
+from holdfast.compare import traffic_file
+from holdfast.compare.traffic_file import TrafficFile
+from holdfast.errors import ScenarioError, TopologyWarning
+from holdfast.topology import Topology
+
+NO_FAILURE = "none"
+"""The failure of the undisturbed run."""
+
+ALL = "all"
+
+
+class Times(BaseModel):
+    """When what fails goes down and comes back, and how fast is learnt of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    before_s: float = Field(gt=0, le=3600)
+    down_s: float = Field(gt=0, le=3600)
+    after_s: float = Field(ge=0, le=3600)
+    detection_delay_ms: float = Field(default=50.0, ge=0, le=60_000)
+    reaction_delay_ms: float = Field(default=100.0, ge=0, le=60_000)
+
+    @property
+    def failure_s(self) -> float:
+        """When it fails."""
+        return self.before_s
+
+    @property
+    def repair_s(self) -> float:
+        """When it is back."""
+        return round(self.before_s + self.down_s, 9)
+
+    @property
+    def end_s(self) -> float:
+        """When traffic ends."""
+        return round(self.before_s + self.down_s + self.after_s, 9)
+
+
+ONE_FAILURE = {"before_s": 1.0, "down_s": 2.0, "after_s": 1.0}
+ALL_FAILURES = {"before_s": 0.5, "down_s": 1.5, "after_s": 0.5}
+"""With ``--fail all`` there are as many runs as links, so each is shorter."""
+
+DRAIN_S = 0.5
+"""What is still on its way at the end of the traffic gets that long to arrive."""
+
+
+@dataclass(frozen=True)
+class Scenario:
+    """A comparison's givens, without the mechanisms and the seeds."""
+
+    topology: Topology
+    traffic: TrafficFile
+    times: Times
+    failures: tuple[str, ...]
+    fail: str
+    own_traffic: bool
+    executor: Literal["jit", "interpreter"] = "jit"
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def bin_ms(self) -> int:
+        """Width of the curves' bins: 10 ms, wider if a run would have more than 1000 of them."""
+        return 10 * max(1, -(-round(self.times.end_s * 100) // 1000))
+
+    def write(self, folder: Path) -> Path:
+        """Writes what a run needs to know, under a name that is its hash."""
+        needed = {
+            "topology": self.topology.to_yaml(),
+            "traffic": self.traffic.model_dump(mode="json", exclude_defaults=True),
+            "times": self.times.model_dump(),
+            "executor": self.executor,
+        }
+        text = json.dumps(needed, indent=1, sort_keys=True)
+        name = hashlib.sha256(text.encode()).hexdigest()[:16]
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{name}.yaml").write_text(needed["topology"])  # type: ignore[arg-type]
+        path = folder / f"{name}.json"
+        path.write_text(text)
+        return path
+
+
+@lru_cache(maxsize=2)
+def read(path: str) -> Scenario:
+    """What :meth:`Scenario.write` has written; the failures are the runs' business. Not to be changed: it is shared."""
+    file = Path(path)
+    content: dict[str, Any] = json.loads(file.read_text())
+    return Scenario(
+        topology=fresh_topology(path),
+        traffic=TrafficFile.model_validate(content["traffic"]),
+        times=Times.model_validate(content["times"]),
+        failures=(),
+        fail="",
+        own_traffic=True,
+        executor=content["executor"],
+    )
+
+
+def fresh_topology(path: str) -> Topology:
+    """The topology of a scenario that was written, for a mechanism to add to."""
+    return Topology.from_yaml(Path(path).with_suffix(".yaml"))
+
+
+def build(
+    spec: str,
+    *,
+    fail: str,
+    traffic: Path | None = None,
+    executor: Literal["jit", "interpreter"] = "jit",
+    times: dict[str, float | None] | None = None,
+) -> Scenario:
+    """A scenario from what the user writes; anything wrong is one sentence. ``times`` are fields of :class:`Times`."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", TopologyWarning)
+        topology = topologies.load(spec)
+    topology.check()
+    if len(topology.hosts) < 2:
+        raise ScenarioError(f"{spec}: there are too few hosts ({len(topology.hosts)}); traffic needs two")
+    failures, through = _failures(topology, fail)
+    given = {name: value for name, value in (times or {}).items() if value is not None}
+    try:
+        when = Times.model_validate({**(ALL_FAILURES if fail == ALL else ONE_FAILURE), **given})
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "-".join(str(part).replace("_", "-") for part in first["loc"])
+        raise ScenarioError(f"--{name}: {first['msg']}") from None
+    offered = traffic_file.default(topology, through) if traffic is None else traffic_file.read(traffic)
+    try:
+        offered.check(topology, when.failure_s, when.end_s)
+    except ScenarioError as error:
+        raise ScenarioError(f"{traffic}: {error}" if traffic else str(error)) from None
+    return Scenario(
+        topology=topology,
+        traffic=offered,
+        times=when,
+        failures=failures,
+        fail=fail,
+        own_traffic=traffic is not None,
+        executor=executor,
+        notes=tuple(str(each.message) for each in caught),
+    )
+
+
+def link_names(topology: Topology) -> list[str]:
+    """The links between switches, by names of their own: the second of parallel ones is ``a-b#2``."""
+    seen: dict[frozenset[str], int] = {}
+    names = []
+    for link in topology.links:
+        ends = frozenset((link.a, link.b))
+        seen[ends] = seen.get(ends, 0) + 1
+        if link.a in topology.switches and link.b in topology.switches:
+            names.append(link.name if seen[ends] == 1 else f"{link.name}#{seen[ends]}")
+    return names
+
+
+def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[frozenset[str]]]:
+    """What fails in turn, and for a single failure what traffic should lead through."""
+    if fail == ALL:
+        if not (names := link_names(topology)):
+            raise ScenarioError(f"{topology.name}: there are no links between switches that could fail")
+        return tuple(names), []
+    if fail in topology.switches:
+        return (fail,), [frozenset((fail,))]
+    if fail in topology.hosts:
+        raise ScenarioError(f"{fail!r} is a host; nothing protects against that: give a link or a switch")
+    if "-" not in fail:
+        known = list(topology.switches)
+        more = f" and {len(known) - 20} more" if len(known) > 20 else ""
+        raise ScenarioError(
+            f"there is no switch {fail!r} (known: {', '.join(known[:20])}{more}; a link is written A-B, and all is every link)"
+        )
+    link = topology.links[topology.find_link(fail)]
+    for end in (link.a, link.b):
+        if end in topology.hosts:
+            raise ScenarioError(
+                f"link {fail} is the only one of host {end!r}; nothing protects against that: give a link between switches"
+            )
+    return (fail,), [frozenset((link.a, link.b))]

@@ -1,0 +1,81 @@
+"""The ranking as a table for a terminal of 80 columns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from rich.table import Table
+
+from holdfast.compare import traffic_file
+from holdfast.compare.comparison import Comparison, Summary
+
+Column = tuple[str, Callable[[Summary], str]]
+
+
+def number(value: float | None, *, sign: bool = False) -> str:
+    """Three digits that say something; a dash if there is none."""
+    if value is None:
+        return "-"
+    if abs(value) < 0.0005:
+        return "0"
+    plus = "+" if sign and value > 0 else ""
+    return plus + (f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}")
+
+
+def title(comparison: Comparison) -> str:
+    """What was compared, in a line or two."""
+    scenario, times = comparison.scenario, comparison.scenario.times
+    topology = scenario.topology
+    what = f"each of {len(scenario.failures)} links" if len(scenario.failures) > 1 else scenario.failures[0]
+    seeds = f", {len(comparison.seeds)} seeds" if len(comparison.seeds) > 1 else ""
+    return (
+        f"{topology.name} ({len(topology.switches)} switches): {what} down from {times.failure_s:g} s to {times.repair_s:g} s"
+        f" of {times.end_s:g} s{seeds}\n{traffic_file.describe(scenario.traffic)}"
+    )
+
+
+def difference(value: float | None) -> str:
+    """Hundredths, with a sign."""
+    if value is None:
+        return "-"
+    return (
+        "0"
+        if abs(value) < 0.005
+        else f"{value:+.0f}"
+        if abs(value) >= 100
+        else f"{value:+.3g}"
+        if abs(value) >= 1
+        else f"{value:+.2f}"
+    )
+
+
+ONE: list[Column] = [
+    ("lost\npack-\nets", lambda s: number(s.lost_mean)),
+    ("longest\noutage\n(ms)", lambda s: number(s.outage_mean_ms)),
+]
+MANY: list[Column] = [
+    ("lost\nper\nfail.", lambda s: number(s.lost_mean)),
+    ("lost\nworst\nfail.", lambda s: number(s.lost_worst)),
+    ("outage\nmedian\n(ms)", lambda s: number(s.outage_median_ms)),
+    ("outage\nworst\n(ms)", lambda s: number(s.outage_worst_ms)),
+]
+COMMON: list[Column] = [
+    ("TCP\nlost\n(%)", lambda s: number(s.goodput_lost_percent)),
+    ("trans-\nfer\n(ms)", lambda s: number(s.completion_mean_ms)),
+    ("late-\nncy\n(ms)", lambda s: difference(s.added_latency_ms)),
+    ("jit-\nter\n(ms)", lambda s: difference(s.added_jitter_ms)),
+    ("bytes\nratio", lambda s: f"{s.bytes_ratio:.2f}"),
+    ("state\nper\nsw.", lambda s: number(s.entries_mean)),
+]
+
+
+def table(comparison: Comparison) -> Table:
+    """Best first."""
+    result = Table(title=title(comparison), title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    result.add_column("", style="bold", no_wrap=True)
+    columns = [*(MANY if len(comparison.scenario.failures) > 1 else ONE), *COMMON]
+    for heading, _ in columns:
+        result.add_column(heading, justify="right", no_wrap=True)
+    for each in comparison.summaries:
+        result.add_row(each.mechanism, *(cell(each) for _, cell in columns))
+    return result

@@ -1,0 +1,429 @@
+"""``holdfast compare``: what it promises about numbers, files and mistakes. Most of it on a small network in this process."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from holdfast.compare import advice, results, runs, scenario, traffic_file
+from holdfast.compare import mechanisms as registry
+from holdfast.compare.comparison import Comparison
+from holdfast.errors import ScenarioError, TopologyError
+from holdfast.topology import Topology
+
+MECHANISMS = list(registry.MECHANISMS)
+
+SQUARE = """
+hosts: [h1, h2, h3]
+switches: [s1, s2, s3, s4, s5]
+link_defaults: {rate_bps: 1e9, delay_ms: 1}
+links:
+  - {a: h1, b: s1, delay_ms: 0.01}
+  - {a: s1, b: s2}
+  - {a: s2, b: s4}
+  - {a: s1, b: s3, cost: 2}
+  - {a: s3, b: s4, cost: 2}
+  - {a: s4, b: h2, delay_ms: 0.01}
+  - {a: s4, b: s5}
+  - {a: s5, b: h3, delay_ms: 0.01}
+"""
+"""Two ways of the same length from s1 to s4, and a switch that hangs on one link."""
+
+TRAFFIC = """
+udp:
+  - {source: h1, destination: h2, packets_per_s: 1000}
+tcp:
+  - {source: h1, destination: h2, options: {window_limit_bytes: 20000}}
+  - {source: h2, destination: h1, transfer_bytes: 20000, after_failure_s: -0.05, count: 3, every_ms: 40}
+ping:
+  - {source: h1, destination: h2, interval_ms: 5}
+"""
+
+BRIEF = {"before_s": 0.3, "down_s": 0.6, "after_s": 0.2, "detection_delay_ms": 20.0, "reaction_delay_ms": 30.0}
+
+GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
+<graphml xmlns="http://graphml.graphdrawing.org/xmlns">
+  <key attr.name="Network" attr.type="string" for="graph" id="d0" />
+  <key attr.name="label" attr.type="string" for="node" id="d1" />
+  <key attr.name="Latitude" attr.type="double" for="node" id="d2" />
+  <key attr.name="Longitude" attr.type="double" for="node" id="d3" />
+  <key attr.name="LinkSpeedRaw" attr.type="double" for="edge" id="d4" />
+  <graph edgedefault="undirected">
+    <data key="d0">Provinces</data>
+{nodes}
+{edges}
+  </graph>
+</graphml>
+"""
+
+TOWNS = {
+    "Groningen": (53.22, 6.57),
+    "Zwolle": (52.51, 6.09),
+    "Arnhem": (51.98, 5.91),
+    "Maastricht": (50.85, 5.69),
+    "Eindhoven": (51.44, 5.47),
+    "Utrecht": (52.09, 5.12),
+    "Amsterdam": (52.37, 4.90),
+    "Leeuwarden": (53.20, 5.79),
+    "Middelburg": (51.50, 3.61),
+}
+"""Of a network that nobody has: a ring with two chords, and a town at the end of a line."""
+
+EDGES = ((0, 1), (1, 2), (2, 3), (3, 4), (4, 5), (5, 6), (6, 7), (7, 0), (1, 5), (2, 4), (4, 8))
+
+
+def graphml(path: Path) -> Path:
+    nodes = "\n".join(
+        f'    <node id="{i}"><data key="d1">{name}</data><data key="d2">{lat}</data><data key="d3">{lon}</data></node>'
+        for i, (name, (lat, lon)) in enumerate(TOWNS.items())
+    )
+    edges = "\n".join(
+        f'    <edge source="{a}" target="{b}"><data key="d4">1000000000.0</data></edge>' for a, b in EDGES
+    )
+    path.write_text(GRAPHML.format(nodes=nodes, edges=edges))
+    return path
+
+
+@pytest.fixture(scope="module")
+def square(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("square")
+    (folder / "traffic.yaml").write_text(TRAFFIC)
+    path = folder / "square.yaml"
+    path.write_text(SQUARE)
+    return path
+
+
+def build(square: Path, fail: str, *, own: bool = True) -> scenario.Scenario:
+    traffic = square.with_name("traffic.yaml") if own else None
+    return scenario.build(str(square), fail=fail, traffic=traffic, times=dict(BRIEF))
+
+
+def compare(square: Path, fail: str, out: Path, names: list[str] = MECHANISMS, **options: int) -> Comparison:
+    seeds = range(1, options.pop("seeds", 1) + 1)
+    return results.run(build(square, fail), registry.find(names), seeds, out, **options)
+
+
+@pytest.fixture(scope="module")
+def cut(square: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
+    out = tmp_path_factory.mktemp("cut")
+    return compare(square, "s1-s2", out), out
+
+
+def test_each_mechanism_loses_what_its_delays_say(cut: tuple[Comparison, Path]) -> None:
+    comparison, _ = cut
+    flows = comparison.flow_frame().filter((pl.col("failure") == "s1-s2") & (pl.col("kind") == "udp"))
+    lost = {row["mechanism"]: row["lost"] for row in flows.iter_rows(named=True)}
+    outage = {row["mechanism"]: row["outage_ms"] for row in flows.iter_rows(named=True)}
+    # Down for 600 ms, noticed after 20, mended by the controller 30 later; a packet per ms, and a few on the link.
+    assert 600 <= lost["static"] <= 603
+    assert 50 <= lost["reroute"] <= 53
+    assert 20 <= lost["mpls-local"] <= 23
+    assert 20 <= lost["mpls-path"] <= 23
+    assert 20 <= lost["mpls-loopback"] <= 23
+    assert lost["1+1"] == lost["1+1-vector"] == 0
+    assert 20 <= lost["ip-frr"] <= 23
+    assert outage["1+1"] < 1
+    assert 600 <= outage["static"] <= 604
+    assert 50 <= outage["reroute"] <= 54
+
+
+def test_summaries_rank_and_advise(cut: tuple[Comparison, Path]) -> None:
+    comparison, _ = cut
+    by_name = {summary.mechanism: summary for summary in comparison.summaries}
+    assert [summary.rank for summary in comparison.summaries] == list(range(1, len(MECHANISMS) + 1))
+    assert comparison.summaries[0].mechanism.startswith("1+1")
+    assert comparison.summaries[-1].mechanism == "static"
+    assert by_name["static"].bytes_ratio == 1
+    # Two copies, each with 28 bytes more.
+    assert 2 < by_name["1+1"].bytes_ratio < 2.5
+    assert by_name["reroute"].entries_mean == by_name["static"].entries_mean == 3
+    assert by_name["mpls-local"].entries_mean > 3
+    assert by_name["static"].goodput_lost_percent > by_name["reroute"].goodput_lost_percent  # type: ignore[operator]
+    assert by_name["1+1"].goodput_lost_percent in (None, 0)
+    assert advice.advice(comparison).startswith("1+1 loses nothing at 2.")
+    assert "; if that is too dear, " in advice.advice(comparison)
+    # Both ways are equally long, so nothing arrives later.
+    assert by_name["reroute"].added_latency_ms == pytest.approx(0, abs=0.01)
+    # A transfer that began in the failure waits for its first retransmission.
+    assert by_name["static"].completion_mean_ms is None or by_name["static"].completion_mean_ms > 500
+    assert by_name["static"].transfers == by_name["1+1"].transfers
+
+
+def test_files_say_the_same(cut: tuple[Comparison, Path]) -> None:
+    comparison, out = cut
+    summary = json.loads((out / "summary.json").read_text())
+    assert [each["mechanism"] for each in summary["mechanisms"]] == [s.mechanism for s in comparison.summaries]
+    assert summary["advice"] == advice.advice(comparison)
+    cases = pl.read_parquet(out / "cases.parquet")
+    assert set(cases["mechanism"]) == set(MECHANISMS)
+    assert cases.filter(pl.col("mechanism") == "static")["lost"].item() > 600
+    flows = pl.read_parquet(out / "flows.parquet")
+    assert set(flows["failure"]) == {"none", "s1-s2"}
+    assert set(flows["kind"]) == {"udp", "ping", "bulk", "transfer"}
+    undisturbed = flows.filter((pl.col("failure") == "none") & (pl.col("kind") == "udp"))
+    assert undisturbed["lost"].to_list() == [0] * len(MECHANISMS)
+    assert undisturbed["sent"].to_list() == [1100] * len(MECHANISMS)
+
+
+def test_same_seed_same_bytes_whatever_the_number_of_processes(square: Path, tmp_path: Path) -> None:
+    names = ["static", "mpls-local"]
+    for folder, jobs in (("one", 1), ("two", 2)):
+        compare(square, "all", tmp_path / folder, names, jobs=jobs, seeds=2)
+    for name in ("cases.parquet", "flows.parquet", "summary.json"):
+        assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
+
+
+@pytest.mark.parametrize("mechanism", MECHANISMS)
+def test_a_link_that_carries_nothing_costs_nothing(square: Path, tmp_path: Path, mechanism: str) -> None:
+    """The claim by which such failures are not run."""
+    path = build(square, "all").write(tmp_path)
+    prepared = runs.Prepared(str(path), mechanism, 1)
+    still = prepared.run("none")
+    unused = "s4-s5"  # Only h3 is there, and it has no traffic.
+    assert prepared.run(unused) == runs.SKIPPED
+    ran = prepared.run(unused, skip=False)
+    ignored = {"links_used", "entries", "unprotected", "wire_bytes"}
+    assert {k: v for k, v in ran.items() if k not in ignored} == {k: v for k, v in still.items() if k not in ignored}
+    assert prepared.run("s1-s2") != runs.SKIPPED
+
+
+def test_a_run_leaves_the_prepared_network_as_it_was(square: Path, tmp_path: Path) -> None:
+    path = build(square, "all").write(tmp_path)
+    prepared = runs.Prepared(str(path), "reroute", 1)
+    first = prepared.run("s1-s2")
+    prepared.run("s3-s4", skip=False)
+    assert prepared.run("s1-s2") == first
+    assert runs.Prepared(str(path), "reroute", 1).run("s1-s2") == first
+
+
+def test_all_links_in_turn(square: Path, tmp_path: Path) -> None:
+    comparison = compare(square, "all", tmp_path, ["static", "reroute", "1+1"])
+    assert comparison.scenario.failures == ("s1-s2", "s2-s4", "s1-s3", "s3-s4", "s4-s5")
+    by_name = {summary.mechanism: summary for summary in comparison.summaries}
+    assert (by_name["static"].carried, by_name["1+1"].carried) == (2, 4)
+    assert by_name["static"].worst_failure in ("s1-s2", "s2-s4")
+    assert by_name["1+1"].lost_worst == 0
+    text = " ".join(advice.notes(comparison))
+    assert "Under static 2 of 5 links carry this traffic" in text
+    assert "1 link is a bridge" in text
+
+
+def test_pairs_without_a_second_way_are_counted(square: Path, tmp_path: Path) -> None:
+    offered = tmp_path / "traffic.yaml"
+    offered.write_text("pairs: [[h1, h2], [h1, h3]]\nudp: [{packets_per_s: 500}]\n")
+    givens = scenario.build(str(square), fail="s4-s5", traffic=offered, times=dict(BRIEF))
+    comparison = results.run(givens, registry.find(MECHANISMS), [1], tmp_path)
+    unprotected = {summary.mechanism: summary.unprotected_pairs for summary in comparison.summaries}
+    assert unprotected == {name: int(name.startswith(("1+1", "mpls"))) for name in unprotected} | {
+        name: count for name, count in unprotected.items() if name == "ip-frr"
+    }
+    assert any("for want of a second way" in note for note in advice.notes(comparison))
+    assert "only way" in advice.advice(comparison)
+
+
+def test_a_switch_fails(square: Path, tmp_path: Path) -> None:
+    comparison = compare(square, "s2", tmp_path, ["static", "reroute", "1+1"])
+    by_name = {summary.mechanism: summary for summary in comparison.summaries}
+    assert by_name["static"].lost_mean > 600
+    assert 50 <= by_name["reroute"].outage_mean_ms <= 60
+    assert by_name["1+1"].lost_mean == 0
+    # What begins or ends at a switch that fails is nobody's fault.
+    comparison = compare(square, "s1", tmp_path, ["static", "reroute"])
+    assert comparison.summaries[0].lost_mean == 0
+    assert any("begin or end at s1" in note for note in advice.notes(comparison))
+
+
+def test_default_traffic_goes_where_it_hurts(square: Path) -> None:
+    topology = Topology.from_yaml(square)
+    offered = traffic_file.default(topology)
+    assert offered.host_pairs() == [("h1", "h2"), ("h2", "h3"), ("h3", "h1")]
+    first = traffic_file.default(topology, [frozenset(("s4", "s5"))]).host_pairs()[0]
+    assert "h3" in first
+    assert "3 UDP streams of 500 packets/s" in traffic_file.describe(offered)
+    slow = scenario.build("nsfnet", fail="all").traffic.udp[0].packets_per_s
+    assert 20 <= slow < 100  # The links have 1.5 Mb/s.
+
+
+def test_default_traffic_avoids_hosts_of_a_switch_that_fails() -> None:
+    givens = scenario.build("abilene", fail="Denver")
+    assert len(givens.traffic.host_pairs()) == 16
+    denver = next(host for host in givens.topology.hosts if givens.topology.attachment(host).switch == "Denver")
+    assert all(denver not in pair for pair in givens.traffic.host_pairs())
+
+
+def test_a_network_from_a_zoo(tmp_path: Path) -> None:
+    path = graphml(tmp_path / "provinces.graphml")
+    givens = scenario.build(str(path), fail="all", times=dict(BRIEF))
+    assert len(givens.failures) == len(EDGES)
+    comparison = results.run(givens, registry.find(["static", "mpls-path", "1+1"]), [1], tmp_path / "out")
+    by_name = {summary.mechanism: summary for summary in comparison.summaries}
+    assert by_name["1+1"].lost_mean < by_name["static"].lost_mean / 2
+    # The line to Middelburg is the only one.
+    assert by_name["1+1"].unprotected_pairs > 0
+    assert by_name["1+1"].worst_failure == "Eindhoven-Middelburg"
+
+
+# ---- The command ----
+
+
+def holdfast(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-c", "from holdfast.cli import main; main()", "compare", *arguments],
+        capture_output=True,
+        text=True,
+        cwd=cwd,
+        timeout=300,
+        check=False,
+    )
+
+
+TIMES = ("--before-s", "0.3", "--down-s", "0.4", "--after-s", "0.1")
+
+
+def test_the_command_prints_a_ranking_and_writes_files(square: Path, tmp_path: Path) -> None:
+    traffic = str(square.with_name("traffic.yaml"))
+    result = holdfast(str(square), "--fail", "s1-s2", "--traffic", traffic, *TIMES, "--seeds", "2", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert all(name in result.stdout for name in MECHANISMS)
+    assert "loses nothing" in result.stdout
+    assert "runs" in result.stderr
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert (tmp_path / "out/compare/cases.parquet").is_file()
+    assert pl.read_parquet(tmp_path / "out/compare/cases.parquet").height == 2 * len(MECHANISMS)
+
+
+def test_interrupted_it_goes_on(square: Path, tmp_path: Path) -> None:
+    arguments = [str(square), "--fail", "all", "--mechanisms", "static,reroute", "--seeds", "6", *TIMES]
+    command = [sys.executable, "-c", "from holdfast.cli import main; main()", "compare", *arguments, "--jobs", "2"]
+    process = subprocess.Popen(command, cwd=tmp_path, stderr=subprocess.PIPE, text=True)
+    journal = tmp_path / "out/compare/runs/journal.jsonl"
+    deadline = time.monotonic() + 120
+    while not (journal.is_file() and journal.read_text().count("\n") >= 5):
+        assert process.poll() is None, process.stderr.read() if process.stderr else ""
+        assert time.monotonic() < deadline
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert "goes on from here" in errors
+    finished = journal.read_text().count("\n")
+    result = holdfast(*arguments, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    about = json.loads((tmp_path / "out/compare/runs/sweep.json").read_text())
+    assert about["runs"] == 2 * 6 * 6
+    assert about["runs_of_this_call"] == about["runs"] - finished
+
+
+WRONG_TOPOLOGIES = {
+    "disconnected": (
+        {"t.yaml": "hosts: [h1, h2]\nswitches: [s1, s2]\nlinks:\n  - {a: h1, b: s1}\n  - {a: h2, b: s2}\n"},
+        "t.yaml: there is no path between hosts 'h1' (at 's1') and 'h2' (at 's2')",
+    ),
+    "duplicate": (
+        {"t.yaml": "hosts: [h1, h2]\nswitches: [s1, s1]\n"},
+        "t.yaml:2: node 's1' is declared twice",
+    ),
+    "negative rate": (
+        {"t.yaml": "hosts: [h1]\nswitches: [s1]\nlinks:\n  - {a: h1, b: s1, rate_bps: -1}\n"},
+        "t.yaml:4: link h1-s1: rate_bps: Input should be greater than 0",
+    ),
+    "unknown node": (
+        {"t.yaml": "hosts: [h1]\nswitches: [s1]\nlinks:\n  - {a: h1, b: s9}\n"},
+        "there is no node 's9'",
+    ),
+    "cyclic include": (
+        {"t.yaml": "include: u.yaml\n", "u.yaml": "include: t.yaml\n"},
+        "files include each other in a circle: t.yaml -> u.yaml -> t.yaml",
+    ),
+    "one host": (
+        {"t.yaml": "hosts: [h1]\nswitches: [s1]\nlinks:\n  - {a: h1, b: s1}\n"},
+        "there are too few hosts (1); traffic needs two",
+    ),
+    "same switch": (
+        {"t.yaml": "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n  - {a: h1, b: s1}\n  - {a: h2, b: s1}\n"},
+        "there are no links between switches that could fail",
+    ),
+    "absent": ({}, "t.yaml: No such file or directory"),
+}
+
+
+@pytest.mark.parametrize("name", WRONG_TOPOLOGIES)
+def test_a_wrong_topology_gets_one_sentence(name: str, tmp_path: Path) -> None:
+    files, message = WRONG_TOPOLOGIES[name]
+    for file, text in files.items():
+        (tmp_path / file).write_text(text)
+    result = holdfast("t.yaml", "--fail", "all", cwd=tmp_path)
+    said = " ".join(result.stderr.split())
+    assert result.returncode == 1
+    assert said.startswith("error: ")
+    assert message in said
+    assert "Traceback" not in said
+    assert said.count("error") == 1
+    assert not (tmp_path / "out").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--fail", "s1-s9"], "there is no link 's1-s9'"),
+        (["--fail", "s9"], "there is no switch 's9'"),
+        (["--fail", "h1"], "'h1' is a host"),
+        (["--fail", "h1-s1"], "the only one of host 'h1'"),
+        (["--mechanisms", "static,magic"], "there is no mechanism 'magic'"),
+        (["--mechanisms", "reroute,reroute"], "given twice"),
+        (["--before-s", "-1"], "--before-s"),
+        (["--detection-delay-ms", "nan"], "--detection-delay-ms"),
+        (["--traffic", "absent.yaml"], "absent.yaml: No such file"),
+    ],
+)
+def test_wrong_arguments_get_one_sentence(arguments: list[str], message: str, square: Path, tmp_path: Path) -> None:
+    result = holdfast(str(square), *arguments, cwd=tmp_path)
+    assert result.returncode == 1
+    assert message in " ".join(result.stderr.split())
+    assert "Traceback" not in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("udp: [", "t.yaml:1: not YAML"),
+        ("- udp", "a mapping of pairs, udp, tcp, ping is expected"),
+        ("udp: []", "there is no traffic"),
+        ("udp: [{}]", "there is no traffic"),
+        ("sctp: []", "sctp: Extra inputs"),
+        ("udp: [{source: h1}]", "udp.0: give source and destination, or neither"),
+        ("udp: [{source: h1, destination: h1}]", "udp.0: source and destination are both 'h1'"),
+        ("udp: [{source: h1, destination: h9}]", "udp.0: there is no host 'h9' (known: h1, h2, h3)"),
+        ("pairs: [[h1, h1]]\nudp: [{}]", "pairs: 'h1' is paired with itself"),
+        ("pairs: [[h1]]\nudp: [{}]", "pairs.0"),
+        ("pairs: [[h1, h2]]\nudp: [{packets_per_s: -5}]", "udp.0.packets_per_s: Input should be greater than 0"),
+        ("pairs: [[h1, h2]]\ntcp: [{transfer_bytes: 0}]", "tcp.0.transfer_bytes"),
+        ("pairs: [[h1, h2]]\ntcp: [{options: {speed: 1}}]", "tcp.0: options.speed: Extra inputs"),
+        ("pairs: [[h1, h2]]\ntcp: [{options: {congestion: none}}]", "tcp.0: options.congestion"),
+        ("pairs: [[h1, h2]]\nudp: [{start_s: 1, after_failure_s: 1}]", "udp.0: give start_s or after_failure_s"),
+        ("pairs: [[h1, h2]]\nudp: [{start_s: 100}]", "udp.0: it would begin at 100 s"),
+        ("pairs: [[h1, h2]]\nping: [{after_failure_s: -100}]", "ping.0: it would begin at"),
+    ],
+)
+def test_a_wrong_traffic_file_gets_one_sentence(text: str, message: str, square: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text(text)
+    with pytest.raises((ScenarioError, TopologyError)) as error:
+        scenario.build(str(square), fail="s1-s2", traffic=path)
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+    assert str(path) in str(error.value)
+
+
+def test_a_run_that_fails_says_why(square: Path, tmp_path: Path) -> None:
+    path = build(square, "all").write(tmp_path)
+    prepared = runs.Prepared(str(path), "static", 1)
+    with pytest.raises(ScenarioError, match="there is no link 's1-s9'"):
+        runs._in_child(lambda: prepared._finish("s1-s9"))
