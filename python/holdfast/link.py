@@ -408,6 +408,11 @@ def reversed_link(link: Any) -> Any:
     return link.model_copy(update=given)
 
 
+def link_towards(link: Any, node: str) -> Any:
+    """The link as its direction to one of its ends has it."""
+    return link if link.b == node or link.reverse is None else reversed_link(link)
+
+
 def describe_queue(link: Any) -> str:
     """In a few characters."""
     size = f"{link.queue_bytes / 1000:g} kB" if link.queue_packets is None else f"{link.queue_packets} packets"

@@ -30,6 +30,7 @@ from holdfast.link import (
     Queueing,
     Red,
     check_queue,
+    link_towards,
     loss_model,
     whole_rate,
 )
@@ -347,6 +348,10 @@ class Topology:
     def port_mac(self, switch: str, port: int) -> bytes:
         """MAC address of a switch's port."""
         return bytes((0x02, 0x01)) + self.switches[switch].index.to_bytes(2, "big") + port.to_bytes(2, "big")
+
+    def puts_in_order(self, host: str) -> bool:
+        """Whether packets to a host go through an ordering function in front of its link."""
+        return any(link_towards(self.links[i], host).ordering is not None for i in self._ports[host].values())
 
     def attachment(self, host: str) -> Attachment:
         """The switch and port that a host is connected to."""

@@ -26,7 +26,7 @@ from holdfast.apps.protect.paths import Disjoint, Path, disjoint_paths, path_alo
 from holdfast.apps.protect.repair import Repair, Repairer
 from holdfast.apps.protect.takeover import TakeOver, take_over
 from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, PathSet, Tunnels
-from holdfast.apps.router.controller import Route, RouterController
+from holdfast.apps.router.controller import Route, RouterController, TableEntry
 from holdfast.controller import ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
@@ -68,6 +68,7 @@ class ProtectController(RouterController):
 
     table = "ProtectIngress.protect_and_forward.ipv4_lpm"
     forward = "ProtectIngress.protect_and_forward.forward"
+    forward_in_order = "ProtectIngress.protect_and_forward.forward_in_order"
     route_key = "dst_addr"
 
     flow_table = "ProtectIngress.protect_and_forward.protected_flows"
@@ -275,15 +276,35 @@ class ProtectController(RouterController):
         )
 
     def protect_hosts(self, source: str, destination: str) -> Connection:
-        """Protects everything from one host to another, over a connection between their switches."""
+        """Protects everything from one host to another, over a connection between their switches.
+
+        The connection is shared with other hosts, unless packets are put in order behind the egress: then each destination
+        there has its own, as numbers that went elsewhere would be waited for.
+        """
         ends = self.topology.attachment(source), self.topology.attachment(destination)
-        connection = self.find_connection(ends[0].switch, ends[1].switch) or self.add_connection(
+        connection = self._find_for(destination, ends[0].switch, ends[1].switch) or self.add_connection(
             ends[0].switch, ends[1].switch
         )
         flow = Flow(f"{ends[0].host.address.ip}/32", f"{ends[1].host.address.ip}/32")
         if (connection.ingress, flow) not in self._owner:
             self.add_flow(connection, flow)
         return connection
+
+    def _find_for(self, destination: str, ingress: str, egress: str) -> Connection | None:
+        if not self._orders_behind(egress):
+            return self.find_connection(ingress, egress)
+        prefix = f"{self.topology.hosts[destination].address.ip}/32"
+        candidates = self._by_ends.get((ingress, egress), ())
+        return next((c for c in candidates if all(flow.destination == prefix for flow, _ in c.flows)), None)
+
+    def _orders_behind(self, egress: str) -> bool:
+        hosts = (host for host in self.topology.hosts if self.topology.puts_in_order(host))
+        return any(self.topology.attachment(host).switch == egress for host in hosts)
+
+    def host_entry(self, host: str) -> TableEntry:
+        """With an ordering function in front of the host's link, accepted packets keep their numbers as far as that."""
+        action, parameters = super().host_entry(host)
+        return (self.forward_in_order if self.topology.puts_in_order(host) else action), parameters
 
     def add_connection(
         self,

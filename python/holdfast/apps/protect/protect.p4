@@ -16,6 +16,10 @@
 #define PROTECTION_PROTOCOL 253
 #endif
 
+// Of a protection header right behind Ethernet: on its way to a port that puts packets in order, not between nodes. Local experimental
+// EtherType 1 (IEEE 802).
+const bit<16> ETHERTYPE_PROTECTION = 0x88b5;
+
 // Bytes that protection adds: outer IPv4 header and protection header.
 const bit<16> OVERHEAD = 28;
 
@@ -227,7 +231,7 @@ control DecapsP(inout headers_t hdr, in path_t path, inout standard_metadata_t s
             mark_to_drop(standard_metadata);
             exit;
         }
-        hdr.protection.setInvalid();
+        // The number is what the port behind needs that puts packets in order: where the packet goes decides whether it stays.
     }
 }
 
@@ -335,11 +339,31 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
             hdr.tunnel.ttl = hdr.tunnel.ttl - 1;
         } else {
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            hdr.protection.setInvalid();
         }
     }
 
-    // To the controller, as it arrived.
+    // Like forward, towards a host that needs order. The number of a packet that was accepted here stays in front of it, right behind
+    // Ethernet, for the port to put packets in order and take it off; a program cannot hold a packet until another one comes.
+    action forward_in_order(port_t port, mac_t src_mac, mac_t dst_mac) {
+        standard_metadata.egress_spec = port;
+        hdr.ethernet.src_addr = src_mac;
+        hdr.ethernet.dst_addr = dst_mac;
+        if (hdr.tunnel.isValid()) {
+            hdr.tunnel.ttl = hdr.tunnel.ttl - 1;
+        } else {
+            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
+            if (hdr.protection.isValid()) {
+                hdr.ethernet.ether_type = ETHERTYPE_PROTECTION;
+            }
+        }
+    }
+
+    // To the controller, as it arrived, but for its tunnel.
     action punt() {
+        if (!hdr.tunnel.isValid()) {
+            hdr.protection.setInvalid();
+        }
         standard_metadata.egress_spec = CPU_PORT;
         hdr.packet_in.setValid();
         hdr.packet_in.ingress_port = standard_metadata.ingress_port;
@@ -353,6 +377,7 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         }
         actions = {
             forward;
+            forward_in_order;
             punt;
             drop;
         }

@@ -80,7 +80,7 @@ class RouterController(Controller):
             attachment = self.topology.attachment(host)
             prefix = str(attachment.host.address.network)
             destination = paths.number[attachment.switch]
-            routes[attachment.switch][prefix] = self.entry(self.host_route(host))
+            routes[attachment.switch][prefix] = self.host_entry(host)
             for node, switch in enumerate(paths.nodes):
                 hop = paths.next_hop(node, destination)
                 if hop is not None:
@@ -90,6 +90,10 @@ class RouterController(Controller):
     def entry_towards(self, switch: str, destination: str, hop: Hop) -> TableEntry:
         """The entry of ``switch`` for the hosts at another switch, whose next hop is ``hop``."""
         return self.entry(self.link_route(switch, hop.link))
+
+    def host_entry(self, host: str) -> TableEntry:
+        """The entry of the host's switch for the host."""
+        return self.entry(self.host_route(host))
 
     def host_route(self, host: str) -> Route:
         """From the host's switch to the host."""
