@@ -441,6 +441,13 @@ class LiveNetwork(Network):
         except BaseException as error:  # noqa: BLE001 - handed to the thread that leaves the context
             self.failure = error
 
+    @property
+    def p4runtime_address(self) -> str:
+        """Where the switches' P4Runtime server listens, for controllers in other processes."""
+        if self._server is None:
+            raise NetworkError("the network is not running")
+        return self._server.address
+
     def wait_until(self, at_s: float) -> None:
         """Sleeps until the network's clock shows a time; raises what a controller raised meanwhile."""
         while (remaining_s := at_s - self.core.now_ps / PS_PER_S) > 0:

@@ -1,0 +1,135 @@
+"""A controller in a process of its own: its side of the network is P4Runtime over gRPC, and a clock.
+
+The switches run elsewhere, and go on when this process is gone. P4Runtime does not tell of ports, so controllers here get no
+``on_port_change`` and take every port for up; what they know of failures comes from counters, packets and digests.
+"""
+
+from __future__ import annotations
+
+import heapq
+import threading
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import ExitStack
+from functools import partial
+from types import TracebackType
+from typing import Self
+
+from holdfast._core import Program
+from holdfast.controller import Controller
+from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import GrpcClient
+from holdfast.p4runtime.received import DigestList, IdleEntries, PacketIn
+from holdfast.topology import PS_PER_MS, PS_PER_S, Topology
+
+_POLL_S = 0.005
+
+
+class RemoteControl:
+    """What controllers are attached to when the switches are behind addresses; a context manager.
+
+    ``addresses``: one server for all switches, or one by switch; the device ids are the switches' indices. A switch without a
+    pipeline is given ``program``; one that has a pipeline keeps it, and all its state. ``election_id``: the highest is the primary;
+    by default the time in nanoseconds, so that whoever started last takes over from who may hang.
+    """
+
+    def __init__(
+        self,
+        topology: Topology,
+        addresses: str | Mapping[str, str],
+        controllers: Sequence[Controller],
+        *,
+        program: Program | None = None,
+        election_id: int | None = None,
+    ) -> None:
+        self.topology = topology
+        self.controllers = list(controllers)
+        if isinstance(addresses, str):
+            addresses = dict.fromkeys(topology.switches, addresses)
+        if missing := topology.switches.keys() - addresses.keys():
+            raise NetworkError(f"switches without an address: {', '.join(sorted(missing))}")
+        self._addresses = addresses
+        self._program = program
+        self._election_id = time.time_ns() if election_id is None else election_id
+        self._clients: dict[str, GrpcClient] = {}
+        self._pending: list[tuple[int, int, Callable[[], None]]] = []
+        self._order = 0
+        self._begin_ns = time.monotonic_ns()
+        self._stack = ExitStack()
+        self._stopping = threading.Event()
+
+    @property
+    def clients(self) -> Mapping[str, GrpcClient]:
+        """A P4Runtime client per switch."""
+        return self._clients
+
+    @property
+    def now_ps(self) -> int:
+        """Since this object was made."""
+        return (time.monotonic_ns() - self._begin_ns) * 1000
+
+    def port_is_up(self, switch: str, port: int) -> bool:
+        """True: nobody says otherwise."""
+        return True
+
+    def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
+        """Calls the handler after a delay."""
+        self._call_at(self.now_ps + round(delay_ms * PS_PER_MS), handler)
+
+    def _call_at(self, time_ps: int, handler: Callable[[], None]) -> None:
+        self._order += 1
+        heapq.heappush(self._pending, (time_ps, self._order, handler))
+
+    def __enter__(self) -> Self:
+        with ExitStack() as stack:
+            for name, switch in self.topology.switches.items():
+                client = GrpcClient(self._addresses[name], switch.index, self._election_id)
+                self._clients[name] = stack.enter_context(client)
+                if not client.is_primary:
+                    raise NetworkError(f"switch {name!r} has another primary, with a higher election id")
+                if client.pipeline_config() is None:
+                    if self._program is None:
+                        raise NetworkError(f"switch {name!r} has no pipeline, and there is no program to give it")
+                    client.set_pipeline(self._program)
+            for controller in self.controllers:
+                controller.attach(self)
+            for controller in self.controllers:
+                controller.on_start()
+            self._stack = stack.pop_all()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, value: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self._stack.close()
+
+    def run(self, for_s: float | None = None) -> None:
+        """Runs the controllers' handlers as their events come; without a time until :meth:`stop`.
+
+        Raises what ends a client's stream: a switch that is gone, or a controller that has taken over.
+        """
+        end_ps = None if for_s is None else self.now_ps + round(for_s * PS_PER_S)
+        while not self._stopping.is_set() and (end_ps is None or self.now_ps < end_ps):
+            self._deliver()
+            while self._pending and self._pending[0][0] <= self.now_ps:
+                heapq.heappop(self._pending)[2]()
+            wait_s = (self._pending[0][0] - self.now_ps) / PS_PER_S if self._pending else _POLL_S
+            self._stopping.wait(min(_POLL_S, max(0.0, wait_s)))
+
+    def stop(self) -> None:
+        """Ends :meth:`run`, from another thread or a signal's handler."""
+        self._stopping.set()
+
+    def _deliver(self) -> None:
+        for name, client in self._clients.items():
+            while (event := client.poll()) is not None:
+                if not client.is_primary:
+                    raise NetworkError(f"switch {name!r} has another primary now")
+                for controller in self.controllers:
+                    due_ps = self.now_ps + controller.reaction_delay_ps
+                    if isinstance(event, PacketIn):
+                        self._call_at(due_ps, partial(controller.on_packet_in, name, event.payload, event.metadata))
+                    elif isinstance(event, DigestList):
+                        self._call_at(due_ps, partial(controller.on_digest, name, event))
+                    elif isinstance(event, IdleEntries):
+                        self._call_at(due_ps, partial(controller.on_idle_timeout, name, event))
