@@ -8,8 +8,11 @@ from __future__ import annotations
 import argparse
 import signal
 import sys
+from typing import get_args
 
+from holdfast.apps.protect.acceptance import Acceptance, Algorithm
 from holdfast.apps.protect.controller import ProtectController, compile_protect
+from holdfast.apps.protect.health import Alarm, LatentErrorDetection
 from holdfast.errors import HoldfastError
 from holdfast.remote_control import RemoteControl
 from holdfast.topologies import load
@@ -22,6 +25,15 @@ def _pair(text: str) -> tuple[str, str]:
     return a, b
 
 
+def _print(alarm: Alarm) -> None:
+    what = "brings too little" if alarm.raised else "is well again"
+    print(
+        f"connection {alarm.connection}: path {alarm.path} ({'-'.join(alarm.nodes)}) {what}: "
+        f"{alarm.seen} of {alarm.expected} packets",
+        flush=True,
+    )
+
+
 def main() -> int:
     """Runs until it is told to stop; one line when everything is set up."""
     parser = argparse.ArgumentParser(prog="python -m holdfast.apps.protect", description=__doc__)
@@ -31,6 +43,10 @@ def main() -> int:
     parser.add_argument("--mtu", type=int, default=1500, help="bytes that links between switches carry")
     parser.add_argument("--disjoint", choices=("node", "link"), default="node")
     parser.add_argument("--paths", type=int, default=2, help="copies of a packet, 2 to 4")
+    parser.add_argument("--acceptance", choices=get_args(Algorithm), default="window")
+    parser.add_argument(
+        "--alarms", action="store_true", help="print an alarm about each path that is silently dead or lossy"
+    )
     arguments = parser.parse_args()
     try:
         controller = ProtectController(
@@ -39,6 +55,9 @@ def main() -> int:
             mtu=arguments.mtu,
             disjoint=arguments.disjoint,
             paths=arguments.paths,
+            acceptance=Acceptance(arguments.acceptance),
+            latent_errors=LatentErrorDetection() if arguments.alarms else None,
+            on_alarm=_print if arguments.alarms else None,
         )
         control = RemoteControl(load(arguments.topology), arguments.address, [controller], program=compile_protect())
         for number in (signal.SIGINT, signal.SIGTERM):

@@ -83,6 +83,23 @@ class Connection:
 
 
 @dataclass(frozen=True)
+class PathStatistics:
+    """What the PTE counted of the copies that came by one path of a connection. ``path`` is its number, from 1."""
+
+    connection: str
+    path: int
+    nodes: str
+    passed_packets: int
+    passed_bytes: int
+    discarded_packets: int
+    discarded_bytes: int
+    rogue: int
+    """Of the discarded ones: those too far from the last number."""
+    out_of_order: int
+    """Of the passed ones: those with another number than the next."""
+
+
+@dataclass(frozen=True)
 class ConnectionStatistics:
     """What both ends counted of a connection, since it was set up."""
 
@@ -95,6 +112,11 @@ class ConnectionStatistics:
     accepted_bytes: int
     discarded_packets: int
     discarded_bytes: int
+    lost: int
+    """Numbers that were never accepted, as far as the algorithm can tell."""
+    resets: int
+    """How often any number was accepted."""
     last_accepted_sn: int
     flow_packets: int
     """Of all flows that it has now, since each was added."""
+    paths: tuple[PathStatistics, ...]

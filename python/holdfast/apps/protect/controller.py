@@ -10,7 +10,7 @@ import ipaddress
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import asdict, fields
+from dataclasses import asdict, fields, replace
 from functools import partial
 from pathlib import Path as FilePath
 from typing import Any
@@ -21,6 +21,8 @@ from holdfast._core import Program
 from holdfast.apps.protect.acceptance import PATHS, Acceptance
 from holdfast.apps.protect.changes import Changes, Phase
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow
+from holdfast.apps.protect.counters import brought_by_path, connections_table, paths_table, read_statistics
+from holdfast.apps.protect.health import Alarm, HealthMonitor, LatentErrorDetection
 from holdfast.apps.protect.numbers import Numbers
 from holdfast.apps.protect.paths import Disjoint, Path, disjoint_paths, path_along
 from holdfast.apps.protect.repair import Repair, Repairer
@@ -29,6 +31,7 @@ from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, PathSet, Tunnels
 from holdfast.apps.router.controller import Route, RouterController, TableEntry
 from holdfast.controller import ControlPlane
 from holdfast.errors import NetworkError
+from holdfast.p4runtime import p4data
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.received import Entry
 
@@ -61,6 +64,9 @@ class ProtectController(RouterController):
 
     ``repair``: after a failure, sends the lost copy along another path while the others carry on (:attr:`repairs` has what was
     done), and with ``wait_to_restore_ms`` returns to the first paths when they have been whole for so long.
+
+    ``latent_errors``: reads the PTEs' counters, and raises an alarm (in :attr:`alarms`, and to ``on_alarm``) about a path that
+    silently brings too little, as soon as :class:`LatentErrorDetection` says. With ``repair_latent`` its copy is then moved, too.
 
     Methods change switches at once; :meth:`together` collects what several of them write. Call them from handlers
     (:meth:`on_start`, or given to the network's ``call_later``), one at a time.
@@ -108,6 +114,9 @@ class ProtectController(RouterController):
         wait_to_restore_ms: float | None = None,
         tunnel_addresses: str = str(TUNNEL_ADDRESSES),
         acceptance: Acceptance | None = None,
+        latent_errors: LatentErrorDetection | None = None,
+        on_alarm: Callable[[Alarm], None] | None = None,
+        repair_latent: bool = False,
     ) -> None:
         super().__init__(reroute=reroute, reaction_delay_ms=reaction_delay_ms)
         self.mtu = _checked_mtu(mtu)
@@ -121,6 +130,13 @@ class ProtectController(RouterController):
         self._repairer = Repairer(self, wait_to_restore_ms) if repair else None
         self._repair_is_due = False
         self.acceptance = acceptance or Acceptance()
+        if repair_latent and not (repair and latent_errors):
+            raise NetworkError("repair_latent needs repair=True and latent_errors")
+        if on_alarm is not None and latent_errors is None:
+            raise NetworkError("on_alarm needs latent_errors")
+        self._health = None if latent_errors is None else HealthMonitor(latent_errors, self._on_alarm)
+        self._repair_latent = repair_latent
+        self._alarm_handler = on_alarm
         self.tunnel_addresses = ipaddress.IPv4Network(tunnel_addresses)
         self._protect = protect or []
         self._connections: dict[tuple[str, int], Connection] = {}
@@ -153,13 +169,16 @@ class ProtectController(RouterController):
         self.taken_over = take_over(self)
         for switch, port in self._link_ports():
             if not self.plane.port_is_up(switch, port):
-                self._note_port(switch, port, up=False)
+                self._failed.add((switch, port))
+                if self.reroute:
+                    self._down.add((switch, port))
         super().on_start()
         with self.together():
             for source, destination in self._protect:
                 for a, b in ((source, destination), (destination, source)):
                     self.protect_hosts(a, b)
         self._repair_soon()
+        self._watch()
 
     def _link_ports(self) -> Iterator[tuple[str, int]]:
         for link in self.topology.links:
@@ -167,14 +186,9 @@ class ProtectController(RouterController):
                 if node in self.topology.switches:
                     yield node, port
 
-    def _note_port(self, switch: str, port: int, *, up: bool) -> None:
-        """Remembers which ports are down; routes go around them only with ``reroute``."""
-        for ports in (self._failed, self._down) if self.reroute else (self._failed,):
-            ports.discard((switch, port)) if up else ports.add((switch, port))
-
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
-        """Takes note of it, and lets routes follow if ``reroute`` is set."""
-        self._note_port(switch, port, up=up)
+        """Takes note of it, lets routes follow if ``reroute`` is set, and copies if ``repair`` is."""
+        self._failed.discard((switch, port)) if up else self._failed.add((switch, port))
         super().on_port_change(switch, port, up)
         self._repair_soon()
 
@@ -417,50 +431,58 @@ class ProtectController(RouterController):
         count: int | None = None,
         disjoint: Disjoint | None = None,
         mtu: int | None = None,
+        acceptance: Acceptance | None = None,
     ) -> None:
         """Changes a connection that carries traffic, without losing a packet.
 
         What is None stays. New paths are there before the first packet takes them, and the old ones until the last one has left
-        them. Sequence numbers go on.
+        them. Sequence numbers go on; another acceptance algorithm takes everything before the last number for seen.
         """
         self._check(connection)
+        before = replace(connection)
         moved = paths is not None or count is not None or disjoint is not None
-        old, old_mtu = connection.path_set, connection.mtu
-        new_mtu = _checked_mtu(mtu or connection.mtu)
-        kind = disjoint or old.disjoint
-        chosen = (
-            self._choose(connection.ingress, connection.egress, paths, count or len(old.copies), kind) if moved else []
-        )
+        kind = disjoint or before.path_set.disjoint
+        wanted = count or len(before.path_set.copies)
+        chosen = self._choose(connection.ingress, connection.egress, paths, wanted, kind) if moved else []
+        mtu = _checked_mtu(mtu or connection.mtu)
         with self.changes() as changes:
-            connection.mtu = new_mtu
-            if moved:
-                connection.path_set = self.tunnels.acquire(changes, chosen, kind)
 
             def back() -> None:
-                connection.path_set, connection.mtu = old, old_mtu
-
-            def undo(client: Client) -> None:
-                connection.path_set, connection.mtu = old, old_mtu
-                self.write_connection(connection, client, modify=True)
+                connection.path_set, connection.mtu = before.path_set, before.mtu
+                connection.acceptance = before.acceptance
 
             changes.otherwise(back)
-            write = partial(self.write_connection, connection, modify=True)
-            changes.add(Phase.RECEIVE, connection.egress, write, undo)
+            connection.mtu = mtu
+            if moved:
+                connection.path_set = self.tunnels.acquire(changes, chosen, kind)
+            if acceptance is not None and acceptance != before.acceptance:
+                connection.acceptance = acceptance
+                changes.add(Phase.RECEIVE, connection.egress, partial(self._take_for_seen, connection))
+            changes.add(
+                Phase.RECEIVE,
+                connection.egress,
+                partial(self.write_connection, connection, modify=True),
+                partial(self.write_connection, before, modify=True),
+            )
             for flow, priority in connection.flows:
                 changes.add(
                     Phase.SWITCH,
                     connection.ingress,
                     partial(self.write_flow, connection, flow, priority, modify=True),
-                    partial(self._write_back, connection, flow, priority, old, old_mtu),
+                    partial(self.write_flow, before, flow, priority, modify=True),
                 )
             if moved:
-                changes.afterwards(lambda: self.when_drained(lambda later: self.tunnels.release(later, old)))
+                changes.afterwards(
+                    lambda: self.when_drained(lambda later: self.tunnels.release(later, before.path_set))
+                )
 
-    def _write_back(
-        self, connection: Connection, flow: Flow, priority: int, old: PathSet, old_mtu: int, client: Client
-    ) -> None:
-        connection.path_set, connection.mtu = old, old_mtu
-        self.write_flow(connection, flow, priority, client, modify=True)
+    def _take_for_seen(self, connection: Connection, client: Client) -> None:
+        """Fills the history, unless there was no packet yet: second copies that are under way must not be taken for first ones."""
+        if client.register(self.last_accepted, connection.egress_index):
+            client.write_register(self.history, connection.egress_index, (1 << self._history_bits(client)) - 1)
+
+    def _history_bits(self, client: Client) -> int:
+        return p4data.width_of(client.p4info.registers[self.history].type_spec, client.p4info.message.type_info)
 
     def remove_connection(self, connection: Connection) -> None:
         """Removes the flows at once, and the rest when the packets under way have arrived."""
@@ -623,32 +645,55 @@ class ProtectController(RouterController):
     def statistics(self, connection: Connection) -> ConnectionStatistics:
         """What both ends have counted of a connection."""
         self._check(connection)
-        ingress, egress = self.clients[connection.ingress], self.clients[connection.egress]
-        protected = ingress.counter(self.protected, connection.index)
-        cells = range(PATHS * connection.egress_index, PATHS * connection.egress_index + PATHS)
-        passed = [egress.counter(self.passed, cell) for cell in cells]
-        discarded = [egress.counter(self.discarded, cell) for cell in cells]
-        return ConnectionStatistics(
-            connection=str(connection),
-            protected_packets=protected[0],
-            protected_bytes=protected[1],
-            mtu_exceeded=ingress.counter(self.mtu_exceeded, connection.index)[0],
-            last_sent_sn=ingress.register(self.last_sent, connection.index),
-            accepted_packets=sum(packets for packets, _ in passed),
-            accepted_bytes=sum(size for _, size in passed),
-            discarded_packets=sum(packets for packets, _ in discarded),
-            discarded_bytes=sum(size for _, size in discarded),
-            last_accepted_sn=egress.register(self.last_accepted, connection.egress_index),
-            flow_packets=sum(
-                ingress.direct_counter(self.flow_table, flow.match(), priority)[0]
-                for flow, priority in connection.flows
-            ),
-        )
+        return read_statistics(self, connection)
 
     def statistics_table(self) -> pl.DataFrame:
-        """One row per connection, with the columns of :class:`ConnectionStatistics`."""
-        schema = {f.name: pl.String if f.name == "connection" else pl.Int64 for f in fields(ConnectionStatistics)}
-        return pl.DataFrame([asdict(self.statistics(connection)) for connection in self.connections], schema=schema)
+        """One row per connection, with the columns of :class:`ConnectionStatistics` (but for its paths)."""
+        return connections_table([read_statistics(self, connection) for connection in self.connections])
+
+    def paths_table(self) -> pl.DataFrame:
+        """One row per connection and path, with the columns of :class:`PathStatistics`."""
+        return paths_table([read_statistics(self, connection) for connection in self.connections])
+
+    # ---- Latent errors ----
+
+    @property
+    def alarms(self) -> list[Alarm]:
+        """Paths that bring too little, or do again what they should, in order."""
+        return [] if self._health is None else self._health.alarms
+
+    def alarms_table(self) -> pl.DataFrame:
+        """One row per alarm, raised or cleared, with the columns of :class:`Alarm`."""
+        rows = [{**asdict(alarm), "nodes": "-".join(alarm.nodes)} for alarm in self.alarms]
+        types = {"connection": pl.String, "nodes": pl.String, "raised": pl.Boolean}
+        return pl.DataFrame(rows, schema={f.name: types.get(f.name, pl.Int64) for f in fields(Alarm)})
+
+    def _watch(self) -> None:
+        """Reads the counters of all connections, and comes back."""
+        if self._health is None:
+            return
+        now_ps, down = self.plane.now_ps, self._down_links()
+        connections = self.connections
+        for connection, (passed, discarded) in brought_by_path(self, connections).items():
+            paths = connection.paths
+            self._health.read(
+                now_ps,
+                str(connection),
+                tuple(path.nodes for path in paths),
+                passed,
+                discarded,
+                [not down.isdisjoint(path.links) for path in paths],
+            )
+        self._health.keep({str(connection): None for connection in connections})
+        self.plane.call_later(self._health.interval_ms, self._watch)
+
+    def _on_alarm(self, alarm: Alarm) -> None:
+        if alarm.raised and self._repair_latent and self._repairer is not None:
+            connection = next(c for c in self._connections.values() if str(c) == alarm.connection)
+            self._repairer.suspect(connection.path_set, connection.paths[alarm.path - 1])
+            self._repair_soon()
+        if self._alarm_handler is not None:
+            self._alarm_handler(alarm)
 
 
 def as_metadata(value: object) -> bytes:

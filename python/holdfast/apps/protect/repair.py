@@ -48,17 +48,35 @@ class Repairer:
         self._waits = 0
         self._hopeless: dict[PathSet, frozenset[int]] = {}
         """Path sets that no path could be found for, with the links that were down then."""
+        self._suspects: dict[PathSet, list[Path]] = {}
+        """By path set, paths that looked well and brought nothing."""
         self.repairs: list[Repair] = []
+
+    def suspect(self, path_set: PathSet, path: Path) -> None:
+        """Lets a path set use a path no more, though no link of it is known to be down."""
+        suspects = self._suspects.setdefault(path_set, [])
+        if path not in suspects:
+            suspects.append(path)
+
+    def forget_suspects(self) -> None:
+        """Somebody has put things right: every path is trusted again."""
+        self._suspects.clear()
+        self._hopeless.clear()
 
     def run(self, down: frozenset[int]) -> None:
         """Looks after every path set, now that these links are down."""
-        for path_set in list(self._controller.tunnels.path_sets.values()):
-            if any(not down.isdisjoint(path.links) for path in path_set.paths):
+        path_sets = list(self._controller.tunnels.path_sets.values())
+        for gone in (self._suspects.keys() | self._hopeless.keys()) - set(path_sets):
+            self._suspects.pop(gone, None)
+            self._hopeless.pop(gone, None)
+        for path_set in path_sets:
+            bad = down.union(*(path.links for path in self._suspects.get(path_set, ())))
+            if any(not bad.isdisjoint(path.links) for path in path_set.paths):
                 self._waiting.pop(path_set, None)
-                self._repair(path_set, down)
+                self._repair(path_set, bad)
             else:
                 self._hopeless.pop(path_set, None)
-                self._consider_return(path_set, down)
+                self._consider_return(path_set, bad)
 
     def _repair(self, path_set: PathSet, down: frozenset[int]) -> None:
         if self._hopeless.get(path_set) == down:
