@@ -11,7 +11,6 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from holdfast._core import Namespace
 from holdfast.apps.protect import compile_protect
 from holdfast.demo import MTU, two_paths
 from holdfast.demo_live import hosts, iperf3_report, start, wait_listening
@@ -20,7 +19,10 @@ from holdfast.topology import Topology
 
 LAST_SENT = "ProtectIngress.protect_and_forward.encapsulate.last_sent_sn"
 PASSED = "ProtectIngress.decaps_p.acceptance.passed"
+VECTOR = ("--acceptance", "vector")
+"""The window would drop what a busy machine lets overtake."""
 CUTS = 10
+LATE_PS = 3_000_000_000
 
 
 def topology() -> Topology:
@@ -56,45 +58,58 @@ def controller(yaml: Path, address: str, *options: str) -> Iterator[tuple[subpro
         process.communicate()
 
 
+def check_tunnels(network: LiveNetwork) -> None:
+    """What entered them has left them, once."""
+    for ingress, egress in (("s1", "s4"), ("s4", "s1")):
+        passed = sum(network.clients[egress].counter(PASSED, path)[0] for path in range(2))
+        assert passed == network.clients[ingress].register(LAST_SENT, 0), f"from {ingress}"
+
+
+def is_late(network: LiveNetwork) -> bool:
+    """Whether the machine was so busy that the network's clock fell behind: then kernels lose packets, and their patience."""
+    return network.core.wall_statistics()["max_lateness_ps"] > LATE_PS
+
+
 def test_the_controller_is_killed_and_another_takes_over(tmp_path: Path) -> None:
     """Pings go on over kill -9, over a cut without any controller, and over the take-over; sequence numbers never go back."""
     t = topology()
     yaml = tmp_path / "live.yaml"
     yaml.write_text(t.to_yaml())
     with hosts(t) as (namespaces, interfaces), LiveNetwork(t, compile_protect(), interfaces=interfaces) as network:
-        with controller(yaml, network.p4runtime_address) as (first, said):
+        with controller(yaml, network.p4runtime_address, *VECTOR) as (first, said):
             assert said == "2 connections: began anew"
             target = str(t.hosts["h2"].address.ip)
-            ping = start(namespaces["h1"], "ping", "-n", "-q", "-i", "0.01", "-c", "800", "-W", "1", target)
+            ping = start(namespaces["h1"], "ping", "-n", "-q", "-i", "0.01", target)
             time.sleep(1)
             first.send_signal(signal.SIGKILL)
             first.wait()
-        sent = network.clients["s1"].register(LAST_SENT, 0)
-        assert sent > 50
+        sent = [network.clients["s1"].register(LAST_SENT, 0)]
         network.set_link("s1-s2", up=False)
         time.sleep(1)
         network.set_link("s1-s2", up=True)
-        with controller(yaml, network.p4runtime_address) as (_, said):
+        sent.append(network.clients["s1"].register(LAST_SENT, 0))
+        with controller(yaml, network.p4runtime_address, *VECTOR) as (_, said):
             assert said == "2 connections: took over 2 connections, 2 flows"
-            time.sleep(0.5)
+            sent.append(network.clients["s1"].register(LAST_SENT, 0))
             network.set_link("s3-s4", up=False)
+            time.sleep(1)
+            sent.append(network.clients["s1"].register(LAST_SENT, 0))
+            ping.send_signal(signal.SIGINT)
             output, _ = ping.communicate(timeout=30)
-        assert network.clients["s1"].register(LAST_SENT, 0) == 800 > sent
+        time.sleep(0.2)
+        check_tunnels(network)
+        late = is_late(network)
+    assert 0 < sent[0] < sent[1] < sent[2] < sent[3]
     counts = re.search(r"(\d+) packets transmitted, (\d+) received", output)
     assert counts is not None, output
-    assert counts.groups() == ("800", "800")
-
-
-def tcp_counters(namespace: Namespace) -> dict[str, int]:
-    """The kernel's extended counters of a namespace."""
-    names, numbers = namespace.run(["grep", "^TcpExt", "/proc/net/netstat"]).stdout.splitlines()
-    return dict(zip(names.split()[1:], map(int, numbers.split()[1:]), strict=True))
+    transmitted, received = int(counts[1]), int(counts[2])
+    assert received >= transmitted - 1 or late, "the last one may have been under way"
 
 
 def test_ten_cuts_under_tcp(tmp_path: Path) -> None:
-    """One path is cut and restored ten times under iperf3: no packet is lost, and TCP sends nothing again that was not there.
+    """One path is cut and restored ten times under iperf3: every packet that entered a tunnel left it, so TCP sends nothing again.
 
-    A busy machine can be late with acknowledgements, with or without cuts; then the receiver says that it had the segment (DSACK).
+    On a machine so busy that the network's clock falls behind, TCP's timers run out without any cut; only then it may.
     """
     t = topology()
     yaml = tmp_path / "live.yaml"
@@ -102,7 +117,7 @@ def test_ten_cuts_under_tcp(tmp_path: Path) -> None:
     with (
         hosts(t) as (namespaces, interfaces),
         LiveNetwork(t, compile_protect(), interfaces=interfaces) as network,
-        controller(yaml, network.p4runtime_address, "--acceptance", "vector"),
+        controller(yaml, network.p4runtime_address, *VECTOR),
     ):
         h1, h2 = namespaces["h1"], namespaces["h2"]
         server = start(h2, "iperf3", "--server", "--one-off", "--json")
@@ -116,11 +131,9 @@ def test_ten_cuts_under_tcp(tmp_path: Path) -> None:
         output, _ = client.communicate(timeout=40)
         server.communicate(timeout=20)
         cut = network.core.link_counters(network.link_ids[t.find_link("s1-s2")])
-        for ingress, egress in (("s1", "s4"), ("s4", "s1")):
-            passed = sum(network.clients[egress].counter(PASSED, path)[0] for path in range(2))
-            assert passed == network.clients[ingress].register(LAST_SENT, 0), f"from {ingress}"
-        had_already = tcp_counters(h1)["TCPDSACKRecv"]
+        check_tunnels(network)
+        late = is_late(network)
     report = iperf3_report(output, "iperf3")
     assert cut["a_to_b_down_drops"] > 1000
-    assert report["end"]["sum_sent"]["retransmits"] <= had_already
+    assert report["end"]["sum_sent"]["retransmits"] == 0 or late
     assert report["end"]["sum_received"]["bits_per_second"] > 19e6
