@@ -28,7 +28,7 @@ from holdfast.apps.protect.paths import Disjoint, Path, disjoint_paths, path_alo
 from holdfast.apps.protect.repair import Repair, Repairer
 from holdfast.apps.protect.takeover import TakeOver, take_over
 from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, PathSet, Tunnels
-from holdfast.apps.router.controller import Route, RouterController, TableEntry
+from holdfast.apps.router.controller import RouterController, TableEntry
 from holdfast.controller import ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.p4runtime import p4data
@@ -632,9 +632,9 @@ class ProtectController(RouterController):
         reserve(self._cids[egress], cid)
         reserve(self._egress_indices[egress], egress_index)
 
-    def adopt_routes(self, switch: str, routes: dict[str, Route]) -> None:
+    def adopt_routes(self, switch: str, routes: dict[str, TableEntry]) -> None:
         """Notes the routes to hosts that a switch has already."""
-        self._installed[switch] = {prefix: self.entry(route) for prefix, route in routes.items()}
+        self._installed[switch] = routes
 
     @staticmethod
     def _connection_key(connection: Connection) -> dict[str, int]:

@@ -29,6 +29,7 @@ from holdfast.apps.protect.tunnels import (
     endpoint_key,
     route_key,
 )
+from holdfast.apps.router.controller import TableEntry
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.received import Entry
@@ -51,8 +52,8 @@ class TakeOver:
 class _Found:
     """What a switch holds."""
 
-    routes: dict[str, tuple[int, bytes, bytes] | None]
-    """By prefix; None: not a route that this controller writes."""
+    routes: dict[str, TableEntry]
+    """By prefix."""
     groups: dict[int, list[tuple[int, int]]]
     copies: dict[tuple[int, int], Entry]
     endpoints: dict[str, Entry]
@@ -73,16 +74,17 @@ def _is_filled(found: _Found) -> bool:
 
 
 def _read(controller: ProtectController, client: Client) -> _Found:
-    routes: dict[str, tuple[int, bytes, bytes] | None] = {}
+    routes: dict[str, TableEntry] = {}
     for entry in client.read_table(ROUTE_TABLE):
         (match,) = entry.match.values()
         assert isinstance(match, tuple)
-        prefix = f"{ipaddress.IPv4Address(match[0])}/{match[1]}"
-        if entry.action == controller.forward:
-            p = entry.params
-            routes[prefix] = int(p["port"]), int(p["src_mac"]).to_bytes(6, "big"), int(p["dst_mac"]).to_bytes(6, "big")
-        else:
-            routes[prefix] = None
+        routes[f"{ipaddress.IPv4Address(match[0])}/{match[1]}"] = (
+            entry.action,
+            {
+                name: int(value).to_bytes(6, "big") if name.endswith("_mac") else value
+                for name, value in entry.params.items()
+            },
+        )
     return _Found(
         routes,
         client.multicast_groups(),
@@ -285,8 +287,9 @@ class _Takeover:
             for node in tunnel.path.nodes[1:-1]:
                 prefix = f"{tunnel.address}/32"
                 routes[node].add(prefix)
+                wanted = self.controller.entry(self.tunnels.route(tunnel, node))
                 present = prefix in self.found[node].routes
-                if not present or self.found[node].routes[prefix] != self.tunnels.route(tunnel, node):
+                if not present or self.found[node].routes[prefix] != wanted:
                     self._restore(Phase.ROUTE, node, self.tunnels.route_writer(tunnel, node, modify=present))
         for name, found in self.found.items():
             for address in sorted(found.endpoints.keys() - endpoints[name]):
@@ -304,14 +307,8 @@ class _Takeover:
     def _adopt_routes(self) -> None:
         """The hosts' routes, of which the base class then writes what differs."""
         for name, found in self.found.items():
-            self.controller.adopt_routes(
-                name,
-                {
-                    prefix: route or (0, b"", b"")
-                    for prefix, route in found.routes.items()
-                    if not self._is_tunnel(prefix)
-                },
-            )
+            kept = {prefix: entry for prefix, entry in found.routes.items() if not self._is_tunnel(prefix)}
+            self.controller.adopt_routes(name, kept)
 
 
 def _delete(table: str, key: dict[str, Any], client: Client, priority: int | None = None) -> None:

@@ -71,7 +71,9 @@ def test_nothing_changes_in_the_switches(program: Program) -> None:
     flow = stream(network)
     network.run(0.5)
     before = dump(controller)
-    heir = successor(network, protect=[("h1", "h2")])
+    with pytest.MonkeyPatch.context() as patch:
+        kill_at_write(patch, 0)
+        heir = successor(network, protect=[("h1", "h2")])
     assert dump(heir) == before
     assert heir.taken_over is not None
     assert (heir.taken_over.connections, heir.taken_over.flows) == (4, 3)
