@@ -31,7 +31,8 @@ class IpFrrController(RouterController):
     """Routes as :class:`RouterController`, each with its alternate: an LFA, or where there is none a remote LFA.
 
     ``reroute``: whether routes and alternates are computed again, after the reaction delay, for what is left of the network.
-    ``mtu``: the longest IPv4 packet that links between switches take. What exceeds it in a repair tunnel is dropped, and counted.
+    ``mtu``: the longest IPv4 packet that links between switches take, where their ``mtu_bytes`` does not say. What would not fit
+    through its repair tunnel is dropped, and counted.
     """
 
     table = "IpfrrIngress.ipv4_lpm"
@@ -131,5 +132,16 @@ class IpFrrController(RouterController):
         if alternate.pq_node is None:
             return "IpfrrIngress.forward_or_lfa", parameters
         pq_node = self.loopback(self.alternates.paths.nodes[alternate.pq_node])
-        parameters |= {"loopback": self.loopback(switch), "pq_node": pq_node, "mtu": self.mtu}
+        mtu = self._tunnel_mtu(alternate.hop, alternate.pq_node)
+        parameters |= {"loopback": self.loopback(switch), "pq_node": pq_node, "mtu": mtu}
         return "IpfrrIngress.forward_or_remote_lfa", parameters
+
+    def _tunnel_mtu(self, first: Hop, pq_node: int) -> int:
+        """Of the link to the neighbour, and of those from there to the PQ node."""
+        mtu, hop = 65535, first
+        while True:
+            mtu = min(mtu, self.topology.links[hop.link].mtu_bytes or self.mtu)
+            following = self.alternates.paths.next_hop(hop.neighbour, pq_node)
+            if following is None:
+                return mtu
+            hop = following

@@ -184,6 +184,19 @@ def test_the_mtu_counts_the_tunnel(program: Program, payload_bytes: int, fits: b
     assert near(run.lost, DETECTION_MS + 1 if fits else outage_ms + DETECTION_MS + 1)
 
 
+@pytest.mark.parametrize(("payload_bytes", "fits"), [(952, True), (953, False)])
+def test_the_mtu_of_a_tunnel_is_its_smallest_links(program: Program, payload_bytes: int, fits: bool) -> None:
+    """The second link of three takes 1000 bytes, the tunnel's 20 among them; the others take more than the controller's mtu."""
+    topology = ring(6, "s3")
+    for i, link in enumerate(topology.links):
+        takes = 1000 if link.name == "s5-s6" else 3000
+        topology.links[i] = link.model_copy(update={"mtu_bytes": takes})
+    controller = IpFrrController(reroute=False, reaction_delay_ms=0, mtu=100)
+    run = Run(program, topology, controller=controller, payload_bytes=payload_bytes).fail("s1-s2")
+    assert near(run.counted("s1", "remote_lfa_repairs" if fits else "mtu_exceeded"), (REPAIR_S - FAILURE_S) * 1000)
+    assert near(run.lost, DETECTION_MS + 1) == fits
+
+
 def entries(network: SimulatedNetwork, table: str) -> dict[str, dict[str, Any]]:
     """By switch, the ports and addresses of the routes to hosts."""
     found: dict[str, dict[str, Any]] = {}
