@@ -125,9 +125,9 @@ class Alternates:
             elif self.remote_lfa:
                 left.setdefault(primary, []).append(d)
         for primary, destinations in left.items():
-            candidates = self._tunnels(s, primary)
+            ways = self._ways(s, primary)
             for d in destinations:
-                alternate = self._best_tunnel(s, primary, d, candidates)
+                alternate = self._best_way(s, primary, d, ways)
                 if alternate is not None:
                     self._chosen[s, d] = alternate
 
@@ -189,32 +189,28 @@ class Alternates:
             for p in range(len(self.paths.nodes))
         }
 
-    def _tunnels(self, s: int, protected: Hop) -> list[tuple[int, Hop, int, bool]]:
-        """PQ nodes with the best hop towards each, the cost of getting there, and whether that way avoids E as well.
-
-        A way that avoids E is taken before a cheaper one that does not: it is as good for any destination, and better for some.
-        """
+    def _ways(self, s: int, protected: Hop) -> list[tuple[int, Hop, int]]:
+        """PQ nodes, with the cheapest hop towards each and the cost of getting there."""
         q_space = self.q_space(s, protected)
-        from_e = self._distance[protected.neighbour]
-        tunnels = []
+        ways = []
         for p, hops in self._first_hops(s, protected).items():
-            if p == s or p not in q_space or not hops:
-                continue
-            from_p = self._distance[p]
-            ways = [
-                (from_p[h.neighbour] >= from_e[h.neighbour] + from_e[p], h.cost + from_p[h.neighbour]) for h in hops
-            ]
-            best = min(range(len(hops)), key=ways.__getitem__)
-            tunnels.append((p, hops[best], ways[best][1], not ways[best][0]))
-        return tunnels
+            if p != s and p in q_space and hops:
+                from_p = self._distance[p]
+                cost, best = min((hop.cost + from_p[hop.neighbour], i) for i, hop in enumerate(hops))
+                ways.append((p, hops[best], cost))
+        return ways
 
-    def _best_tunnel(self, s: int, primary: Hop, d: int, tunnels: list[tuple[int, Hop, int, bool]]) -> Alternate | None:
+    def _best_way(self, s: int, primary: Hop, d: int, ways: list[tuple[int, Hop, int]]) -> Alternate | None:
+        """Only for destinations without an LFA. So nothing needs to be asked about E and the way to P.
+
+        If the neighbour's way to P had E in it, but not the link S-E, then the neighbour would be in the Q-space, and an LFA.
+        """
         to_d, from_e = self._distance[d], self._distance[primary.neighbour]
         e_to_d = to_d[primary.neighbour]
         best: tuple[bool, int, int] | None = None
         chosen = None
-        for p, hop, cost, avoids_e in tunnels:
-            key = (not (avoids_e and to_d[p] < from_e[p] + e_to_d), cost + to_d[p], p)
+        for p, hop, cost in ways:
+            key = (to_d[p] >= from_e[p] + e_to_d, cost + to_d[p], p)
             if best is None or key < best:
                 best, chosen = key, hop
         if best is None or chosen is None:
