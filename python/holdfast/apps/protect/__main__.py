@@ -47,7 +47,10 @@ def main() -> int:
     parser.add_argument(
         "--alarms", action="store_true", help="print an alarm about each path that is silently dead or lossy"
     )
+    parser.add_argument("--repair", action="store_true", help="with --alarms: give copies on such paths another one")
     arguments = parser.parse_args()
+    if arguments.repair and not arguments.alarms:
+        parser.error("--repair needs --alarms: P4Runtime does not tell of ports")
     try:
         controller = ProtectController(
             protect=arguments.protect,
@@ -56,6 +59,8 @@ def main() -> int:
             disjoint=arguments.disjoint,
             paths=arguments.paths,
             acceptance=Acceptance(arguments.acceptance),
+            repair=arguments.repair,
+            repair_latent=arguments.repair,
             latent_errors=LatentErrorDetection() if arguments.alarms else None,
             on_alarm=_print if arguments.alarms else None,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Iterable, Sequence
 from dataclasses import asdict, fields
 from typing import TYPE_CHECKING
@@ -11,9 +12,12 @@ import polars as pl
 from holdfast.apps.protect.acceptance import PATHS
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, PathStatistics
 from holdfast.p4runtime.client import Client
+from holdfast.p4runtime.errors import P4RuntimeError
 
 if TYPE_CHECKING:
     from holdfast.apps.protect.controller import ProtectController
+
+log = logging.getLogger(__name__)
 
 _WHOLE_FROM = 10_000
 """Cells from which on it is quicker to read the whole counter."""
@@ -78,18 +82,22 @@ def paths_table(rows: Sequence[ConnectionStatistics]) -> pl.DataFrame:
 def brought_by_path(
     controller: ProtectController, connections: Sequence[Connection]
 ) -> dict[Connection, tuple[list[int], list[int]]]:
-    """Packets passed and discarded, by path, of connections that may be many."""
+    """Packets passed and discarded, by path, of connections that may be many; without those whose egress does not answer."""
     cells: dict[str, list[int]] = {}
     for connection in connections:
         first = PATHS * connection.egress_index
         cells.setdefault(connection.egress, []).extend(range(first, first + len(connection.paths)))
-    read = {
-        (egress, counter): _cells(controller.clients[egress], counter, wanted)
-        for egress, wanted in cells.items()
-        for counter in (controller.passed, controller.discarded)
-    }
+    read: dict[tuple[str, str], dict[int, int]] = {}
+    for egress, wanted in cells.items():
+        try:
+            for counter in (controller.passed, controller.discarded):
+                read[egress, counter] = _cells(controller.clients[egress], counter, wanted)
+        except P4RuntimeError as error:
+            log.warning("%s does not tell what it has counted: %s", egress, error)
     result = {}
     for connection in connections:
+        if (connection.egress, controller.discarded) not in read:
+            continue
         first = PATHS * connection.egress_index
         own = range(first, first + len(connection.paths))
         passed = [read[connection.egress, controller.passed][cell] for cell in own]

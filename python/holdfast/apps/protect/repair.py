@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from holdfast.apps.protect.changes import Changes
 from holdfast.apps.protect.paths import NoDisjointPathsError, Path, disjoint_paths
 from holdfast.apps.protect.tunnels import Copy, PathSet
+from holdfast.p4runtime.errors import P4RuntimeError
 
 if TYPE_CHECKING:
     from holdfast.apps.protect.controller import ProtectController
@@ -138,9 +139,16 @@ class Repairer:
 
     def _move(self, path_set: PathSet, paths: Sequence[Path], reason: str) -> None:
         tunnels, before = self._controller.tunnels, path_set.paths
-        with self._controller.changes() as changes:
-            left = tunnels.move(changes, path_set, paths)
-            changes.afterwards(lambda: self._controller.when_drained(partial(self._drop, path_set, left)))
+        try:
+            with self._controller.changes() as changes:
+                left = tunnels.move(changes, path_set, paths)
+                changes.afterwards(lambda: self._controller.when_drained(partial(self._drop, path_set, left)))
+        except P4RuntimeError as error:
+            # A switch refuses, or is out of reach; the next event is the next chance.
+            for number, (old, new) in enumerate(zip(before, paths, strict=True), start=1):
+                if old != new:
+                    self._note(path_set, number, old, None, str(error))
+            return
         for number, (old, new) in enumerate(zip(before, paths, strict=True), start=1):
             if old != new:
                 self._note(path_set, number, old, new, reason)

@@ -6,9 +6,10 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.apps.protect import ProtectController, compile_protect
+from holdfast.apps.protect import Flow, ProtectController, compile_protect
 from holdfast.apps.protect.test_controller import MTU, NOTHING, entries, ladder, stream
 from holdfast.apps.protect.test_takeover import successor
+from holdfast.apps.protect.tunnels import COPY_TABLE
 from holdfast.errors import NetworkError
 from holdfast.topology import Topology
 
@@ -157,3 +158,44 @@ def test_repaired_and_then_taken_over(program: Program) -> None:
     )
     network.run(1)
     assert network.core.statistics(flow)["lost"] == 0
+
+
+def test_a_switch_that_refuses_is_asked_again(program: Program) -> None:
+    """Somebody has filled the group's next instance; when that is gone, the next event repairs."""
+    controller = ProtectController(protect=[("h1", "h2")], reaction_delay_ms=20, mtu=MTU, repair=True)
+    network = SimulatedNetwork(ladder(), program, [controller], detection_delay_ms=10)
+    flow = stream(network)
+    there = controller.connections[0]
+    a = controller.clients["a"]
+    key = {"meta.multicast_group": there.multicast_group, "standard_metadata.egress_rid": 3}
+    a.insert(COPY_TABLE, key, "send_copy", {"src_mac": 0, "dst_mac": 0, "dst_ip": 0})
+    network.set_link("a-m1", up=False, at_s=0.2)
+    network.run(0.3)
+    (refused,) = [r for r in controller.repairs if r.path_set.startswith("a-z")]
+    assert refused.after is None
+    assert "ALREADY_EXISTS" in refused.reason
+    assert [str(path) for path in there.paths] == ["a-m1-z", "a-m2-z"]
+    a.delete(COPY_TABLE, key)
+    network.set_link("m1-z", up=False, at_s=0.3)
+    network.run(0.5)
+    assert [str(path) for path in there.paths] == ["a-m3-z", "a-m2-z"]
+    network.run(1.5)
+    assert network.core.statistics(flow)["lost"] == 0
+
+
+def test_routes_follow_and_copies_do_too(program: Program) -> None:
+    """What is not protected is routed around the failure, what is protected loses nothing."""
+    controller = ProtectController(protect=[], reroute=True, repair=True, reaction_delay_ms=20, mtu=MTU)
+    network = SimulatedNetwork(ladder(), program, [controller], detection_delay_ms=10)
+    connection = controller.add_connection("a", "z")
+    controller.add_flow(connection, Flow(destination="10.0.2.1/32", protocol=17, destination_port=6000))
+    plain = stream(network)
+    safe = network.add(
+        UdpStream(
+            source="h1", destination="h2", packets_per_s=1000, payload_bytes=100, stop_s=1, destination_port=6000
+        )
+    )  # fmt: skip
+    network.set_link("a-m1", up=False, at_s=0.2)
+    network.run(1.5)
+    assert network.core.statistics(safe)["lost"] == 0
+    assert 28 <= network.core.statistics(plain)["lost"] <= 32  # type: ignore[operator]
