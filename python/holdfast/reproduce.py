@@ -144,7 +144,7 @@ def table(part: Part, comparison: pl.DataFrame) -> Table:
 def _number(value: float | None, decimals: int) -> str:
     if value is None:
         return ""
-    return f"{value:.{decimals}f}" if math.isfinite(value) else "unknown"
+    return f"{value:.{max(0, decimals)}f}" if math.isfinite(value) else "unknown"
 
 
 def _write(setting: Setting, part: Part, finding: Finding, comparison: pl.DataFrame | None) -> None:

@@ -1,0 +1,125 @@
+"""What the parts share: the network between two ends with two paths, and the forwarding modes that run on it.
+
+Nothing here knows what is measured.
+"""
+
+from __future__ import annotations
+
+import os
+import platform
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from holdfast._core import Program
+from holdfast.apps.protect import Acceptance, ProtectController, compile_protect
+from holdfast.apps.protect.controller import OVERHEAD_BYTES
+from holdfast.apps.router import RouterController, compile_router
+from holdfast.controller import Controller
+from holdfast.errors import ExperimentError
+from holdfast.experiments import Setting
+from holdfast.experiments.p4_protect_2020 import published
+from holdfast.topology import Topology
+
+MTU = 1500
+"""Of the hosts. Links between switches carry the tunnel's headers on top."""
+
+VECTOR = "vector"
+"""Protection with 802.1CB's VectorRecoveryAlgorithm in place of the paper's window: ours."""
+
+MODES = (*published.MODES, VECTOR)
+
+Options = Mapping[str, Any]
+
+
+def machine() -> pl.DataFrame:
+    """What a measurement in real time depends on."""
+    cpuinfo = Path("/proc/cpuinfo")
+    models = re.findall(r"^model name\s*: (.*)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.is_file() else []
+    return pl.DataFrame(
+        {
+            "processor": [models[0] if models else platform.processor()],
+            "processors": [os.cpu_count()],
+            "system": [f"{platform.system()} {platform.release()}"],
+            "load_before": [round(os.getloadavg()[0], 2)],
+        }
+    )
+
+
+def one_run(setting: Setting) -> Setting:
+    """For what is the same with every seed."""
+    return replace(setting, seeds=setting.seeds[:1])
+
+
+def client(pair: int) -> str:
+    """The host that downloads, behind s1. Pairs count from 1."""
+    return f"c{pair}"
+
+
+def server(pair: int) -> str:
+    """The host that sends, behind s2."""
+    return f"v{pair}"
+
+
+def two_ends(
+    pairs: int, *, clients: Options, servers: Options, path1: Options, path2: Options, direct: bool = False
+) -> Topology:
+    """Clients at s1, servers at s2, and two disjoint paths between them: s1-m1-s2, the cheaper one, and s1-m2-s2.
+
+    ``direct``: two links between s1 and s2 instead, as in the paper but for its jitter, which nodes in between made. Options are
+    those of :meth:`Topology.add_link`; a path's losses and jitter are its first link's, from s1.
+    """
+    result = Topology("p4-protect")
+    for pair in range(1, pairs + 1):
+        result.add_host(client(pair))
+        result.add_host(server(pair))
+    for switch in ("s1", "s2") if direct else ("s1", "s2", "m1", "m2"):
+        result.add_switch(switch)
+    for pair in range(1, pairs + 1):
+        result.add_link(client(pair), "s1", **clients)
+        result.add_link(server(pair), "s2", **servers)
+    for middle, cost, options in (("m1", 1, path1), ("m2", 2, path2)):
+        result.add_link("s1", "s2" if direct else middle, cost=cost, **options)
+        if direct:
+            continue
+        plain = {name: value for name, value in options.items() if name not in ("jitter", "loss", "reverse")}
+        result.add_link(middle, "s2", cost=cost, **plain)
+    return result
+
+
+@cache
+def router_program() -> Program:
+    """Compiled once per process."""
+    return compile_router()
+
+
+@cache
+def protect_program(sn_bits: int = published.CLAIM_SN_BITS) -> Program:
+    """Compiled once per process and width of the number space."""
+    return compile_protect({"SN_BITS": str(sn_bits)})
+
+
+def forwarding(
+    mode: str, protect: Sequence[tuple[str, str]], sn_bits: int = published.CLAIM_SN_BITS
+) -> tuple[Program, Controller]:
+    """The program that all switches run, and the controller.
+
+    ``protect``: pairs of hosts, protected both ways if the mode protects.
+    """
+    if mode not in MODES:
+        raise ExperimentError(f"there is no forwarding mode {mode!r} (known: {', '.join(MODES)})")
+    if mode == "plain":
+        return router_program(), RouterController(reroute=False, reaction_delay_ms=0.0)
+    controller = ProtectController(
+        protect=[] if mode == "unprotected" else list(protect),
+        reaction_delay_ms=0.0,
+        mtu=MTU + OVERHEAD_BYTES,
+        disjoint="link",
+        acceptance=Acceptance("vector", reset_ms=0) if mode == VECTOR else Acceptance("window", reset_ms=0),
+    )
+    return protect_program(sn_bits), controller

@@ -1,0 +1,229 @@
+"""The parts at tiny size: what they measure is what they say, and every part writes its files."""
+
+from __future__ import annotations
+
+import math
+import os
+import re
+import shutil
+from pathlib import Path
+from random import Random
+from statistics import fmean, pstdev
+
+import polars as pl
+import pytest
+
+from holdfast import reproduce
+from holdfast.errors import ExperimentError, LiveError
+from holdfast.experiments.p4_protect_2020 import (
+    EXPERIMENT,
+    delay_difference,
+    goodput,
+    goodput_live,
+    instructions,
+    jitter,
+    processing,
+    published,
+    scenarios,
+    setup,
+)
+
+LIVE = os.geteuid() == 0 and all(shutil.which(tool) for tool in ("ip", "ping", "iperf3"))
+
+
+@pytest.mark.parametrize("figure", scenarios.SCRIPTS)
+def test_the_window_does_what_the_paper_draws_and_the_vector_repairs_it(figure: str) -> None:
+    window, vector = (scenarios.measure({"figure": figure, "algorithm": name}, 1) for name in ("window", "vector"))
+    assert {"fig2": set(), "fig3": {3}, "fig4": {2}}[figure] == scenarios.lost(window)
+    assert scenarios.lost(vector) == set()
+    assert window["duplicated"] == vector["duplicated"] == 0
+    assert window["reordered"] == 0
+    assert vector["reordered"] == (0 if figure == "fig2" else 1)
+
+
+def test_the_scripts_give_the_arrivals_that_the_paper_draws() -> None:
+    """Figure 4's two conditions, and Figure 3's: packet 4 on path 1 before packet 3 on path 2."""
+    fig4 = scenarios.measure({"figure": "fig4", "algorithm": "window"}, 1)
+    assert fig4["path1_numbers"] == [1, 3, 2, 4]
+    assert fig4["path2_numbers"] == [1, 2, 3, 4]
+    assert fig4["path1_ms"][1] < fig4["path2_ms"][1] < fig4["path1_ms"][2]
+    fig3 = scenarios.measure({"figure": "fig3", "algorithm": "window"}, 1)
+    assert fig3["path1_numbers"] == [1, 2, 4]
+    assert fig3["path1_ms"][2] < fig3["path2_ms"][2]
+    fig2 = scenarios.measure({"figure": "fig2", "algorithm": "window"}, 1)
+    assert fig2["worst_delay_ms"] == pytest.approx(0.8, abs=0.01)
+    assert fig2["path1_ms"][-1] == pytest.approx(5, abs=0.01)
+
+
+@pytest.mark.parametrize(("behind", "twice"), [(6, False), (7, False), (8, True), (15, True)])
+def test_a_copy_is_a_copy_until_it_is_half_the_number_space_behind(behind: int, twice: bool) -> None:
+    found = delay_difference.measure({"sn_bits": 4, "packets_behind": behind}, 1)
+    assert found["lost"] == found["reordered"] == 0
+    assert found["duplicated"] == (behind + 1 if twice else 0)
+
+
+def test_the_claim_in_seconds() -> None:
+    assert delay_difference.seconds(2**31 - 1) == pytest.approx(0.687, abs=5e-4)
+    assert delay_difference.seconds(2**32) == pytest.approx(1.374, abs=5e-4)
+    # What would be 1.6 s is more than the whole space.
+    assert 1.6 * published.CLAIM_RATE_BPS / 8 / published.CLAIM_PACKET_BYTES > 2**32
+
+
+def test_goodput_is_what_headers_leave() -> None:
+    found = {}
+    for mode in published.MODES:
+        [point] = [p for p in goodput.points([1], [100.0], 3, 2) if p["mode"] == mode]
+        found[mode] = goodput.measure({**point, "flows": 4}, 1)["goodput_gbps"]
+    assert found["plain"] == found["unprotected"]
+    for mode in published.MODES:
+        assert found[mode] == pytest.approx(goodput.ceiling_gbps(mode), rel=0.01)
+    assert found["protected"] < found["plain"]
+
+
+def test_three_slow_pairs_do_not_fill_the_line() -> None:
+    """Three have 90 Gb/s and the line 100; what is missing to the line's goodput is their headers' share."""
+    [point] = [p for p in goodput.points([3], [goodput.SLOW_HOST_GBPS], 3, 2) if p["mode"] == "plain"]
+    found = goodput.measure({**point, "flows": 4}, 1)["goodput_gbps"]
+    assert found == pytest.approx(0.9 * goodput.ceiling_gbps("plain"), rel=0.02)
+
+
+@pytest.mark.parametrize("law", jitter.LAWS)
+def test_closed_forms_agree_with_draws(law: str) -> None:
+    draw = Random(1)
+    one, two = (jitter._delays(law, 2.0, draw) for _ in range(2))
+    smaller = [min(a, b) for a, b in zip(one, two, strict=True)]
+    assert 100 * pstdev(smaller) / pstdev(one) == pytest.approx(jitter.closed_form_percent(law), abs=3)
+    assert fmean(one) == pytest.approx({"around": 2.0, "clipped": 0.5}[law], rel=0.06)
+
+
+def test_a_round_trip_has_two_jitters() -> None:
+    alone, pair = (jitter.measure(jitter.point("around", 2.0, mode, 10, 400), 1) for mode in jitter.MODES)
+    assert alone["returned"] == pair["returned"] == 400
+    assert alone["mdev"] == pytest.approx(4 / math.sqrt(6), rel=0.1)
+    assert pair["mdev"] / alone["mdev"] == pytest.approx(math.sqrt(2 / 3), rel=0.1)
+
+
+def test_only_the_window_drops_what_is_overtaken_on_both_paths() -> None:
+    window, vector = (
+        jitter.measure(jitter.point("around", 5.0, mode, 0.25, 400), 1) for mode in ("protected", "vector")
+    )
+    assert window["returned"] < 0.6 * window["sent"]
+    assert vector["returned"] == vector["sent"]
+
+
+def test_measures() -> None:
+    assert jitter.deviations([1.0, 3.0]) == {
+        "average_deviation": 1.0,
+        "mdev": 1.0,
+        "successive_difference": 2.0,
+        "mean_delay": 2.0,
+    }
+
+
+def test_every_kind_of_packet_leaves_as_often_as_it_should() -> None:
+    """``measure`` checks the counts itself; a switch that did something else would be timed for nothing."""
+    found = processing.measure({"size_bytes": 64, "turns": 2, "packets": 256}, 1)
+    assert set(found) == {f"{end} {kind}" for end, kinds in processing.KINDS.items() for kind in kinds}
+    assert all(value > 0 for value in found.values())
+
+
+def test_a_switch_that_does_something_else_is_not_timed(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(processing.OUTPUTS, ("PTI", "protected"), 1)
+    with pytest.raises(ExperimentError, match=re.escape("PTI protected: 512 packets left, not 256")):
+        processing.measure({"size_bytes": 64, "turns": 1, "packets": 256}, 1)
+
+
+def test_a_programs_own_cost() -> None:
+    row = {"PTI drops": 100, "PTI sends": 110, "PTI plain": 150, "PTI protected": 300}
+    assert processing.own(row, "PTI", "plain") == 40
+    assert processing.own(row, "PTI", "protected") == 180
+
+
+def test_a_dump_without_a_total_is_an_error(tmp_path: Path) -> None:
+    dump = tmp_path / "callgrind.1"
+    dump.write_text("events: Ir\nsummary: 1234\n")
+    assert instructions._total(dump) == 1234
+    dump.write_text("events: Ir\n")
+    with pytest.raises(ExperimentError, match="has no total"):
+        instructions._total(dump)
+
+
+def test_the_cases_are_named_between_their_marks(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What runs under callgrind, without it."""
+    marks: list[int] = []
+    monkeypatch.setattr(instructions.os, "getppid", lambda: marks.append(1))
+    instructions.main(["64", "256"])
+    names = capsys.readouterr().out.splitlines()
+    assert names == [f"{end} {kind}" for end, kinds in processing.KINDS.items() for kind in kinds]
+    assert len(marks) == 2 * len(names)
+
+
+def test_an_unknown_mode_is_refused() -> None:
+    with pytest.raises(ExperimentError, match="no forwarding mode 'fast'"):
+        setup.forwarding("fast", [])
+
+
+@pytest.mark.skipif(not LIVE, reason="needs root, ip and iperf3")
+def test_iperf3_in_every_mode() -> None:
+    [point] = goodput_live.points([1], 1)
+    found = goodput_live.measure({**point, "flows": 2}, 1)
+    assert set(found) == {f"{mode}_gbps" for mode in published.MODES}
+    assert all(value > 0.001 for value in found.values())
+
+
+def test_live_says_why_it_is_not_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def check() -> None:
+        raise LiveError("cannot open network interfaces: not root")
+
+    monkeypatch.setattr(goodput_live, "check_machine", check)
+    reproduce.run(EXPERIMENT, ["fig7_live"], tmp_path, seeds=1)
+    said = pl.read_csv(tmp_path / EXPERIMENT.name / "fig7_live_skipped.csv")
+    assert said["reason"].to_list() == ["cannot open network interfaces: not root"]
+
+
+def test_modes_of_a_live_run_are_compared_within_it() -> None:
+    frame = pl.DataFrame(
+        {
+            "pairs": [1, 1],
+            "seed": [1, 2],
+            "plain_gbps": [2.0, 1.0],
+            "unprotected_gbps": [2.0, 1.0],
+            "protected_gbps": [1.0, 0.5],
+        }
+    )
+    found = goodput_live.numbers(goodput_live.long(frame))
+    [relative] = found.filter(pl.col("quantity") == "relative_percent", pl.col("mode") == "protected").iter_rows(
+        named=True
+    )
+    assert relative["ours"] == pytest.approx(50)
+    assert relative["low"] == pytest.approx(50)
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """All parts but the live one, with two tiny seeds."""
+    out = tmp_path_factory.mktemp("study")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(processing, "POINTS", [{"size_bytes": 64, "turns": 2, "packets": 256}])
+        patch.setattr(instructions, "counted", lambda _: pl.DataFrame(schema={"size_bytes": pl.Int64}))
+        patch.setattr(delay_difference, "POINTS", delay_difference.points([4]))
+        patch.setattr(goodput, "POINTS", [{**p, "flows": 2} for p in goodput.points([4], [100.0, 30.0], 2, 1)])
+        patch.setattr(jitter, "POINTS", jitter.points([1.0, 2.0], 50))
+        patch.setattr(jitter, "CLOSE_POINTS", [{**p, "pings": 50} for p in jitter.CLOSE_POINTS[:6]])
+        reproduce.run(EXPERIMENT, [part.name for part in EXPERIMENT.parts if part.name != "fig7_live"], out, seeds=2)
+    return out / EXPERIMENT.name
+
+
+@pytest.mark.parametrize("name", [part.name for part in EXPERIMENT.parts if part.name != "fig7_live"])
+def test_a_part(results: Path, name: str) -> None:
+    rows = pl.read_csv(results / f"{name}.csv")
+    published_table = EXPERIMENT.part(name).published
+    assert published_table is not None
+    assert rows["paper"].drop_nulls().len() == sum(1 for _ in published_table.entries())
+    assert rows["ours"].null_count() == 0
+    assert rows["ours"].is_finite().all()
+    for picture in [name, *(["fig8_close"] if name == "fig8" else [])]:
+        assert (results / f"{picture}.png").stat().st_size > 5000
+        assert "</svg>" in (results / f"{picture}.svg").read_text()
