@@ -144,6 +144,8 @@ class ProtectController(RouterController):
         self._owner: dict[tuple[str, Flow], Connection] = {}
         self._planned: dict[tuple[object, ...], list[Path]] = {}
         self._failed: set[tuple[str, int]] = set()
+        self._lately_down: frozenset[int] = frozenset()
+        """Links that were down at some time since the counters were read last."""
         self._open: Changes | None = None
         self.taken_over: TakeOver | None = None
         """What was found in the switches at the start; None if nothing."""
@@ -189,6 +191,7 @@ class ProtectController(RouterController):
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
         """Takes note of it, lets routes follow if ``reroute`` is set, and copies if ``repair`` is."""
         self._failed.discard((switch, port)) if up else self._failed.add((switch, port))
+        self._lately_down |= self._down_links()
         super().on_port_change(switch, port, up)
         self._repair_soon()
 
@@ -672,7 +675,8 @@ class ProtectController(RouterController):
         """Reads the counters of all connections, and comes back."""
         if self._health is None:
             return
-        now_ps, down = self.plane.now_ps, self._down_links()
+        now_ps, down = self.plane.now_ps, self._down_links() | self._lately_down
+        self._lately_down = frozenset()
         connections = self.connections
         for connection, (passed, discarded) in brought_by_path(self, connections).items():
             paths = connection.paths

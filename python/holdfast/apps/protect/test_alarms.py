@@ -111,6 +111,21 @@ def test_no_false_alarm_under_jitter(program: Program, packets_per_s: float, alg
     assert controller.alarms == []
 
 
+@pytest.mark.parametrize("begin_ms", [401, 450, 480, 499])
+@pytest.mark.parametrize("duration_ms", [12, 60, 95, 250])
+def test_a_failure_between_two_readings_is_known(program: Program, begin_ms: int, duration_ms: int) -> None:
+    """Ports have told of it, even if all is up again when the counters are read."""
+    controller = ProtectController(
+        protect=[("h1", "h2")], reaction_delay_ms=5, mtu=MTU, latent_errors=DETECTION, acceptance=Acceptance("vector")
+    )
+    network = SimulatedNetwork(ladder(), program, [controller], detection_delay_ms=10)
+    network.add(UdpStream(source="h1", destination="h2", packets_per_s=20_000, payload_bytes=100, stop_s=1))
+    network.set_link("a-m1", up=False, at_s=begin_ms / 1000)
+    network.set_link("a-m1", up=True, at_s=(begin_ms + duration_ms) / 1000)
+    network.run(1.2)
+    assert controller.alarms == []
+
+
 def test_a_silently_dead_path_is_left(program: Program) -> None:
     """With repair_latent the copy moves, and a cut of the other path loses nothing."""
     network, controller, flow = build(program, ladder(), 1000, repair=True, repair_latent=True)
