@@ -35,6 +35,10 @@ class SequenceRecovery:
     out_of_order: list[int] = field(default_factory=lambda: [0] * PATHS)
 
     def __post_init__(self) -> None:
+        self.begin()
+
+    def begin(self) -> None:
+        """As when the egress starts, or a controller resets the connection. Counters stay."""
         self.sequence_recovery_reset()
         if self.is_paper_window:
             self.recov_seq_num, self.take_any = 0, False

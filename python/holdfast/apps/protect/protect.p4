@@ -30,11 +30,6 @@ header protection_t {
     bit<8>  next_protocol;  // as in IPv4
 }
 
-header ports_t {
-    bit<16> src_port;
-    bit<16> dst_port;
-}
-
 struct headers_t {
     packet_out_t   packet_out;
     packet_in_t    packet_in;
@@ -43,7 +38,6 @@ struct headers_t {
     protection_t   protection;
     ipv4_t         ipv4;
     ipv4_options_t ipv4_options;
-    ports_t        ports;
 }
 
 struct metadata_t {
@@ -124,10 +118,11 @@ parser ProtectParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         }
     }
 
+    // Looked at, not taken out: a header less to be put back.
     state parse_ports {
-        packet.extract(hdr.ports);
-        meta.src_port = hdr.ports.src_port;
-        meta.dst_port = hdr.ports.dst_port;
+        bit<32> ports = packet.lookahead<bit<32>>();
+        meta.src_port = ports[31:16];
+        meta.dst_port = ports[15:0];
         transition accept;
     }
 }
@@ -160,7 +155,7 @@ control DecapsIp(inout headers_t hdr, out path_t path) {
             end_path;
         }
         const default_action = NoAction();
-        size = 4 * CONNECTIONS;
+        size = PATHS * CONNECTIONS;
     }
 
     apply {
@@ -461,7 +456,7 @@ control ProtectEgress(inout headers_t hdr, inout metadata_t meta, inout standard
             @defaultonly drop;
         }
         const default_action = drop();
-        size = 2 * CONNECTIONS;
+        size = PATHS * CONNECTIONS;
     }
 
     apply {
@@ -491,7 +486,6 @@ control ProtectDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.protection);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv4_options);
-        packet.emit(hdr.ports);
     }
 }
 
