@@ -1,4 +1,4 @@
-// Ethernet and IPv4 as every application parses them, and the checksum field list of IPv4.
+// Ethernet and IP as every application parses them, and the checksum field list of IPv4.
 
 #ifndef HOLDFAST_HEADERS_P4
 #define HOLDFAST_HEADERS_P4
@@ -6,12 +6,15 @@
 typedef bit<9>  port_t;
 typedef bit<48> mac_t;
 typedef bit<32> ipv4_address_t;
+typedef bit<128> ipv6_address_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
+const bit<16> ETHERTYPE_IPV6 = 0x86dd;
 
 const bit<8> PROTOCOL_IPV4 = 4;
 const bit<8> PROTOCOL_TCP  = 6;
 const bit<8> PROTOCOL_UDP  = 17;
+const bit<8> PROTOCOL_IPV6 = 41;
 
 header ethernet_t {
     mac_t   dst_addr;
@@ -37,6 +40,18 @@ header ipv4_t {
 
 header ipv4_options_t {
     varbit<320> options;
+}
+
+// RFC 8200, section 3.
+header ipv6_t {
+    bit<4>         version;
+    bit<8>         traffic_class;
+    bit<20>        flow_label;
+    bit<16>        payload_len;
+    bit<8>         next_header;
+    bit<8>         hop_limit;
+    ipv6_address_t src_addr;
+    ipv6_address_t dst_addr;
 }
 
 // What the header checksum covers, the checksum itself left out.

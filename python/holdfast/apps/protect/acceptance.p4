@@ -91,7 +91,7 @@ control VectorRecovery(in sn_t sn, in bit<8> length, inout sn_t last, inout hist
                     passed_before = ones_of_history(leaving);
                 }
                 missing = (bit<64>)ahead - passed_before;
-                seen = ((seen << (bit<8>)ahead) | 1) & known;
+                seen = (seen << (bit<8>)ahead) | 1;
             }
         } else if ((bit<32>)behind >= (bit<32>)length) {
             is_rogue = true;

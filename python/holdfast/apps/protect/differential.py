@@ -64,7 +64,7 @@ CONFIGURATIONS = (
     Configuration(Acceptance("vector", history=16, reset_ms=2), sn_bits=6),
     Configuration(Acceptance("vector", history=33, reset_ms=2), sn_bits=16, history_bits=40),
     Configuration(Acceptance("vector", history=128, reset_ms=2), sn_bits=16, history_bits=128),
-    Configuration(Acceptance("vector", history=7, reset_ms=2), sn_bits=4, history_bits=7),
+    Configuration(Acceptance("vector", history=6, reset_ms=2), sn_bits=3, history_bits=7),
     Configuration(Acceptance("match", reset_ms=2)),
     Configuration(Acceptance("match", reset_ms=2), sn_bits=3),
 )

@@ -1,8 +1,9 @@
-// P4-Protect: 1+1 path protection for IPv4 (Lindner, Merling, Haeberle, Menth: EuroP4 2020), and a plain router.
+// P4-Protect: 1+1 path protection for IP (Lindner, Merling, Haeberle, Menth: EuroP4 2020), and a plain router.
 //
 // A packet of a protected flow gets a sequence number at the tunnel ingress (PTI), a protection header, and an outer IPv4
-// header towards the tunnel egress (PTE); a multicast group sends one copy on each of two paths. The PTE accepts the first copy
-// of each sequence number and drops the other. Every node runs this program and may be PTI, PTE and router at once.
+// header towards the tunnel egress (PTE); a multicast group sends one copy on each of two to four paths. The PTE passes one copy of
+// each sequence number. Every node runs this program and may be PTI, PTE and router at once; what is protected may be IPv4 or
+// IPv6 (not if IPV4_ONLY is defined), and the packets of another connection.
 //
 // Blocks in the paper's order: Decaps-IP, Decaps-P, Protect&Forward (section 5.3).
 
@@ -23,6 +24,15 @@ const bit<16> ETHERTYPE_PROTECTION = 0x88b5;
 // Bytes that protection adds: outer IPv4 header and protection header.
 const bit<16> OVERHEAD = 28;
 
+const bit<16> IPV6_HEADER_BYTES = 40;
+
+// With NESTED_ENDS, a connection within another may end at the same node as that one: what was in a tunnel is parsed anew. Without, it
+// ends further on. (A program that recirculates anything is slower for all packets.)
+#ifdef NESTED_ENDS
+// No metadata goes round with the packet.
+const bit<8> NOTHING = 0;
+#endif
+
 // Paper, section 3.2.
 header protection_t {
     bit<24> cid;            // connection identifier, meaningful at the PTE
@@ -34,16 +44,24 @@ struct headers_t {
     packet_out_t   packet_out;
     packet_in_t    packet_in;
     ethernet_t     ethernet;
-    ipv4_t         tunnel;  // outer header, of packets that arrive or leave encapsulated
+    ipv4_t         new_tunnel;  // of the connection that the packet enters here
+    protection_t   new_protection;
+    ipv4_t         tunnel;      // of packets that arrive encapsulated
     protection_t   protection;
     ipv4_t         ipv4;
     ipv4_options_t ipv4_options;
+#ifndef IPV4_ONLY
+    ipv6_t         ipv6;
+#endif
 }
 
 struct metadata_t {
     bit<16> src_port;
     bit<16> dst_port;
     bit<1>  protect;          // copies are to leave through their tunnels
+#ifdef NESTED_ENDS
+    bit<1>  again;            // what was in the tunnel may be in another that ends here
+#endif
     bit<16> multicast_group;
 }
 
@@ -65,6 +83,9 @@ parser ProtectParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_outermost;
+#ifndef IPV4_ONLY
+            ETHERTYPE_IPV6: parse_ipv6;
+#endif
             default:        accept;
         }
     }
@@ -91,9 +112,25 @@ parser ProtectParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.protection);
         transition select(hdr.protection.next_protocol) {
             PROTOCOL_IPV4: parse_ipv4;
+#ifndef IPV4_ONLY
+            PROTOCOL_IPV6: parse_ipv6;
+#endif
             default:       accept;
         }
     }
+
+#ifndef IPV4_ONLY
+    // Ports behind extension headers are not looked for.
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        verify(hdr.ipv6.version == 6, error.ParserInvalidArgument);
+        transition select(hdr.ipv6.next_header) {
+            PROTOCOL_TCP: parse_ports;
+            PROTOCOL_UDP: parse_ports;
+            default:      accept;
+        }
+    }
+#endif
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
@@ -214,7 +251,11 @@ control DecapsP(inout headers_t hdr, in path_t path, inout standard_metadata_t s
     }
 
     apply {
-        if (egress_connections.apply().miss || !hdr.ipv4.isValid()) {
+        bool has_inner = hdr.ipv4.isValid();
+#ifndef IPV4_ONLY
+        has_inner = has_inner || hdr.ipv6.isValid();
+#endif
+        if (egress_connections.apply().miss || !has_inner) {
             unknown_connection.count(0);
             mark_to_drop(standard_metadata);
             exit;
@@ -227,6 +268,11 @@ control DecapsP(inout headers_t hdr, in path_t path, inout standard_metadata_t s
             exit;
         }
         // The number is what the port behind needs that puts packets in order: where the packet goes decides whether it stays.
+#ifndef IPV4_ONLY
+        if (hdr.ipv6.isValid()) {
+            hdr.ethernet.ether_type = ETHERTYPE_IPV6;
+        }
+#endif
     }
 }
 
@@ -240,17 +286,29 @@ struct tunnel_t {
     bit<16>        mtu;    // largest outer packet, in bytes, that all paths carry
 }
 
+// The outermost header of a packet, whichever it is: what it is routed and protected by.
+struct outermost_t {
+    ipv4_address_t src_addr;  // of IPv4
+    ipv4_address_t dst_addr;
+    bit<8>         protocol;
+    bit<8>         diffserv;
+    bit<8>         ttl;
+    bit<16>        length;
+    bit<16>        src_port;  // zero of tunnels
+    bit<16>        dst_port;
+}
+
 // Numbers a packet and puts it into a tunnel. Packets too large for it are counted and dropped: splitting them would defeat the
 // receiver's elimination, and sending them unprotected would break the promise without anyone noticing.
 control Encapsulate(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata,
-                    in tunnel_t to) {
+                    in tunnel_t to, in outermost_t outermost, in bit<8> next_protocol) {
     // The last sequence number sent, by connection.
     register<sn_t>(CONNECTIONS) last_sent_sn;
     counter(CONNECTIONS, CounterType.packets_and_bytes) protected;
     counter(CONNECTIONS, CounterType.packets) mtu_exceeded;
 
     apply {
-        if (hdr.ipv4.total_len > to.mtu |-| OVERHEAD) {
+        if (outermost.length > to.mtu |-| OVERHEAD) {
             mtu_exceeded.count(to.index);
             mark_to_drop(standard_metadata);
         } else {
@@ -260,25 +318,25 @@ control Encapsulate(inout headers_t hdr, inout metadata_t meta, inout standard_m
             last_sent_sn.write(to.index, sn);
             protected.count(to.index);
 
-            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-            hdr.protection.setValid();
-            hdr.protection.cid = to.cid;
-            hdr.protection.sn = (bit<32>)sn;
-            hdr.protection.next_protocol = PROTOCOL_IPV4;
+            hdr.new_protection.setValid();
+            hdr.new_protection.cid = to.cid;
+            hdr.new_protection.sn = (bit<32>)sn;
+            hdr.new_protection.next_protocol = next_protocol;
 
-            hdr.tunnel.setValid();
-            hdr.tunnel.version = 4;
-            hdr.tunnel.ihl = 5;
-            hdr.tunnel.diffserv = hdr.ipv4.diffserv;
-            hdr.tunnel.total_len = hdr.ipv4.total_len + OVERHEAD;
+            hdr.new_tunnel.setValid();
+            hdr.new_tunnel.version = 4;
+            hdr.new_tunnel.ihl = 5;
+            hdr.new_tunnel.diffserv = outermost.diffserv;
+            hdr.new_tunnel.total_len = outermost.length + OVERHEAD;
             // Never fragmented (DF), so the identification need not be unique (RFC 6864); the number helps in captures.
-            hdr.tunnel.identification = (bit<16>)(bit<32>)sn;
-            hdr.tunnel.flags = 2;
-            hdr.tunnel.frag_offset = 0;
-            hdr.tunnel.ttl = 64;
-            hdr.tunnel.protocol = PROTECTION_PROTOCOL;
-            hdr.tunnel.src_addr = to.src_addr;
-            hdr.tunnel.dst_addr = to.dst_addr;
+            hdr.new_tunnel.identification = (bit<16>)(bit<32>)sn;
+            hdr.new_tunnel.flags = 2;
+            hdr.new_tunnel.frag_offset = 0;
+            hdr.new_tunnel.ttl = 64;
+            hdr.new_tunnel.protocol = PROTECTION_PROTOCOL;
+            hdr.new_tunnel.src_addr = to.src_addr;
+            hdr.new_tunnel.dst_addr = to.dst_addr;
+            hdr.ethernet.ether_type = ETHERTYPE_IPV4;
 
             standard_metadata.mcast_grp = to.multicast_group;
             meta.multicast_group = to.multicast_group;
@@ -295,6 +353,8 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
 
     Encapsulate() encapsulate;
     tunnel_t to = { 0, 0, 0, 0, 0, 0 };
+    bool keeps_number = false;
+    outermost_t outermost = { 0, 0, 0, 0, 0, 0, 0, 0 };
 
     action drop() {
         mark_to_drop(standard_metadata);
@@ -309,13 +369,14 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         to.mtu = mtu;
     }
 
+    // By the outermost header: with the protection's protocol, packets of other connections.
     table protected_flows {
         key = {
-            hdr.ipv4.src_addr: ternary;
-            hdr.ipv4.dst_addr: ternary;
-            hdr.ipv4.protocol: ternary;
-            meta.src_port:     ternary;
-            meta.dst_port:     ternary;
+            outermost.src_addr: ternary @name("hdr.ipv4.src_addr");
+            outermost.dst_addr: ternary @name("hdr.ipv4.dst_addr");
+            outermost.protocol: ternary @name("hdr.ipv4.protocol");
+            outermost.src_port: ternary @name("meta.src_port");
+            outermost.dst_port: ternary @name("meta.dst_port");
         }
         actions = {
             protect;
@@ -326,16 +387,19 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         size = 8192;
     }
 
-    action forward(port_t port, mac_t src_mac, mac_t dst_mac) {
-        standard_metadata.egress_spec = port;
-        hdr.ethernet.src_addr = src_mac;
-        hdr.ethernet.dst_addr = dst_mac;
+    action decrement_ttl() {
         if (hdr.tunnel.isValid()) {
             hdr.tunnel.ttl = hdr.tunnel.ttl - 1;
         } else {
             hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-            hdr.protection.setInvalid();
         }
+    }
+
+    action forward(port_t port, mac_t src_mac, mac_t dst_mac) {
+        standard_metadata.egress_spec = port;
+        hdr.ethernet.src_addr = src_mac;
+        hdr.ethernet.dst_addr = dst_mac;
+        decrement_ttl();
     }
 
     // Like forward, towards a host that needs order. The number of a packet that was accepted here stays in front of it, right behind
@@ -344,31 +408,20 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         standard_metadata.egress_spec = port;
         hdr.ethernet.src_addr = src_mac;
         hdr.ethernet.dst_addr = dst_mac;
-        if (hdr.tunnel.isValid()) {
-            hdr.tunnel.ttl = hdr.tunnel.ttl - 1;
-        } else {
-            hdr.ipv4.ttl = hdr.ipv4.ttl - 1;
-            if (hdr.protection.isValid()) {
-                hdr.ethernet.ether_type = ETHERTYPE_PROTECTION;
-            }
-        }
+        decrement_ttl();
+        keeps_number = true;
     }
 
     // To the controller, as it arrived, but for its tunnel.
     action punt() {
-        if (!hdr.tunnel.isValid()) {
-            hdr.protection.setInvalid();
-        }
         standard_metadata.egress_spec = CPU_PORT;
         hdr.packet_in.setValid();
         hdr.packet_in.ingress_port = standard_metadata.ingress_port;
     }
 
-    ipv4_address_t dst_addr = 0;
-
     table ipv4_lpm {
         key = {
-            dst_addr: lpm @name("dst_addr");
+            outermost.dst_addr: lpm @name("dst_addr");
         }
         actions = {
             forward;
@@ -381,26 +434,105 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         size = 65536;
     }
 
-    apply {
-        bool routed = true;
-        bit<8> ttl = hdr.ipv4.ttl;
-        dst_addr = hdr.ipv4.dst_addr;
-        if (hdr.tunnel.isValid()) {
-            dst_addr = hdr.tunnel.dst_addr;
-            ttl = hdr.tunnel.ttl;
+#ifndef IPV4_ONLY
+    direct_counter(CounterType.packets_and_bytes) flow_counter_v6;
+    direct_counter(CounterType.packets_and_bytes) route_counter_v6;
+
+    table protected_flows_v6 {
+        key = {
+            hdr.ipv6.src_addr:    ternary;
+            hdr.ipv6.dst_addr:    ternary;
+            hdr.ipv6.next_header: ternary;
+            meta.src_port:        ternary;
+            meta.dst_port:        ternary;
         }
-        if (ttl <= 1) {
+        actions = {
+            protect;
+            @defaultonly NoAction;
+        }
+        const default_action = NoAction();
+        counters = flow_counter_v6;
+        size = 8192;
+    }
+
+    action forward_v6(port_t port, mac_t src_mac, mac_t dst_mac) {
+        standard_metadata.egress_spec = port;
+        hdr.ethernet.src_addr = src_mac;
+        hdr.ethernet.dst_addr = dst_mac;
+        hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+    }
+
+    table ipv6_lpm {
+        key = {
+            hdr.ipv6.dst_addr: lpm;
+        }
+        actions = {
+            forward_v6;
+            punt;
+            drop;
+        }
+        default_action = drop();
+        counters = route_counter_v6;
+        size = 65536;
+    }
+#endif
+
+    apply {
+        if (hdr.tunnel.isValid()) {
+            outermost.src_addr = hdr.tunnel.src_addr;
+            outermost.dst_addr = hdr.tunnel.dst_addr;
+            outermost.protocol = hdr.tunnel.protocol;
+            outermost.diffserv = hdr.tunnel.diffserv;
+            outermost.ttl = hdr.tunnel.ttl;
+            outermost.length = hdr.tunnel.total_len;
+        } else {
+            outermost.src_addr = hdr.ipv4.src_addr;
+            outermost.dst_addr = hdr.ipv4.dst_addr;
+            outermost.protocol = hdr.ipv4.protocol;
+            outermost.diffserv = hdr.ipv4.diffserv;
+            outermost.ttl = hdr.ipv4.ttl;
+            outermost.length = hdr.ipv4.total_len;
+            outermost.src_port = meta.src_port;
+            outermost.dst_port = meta.dst_port;
+        }
+        bool encapsulates = false;
+        bit<8> next_protocol = PROTOCOL_IPV4;
+#ifndef IPV4_ONLY
+        bool is_ipv6 = hdr.ipv6.isValid() && !hdr.tunnel.isValid();
+        if (is_ipv6) {
+            next_protocol = PROTOCOL_IPV6;
+            outermost.diffserv = hdr.ipv6.traffic_class;
+            outermost.ttl = hdr.ipv6.hop_limit;
+            outermost.length = hdr.ipv6.payload_len |+| IPV6_HEADER_BYTES;
+        }
+#endif
+        if (outermost.ttl <= 1) {
             ttl_expired.count(0);
             mark_to_drop(standard_metadata);
-            routed = false;
-        } else if (!hdr.tunnel.isValid()) {
-            if (protected_flows.apply().hit) {
-                encapsulate.apply(hdr, meta, standard_metadata, to);
-                routed = false;
+#ifndef IPV4_ONLY
+        } else if (is_ipv6) {
+            if (protected_flows_v6.apply().hit) {
+                hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+                encapsulates = true;
+            } else {
+                ipv6_lpm.apply();
+            }
+#endif
+        } else if (protected_flows.apply().hit) {
+            decrement_ttl();
+            encapsulates = true;
+        } else {
+            ipv4_lpm.apply();
+        }
+        if (hdr.protection.isValid() && !hdr.tunnel.isValid()) {
+            if (keeps_number) {
+                hdr.ethernet.ether_type = ETHERTYPE_PROTECTION;
+            } else {
+                hdr.protection.setInvalid();
             }
         }
-        if (routed) {
-            ipv4_lpm.apply();
+        if (encapsulates) {
+            encapsulate.apply(hdr, meta, standard_metadata, to, outermost, next_protocol);
         }
     }
 }
@@ -413,22 +545,37 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     ProtectAndForward() protect_and_forward;
 
     apply {
+        bool is_other = !hdr.tunnel.isValid() && !hdr.ipv4.isValid();
+#ifndef IPV4_ONLY
+        is_other = is_other && !hdr.ipv6.isValid();
+#endif
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
         } else if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             malformed.count(0);
             mark_to_drop(standard_metadata);
-        } else if (!hdr.ipv4.isValid() && !hdr.tunnel.isValid()) {
+        } else if (is_other) {
             mark_to_drop(standard_metadata);
         } else {
             path_t path = 0;
+            bool leaves_tunnel = false;
             if (hdr.tunnel.isValid()) {
                 decaps_ip.apply(hdr, path);
+                leaves_tunnel = !hdr.tunnel.isValid();
             }
-            if (hdr.protection.isValid() && !hdr.tunnel.isValid()) {
+            if (leaves_tunnel && hdr.protection.isValid()) {
                 decaps_p.apply(hdr, path, standard_metadata);
             }
+#ifdef NESTED_ENDS
+            if (leaves_tunnel && (hdr.ipv4.protocol == PROTECTION_PROTOCOL || hdr.ipv4.protocol == PROTOCOL_IPV4)) {
+                // Where to does not matter: it goes round.
+                hdr.protection.setInvalid();
+                standard_metadata.egress_spec = standard_metadata.ingress_port;
+                meta.again = 1;
+                exit;
+            }
+#endif
             protect_and_forward.apply(hdr, meta, standard_metadata);
         }
     }
@@ -439,7 +586,7 @@ control ProtectEgress(inout headers_t hdr, inout metadata_t meta, inout standard
     action send_copy(mac_t src_mac, mac_t dst_mac, ipv4_address_t dst_ip) {
         hdr.ethernet.src_addr = src_mac;
         hdr.ethernet.dst_addr = dst_mac;
-        hdr.tunnel.dst_addr = dst_ip;
+        hdr.new_tunnel.dst_addr = dst_ip;
     }
 
     action drop() {
@@ -463,11 +610,18 @@ control ProtectEgress(inout headers_t hdr, inout metadata_t meta, inout standard
         if (meta.protect == 1) {
             tunnel_copies.apply();
         }
+#ifdef NESTED_ENDS
+        if (meta.again == 1) {
+            recirculate_preserving_field_list(NOTHING);
+        }
+#endif
     }
 }
 
 control ProtectComputeChecksum(inout headers_t hdr, inout metadata_t meta) {
     apply {
+        update_checksum(hdr.new_tunnel.isValid(), { IPV4_CHECKSUM_FIELDS(hdr.new_tunnel) },
+                        hdr.new_tunnel.hdr_checksum, HashAlgorithm.csum16);
         update_checksum(hdr.tunnel.isValid(), { IPV4_CHECKSUM_FIELDS(hdr.tunnel) }, hdr.tunnel.hdr_checksum,
                         HashAlgorithm.csum16);
         update_checksum(hdr.ipv4.isValid() && !hdr.ipv4_options.isValid(),
@@ -482,10 +636,15 @@ control ProtectDeparser(packet_out packet, in headers_t hdr) {
     apply {
         packet.emit(hdr.packet_in);
         packet.emit(hdr.ethernet);
+        packet.emit(hdr.new_tunnel);
+        packet.emit(hdr.new_protection);
         packet.emit(hdr.tunnel);
         packet.emit(hdr.protection);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv4_options);
+#ifndef IPV4_ONLY
+        packet.emit(hdr.ipv6);
+#endif
     }
 }
 
