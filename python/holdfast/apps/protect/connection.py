@@ -8,13 +8,15 @@ from dataclasses import asdict, dataclass, field
 from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.paths import Path
 from holdfast.apps.protect.tunnels import PathSet
+from holdfast.errors import NetworkError
 
 
 @dataclass(frozen=True)
 class Flow:
-    """A descriptor on the 5-tuple; what is None matches everything.
+    """A descriptor on the 5-tuple of a packet's outermost header; what is None matches everything.
 
-    Addresses are prefixes (``"10.0.1.0/24"``) or single addresses; ``protocol`` is a number; ports are numbers.
+    Addresses are prefixes (``"10.0.1.0/24"``, ``"2001:db8::/32"``) or single addresses; ``protocol`` is a number (of IPv6 the first
+    next header); ports are numbers. Without addresses it is a flow of IPv4; ``"::/0"`` is all of IPv6.
     """
 
     source: str | None = None
@@ -23,15 +25,24 @@ class Flow:
     source_port: int | None = None
     destination_port: int | None = None
 
+    @property
+    def version(self) -> int:
+        """Of IP: 4 or 6. Raises :class:`NetworkError` if the addresses are none, or of both."""
+        versions = {_network(prefix).version for prefix in (self.source, self.destination) if prefix is not None}
+        if len(versions) > 1:
+            raise NetworkError(f"{self.source} and {self.destination} are not of the same version of IP")
+        return versions.pop() if versions else 4
+
     def match(self) -> dict[str, tuple[int, int]]:
         """Value and mask by key field."""
+        header, protocol = ("hdr.ipv4", "protocol") if self.version == 4 else ("hdr.ipv6", "next_header")
         match: dict[str, tuple[int, int]] = {}
-        for key, prefix in (("hdr.ipv4.src_addr", self.source), ("hdr.ipv4.dst_addr", self.destination)):
+        for key, prefix in (("src_addr", self.source), ("dst_addr", self.destination)):
             if prefix is not None:
-                network = ipaddress.IPv4Network(prefix)
-                match[key] = (int(network.network_address), int(network.netmask))
+                network = _network(prefix)
+                match[f"{header}.{key}"] = (int(network.network_address), int(network.netmask))
         for key, number, limit in (
-            ("hdr.ipv4.protocol", self.protocol, 0xFF),
+            (f"{header}.{protocol}", self.protocol, 0xFF),
             ("meta.src_port", self.source_port, 0xFFFF),
             ("meta.dst_port", self.destination_port, 0xFFFF),
         ):
@@ -42,6 +53,13 @@ class Flow:
     def fields(self) -> dict[str, str | int]:
         """What is not None, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+def _network(prefix: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
+    try:
+        return ipaddress.ip_network(prefix)
+    except ValueError as error:
+        raise NetworkError(f"{prefix!r} is not a prefix: {error}") from None
 
 
 @dataclass(eq=False)

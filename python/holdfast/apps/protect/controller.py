@@ -40,6 +40,9 @@ HERE = FilePath(__file__).parent
 NODE_ADDRESSES = ipaddress.IPv4Network("10.255.0.0/16")
 """Where the PTIs' addresses (sources of the outer headers) are taken from, by switch index."""
 
+PROTECTION_PROTOCOL = 253
+"""Protocol number of outer headers; the program's default."""
+
 OVERHEAD_BYTES = 28
 """Outer IPv4 header and protection header."""
 
@@ -78,6 +81,8 @@ class ProtectController(RouterController):
     route_key = "dst_addr"
 
     flow_table = "ProtectIngress.protect_and_forward.protected_flows"
+    flow_tables = {4: flow_table, 6: "ProtectIngress.protect_and_forward.protected_flows_v6"}
+    """By version of IP."""
     protect = "ProtectIngress.protect_and_forward.protect"
     last_sent = "ProtectIngress.protect_and_forward.encapsulate.last_sent_sn"
     protected = "ProtectIngress.protect_and_forward.encapsulate.protected"
@@ -534,7 +539,7 @@ class ProtectController(RouterController):
                 Phase.SWITCH,
                 connection.ingress,
                 partial(self.write_flow, connection, flow, priority, modify=False),
-                lambda client: client.delete(self.flow_table, flow.match(), priority=priority),
+                lambda client: client.delete(self.flow_tables[flow.version], flow.match(), priority=priority),
             )
             self.adopt_flow(connection, flow, priority)
             changes.otherwise(lambda: self._forget_flow(connection, flow, priority))
@@ -557,18 +562,43 @@ class ProtectController(RouterController):
             changes.add(
                 Phase.STOP,
                 connection.ingress,
-                lambda client: client.delete(self.flow_table, flow.match(), priority=priority),
+                lambda client: client.delete(self.flow_tables[flow.version], flow.match(), priority=priority),
                 partial(self.write_flow, connection, flow, priority, modify=False),
             )
             self._forget_flow(connection, flow, priority)
             changes.otherwise(lambda: self.adopt_flow(connection, flow, priority))
+
+    def nest(self, inner: Connection, outer: Connection, priority: int = 1000) -> list[Flow]:
+        """Protects a connection's copies again, on the way from one node to another that they cross.
+
+        The flows, which it returns, describe the inner tunnels, and so everything that goes through them. When the inner connection
+        has moved to other paths, remove them and nest it again.
+        """
+        self._check(inner)
+        if inner.mtu + OVERHEAD_BYTES > outer.mtu:
+            raise NetworkError(
+                f"packets of connection {inner} have up to {inner.mtu} bytes, too many for {outer}, whose mtu is {outer.mtu}"
+            )
+        flows = []
+        for copy in inner.path_set.copies:
+            between = copy.tunnel.path.nodes[1:-1]
+            if outer.ingress in between and outer.egress in between[between.index(outer.ingress) + 1 :]:
+                flows.append(Flow(destination=f"{copy.tunnel.address}/32", protocol=PROTECTION_PROTOCOL))
+        if not flows:
+            raise NetworkError(
+                f"no path of connection {inner} goes from {outer.ingress} on to {outer.egress} on its way"
+            )
+        with self.together():
+            for flow in flows:
+                self.add_flow(outer, flow, priority)
+        return flows
 
     # ---- Entries ----
 
     def write_flow(self, connection: Connection, flow: Flow, priority: int, client: Client, *, modify: bool) -> None:
         """Writes a flow's entry to the PTI."""
         (client.modify if modify else client.insert)(
-            self.flow_table,
+            self.flow_tables[flow.version],
             flow.match(),
             self.protect,
             {

@@ -42,7 +42,7 @@ def read_statistics(controller: ProtectController, connection: Connection) -> Co
         resets=egress.counter(controller.resets, connection.egress_index)[0],
         last_accepted_sn=egress.register(controller.last_accepted, connection.egress_index),
         flow_packets=sum(
-            ingress.direct_counter(controller.flow_table, flow.match(), priority)[0]
+            ingress.direct_counter(controller.flow_tables[flow.version], flow.match(), priority)[0]
             for flow, priority in connection.flows
         ),
         paths=paths,

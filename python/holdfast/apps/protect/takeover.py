@@ -91,8 +91,13 @@ def _read(controller: ProtectController, client: Client) -> _Found:
         {(_number(e, "multicast_group"), _number(e, "egress_rid")): e for e in client.read_table(COPY_TABLE)},
         {str(ipaddress.IPv4Address(_number(e, "dst_addr"))): e for e in client.read_table(ENDPOINT_TABLE)},
         {_number(e, "cid"): e for e in client.read_table(controller.connection_table)},
-        client.read_table(controller.flow_table),
+        [e for table in controller.flow_tables.values() if _has(client, table) for e in client.read_table(table)],
     )
+
+
+def _has(client: Client, table: str) -> bool:
+    """Whether the program has this table: those of IPv6 can be left out."""
+    return any(known.preamble.name == table for known in client.p4info.message.tables)
 
 
 def _number(entry: Entry, field: str) -> int:
@@ -258,11 +263,13 @@ class _Takeover:
         connection = self.known_flows.get((ingress, int(entry.params.get("index", -1))))
         try:
             flow = None if noted is None else Flow(**noted)
-        except TypeError:
+            if flow is not None and controller.flow_tables[flow.version] != entry.table:
+                flow = None
+        except (TypeError, ValueError, NetworkError):
             flow = None
         if connection is None or flow is None:
             key = dict(entry.match)
-            self._remove(Phase.STOP, ingress, partial(_delete, controller.flow_table, key, priority=entry.priority))
+            self._remove(Phase.STOP, ingress, partial(_delete, entry.table, key, priority=entry.priority))
             return
         controller.adopt_flow(connection, flow, entry.priority)
         if (entry.params["m_grp"], entry.params["mtu"]) != (connection.multicast_group, connection.mtu):
