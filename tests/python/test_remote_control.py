@@ -1,0 +1,125 @@
+"""A controller behind gRPC: it takes over from others, is taken over from, and runs its handlers at their times."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+from holdfast import SimulatedNetwork
+from holdfast._core import Program
+from holdfast.apps.protect import Flow, ProtectController, __main__, compile_protect
+from holdfast.controller import Controller
+from holdfast.demo import two_paths
+from holdfast.errors import NetworkError
+from holdfast.p4runtime.server import Server
+from holdfast.remote_control import RemoteControl
+from holdfast.topology import PS_PER_MS, Topology
+
+
+@pytest.fixture(scope="module")
+def program() -> Program:
+    return compile_protect()
+
+
+@pytest.fixture
+def topology() -> Topology:
+    return two_paths("remote", edge={}, core={})
+
+
+@pytest.fixture
+def address(topology: Topology, program: Program) -> Iterator[str]:
+    """Switches with an empty program, behind a server."""
+    network = SimulatedNetwork(topology, program)
+    server = Server(network.devices.values(), "127.0.0.1:0")
+    server.start()
+    yield server.address
+    server.stop()
+
+
+def controller(**parameters: object) -> ProtectController:
+    return ProtectController(reaction_delay_ms=0, **parameters)  # type: ignore[arg-type]
+
+
+def test_one_controller_after_another(topology: Topology, address: str) -> None:
+    first = controller(protect=[("h1", "h2")])
+    with RemoteControl(topology, address, [first]) as control:
+        assert first.taken_over is None
+        extra = first.add_connection("s1", "s4", cid=77)
+        first.add_flow(extra, Flow(protocol=6))
+        first.remove_connection(first.connections[0])
+        control.run(for_s=0.3)
+        assert len(first.connections) == 2
+    second = controller(protect=[("h1", "h2")])
+    with RemoteControl(topology, address, [second]) as control:
+        assert second.taken_over is not None
+        assert (second.taken_over.connections, second.taken_over.flows) == (2, 2)
+        assert (second.taken_over.restored, second.taken_over.removed) == (0, 0)
+        assert {c.cid for c in second.connections} == {77, 0}
+        # Somebody else starts while it is there: it is told, and ends.
+        with RemoteControl(topology, address, [controller()]) as other:
+            assert len(other.clients) == 4
+            with pytest.raises(NetworkError, match="has another primary now"):
+                control.run(for_s=5)
+
+
+def test_a_lower_election_id_is_refused(topology: Topology, address: str) -> None:
+    with (
+        RemoteControl(topology, address, [], election_id=9),
+        pytest.raises(NetworkError, match="another primary, with a higher election id"),
+        RemoteControl(topology, address, [], election_id=8),
+    ):
+        pass
+
+
+def test_addresses(topology: Topology) -> None:
+    with pytest.raises(NetworkError, match="switches without an address: s2, s3, s4"):
+        RemoteControl(topology, {"s1": "127.0.0.1:1"}, [])
+
+
+class Clock(Controller):
+    """Counts on its fingers."""
+
+    def __init__(self) -> None:
+        super().__init__(reaction_delay_ms=0)
+        self.called_ps: list[int] = []
+
+    def on_start(self) -> None:
+        self.begin_ps = self.plane.now_ps
+        for delay_ms in (60, 20, 40):
+            self.plane.call_later(delay_ms, lambda: self.called_ps.append(self.plane.now_ps))
+
+
+def test_handlers_are_called_in_time(topology: Topology, address: str) -> None:
+    clock = Clock()
+    with RemoteControl(topology, address, [clock]) as control:
+        control.run(for_s=0.2)
+        waited_ms = [(now_ps - clock.begin_ps) / PS_PER_MS for now_ps in clock.called_ps]
+        assert [waited >= delay for waited, delay in zip(waited_ms, (20, 40, 60), strict=True)] == [True] * 3
+        control.stop()
+        control.run()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        (["nowhere.yaml", "127.0.0.1:1"], 1, "No such file"),
+        (["ring:4", "127.0.0.1:1", "--protect", "h1"], 2, "not a pair of hosts"),
+        (["ring:4", "127.0.0.1:1", "--repair"], 2, "--repair needs --alarms"),
+        (["ring:4", "127.0.0.1:1", "--paths", "9"], 1, "2 to 4 paths, not 9"),
+    ],
+)
+def test_the_command(
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    arguments: list[str],
+    code: int,
+    message: str,
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["protect", *arguments])
+    try:
+        assert __main__.main() == code
+    except SystemExit as exit:
+        assert exit.code == code
+    assert message in capsys.readouterr().err
