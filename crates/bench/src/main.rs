@@ -43,7 +43,7 @@ fn run() -> Result<(), String> {
         sizes = vec![64, 512, 1500];
     }
     println!(
-        "program          bytes  ns/packet  hand-written   Mpacket/s  hand-written  ratio  instructions"
+        "program                bytes  ns/packet  hand-written   Mpacket/s  hand-written  ratio  instructions"
     );
     for program in &programs {
         let mut workload = workload(program, quick)?;
@@ -51,7 +51,7 @@ fn run() -> Result<(), String> {
         for &size in &sizes {
             let m = measure(&mut workload, size, options)?;
             println!(
-                "{program:<16} {size:>5}  {:>9.1}  {:>12.1}  {:>10.2}  {:>12.2}  {:>5.2}  {}",
+                "{program:<22} {size:>5}  {:>9.1}  {:>12.1}  {:>10.2}  {:>12.2}  {:>5.2}  {}",
                 m.ns_per_packet,
                 m.handwritten_ns_per_packet,
                 m.packets_per_s() * 1e-6,

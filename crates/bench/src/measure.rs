@@ -23,6 +23,9 @@ const WINDOW: usize = BURST * BURSTS;
 /// How far the time of the switch goes on per window: 256 packets at 10 million a second.
 const WINDOW_PS: u64 = 25_600_000;
 
+/// How far it goes on between the end of traffic and its beginning anew: all that expires in silence has.
+const SILENCE_PS: u64 = 10_000_000_000_000;
+
 /// How much to measure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Options {
@@ -109,7 +112,10 @@ impl Version<'_> {
     ) {
         match self {
             Version::Ours(switch) => switch.receive_burst(now_ps, burst, out),
-            Version::Handwritten(code) => code.receive_burst(burst, out),
+            Version::Handwritten(code) => {
+                code.set_now_ps(now_ps);
+                code.receive_burst(burst, out);
+            }
         }
     }
 }
@@ -124,6 +130,18 @@ struct Lane<'a> {
     out: Vec<Output>,
 }
 
+/// Both versions, ours first, with the same traffic from the same time on.
+fn lanes(workload: &mut Workload, size_bytes: usize) -> (Lane<'_>, Lane<'_>) {
+    let traffic = (workload.traffic)(size_bytes);
+    let now_ps = workload.switch.runtime().now_ps() + SILENCE_PS;
+    let ours = Version::Ours(&mut workload.switch);
+    let other = Version::Handwritten(&mut *workload.handwritten);
+    (
+        Lane::new(ours, traffic.again(), now_ps),
+        Lane::new(other, traffic, now_ps),
+    )
+}
+
 /// The figures of a run.
 struct Run {
     ns_per_packet: f64,
@@ -132,11 +150,11 @@ struct Run {
 }
 
 impl<'a> Lane<'a> {
-    fn new(version: Version<'a>, traffic: Box<dyn Traffic>) -> Lane<'a> {
+    fn new(version: Version<'a>, traffic: Box<dyn Traffic>, now_ps: u64) -> Lane<'a> {
         Lane {
             version,
             traffic,
-            now_ps: 0,
+            now_ps,
             bursts: (0..BURSTS).map(|_| Vec::with_capacity(BURST)).collect(),
             free: Vec::new(),
             out: Vec::with_capacity(4 * WINDOW),
@@ -214,9 +232,7 @@ pub fn measure(
     if !(64..=9000).contains(&size_bytes) {
         return Err(format!("packets have 64 to 9000 bytes, not {size_bytes}"));
     }
-    let traffic = (workload.traffic)(size_bytes);
-    let mut ours = Lane::new(Version::Ours(&mut workload.switch), traffic.again());
-    let mut other = Lane::new(Version::Handwritten(&mut *workload.handwritten), traffic);
+    let (mut ours, mut other) = lanes(workload, size_bytes);
     compare(&mut ours, &mut other, 8)?;
     let counter = InstructionCounter::new().ok();
     let (mut our_runs, mut other_runs) = (Vec::new(), Vec::new());
@@ -287,8 +303,6 @@ fn same(ours: &[Output], other: &[Output]) -> Result<(), String> {
 
 /// Checks that both versions do the same with a number of packets.
 pub fn check(workload: &mut Workload, size_bytes: usize, packets: usize) -> Result<(), String> {
-    let traffic = (workload.traffic)(size_bytes);
-    let mut ours = Lane::new(Version::Ours(&mut workload.switch), traffic.again());
-    let mut other = Lane::new(Version::Handwritten(&mut *workload.handwritten), traffic);
+    let (mut ours, mut other) = lanes(workload, size_bytes);
     compare(&mut ours, &mut other, packets.div_ceil(WINDOW))
 }

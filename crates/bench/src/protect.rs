@@ -3,8 +3,10 @@
 //! A node is the ingress of 1,000 connections with a flow each (half of the flows host pairs, half with protocol and destination
 //! port), the egress of 1,000 others, and has 1,000 routes. *Ingress*: packets of uniformly chosen flows; each leaves as two copies.
 //! *Egress*: both copies of the packets of uniformly chosen connections, the second sixteen packets after the first; half of them
-//! leave, unpacked. Both versions know IPv4 alone. `size_bytes` is that of the packet without the tunnel's 28 bytes.
+//! leave, unpacked; once with the paper's window, once with the vector algorithm, a history of 64 and a reset after a second of silence.
+//! At the ingress the algorithm makes no difference. Both versions know IPv4 alone. `size_bytes` is that of the packet without the tunnel's 28 bytes.
 
+mod acceptance;
 mod handwritten;
 
 use crate::contents::{Match, Target};
@@ -26,6 +28,28 @@ const PROTECTION: u8 = 253;
 
 /// How many packets the second path is behind the first.
 const PATH_DIFFERENCE: usize = 16;
+
+/// How the egress tells first copies from others.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Acceptance {
+    /// The paper's window, without a reset.
+    Window,
+    /// IEEE 802.1CB's vector.
+    Vector {
+        /// Numbers that are remembered, 2 to 64.
+        history_length: u32,
+        /// Silence after which any number is taken.
+        reset_timeout_us: u32,
+    },
+}
+
+impl Acceptance {
+    /// As applications have it by default.
+    pub const VECTOR: Acceptance = Acceptance::Vector {
+        history_length: 64,
+        reset_timeout_us: 1_000_000,
+    };
+}
 
 /// A flow to be protected, and the connection of the same number.
 #[derive(Clone, Copy)]
@@ -50,6 +74,7 @@ struct Configuration {
     /// Our own addresses at the ends of tunnels, two per connection.
     endpoints: Vec<[u32; 2]>,
     routes: Vec<(Prefix, NextHop)>,
+    acceptance: Acceptance,
 }
 
 /// Our address at the beginning of tunnels.
@@ -59,7 +84,7 @@ const TUNNEL_BEGIN: u32 = 0x0aff_0001;
 const MTU: u16 = 9000;
 
 impl Configuration {
-    fn new(count: usize) -> Configuration {
+    fn new(count: usize, acceptance: Acceptance) -> Configuration {
         let mut random = Random::new(8);
         let hops = next_hops();
         let flow = |i: usize| Flow {
@@ -82,14 +107,19 @@ impl Configuration {
             routes: (prefixes(count).into_iter().enumerate())
                 .map(|(i, prefix)| (prefix, hops[i % hops.len()]))
                 .collect(),
+            acceptance,
         }
     }
 
     fn fill(&self, switch: &mut Switch) -> Result<(), String> {
         let flows = Target::new(switch, "protected_flows", "protect")?;
         let copies = Target::new(switch, "tunnel_copies", "send_copy")?;
-        let endpoints = Target::new(switch, "tunnel_endpoints", "NoAction")?;
-        let connections = Target::new(switch, "egress_connections", "select_connection")?;
+        let endpoints = Target::new(switch, "tunnel_endpoints", "end_path")?;
+        let select = match self.acceptance {
+            Acceptance::Window => "select_connection",
+            Acceptance::Vector { .. } => "select_vector",
+        };
+        let connections = Target::new(switch, "egress_connections", select)?;
         let routes = Target::new(switch, "ipv4_lpm", "forward")?;
         for (i, flow) in self.flows.iter().enumerate() {
             let exactly = |value: u128, mask| Match::Ternary(value, mask);
@@ -116,9 +146,17 @@ impl Configuration {
             ];
             flows.insert(switch, &matches, 1000, &args)?;
             self.fill_copies(switch, &copies, i)?;
-            connections.insert(switch, &[Match::Exact(index)], 0, &[index])?;
-            for address in self.endpoints[i] {
-                endpoints.insert(switch, &[Match::Exact(address.into())], 0, &[])?;
+            let args = match self.acceptance {
+                Acceptance::Window => vec![index],
+                Acceptance::Vector {
+                    history_length,
+                    reset_timeout_us,
+                } => vec![index, history_length.into(), reset_timeout_us.into()],
+            };
+            connections.insert(switch, &[Match::Exact(index)], 0, &args)?;
+            for (path, address) in self.endpoints[i].into_iter().enumerate() {
+                let matches = [Match::Exact(address.into())];
+                endpoints.insert(switch, &matches, 0, &[path as u128])?;
             }
         }
         for (prefix, hop) in &self.routes {
@@ -153,7 +191,7 @@ impl Configuration {
     }
 
     fn by_hand(&self) -> ProtectNode {
-        let mut node = ProtectNode::new(TUNNEL_BEGIN, MTU);
+        let mut node = ProtectNode::new(TUNNEL_BEGIN, MTU, self.acceptance);
         for (flow, copies) in self.flows.iter().zip(&self.copies) {
             node.protect(*flow, *copies);
         }
@@ -167,8 +205,11 @@ impl Configuration {
     }
 }
 
-fn prepared(count: usize) -> Result<(Rc<Configuration>, Switch, Box<ProtectNode>), String> {
-    let configuration = Rc::new(Configuration::new(count));
+fn prepared(
+    count: usize,
+    acceptance: Acceptance,
+) -> Result<(Rc<Configuration>, Switch, Box<ProtectNode>), String> {
+    let configuration = Rc::new(Configuration::new(count, acceptance));
     // As the version by hand.
     let mut switch = source::switch("protect.p4", &[("IPV4_ONLY", "1".to_string())])?;
     configuration.fill(&mut switch)?;
@@ -178,7 +219,7 @@ fn prepared(count: usize) -> Result<(Rc<Configuration>, Switch, Box<ProtectNode>
 
 /// Packets that enter tunnels.
 pub fn ingress(count: usize) -> Result<Workload, String> {
-    let (configuration, switch, handwritten) = prepared(count)?;
+    let (configuration, switch, handwritten) = prepared(count, Acceptance::Window)?;
     Ok(Workload {
         switch,
         handwritten,
@@ -187,16 +228,22 @@ pub fn ingress(count: usize) -> Result<Workload, String> {
 }
 
 /// Copies that leave tunnels.
-pub fn egress(count: usize) -> Result<Workload, String> {
-    let (configuration, switch, handwritten) = prepared(count)?;
-    // Sequence numbers go on when the traffic begins anew, as the switches' registers do.
+pub fn egress(count: usize, acceptance: Acceptance) -> Result<Workload, String> {
+    lossy_egress(count, acceptance, 0)
+}
+
+/// The same where so many in ten packets are lost on the first path.
+fn lossy_egress(count: usize, acceptance: Acceptance, lost: usize) -> Result<Workload, String> {
+    let (configuration, switch, handwritten) = prepared(count, acceptance)?;
+    // Sequence numbers jump ahead when the traffic begins anew, as the switches' registers stay.
     let epoch = Rc::new(std::cell::Cell::new(0));
     Ok(Workload {
         switch,
         handwritten,
         traffic: Box::new(move |size| {
             epoch.set(epoch.get() + 1);
-            Box::new(TunnelTraffic::new(configuration.clone(), size, epoch.get()))
+            let traffic = TunnelTraffic::new(configuration.clone(), size, epoch.get());
+            Box::new(TunnelTraffic { lost, ..traffic })
         }),
     })
 }
@@ -262,6 +309,8 @@ struct TunnelTraffic {
     /// Not yet arrived on the second path.
     behind: VecDeque<Protected>,
     second_path: bool,
+    /// In ten packets, on the first path.
+    lost: usize,
 }
 
 impl TunnelTraffic {
@@ -273,6 +322,7 @@ impl TunnelTraffic {
             last_sent: vec![epoch << 24; configuration.endpoints.len()],
             behind: VecDeque::new(),
             second_path: false,
+            lost: 0,
             configuration,
         }
     }
@@ -326,7 +376,10 @@ impl Traffic for TunnelTraffic {
                 2
             }
             false => {
-                let packet = self.send();
+                let mut packet = self.send();
+                while self.lost > 0 && self.random.below(10) < self.lost {
+                    packet = self.send();
+                }
                 self.write(packet, 0, buffer);
                 1
             }
@@ -335,6 +388,41 @@ impl Traffic for TunnelTraffic {
 
     fn again(&self) -> Box<dyn Traffic> {
         let configuration = self.configuration.clone();
-        Box::new(TunnelTraffic::new(configuration, self.size, self.epoch))
+        let traffic = TunnelTraffic::new(configuration, self.size, self.epoch);
+        Box::new(TunnelTraffic {
+            lost: self.lost,
+            ..traffic
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::measure::check;
+
+    /// Losses bring numbers out of order, some of them beyond short histories.
+    #[test]
+    fn both_versions_accept_the_same_when_packets_are_lost() {
+        let vector = |history_length| Acceptance::Vector {
+            history_length,
+            reset_timeout_us: 1_000_000,
+        };
+        for acceptance in [
+            Acceptance::Window,
+            vector(2),
+            vector(5),
+            vector(63),
+            vector(64),
+        ] {
+            for count in [1, 4, 40] {
+                let mut workload = lossy_egress(count, acceptance, 2).expect("a workload");
+                for packets in [4096, 1024] {
+                    if let Err(why) = check(&mut workload, 64, packets) {
+                        panic!("{acceptance:?}, {count} connections: {why}");
+                    }
+                }
+            }
+        }
     }
 }

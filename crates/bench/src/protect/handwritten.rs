@@ -1,6 +1,7 @@
 //! A node of the protection network by hand: tunnel ingress, tunnel egress and router. IPv4 options are not for this path.
 
-use super::{Flow, PROTECTION, TunnelCopy, UDP};
+use super::acceptance::{Copy, Judge};
+use super::{Acceptance, Flow, PROTECTION, TunnelCopy, UDP};
 use crate::router::{NextHop, Prefix};
 use crate::structures::dir24::Dir24;
 use crate::structures::hash::HashTable;
@@ -12,9 +13,6 @@ use crate::workload::Handwritten;
 use engine::{Output, Packet};
 
 const TCP: u8 = 6;
-
-/// Half of the space of sequence numbers.
-const WINDOW: u32 = 1 << 31;
 
 /// Outer header and protection header.
 const OVERHEAD: u16 = 28;
@@ -50,14 +48,6 @@ struct Begin {
     too_long: u64,
 }
 
-/// A connection that ends here.
-#[derive(Default)]
-struct End {
-    last_accepted: u32,
-    accepted: Count,
-    discarded: Count,
-}
-
 struct Route {
     port: u32,
     addresses: [u8; 12],
@@ -72,7 +62,8 @@ pub struct ProtectNode {
     begins: Vec<Begin>,
     endpoints: HashTable<1>,
     cids: HashTable<1>,
-    ends: Vec<End>,
+    judge: Judge,
+    now_us: u64,
     prefixes: Dir24,
     routes: Vec<Route>,
     malformed: u64,
@@ -91,7 +82,7 @@ fn flow_key(source: u32, destination: u32, protocol: u8, ports: u32) -> [u64; 2]
 
 impl ProtectNode {
     /// Without connections or routes.
-    pub fn new(tunnel_begin: u32, mtu: u16) -> ProtectNode {
+    pub fn new(tunnel_begin: u32, mtu: u16, acceptance: Acceptance) -> ProtectNode {
         ProtectNode {
             tunnel_begin: tunnel_begin.to_be_bytes(),
             mtu,
@@ -99,7 +90,8 @@ impl ProtectNode {
             begins: Vec::new(),
             endpoints: HashTable::default(),
             cids: HashTable::default(),
-            ends: Vec::new(),
+            judge: Judge::new(acceptance),
+            now_us: 0,
             prefixes: Dir24::new(),
             routes: Vec::new(),
             malformed: 0,
@@ -133,12 +125,11 @@ impl ProtectNode {
 
     /// Adds a connection that ends here.
     pub fn end_connection(&mut self, endpoints: [u32; 2]) {
-        let number = self.ends.len() as u32;
-        for address in endpoints {
-            self.endpoints.insert([address.into()], number);
+        for (path, address) in endpoints.into_iter().enumerate() {
+            self.endpoints.insert([address.into()], path as u32);
         }
+        let number = self.judge.add_connection();
         self.cids.insert([number.into()], number);
-        self.ends.push(End::default());
     }
 
     /// Adds a route.
@@ -169,10 +160,10 @@ impl ProtectNode {
             return;
         }
         let destination = double_word(bytes, 30);
-        if self.endpoints.get(&[destination.into()]).is_none() {
+        let Some(path) = self.endpoints.get(&[destination.into()]) else {
             return self.forward(packet, out);
-        }
-        if self.accepts(&packet) {
+        };
+        if self.accepts(&packet, path) {
             let mut ethernet = [0; 14];
             ethernet.copy_from_slice(&packet.bytes()[..14]);
             packet.replace_front(42, &ethernet);
@@ -181,23 +172,19 @@ impl ProtectNode {
     }
 
     /// Whether a copy is the first of its sequence number.
-    fn accepts(&mut self, packet: &Packet) -> bool {
+    fn accepts(&mut self, packet: &Packet, path: u32) -> bool {
         let cid = double_word(packet.bytes(), 33) & 0xff_ffff;
-        let sequence_number = double_word(packet.bytes(), 37);
-        let Some(number) = self.cids.get(&[cid.into()]) else {
+        let Some(connection) = self.cids.get(&[cid.into()]) else {
             self.unknown_connection += 1;
             return false;
         };
-        let end = &mut self.ends[number as usize];
-        let ahead = sequence_number.wrapping_sub(end.last_accepted);
-        let is_new = ahead.wrapping_sub(1) < WINDOW;
-        if is_new {
-            end.last_accepted = sequence_number;
-            end.accepted.add(packet);
-        } else {
-            end.discarded.add(packet);
-        }
-        is_new
+        let copy = Copy {
+            sequence_number: double_word(packet.bytes(), 37),
+            path: path as usize,
+            bytes: packet.len() as u64,
+            now_us: self.now_us,
+        };
+        self.judge.passes(connection as usize, copy)
     }
 
     /// Protects or forwards a packet that is in no tunnel.
@@ -304,6 +291,10 @@ fn tunnel_of(packet: &Packet) -> Option<bool> {
 }
 
 impl Handwritten for ProtectNode {
+    fn set_now_ps(&mut self, now_ps: u64) {
+        self.now_us = now_ps / 1_000_000;
+    }
+
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
         for (_, packet) in burst.drain(..) {
             self.receive(packet, out);

@@ -1,0 +1,167 @@
+//! Which copies are passed, by hand: the window and the vector algorithm with the counters that the program has. It does not know
+//! packets.
+
+use super::Acceptance;
+
+/// Half of the space of sequence numbers.
+const WINDOW: u32 = 1 << 31;
+
+/// Paths that are told apart.
+const PATHS: usize = 4;
+
+/// Packets and bytes.
+#[derive(Clone, Copy, Default)]
+struct Count {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Count {
+    #[inline]
+    fn add(&mut self, bytes: u64) {
+        self.packets += 1;
+        self.bytes += bytes;
+    }
+}
+
+/// What is counted of a path of a connection.
+#[derive(Clone, Copy, Default)]
+struct PathCounters {
+    passed: Count,
+    discarded: Count,
+    rogue: u64,
+    out_of_order: u64,
+}
+
+/// A connection that ends here.
+#[derive(Default)]
+struct End {
+    last: u32,
+    /// Bit i: i less than the last number was passed. Zero at first: any number is taken.
+    seen: u64,
+    passed_at_us: u64,
+    lost: u64,
+    resets: u64,
+    paths: [PathCounters; PATHS],
+}
+
+/// A copy, as far as it matters here.
+#[derive(Clone, Copy)]
+pub struct Copy {
+    /// Its number.
+    pub sequence_number: u32,
+    /// How it came.
+    pub path: usize,
+    /// Its length.
+    pub bytes: u64,
+    /// When it came.
+    pub now_us: u64,
+}
+
+/// What becomes of a copy.
+enum Verdict {
+    Passes { next: bool, missing: u64 },
+    Discarded { rogue: bool },
+}
+
+impl End {
+    fn by_window(&mut self, number: u32) -> Verdict {
+        let before = number.wrapping_sub(self.last).wrapping_sub(1);
+        if before >= WINDOW {
+            return Verdict::Discarded { rogue: false };
+        }
+        self.last = number;
+        Verdict::Passes {
+            next: before == 0,
+            missing: before.into(),
+        }
+    }
+
+    fn by_vector(&mut self, number: u32, history_length: u32) -> Verdict {
+        let known = u64::MAX >> (64 - history_length);
+        let ahead = number.wrapping_sub(self.last);
+        if ahead.wrapping_sub(1) < WINDOW - 1 {
+            if ahead >= history_length {
+                return Verdict::Discarded { rogue: true };
+            }
+            let leaving = (self.seen & known) >> (history_length - ahead);
+            self.seen = (self.seen << ahead | 1) & known;
+            self.last = number;
+            return Verdict::Passes {
+                next: ahead == 1,
+                missing: u64::from(ahead - leaving.count_ones()),
+            };
+        }
+        let behind = ahead.wrapping_neg();
+        if behind >= history_length {
+            return Verdict::Discarded { rogue: true };
+        }
+        let mark = 1 << behind;
+        if self.seen & mark != 0 {
+            return Verdict::Discarded { rogue: false };
+        }
+        self.seen |= mark;
+        Verdict::Passes {
+            next: false,
+            missing: 0,
+        }
+    }
+}
+
+/// All connections that end here.
+pub struct Judge {
+    acceptance: Acceptance,
+    ends: Vec<End>,
+}
+
+impl Judge {
+    /// Without connections.
+    pub fn new(acceptance: Acceptance) -> Judge {
+        Judge {
+            acceptance,
+            ends: Vec::new(),
+        }
+    }
+
+    /// Adds a connection; its number.
+    pub fn add_connection(&mut self) -> u32 {
+        self.ends.push(End::default());
+        self.ends.len() as u32 - 1
+    }
+
+    /// Whether a copy for a connection is the first of its number; counts it.
+    #[inline]
+    pub fn passes(&mut self, connection: usize, copy: Copy) -> bool {
+        let end = &mut self.ends[connection];
+        let number = copy.sequence_number;
+        let verdict = match self.acceptance {
+            Acceptance::Window => end.by_window(number),
+            Acceptance::Vector {
+                reset_timeout_us, ..
+            } if end.seen == 0 || copy.now_us - end.passed_at_us >= reset_timeout_us.into() => {
+                (end.last, end.seen) = (number, 1);
+                end.resets += 1;
+                Verdict::Passes {
+                    next: true,
+                    missing: 0,
+                }
+            }
+            Acceptance::Vector { history_length, .. } => end.by_vector(number, history_length),
+        };
+        let counters = &mut end.paths[copy.path];
+        match verdict {
+            Verdict::Passes { next, missing } => {
+                counters.passed.add(copy.bytes);
+                counters.out_of_order += u64::from(!next);
+                end.lost += missing;
+                end.passed_at_us = copy.now_us;
+                true
+            }
+            Verdict::Discarded { rogue } => {
+                counters.discarded.add(copy.bytes);
+                counters.rogue += u64::from(rogue);
+                false
+            }
+        }
+    }
+}
