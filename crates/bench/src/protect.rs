@@ -4,7 +4,8 @@
 //! port), the egress of 1,000 others, and has 1,000 routes. *Ingress*: packets of uniformly chosen flows; each leaves as two copies.
 //! *Egress*: both copies of the packets of uniformly chosen connections, the second sixteen packets after the first; half of them
 //! leave, unpacked; once with the paper's window, once with the vector algorithm, a history of 64 and a reset after a second of silence.
-//! At the ingress the algorithm makes no difference. Both versions know IPv4 alone. `size_bytes` is that of the packet without the tunnel's 28 bytes.
+//! At the ingress the algorithm makes no difference. Both versions know IPv4 alone. `size_bytes` is that of the packet without the
+//! tunnel's 28 bytes.
 
 mod acceptance;
 mod handwritten;
