@@ -54,7 +54,11 @@ MAX_PATHS = 4
 
 
 def compile_protect(defines: dict[str, str] | None = None) -> Program:
-    """Compiles ``protect.p4``. ``defines`` may set PROTECTION_PROTOCOL, SN_BITS, HISTORY_BITS, CONNECTIONS and CPU_PORT."""
+    """Compiles ``protect.p4``.
+
+    ``defines`` may set PROTECTION_PROTOCOL, UDP_PORT, SN_BITS, HISTORY_BITS, CONNECTIONS, CPU_PORT, IPV4_ONLY and NESTED_ENDS;
+    the README says what they are.
+    """
     return Program.compile(str(HERE / "protect.p4"), defines=defines or {})
 
 

@@ -21,8 +21,17 @@
 // EtherType 1 (IEEE 802).
 const bit<16> ETHERTYPE_PROTECTION = 0x88b5;
 
-// Bytes that protection adds: outer IPv4 header and protection header.
+// With UDP_PORT=n, tunnels are UDP to that port, which then belongs to them in the whole network: for NATs and firewalls that pass
+// nothing else, and for nodes that spread flows over links (the source port is the flow's).
+
+// Bytes that protection adds: outer IPv4 header and protection header, and UDP.
+#ifdef UDP_PORT
+const bit<16> OVERHEAD = 36;
+const bit<8>  TUNNEL_PROTOCOL = PROTOCOL_UDP;
+#else
 const bit<16> OVERHEAD = 28;
+const bit<8>  TUNNEL_PROTOCOL = PROTECTION_PROTOCOL;
+#endif
 
 const bit<16> IPV6_HEADER_BYTES = 40;
 
@@ -40,13 +49,28 @@ header protection_t {
     bit<8>  next_protocol;  // as in IPv4
 }
 
+#ifdef UDP_PORT
+header udp_t {
+    bit<16> src_port;
+    bit<16> dst_port;
+    bit<16> length;
+    bit<16> checksum;
+}
+#endif
+
 struct headers_t {
     packet_out_t   packet_out;
     packet_in_t    packet_in;
     ethernet_t     ethernet;
     ipv4_t         new_tunnel;  // of the connection that the packet enters here
+#ifdef UDP_PORT
+    udp_t          new_udp;
+#endif
     protection_t   new_protection;
     ipv4_t         tunnel;      // of packets that arrive encapsulated
+#ifdef UDP_PORT
+    udp_t          udp;         // of the tunnel
+#endif
     protection_t   protection;
     ipv4_t         ipv4;
     ipv4_options_t ipv4_options;
@@ -94,7 +118,7 @@ parser ProtectParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
     state parse_outermost {
         ipv4_t ip = packet.lookahead<ipv4_t>();
         transition select(ip.ihl, ip.flags & 1, ip.frag_offset, ip.protocol) {
-            (5, 0, 0, PROTECTION_PROTOCOL): parse_protected;
+            (5, 0, 0, TUNNEL_PROTOCOL): parse_protected;
             (5, 0, 0, PROTOCOL_IPV4):       parse_ip_in_ip;
             default:                        parse_ipv4;
         }
@@ -106,9 +130,29 @@ parser ProtectParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition parse_ipv4;
     }
 
+#ifdef UDP_PORT
+    state parse_protected {
+        transition select(packet.lookahead<bit<192>>()[15:0]) {
+            UDP_PORT: parse_udp;
+            default:  parse_ipv4;
+        }
+    }
+
+    state parse_udp {
+        packet.extract(hdr.tunnel);
+        verify(hdr.tunnel.version == 4, error.ParserInvalidArgument);
+        packet.extract(hdr.udp);
+        transition parse_protection;
+    }
+#else
     state parse_protected {
         packet.extract(hdr.tunnel);
         verify(hdr.tunnel.version == 4, error.ParserInvalidArgument);
+        transition parse_protection;
+    }
+#endif
+
+    state parse_protection {
         packet.extract(hdr.protection);
         transition select(hdr.protection.next_protocol) {
             PROTOCOL_IPV4: parse_ipv4;
@@ -199,6 +243,9 @@ control DecapsIp(inout headers_t hdr, out path_t path) {
         path = 0;
         if (tunnel_endpoints.apply().hit) {
             hdr.tunnel.setInvalid();
+#ifdef UDP_PORT
+            hdr.udp.setInvalid();
+#endif
         }
     }
 }
@@ -294,7 +341,7 @@ struct outermost_t {
     bit<8>         diffserv;
     bit<8>         ttl;
     bit<16>        length;
-    bit<16>        src_port;  // zero of tunnels
+    bit<16>        src_port;  // zero of tunnels that are not UDP
     bit<16>        dst_port;
 }
 
@@ -333,10 +380,20 @@ control Encapsulate(inout headers_t hdr, inout metadata_t meta, inout standard_m
             hdr.new_tunnel.flags = 2;
             hdr.new_tunnel.frag_offset = 0;
             hdr.new_tunnel.ttl = 64;
-            hdr.new_tunnel.protocol = PROTECTION_PROTOCOL;
+            hdr.new_tunnel.protocol = TUNNEL_PROTOCOL;
             hdr.new_tunnel.src_addr = to.src_addr;
             hdr.new_tunnel.dst_addr = to.dst_addr;
             hdr.ethernet.ether_type = ETHERTYPE_IPV4;
+#ifdef UDP_PORT
+            hdr.new_udp.setValid();
+            hash(hdr.new_udp.src_port, HashAlgorithm.crc16, (bit<16>)49152,
+                 { outermost.src_addr, outermost.dst_addr, outermost.protocol, outermost.src_port, outermost.dst_port },
+                 (bit<32>)16384);
+            hdr.new_udp.dst_port = UDP_PORT;
+            hdr.new_udp.length = outermost.length + OVERHEAD - 20;
+            // None: what is inside has its own (RFC 768).
+            hdr.new_udp.checksum = 0;
+#endif
 
             standard_metadata.mcast_grp = to.multicast_group;
             meta.multicast_group = to.multicast_group;
@@ -485,6 +542,10 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
             outermost.diffserv = hdr.tunnel.diffserv;
             outermost.ttl = hdr.tunnel.ttl;
             outermost.length = hdr.tunnel.total_len;
+#ifdef UDP_PORT
+            outermost.src_port = hdr.udp.src_port;
+            outermost.dst_port = hdr.udp.dst_port;
+#endif
         } else {
             outermost.src_addr = hdr.ipv4.src_addr;
             outermost.dst_addr = hdr.ipv4.dst_addr;
@@ -504,6 +565,13 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
             outermost.diffserv = hdr.ipv6.traffic_class;
             outermost.ttl = hdr.ipv6.hop_limit;
             outermost.length = hdr.ipv6.payload_len |+| IPV6_HEADER_BYTES;
+#ifdef UDP_PORT
+            outermost.src_addr = hdr.ipv6.src_addr[31:0];
+            outermost.dst_addr = hdr.ipv6.dst_addr[31:0];
+            outermost.protocol = hdr.ipv6.next_header;
+            outermost.src_port = meta.src_port;
+            outermost.dst_port = meta.dst_port;
+#endif
         }
 #endif
         if (outermost.ttl <= 1) {
@@ -568,7 +636,7 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
                 decaps_p.apply(hdr, path, standard_metadata);
             }
 #ifdef NESTED_ENDS
-            if (leaves_tunnel && (hdr.ipv4.protocol == PROTECTION_PROTOCOL || hdr.ipv4.protocol == PROTOCOL_IPV4)) {
+            if (leaves_tunnel && (hdr.ipv4.protocol == TUNNEL_PROTOCOL || hdr.ipv4.protocol == PROTOCOL_IPV4)) {
                 // Where to does not matter: it goes round.
                 hdr.protection.setInvalid();
                 standard_metadata.egress_spec = standard_metadata.ingress_port;
@@ -637,8 +705,14 @@ control ProtectDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.packet_in);
         packet.emit(hdr.ethernet);
         packet.emit(hdr.new_tunnel);
+#ifdef UDP_PORT
+        packet.emit(hdr.new_udp);
+#endif
         packet.emit(hdr.new_protection);
         packet.emit(hdr.tunnel);
+#ifdef UDP_PORT
+        packet.emit(hdr.udp);
+#endif
         packet.emit(hdr.protection);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv4_options);

@@ -231,3 +231,64 @@ def test_ipv4_only() -> None:
     program = compile_protect({"CONNECTIONS": "16", "IPV4_ONLY": "1"})
     assert "ipv6" not in program.p4info
     assert Switch(program).process(1, frame(v6(udp(53)))) == []
+
+
+UDP_PORT = 6635
+
+
+@pytest.fixture(scope="module")
+def udp_program() -> Program:
+    return compile_protect({"CONNECTIONS": "16", "UDP_PORT": str(UDP_PORT)})
+
+
+def in_udp(packet: bytes, source_port: int) -> bytes:
+    """A tunnel's packet with UDP between its outer header and its protection header."""
+    header = bytearray(packet[:20])
+    header[2:4] = struct.pack("!H", len(packet) + 8)
+    header[9] = 17
+    return (
+        with_ttl(bytes(header), header[8])
+        + struct.pack("!HHHH", source_port, UDP_PORT, len(packet) - 12, 0)
+        + packet[20:]
+    )
+
+
+def test_tunnels_in_udp(udp_program: Program, executor: str) -> None:
+    """All copies of a flow's packets have one source port, those of other flows others; the rest is as without UDP."""
+    node = Node(udp_program, executor)
+    node.add_flow("protected_flows", {"hdr.ipv4.protocol": (17, 0xFF)})
+    node.add_flow("protected_flows_v6", {})
+    source_ports = set()
+    sn = 0
+    for packet, after, next_protocol, tos in (
+        *((v4("10.0.2.1", udp(port)), v4("10.0.2.1", udp(port), ttl=63), 4, 0) for port in range(50)),
+        (v6(udp(53)), v6(udp(53), hops=63), 41, TRAFFIC_CLASS),
+    ):
+        for _ in range(2):
+            sn += 1
+            sent = node.send(packet)
+            source_port = int.from_bytes(sent[0][1][20:22], "big")
+            assert source_port >= 49152
+            copies = expected_copies(after, sn, next_protocol=next_protocol, tos=tos)
+            assert sent == [(port, in_udp(copy, source_port)) for port, copy in copies]
+        source_ports.add(source_port)
+    assert len(source_ports) > 45
+
+
+def test_tunnels_in_udp_end(udp_program: Program, executor: str) -> None:
+    node = Node(udp_program, executor)
+    for inner, after in (
+        (v4("10.0.2.1", udp(53)), v4("10.0.2.1", udp(53), ttl=63)),
+        (v6(udp(53)), v6(udp(53), hops=63)),
+    ):
+        protocol = 41 if inner[0] >> 4 == 6 else 4
+        sn = 10 if protocol == 4 else 11
+        copies = [in_udp(protected(inner, address, sn, next_protocol=protocol), 50000) for address in HERE]
+        assert [packet for _, packet in node.send(copies[0])] == [after]
+        assert node.send(copies[1]) == []
+    away = in_udp(protected(v4("10.0.2.1", udp(53)), "10.7.7.7", 1), 50000)
+    assert node.send(away) == [(9, with_ttl(away, 63))], "not ours: routed"
+    other = v4("10.0.2.1", udp(UDP_PORT - 1, 9))
+    assert node.send(other) == [(9, with_ttl(other, 63))]
+    node.add_flow("protected_flows", {"meta.dst_port": (UDP_PORT, 0xFFFF)})
+    assert [len(packet) for _, packet in node.send(away)] == [len(away) + 36] * 2, "protected on its way"
