@@ -220,5 +220,7 @@ def draw_close(close: pl.DataFrame) -> Figure:
         xlabel="time between pings, in J",
         ylabel="%",
     )
+    for axes in figure.axes:
+        axes.set_title(axes.get_title().removeprefix("what "), fontsize=8)
     figure.axes[0].set_ylim(bottom=0)
     return figure

@@ -96,6 +96,24 @@ def test_closed_forms_agree_with_draws(law: str) -> None:
     assert fmean(one) == pytest.approx({"around": 2.0, "clipped": 0.5}[law], rel=0.06)
 
 
+@pytest.mark.parametrize(
+    ("law", "queues", "percent"), [("around", 1, 81.5), ("around", 2, 82), ("clipped", 1, 53.5), ("clipped", 2, 69)]
+)
+def test_average_deviation_with_netem_queues_in_a_row(law: str, queues: int, percent: float) -> None:
+    """What the README says of them. Drawn, without a network: four times the delays of the paths, there and back."""
+    draw = Random(3)
+
+    def path() -> list[float]:
+        many = [[each for _ in range(20) for each in jitter._delays(law, 1.0, draw)] for _ in range(queues)]
+        return [sum(each) for each in zip(*many, strict=True)]
+
+    there1, there2, back1, back2 = (path() for _ in range(4))
+    alone = [a + b for a, b in zip(there1, back1, strict=True)]
+    best = [min(a, c) + min(b, d) for a, b, c, d in zip(there1, back1, there2, back2, strict=True)]
+    ratio = jitter.deviations(best)["average_deviation"] / jitter.deviations(alone)["average_deviation"]
+    assert 100 * ratio == pytest.approx(percent, abs=1.5)
+
+
 def test_a_round_trip_has_two_jitters() -> None:
     alone, pair = (jitter.measure(jitter.point("around", 2.0, mode, 10, 400), 1) for mode in jitter.MODES)
     assert alone["returned"] == pair["returned"] == 400
