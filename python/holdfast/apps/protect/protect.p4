@@ -519,12 +519,18 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
     }
 
+    action forward_v6_in_order(port_t port, mac_t src_mac, mac_t dst_mac) {
+        forward_v6(port, src_mac, dst_mac);
+        keeps_number = true;
+    }
+
     table ipv6_lpm {
         key = {
             hdr.ipv6.dst_addr: lpm;
         }
         actions = {
             forward_v6;
+            forward_v6_in_order;
             punt;
             drop;
         }

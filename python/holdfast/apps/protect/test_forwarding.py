@@ -151,6 +151,24 @@ def test_ipv6_leaves_the_tunnel(program: Program, executor: str) -> None:
     assert node.client.counter("discarded", 4 * 5 + 1)[0] == 1
 
 
+def test_the_number_stays_in_front_for_a_port_that_orders(program: Program, executor: str) -> None:
+    node = Node(program, executor)
+    route = {"src_mac": 0xA, "dst_mac": 0xB, "port": 6}
+    node.client.insert("ipv4_lpm", {"dst_addr": "10.0.3.0/24"}, "forward_in_order", route)
+    host = V6_HOST.hex(":", 2)
+    node.client.insert("ipv6_lpm", {"hdr.ipv6.dst_addr": f"{host}/128"}, "forward_v6_in_order", route)
+    for sn, inner, next_protocol in ((77, v4("10.0.3.1", udp(53)), 4), (78, v6(udp(53)), 41)):
+        out = node.switch.process(7, frame(protected(inner, HERE[0], sn, next_protocol=next_protocol)))
+        left = with_ttl(inner, 63) if next_protocol == 4 else v6(udp(53), hops=63)
+        ethernet = (0xB).to_bytes(6, "big") + (0xA).to_bytes(6, "big")
+        number = (5).to_bytes(3, "big") + sn.to_bytes(4, "big") + bytes((next_protocol,))
+        assert out == [(6, ethernet + b"\x88\xb5" + number + left)]
+        # What came in no tunnel has no number.
+        assert node.switch.process(7, frame(inner)) == [(6, ethernet + frame(inner)[12:14] + left)]
+    other = protected(v4("10.0.3.1", udp(53)), "10.0.3.9", 9)
+    assert node.send(other) == [(6, with_ttl(other, 63))], "another's tunnel"
+
+
 def test_a_router_on_the_way_sees_only_the_outer_header(program: Program, executor: str) -> None:
     node = Node(program, executor)
     for inner, protocol in ((v4("10.0.2.1", udp(53)), 4), (v6(udp(53)), 41), (bytes(12), 99)):
