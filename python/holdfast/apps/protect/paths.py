@@ -8,6 +8,7 @@ tunnels, addresses or switches' tables.
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -78,11 +79,14 @@ def path_over(topology: Topology, ingress: str, links: Sequence[str]) -> Path:
     return Path(tuple(nodes), tuple(indices), sum(topology.links[i].cost for i in indices))
 
 
-def link_name(topology: Topology, index: int) -> str:
-    """How :meth:`Topology.find_link` knows a link: ``a-b``, of parallel ones ``a-b#2``."""
-    link = topology.links[index]
-    parallel = [i for i, other in enumerate(topology.links) if {other.a, other.b} == {link.a, link.b}]
-    return link.name if parallel[0] == index else f"{link.name}#{parallel.index(index) + 1}"
+def link_names(topology: Topology) -> list[str]:
+    """How :meth:`Topology.find_link` knows each link: ``a-b``, of parallel ones ``a-b#2``."""
+    names, parallel = [], Counter[frozenset[str]]()
+    for link in topology.links:
+        ends = frozenset((link.a, link.b))
+        parallel[ends] += 1
+        names.append(link.name if parallel[ends] == 1 else f"{link.name}#{parallel[ends]}")
+    return names
 
 
 def disjoint_paths(
@@ -134,7 +138,8 @@ def _why(
 ) -> str:
     left = " in what is left of the network" if avoided else ""
     where = f"from {ends[0]} to {ends[1]}{left}"
-    cut = [f"node {node}" for node in nodes] + [f"link {link_name(topology, link)}" for link in links]
+    names = link_names(topology)
+    cut = [f"node {node}" for node in nodes] + [f"link {names[link]}" for link in links]
     if not cut:
         return f"there is no path {where}"
     numbers = {2: "two", 3: "three", 4: "four"}
@@ -143,7 +148,7 @@ def _why(
     return f"there are {wanted} {where}: every path uses {through}"
 
 
-@dataclass
+@dataclass(slots=True)
 class _Arc:
     """An arc of the residual network. Its reverse is the one with the number that differs in the last bit."""
 
