@@ -349,6 +349,7 @@ class ProtectController(RouterController):
         ``paths``: the nodes of each path; without them the cheapest ``count`` disjoint ones. ``cid``: the identifier in its
         packets, which no other connection to this PTE has; without it a free one.
         """
+        acceptance = self._fitting(egress, acceptance or self.acceptance)
         chosen = self._choose(ingress, egress, paths, count, disjoint)
         with self.changes() as changes:
             index = self._take(changes, self._indices[ingress])
@@ -363,7 +364,7 @@ class ProtectController(RouterController):
                 egress_index,
                 path_set,
                 _checked_mtu(mtu or self.mtu),
-                acceptance or self.acceptance,
+                acceptance,
             )
             self._clear(changes, ingress, self._indices[ingress], index, self.ingress_state)
             self._clear(changes, egress, self._egress_indices[egress], egress_index, self.egress_state)
@@ -457,6 +458,8 @@ class ProtectController(RouterController):
         wanted = count or len(before.path_set.copies)
         chosen = self._choose(connection.ingress, connection.egress, paths, wanted, kind) if moved else []
         mtu = _checked_mtu(mtu or connection.mtu)
+        if acceptance is not None:
+            self._fitting(connection.egress, acceptance)
         with self.changes() as changes:
 
             def back() -> None:
@@ -492,6 +495,14 @@ class ProtectController(RouterController):
         """Fills the history, unless there was no packet yet: second copies that are under way must not be taken for first ones."""
         if client.register(self.last_accepted, connection.egress_index):
             client.write_register(self.history, connection.egress_index, (1 << self._history_bits(client)) - 1)
+
+    def _fitting(self, egress: str, acceptance: Acceptance) -> Acceptance:
+        """The program would cut a history longer than its own, and discard what the caller expects to pass."""
+        if acceptance.algorithm == "vector" and acceptance.history > (bits := self._history_bits(self.clients[egress])):
+            raise NetworkError(
+                f"{egress} runs a program with histories of {bits}; {acceptance.history} needs another HISTORY_BITS"
+            )
+        return acceptance
 
     def _history_bits(self, client: Client) -> int:
         return p4data.width_of(client.p4info.registers[self.history].type_spec, client.p4info.message.type_info)

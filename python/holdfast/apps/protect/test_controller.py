@@ -8,7 +8,7 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.apps.protect import Flow, ProtectController, compile_protect
+from holdfast.apps.protect import Acceptance, Flow, ProtectController, compile_protect
 from holdfast.apps.protect.tunnels import COPY_TABLE, ENDPOINT_TABLE, ROUTE_TABLE
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.errors import P4RuntimeError
@@ -236,3 +236,16 @@ def test_thousands_of_connections_at_a_node(program: Program) -> None:
     print(f"2000 connections: added in {added_s:.2f} s of processor time, removed in {removed_s:.2f} s")
     assert added_s < 10
     assert packets(network.core, ids[0]).height == 20
+
+
+def test_a_history_longer_than_the_programs_is_refused(program: Program) -> None:
+    """The program would cut it without a word."""
+    network, controller = build(program, ladder(), acceptance=Acceptance("vector", 65))
+    network.run(0.01)
+    with pytest.raises(NetworkError, match="histories of 64"):
+        controller.add_connection("a", "z")
+    assert entries(controller) == NOTHING
+    connection = controller.add_connection("a", "z", acceptance=Acceptance("vector", 64))
+    with pytest.raises(NetworkError, match="histories of 64"):
+        controller.change_connection(connection, acceptance=Acceptance("vector", 128))
+    assert connection.acceptance.history == 64
