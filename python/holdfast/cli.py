@@ -517,8 +517,8 @@ def compare(
         typer.Option(
             metavar="FILE",
             help="UDP, TCP and ping, as holdfast.compare.traffic_file says (YAML)  [default: 16 host pairs, up to 50 in networks "
-            "of more than 32 hosts, with UDP of 20 to 500 packets/s; for 16 of them a TCP connection of about 5 Mb/s, and "
-            "four TCP transfers of 50 kB around the failure]",
+            "of more than 32 hosts, with UDP of 20 to 500 packets/s; for 16 of them (in such networks 8) a TCP connection of "
+            "about 5 Mb/s, and four TCP transfers of 50 kB around the failure]",
         ),
     ] = None,
     mechanisms: Annotated[
@@ -572,7 +572,7 @@ def compare(
     console.print(Text(f"\n{advice.advice(found)}\n"))
     for note in advice.notes(found):
         console.print(Text(f"* {note}", style="dim"))
-    console.print(f"results in {out}/", highlight=False)
+    console.print(f"results in {out}/; open {out}/report.html", highlight=False)
 
 
 ports = typer.Typer(no_args_is_help=True, help="Ports of a running holdfast switch.")

@@ -343,7 +343,7 @@ def _set_ticks(axis: Any, ticks: Sequence[Any]) -> None:
 
 def draw_topology(topology: Topology, path: Path) -> None:
     """Switches where their positions are, or laid out by forces; hosts beside their switches; delays where links differ."""
-    places = _places(topology)
+    places = places_of(topology)
     crowd = len(topology.switches)
     cores = [link for link in topology.links if link.a in topology.switches and link.b in topology.switches]
     names = {link.name for link in cores}
@@ -371,7 +371,7 @@ def draw_topology(topology: Topology, path: Path) -> None:
     save(figure, path)
 
 
-def _places(topology: Topology) -> dict[str, Position]:
+def places_of(topology: Topology) -> dict[str, Position]:
     """Every node's place. Without a position for each switch, all of them are laid out anew, the same way each time."""
     placed = {name: switch.position for name, switch in topology.switches.items() if switch.position is not None}
     if len(placed) < len(topology.switches):

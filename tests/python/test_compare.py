@@ -3,10 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
 import signal
 import subprocess
 import sys
 import time
+from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
@@ -172,11 +175,115 @@ def test_files_say_the_same(cut: tuple[Comparison, Path]) -> None:
     assert undisturbed["sent"].to_list() == [1100] * len(MECHANISMS)
 
 
+class Page(HTMLParser):
+    """What a page is made of, as far as the tests care."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.words: list[str] = []
+        self.outside: list[str] = []
+        self.drawn: list[dict[str, str | None]] = []
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        given = dict(attrs)
+        if tag not in ("meta", "link"):
+            self.open.append(tag)
+        self.outside += [str(given[name]) for name in ("src", "href", "xlink:href") if name in given]
+        if tag in ("line", "path", "circle"):
+            self.drawn.append(given)
+
+    def handle_startendtag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.handle_starttag(tag, attrs)
+        self.open.pop()
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag, f"</{tag}> closes something else"
+
+    def handle_data(self, data: str) -> None:
+        self.words.append(data)
+
+
+def test_the_report_needs_nothing_else(cut: tuple[Comparison, Path]) -> None:
+    comparison, out = cut
+    text = (out / "report.html").read_text()
+    page = Page(text)
+    assert page.open == []
+    assert page.outside == ["data:,"]
+    assert "http" not in text
+    assert "url(" not in text
+    said = " ".join(" ".join(page.words).split())
+    assert "link s1-s2 fails" in said
+    assert advice.advice(comparison) in said
+    assert all(note in said for note in advice.notes(comparison))
+    assert all(name in said for name in MECHANISMS)
+    classes = [each.get("class") or "" for each in page.drawn]
+    assert classes.count("link failed") == 1
+    assert sum(style.startswith("curve m") for style in classes) == 3 * len(MECHANISMS)
+    assert "nan" not in said.lower().split()
+    assert not any("nan" in (value or "") for each in page.drawn for value in each.values())
+
+
+def test_the_report_of_all_failures_has_their_distribution(square: Path, tmp_path: Path) -> None:
+    names = ["static", "reroute", "1+1"]
+    comparison = compare(square, "all", tmp_path, names)
+    page = Page((tmp_path / "report.html").read_text())
+    links = [each for each in page.drawn if (each.get("class") or "").startswith("link q")]
+    assert len(links) == len(comparison.scenario.failures)
+    # Each link knows its colour under each mechanism: s1-s2 costs static about 600 packets, and 1+1 none.
+    assert {(link["data-static"], link["data-1p1"]) for link in links} == {("3", "0"), ("0", "0")}
+    dots = [each for each in page.drawn if (each.get("class") or "").startswith("dot ")]
+    assert dots
+    assert "Under static 2 of 5 links" in " ".join(page.words)
+
+
+CHROMIUM = next(
+    (path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None
+)
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+def test_the_report_opens_in_a_browser_without_errors(square: Path, tmp_path: Path) -> None:
+    compare(square, "all", tmp_path, ["static", "reroute"])
+    # The page's own script is tried, and anything that goes wrong ends up in the title.
+    text = (tmp_path / "report.html").read_text()
+    spy = "<script>window.onerror = (what) => { document.title = 'ERROR ' + what; };</script>"
+    click = (
+        "<script>document.querySelector('[data-for=links] button[value=reroute]').click();"
+        "document.querySelector('[data-for=time] button[value=f1]').click();"
+        "document.title += [...document.querySelectorAll('.over-time')].map((e) => e.hidden).join() + ' ' +"
+        "document.querySelector('[data-for=links] [aria-pressed=true]').value + ' ' +"
+        "(document.documentElement.scrollWidth <= window.innerWidth);</script>"
+    )
+    tried = tmp_path / "tried.html"
+    tried.write_text(text.replace("<head>", "<head>" + spy).replace("</body>", click + "</body>"))
+    shown = subprocess.run(
+        [
+            str(CHROMIUM),
+            "--headless",
+            "--no-sandbox",
+            "--disable-gpu",
+            "--window-size=1100,900",
+            "--dump-dom",
+            str(tried),
+        ],
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=True,
+    ).stdout
+    (title,) = re.findall("<title>(.*?)</title>", shown)[:1]
+    assert "ERROR" not in title
+    assert title.endswith("true,false,true,true,true reroute true")
+
+
 def test_same_seed_same_bytes_whatever_the_number_of_processes(square: Path, tmp_path: Path) -> None:
     names = ["static", "mpls-local"]
     for folder, jobs in (("one", 1), ("two", 2)):
         compare(square, "all", tmp_path / folder, names, jobs=jobs, seeds=2)
-    for name in ("cases.parquet", "flows.parquet", "summary.json"):
+    for name in ("cases.parquet", "flows.parquet", "summary.json", "report.html"):
         assert (tmp_path / "one" / name).read_bytes() == (tmp_path / "two" / name).read_bytes()
 
 
@@ -226,6 +333,41 @@ def test_pairs_without_a_second_way_are_counted(square: Path, tmp_path: Path) ->
     }
     assert any("for want of a second way" in note for note in advice.notes(comparison))
     assert "only way" in advice.advice(comparison)
+
+
+LOSSY = SQUARE.replace("delay_ms: 1}", "delay_ms: 1, loss: 0.02}")
+
+
+def test_seeds_are_summarised_with_an_interval(square: Path, tmp_path: Path) -> None:
+    lossy = tmp_path / "lossy.yaml"
+    lossy.write_text(LOSSY)
+    offered = square.with_name("traffic.yaml")
+    names = registry.find(["static", "1+1-vector"])
+    givens = scenario.build(str(lossy), fail="s1-s2", traffic=offered, times=dict(BRIEF))
+    comparison = results.run(givens, names, [1, 2, 3], tmp_path / "lossy")
+    vector, static = comparison.summaries
+    assert (vector.mechanism, static.mechanism) == ("1+1-vector", "static")
+    for each in (vector, static):
+        assert each.lost_low is not None
+        assert each.lost_high is not None
+        assert each.lost_low < each.lost_mean < each.lost_high
+    # Losses of one path are repaired by the other, but for what both lose, and those on the hosts' own links.
+    undisturbed = sum(comparison.row("static", "none", seed)["lost"][0] for seed in (1, 2, 3))
+    assert sum(comparison.row("1+1-vector", "none", seed)["lost"][0] for seed in (1, 2, 3)) < undisturbed
+    assert not comparison.seeds_agree
+    assert any("even without a failure" in note for note in advice.notes(comparison))
+    calm = results.run(build(square, "s1-s2"), registry.find(["static"]), [1, 2], tmp_path / "calm")
+    assert calm.seeds_agree
+    assert any("2 seeds gave the same" in note for note in advice.notes(calm))
+
+
+def test_goodput_lost_is_of_all_that_was_expected(cut: tuple[Comparison, Path], square: Path, tmp_path: Path) -> None:
+    comparison, _ = cut
+    case = next(case for case in comparison.cases if case.mechanism == "static")
+    # 600 ms of 800 without a way, and some 200 ms more until TCP tries again.
+    assert case.goodput_lost_percent is not None
+    assert 70 < case.goodput_lost_percent <= 100
+    assert case.goodput_lost_bytes == pytest.approx(case.goodput_undisturbed_bytes * case.goodput_lost_percent / 100)
 
 
 def test_a_switch_fails(square: Path, tmp_path: Path) -> None:

@@ -1,6 +1,6 @@
 """``holdfast compare``: every mechanism on the same topology, traffic and failures, with the same measures.
 
 ``scenario`` and ``traffic_file`` are what is compared upon, ``mechanisms`` the registry of what is compared, ``runs`` and
-``measures`` a run and its instruments, ``comparison`` what the runs say, ``advice`` the same in words, ``results`` and
-``terminal`` how it is written and shown.
+``measures`` a run and its instruments, ``comparison`` what the runs say, ``advice`` the same in words, ``report``,
+``drawing``, ``results`` and ``terminal`` how it is shown and written.
 """

@@ -66,6 +66,15 @@ def notes(comparison: Comparison) -> list[str]:
             f"TCP transfers that were not finished at the end: {counts} of {summaries[0].transfers} that a failure affected."
             " Mean and worst times are of those that were."
         )
+    if comparison.seeds_agree:
+        found.append(
+            f"All {len(comparison.seeds)} seeds gave the same: nothing here is random (no jitter, no loss, no Poisson stream)."
+        )
+    if not scenario.own_traffic:
+        found.append(
+            "TCP connections of the default traffic are limited by their window, so a longer way costs goodput even where"
+            " nothing is lost."
+        )
     if len(scenario.failures) > 1:
         found += _notes_of_all(comparison)
     elif scenario.failures[0] in scenario.topology.switches:

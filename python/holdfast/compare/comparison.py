@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from holdfast.compare.mechanisms import Mechanism
 from holdfast.compare.scenario import NO_FAILURE, Scenario
+from holdfast.statistics import mean_interval
 
 Row = Mapping[str, Any]
 
@@ -47,6 +48,7 @@ class Case:
     duplicated: int
     reordered: int
     outage_ms: float
+    goodput_undisturbed_bytes: int
     goodput_lost_bytes: int
     goodput_lost_percent: float | None
     transfers: int
@@ -59,13 +61,18 @@ class Case:
 
 @dataclass(frozen=True)
 class Summary:
-    """A mechanism in one line. Means are over all cases, medians over those that hit something that it uses."""
+    """A mechanism in one line. Means are over all cases, medians over those that hit something that it uses.
+
+    ``lost_low`` and ``lost_high``: the interval of the mean with 95 % confidence, over the seeds; of a single seed there is none.
+    """
 
     mechanism: str
     rank: int
     cases: int
     carried: int
     lost_mean: float
+    lost_low: float | None
+    lost_high: float | None
     lost_median: float
     lost_worst: int
     worst_failure: str
@@ -137,6 +144,7 @@ class Comparison:
                 affected_streams=len(probes),
                 **{name: sum(row[name][i] for i in measured) for name in ("sent", "lost", "duplicated", "reordered")},
                 outage_ms=max((row["outage_ms"][i] for i in measured), default=0.0),
+                goodput_undisturbed_bytes=expected,
                 goodput_lost_bytes=missing,
                 goodput_lost_percent=round(100 * missing / expected, 6) if expected else None,
                 transfers=len(transfers),
@@ -182,9 +190,8 @@ class Comparison:
         worst = max(cases, key=lambda case: (case.lost, case.outage_ms))
         undisturbed = [self.row(name, NO_FAILURE, seed) for seed in self.seeds]
         plain = [self.row("static", NO_FAILURE, seed) for seed in self.seeds]
-        base = sum(
-            case.goodput_lost_bytes / case.goodput_lost_percent * 100 for case in cases if case.goodput_lost_percent
-        )
+        base = sum(case.goodput_undisturbed_bytes for case in cases)
+        low, high = self._interval(cases)
         lost_bytes = sum(case.goodput_lost_bytes for case in cases)
         entries = undisturbed[0]["entries"]
         return Summary(
@@ -193,6 +200,8 @@ class Comparison:
             cases=len(cases),
             carried=sum(case.carried for case in cases),
             lost_mean=statistics.fmean(case.lost for case in cases),
+            lost_low=low,
+            lost_high=high,
             lost_median=statistics.median(case.lost for case in hit),
             lost_worst=worst.lost,
             worst_failure=worst.failure,
@@ -218,6 +227,19 @@ class Comparison:
             entries_max=max(entries),
             unprotected_pairs=len(undisturbed[0]["unprotected"]),
         )
+
+    def _interval(self, cases: Sequence[Case]) -> tuple[float | None, float | None]:
+        """Of the mean of what is lost, seed by seed."""
+        if len(self.seeds) < 2:
+            return None, None
+        return mean_interval([statistics.fmean(c.lost for c in cases if c.seed == seed) for seed in self.seeds])
+
+    @property
+    def seeds_agree(self) -> bool:
+        """Whether several seeds gave the same in everything, as they do where nothing is random."""
+        first = {(c.mechanism, c.failure): c for c in self.cases if c.seed == self.seeds[0]}
+        others = [case for case in self.cases if case.seed != self.seeds[0]]
+        return bool(others) and all(replace(c, seed=self.seeds[0]) == first[c.mechanism, c.failure] for c in others)
 
     def case_frame(self) -> pl.DataFrame:
         """All cases."""

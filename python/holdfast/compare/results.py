@@ -1,8 +1,8 @@
 """The whole command: run, summarise, write. Interrupted, it goes on where it stopped when it is called again.
 
 In the folder: ``cases.parquet`` (a row per mechanism, failure and seed), ``flows.parquet`` (a row per flow of each run),
-``summary.json``, and ``runs/``, where finished runs are kept. The same scenario and seeds give the same bytes in
-the first three.
+``summary.json``, ``report.html``, and ``runs/``, where finished runs are kept. The same scenario and seeds give the same
+bytes in all files but those in ``runs/``.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from holdfast import sweep
-from holdfast.compare import advice, runs, traffic_file
+from holdfast.compare import advice, report, runs, traffic_file
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.mechanisms import Mechanism
 from holdfast.compare.scenario import NO_FAILURE, Scenario
@@ -44,6 +44,7 @@ def run(
     comparison.case_frame().write_parquet(out / "cases.parquet")
     comparison.flow_frame().write_parquet(out / "flows.parquet")
     (out / "summary.json").write_text(json.dumps(summary(comparison), indent=2) + "\n")
+    report.write(comparison, out / "report.html")
     return comparison
 
 

@@ -37,13 +37,16 @@ PAIRS = 16
 PAIRS_MAX = 50
 """...up to this many."""
 
-BULK_PAIRS = 16
-"""Of these pairs so many have TCP connections, too."""
+TCP_PAIRS = (16, 8)
+"""So many of these pairs have TCP connections, too; fewer in a larger network, where each run takes longer."""
 
 PROBE_PAYLOAD_BYTES = 100
 PROBE_WIRE_BITS = (PROBE_PAYLOAD_BYTES + 28 + 14 + 24) * 8
 PROBES_PER_S = (20, 500)
-"""At least and at most; as many as take up no more than a third of the slowest link if all pairs met there."""
+"""At least and at most; as many as take up no more than a third of the slowest link if all pairs met there..."""
+
+ALL_PROBES_PER_S = 8000
+"""...and no more than so many in the network."""
 
 BULK_BPS = 5_000_000
 """What a connection of the default traffic is about, by its window."""
@@ -212,14 +215,16 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = ()) -> Traff
             f"{topology.name}: there are no two hosts at different switches, so there is no traffic to disturb"
         )
     slowest_bps = min(link.rate_bps for link in topology.links)
-    rate = min(PROBES_PER_S[1], max(PROBES_PER_S[0], int(slowest_bps / 3 / (len(pairs) * PROBE_WIRE_BITS))))
+    together = min(ALL_PROBES_PER_S, slowest_bps / 3 / PROBE_WIRE_BITS)
+    rate = min(PROBES_PER_S[1], max(PROBES_PER_S[0], int(together / len(pairs))))
+    with_tcp = pairs[: TCP_PAIRS[len(pairs) > PAIRS]]
     bulk = [
         TcpEntry(source=a, destination=b, options={"window_limit_bytes": _window_bytes(topology, a, b)})
-        for a, b in pairs[:BULK_PAIRS]
+        for a, b in with_tcp
     ]
     transfers = [
         TcpEntry(source=a, destination=b, transfer_bytes=TRANSFER_BYTES, after_failure_s=-0.1, count=4, every_ms=100.0)
-        for a, b in pairs[:BULK_PAIRS]
+        for a, b in with_tcp
     ]
     return TrafficFile(pairs=pairs, udp=[UdpEntry(packets_per_s=rate)], tcp=bulk + transfers)
 

@@ -128,11 +128,9 @@ class RouterController(Controller):
         with client.batch():
             for prefix in sorted(installed.keys() - wanted.keys(), key=ipaddress.IPv4Network):
                 client.delete(self.table, {self.route_key: prefix})
-            for prefix in sorted(wanted, key=ipaddress.IPv4Network):
-                if prefix not in installed:
-                    self._write(client, prefix, wanted[prefix], modify=False)
-                elif installed[prefix] != wanted[prefix]:
-                    self._write(client, prefix, wanted[prefix], modify=True)
+            changed = [prefix for prefix, entry in wanted.items() if installed.get(prefix) != entry]
+            for prefix in sorted(changed, key=ipaddress.IPv4Network):
+                self._write(client, prefix, wanted[prefix], modify=prefix in installed)
 
     def write_route(self, client: Client, prefix: str, route: Route, *, modify: bool) -> None:
         """Inserts or modifies one route."""

@@ -1,0 +1,317 @@
+"""The pictures of a report, as SVG that takes its colours from the page: curves over time, the network, and the distribution.
+
+Numbers in, text out; what they mean is the report's business. Classes and variables of colour are in ``report.css``.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from html import escape
+
+from holdfast.plots import places_of
+from holdfast.topology import Topology
+
+LABELLED_SWITCHES = 40
+"""Above that only what fails has its name; the others show it under the pointer."""
+
+
+def _f(value: float) -> str:
+    """A coordinate: tenths of a pixel."""
+    return f"{value:.1f}".removesuffix(".0")
+
+
+def picture(width: float, height: float, parts: Sequence[str], label: str) -> str:
+    """The element around what was drawn; ``label`` says the same to those who cannot see it."""
+    body = "\n".join(parts)
+    return f'<svg viewBox="0 0 {_f(width)} {_f(height)}" role="img" aria-label="{escape(label)}">\n{body}\n</svg>'
+
+
+def text(x: float, y: float, words: str, *, anchor: str = "start", style: str = "") -> str:
+    """One line."""
+    kind = f' class="{style}"' if style else ""
+    return f'<text x="{_f(x)}" y="{_f(y)}" text-anchor="{anchor}"{kind}>{escape(words)}</text>'
+
+
+def line(x1: float, y1: float, x2: float, y2: float, style: str, more: str = "") -> str:
+    """A straight one."""
+    return f'<line x1="{_f(x1)}" y1="{_f(y1)}" x2="{_f(x2)}" y2="{_f(y2)}" class="{style}"{more}/>'
+
+
+def nice_step(span: float, count: int) -> float:
+    """A round distance of ticks, so that about ``count`` of them fit into ``span``."""
+    if span <= 0:
+        return 1.0
+    raw = span / count
+    magnitude = 10.0 ** math.floor(math.log10(raw))
+    return next(factor * magnitude for factor in (1, 2, 2.5, 5, 10) if factor * magnitude >= raw * 0.999)
+
+
+@dataclass(frozen=True)
+class Curve:
+    """Values of bins that follow each other, drawn as steps."""
+
+    start_s: float
+    bin_s: float
+    values: Sequence[float]
+
+
+@dataclass(frozen=True)
+class Panel:
+    """One pair of axes: a curve, the same undisturbed if there is one, and the time of the failure."""
+
+    curve: Curve
+    still: Curve | None
+    failure: tuple[float, float]
+    span: tuple[float, float]
+    top: float
+    style: str
+
+
+def panel(spec: Panel, width: float, height: float, label: str, *, last: bool) -> str:
+    """Draws one; ``last``: with the scale of time below it."""
+    left, right, above, below = 36.0, 10.0, 8.0, 26.0 if last else 8.0
+    inner_width, inner_height = width - left - right, height - above - below
+    start, end = spec.span
+
+    def x(time_s: float) -> float:
+        return left + (min(max(time_s, start), end) - start) / (end - start) * inner_width
+
+    def y(value: float) -> float:
+        return above + (1 - min(value, spec.top) / spec.top) * inner_height
+
+    parts = [
+        f'<rect x="{_f(x(spec.failure[0]))}" y="{_f(above)}" width="{_f(x(spec.failure[1]) - x(spec.failure[0]))}"'
+        f' height="{_f(inner_height)}" class="down"><title>the failure lasts</title></rect>'
+    ]
+    step = nice_step(spec.top, 2)
+    for i in range(int(spec.top / step + 1e-9) + 1):
+        parts.append(line(left, y(i * step), left + inner_width, y(i * step), "grid"))
+        parts.append(text(left - 5, y(i * step) + 3.5, f"{i * step:g}", anchor="end", style="tick"))
+    step = nice_step(end - start, 5)
+    for i in range(math.ceil(start / step - 1e-9), math.floor(end / step + 1e-9) + 1):
+        parts.append(line(x(i * step), above + inner_height, x(i * step), above + inner_height + 3, "axis"))
+        if last:
+            parts.append(text(x(i * step), above + inner_height + 14, f"{i * step:g}", anchor="middle", style="tick"))
+    if spec.still is not None:
+        parts.append(f'<path d="{_steps(spec.still, x, y, start, end)}" class="still"/>')
+    outline = _steps(spec.curve, x, y, start, end)
+    floor = f" V{_f(y(0))} H{_f(x(max(start, spec.curve.start_s)))} Z"
+    parts.append(f'<path d="{outline}{floor}" class="area {spec.style}"/>')
+    parts.append(f'<path d="{outline}" class="curve {spec.style}"/>')
+    parts.append(line(left, above + inner_height, left + inner_width, above + inner_height, "axis"))
+    return picture(width, height, parts, label)
+
+
+def _steps(curve: Curve, x: Callable[[float], float], y: Callable[[float], float], start: float, end: float) -> str:
+    """The path of the bins within the span."""
+    found: list[str] = []
+    for i, value in enumerate(curve.values):
+        left = curve.start_s + i * curve.bin_s
+        if left + curve.bin_s <= start + 1e-9 or left >= end - 1e-9:
+            continue
+        found.append(f"{'M' + _f(x(left)) + ',' if not found else 'V'}{_f(y(value))}H{_f(x(left + curve.bin_s))}")
+    return "".join(found) or "M0,0"
+
+
+def decade(value: float) -> int:
+    """0 for nothing, then 1 up to 10, 2 up to 100, 3 up to 1000, 4 for more."""
+    return 0 if value <= 0 else min(4, max(1, math.ceil(math.log10(value) - 1e-9)))
+
+
+DECADES = ("none", "1 to 10", "11 to 100", "101 to 1000", "more")
+"""Of packets, as :func:`decade` numbers them."""
+
+
+@dataclass(frozen=True)
+class LinkLook:
+    """How a link is drawn. ``costs``: by mechanism, packets that its failure loses; without, only whether it is ``used``."""
+
+    name: str
+    a: str
+    b: str
+    used: bool
+    failed: bool
+    costs: Mapping[str, float] | None = None
+
+
+def network(
+    topology: Topology, links: Sequence[LinkLook], failed_switch: str | None, ends: set[str], first: str | None
+) -> str:
+    """The switches where they are, the links between them, and what fails. ``ends``: switches whose hosts have traffic."""
+    width = 760.0
+    places = {name: place for name, place in places_of(topology).items() if name in topology.switches}
+    points, height = _fit(places, width)
+    parts = []
+    for look in sorted(links, key=lambda each: each.failed):
+        (x1, y1), (x2, y2) = points[look.a], points[look.b]
+        more = f"<title>{escape(look.name)}{_costs(look)}</title>"
+        style = (
+            f"link q{decade((look.costs or {}).get(first or '', 0))}" if look.costs is not None else _link_style(look)
+        )
+        data = "".join(f' data-{slug(name)}="{decade(cost)}"' for name, cost in (look.costs or {}).items())
+        parts.append(
+            f'<line x1="{_f(x1)}" y1="{_f(y1)}" x2="{_f(x2)}" y2="{_f(y2)}" class="{style}"{data}>{more}</line>'
+        )
+        if look.failed:
+            parts.append(_cross((x1 + x2) / 2, (y1 + y2) / 2))
+    size = 5.5 if len(points) <= LABELLED_SWITCHES else 3.5
+    for name, (x, y) in points.items():
+        style = "switch ends" if name in ends else "switch"
+        parts.append(
+            f'<circle cx="{_f(x)}" cy="{_f(y)}" r="{size}" class="{style}"><title>{escape(name)}</title></circle>'
+        )
+    if failed_switch is not None:
+        parts.append(_cross(*points[failed_switch]))
+    near = {end for look in links if look.failed for end in (look.a, look.b)} | {failed_switch}
+    named = [name for name in points if len(points) <= LABELLED_SWITCHES or name in near]
+    parts += _labels(points, named, [(look.a, look.b) for look in links], width, height)
+    return picture(width, height, parts, f"the network {topology.name}")
+
+
+def slug(name: str) -> str:
+    """A mechanism as part of an attribute's name."""
+    return name.replace("+", "p").lower()
+
+
+def _costs(look: LinkLook) -> str:
+    if look.costs is None:
+        return "" if look.used else ": carries none of this traffic"
+    return ": packets lost if it fails\n" + "\n".join(f"{name}: {cost:.0f}" for name, cost in look.costs.items())
+
+
+def _link_style(look: LinkLook) -> str:
+    return "link failed" if look.failed else "link used" if look.used else "link"
+
+
+def _cross(x: float, y: float) -> str:
+    r = 7.0
+    return (
+        f'<g class="cross"><circle cx="{_f(x)}" cy="{_f(y)}" r="11"/>'
+        f'<path d="M{_f(x - r)},{_f(y - r)} L{_f(x + r)},{_f(y + r)} M{_f(x - r)},{_f(y + r)} L{_f(x + r)},{_f(y - r)}"/></g>'
+    )
+
+
+def _fit(places: Mapping[str, tuple[float, float]], width: float) -> tuple[dict[str, tuple[float, float]], float]:
+    """Into the width, north up, with the ratio of the sides kept within reason; and the height that is needed."""
+    xs, ys = zip(*places.values(), strict=True)
+    wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 0.0
+    margin_x, margin_y = 70.0, 34.0
+    inner = width - 2 * margin_x
+    tall = min(max(inner * high / wide, 110.0), 470.0)
+    points = {
+        name: (
+            margin_x + (x - min(xs)) / wide * inner,
+            margin_y + (1 - (y - min(ys)) / high if high else 0.5) * tall,
+        )
+        for name, (x, y) in places.items()
+    }
+    return points, tall + 2 * margin_y
+
+
+Box = tuple[float, float, float, float]
+
+
+def _labels(
+    points: Mapping[str, tuple[float, float]],
+    names: Sequence[str],
+    links: Sequence[tuple[str, str]],
+    width: float,
+    height: float,
+) -> list[str]:
+    """Names beside their switches, on the side where they cover least."""
+    taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in points.values()]
+    dots = [
+        (ax + (bx - ax) * i / 24, ay + (by - ay) * i / 24)
+        for (ax, ay), (bx, by) in ((points[a], points[b]) for a, b in links)
+        for i in range(25)
+    ]
+    parts = []
+    for name in names:
+        x, y = points[name]
+        shown = name.replace("_", " ")
+        wide = 6.4 * len(shown)
+        choices = [
+            (x, y - 10, "middle", (x - wide / 2, y - 21, x + wide / 2, y - 8)),
+            (x, y + 18, "middle", (x - wide / 2, y + 8, x + wide / 2, y + 21)),
+            (x + 10, y + 4, "start", (x + 9, y - 7, x + 9 + wide, y + 7)),
+            (x - 10, y + 4, "end", (x - 9 - wide, y - 7, x - 9, y + 7)),
+        ]
+
+        def burden(box: Box) -> float:
+            hits = 6 * sum(_overlap(box, other) for other in taken)
+            hits += sum(box[0] <= dx <= box[2] and box[1] <= dy <= box[3] for dx, dy in dots)
+            outside = box[0] < 0 or box[2] > width or box[1] < 0 or box[3] > height
+            return hits + 100 * outside
+
+        best = min(choices, key=lambda choice: burden(choice[3]))
+        taken.append(best[3])
+        parts.append(text(best[0], best[1], shown, anchor=best[2], style="name"))
+    return parts
+
+
+def _overlap(a: Box, b: Box) -> bool:
+    return a[0] < b[2] and b[0] < a[2] and a[1] < b[3] and b[1] < a[3]
+
+
+@dataclass(frozen=True)
+class Dots:
+    """The values of a mechanism, one per failure, with the failures' names."""
+
+    name: str
+    style: str
+    values: Sequence[tuple[float, str]]
+
+
+def distribution(rows: Sequence[Dots], unit: str, *, floor: float) -> str:
+    """A row of dots per mechanism over a logarithmic scale; what is below ``floor`` stands at its left end."""
+    width, left, row_height = 760.0, 112.0, 34.0
+    top = max((value for row in rows for value, _ in row.values), default=floor)
+    decades = max(1, math.ceil(math.log10(max(top, floor) / floor) - 1e-9))
+    inner = width - left - 24
+    zero = left + 18
+
+    def x(value: float) -> float:
+        if value < floor:
+            return zero
+        return zero + 30 + (inner - 48) * math.log10(value / floor) / decades
+
+    height = row_height * len(rows) + 34
+    parts = [
+        line(zero, 4, zero, height - 30, "grid"),
+        text(zero, height - 16, f"< {floor:g}", anchor="middle", style="tick"),
+    ]
+    for i in range(decades + 1):
+        parts.append(line(x(floor * 10**i), 4, x(floor * 10**i), height - 30, "grid"))
+        parts.append(text(x(floor * 10**i), height - 16, f"{floor * 10**i:g}", anchor="middle", style="tick"))
+    parts.append(text(width - 4, height - 2, unit, anchor="end", style="tick"))
+    for i, row in enumerate(rows):
+        middle = 4 + row_height * (i + 0.5)
+        parts.append(text(left - 8, middle + 4, row.name, anchor="end", style="rowname"))
+        parts.append(_dots(row, middle, zero, floor, x, row_height - 8))
+    return picture(width, height, parts, f"distribution of {unit}")
+
+
+def _dots(row: Dots, middle: float, zero: float, floor: float, x: Callable[[float], float], room: float) -> str:
+    """Dots that would lie upon each other are put side by side, up and down from the middle; those below the floor are counted."""
+    columns: dict[int, list[tuple[float, str]]] = {}
+    below = 0
+    for value, name in sorted(row.values, reverse=True):
+        if value < floor:
+            below += 1
+        else:
+            columns.setdefault(round(x(value) / 7), []).append((value, name))
+    found = []
+    if below:
+        found.append(f'<circle cx="{_f(zero)}" cy="{_f(middle)}" r="4.2" class="dot {row.style}"/>')
+        found.append(text(zero + 8, middle + 4, str(below), style="tick"))
+    for members in columns.values():
+        step = min(6.0, room / len(members))
+        for rank, (value, name) in enumerate(members):
+            y = middle + (rank + 1) // 2 * step * (-1 if rank % 2 else 1)
+            found.append(
+                f'<circle cx="{_f(x(value))}" cy="{_f(y)}" r="3.2" class="dot {row.style}">'
+                f"<title>{escape(name)}: {value:.3g}</title></circle>"
+            )
+    return "".join(found)

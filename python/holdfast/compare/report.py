@@ -1,0 +1,404 @@
+"""The report: one HTML file that needs nothing else, to be read in a browser, printed or mailed.
+
+Styles and the few lines of script stand in ``report.css`` and ``report.js`` and are put into it; pictures are SVG in the page. What
+the numbers are is :mod:`holdfast.compare.comparison`'s business.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from html import escape
+from pathlib import Path
+
+from holdfast.compare import advice, drawing, traffic_file
+from holdfast.compare.comparison import Comparison, Summary
+from holdfast.compare.drawing import Curve, Dots, LinkLook, Panel
+from holdfast.compare.mechanisms import MECHANISMS
+from holdfast.compare.scenario import NO_FAILURE, link_names
+from holdfast.compare.terminal import difference, number
+
+HERE = Path(__file__).parent
+
+CURVES = 6
+"""Failures whose curves are shown, if there are so many: those that cost most."""
+
+GOODPUT_BIN_MS = 50
+PROBES_PER_BIN = 20
+"""Bins of the delivery curve are wide enough for so many probes, so that the curve is not their counting."""
+
+NONE, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
+
+Column = tuple[str, str, Callable[[Summary], str], Callable[[Summary], float | None]]
+"""Heading, what stands below it, how it is shown, and what decides which is the best."""
+
+
+def write(comparison: Comparison, path: Path) -> None:
+    """Writes the report; the same comparison gives the same bytes."""
+    scenario = comparison.scenario
+    parts = [
+        f"<h1>{escape(_title(comparison))}</h1>",
+        f'<p class="soft">{escape(_subtitle(comparison))}</p>',
+        f'<p class="advice">{escape(advice.advice(comparison))}</p>',
+        _ranking(comparison),
+        _network(comparison),
+        _distributions(comparison) if len(scenario.failures) > 1 else "",
+        _over_time(comparison),
+        _explanations(comparison),
+    ]
+    style = (HERE / "report.css").read_text() + _colours(comparison)
+    script = (HERE / "report.js").read_text()
+    body = "\n".join(part for part in parts if part)
+    path.write_text(
+        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(_title(comparison))}</title>\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
+        f"<style>\n{style}</style>\n</head>\n<body>\n{body}\n<script>\n{script}</script>\n</body>\n</html>\n"
+    )
+
+
+def _style(name: str) -> str:
+    """The class of a mechanism's colour."""
+    return f"m{list(MECHANISMS).index(name)}"
+
+
+def _colours(comparison: Comparison) -> str:
+    """Rules for both schemes."""
+
+    def rules(shade: int) -> str:
+        return "\n".join(
+            f".curve.{_style(m.name)} {{ stroke: {m.colour[shade]}; }} .area.{_style(m.name)}, .dot.{_style(m.name)}"
+            f" {{ fill: {m.colour[shade]}; }} .swatch.{_style(m.name)} {{ background: {m.colour[shade]}; }}"
+            for m in comparison.mechanisms
+        )
+
+    return f"{rules(0)}\n@media (prefers-color-scheme: dark) {{\n{rules(1)}\n}}\n"
+
+
+def _title(comparison: Comparison) -> str:
+    scenario = comparison.scenario
+    failure = scenario.failures[0]
+    if len(scenario.failures) > 1:
+        what = f"each of {len(scenario.failures)} links fails in turn"
+    else:
+        what = f"{'switch' if failure in scenario.topology.switches else 'link'} {failure.replace('_', ' ')} fails"
+    return f"{scenario.topology.name}: {what}"
+
+
+def _subtitle(comparison: Comparison) -> str:
+    scenario, times = comparison.scenario, comparison.scenario.times
+    topology = scenario.topology
+    seeds = "one seed" if len(comparison.seeds) == 1 else f"{len(comparison.seeds)} seeds"
+    return (
+        f"{len(topology.switches)} switches, {len(topology.hosts)} hosts, {len(topology.links)} links. What fails is down from"
+        f" {times.failure_s:g} s to {times.repair_s:g} s of {times.end_s:g} s; simulated, {seeds}."
+        f" Traffic: {traffic_file.describe(scenario.traffic)}{'' if scenario.own_traffic else ' (the default)'}."
+    )
+
+
+# ---- The ranking ----
+
+
+def _columns(many: bool, seeds: int) -> list[Column]:
+    lost: list[Column] = [
+        ("packets lost", "mean, 95 % interval" if seeds > 1 else "", _lost, lambda s: s.lost_mean),
+        ("longest outage", "ms", lambda s: number(s.outage_mean_ms), lambda s: s.outage_mean_ms),
+    ]
+    if many:
+        lost = [
+            (
+                "packets lost",
+                "mean, worst",
+                lambda s: f"{number(s.lost_mean)}\n{s.lost_worst}",
+                lambda s: s.lost_mean,
+            ),
+            (
+                "outage",
+                "median, worst, ms",
+                lambda s: f"{number(s.outage_median_ms)}\n{number(s.outage_worst_ms)}",
+                lambda s: s.outage_mean_ms,
+            ),
+        ]
+    return [
+        *lost,
+        ("TCP goodput lost", "%, MB", _goodput_lost, lambda s: s.goodput_lost_percent),
+        ("TCP transfers", "mean, worst, ms", _completion, lambda s: None),
+        ("latency added", "ms", lambda s: difference(s.added_latency_ms), lambda s: None),
+        ("jitter added", "ms", lambda s: difference(s.added_jitter_ms), lambda s: None),
+        ("bytes carried", f"{TIMES} static", lambda s: f"{s.bytes_ratio:.2f}", lambda s: round(s.bytes_ratio, 2)),
+        (
+            "entries per switch",
+            "mean, most",
+            lambda s: f"{number(s.entries_mean)}\n{s.entries_max}",
+            lambda s: s.entries_mean,
+        ),
+    ]
+
+
+def _lost(summary: Summary) -> str:
+    if summary.lost_low is None:
+        return number(summary.lost_mean)
+    return f"{number(summary.lost_mean)}\n{number(max(0.0, summary.lost_low))} to {number(summary.lost_high)}"
+
+
+def _goodput_lost(summary: Summary) -> str:
+    if summary.goodput_lost_percent is None:
+        return NONE
+    return f"{number(summary.goodput_lost_percent)}\n{number(summary.goodput_lost_bytes_mean / 1e6)}"
+
+
+def _completion(summary: Summary) -> str:
+    unfinished = f"{summary.transfers_unfinished} open" if summary.transfers_unfinished else ""
+    if summary.completion_mean_ms is None:
+        return f"{NONE}\n{unfinished}" if unfinished else NONE
+    worst = number(summary.completion_worst_ms)
+    return f"{number(summary.completion_mean_ms)}\n{worst}{', ' if unfinished else ''}{unfinished}"
+
+
+def _cell(shown: str, *, best: bool) -> str:
+    """The first line large, the second small below it."""
+    first, _, second = shown.partition("\n")
+    small = f"<small>{escape(second)}</small>" if second else ""
+    return f'<td class="best">{escape(first)}{small}</td>' if best else f"<td>{escape(first)}{small}</td>"
+
+
+def _ranking(comparison: Comparison) -> str:
+    columns = _columns(len(comparison.scenario.failures) > 1, len(comparison.seeds))
+    if any(summary.unprotected_pairs for summary in comparison.summaries):
+        total = len(comparison.pairs)
+        columns.append(("not protected", f"of {total} pairs", lambda s: str(s.unprotected_pairs), lambda s: None))
+    head = "".join(f"<th>{escape(name)}<small>{escape(unit) or '&nbsp;'}</small></th>" for name, unit, _, _ in columns)
+    best = []
+    for _, _, _, key in columns:
+        values = [value for summary in comparison.summaries if (value := key(summary)) is not None]
+        best.append(min(values) if len(set(values)) > 1 else None)
+    rows = []
+    for summary in comparison.summaries:
+        cells = "".join(
+            _cell(show(summary), best=least is not None and key(summary) == least)
+            for (_, _, show, key), least in zip(columns, best, strict=True)
+        )
+        swatch = f'<span class="swatch {_style(summary.mechanism)}"></span>'
+        rows.append(f"<tr><td>{summary.rank}. {swatch}<b>{escape(summary.mechanism)}</b></td>{cells}</tr>")
+    return (
+        f'<h2>Ranking</h2>\n<div class="scroll"><table>\n<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n'
+        + "\n".join(rows)
+        + '\n</table></div>\n<p class="soft">By packets lost, then the outage, then bytes carried.'
+        " Bold: the best of its column.</p>"
+    )
+
+
+# ---- The network ----
+
+
+def _network(comparison: Comparison) -> str:
+    scenario, topology = comparison.scenario, comparison.scenario.topology
+    many = len(scenario.failures) > 1
+    used: list[bool] = comparison.row("static", NO_FAILURE, comparison.seeds[0])["links_used"]
+    lost: dict[tuple[str, str], list[int]] = {}
+    for case in comparison.cases:
+        lost.setdefault((case.failure, case.mechanism), []).append(case.lost)
+    looks = []
+    failed = {topology.find_link(name) for name in scenario.failures if name not in topology.switches}
+    for name in link_names(topology):
+        index = topology.find_link(name)
+        link = topology.links[index]
+        costs = {m.name: sum(each := lost[name, m.name]) / len(each) for m in comparison.mechanisms} if many else None
+        looks.append(LinkLook(name, link.a, link.b, used[index], not many and index in failed, costs))
+    switch = scenario.failures[0] if scenario.failures[0] in topology.switches else None
+    ends = {topology.attachment(host).switch for pair in comparison.pairs for host in pair}
+    picture = drawing.network(topology, looks, switch, ends, "static" if many else None)
+    if many:
+        buttons = _buttons([(m.name, drawing.slug(m.name)) for m in comparison.mechanisms], "static")
+        words = "".join(f'<span><i class="q{i}"></i>{word}</span>' for i, word in enumerate(drawing.DECADES))
+        caption = f"<span>Packets lost when the link fails:</span> {words}"
+        choice = f'<div class="choice" data-for="links">{buttons}</div>'
+    else:
+        failing = '<span><i class="failed"></i>fails</span>' if switch is None else f"<span>{TIMES} fails</span>"
+        caption = (
+            f'<span><i class="used"></i>carries this traffic under static</span><span><i></i>does not</span>{failing}'
+        )
+        choice = ""
+    return (
+        f'<h2>The network</h2>\n{choice}<figure id="network">{picture}\n'
+        f'<figcaption class="key">{caption}<span>● switch with hosts that have traffic</span></figcaption></figure>'
+    )
+
+
+def _buttons(choices: Sequence[tuple[str, str]], pressed: str) -> str:
+    """Names and values; one is pressed."""
+    found = []
+    for name, value in choices:
+        state = "true" if name == pressed else "false"
+        found.append(f'<button type="button" value="{escape(value)}" aria-pressed="{state}">{escape(name)}</button>')
+    return "".join(found)
+
+
+# ---- All failures ----
+
+
+def _distributions(comparison: Comparison) -> str:
+    figures = []
+    for title, unit, value, floor in (
+        ("Longest outage", "ms", "outage_ms", 1.0),
+        ("Packets lost", "packets", "lost", 1.0),
+    ):
+        rows = []
+        for summary in comparison.summaries:
+            cases = [case for case in comparison.cases if case.mechanism == summary.mechanism and case.carried]
+            values = [(float(getattr(case, value)), case.failure) for case in cases]
+            rows.append(Dots(summary.mechanism, _style(summary.mechanism), values))
+        picture = drawing.distribution(rows, unit, floor=floor)
+        caption = f"<figcaption>{title} ({unit})</figcaption>"
+        figures.append(f'<figure class="dots">{caption}{picture}</figure>')
+    return (
+        "<h2>How it differs from link to link</h2>\n"
+        '<p class="soft">A dot for each failure of a link that the mechanism uses; the pointer shows which.'
+        " On the left, how many cost less than one.</p>\n" + "\n".join(figures)
+    )
+
+
+# ---- Over time ----
+
+
+def _over_time(comparison: Comparison) -> str:
+    costs: dict[str, int] = {}
+    for case in comparison.cases:
+        costs[case.failure] = costs.get(case.failure, 0) + case.lost
+    failures = sorted(comparison.scenario.failures, key=lambda name: -costs[name])[:CURVES]
+    sections = []
+    for i, failure in enumerate(failures):
+        hidden = " hidden" if i else ""
+        sections.append(f'<div class="over-time" id="f{i}"{hidden}>{_lanes(comparison, failure)}</div>')
+    choice = ""
+    if len(failures) > 1:
+        buttons = _buttons(
+            [(name.replace("_", " "), f"f{i}") for i, name in enumerate(failures)], failures[0].replace("_", " ")
+        )
+        choice = (
+            f'<p class="soft">The {len(failures)} failures that cost most, over all mechanisms:</p>'
+            f'<div class="choice" data-for="time">{buttons}</div>'
+        )
+    return f"<h2>Before, during and after</h2>\n{choice}\n" + "\n".join(sections)
+
+
+ZOOM_S = 0.4
+"""How much of the time after the failure is shown enlarged, unless a controller takes longer."""
+
+
+def _lanes(comparison: Comparison, failure: str) -> str:
+    """For each mechanism the probes that arrived, around the failure and around the repair, and the goodput of TCP."""
+    scenario, times, seed = comparison.scenario, comparison.scenario.times, comparison.seeds[0]
+    window = (times.failure_s, times.repair_s)
+    zoom_s = min(times.down_s, max(ZOOM_S, 2e-3 * (times.detection_delay_ms + times.reaction_delay_ms)))
+    spans = {
+        "around the failure": (max(0.0, times.failure_s - zoom_s / 4), times.failure_s + zoom_s),
+        "around the repair": (times.repair_s - zoom_s / 8, min(times.end_s, times.repair_s + zoom_s / 2)),
+    }
+    if times.after_s == 0:
+        del spans["around the repair"]
+    whole = (max(0.0, times.failure_s - 0.25 * times.down_s), times.end_s)
+    rows = {m.name: comparison.row(m.name, failure, seed) for m in comparison.mechanisms}
+    still = {m.name: comparison.row(m.name, NO_FAILURE, seed) for m in comparison.mechanisms}
+    probes = _rebinned(scenario.bin_ms, _probe_factor(comparison), "delivered_curve")
+    goodput = _rebinned(scenario.bin_ms, max(1, round(GOODPUT_BIN_MS / scenario.bin_ms)), "goodput_curve")
+    peak = max((v for row in (*rows.values(), *still.values()) for v in goodput(row).values), default=0.0) or 1.0
+    cases = {case.mechanism: case for case in comparison.cases if (case.failure, case.seed) == (failure, seed)}
+    heads = [*(f"probes delivered (%), {where}" for where in spans)] if comparison.probes else []
+    heads += ["TCP goodput (Mb/s)"] if comparison.bulk else []
+    cells = ["<div></div>", *(f'<div class="head">{head}</div>' for head in heads)]
+    for i, summary in enumerate(comparison.summaries):
+        name, last = summary.mechanism, i == len(comparison.summaries) - 1
+        case = cases[name]
+        cells.append(
+            f'<div class="lane"><span class="swatch {_style(name)}"></span>{escape(name)}'
+            f"<small>{case.lost} lost</small><small>outage {number(case.outage_ms)} ms</small></div>"
+        )
+        height = 104.0 if last else 82.0
+        share = _percent(probes(rows[name]), probes(still[name]))
+        for (where, span), width in zip(spans.items() if comparison.probes else (), (330.0, 220.0), strict=False):
+            shown = Panel(share, None, window, span, 125.0, _style(name))
+            cells.append(f"<div>{drawing.panel(shown, width, height, f'{name}: probes {where}', last=last)}</div>")
+        if comparison.bulk:
+            shown = Panel(goodput(rows[name]), goodput(still[name]), window, whole, 1.08 * peak, _style(name))
+            cells.append(f"<div>{drawing.panel(shown, 330.0, height, f'{name}: TCP goodput', last=last)}</div>")
+    columns = " ".join(
+        ["8.2rem", *(["3fr", "2fr"][: len(spans)] if comparison.probes else []), "3fr" * bool(comparison.bulk)]
+    )
+    dashed = " Dashed: the same mechanism without the failure." if comparison.bulk else ""
+    seeds = " The first of the seeds." if len(comparison.seeds) > 1 else ""
+    return (
+        f'<div class="lanes" style="grid-template-columns:{columns}">{"".join(cells)}</div>\n<p class="soft">Shaded:'
+        f" {escape(failure.replace('_', ' '))} is down. Time in seconds. Probes: of what arrives undisturbed.{dashed}{seeds}</p>"
+    )
+
+
+def _probe_factor(comparison: Comparison) -> int:
+    """How many of the runs' bins make one of the picture's."""
+    scenario = comparison.scenario
+    sent = sum(comparison.row("static", NO_FAILURE, comparison.seeds[0])["sent"])
+    per_bin = sent * scenario.bin_ms / 1000 / scenario.times.end_s
+    return max(1, -(-PROBES_PER_BIN // max(1, int(per_bin))))
+
+
+def _rebinned(bin_ms: int, factor: int, column: str) -> Callable[[object], Curve]:
+    """How to take a curve out of a row, in wider bins; goodput as Mb/s."""
+    scale = 8e-6 / (bin_ms * factor / 1000) if column == "goodput_curve" else 1.0
+
+    def curve(row: object) -> Curve:
+        values: list[int] = row[column]  # type: ignore[index]
+        whole = len(values) - len(values) % factor
+        return Curve(
+            0.0, bin_ms * factor / 1000, [scale * sum(values[i : i + factor]) for i in range(0, whole, factor)]
+        )
+
+    return curve
+
+
+def _percent(curve: Curve, still: Curve) -> Curve:
+    """Against the mean of the undisturbed curve from when it is full."""
+    full = sorted(still.values)[len(still.values) // 2] or 1
+    return Curve(curve.start_s, curve.bin_s, [100 * value / full for value in curve.values])
+
+
+# ---- In words ----
+
+DEFINITIONS = (
+    ("packets lost", "probes (UDP, ping) that never arrived, all streams together, over the whole run"),
+    (
+        "longest outage",
+        "the longest time between two arrivals of one stream, less the stream's interval; the worst stream counts",
+    ),
+    (
+        "TCP goodput lost",
+        "bytes that connections which always send delivered less than the same mechanism delivers undisturbed, from the failure to"
+        " the end; over the connections that the failure affected under any mechanism",
+    ),
+    (
+        "TCP transfers",
+        "from the start of a transfer of limited size to its last byte, over those affected; open: not finished at the end",
+    ),
+    (
+        "latency, jitter added",
+        "against static undisturbed, of probes sent while the failure lasts; jitter is the mean absolute difference of"
+        " consecutive latencies; over the streams affected",
+    ),
+    ("bytes carried", "by all links between switches in the undisturbed run"),
+    (
+        "state per switch",
+        "table entries that the controller wrote, replicas of multicast groups, members of action profiles",
+    ),
+)
+
+
+def _explanations(comparison: Comparison) -> str:
+    def listed(items: Sequence[tuple[str, str]]) -> str:
+        return "<dl>" + "".join(f"<dt>{escape(term)}</dt><dd>{escape(words)}</dd>" for term, words in items) + "</dl>"
+
+    mechanisms = listed([(m.name, m.what) for m in comparison.mechanisms])
+    notes = "".join(f"<li>{escape(note)}</li>" for note in advice.notes(comparison))
+    return (
+        f"<h2>Notes</h2>\n<ul>{notes}</ul>\n<h2>What the mechanisms do</h2>\n{mechanisms}\n"
+        f"<h2>What is measured</h2>\n{listed(DEFINITIONS)}\n"
+        "<footer>Made by <b>holdfast compare</b>. Every switch ran a P4 program; hosts, links and TCP were simulated. The same"
+        " topology, traffic, failure and seeds give the same numbers. The numbers behind this page: cases.parquet,"
+        " flows.parquet and summary.json beside it.</footer>"
+    )
