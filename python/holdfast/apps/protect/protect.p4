@@ -272,7 +272,7 @@ control DecapsP(inout headers_t hdr, in path_t path, inout standard_metadata_t s
     action select_vector(bit<32> index, bit<8> history_length, bit<32> reset_timeout_us) {
         by.connection = index;
         by.algorithm = ALGORITHM_VECTOR;
-        by.history_length = history_length > HISTORY_BITS ? HISTORY_BITS : history_length;
+        by.history_length = history_length > HISTORY_BITS ? (bit<8>)HISTORY_BITS : history_length;
         by.reset_timeout_us = reset_timeout_us;
     }
 

@@ -149,7 +149,7 @@ control Eliminate(inout headers_t hdr, inout metadata_t meta, inout standard_met
     action select_vector(bit<32> index, bit<1> untag, bit<8> history_length, bit<32> reset_timeout_us) {
         by.connection = index;
         by.algorithm = ALGORITHM_VECTOR;
-        by.history_length = history_length > HISTORY_BITS ? HISTORY_BITS : history_length;
+        by.history_length = history_length > HISTORY_BITS ? (bit<8>)HISTORY_BITS : history_length;
         by.reset_timeout_us = reset_timeout_us;
         untags = untag;
     }
