@@ -583,6 +583,10 @@ class Network:
     @property
     def now_ps(self) -> int:
         """The time on the network's clock."""
+    def set_reaction(self, reaction_ps: int | None) -> None:
+        """Says how long after a notification somebody changes the network because of it, at the earliest; ``None`` if nobody ever does. It
+        must be true; what is said makes runs of the virtual clock faster and changes no result. That something is said orders packets of one
+        instant by the numbers of links, switches and flows, not as they were scheduled."""
     def run(self, until_ps: int) -> list[Notification]:
         """Virtual clock: runs to ``until_ps`` or to the first instant with notifications, whichever is first."""
     def start(self) -> None:

@@ -249,7 +249,11 @@ class Network(ABC):
 
 
 class SimulatedNetwork(Network):
-    """Under the virtual clock. Hosts are modelled; controllers are called in process."""
+    """Under the virtual clock. Hosts are modelled; controllers are called in process.
+
+    ``lookahead``: nodes handle the packets that are certain to come next at one visit, which is up to three times as fast. Without it,
+    packets of one instant are handled in the order in which they were sent, and not in the order of links, switches and flows.
+    """
 
     def __init__(
         self,
@@ -260,6 +264,7 @@ class SimulatedNetwork(Network):
         seed: int = 1,
         detection_delay_ms: float = 0.0,
         executor: Literal["jit", "interpreter"] = "jit",
+        lookahead: bool = True,
     ) -> None:
         super().__init__(
             topology, programs, controllers, seed=seed, detection_delay_ms=detection_delay_ms, executor=executor
@@ -268,6 +273,8 @@ class SimulatedNetwork(Network):
         for name, client in clients.items():
             client.set_pipeline(self.programs[name])
         self._clients = clients
+        if lookahead:
+            self.core.set_reaction(min((it.reaction_delay_ps for it in controllers), default=None))
         self._tcp_ports: dict[str, set[int]] = {}
         self._start_controllers()
 

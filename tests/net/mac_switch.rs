@@ -1,5 +1,5 @@
-//! A switch for tests and benchmarks, in IR text so that it needs no compiler: frames go by destination MAC address, through a
-//! table; unknown ones go to the controller, with a digest.
+//! Switches for tests and benchmarks, in IR text so that they need no compiler: frames go by destination MAC address, through a
+//! table; unknown ones go to the controller.
 
 use engine::{Executor, Switch, SwitchConfig};
 use std::fmt::Write;
@@ -26,7 +26,19 @@ const STANDARD: [(&str, u32); 16] = [
 
 const SLOTS: [u32; 5] = [1, 48, 48, 16, 9];
 
-fn text(entries: &[(u64, u32)]) -> String {
+/// What else a switch does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(dead_code, reason = "each test uses some")]
+pub enum Kind {
+    /// Nothing.
+    Plain,
+    /// It writes the time of arrival into the source address.
+    Timed,
+    /// It sends a digest of what it does not know.
+    Learning,
+}
+
+fn text(entries: &[(u64, u32)], kind: Kind) -> String {
     let mut text = "holdfast_ir 1 program \"mac_switch\"\n".to_owned();
     let standard = STANDARD.iter().copied();
     let slots = standard.chain(SLOTS.iter().map(|&width| ("s", width)));
@@ -41,11 +53,26 @@ fn text(entries: &[(u64, u32)]) -> String {
     for (i, name) in ir::verify::CORE_ERRORS.iter().enumerate() {
         writeln!(text, "error {i} \"{name}\"").unwrap();
     }
+    text += "header h0 \"hdr.ethernet\" valid %16 { %17 %18 %19 }\n";
+    let (forward, unknown) = match kind {
+        Kind::Plain => ("", ""),
+        Kind::Timed => ("assign %18 = %9", ""),
+        Kind::Learning => {
+            text += "digest d0 \"unknown\" id 1 (48)\n";
+            ("", "digest d0(%17)")
+        }
+    };
+    writeln!(
+        text,
+        "action a0 \"forward\" id 1 (%20 \"port\" id 1) {{ assign %1 = %20 {forward} }}"
+    )
+    .unwrap();
+    writeln!(
+        text,
+        "action a1 \"to_controller\" id 2 () {{ assign %1 = 9w510 {unknown} }}"
+    )
+    .unwrap();
     text += r#"
-header h0 "hdr.ethernet" valid %16 { %17 %18 %19 }
-digest d0 "unknown" id 1 (48)
-action a0 "forward" id 1 (%20 "port" id 1) { assign %1 = %20 }
-action a1 "to_controller" id 2 () { assign %1 = 9w510 digest d0(%17) }
 table t0 "stations" id 1 {
   key "hdr.ethernet.dst" id 1 : 48 exact
   action a0
@@ -68,12 +95,21 @@ control deparser { emit h0 }
     text
 }
 
-/// A switch with an entry for each MAC address and port.
+/// A learning switch with an entry for each MAC address and port.
+#[allow(dead_code, reason = "each test uses some")]
 pub fn mac_switch(entries: &[(u64, u32)], seed: u64) -> Box<Switch> {
-    let program = ir::text::parse(&text(entries)).expect("IR text");
+    switch_of(entries, Kind::Learning, true, seed)
+}
+
+/// A switch with an entry for each MAC address and port, as machine code or interpreted.
+pub fn switch_of(entries: &[(u64, u32)], kind: Kind, machine_code: bool, seed: u64) -> Box<Switch> {
+    let program = ir::text::parse(&text(entries, kind)).expect("IR text");
     ir::verify::verify(&program).expect("a program");
     let program = Arc::new(program);
-    let executor: Arc<dyn Executor> = Arc::new(jit::compile(program.clone()).expect("compiles"));
+    let executor: Arc<dyn Executor> = match machine_code {
+        true => Arc::new(jit::compile(program.clone()).expect("compiles")),
+        false => Arc::new(engine::Interpreter::new(program.clone())),
+    };
     let config = SwitchConfig {
         seed,
         ..SwitchConfig::default()

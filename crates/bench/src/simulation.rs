@@ -109,6 +109,7 @@ fn read_dumbbell(
 /// 100 hosts, a router, the bottleneck, a router, 100 hosts.
 fn dumbbell(code: &source::Code) -> Result<(Network, LinkId, Vec<TcpFlowId>), String> {
     let mut network = Network::new(1, 0);
+    network.set_reaction_ps(u64::MAX);
     let mut sides = Vec::new();
     for side in 0..2 {
         let mut router = code.switch();
@@ -348,6 +349,8 @@ impl Lines {
 
     fn network(&self, packets: u64) -> Result<(Network, Vec<FlowId>), String> {
         let mut network = Network::new(1, 0);
+        // There are no controllers.
+        network.set_reaction_ps(u64::MAX);
         let mut flows = Vec::new();
         for line in 0..self.lines {
             let routers: Result<Vec<Switch>, String> =

@@ -9,7 +9,7 @@
 //! implement [`exec::Executor`], and both call the same [`runtime::Runtime`] for tables and other objects.
 //!
 //! - [`packet`], [`exec`]: a packet in memory, and what an executor is.
-//! - [`switch`]: the v1model architecture around the two halves of the pipeline; [`queueing`]: whether a program cares what is
+//! - [`switch`]: the v1model architecture around the two halves of the pipeline; [`observed`]: whether a program cares what time it is and what is
 //!   between them.
 //! - [`runtime`]: the objects that programs use, with [`table`], [`profile`], [`meter`], [`digest`], [`value_set`], [`port_state`], [`random`] behind
 //!   it; [`hash`].
@@ -27,11 +27,11 @@ pub mod hash;
 mod idle;
 pub mod interpreter;
 pub mod meter;
+pub mod observed;
 pub mod packet;
 mod plan;
 pub mod port_state;
 pub mod profile;
-pub mod queueing;
 pub mod random;
 pub mod replication;
 pub mod runtime;
@@ -48,8 +48,8 @@ pub use exec::{
 };
 pub use footprint::Footprint;
 pub use interpreter::Interpreter;
+pub use observed::{cares_about_queues, cares_about_time};
 pub use packet::{Packet, Spare};
-pub use queueing::cares_about_queues;
 pub use replication::Replication;
 pub use runtime::Runtime;
 pub use switch::{DROP_PORT, Emission, Enqueued, Output, Recirculated, Switch, SwitchConfig};

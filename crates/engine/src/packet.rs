@@ -1,7 +1,12 @@
 //! A packet in memory, with headroom so that headers can grow in front of a payload that stays where it is.
 
+use crate::footprint::fetch_slice;
+
 /// Bytes kept free in front of a new packet; more than the headers of ordinary programs ever add.
 const HEADROOM: usize = 128;
+
+/// Bytes of a packet that a switch reads, most likely.
+const HEADERS_BYTES: usize = 128;
 
 /// An owned packet. Packets are equal if their bytes on the wire are.
 #[derive(Clone, Debug, Default)]
@@ -46,6 +51,13 @@ impl Packet {
     #[inline]
     pub fn bytes_mut(&mut self) -> &mut [u8] {
         &mut self.data[self.start..]
+    }
+
+    /// Asks for the bytes that a parser reads, most likely, to be brought into the near caches.
+    #[inline]
+    pub fn fetch_headers(&self) {
+        let bytes = self.bytes();
+        fetch_slice(&bytes[..bytes.len().min(HEADERS_BYTES)]);
     }
 
     /// Makes it a packet of `size` bytes that begins with `head` and goes on with zeros, behind fresh headroom, in the memory that

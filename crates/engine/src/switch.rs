@@ -89,14 +89,35 @@ impl Default for SwitchConfig {
     }
 }
 
-/// A packet that leaves.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// A packet that leaves. Two are equal if what leaves is.
+#[derive(Clone, Debug)]
 pub struct Output {
     /// Port.
     pub port: u32,
+    /// The number of the packet that it came of among those of its burst ([`Switch::receive_burst`]).
+    pub arrival: u32,
     /// Packet.
     pub packet: Packet,
 }
+
+impl Output {
+    /// What leaves at a port because of a single packet.
+    pub fn new(port: u32, packet: Packet) -> Output {
+        Output {
+            port,
+            arrival: 0,
+            packet,
+        }
+    }
+}
+
+impl PartialEq for Output {
+    fn eq(&self, other: &Output) -> bool {
+        self.port == other.port && self.packet == other.packet
+    }
+}
+
+impl Eq for Output {}
 
 /// A copy of a packet between ingress and egress.
 #[derive(Debug)]
@@ -815,10 +836,7 @@ impl Switch {
         let (port, bytes) = (copy.port, copy.packet.len());
         self.note(copy.lineage.branch, || EventKind::Sent { port, bytes });
         self.free_states.push(copy.state);
-        Some(Output {
-            port,
-            packet: copy.packet,
-        })
+        Some(Output::new(port, copy.packet))
     }
 
     fn recirculate_copy(

@@ -322,6 +322,7 @@ impl JitExecutor {
                 self.warm(&mut context);
             }
             let mut sending = Sending {
+                number: first as u32,
                 packets: part,
                 arrivals,
                 out: cx.out,
@@ -369,9 +370,11 @@ impl JitExecutor {
             if at == sending.arrivals.len() {
                 return None;
             }
+            let sent = sending.out.len();
             if !self.end_otherwise(frame, sending, at) {
                 return Some(at);
             }
+            sending.come_of(at, sent);
             first = at + 1;
             if first == sending.arrivals.len() {
                 return None;
@@ -418,7 +421,7 @@ impl JitExecutor {
             packet.truncate(length as usize);
         }
         let port = (code >> 8) as u32;
-        sending.out.push(Output { port, packet });
+        sending.out.push(Output::new(port, packet));
         true
     }
 }
@@ -436,6 +439,8 @@ fn arrive<'a>(arrivals: &'a mut Arrivals, packets: &mut [(u32, Packet)]) -> &'a 
 
 /// A part of a burst on its way, and where it goes.
 struct Sending<'a> {
+    /// The number of the first of them in the burst.
+    number: u32,
     /// Those that are taken have been read and are nobody's to read again.
     packets: &'a mut [(u32, Packet)],
     /// Of the packets.
@@ -451,6 +456,7 @@ impl Sending<'_> {
     fn hand_over(&mut self, done: Range<usize>) {
         self.out.reserve(done.len());
         let mut packet = self.packets[done.clone()].as_ptr();
+        let mut number = self.number + done.start as u32;
         let Range { start, end } = self.arrivals[done].as_ptr_range();
         let (mut arrival, first) = (start, self.out.as_mut_ptr());
         // SAFETY: the free places of the vector begin here.
@@ -462,16 +468,24 @@ impl Sending<'_> {
                 let code = (*arrival).code;
                 if code & 0xff == way::SENT_IN_PLACE {
                     (&raw mut (*free).port).write((code >> 8) as u32);
+                    (&raw mut (*free).arrival).write(number);
                     (&raw mut (*free).packet).copy_from_nonoverlapping(&raw const (*packet).1, 1);
                     free = free.add(1);
                 } else {
                     self.drop((&raw const (*packet).1).read(), code);
                 }
-                (arrival, packet) = (arrival.add(1), packet.add(1));
+                (arrival, packet, number) = (arrival.add(1), packet.add(1), number + 1);
             }
         }
         // SAFETY: both are within the vector's memory, and what lies between them and the former end has been written.
         unsafe { self.out.set_len(free.offset_from_unsigned(first)) };
+    }
+
+    /// Says of what was sent since there were so many outputs that it came of the packet at a position.
+    fn come_of(&mut self, at: usize, sent: usize) {
+        for output in &mut self.out[sent..] {
+            output.arrival = self.number + at as u32;
+        }
     }
 
     /// Counts a packet whose code says that it was dropped.
@@ -503,7 +517,7 @@ unsafe fn send_replicas(
         if let Some(length) = frame.truncate.checked_sub(1) {
             packet.truncate(length as usize);
         }
-        out.push(Output { port, packet });
+        out.push(Output::new(port, packet));
     };
     let mut first = 0;
     for replica in others {

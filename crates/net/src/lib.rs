@@ -36,6 +36,7 @@ mod step;
 mod switch;
 mod tcp_flow;
 pub mod traffic_manager;
+mod visit;
 
 pub use agent::{GeneratorTrigger, PacketGenerator};
 pub use error::NetError;

@@ -410,6 +410,14 @@ impl Direction {
         self.gate.config
     }
 
+    /// How long packets propagate, if that is the same for all.
+    pub(crate) fn constant_delay_ps(&self) -> Option<u64> {
+        match &self.disturbance {
+            Some(it) if !it.jitter.is_none() => None,
+            _ => Some(self.delay_ps),
+        }
+    }
+
     pub(crate) fn rate_bps(&self) -> u64 {
         self.rate_bps
     }

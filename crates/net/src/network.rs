@@ -19,6 +19,7 @@ use crate::switch::{Pipeline, SwitchNode};
 use crate::tcp_flow::{
     Address, EndpointId, Side, TcpFlow, TcpFlowStatistics, TcpTransfer, WindowLog, connection_key,
 };
+use crate::visit::Visits;
 use crate::{FlowId, LinkId, NodeId, TcpFlowId};
 use engine::{Output, Packet, Switch};
 use std::collections::BTreeMap;
@@ -63,6 +64,7 @@ pub struct Network {
     pub(crate) headers: Vec<u8>,
     pub(crate) steps: u64,
     pub(crate) ahead: Ahead,
+    pub(crate) visits: Visits,
 }
 
 /// Building.
@@ -93,6 +95,7 @@ impl Network {
             headers: Vec::new(),
             steps: 0,
             ahead: Ahead::default(),
+            visits: Visits::default(),
         }
     }
 
@@ -196,6 +199,7 @@ impl Network {
                 .push(Direction::new(from, to, config.clone(), self.seed, &name));
             self.ahead.add_direction(to.node);
         }
+        self.visits.network_changed();
         for direction in [first, first + 1] {
             self.refresh_direction(direction);
         }
@@ -227,6 +231,7 @@ impl Network {
         fresh.generation = former.generation;
         fresh.reported_up = former.reported_up;
         self.directions[number as usize] = fresh;
+        self.visits.network_changed();
         Ok(())
     }
 
@@ -359,6 +364,7 @@ impl Network {
         self.events
             .push(transfer.start_ps, Event::TcpApplication { flow: id });
         self.tcp_flows.push(flow);
+        self.visits.network_changed();
         Ok(id)
     }
 
@@ -367,6 +373,7 @@ impl Network {
             self.events.push(due_ps, Event::Send { flow: id });
         }
         self.flows.push(flow);
+        self.visits.network_changed();
         id
     }
 

@@ -73,6 +73,14 @@ impl Node {
         }
     }
 
+    /// A packet comes; whether it is taken. A node that is down takes none.
+    #[inline]
+    pub(crate) fn takes_packet(&mut self) -> bool {
+        self.counters.received += u64::from(self.up);
+        self.counters.down_drops += u64::from(!self.up);
+        self.up
+    }
+
     /// Whether it is a switch with a traffic manager.
     pub(crate) fn has_queues(&self) -> bool {
         matches!(&self.kind, NodeKind::Switch(switch) if switch.traffic.is_some())

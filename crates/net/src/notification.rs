@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-/// Something for controllers.
+/// Something for controllers. At one instant, changes of ports come first, in the order in which they happened; then all else, in the order of
+/// the nodes' names.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Notification {
     /// When it happened.
@@ -11,6 +12,17 @@ pub struct Notification {
     pub node: Arc<str>,
     /// What.
     pub event: NotificationEvent,
+}
+
+impl Notification {
+    /// What decides which of two comes first, before the order in which they happened does.
+    pub(crate) fn order(&self) -> (u64, Option<&str>) {
+        let node = match self.event {
+            NotificationEvent::PortChange { .. } => None,
+            _ => Some(&*self.node),
+        };
+        (self.time_ps, node)
+    }
 }
 
 /// What happened at a node.

@@ -94,6 +94,7 @@ impl Network {
             return;
         };
         switch.queueing_of = Some(program.clone());
+        switch.cares_about_time = engine::cares_about_time(&program);
         let wanted = match switch.queueing {
             // Ports without a link have no queues.
             Queueing::Auto => has_links && engine::cares_about_queues(&program),

@@ -3,6 +3,7 @@
 use crate::event::Event;
 use crate::flow::claimed_flow;
 use crate::host::Received;
+use crate::link::Attachment;
 use crate::network::Network;
 use crate::node::NodeKind;
 use crate::notification::{Notification, NotificationEvent};
@@ -17,12 +18,18 @@ impl Network {
         let Some((time_ps, event)) = self.events.pop_until(limit_ps) else {
             return false;
         };
-        debug_assert!(time_ps >= self.now_ps, "time runs forward");
-        self.now_ps = time_ps;
-        self.steps += 1;
+        self.begin_event(time_ps);
         self.look_ahead();
         self.dispatch(event);
         true
+    }
+
+    /// It is the time of the next event.
+    #[inline]
+    pub(crate) fn begin_event(&mut self, time_ps: u64) {
+        debug_assert!(time_ps >= self.now_ps, "time runs forward");
+        self.now_ps = time_ps;
+        self.steps += 1;
     }
 
     /// Makes an event happen now.
@@ -42,10 +49,7 @@ impl Network {
                 generation,
                 packet,
             } => {
-                let link = &mut self.directions[direction as usize];
-                if link.generation == generation {
-                    link.arrived();
-                    let to = link.to;
+                if let Some(to) = self.arrive(direction, generation) {
                     self.receive(to.node, to.port, packet);
                 }
             }
@@ -145,15 +149,23 @@ impl Network {
         });
     }
 
+    /// A packet comes to the end of a direction, now; where that is, unless the direction failed since it was sent.
+    #[inline]
+    pub(crate) fn arrive(&mut self, direction: u32, generation: u32) -> Option<Attachment> {
+        let link = &mut self.directions[direction as usize];
+        (link.generation == generation).then(|| {
+            link.arrived();
+            link.to
+        })
+    }
+
     /// A packet arrived at a port of a node.
     pub(crate) fn receive(&mut self, node: NodeId, port: u32, packet: Packet) {
         let time_ns = self.capture_time_ns();
         let state = &mut self.nodes[node.0 as usize];
-        if !state.up {
-            state.counters.down_drops += 1;
+        if !state.takes_packet() {
             return;
         }
-        state.counters.received += 1;
         state.capture(time_ns, port, packet.bytes());
         match &state.kind {
             NodeKind::Switch(switch) if switch.traffic.is_some() => {
@@ -212,24 +224,36 @@ impl Network {
             self.run_agent(node);
         }
         for output in outputs.drain(..) {
-            let (port, packet) = (output.port, output.packet);
-            if latency_ps == 0 {
-                self.depart(node, generation, port, packet);
-            } else {
-                let event = Event::Depart {
-                    node,
-                    generation,
-                    port,
-                    packet,
-                };
-                self.events
-                    .push(self.now_ps.saturating_add(latency_ps), event);
-            }
+            self.come_out(node, generation, latency_ps, output);
         }
         self.outputs = outputs;
     }
 
+    /// A packet comes out of a switch's pipeline, now, and leaves when its latency is over.
+    #[inline(always)]
+    pub(crate) fn come_out(
+        &mut self,
+        node: NodeId,
+        generation: u32,
+        latency_ps: u64,
+        output: Output,
+    ) {
+        let Output { port, packet, .. } = output;
+        if latency_ps == 0 {
+            return self.depart(node, generation, port, packet);
+        }
+        let event = Event::Depart {
+            node,
+            generation,
+            port,
+            packet,
+        };
+        self.events
+            .push(self.now_ps.saturating_add(latency_ps), event);
+    }
+
     /// A packet leaves a switch.
+    #[inline(always)]
     pub(crate) fn depart(&mut self, node: NodeId, generation: u32, port: u32, packet: Packet) {
         let time_ns = self.capture_time_ns();
         let state = &mut self.nodes[node.0 as usize];
@@ -249,6 +273,7 @@ impl Network {
     }
 
     /// Hands a packet to the link at a port.
+    #[inline(always)]
     pub(crate) fn transmit(&mut self, node: NodeId, port: u32, packet: Packet) {
         let Some(direction) = self.node(node).direction_from(port) else {
             return self.transmit_external(node, port, packet);
@@ -260,7 +285,7 @@ impl Network {
     }
 
     /// Hands a packet to the direction at a port, past what is special about that.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn transmit_by(
         &mut self,
         node: NodeId,
@@ -274,14 +299,8 @@ impl Network {
             return self.pool.take_back(packet);
         };
         let generation = link.generation;
-        self.events.push(
-            arrival_ps,
-            Event::Arrive {
-                direction,
-                generation,
-                packet,
-            },
-        );
+        self.events
+            .push_arrival(arrival_ps, direction, generation, packet);
     }
 
     /// A packet leaves a node at a port, whatever becomes of it there.
@@ -368,8 +387,15 @@ impl Network {
         }
     }
 
-    /// A flow's next packet is due. A host that is down lets the time pass without sending.
+    /// A flow's next packet is due.
     fn send_next(&mut self, id: FlowId) {
+        if let Some(due_ps) = self.send_and_advance(id) {
+            self.events.push(due_ps, Event::Send { flow: id });
+        }
+    }
+
+    /// Sends a flow's packet that is due now; when the next one is. A host that is down lets the time pass without sending.
+    pub(crate) fn send_and_advance(&mut self, id: FlowId) -> Option<u64> {
         let flow = &mut self.flows[id.0 as usize];
         let source = flow.source;
         if self.nodes[source.0 as usize].up {
@@ -378,9 +404,7 @@ impl Network {
         }
         let flow = &mut self.flows[id.0 as usize];
         flow.advance();
-        if let Some(due_ps) = flow.due_ps() {
-            self.events.push(due_ps, Event::Send { flow: id });
-        }
+        flow.due_ps()
     }
 
     /// A segment reached an end of a connection.

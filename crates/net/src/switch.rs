@@ -32,6 +32,8 @@ pub(crate) struct SwitchNode {
     pub(crate) latency_ps: u64,
     /// The program has digests or idle timeouts.
     pub(crate) has_deadlines: bool,
+    /// What the program does depends on when it does it.
+    pub(crate) cares_about_time: bool,
     /// When the agent's next event is.
     pub(crate) wake_ps: Option<u64>,
     /// What the controller was told and has not taken yet.
@@ -62,6 +64,7 @@ impl SwitchNode {
         }
         SwitchNode {
             has_deadlines: has_deadlines(&pipeline),
+            cares_about_time: cares_about_time(&pipeline),
             pipeline,
             latency_ps,
             wake_ps: None,
@@ -155,6 +158,15 @@ pub(crate) fn has_deadlines(pipeline: &Pipeline) -> bool {
         }
         #[cfg(test)]
         Pipeline::Test(_) => false,
+    }
+}
+
+/// Whether what a program does depends on when it does it; a test's may.
+pub(crate) fn cares_about_time(pipeline: &Pipeline) -> bool {
+    match pipeline {
+        Pipeline::Engine(switch) => engine::cares_about_time(switch.program()),
+        #[cfg(test)]
+        Pipeline::Test(_) => true,
     }
 }
 

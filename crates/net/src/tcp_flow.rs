@@ -295,6 +295,11 @@ impl TcpFlow {
         })
     }
 
+    /// The nodes at its ends.
+    pub(crate) fn nodes(&self) -> [NodeId; 2] {
+        [&self.client, &self.server].map(|end| end.address.node)
+    }
+
     pub(crate) fn endpoint_mut(&mut self, side: Side) -> &mut Endpoint {
         match side {
             Side::Client => &mut self.client,

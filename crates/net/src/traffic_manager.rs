@@ -49,7 +49,7 @@ pub const MAX_QUEUES: u8 = 8;
 /// Where packets wait when a switch sends them faster than a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queueing {
-    /// In a traffic manager if the program cares ([`engine::queueing`]) and the switch has a link, else at the links.
+    /// In a traffic manager if the program cares ([`engine::observed`]) and the switch has a link, else at the links.
     #[default]
     Auto,
     /// At the link, behind egress.

@@ -55,10 +55,7 @@ impl LearningSwitch {
 
     fn flood(&self, from: u32, packet: &Packet, out: &mut Vec<Output>) {
         let others = (0..self.ports).filter(|&port| port != from);
-        out.extend(others.map(|port| Output {
-            port,
-            packet: packet.clone(),
-        }));
+        out.extend(others.map(|port| Output::new(port, packet.clone())));
     }
 }
 
@@ -82,7 +79,7 @@ impl Handwritten for LearningSwitch {
             }
             match self.port(address([a, b, c, d, e, f])) {
                 Some(to) if to == port => {}
-                Some(to) => out.push(Output { port: to, packet }),
+                Some(to) => out.push(Output::new(to, packet)),
                 None => self.flood(port, &packet, out),
             }
         }

@@ -222,7 +222,7 @@ impl ProtectNode {
             let bytes = packet.bytes_mut();
             bytes[..12].copy_from_slice(&route.addresses);
             decrement_ttl(&mut bytes[14..]);
-            out.push(Output { port, packet });
+            out.push(Output::new(port, packet));
         }
     }
 
@@ -261,7 +261,7 @@ impl ProtectNode {
         packet.replace_front(14, &front_of(second));
         for (way, packet) in [(first, copy), (second, packet)] {
             let port = way.port;
-            out.push(Output { port, packet });
+            out.push(Output::new(port, packet));
         }
     }
 }

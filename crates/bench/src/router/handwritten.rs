@@ -68,7 +68,7 @@ impl Handwritten for Router {
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
         for (_, mut packet) in burst.drain(..) {
             if let Some(port) = self.route(packet.bytes_mut()) {
-                out.push(Output { port, packet });
+                out.push(Output::new(port, packet));
             }
         }
     }

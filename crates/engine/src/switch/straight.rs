@@ -16,6 +16,13 @@ use crate::plan::EgressStart;
 /// So many packets that ran before one stopped make it likely that many will again.
 const STEADY: usize = 4;
 
+/// Says of which packet of a burst outputs came.
+fn come_of(number: usize, outputs: &mut [Output]) {
+    for output in outputs {
+        output.arrival = number as u32;
+    }
+}
+
 impl Switch {
     /// Runs packets, each with its port, and all their copies to the end, one packet after the other: as [`Switch::receive`] for
     /// each in turn. `packets` is empty afterwards.
@@ -52,8 +59,10 @@ impl Switch {
                 Straight::Unsupported => self.has_straight = false,
             }
         }
-        for (port, packet) in packets.iter_mut().skip(first) {
+        for (number, (port, packet)) in packets.iter_mut().enumerate().skip(first) {
+            let sent = out.len();
             self.receive_any(now_ps, *port, std::mem::take(packet), out);
+            come_of(number, &mut out[sent..]);
         }
     }
 
@@ -101,7 +110,9 @@ impl Switch {
             let packet = std::mem::take(&mut packets[stop.packet].1);
             let (ahead, steady) = (stop.ahead, stop.packet - first >= STEADY);
             first = stop.packet + 1;
+            let sent = out.len();
             self.leave_straight(now_ps, packet, stop, out);
+            come_of(first - 1, &mut out[sent..]);
             match self.straight(now_ps, packets, (first, ahead), steady, out) {
                 Straight::Done => return packets.len(),
                 Straight::Stopped(next) => stop = next,
@@ -237,7 +248,7 @@ impl Switch {
                 packet.truncate(length as usize);
             }
             let port = replica.port;
-            out.push(Output { port, packet });
+            out.push(Output::new(port, packet));
         }
         self.straight_state = state;
     }

@@ -2,7 +2,8 @@
 //!
 //! A run depends on the network, its seed and the calls made, and on nothing else. It stops at the first instant at which
 //! there is something for controllers, after all events of that instant, so that they can act at that time, or later after
-//! a reaction time of their own, by running up to it.
+//! a reaction time of their own, by running up to it. What is there for them at one instant comes in an order of its own
+//! ([`Notification`]).
 
 use crate::{NetError, Network, Notification};
 
@@ -16,25 +17,17 @@ impl Network {
             return Err(NetError::NeedsWallClock);
         }
         self.check_not_past(until_ps)?;
-        while self.notifications.is_empty() || self.has_event_now() {
-            // Once there are notifications, only the rest of their instant happens.
-            let limit_ps = if self.notifications.is_empty() {
-                until_ps
-            } else {
-                self.now_ps
-            };
-            if !self.step(limit_ps) {
-                break;
-            }
-        }
-        if self.notifications.is_empty() {
-            self.now_ps = until_ps;
+        self.prepare_visits();
+        // Once there are notifications, only what is before them happens, and the rest of their instant.
+        while self.step_or_visit(until_ps.min(self.first_notification_ps())) {}
+        self.now_ps = until_ps.min(self.first_notification_ps());
+        let mut taken = std::mem::take(&mut self.notifications);
+        let now_ps = self.now_ps;
+        self.notifications = taken.extract_if(.., |it| it.time_ps > now_ps).collect();
+        taken.sort_by(|a, b| a.order().cmp(&b.order()));
+        if taken.is_empty() {
             self.flush_captures()?;
         }
-        Ok(std::mem::take(&mut self.notifications))
-    }
-
-    fn has_event_now(&self) -> bool {
-        self.events.next_time_ps() == Some(self.now_ps)
+        Ok(taken)
     }
 }

@@ -230,6 +230,11 @@ impl JitterProcess {
         }
     }
 
+    /// Whether all packets propagate equally long.
+    pub(super) fn is_none(&self) -> bool {
+        self.model == Jitter::None
+    }
+
     /// How long the next packet propagates; never less than nothing.
     #[inline]
     pub(super) fn propagation_ps(&mut self, delay_ps: u64) -> u64 {

@@ -50,10 +50,7 @@ fn towards_host(mut packet: Packet) -> (Packet, u8) {
 fn router(network: &mut Network, name: &str, latency_ps: u64) {
     switch(network, name, latency_ps, |_, packet, out| {
         let (packet, number) = towards_host(packet);
-        out.push(Output {
-            port: u32::from(number),
-            packet,
-        });
+        out.push(Output::new(u32::from(number), packet));
     });
 }
 
@@ -184,10 +181,7 @@ fn damage_is_counted_and_not_believed() {
                 assert_ne!(sum, 0);
                 bytes[40..42].fill(0);
             }
-            out.push(Output {
-                port: u32::from(number),
-                packet: Packet::new(&bytes),
-            });
+            out.push(Output::new(u32::from(number), Packet::new(&bytes)));
         });
         network.add_host("h1", host(1)).unwrap();
         network.add_host("h2", host(2)).unwrap();
@@ -214,7 +208,7 @@ fn controllers_get_packets_and_send_them() {
     // From the controller to port 1, everything else to the controller.
     switch(&mut network, "s", 3 * US, |port, packet, out| {
         let port = if port == 510 { 1 } else { 510 };
-        out.push(Output { port, packet });
+        out.push(Output::new(port, packet));
     });
     network.add_host("h1", host(1)).unwrap();
     network
@@ -262,7 +256,7 @@ fn an_instant_is_complete_before_a_run_stops() {
     let mut network = Network::new(1, 0);
     for (name, port) in [("s1", 1), ("s2", 1)] {
         switch(&mut network, name, 0, |_, packet, out| {
-            out.push(Output { port: 510, packet })
+            out.push(Output::new(510, packet))
         });
         let host_name = format!("h{name}");
         network.add_host(&host_name, host(1)).unwrap();
@@ -306,10 +300,7 @@ fn multicast_is_received_by_whoever_gets_it() {
     let mut network = Network::new(1, 0);
     switch(&mut network, "s", 0, |_, packet, out| {
         for port in [2, 3, 3] {
-            out.push(Output {
-                port,
-                packet: packet.clone(),
-            });
+            out.push(Output::new(port, packet.clone()));
         }
     });
     for number in 1..=3 {

@@ -26,7 +26,7 @@ fn pair(bottleneck: LinkConfig) -> Network {
         let number = packet.bytes()[32];
         packet.replace_front(6, &[2, 0, 0, 0, number, 1]);
         let port = u32::from(number);
-        out.push(Output { port, packet });
+        out.push(Output::new(port, packet));
     };
     network
         .add_pipeline("s", Pipeline::Test(Box::new(run)), 0)

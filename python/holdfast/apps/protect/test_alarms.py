@@ -175,7 +175,7 @@ def test_changing_the_algorithm_under_traffic(program: Program) -> None:
     statistics = network.core.statistics(flow)
     # Match passes a copy whenever it is not of the last number: on paths of different delay, both.
     assert statistics["lost"] == 0
-    assert 390 <= statistics["duplicated"] <= 410  # type: ignore[operator]
+    assert 390 <= statistics["duplicated"] <= 420  # type: ignore[operator]
     assert there.acceptance == Acceptance("window")
 
 

@@ -111,6 +111,8 @@ def prepare(point: Mapping[str, Any], seed: int) -> Prepared:
         ],
         seed=seed,
         detection_delay_ms=0.0 if point["network"] == "timing_optical" else point["delta_ms"],
+        # The committed results have the order of packets of one instant that there is without.
+        lookahead=False,
     )
     end_s = min(float(point["end_s"]), published.END_S)
     sets = {

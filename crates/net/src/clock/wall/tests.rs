@@ -426,7 +426,7 @@ fn switch_on_interfaces() -> Network {
         last = (now_ps, if last.0 == now_ps { last.1 + 1 } else { 0 });
         packet.bytes_mut()[1] = last.1;
         let port = if port == 3 { TEST_CPU_PORT } else { 3 - port };
-        out.push(Output { port, packet });
+        out.push(Output::new(port, packet));
     }));
     network.add_pipeline("s", pipeline, 0).unwrap();
     for (number, name) in ["veth0", "veth1", "veth2"].into_iter().enumerate() {

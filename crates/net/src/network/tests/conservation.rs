@@ -222,7 +222,7 @@ fn build(plan: &Plan) -> (Network, Vec<FlowId>) {
                 if ordered[link] {
                     tag(&mut packet, &mut count);
                 }
-                out.push(Output { port, packet });
+                out.push(Output::new(port, packet));
             },
         );
         let name = format!("h{i}");

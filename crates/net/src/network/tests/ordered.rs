@@ -223,7 +223,7 @@ fn jitter_is_undone() {
                     let front = packet.bytes()[..12].to_vec();
                     packet.replace_front(18, &front);
                 }
-                out.push(Output { port: 2, packet });
+                out.push(Output::new(2, packet));
             });
         }
         network.add_host("h1", host(1)).unwrap();

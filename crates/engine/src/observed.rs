@@ -1,13 +1,41 @@
-//! Whether a program cares about the queues between ingress and egress. It does not know who has any.
+//! What a program observes of its surroundings: the queues between ingress and egress, the time. It does not know who has any queues,
+//! nor what time it is.
 //!
-//! A program does if what a queue says about a packet (`enq_qdepth`, `deq_qdepth`, `enq_timestamp`, `deq_timedelta`) has an
-//! effect, or if it sets `priority`. Copying alone is no effect: calling a control copies all standard metadata in and out.
+//! A value is observed if it has an effect. Copying alone is none: calling a control copies all standard metadata in and out.
 
 use ir::{Expr, Program, SlotId, Stmt, StmtKind};
 use std::collections::BTreeSet;
 
-/// Whether what the program does depends on queues, or what queues are to do on the program.
+/// Whether what the program does depends on queues (`enq_qdepth`, `deq_qdepth`, `enq_timestamp`, `deq_timedelta`), or what queues are to do
+/// on the program (`priority`).
 pub fn cares_about_queues(program: &Program) -> bool {
+    let standard = &program.standard;
+    let data = [
+        standard.enq_qdepth,
+        standard.deq_qdepth,
+        standard.enq_timestamp,
+        standard.deq_timedelta,
+    ];
+    let statements = all_statements(program);
+    sets_priority(program, &statements) || uses(program, &statements, data)
+}
+
+/// Whether what the program does depends on when it does it: on timestamps, meters, digests or idle timeouts.
+pub fn cares_about_time(program: &Program) -> bool {
+    let standard = &program.standard;
+    let data = [
+        standard.ingress_global_timestamp,
+        standard.egress_global_timestamp,
+        standard.enq_timestamp,
+        standard.deq_timedelta,
+    ];
+    !program.meters.is_empty()
+        || !program.digests.is_empty()
+        || program.tables.iter().any(|table| table.support_timeout)
+        || uses(program, &all_statements(program), data)
+}
+
+fn all_statements(program: &Program) -> Vec<&StmtKind> {
     let mut statements = Vec::new();
     let states = program.parser.states.iter().map(|state| &state.body);
     let actions = program.actions.iter().map(|action| &action.body);
@@ -21,7 +49,7 @@ pub fn cares_about_queues(program: &Program) -> bool {
     for body in states.chain(actions).chain(blocks) {
         flatten(body, &mut statements);
     }
-    sets_priority(program, &statements) || uses_queue_data(program, &statements)
+    statements
 }
 
 /// All statements, those inside others too.
@@ -90,15 +118,10 @@ fn sets_priority(program: &Program, statements: &[&StmtKind]) -> bool {
     }
 }
 
-/// A value from a queue reaches something else than a local variable.
-fn uses_queue_data(program: &Program, statements: &[&StmtKind]) -> bool {
+/// A value that comes from one of these slots reaches something else than a local variable.
+fn uses(program: &Program, statements: &[&StmtKind], from: [SlotId; 4]) -> bool {
     let standard = &program.standard;
-    let mut tainted = BTreeSet::from([
-        standard.enq_qdepth,
-        standard.deq_qdepth,
-        standard.enq_timestamp,
-        standard.deq_timedelta,
-    ]);
+    let mut tainted = BTreeSet::from(from);
     let headers = program.headers.iter().flat_map(|header| &header.fields);
     let fields: BTreeSet<SlotId> = headers.map(|field| field.slot).collect();
     let effects = [standard.egress_spec, standard.mcast_grp, standard.priority];
@@ -204,6 +227,45 @@ mod tests {
             ..Bodies::default()
         };
         cares_about_queues(&bodies.program())
+    }
+
+    #[test]
+    fn times_and_what_measures_them_count() {
+        let program = |ingress, egress| {
+            let bodies = Bodies {
+                ingress,
+                egress,
+                ..Bodies::default()
+            };
+            bodies.program()
+        };
+        // Its meters, digests and timeouts suffice, used or not.
+        assert!(cares_about_time(&program("", "")));
+        let cases = [
+            ("assign %1 = 9w1", "", false),
+            ("", "assign %20 = %4", false),
+            ("assign %32 = zext(%9, 100)", "", false),
+            ("assign %18 = slice(%9, 15, 0)", "", true),
+            ("if eq(%9, 48w3) { assign %1 = 9w511 }", "", true),
+            (
+                "",
+                "assign %32 = zext(%10, 100) register_write r1[32w0] = %32",
+                true,
+            ),
+            ("", "assign %20 = %7", true),
+        ];
+        for (ingress, egress, expected) in cases {
+            let mut timeless = (*program(ingress, egress)).clone();
+            timeless.meters.clear();
+            timeless.digests.clear();
+            let tables = timeless.tables.iter_mut();
+            tables.for_each(|table| table.support_timeout = false);
+            assert_eq!(
+                cares_about_time(&timeless),
+                expected,
+                "{ingress} | {egress}"
+            );
+        }
     }
 
     #[test]

@@ -1,0 +1,349 @@
+//! Visits: a node handles all packets that are certain to be its next ones at once, then the nodes that it sent them to do the same, and so
+//! on, before the run goes on elsewhere. What packets need of a node is read from far memory once per visit, and what nodes
+//! need of a packet once per journey: a run's cost per packet hardly grows with the number of switches, as long as links have several
+//! packets under way.
+//!
+//! # Why nothing is different
+//!
+//! This is the lookahead of conservative parallel simulation (Chandy and Misra, 1979), on one processor. A node's *horizon* is the time up
+//! to which all that happens to it has happened; that of every node is the present at least. What may reach a node before the least sum of
+//! a neighbour's horizon and the delay of the link from there is on its links already, unless something happens in another way: a failure,
+//! a detection, an agent, a packet generator, or what a controller does. For the former, visits end with the next such event of
+//! the whole network. For the latter, whoever runs the network says how long after a notification controllers act at the earliest
+//! ([`Network::set_reaction_ps`]), and no visit goes further ahead than that. During a visit the time is that of the packet, and goes
+//! back afterwards. Other nodes see nothing of it but packets that arrive later, in the order that they would have anyway: among events of
+//! one instant the link decides, not who scheduled first.
+//!
+//! Switches without traffic managers, digests and idle timeouts are visited, and hosts without TCP, with few links each, all of which take a
+//! constant time; the others handle packets one by one.
+
+use crate::event::{Event, direction_lane, node_lane};
+use crate::network::Network;
+use crate::node::NodeKind;
+use crate::{FlowId, NodeId};
+use engine::Packet;
+
+/// Nodes with more links are not visited: finding the next packet would take longer than finding the node.
+const MOST_LINKS: usize = 16;
+
+/// Most packets that a switch runs at once; what they need stays in the near caches meanwhile.
+const BURST: usize = 32;
+
+/// Most packets of a flow that are sent at once.
+const MOST_SENT: usize = 32;
+
+/// Hosts that are the source of more flows are not visited.
+const MOST_FLOWS: usize = 8;
+
+/// What is known of the nodes for visits.
+#[derive(Debug, Default)]
+pub(crate) struct Visits {
+    /// How long after a notification controllers act at the earliest.
+    reaction_ps: u64,
+    /// By node; none while the network is being changed.
+    nodes: Vec<Visit>,
+    /// By node, up to when everything has happened; the present if that is later.
+    horizons_ps: Vec<u64>,
+    /// By direction, the node at its end.
+    ends: Vec<NodeId>,
+    /// Directions by which packets were sent to nodes that may be visited next.
+    next: Vec<u32>,
+    /// Packets that the switch being visited runs next, each with its port; empty between visits.
+    burst: Vec<(u32, Packet)>,
+    /// When they arrived.
+    arrivals_ps: Vec<u64>,
+}
+
+/// What is known of a node.
+#[derive(Clone, Debug, Default)]
+struct Visit {
+    /// Where its packets wait; empty if it is not visited when one comes.
+    lanes: Box<[u32]>,
+    /// The flows that it sends, if it is visited when one is due.
+    flows: Box<[FlowId]>,
+    /// The node at the other end of each link, the delay from there, and the direction that leads there.
+    neighbours: Box<[Neighbour]>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Neighbour {
+    node: NodeId,
+    away: u32,
+    /// From there to here; 0 if it is not the same for all packets.
+    delay_ps: u64,
+}
+
+impl Visits {
+    /// There is another link, a link is another, or there is another source.
+    pub(crate) fn network_changed(&mut self) {
+        self.nodes.clear();
+    }
+}
+
+impl Network {
+    /// Says how long after a notification somebody changes the network because of it, at the earliest; zero if nothing is said,
+    /// and `u64::MAX` if nobody ever does. It must be true; whatever is said changes no result then, only how fast a run is.
+    ///
+    /// That something is said does: from then on, not who scheduled first decides among packets that arrive, leave switches or are sent at
+    /// one instant, but the numbers of links, switches and flows, in the order in which they were added.
+    pub fn set_reaction_ps(&mut self, reaction_ps: u64) {
+        self.events.order_by_number();
+        self.visits.reaction_ps = reaction_ps;
+    }
+
+    /// Finds out which nodes can be visited, if the network changed since. Whatever was done between runs was done at the present.
+    pub(crate) fn prepare_visits(&mut self) {
+        self.visits.horizons_ps.fill(0);
+        if self.visits.nodes.len() == self.nodes.len() || self.visits.reaction_ps == 0 {
+            return;
+        }
+        let mut has_tcp = vec![false; self.nodes.len()];
+        for end in self.tcp_flows.iter().flat_map(|flow| flow.nodes()) {
+            has_tcp[end.0 as usize] = true;
+        }
+        let mut flows = vec![Vec::new(); self.nodes.len()];
+        for (number, flow) in self.flows.iter().enumerate() {
+            flows[flow.source.0 as usize].push(FlowId(number as u32));
+        }
+        let nodes = has_tcp.into_iter().zip(flows).enumerate();
+        let nodes = nodes.map(|(node, (has_tcp, flows))| match has_tcp {
+            true => Visit::default(),
+            false => self.visit_of(node, flows),
+        });
+        self.visits.nodes = nodes.collect();
+        self.visits.horizons_ps = vec![0; self.nodes.len()];
+        let ends = self.directions.iter().map(|link| link.to.node);
+        self.visits.ends = ends.collect();
+    }
+
+    fn visit_of(&self, node: usize, flows: Vec<FlowId>) -> Visit {
+        let state = &self.nodes[node];
+        let away = || state.ports.iter().copied().flatten();
+        let is_interface = matches!(state.kind, NodeKind::Interface(_));
+        // What is held back leaves at a time of its own.
+        let holds = away().any(|away| self.directions[away as usize].ordering().is_some());
+        if is_interface || holds || away().count() > MOST_LINKS || flows.len() > MOST_FLOWS {
+            return Visit::default();
+        }
+        let neighbours = away().map(|away| Neighbour {
+            node: self.directions[away as usize].to.node,
+            away,
+            delay_ps: self.directions[away as usize ^ 1]
+                .constant_delay_ps()
+                .unwrap_or(0),
+        });
+        let incoming = away().filter_map(|away| direction_lane(away ^ 1));
+        let lanes = incoming.chain(node_lane(NodeId(node as u32)));
+        // What comes to a source may come between two packets that it sends.
+        let lanes = lanes.filter(|_| flows.is_empty());
+        Visit {
+            lanes: lanes.collect(),
+            flows: flows.into(),
+            neighbours: neighbours.collect(),
+        }
+    }
+
+    /// Makes the next event happen if it is due at `limit_ps` or before; if a node handles a packet then which can be visited, those too that
+    /// are certain to come next, there and where they go from there. Whether there was an event.
+    pub(crate) fn step_or_visit(&mut self, limit_ps: u64) -> bool {
+        let Some((time_ps, event)) = self.events.pop_until(limit_ps) else {
+            return false;
+        };
+        self.begin_event(time_ps);
+        self.look_ahead();
+        // Up to when nothing can happen but that packets come and go.
+        let end_ps = (time_ps.saturating_add(self.visits.reaction_ps))
+            .min(self.events.next_barrier_ps())
+            .min(limit_ps.saturating_add(1));
+        match event {
+            Event::Arrive { direction, .. } if end_ps > time_ps => match self.visited_by(direction)
+            {
+                Some(node) => self.visit(node, direction, time_ps, Some(event), end_ps),
+                None => self.dispatch(event),
+            },
+            Event::Send { flow } if end_ps > time_ps => self.send_many(flow, end_ps),
+            event => self.dispatch(event),
+        }
+        while let Some(direction) = self.visits.next.pop() {
+            let node = self.visits.ends[direction as usize];
+            self.visit(node, direction, time_ps, None, end_ps);
+        }
+        self.now_ps = time_ps;
+        true
+    }
+
+    /// Sends a flow's packet that is due now, and those that are due before anything else happens to the host and before `end_ps`.
+    fn send_many(&mut self, flow: FlowId, end_ps: u64) {
+        let (begin_ps, host, limit_ps) = (self.now_ps, self.flows[flow.0 as usize].source, end_ps);
+        let end_ps = limit_ps.min(self.sends_alone_until_ps(flow, host));
+        let mut due_ps = self.send_and_advance(flow);
+        for _ in 1..MOST_SENT {
+            let Some(next_ps) = due_ps.filter(|&due_ps| due_ps < end_ps) else {
+                break;
+            };
+            self.now_ps = next_ps;
+            self.steps += 1;
+            due_ps = self.send_and_advance(flow);
+        }
+        if let Some(due_ps) = due_ps {
+            self.events.push(due_ps, Event::Send { flow });
+        }
+        let known_ps = end_ps.min(due_ps.unwrap_or(u64::MAX));
+        if known_ps > begin_ps {
+            self.visits.horizons_ps[host.0 as usize] = known_ps;
+            self.go_on_from(host, begin_ps, limit_ps);
+        }
+    }
+
+    /// Up to when nothing happens to a host but that it sends packets of a flow; the present if that is not known.
+    fn sends_alone_until_ps(&self, flow: FlowId, host: NodeId) -> u64 {
+        let visit = self.visits.nodes.get(host.0 as usize);
+        let Some(visit) = visit.filter(|visit| !visit.flows.is_empty()) else {
+            return self.now_ps;
+        };
+        let others = visit.flows.iter().filter(|&&other| other != flow);
+        let others = others.filter_map(|other| self.flows[other.0 as usize].due_ps());
+        let incoming = visit.neighbours.iter().map(|it| it.away ^ 1);
+        let arrivals = incoming.map(|incoming| match self.events.is_whole(incoming) {
+            true => self.events.head_ps(incoming).unwrap_or(u64::MAX),
+            false => self.now_ps,
+        });
+        let known_ps = self.known_until_ps(host, self.now_ps);
+        others
+            .chain(arrivals)
+            .min()
+            .map_or(known_ps, |next_ps| next_ps.min(known_ps))
+    }
+
+    /// The node at the end of a direction, if it can be visited now.
+    #[inline]
+    fn visited_by(&self, direction: u32) -> Option<NodeId> {
+        let node = *self.visits.ends.get(direction as usize)?;
+        let lanes = &self.visits.nodes.get(node.0 as usize)?.lanes;
+        let can = match &self.node(node).kind {
+            NodeKind::Switch(switch) => switch.traffic.is_none() && !switch.has_deadlines,
+            _ => true,
+        };
+        (can && !lanes.is_empty() && self.events.are_whole(lanes)).then_some(node)
+    }
+
+    /// Up to when all that will come to a node is on its way, if all nodes have come to `begin_ps`.
+    #[inline]
+    fn known_until_ps(&self, node: NodeId, begin_ps: u64) -> u64 {
+        let neighbours = self.visits.nodes[node.0 as usize].neighbours.iter();
+        let known = neighbours.map(|neighbour| {
+            let horizon_ps = self.visits.horizons_ps[neighbour.node.0 as usize];
+            horizon_ps.max(begin_ps).saturating_add(neighbour.delay_ps)
+        });
+        known.min().unwrap_or(begin_ps)
+    }
+
+    /// A node, come to by a direction, handles its packets, the first at `begin_ps` if it is given, as long as they are known and before `end_ps`. Notes where it
+    /// sent packets to.
+    fn visit(&mut self, node: NodeId, by: u32, begin_ps: u64, first: Option<Event>, end_ps: u64) {
+        let limit_ps = end_ps;
+        let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
+        let state = self.node(node);
+        // A capture has what comes and what leaves in the order of time.
+        let burst = match &state.kind {
+            NodeKind::Switch(switch) if !switch.cares_about_time => state.captures.is_empty(),
+            _ => false,
+        };
+        let neighbours = self.visits.nodes[node.0 as usize].neighbours.iter();
+        self.look_at_ends(neighbours.map(|it| it.away), by ^ 1);
+        let mut next = first.map(|event| (begin_ps, event));
+        let mut idle = next.is_none();
+        loop {
+            if next.is_none() {
+                let lanes = &self.visits.nodes[node.0 as usize].lanes;
+                next = self.events.pop_from(lanes, end_ps);
+                self.steps += u64::from(next.is_some());
+            }
+            let Some((time_ps, event)) = next.take() else {
+                break;
+            };
+            idle = false;
+            self.now_ps = time_ps;
+            match event {
+                Event::Arrive {
+                    direction,
+                    generation,
+                    packet,
+                } if burst => self.collect(direction, generation, packet),
+                event => {
+                    self.run_collected(node);
+                    self.now_ps = time_ps;
+                    self.dispatch(event);
+                }
+            }
+            if self.visits.burst.len() == BURST {
+                self.run_collected(node);
+            }
+        }
+        self.run_collected(node);
+        let horizon_ps = &mut self.visits.horizons_ps[node.0 as usize];
+        *horizon_ps = end_ps.max(*horizon_ps);
+        if !idle {
+            self.go_on_from(node, begin_ps, limit_ps);
+        }
+    }
+
+    /// Notes the neighbours of a node that have packets to handle before `end_ps`, now that it has handled its own.
+    fn go_on_from(&mut self, node: NodeId, begin_ps: u64, end_ps: u64) {
+        let Visits { nodes, next, .. } = &self.visits;
+        let (count, kept) = (nodes[node.0 as usize].neighbours.len(), next.len());
+        for i in 0..count {
+            let neighbour = self.visits.nodes[node.0 as usize].neighbours[i];
+            let Some(head_ps) = self.events.head_ps(neighbour.away) else {
+                continue;
+            };
+            if let Some(there) = self.visited_by(neighbour.away)
+                && head_ps < end_ps.min(self.known_until_ps(there, begin_ps))
+                && !self.visits.next[kept..].contains(&neighbour.away)
+            {
+                self.visits.next.push(neighbour.away);
+            }
+        }
+    }
+
+    /// A packet arrives at the switch being visited, which runs it with others.
+    #[inline(always)]
+    fn collect(&mut self, direction: u32, generation: u32, packet: Packet) {
+        let Some(to) = self.arrive(direction, generation) else {
+            return;
+        };
+        if self.nodes[to.node.0 as usize].takes_packet() {
+            self.visits.burst.push((to.port, packet));
+            self.visits.arrivals_ps.push(self.now_ps);
+        }
+    }
+
+    /// The switch being visited runs its packets, each at its time. Its program cannot tell, so it is given one.
+    fn run_collected(&mut self, node: NodeId) {
+        let Some(&first_ps) = self.visits.arrivals_ps.first() else {
+            return;
+        };
+        let state = &mut self.nodes[node.0 as usize];
+        let generation = state.generation;
+        let NodeKind::Switch(switch) = &mut state.kind else {
+            return;
+        };
+        let mut outputs = std::mem::take(&mut self.outputs);
+        switch.receive_burst(first_ps, &mut self.visits.burst, &mut outputs);
+        let latency_ps = switch.latency_ps;
+        for output in outputs.drain(..) {
+            self.now_ps = self.visits.arrivals_ps[output.arrival as usize];
+            self.come_out(node, generation, latency_ps, output);
+        }
+        self.outputs = outputs;
+        self.visits.arrivals_ps.clear();
+        self.note_footprint(node);
+    }
+
+    /// When the first notification happened that waits to be taken.
+    #[inline]
+    pub(crate) fn first_notification_ps(&self) -> u64 {
+        let times = self.notifications.iter().map(|it| it.time_ps);
+        times.min().unwrap_or(u64::MAX)
+    }
+}

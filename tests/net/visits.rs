@@ -1,0 +1,323 @@
+//! Visits: whether nodes handle their packets one by one, as when nothing is known of who reacts how soon, or many at a time, no result of
+//! a run differs. Random networks, with everything that a network can have.
+
+mod mac_switch;
+
+use mac_switch::{Kind, switch_of};
+use net::random::Stream;
+use net::{
+    Application, Destination, FlowId, HostConfig, Jitter, LinkConfig, LinkId, Loss, MacAddress,
+    Network, Ping, QueueConfig, Spacing, TcpFlowId, TcpTransfer, UdpStream,
+};
+use std::collections::VecDeque;
+use std::fmt::Write as _;
+use std::io::Write;
+use std::net::Ipv4Addr;
+use std::sync::{Arc, Mutex};
+
+const US: u64 = 1_000_000;
+const MS: u64 = 1_000_000_000;
+const END_PS: u64 = 4 * MS;
+
+/// What a capture wrote.
+#[derive(Clone, Debug, Default)]
+struct Shared(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Shared {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// A random network, and what can be read from it afterwards.
+struct Scenario {
+    network: Network,
+    nodes: Vec<String>,
+    links: u32,
+    flows: Vec<FlowId>,
+    tcp: Vec<TcpFlowId>,
+    captures: Vec<Shared>,
+}
+
+struct Dice(Stream);
+
+impl Dice {
+    fn below(&mut self, n: usize) -> usize {
+        self.0.uniform(0, n as i64 - 1) as usize
+    }
+
+    fn one_of<T: Copy>(&mut self, choices: &[T]) -> T {
+        choices[self.below(choices.len())]
+    }
+
+    fn config(&mut self) -> LinkConfig {
+        // The same delay in many places, so that much happens at the same time.
+        let delay_ps = self.one_of(&[0, US, 5 * US, 50 * US, 50 * US, 50 * US]);
+        let mut config = LinkConfig::new(self.one_of(&[1_000_000_000, 100_000_000]), delay_ps);
+        if self.below(8) == 0 {
+            config.jitter = Jitter::Uniform {
+                low_ps: 0,
+                high_ps: 20 * US as i64,
+            };
+        }
+        if self.below(6) == 0 {
+            config.loss = Loss::Bernoulli(0.1);
+        }
+        if self.below(3) == 0 {
+            config.queue = QueueConfig::packets(3);
+        }
+        if self.below(8) == 0 {
+            config.mtu_bytes = Some(600);
+        }
+        config
+    }
+}
+
+fn mac(host: usize) -> MacAddress {
+    MacAddress([2, 0, 0, 0, 0, host as u8 + 1])
+}
+
+fn mac_value(host: usize) -> u64 {
+    0x0200_0000_0001 + host as u64
+}
+
+fn address(host: usize) -> Ipv4Addr {
+    Ipv4Addr::new(10, 0, 0, host as u8 + 1)
+}
+
+/// By switch, the switch that comes next on a shortest way to one of them.
+fn next_hops(edges: &[(usize, usize)], switches: usize, to: usize) -> Vec<usize> {
+    let mut next = vec![usize::MAX; switches];
+    next[to] = to;
+    let mut queue = VecDeque::from([to]);
+    while let Some(at) = queue.pop_front() {
+        for &(a, b) in edges {
+            for (near, far) in [(a, b), (b, a)] {
+                if near == at && next[far] == usize::MAX {
+                    next[far] = at;
+                    queue.push_back(far);
+                }
+            }
+        }
+    }
+    next
+}
+
+fn scenario(seed: u64) -> Scenario {
+    let mut dice = Dice(Stream::named(seed, "visits"));
+    let (switches, hosts) = (1 + dice.below(6), 2 + dice.below(4));
+    let mut edges: Vec<(usize, usize)> = (1..switches).map(|s| (dice.below(s), s)).collect();
+    if switches > 2 {
+        edges.push((0, switches - 1));
+    }
+    edges.dedup();
+    let homes: Vec<usize> = (0..hosts).map(|_| dice.below(switches)).collect();
+
+    // Ports of switches count up: to the hosts, then over the edges.
+    let mut ports = vec![0; switches];
+    let mut port_of = |switch: usize| {
+        ports[switch] += 1;
+        ports[switch]
+    };
+    let host_ports: Vec<u32> = homes.iter().map(|&home| port_of(home)).collect();
+    let edge_ports: Vec<(u32, u32)> = (edges.iter())
+        .map(|&(a, b)| (port_of(a), port_of(b)))
+        .collect();
+    let mut network = Network::new(seed, dice.one_of(&[0, 10 * US]));
+    for switch in 0..switches {
+        let entries: Vec<(u64, u32)> = (0..hosts)
+            .map(|host| {
+                if homes[host] == switch {
+                    return (mac_value(host), host_ports[host]);
+                }
+                let next = next_hops(&edges, switches, homes[host])[switch];
+                let edge = (edges.iter())
+                    .position(|&(a, b)| (a, b) == (switch, next) || (b, a) == (switch, next));
+                let edge = edge.expect("a neighbour");
+                let (a, b) = edge_ports[edge];
+                (mac_value(host), if edges[edge].0 == switch { a } else { b })
+            })
+            .collect();
+        let kind = dice.one_of(&[Kind::Plain, Kind::Plain, Kind::Timed, Kind::Learning]);
+        let switch_seed = network.seed_of(&format!("s{switch}"));
+        let pipeline = switch_of(&entries, kind, dice.below(2) == 0, switch_seed);
+        let latency_ps = dice.one_of(&[0, 0, US]);
+        network
+            .add_switch(&format!("s{switch}"), pipeline, latency_ps)
+            .unwrap();
+    }
+    for host in 0..hosts {
+        let config = HostConfig {
+            mac: mac(host),
+            ipv4: address(host),
+            prefix_len: 24,
+            gateway_mac: mac(98),
+        };
+        network.add_host(&format!("h{host}"), config).unwrap();
+    }
+    for host in 0..hosts {
+        let (name, home) = (format!("h{host}"), format!("s{}", homes[host]));
+        network
+            .add_link(&name, 0, &home, host_ports[host], dice.config())
+            .unwrap();
+    }
+    for (&(a, b), &(a_port, b_port)) in edges.iter().zip(&edge_ports) {
+        let (a, b) = (format!("s{a}"), format!("s{b}"));
+        network
+            .add_link(&a, a_port, &b, b_port, dice.config())
+            .unwrap();
+    }
+    let names = (0..switches).map(|s| format!("s{s}"));
+    let mut result = Scenario {
+        network,
+        nodes: names.chain((0..hosts).map(|h| format!("h{h}"))).collect(),
+        links: (hosts + edges.len()) as u32,
+        flows: Vec::new(),
+        tcp: Vec::new(),
+        captures: Vec::new(),
+    };
+    add_traffic(&mut result, &mut dice, hosts);
+    add_failures(&mut result, &mut dice);
+    if dice.below(2) == 0 {
+        let capture = Shared::default();
+        let switch = format!("s{}", dice.below(switches));
+        result
+            .network
+            .capture(&switch, 1, Box::new(capture.clone()))
+            .unwrap();
+        result.captures.push(capture);
+    }
+    result
+}
+
+fn add_traffic(scenario: &mut Scenario, dice: &mut Dice, hosts: usize) {
+    for _ in 0..1 + dice.below(6) {
+        let (source, to) = (dice.below(hosts), dice.below(hosts));
+        // Now and then to nobody: by way of a gateway that no switch knows.
+        let destination = match dice.below(6) {
+            0 => Destination::Ipv4(Ipv4Addr::new(192, 0, 2, 1)),
+            _ => Destination::Ipv4(address(to)),
+        };
+        let source = format!("h{source}");
+        let start_ps = dice.one_of(&[0, 0, 300 * US]);
+        let flow = match dice.below(4) {
+            0 => scenario.network.add_ping(&Ping {
+                source,
+                destination,
+                interval_ps: 100 * US,
+                start_ps,
+                stop_ps: 3 * MS,
+                payload_bytes: 60,
+            }),
+            other => scenario.network.add_udp_stream(&UdpStream {
+                source,
+                destination,
+                packets_per_s: dice.one_of(&[100_000.0, 50_000.0, 10_000.0]),
+                spacing: if other == 1 {
+                    Spacing::Poisson
+                } else {
+                    Spacing::Constant
+                },
+                payload_bytes: dice.one_of(&[100, 100, 1000]),
+                start_ps,
+                stop_ps: 3 * MS,
+                source_port: 5001,
+                destination_port: 5002,
+            }),
+        };
+        scenario.flows.push(flow.unwrap());
+    }
+    if dice.below(2) == 0 {
+        let flow = scenario.network.add_tcp(&TcpTransfer {
+            client: "h0".to_owned(),
+            server: "h1".to_owned(),
+            client_port: 40_000,
+            server_port: 5001,
+            start_ps: 0,
+            application: Application::Bulk,
+            stop_ps: u64::MAX,
+            config: tcp::Config::default(),
+            dscp: 0,
+            goodput_bin_ps: 100 * US,
+            log_window: true,
+        });
+        scenario.tcp.push(flow.unwrap());
+    }
+}
+
+fn add_failures(scenario: &mut Scenario, dice: &mut Dice) {
+    for _ in 0..dice.below(3) {
+        let at_ps = dice.below(3000) as u64 * US;
+        let (down, up) = (Some(at_ps), Some(at_ps + 200 * US));
+        let network = &mut scenario.network;
+        if dice.below(3) == 0 {
+            let node = &scenario.nodes[dice.below(scenario.nodes.len())];
+            network.set_node_state(node, false, down).unwrap();
+            network.set_node_state(node, true, up).unwrap();
+        } else {
+            let link = LinkId(dice.below(scenario.links as usize) as u32);
+            network.set_link_state(link, false, down).unwrap();
+            network.set_link_state(link, true, up).unwrap();
+        }
+    }
+}
+
+/// Everything that a run shows.
+fn run(seed: u64, reaction_ps: u64) -> String {
+    let mut scenario = scenario(seed);
+    let network = &mut scenario.network;
+    network.set_reaction_ps(reaction_ps);
+    let mut text = String::new();
+    // Stopped in the middle, to be read there too.
+    for until_ps in [END_PS / 3, END_PS] {
+        while network.now_ps() < until_ps {
+            for notification in network.run(until_ps).unwrap() {
+                writeln!(text, "{notification:?}").unwrap();
+            }
+        }
+        for node in &scenario.nodes {
+            writeln!(text, "{node} {:?}", network.node_counters(node)).unwrap();
+        }
+        for link in 0..scenario.links {
+            writeln!(text, "{link} {:?}", network.link_counters(LinkId(link))).unwrap();
+        }
+    }
+    for &flow in &scenario.flows {
+        let logs = (network.sent(flow).unwrap(), network.received(flow).unwrap());
+        writeln!(text, "{logs:?} {:?}", network.corrupted(flow)).unwrap();
+    }
+    for &flow in &scenario.tcp {
+        let known = (network.tcp_statistics(flow), network.tcp_window(flow));
+        writeln!(text, "{known:?} {:?}", network.tcp_goodput(flow)).unwrap();
+    }
+    for capture in &scenario.captures {
+        writeln!(text, "{:x?}", capture.0.lock().unwrap()).unwrap();
+    }
+    writeln!(text, "{} events", network.steps()).unwrap();
+    text
+}
+
+#[test]
+fn visits_change_nothing() {
+    let mut packets = 0;
+    for seed in 0..60 {
+        let one_by_one = run(seed, 0);
+        for reaction_ps in [u64::MAX, 30 * US] {
+            let many = run(seed, reaction_ps);
+            if many != one_by_one {
+                let different = one_by_one.lines().zip(many.lines()).find(|(a, b)| a != b);
+                panic!("seed {seed}, reaction {reaction_ps}: {different:?}");
+            }
+        }
+        packets += one_by_one
+            .lines()
+            .filter(|line| line.contains("PacketIn"))
+            .count();
+    }
+    assert!(packets > 100, "{packets} packets to nobody");
+}
