@@ -178,6 +178,16 @@ struct Key {
 }
 
 impl Lane {
+    /// Gives memory back that is not needed any more.
+    #[inline(always)]
+    fn give_back(&mut self, spare: &mut Vec<Waiting>) {
+        if self.waiting.is_empty() && self.waiting.capacity() != 0 {
+            // Emptied, it begins at its beginning again.
+            self.waiting.clear();
+            spare.push(std::mem::take(&mut self.waiting));
+        }
+    }
+
     /// Whether an event happens behind all that wait.
     #[inline(always)]
     fn is_behind(&self, rank: Rank) -> bool {
@@ -209,6 +219,8 @@ pub(crate) struct EventQueue {
     slots: Vec<Option<Event>>,
     free: Vec<u32>,
     lanes: Vec<Lane>,
+    /// Memory of lanes in which nothing waits: the last one used is in the near caches, and is the next one to be used.
+    spare: Vec<Waiting>,
     /// The times of all scheduled barriers.
     barriers_ps: BinaryHeap<Reverse<u64>>,
     len: usize,
@@ -216,10 +228,13 @@ pub(crate) struct EventQueue {
     by_number: bool,
 }
 
+type Waiting = VecDeque<(Rank, Event)>;
+
 /// Events that happen in the order in which they were scheduled.
 #[derive(Debug, Default)]
 struct Lane {
-    waiting: VecDeque<(Rank, Event)>,
+    /// Without memory if nothing waits.
+    waiting: Waiting,
     /// The heap has a key for it: that of its head, or an earlier one if events were taken past the heap.
     in_heap: bool,
     /// How many events overtook others, and wait in slots.
@@ -299,10 +314,13 @@ impl EventQueue {
         self.push_alone(rank, event);
     }
 
-    /// Sees to it that the heap knows of a lane whose next event has this rank.
+    /// Sees to it that a lane has memory, and that the heap knows of it if its next event has this rank.
     #[inline(always)]
     fn enter(&mut self, number: u32, rank: Rank) {
         let lane = &mut self.lanes[number as usize];
+        if lane.waiting.capacity() == 0 {
+            lane.waiting = self.spare.pop().unwrap_or_default();
+        }
         if !lane.in_heap {
             lane.in_heap = true;
             let place = Place::Lane(number);
@@ -381,6 +399,7 @@ impl EventQueue {
             let lane = &mut self.lanes[number as usize];
             let head = lane.waiting.pop_front_if(|(head, _)| *head == rank);
             lane.renew_key(top);
+            lane.give_back(&mut self.spare);
             // If there is none, the one that the key was for was taken past the heap.
             if let Some((_, event)) = head {
                 self.len -= 1;
@@ -414,11 +433,12 @@ impl EventQueue {
             (rank.time_ps < end_ps).then_some((*rank, *lane))
         };
         let (_, lane) = lanes.iter().filter_map(head).min()?;
-        let lane = &mut self.lanes[lane as usize].waiting;
-        let (rank, event) = lane.pop_front()?;
-        if let Some((_, Event::Arrive { packet, .. })) = lane.get(AHEAD_IN_LANE) {
+        let lane = &mut self.lanes[lane as usize];
+        let (rank, event) = lane.waiting.pop_front()?;
+        if let Some((_, Event::Arrive { packet, .. })) = lane.waiting.get(AHEAD_IN_LANE) {
             packet.fetch_headers();
         }
+        lane.give_back(&mut self.spare);
         self.len -= 1;
         Some((rank.time_ps, event))
     }
