@@ -251,8 +251,9 @@ class Network(ABC):
 class SimulatedNetwork(Network):
     """Under the virtual clock. Hosts are modelled; controllers are called in process.
 
-    ``lookahead``: nodes handle the packets that are certain to come next at one visit, which is up to three times as fast. Without it,
-    packets of one instant are handled in the order in which they were sent, and not in the order of links, switches and flows.
+    ``lookahead``: nodes handle the packets that are certain to come next at one visit, which is up to three times as fast.
+    Without it, packets of one instant are handled in the order in which they were sent, and not in that of links, switches
+    and flows.
     """
 
     def __init__(
