@@ -1,0 +1,78 @@
+"""The soak in small: it keeps the promises, it notices when one is broken, and it draws what it says."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import pytest
+
+from holdfast.apps.protect import Acceptance
+from holdfast.apps.protect.soak import PLANES, Plan, Run, Soak, broken, main, promises
+
+SMALL = Soak(connections=6, packets_per_s=1000, duration_s=2, failures=60, latent_errors=4, period_ms=60)
+
+
+@pytest.mark.parametrize("algorithm", ["window", "vector"])
+@pytest.mark.parametrize("seed", [1, 2])
+def test_promises_are_kept(algorithm: str, seed: int) -> None:
+    outcome = Run(replace(SMALL, acceptance=Acceptance(algorithm), seed=seed)).run()  # type: ignore[arg-type]
+    assert list(broken(outcome)) == []
+    assert all(promises(outcome.soak).values())
+    assert (outcome.sent, outcome.lost, outcome.duplicated, outcome.reordered) == (12_000, 0, 0, 0)
+    assert outcome.copies_lost > 500, "the failures hit nothing"
+    assert len(outcome.reported_ms) == 4
+    assert 0 < min(outcome.reported_ms) <= max(outcome.reported_ms) <= 60
+
+
+def test_what_a_slower_path_costs() -> None:
+    """The window loses what was overtaken, the vector reorders it: neither is promised, and both are counted."""
+    window = Run(replace(SMALL, slower_us=3000)).run()
+    assert window.lost > 0
+    assert (window.duplicated, window.reordered) == (0, 0)
+    vector = Run(replace(SMALL, slower_us=3000, acceptance=Acceptance("vector"))).run()
+    assert vector.reordered > 0
+    assert (vector.lost, vector.duplicated) == (0, 0)
+    assert list(broken(window)) == list(broken(vector)) == []
+
+
+def test_broken_promises_are_told() -> None:
+    run = Run(SMALL)
+    for transit in ("p1", "p2"):
+        run.network.set_node(transit, up=False, at_s=1.0)
+        run.network.set_node(transit, up=True, at_s=1.01)
+    run.plan.latent_errors.clear()
+    reasons = list(broken(run.run()))
+    assert [reason.split(" ", 1)[1] for reason in reasons] == ["packets lost", "alarms about nothing"]
+
+
+def test_a_connection_never_lacks_both_paths() -> None:
+    soak = replace(SMALL, duration_s=20, failures=300)
+    plan = Plan(soak)
+    down: list[tuple[int, int, float, float]] = [
+        (error.connection, error.path, error.begin_s, error.end_s) for error in plan.latent_errors
+    ]
+    for failure in plan.failures:
+        names = failure.element.split("-")
+        (transit,) = (name for name in names if name[0] == "p")
+        for c in range(soak.connections):
+            ends = [f"{kind}{i}" for kind, i in zip("az", soak.ends(c), strict=True)]
+            if all(name in (transit, *ends) for name in names):
+                down.append((c, int(transit[1]) - 1, failure.begin_s, failure.end_s))
+    assert {path for _, path, _, _ in down} == set(range(PLANES))
+    overlapping = [
+        (one, other)
+        for one in down
+        for other in down
+        if one[0] == other[0] and one[1] < other[1] and one[2] < other[3] and other[2] < one[3]
+    ]
+    assert overlapping == []
+
+
+def test_the_command(capsys: pytest.CaptureFixture[str]) -> None:
+    small = ["--connections", "2", "--duration-s", "1", "--packets-per-s", "500", "--failures", "5"]
+    assert main([*small, "--latent-errors", "1", "--period-ms", "60", "--algorithm", "vector"]) == 0
+    assert "packets sent              1,000\n" in capsys.readouterr().out
+    assert main([*small, "--latent-errors", "50", "--period-ms", "60"]) == 2
+    assert "too short for 50 latent errors" in capsys.readouterr().err
+    with pytest.raises(SystemExit):
+        main([*small, "--period-ms", "1"])
