@@ -7,20 +7,17 @@ README is what the files say, and the files what the runs say. How the results c
 
 from __future__ import annotations
 
-import json
-import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import polars as pl
 
+from holdfast.experiments.committed import Committed, Sections, markdown
 from holdfast.experiments.gmpls_tcp_2001 import conclusions, runs
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
-README = HERE / "README.md"
-BEGIN, END = "<!-- from results/, by report.py: begin -->", "<!-- end -->"
+COMMITTED = Committed(Path(__file__).parent)
+read, seeds = COMMITTED.read, COMMITTED.seeds
 
 TABLES = ("table3", "optical_timing", "table4", "table5", "table6", "table8")
 BEYOND = ("beyond_table3", "beyond_table5", "beyond_table6", "beyond_fig19")
@@ -37,33 +34,13 @@ SWEEPS = {
 }
 """Of which sweep's runs which goodput is kept, by what."""
 
-SUFFIXES = (".csv", ".json", ".png", ".svg")
-
 
 def collect(out: Path) -> None:
     """Copies the parts' files from where ``holdfast reproduce`` wrote them, and writes the runs' goodputs, in packets."""
-    RESULTS.mkdir(exist_ok=True)
-    for file in sorted(out.iterdir()):
-        if file.suffix in SUFFIXES:
-            shutil.copyfile(file, RESULTS / file.name)
+    COMMITTED.collect(out)
     for name, (keys, value) in SWEEPS.items():
         rows = pl.read_parquet(out / "sweeps" / name / "rows.parquet").select(*keys, "seed", pl.col(value).round(3))
-        rows.write_csv(RESULTS / f"runs_{name}.csv")
-
-
-def read(name: str) -> pl.DataFrame:
-    """A part's numbers."""
-    return pl.read_csv(RESULTS / f"{name}.csv", infer_schema_length=None)
-
-
-def seeds(name: str) -> int:
-    """With how many seeds a part was run."""
-    return int(json.loads((RESULTS / f"{name}.json").read_text())["seeds"])
-
-
-def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
+        rows.write_csv(COMMITTED.results / f"runs_{name}.csv")
 
 
 def _interval(low: float | None, high: float | None, decimals: int = 2) -> str:
@@ -88,7 +65,7 @@ def inside() -> str:
             for quantity, found in frame.group_by(["quantity"], maintain_order=True)
         ]
         rows.append([name, str(seeds(name)), f"{frame['inside'].sum()} of {len(frame)}", "; ".join(by)])
-    return _markdown(["table", "seeds", "inside", "by column"], rows)
+    return markdown(["table", "seeds", "inside", "by column"], rows)
 
 
 def entries() -> str:
@@ -109,7 +86,7 @@ def entries() -> str:
             for row in frame.drop_nulls(["paper", "inside"]).iter_rows(named=True)
             if row["quantity"] != "rtt_change_percent" and not (row["paper"] == row["low"] == row["high"])
         ]
-        table = _markdown(["", "", "paper, %", "ours, %", "95 % interval", ""], rows)
+        table = markdown(["", "", "paper, %", "ours, %", "95 % interval", ""], rows)
         parts.append(f"<details><summary>{name}, {seeds(name)} seeds</summary>\n\n{table}\n\n</details>")
     return "\n\n".join(parts)
 
@@ -136,7 +113,7 @@ def _verdicts(part: str) -> str:
         for claim in claims.iter_rows(named=True):
             number = f"{claim['ours']:+.2f} ({_interval(claim['low'], claim['high'])})"
             rows.append([claim["about"], claim["verdict"], number])
-    return _markdown(["conclusion", "verdict", "% or points, with 95 % interval"], rows)
+    return markdown(["conclusion", "verdict", "% or points, with 95 % interval"], rows)
 
 
 def fitted() -> str:
@@ -171,7 +148,7 @@ def fitted() -> str:
         "delta = 50 ms gains, %",
         "d = 100 ms costs, %",
     ]
-    return f"{seeds('fit')} seeds.\n\n" + _markdown(headings, rows)
+    return f"{seeds('fit')} seeds.\n\n" + markdown(headings, rows)
 
 
 def fitted_alone() -> str:
@@ -183,7 +160,7 @@ def fitted_alone() -> str:
         changes = [f"{row['ours']:+.1f} ({_interval(row['low'], row['high'], 1)})" for row in list(of.values())[1:]]
         rows.append([f"{key[0]:g} Mb/s, {key[1]}, {key[2]}", f"{of['distance_table3']['ours']:.2f}", *changes])
     headings = ["rate, buffer, window", "distance", "delta = 50 ms, %", "250 ms", "1000 ms"]
-    return f"{seeds('fit_faster')} seeds.\n\n" + _markdown(headings, rows)
+    return f"{seeds('fit_faster')} seeds.\n\n" + markdown(headings, rows)
 
 
 def beyond() -> str:
@@ -207,11 +184,11 @@ def beyond() -> str:
                     *(f"{of[t]['ours']:+.1f} ± {(of[t]['high'] - of[t]['low']) / 2:.1f}" for t in tcps),
                 ]
             )
-        parts.append(f"{name}, {seeds(name)} seeds:\n\n" + _markdown(["", "", *tcps], rows))
+        parts.append(f"{name}, {seeds(name)} seeds:\n\n" + markdown(["", "", *tcps], rows))
     return "\n\n".join(parts)
 
 
-SECTIONS: tuple[tuple[str, Callable[[], str]], ...] = (
+SECTIONS: Sections = (
     ("Which of the paper's numbers lie inside our 95 % intervals", inside),
     ("Every entry", entries),
     ("Conclusions", verdicts),
@@ -222,19 +199,7 @@ SECTIONS: tuple[tuple[str, Callable[[], str]], ...] = (
 )
 
 
-def text() -> str:
-    """Everything between the markers."""
-    return "\n\n".join(f"### {heading}\n\n{section()}" for heading, section in SECTIONS)
-
-
-def replaced(readme: str) -> str:
-    """A README with its generated part as the files have it."""
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{text()}\n\n{END}{after}"
-
-
 if __name__ == "__main__":
     for given in sys.argv[1:]:
         collect(Path(given))
-    README.write_text(replaced(README.read_text()))
+    COMMITTED.rewrite(SECTIONS)

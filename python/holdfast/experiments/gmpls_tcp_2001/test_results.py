@@ -24,12 +24,12 @@ from holdfast.experiments.gmpls_tcp_2001 import (
 
 
 def committed(sweep: str) -> pl.DataFrame:
-    return pl.read_csv(report.RESULTS / f"runs_{sweep}.csv")
+    return pl.read_csv(report.COMMITTED.results / f"runs_{sweep}.csv")
 
 
 def test_the_readme_is_what_the_files_say() -> None:
-    readme = report.README.read_text()
-    assert report.replaced(readme) == readme
+    readme = report.COMMITTED.readme.read_text()
+    assert report.COMMITTED.replaced(readme, report.SECTIONS) == readme
 
 
 @pytest.mark.parametrize(

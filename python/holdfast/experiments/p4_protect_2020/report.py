@@ -7,49 +7,21 @@ came about is :mod:`holdfast.reproduce`'s business.
 
 from __future__ import annotations
 
-import json
-import shutil
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from holdfast.experiments.committed import Committed, Sections, markdown
 from holdfast.experiments.p4_protect_2020 import jitter, processing, published, scenarios
 
-HERE = Path(__file__).parent
-RESULTS = HERE / "results"
-README = HERE / "README.md"
-BEGIN, END = "<!-- from results/, by report.py: begin -->", "<!-- end -->"
-
-SUFFIXES = (".csv", ".json", ".png", ".svg")
+COMMITTED = Committed(Path(__file__).parent)
+read, seeds = COMMITTED.read, COMMITTED.seeds
 
 COMPARED = ("scenarios", "claim", "fig6", "fig7", "fig8")
 """The parts of which the paper prints numbers."""
-
-
-def collect(out: Path) -> None:
-    """Copies the parts' files from where ``holdfast reproduce`` wrote them."""
-    RESULTS.mkdir(exist_ok=True)
-    for file in sorted(out.iterdir()):
-        if file.suffix in SUFFIXES and not file.stem.endswith("_skipped"):
-            shutil.copyfile(file, RESULTS / file.name)
-
-
-def read(name: str) -> pl.DataFrame:
-    """A part's numbers, or another of its files."""
-    return pl.read_csv(RESULTS / f"{name}.csv", infer_schema_length=None)
-
-
-def seeds(name: str) -> int:
-    """With how many seeds, or in how many runs, a part was done."""
-    return int(json.loads((RESULTS / f"{name}.json").read_text())["seeds"])
-
-
-def _markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
-    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
 
 
 def _number(row: Mapping[str, Any] | None, decimals: int) -> str:
@@ -84,7 +56,7 @@ def beside() -> str:
                     "inside" if row["inside"] else "**outside**",
                 ]
             )
-    return _markdown(["part", "", "", "paper", "ours", ""], rows)
+    return markdown(["part", "", "", "paper", "ours", ""], rows)
 
 
 def what_came_out() -> str:
@@ -103,7 +75,7 @@ def what_came_out() -> str:
                 _number(numbers, 1),
             ]
         )
-    return _markdown(["", "algorithm", "path 1", "path 2", "forwarded", "longest delay, ms"], rows)
+    return markdown(["", "algorithm", "path 1", "path 2", "forwarded", "longest delay, ms"], rows)
 
 
 def limits() -> str:
@@ -114,7 +86,7 @@ def limits() -> str:
         measured = _found(frame, sn_bits=bits, quantity="harmless_packets")
         expected = _found(frame, sn_bits=bits, quantity="harmless_packets_expected")
         rows.append([str(bits), _number(measured, 0) or "not measured", _number(expected, 0)])
-    return _markdown(["bits", "packets behind without harm", "W - 1"], rows)
+    return markdown(["bits", "packets behind without harm", "W - 1"], rows)
 
 
 def _machine(name: str) -> str:
@@ -145,7 +117,7 @@ def costs() -> str:
             )
     headings = ["", "", *(f"{size} bytes, ns" for size in processing.SIZES_BYTES), "% of plain", "% of a plain hop"]
     about = f"{seeds('fig6')} runs. {_machine('fig6')}"
-    return f"{about}\n\n" + _markdown([*headings, "instructions", "% of plain"], rows)
+    return f"{about}\n\n" + markdown([*headings, "instructions", "% of plain"], rows)
 
 
 def goodputs() -> str:
@@ -166,7 +138,7 @@ def goodputs() -> str:
             )
     headings = ["pairs", "", "hosts at 30 Gb/s", "hosts at 100 Gb/s", "live, iperf3", "live, % of plain"]
     about = f"Gb/s. Simulated {seeds('fig7')} runs, live {seeds('fig7_live')}. Live: {_machine('fig7_live')}"
-    return f"{about}\n\n" + _markdown(headings, rows)
+    return f"{about}\n\n" + markdown(headings, rows)
 
 
 def deviations() -> str:
@@ -178,7 +150,7 @@ def deviations() -> str:
         values = [_number(_found(frame, law=law, quantity=f"{name}_percent"), 1) for name in jitter.MEASURES]
         rows.append([law, *values, _number(closed, 1)])
     headings = ["netem", *(name.replace("_", " ") for name in jitter.MEASURES), "mdev, closed form"]
-    return f"{seeds('fig8')} seeds; with protection in % of without.\n\n" + _markdown(headings, rows)
+    return f"{seeds('fig8')} seeds; with protection in % of without.\n\n" + markdown(headings, rows)
 
 
 def close_pings() -> str:
@@ -193,10 +165,10 @@ def close_pings() -> str:
                 row.append(_number(_found(frame, law="around", quantity=quantity), 1))
         rows.append(row)
     headings = ["time between pings", "window: deviation, %", "lost, %", "vector: deviation, %", "lost, %"]
-    return _markdown(headings, rows)
+    return markdown(headings, rows)
 
 
-SECTIONS: tuple[tuple[str, Callable[[], str]], ...] = (
+SECTIONS: Sections = (
     ("The paper's numbers beside ours", beside),
     ("Figures 2 to 4", what_came_out),
     ("The claim of 1.6 s", limits),
@@ -207,19 +179,7 @@ SECTIONS: tuple[tuple[str, Callable[[], str]], ...] = (
 )
 
 
-def text() -> str:
-    """Everything between the markers."""
-    return "\n\n".join(f"### {heading}\n\n{section()}" for heading, section in SECTIONS)
-
-
-def replaced(readme: str) -> str:
-    """A README with its generated part as the files have it."""
-    before, _, rest = readme.partition(BEGIN)
-    _, _, after = rest.partition(END)
-    return f"{before}{BEGIN}\n\n{text()}\n\n{END}{after}"
-
-
 if __name__ == "__main__":
     for given in sys.argv[1:]:
-        collect(Path(given))
-    README.write_text(replaced(README.read_text()))
+        COMMITTED.collect(Path(given))
+    COMMITTED.rewrite(SECTIONS)

@@ -1,0 +1,68 @@
+"""An experiment's committed results, and the part of its README that is written from them. It does not know what they say."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import polars as pl
+
+BEGIN, END = "<!-- from results/, by report.py: begin -->", "<!-- end -->"
+"""What the generated part of a README stands between."""
+
+SUFFIXES = (".csv", ".json", ".png", ".svg")
+
+Sections = Sequence[tuple[str, Callable[[], str]]]
+"""Headings, and what gives the text below each."""
+
+
+@dataclass(frozen=True)
+class Committed:
+    """The results of the experiment whose folder this is: ``results/`` there, beside ``README.md``."""
+
+    folder: Path
+
+    @property
+    def results(self) -> Path:
+        """Where the results are."""
+        return self.folder / "results"
+
+    @property
+    def readme(self) -> Path:
+        """The file with the generated part."""
+        return self.folder / "README.md"
+
+    def collect(self, out: Path) -> None:
+        """Copies the parts' files from where ``holdfast reproduce`` wrote them, but those that say why a part was skipped."""
+        self.results.mkdir(exist_ok=True)
+        for file in sorted(out.iterdir()):
+            if file.suffix in SUFFIXES and not file.stem.endswith("_skipped"):
+                shutil.copyfile(file, self.results / file.name)
+
+    def read(self, name: str) -> pl.DataFrame:
+        """A part's numbers, or another of its files."""
+        return pl.read_csv(self.results / f"{name}.csv", infer_schema_length=None)
+
+    def seeds(self, name: str) -> int:
+        """With how many seeds, or in how many runs, a part was done."""
+        return int(json.loads((self.results / f"{name}.json").read_text())["seeds"])
+
+    def replaced(self, readme: str, sections: Sections) -> str:
+        """A README with its generated part as the files have it."""
+        before, _, rest = readme.partition(BEGIN)
+        _, _, after = rest.partition(END)
+        text = "\n\n".join(f"### {heading}\n\n{section()}" for heading, section in sections)
+        return f"{before}{BEGIN}\n\n{text}\n\n{END}{after}"
+
+    def rewrite(self, sections: Sections) -> None:
+        """Writes the generated part anew."""
+        self.readme.write_text(self.replaced(self.readme.read_text(), sections))
+
+
+def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """A table."""
+    lines = ["| " + " | ".join(headings) + " |", "|" + "---|" * len(headings)]
+    return "\n".join([*lines, *("| " + " | ".join(row) + " |" for row in rows)])
