@@ -7,7 +7,11 @@ use ir::Bits;
 /// Histories for each program, with about twenty operations each.
 const HISTORIES: u64 = 1500;
 
-fn histories(name: &str, subject: Result<Subject, String>) {
+/// Counters of P4-Protect for which a connection must have the right copies in the right order; `test_acceptance.py` has both executors do that.
+const SEQUENCES: [&str; 1] = ["ProtectIngress.decaps_p.acceptance.rogue"];
+
+/// `rare` are counters that need not have counted.
+fn histories(name: &str, subject: Result<Subject, String>, rare: &[&str]) {
     let subject = subject.unwrap_or_else(|why| panic!("{why}"));
     let mut total = Statistics::default();
     for seed in 0..HISTORIES {
@@ -24,25 +28,32 @@ fn histories(name: &str, subject: Result<Subject, String>) {
     assert!(total.dropped > total.received / 20, "{total:?}");
     assert!(total.accepted > total.refused / 8, "{total:?}");
     assert!(total.refused > 0, "{total:?}");
-    for (counter, counted) in subject.program.counters.iter().zip(&total.counted) {
-        let direct = counter.size.is_none();
-        assert!(direct || *counted > 40, "{}: {total:?}", counter.name);
-    }
+    let counters = subject.program.counters.iter().zip(&total.counted);
+    let silent: Vec<&str> = counters
+        .filter(|(counter, counted)| counter.size.is_some() && **counted <= 40)
+        .map(|(counter, _)| &counter.name[..])
+        .filter(|name| !rare.contains(name))
+        .collect();
+    assert!(silent.is_empty(), "{silent:?}: {total:?}");
 }
 
 #[test]
 fn router() {
-    histories("router", apps::router());
+    histories("router", apps::router(), &[]);
 }
 
 #[test]
 fn protect() {
-    histories("protect", apps::protect());
+    histories("protect", apps::protect(), &SEQUENCES);
 }
 
 #[test]
 fn protect_with_small_numbers() {
-    histories("protect, small numbers", apps::protect_small_numbers());
+    histories(
+        "protect, small numbers",
+        apps::protect_small_numbers(),
+        &SEQUENCES,
+    );
 }
 
 /// The harness notices a difference: two switches of different programs are no twins.

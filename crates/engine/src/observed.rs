@@ -37,18 +37,9 @@ pub fn cares_about_time(program: &Program) -> bool {
 
 fn all_statements(program: &Program) -> Vec<&StmtKind> {
     let mut statements = Vec::new();
-    let states = program.parser.states.iter().map(|state| &state.body);
-    let actions = program.actions.iter().map(|action| &action.body);
-    let blocks = [
-        &program.verify_checksum,
-        &program.ingress,
-        &program.egress,
-        &program.compute_checksum,
-        &program.deparser,
-    ];
-    for body in states.chain(actions).chain(blocks) {
-        flatten(body, &mut statements);
-    }
+    program
+        .bodies()
+        .for_each(|body| flatten(body, &mut statements));
     statements
 }
 
@@ -56,22 +47,8 @@ fn all_statements(program: &Program) -> Vec<&StmtKind> {
 fn flatten<'a>(body: &'a [Stmt], out: &mut Vec<&'a StmtKind>) {
     for stmt in body {
         out.push(&stmt.kind);
-        match &stmt.kind {
-            StmtKind::If {
-                then, otherwise, ..
-            } => {
-                flatten(then, out);
-                flatten(otherwise, out);
-            }
-            StmtKind::Switch { cases, default, .. } => {
-                for (_, body) in cases {
-                    flatten(body, out);
-                }
-                flatten(default, out);
-            }
-            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => flatten(body, out),
-            _ => {}
-        }
+        let inner = stmt.kind.inner();
+        inner.into_iter().for_each(|body| flatten(body, out));
     }
 }
 
@@ -118,7 +95,7 @@ fn sets_priority(program: &Program, statements: &[&StmtKind]) -> bool {
     }
 }
 
-/// A value that comes from one of these slots reaches something else than a local variable.
+/// A value that comes from one of these slots reaches something else than a local variable, or decides where the parser goes on.
 fn uses(program: &Program, statements: &[&StmtKind], from: [SlotId; 4]) -> bool {
     let standard = &program.standard;
     let mut tainted = BTreeSet::from(from);
@@ -128,7 +105,7 @@ fn uses(program: &Program, statements: &[&StmtKind], from: [SlotId; 4]) -> bool 
     loop {
         let before = tainted.len();
         for statement in statements {
-            if !reads_any(statement, &tainted) {
+            if !statement.reads(&|slot| tainted.contains(&slot)) {
                 continue;
             }
             match statement {
@@ -139,7 +116,8 @@ fn uses(program: &Program, statements: &[&StmtKind], from: [SlotId; 4]) -> bool 
             }
         }
         if tainted.len() == before {
-            return false;
+            let mut keys = program.select_keys();
+            return keys.any(|key| key.reads(&|slot| tainted.contains(&slot)));
         }
     }
 }
@@ -157,60 +135,6 @@ fn destination(statement: &StmtKind) -> Option<SlotId> {
         | Lookahead { dst, .. } => Some(*dst),
         Apply { action_run, .. } => *action_run,
         _ => None,
-    }
-}
-
-fn reads_any(statement: &StmtKind, slots: &BTreeSet<SlotId>) -> bool {
-    use StmtKind::*;
-    let reads = |expr: &Expr| expr_reads_any(expr, slots);
-    match statement {
-        Assign { value, .. } => reads(value),
-        If { cond, .. } => reads(cond),
-        Switch { value, .. } => reads(value),
-        Apply { keys, .. } => keys.iter().any(reads),
-        RegisterRead { index, .. } | Count { index, .. } | MeterExecute { index, .. } => {
-            reads(index)
-        }
-        RegisterWrite { index, value, .. } => reads(index) || reads(value),
-        Hash { data: values, .. } | Digest { values, .. } | Log { values, .. } => {
-            values.iter().any(reads)
-        }
-        Random { low, high, .. } => reads(low) || reads(high),
-        Clone { session: value, .. }
-        | Truncate { length: value }
-        | Assert { cond: value }
-        | Advance { bits: value }
-        | Reject { error: value } => reads(value),
-        Extract { varbit_length, .. } => varbit_length.as_ref().is_some_and(reads),
-        DirectMeterRead { .. }
-        | SetValid(_)
-        | SetInvalid(_)
-        | Block { .. }
-        | Loop { .. }
-        | Break(_)
-        | Exit
-        | Resubmit { .. }
-        | Recirculate { .. }
-        | Lookahead { .. }
-        | Emit(_) => false,
-    }
-}
-
-fn expr_reads_any(expr: &Expr, slots: &BTreeSet<SlotId>) -> bool {
-    let reads = |expr: &Expr| expr_reads_any(expr, slots);
-    match expr {
-        Expr::Const(_) | Expr::PacketLength => false,
-        Expr::Slot(slot) => slots.contains(slot),
-        Expr::Unary { a, .. }
-        | Expr::Slice { a, .. }
-        | Expr::ZeroExtend { a, .. }
-        | Expr::SignExtend { a, .. } => reads(a),
-        Expr::Binary { a, b, .. } | Expr::Concat { a, b } => reads(a) || reads(b),
-        Expr::Mux {
-            cond,
-            then,
-            otherwise,
-        } => [cond, then, otherwise].into_iter().any(|e| reads(e)),
     }
 }
 
@@ -254,6 +178,17 @@ mod tests {
             ),
             ("", "assign %20 = %7", true),
         ];
+        let selecting = Bodies {
+            states: r#"state s0 "start" @0:1 { extract h0 @0:2 select (%9) { case (48w3 & 48w7) s1 case (_) accept } }
+                state s1 "other" @0:3 { extract h1 @0:4 goto accept }"#,
+            ..Bodies::default()
+        };
+        let mut timeless = (*selecting.program()).clone();
+        timeless.meters.clear();
+        timeless.digests.clear();
+        let tables = timeless.tables.iter_mut();
+        tables.for_each(|table| table.support_timeout = false);
+        assert!(cares_about_time(&timeless), "the parser");
         for (ingress, egress, expected) in cases {
             let mut timeless = (*program(ingress, egress)).clone();
             timeless.meters.clear();

@@ -1,6 +1,6 @@
 //! What the switch needs to know of a program to handle packet states: where the standard metadata and the headers are.
 
-use ir::{Expr, FieldListId, Layout, Program, SlotId, StandardMetadata, Stmt};
+use ir::{FieldListId, Layout, Program, SlotId, StandardMetadata, Stmt};
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -283,73 +283,8 @@ fn egress_reads(program: &Program, slot: SlotId) -> bool {
 }
 
 fn block_reads(body: &[Stmt], slot: SlotId) -> bool {
-    body.iter().any(|stmt| stmt_reads(stmt, slot))
-}
-
-fn stmt_reads(stmt: &Stmt, slot: SlotId) -> bool {
-    use ir::StmtKind::*;
-    let reads = |expr: &Expr| expr_reads(expr, slot);
-    match &stmt.kind {
-        Assign { value, .. } => reads(value),
-        If {
-            cond,
-            then,
-            otherwise,
-        } => reads(cond) || block_reads(then, slot) || block_reads(otherwise, slot),
-        Switch {
-            value,
-            cases,
-            default,
-        } => {
-            reads(value)
-                || cases.iter().any(|(_, body)| block_reads(body, slot))
-                || block_reads(default, slot)
-        }
-        Block { body, .. } | Loop { body, .. } => block_reads(body, slot),
-        Apply { keys, .. } => keys.iter().any(reads),
-        RegisterRead { index, .. } | Count { index, .. } | MeterExecute { index, .. } => {
-            reads(index)
-        }
-        RegisterWrite { index, value, .. } => reads(index) || reads(value),
-        Hash { data: values, .. } | Digest { values, .. } | Log { values, .. } => {
-            values.iter().any(reads)
-        }
-        Random { low, high, .. } => reads(low) || reads(high),
-        Clone { session: value, .. }
-        | Truncate { length: value }
-        | Assert { cond: value }
-        | Advance { bits: value }
-        | Reject { error: value } => reads(value),
-        Extract { varbit_length, .. } => varbit_length.as_ref().is_some_and(reads),
-        DirectMeterRead { .. }
-        | SetValid(_)
-        | SetInvalid(_)
-        | Break(_)
-        | Exit
-        | Resubmit { .. }
-        | Recirculate { .. }
-        | Lookahead { .. }
-        | Emit(_) => false,
-    }
-}
-
-fn expr_reads(expr: &Expr, slot: SlotId) -> bool {
-    match expr {
-        Expr::Const(_) | Expr::PacketLength => false,
-        Expr::Slot(read) => *read == slot,
-        Expr::Unary { a, .. }
-        | Expr::Slice { a, .. }
-        | Expr::ZeroExtend { a, .. }
-        | Expr::SignExtend { a, .. } => expr_reads(a, slot),
-        Expr::Binary { a, b, .. } | Expr::Concat { a, b } => {
-            expr_reads(a, slot) || expr_reads(b, slot)
-        }
-        Expr::Mux {
-            cond,
-            then,
-            otherwise,
-        } => [cond, then, otherwise]
-            .into_iter()
-            .any(|e| expr_reads(e, slot)),
-    }
+    body.iter().any(|stmt| {
+        let mut inner = stmt.kind.inner().into_iter();
+        stmt.kind.reads(&|read| read == slot) || inner.any(|body| block_reads(body, slot))
+    })
 }

@@ -1,0 +1,104 @@
+//! What statements and expressions read. It does not know what values mean.
+
+use crate::{Expr, Program, SlotId, Stmt, StmtKind, Transition};
+
+impl Program {
+    /// The parser's states, the actions and the controls: all bodies, none of which is inside another.
+    pub fn bodies(&self) -> impl Iterator<Item = &[Stmt]> {
+        let states = self.parser.states.iter().map(|state| &state.body[..]);
+        let actions = self.actions.iter().map(|action| &action.body[..]);
+        let controls = [
+            &self.verify_checksum[..],
+            &self.ingress,
+            &self.egress,
+            &self.compute_checksum,
+            &self.deparser,
+        ];
+        states.chain(actions).chain(controls)
+    }
+
+    /// What the parser's states decide by where to go on.
+    pub fn select_keys(&self) -> impl Iterator<Item = &Expr> {
+        let states = self.parser.states.iter();
+        states.flat_map(|state| match &state.transition {
+            Transition::Select { keys, .. } => &keys[..],
+            _ => &[],
+        })
+    }
+}
+
+impl StmtKind {
+    /// The statements inside, if there are any.
+    pub fn inner(&self) -> Vec<&[Stmt]> {
+        match self {
+            StmtKind::If {
+                then, otherwise, ..
+            } => vec![then, otherwise],
+            StmtKind::Switch { cases, default, .. } => {
+                let cases = cases.iter().map(|(_, body)| &body[..]);
+                cases.chain([&default[..]]).collect()
+            }
+            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => vec![body],
+            _ => Vec::new(),
+        }
+    }
+
+    /// The expressions that the statement itself computes; not those of statements inside.
+    pub fn exprs(&self) -> Vec<&Expr> {
+        use StmtKind::*;
+        match self {
+            Assign { value, .. } | Switch { value, .. } => vec![value],
+            If { cond, .. } | Assert { cond } => vec![cond],
+            Apply { keys, .. } => keys.iter().collect(),
+            RegisterRead { index, .. } | Count { index, .. } | MeterExecute { index, .. } => {
+                vec![index]
+            }
+            RegisterWrite { index, value, .. } => vec![index, value],
+            Hash { data: values, .. } | Digest { values, .. } | Log { values, .. } => {
+                values.iter().collect()
+            }
+            Random { low, high, .. } => vec![low, high],
+            Clone { session: value, .. }
+            | Truncate { length: value }
+            | Advance { bits: value }
+            | Reject { error: value } => vec![value],
+            Extract { varbit_length, .. } => varbit_length.iter().collect(),
+            DirectMeterRead { .. }
+            | SetValid(_)
+            | SetInvalid(_)
+            | Block { .. }
+            | Loop { .. }
+            | Break(_)
+            | Exit
+            | Resubmit { .. }
+            | Recirculate { .. }
+            | Lookahead { .. }
+            | Emit(_) => Vec::new(),
+        }
+    }
+
+    /// Whether the statement itself reads one of the slots that are wanted.
+    pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
+        self.exprs().into_iter().any(|expr| expr.reads(wanted))
+    }
+}
+
+impl Expr {
+    /// Whether the value depends on one of the slots that are wanted.
+    pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
+        match self {
+            Expr::Const(_) | Expr::PacketLength => false,
+            Expr::Slot(slot) => wanted(*slot),
+            Expr::Unary { a, .. }
+            | Expr::Slice { a, .. }
+            | Expr::ZeroExtend { a, .. }
+            | Expr::SignExtend { a, .. } => a.reads(wanted),
+            Expr::Binary { a, b, .. } | Expr::Concat { a, b } => a.reads(wanted) || b.reads(wanted),
+            Expr::Mux {
+                cond,
+                then,
+                otherwise,
+            } => cond.reads(wanted) || then.reads(wanted) || otherwise.reads(wanted),
+        }
+    }
+}
