@@ -57,9 +57,9 @@ STYLES: Mapping[str, Style] = {
     "cubic": Style("CUBIC", "#D55E00", "v"),
     "bbr": Style("BBR", "#CC79A7", "P"),
     # How P4-Protect's study forwards, and what its receiver accepts.
-    "plain": Style("plain: IP router", "#999999", "s"),
-    "unprotected": Style("unprotected: P4-Protect, other traffic", "#D55E00", "o"),
-    "protected": Style("protected: P4-Protect, 1+1", "#009E73", "*"),
+    "plain": Style("plain: IP router", "#999999", "^"),
+    "unprotected": Style("unprotected: P4-Protect, other traffic", "#D55E00", "s"),
+    "protected": Style("protected: P4-Protect, 1+1", "#009E73", "D"),
     # Where a number is from.
     "kernel": Style("Linux, live", "#D55E00", "D"),
     "simulated": Style("simulated", "#0072B2", "^"),
