@@ -29,14 +29,22 @@ PACKETS = 4096
 SIZES_BYTES = (64,)
 """Fewer than are timed: but for copying, instructions are the same for all of them, and counting takes minutes."""
 
+FEWEST_SEEDS = 3
+"""With fewer, somebody takes a quick look, and does without what takes minutes."""
+
 MARK = "getppid"
 
 
 def counted(setting: Setting) -> pl.DataFrame:
-    """One row per size with the instructions of every case; no row where there is no valgrind."""
+    """One row per size with the instructions of every case; no row where there is no valgrind, or with few seeds."""
+    why = None
     if shutil.which("valgrind") is None:
+        why = "valgrind is not installed"
+    elif len(setting.seeds) < FEWEST_SEEDS:
+        why = f"that takes minutes, and {FEWEST_SEEDS} seeds at least"
+    if why is not None:
         if setting.console is not None:
-            setting.console.print("instructions are not counted: valgrind is not installed", highlight=False)
+            setting.console.print(f"instructions are not counted: {why}", highlight=False)
         return pl.DataFrame(schema={"size_bytes": pl.Int64})
     points: list[Point] = [{"size_bytes": size, "packets": PACKETS} for size in SIZES_BYTES]
     return setup.one_run(setting).sweep("instructions", f"{__name__}:measure", points)
