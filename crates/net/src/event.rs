@@ -2,7 +2,8 @@
 //!
 //! Events are ordered by time, then priority, then as they were scheduled; or, if that is asked for
 //! ([`EventQueue::order_by_number`]), first by number: among arrivals of one instant the number of the direction decides, among what leaves
-//! switches that of the switch, among what sources send that of the flow. So a run has exactly one order, and by number it is the same whether a node handles its packets one by one or many at a visit ([`crate::visit`]).
+//! switches that of the switch, among what sources send that of the flow. So a run has exactly one order, and by number it is the same
+//! whether a node handles its packets one by one or many at a visit ([`crate::visit`]).
 
 use crate::tcp_flow::EndpointId;
 use crate::{FlowId, GeneratorId, NodeId, TcpFlowId};
@@ -335,13 +336,15 @@ impl EventQueue {
 
     #[inline(always)]
     fn next_rank(&mut self, time_ps: u64, priority: u64, number: u32) -> Rank {
-        let lane = match self.by_number {
-            true => u64::from(number).min(MAX_ORDERED_LANE),
-            false => 0,
+        let order = match self.by_number {
+            // The sequence begins anew after 2^34 events; two of one number and instant were scheduled closer together.
+            true => {
+                let lane = u64::from(number).min(MAX_ORDERED_LANE);
+                lane << LANE_SHIFT | self.sequence & SEQUENCE_MASK
+            }
+            false => self.sequence,
         };
-        // A sequence begins anew after 2^34 events; two that are compared were scheduled closer together.
-        let sequence = self.sequence & SEQUENCE_MASK;
-        let order = priority << PRIORITY_SHIFT | lane << LANE_SHIFT | sequence;
+        let order = priority << PRIORITY_SHIFT | order;
         self.sequence += 1;
         self.len += 1;
         Rank { time_ps, order }

@@ -238,8 +238,8 @@ impl Network {
         known.min().unwrap_or(begin_ps)
     }
 
-    /// A node, come to by a direction, handles its packets, the first at `begin_ps` if it is given, as long as they are known and before `end_ps`. Notes where it
-    /// sent packets to.
+    /// A node, come to by a direction, handles its packets, the first at `begin_ps` if it is given, as long as they are known and before
+    /// `end_ps`. Notes where it sent packets to.
     fn visit(&mut self, node: NodeId, by: u32, begin_ps: u64, first: Option<Event>, end_ps: u64) {
         let limit_ps = end_ps;
         let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
