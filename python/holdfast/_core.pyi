@@ -547,15 +547,19 @@ class Network:
         source_port: int = 5001,
         destination_port: int = 5001,
         poisson: bool = False,
+        log_packets: bool = True,
     ) -> int:
         """UDP with sequence numbers, to a modelled host or an IPv4 address, at a constant rate or as a Poisson process.
 
-        Returns the flow id.
+        Without ``log_packets``, which a Poisson process needs, only :meth:`statistics` are kept, in memory that does not grow with
+        packets; :meth:`sent` and :meth:`received` refuse. Returns the flow id.
         """
     def add_ping(
         self, source: str, destination: str, *, interval_ps: int, start_ps: int, stop_ps: int, payload_bytes: int = 56
     ) -> int:
         """Echo requests of a modelled host to another or to an IPv4 address. Returns the flow id."""
+    def end_flow(self, flow: int) -> None:
+        """Ends a stream or pings before their time: nothing more is sent."""
     def add_tcp(
         self,
         client: str,
@@ -601,9 +605,10 @@ class Network:
         """Columns as little-endian int64 arrays, in order of arrival: ``sequence``, ``sent_ps``, ``received_ps``.
         For a ping flow: the replies, as they arrive back at the source. ``host``: what arrived there, as of a stream to a
         multicast address; without it, at the destination."""
-    def statistics(self, flow: int) -> dict[str, int | float | None]:
-        """What became of a flow: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``, ``longest_outage_ps``, and (None if too
-        little arrived) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
+    def statistics(self, flow: int, *, host: str | None = None) -> dict[str, int | float | None]:
+        """What became of a flow at its destination or at ``host``: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``,
+        ``undecided`` (without a log: copies that may have been late packets; all is exact while it is 0), ``longest_outage_ps``, and
+        (None if too little arrived, and percentiles without a log) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
         ``mean_delay_variation_ps`` (mean absolute difference of consecutive latencies)."""
     def tcp_statistics(self, flow: int) -> dict[str, int | str | None]:
         """What is known of a TCP connection: the client's window, round-trip times and counts, what the server received, and

@@ -69,6 +69,7 @@ fn stream(network: &mut Network, stop_ps: u64) -> FlowId {
         stop_ps,
         source_port: 5001,
         destination_port: 5001,
+        log_packets: true,
     };
     network.add_udp_stream(&stream).unwrap()
 }

@@ -22,13 +22,16 @@ use std::time::Instant;
 /// how many packets of 1,000 bytes go along each line.
 ///
 /// `router`: one router of 1,000 routes. `switches_N`: as many packet-hops in each, to see what a hop costs when there are more
-/// switches.
-const SIMULATIONS: [(&str, usize, usize, u64); 4] = [
+/// switches. `joined_1000`: the first routers of neighbouring lines have links too, without traffic, so that no line can be simulated on its own.
+const SIMULATIONS: [(&str, usize, usize, u64); 5] = [
     ("router", 1, 1, 1_000_000),
     ("switches_10", 1, 10, 100_000),
     ("switches_100", 10, 10, 10_000),
     ("switches_1000", 100, 10, 1_000),
+    (JOINED, 100, 10, 1_000),
 ];
+
+const JOINED: &str = "joined_1000";
 
 /// The scenario with TCP.
 const DUMBBELL: &str = "dumbbell";
@@ -249,6 +252,9 @@ pub fn measure_simulation(name: &str, quick: bool) -> Result<SimulationMeasureme
     let scenario = Lines::new(lines, routers)?;
     for _ in 0..REPETITIONS {
         let (mut network, flows) = scenario.network(packets)?;
+        if name == JOINED {
+            join(&mut network, lines).map_err(|e| e.to_string())?;
+        }
         let begin = Processor::now();
         // Nothing happens any more long before this.
         network.run(10 * PS_PER_S).map_err(|e| e.to_string())?;
@@ -306,6 +312,8 @@ struct Lines {
     program: source::Code,
     lines: usize,
     routers: usize,
+    /// Routes of every router that no packet takes.
+    others: Vec<router::Prefix>,
 }
 
 const RECEIVER: Ipv4Addr = Ipv4Addr::new(223, 255, 0, 2);
@@ -325,6 +333,8 @@ impl Lines {
             program: source::code("router.p4", &[("ROUTES", "1001".to_string())])?,
             lines,
             routers,
+            // One router gets a thousand; a thousand routers share them, since filling tables is not what is measured.
+            others: router::prefixes((1000 / (lines * routers)).max(10)),
         })
     }
 
@@ -339,10 +349,8 @@ impl Lines {
         };
         let network = u32::from(RECEIVER) & 0xffff_0000;
         add(network, 16)?;
-        // One router gets a thousand; a thousand routers share them, since filling tables is not what is measured.
-        let count = (1000 / (self.lines * self.routers)).max(10);
-        let others = router::prefixes(count);
-        let others = others.iter().filter(|p| p.address & 0xffff_0000 != network);
+        let others = self.others.iter();
+        let others = others.filter(|p| p.address & 0xffff_0000 != network);
         others.copied().try_for_each(|p| add(p.address, p.len))?;
         Ok(switch)
     }
@@ -360,6 +368,15 @@ impl Lines {
         }
         Ok((network, flows))
     }
+}
+
+/// Links between the first routers of neighbouring lines.
+fn join(network: &mut Network, lines: usize) -> Result<(), NetError> {
+    for line in 1..lines {
+        let (above, below) = (format!("s{}.0", line - 1), format!("s{line}.0"));
+        network.add_link(&above, 3, &below, 4, LinkConfig::new(RATE_BPS, 1_000_000))?;
+    }
+    Ok(())
 }
 
 /// A host, routers, a host, and packets from the first to the last.
@@ -392,6 +409,7 @@ fn add_line(
         stop_ps: packets * (PS_PER_S / PACKETS_PER_S as u64),
         source_port: 1,
         destination_port: 2,
+        log_packets: true,
     })
 }
 

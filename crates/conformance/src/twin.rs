@@ -1,6 +1,7 @@
 //! Two switches of one program, one on each executor.
 
 use engine::control::Update;
+use engine::payload::Shared;
 use engine::{Emission, Executor, Interpreter, Output, Packet, Switch, SwitchConfig};
 use ir::{CounterId, MeterId, Program, RegisterId, TableId};
 use jit::JitError;
@@ -130,15 +131,17 @@ impl Twin {
     pub fn receive(&mut self, port: u32, packet: &[u8]) -> Result<usize, String> {
         self.received += 1;
         let (now_ps, by_halves) = (self.now_ps, self.received.is_multiple_of(3));
-        let run = |switch: &mut Switch| {
+        let run = |switch: &mut Switch, packet: Packet| {
             if by_halves {
                 return run_bounded(switch, now_ps, port, packet);
             }
             let mut out = Vec::new();
-            switch.receive(now_ps, port, Packet::new(packet), &mut out);
+            switch.receive(now_ps, port, packet, &mut out);
             out
         };
-        let (left, right) = (run(&mut self.interpreter), run(&mut self.machine_code));
+        let (whole, sparse) = with_zeros(packet, self.received);
+        let left = run(&mut self.interpreter, whole);
+        let right = run(&mut self.machine_code, sparse);
         let what = || format!("packet {} at port {port}", hex(packet));
         self.compare_outputs(what, &left, &right)?;
         Ok(left.len())
@@ -146,13 +149,12 @@ impl Twin {
 
     /// Runs packets that arrive together: one after the other on the interpreter, in one burst as machine code.
     pub fn receive_burst(&mut self, packets: &[(u32, Vec<u8>)]) -> Result<usize, String> {
-        let (mut left, mut right) = (Vec::new(), Vec::new());
+        let (mut left, mut right, mut burst) = (Vec::new(), Vec::new(), Vec::new());
         for (port, packet) in packets {
-            let packet = Packet::new(packet);
-            (self.interpreter).receive(self.now_ps, *port, packet, &mut left);
+            let (whole, sparse) = with_zeros(packet, burst.len() as u64);
+            (self.interpreter).receive(self.now_ps, *port, whole, &mut left);
+            burst.push((*port, sparse));
         }
-        let new = |(port, packet): &(u32, Vec<u8>)| (*port, Packet::new(packet));
-        let mut burst: Vec<_> = packets.iter().map(new).collect();
         (self.machine_code).receive_burst(self.now_ps, &mut burst, &mut right);
         let what = || {
             let lines = packets
@@ -233,7 +235,7 @@ fn same<T: PartialEq + Debug>(what: &str, left: &T, right: &T) -> Result<(), Str
 }
 
 fn outputs(outputs: &[Output]) -> Vec<String> {
-    let line = |o: &Output| format!("port {}: {}", o.port, hex(o.packet.bytes()));
+    let line = |o: &Output| format!("port {}: {}", o.port, hex(&o.packet.bytes()));
     outputs.iter().map(line).collect()
 }
 
@@ -241,10 +243,18 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|b| format!("{b:02x}")).collect()
 }
 
+/// A packet with some zeros behind it, or none: stored as a whole, and with zeros that are not.
+fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
+    let zeros = [0, 1, 30, 400][(number % 4) as usize];
+    let mut sparse = Packet::default();
+    sparse.copy_with_rest(packet, Shared::zeros(zeros));
+    (Packet::new(&sparse.bytes()), sparse)
+}
+
 /// Like [`Switch::receive`], but a packet that multiplies without end is given up.
-fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: &[u8]) -> Vec<Output> {
+fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: Packet) -> Vec<Output> {
     let mut copies = Vec::new();
-    switch.ingress(now_ps, port, Packet::new(packet), &mut copies);
+    switch.ingress(now_ps, port, packet, &mut copies);
     let mut out = Vec::new();
     let mut emissions = Vec::new();
     let mut done = 0;

@@ -112,8 +112,11 @@ pub struct PacketContext<'a> {
     pub now_ps: u64,
     /// The slots.
     pub state: &'a mut [u64],
-    /// The whole packet as it arrived (ingress), or as it was enqueued for egress; payload checksums read it from `consumed`.
+    /// The packet as it arrived (ingress), or as it was enqueued for egress, as far as it is stored: at least [`ir::Program::reach_bytes`]
+    /// of it. Payload checksums read it from `consumed`.
     pub packet: &'a [u8],
+    /// How long the whole packet is.
+    pub packet_len: usize,
     /// Bytes that the parser took.
     pub consumed: usize,
     /// Headers that the deparser emitted.

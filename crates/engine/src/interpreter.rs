@@ -207,7 +207,7 @@ impl Run<'_, '_> {
     ) -> Flow {
         let keys: Vec<Bits> = keys.iter().map(|key| self.eval(key)).collect();
         let packed: Vec<u64> = keys.iter().flat_map(|key| key.limbs()).copied().collect();
-        let packet_bytes = self.cx.packet.len();
+        let packet_bytes = self.cx.packet_len;
         let found = self.cx.runtime.lookup(table, &packed, packet_bytes);
         let (is_hit, position, entry) = (found.hit, found.action, found.entry);
         let program = self.program;
@@ -278,7 +278,7 @@ impl Run<'_, '_> {
                 then,
                 otherwise,
             } => self.eval(if self.truth(cond) { then } else { otherwise }),
-            Expr::PacketLength => Bits::from_u64(32, self.cx.packet.len() as u64),
+            Expr::PacketLength => Bits::from_u64(32, self.cx.packet_len as u64),
         }
     }
 

@@ -8,7 +8,7 @@
 //! Two executors give a program its meaning: [`interpreter`] here (readable, traces) and the machine code of `jit`. Both
 //! implement [`exec::Executor`], and both call the same [`runtime::Runtime`] for tables and other objects.
 //!
-//! - [`packet`], [`exec`]: a packet in memory, and what an executor is.
+//! - [`packet`], [`payload`], [`exec`]: a packet in memory, bytes that many share, and what an executor is.
 //! - [`switch`]: the v1model architecture around the two halves of the pipeline; [`observed`]: whether a program cares what time it is and what is
 //!   between them.
 //! - [`runtime`]: the objects that programs use, with [`table`], [`profile`], [`meter`], [`digest`], [`value_set`], [`port_state`], [`random`] behind
@@ -29,6 +29,7 @@ pub mod interpreter;
 pub mod meter;
 pub mod observed;
 pub mod packet;
+pub mod payload;
 mod plan;
 pub mod port_state;
 pub mod profile;
@@ -48,9 +49,11 @@ pub use exec::{
 };
 pub use footprint::Footprint;
 pub use interpreter::Interpreter;
-pub use observed::{cares_about_queues, cares_about_time};
+pub use observed::{TimeObserved, cares_about_queues, time_observed};
 pub use packet::{Packet, Spare};
 pub use replication::Replication;
 pub use runtime::Runtime;
-pub use switch::{DROP_PORT, Emission, Enqueued, Output, Recirculated, Switch, SwitchConfig};
+pub use switch::{
+    DROP_PORT, Emission, Enqueued, Output, Recirculated, Scratch, Switch, SwitchConfig,
+};
 pub use trace::Trace;

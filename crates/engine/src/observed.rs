@@ -20,8 +20,19 @@ pub fn cares_about_queues(program: &Program) -> bool {
     sets_priority(program, &statements) || uses(program, &statements, data)
 }
 
-/// Whether what the program does depends on when it does it: on timestamps, meters, digests or idle timeouts.
-pub fn cares_about_time(program: &Program) -> bool {
+/// How well a program tells times from each other.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TimeObserved {
+    /// Not at all.
+    Not,
+    /// Timestamps, which are whole microseconds: within one, it cannot tell.
+    Microseconds,
+    /// Any two times may differ for it: it has meters, digests or idle timeouts.
+    Fully,
+}
+
+/// How finely what the program does depends on when it does it: on timestamps, meters, digests or idle timeouts.
+pub fn time_observed(program: &Program) -> TimeObserved {
     let standard = &program.standard;
     let data = [
         standard.ingress_global_timestamp,
@@ -29,10 +40,16 @@ pub fn cares_about_time(program: &Program) -> bool {
         standard.enq_timestamp,
         standard.deq_timedelta,
     ];
-    !program.meters.is_empty()
+    if !program.meters.is_empty()
         || !program.digests.is_empty()
         || program.tables.iter().any(|table| table.support_timeout)
-        || uses(program, &all_statements(program), data)
+    {
+        return TimeObserved::Fully;
+    }
+    match uses(program, &all_statements(program), data) {
+        true => TimeObserved::Microseconds,
+        false => TimeObserved::Not,
+    }
 }
 
 fn all_statements(program: &Program) -> Vec<&StmtKind> {
@@ -164,7 +181,7 @@ mod tests {
             bodies.program()
         };
         // Its meters, digests and timeouts suffice, used or not.
-        assert!(cares_about_time(&program("", "")));
+        assert_eq!(time_observed(&program("", "")), TimeObserved::Fully);
         let cases = [
             ("assign %1 = 9w1", "", false),
             ("", "assign %20 = %4", false),
@@ -188,18 +205,22 @@ mod tests {
         timeless.digests.clear();
         let tables = timeless.tables.iter_mut();
         tables.for_each(|table| table.support_timeout = false);
-        assert!(cares_about_time(&timeless), "the parser");
+        assert_eq!(
+            time_observed(&timeless),
+            TimeObserved::Microseconds,
+            "the parser"
+        );
         for (ingress, egress, expected) in cases {
             let mut timeless = (*program(ingress, egress)).clone();
             timeless.meters.clear();
             timeless.digests.clear();
             let tables = timeless.tables.iter_mut();
             tables.for_each(|table| table.support_timeout = false);
-            assert_eq!(
-                cares_about_time(&timeless),
-                expected,
-                "{ingress} | {egress}"
-            );
+            let expected = match expected {
+                true => TimeObserved::Microseconds,
+                false => TimeObserved::Not,
+            };
+            assert_eq!(time_observed(&timeless), expected, "{ingress} | {egress}");
         }
     }
 

@@ -1,23 +1,115 @@
-//! A packet in memory, with headroom so that headers can grow in front of a payload that stays where it is.
+//! A packet in memory: what is stored of it, with headroom so that headers can grow in front of what stays where it is, and what is only
+//! said of it: modelled hosts' payloads are not stored in each packet ([`crate::payload`]).
 
-use crate::footprint::fetch_slice;
+use crate::footprint::fetch;
+use crate::payload::Shared;
+use std::borrow::Cow;
 
-/// Bytes kept free in front of a new packet; more than the headers of ordinary programs ever add.
-const HEADROOM: usize = 128;
+/// Bytes kept free in front of a new packet; more than the headers of ordinary programs ever add. With it, the first header of a short packet
+/// begins where a line of the caches does.
+const HEADROOM: usize = 96;
 
-/// Bytes of a packet that a switch reads, most likely.
-const HEADERS_BYTES: usize = 128;
+/// Longest packet with its headroom that needs no memory of its own: that is the headers and some payload.
+const SHORT_BYTES: usize = 224;
+
+/// Memory of longer packets is a multiple of this, so that it is enough the next time.
+const MEMORY_BYTES: usize = 64;
+
+/// The longest packet that should be made: what headers add to it, and copies of it, still have lengths of 32 bits.
+pub const MAX_BYTES: usize = 1 << 24;
 
 /// An owned packet. Packets are equal if their bytes on the wire are.
+///
+/// It is one word: in a simulation packets are moved all the time, and what is written in small parts and moved in large ones waits until
+/// all that was written before has come to memory.
 #[derive(Clone, Debug, Default)]
-pub struct Packet {
-    data: Vec<u8>,
-    start: usize,
+pub struct Packet(Option<Box<Body>>);
+
+/// In the order of its lines: what is asked of every packet first.
+#[derive(Clone, Debug)]
+#[repr(C, align(64))]
+struct Body {
+    /// Where in the memory what is stored begins and ends.
+    start: u32,
+    end: u32,
+    /// What follows that.
+    rest: Shared,
+    /// The memory, if it is longer than `short`.
+    long: Box<[u8]>,
+    /// The memory otherwise.
+    short: [u8; SHORT_BYTES],
+}
+
+impl Default for Body {
+    fn default() -> Body {
+        Body {
+            start: 0,
+            end: 0,
+            rest: Shared::NONE,
+            long: Box::default(),
+            short: [0; SHORT_BYTES],
+        }
+    }
+}
+
+impl Body {
+    #[inline]
+    fn memory(&self) -> &[u8] {
+        match self.long.is_empty() {
+            true => &self.short,
+            false => &self.long,
+        }
+    }
+
+    #[inline]
+    fn memory_mut(&mut self) -> &mut [u8] {
+        match self.long.is_empty() {
+            true => &mut self.short,
+            false => &mut self.long,
+        }
+    }
+
+    #[inline]
+    fn stored(&self) -> &[u8] {
+        &self.memory()[self.start as usize..self.end as usize]
+    }
+
+    #[inline]
+    fn stored_mut(&mut self) -> &mut [u8] {
+        let stored = self.start as usize..self.end as usize;
+        &mut self.memory_mut()[stored]
+    }
+
+    /// Nothing but `stored` bytes, of any contents, are stored afterwards, behind fresh headroom.
+    #[inline]
+    fn make_room(&mut self, stored: usize, rest: Shared) -> &mut [u8] {
+        let end = HEADROOM + stored;
+        if self.memory().len() < end {
+            self.long = vec![0; end.next_multiple_of(MEMORY_BYTES)].into_boxed_slice();
+        }
+        (self.start, self.end, self.rest) = (HEADROOM as u32, end as u32, rest);
+        &mut self.memory_mut()[HEADROOM..end]
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn store_more(&mut self, bytes: usize) {
+        let more = (bytes - self.stored().len()).min(self.rest.len());
+        if self.end as usize + more > self.memory().len() {
+            let (stored, rest) = (self.stored().to_vec(), self.rest);
+            let room = self.make_room(stored.len() + more, rest);
+            room[..stored.len()].copy_from_slice(&stored);
+            self.end -= more as u32;
+        }
+        let (end, shared) = (self.end as usize, self.rest.take(more));
+        self.memory_mut()[end..end + more].copy_from_slice(shared);
+        self.end += more as u32;
+    }
 }
 
 impl PartialEq for Packet {
     fn eq(&self, other: &Packet) -> bool {
-        self.bytes() == other.bytes()
+        self.len() == other.len() && self.bytes() == other.bytes()
     }
 }
 
@@ -25,63 +117,94 @@ impl Eq for Packet {}
 
 impl Packet {
     /// Without bytes, and without memory.
-    pub const EMPTY: Packet = Packet {
-        data: Vec::new(),
-        start: 0,
-    };
+    pub const EMPTY: Packet = Packet(None);
 
     /// Copies `bytes` behind fresh headroom.
     pub fn new(bytes: &[u8]) -> Packet {
-        let mut data = Vec::with_capacity(HEADROOM + bytes.len());
-        data.resize(HEADROOM, 0);
-        data.extend_from_slice(bytes);
-        Packet {
-            data,
-            start: HEADROOM,
+        let mut packet = Packet::EMPTY;
+        packet.copy_from(bytes);
+        packet
+    }
+
+    /// What is stored: all bytes on the wire but those at the end that are shared ([`Packet::rest`]).
+    #[inline]
+    pub fn stored(&self) -> &[u8] {
+        self.0.as_ref().map_or(&[], |body| body.stored())
+    }
+
+    /// What is stored.
+    #[inline]
+    pub fn stored_mut(&mut self) -> &mut [u8] {
+        self.0.as_mut().map_or(&mut [], |body| body.stored_mut())
+    }
+
+    /// What follows the bytes that are stored.
+    #[inline]
+    pub fn rest(&self) -> Shared {
+        self.0.as_ref().map_or(Shared::NONE, |body| body.rest)
+    }
+
+    /// The bytes on the wire (from the first header; no preamble, no frame check sequence), copied together if some are shared.
+    pub fn bytes(&self) -> Cow<'_, [u8]> {
+        let (stored, rest) = (self.stored(), self.rest());
+        match rest.is_empty() {
+            true => Cow::Borrowed(stored),
+            false => Cow::Owned([stored, rest.bytes()].concat()),
         }
     }
 
-    /// The bytes on the wire (from the first header; no preamble, no frame check sequence).
+    /// Sees to it that so many of the first bytes are stored, or all if there are not so many.
     #[inline]
-    pub fn bytes(&self) -> &[u8] {
-        &self.data[self.start..]
+    pub fn store(&mut self, bytes: usize) {
+        if let Some(body) = &mut self.0
+            && !body.rest.is_empty()
+            && body.stored().len() < bytes
+        {
+            body.store_more(bytes);
+        }
     }
 
-    /// The bytes on the wire.
-    #[inline]
-    pub fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.data[self.start..]
-    }
-
-    /// Asks for the bytes that a parser reads, most likely, to be brought into the near caches.
+    /// Asks for what a parser reads, most likely, to be brought into the near caches; waits for none of it.
     #[inline]
     pub fn fetch_headers(&self) {
-        let bytes = self.bytes();
-        fetch_slice(&bytes[..bytes.len().min(HEADERS_BYTES)]);
+        if let Some(body) = &self.0 {
+            fetch(&body.start);
+            fetch(&body.short[HEADROOM]);
+        }
     }
 
-    /// Makes it a packet of `size` bytes that begins with `head` and goes on with zeros, behind fresh headroom, in the memory that
+    /// Makes it a packet of `size` bytes that begins with `head` and goes on with zeros, all stored, behind fresh headroom, in the memory that
     /// it has. Bytes of `head` beyond `size` are left out.
     pub fn refill(&mut self, head: &[u8], size: usize) {
-        self.start = HEADROOM;
-        self.data.truncate(HEADROOM);
-        self.data.resize(HEADROOM, 0);
-        self.data.extend_from_slice(&head[..head.len().min(size)]);
-        self.data.resize(HEADROOM + size, 0);
+        let head = &head[..head.len().min(size)];
+        let room = self.make_room(size, Shared::NONE);
+        room[..head.len()].copy_from_slice(head);
+        room[head.len()..].fill(0);
     }
 
     /// Makes it a copy of `bytes` behind fresh headroom, in the memory that it has.
+    #[inline]
     pub fn copy_from(&mut self, bytes: &[u8]) {
-        self.start = HEADROOM;
-        self.data.truncate(HEADROOM);
-        self.data.resize(HEADROOM, 0);
-        self.data.extend_from_slice(bytes);
+        self.copy_with_rest(bytes, Shared::NONE);
+    }
+
+    /// Makes it a copy of `bytes` with shared bytes behind them, in the memory that it has.
+    #[inline]
+    pub fn copy_with_rest(&mut self, bytes: &[u8], rest: Shared) {
+        self.make_room(bytes.len(), rest).copy_from_slice(bytes);
+    }
+
+    #[inline]
+    fn make_room(&mut self, stored: usize, rest: Shared) -> &mut [u8] {
+        self.0.get_or_insert_default().make_room(stored, rest)
     }
 
     /// Length in bytes.
     #[inline]
     pub fn len(&self) -> usize {
-        self.data.len() - self.start
+        self.0
+            .as_ref()
+            .map_or(0, |body| (body.end - body.start) as usize + body.rest.len())
     }
 
     /// Whether there is no byte at all.
@@ -90,51 +213,52 @@ impl Packet {
         self.len() == 0
     }
 
-    /// A packet like this one with the first `consumed` bytes replaced by `headers`, in the memory of `spare` if that is enough.
+    /// A packet like this one with the first `consumed` bytes, which are stored, replaced by `headers`, in the memory of `spare` if that is enough.
     ///
     /// # Panics
-    /// If `consumed` exceeds the length.
+    /// If `consumed` exceeds what is stored.
     #[inline]
     pub fn with_front(&self, consumed: usize, headers: &[u8], spare: Packet) -> Packet {
-        let payload = &self.bytes()[consumed..];
-        let mut data = spare.data;
-        data.truncate(HEADROOM);
-        if data.capacity() < HEADROOM + headers.len() + payload.len() {
-            // A little more, so that it is enough the next time.
-            data.reserve((HEADROOM + headers.len() + payload.len()).next_multiple_of(256));
-        }
-        data.resize(HEADROOM, 0);
-        data.extend_from_slice(headers);
-        data.extend_from_slice(payload);
-        Packet {
-            data,
-            start: HEADROOM,
-        }
+        let payload = &self.stored()[consumed..];
+        let mut copy = spare;
+        let room = copy.make_room(headers.len() + payload.len(), self.rest());
+        let (front, back) = room.split_at_mut(headers.len());
+        front.copy_from_slice(headers);
+        back.copy_from_slice(payload);
+        copy
     }
 
-    /// Replaces the first `consumed` bytes by `headers`.
+    /// Replaces the first `consumed` bytes, which are stored, by `headers`.
     ///
     /// # Panics
-    /// If `consumed` exceeds the length.
+    /// If `consumed` exceeds what is stored.
     #[inline]
     pub fn replace_front(&mut self, consumed: usize, headers: &[u8]) {
-        let payload = self.start + consumed;
-        assert!(payload <= self.data.len(), "consumed more than the packet");
-        if headers.len() > payload {
-            let mut grown = Packet::new(headers);
-            grown.data.extend_from_slice(&self.data[payload..]);
-            *self = grown;
-            return;
+        if let Some(body) = &mut self.0
+            && headers.len() <= body.start as usize + consumed
+        {
+            let payload = body.start as usize + consumed;
+            assert!(
+                payload <= body.end as usize,
+                "consumed more than the packet"
+            );
+            let start = payload - headers.len();
+            body.memory_mut()[start..payload].copy_from_slice(headers);
+            body.start = start as u32;
+        } else {
+            *self = self.with_front(consumed, headers, Packet::EMPTY);
         }
-        self.start = payload - headers.len();
-        self.data[self.start..payload].copy_from_slice(headers);
     }
 
     /// Cuts the packet to at most `length` bytes.
     #[inline]
     pub fn truncate(&mut self, length: usize) {
-        if length < self.len() {
-            self.data.truncate(self.start + length);
+        if let Some(body) = &mut self.0 {
+            let stored = body.stored().len();
+            if length < stored {
+                body.end = body.start + length as u32;
+            }
+            body.rest.truncate(length.saturating_sub(stored));
         }
     }
 }
@@ -151,7 +275,7 @@ impl Spare {
     #[inline]
     pub fn push(&mut self, packet: Packet) {
         // Those whose bytes were taken have left no memory behind.
-        if self.0.len() < Spare::MOST && packet.data.capacity() != 0 {
+        if self.0.len() < Spare::MOST && packet.0.is_some() {
             self.0.push(packet);
         }
     }
@@ -186,6 +310,6 @@ mod tests {
                 assert_ne!(copy, Packet::new(&[]));
             }
         }
-        assert_eq!(packet.bytes(), [1, 2, 3, 4, 5]);
+        assert_eq!(*packet.bytes(), [1, 2, 3, 4, 5]);
     }
 }

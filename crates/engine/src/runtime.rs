@@ -224,17 +224,18 @@ pub struct Attached {
 
 /// The stateful objects of one switch.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Runtime {
-    program: Arc<Program>,
     now_ps: u64,
     tables: Vec<Table>,
+    /// By table; `None` for most.
+    attachments: Vec<Option<Box<Attachment>>>,
     registers: Vec<Cells>,
     /// Two limbs per cell: packets, bytes.
     counters: Vec<Cells>,
+    program: Arc<Program>,
     meters: Vec<MeterArray>,
     profiles: Vec<Profile>,
-    /// By table; `None` for most.
-    attachments: Vec<Option<Box<Attachment>>>,
     ports: PortStates,
     /// How the last hit in a table with an implementation found its action.
     selection: Option<Selection>,

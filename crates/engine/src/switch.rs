@@ -102,6 +102,7 @@ pub struct Output {
 
 impl Output {
     /// What leaves at a port because of a single packet.
+    #[inline]
     pub fn new(port: u32, packet: Packet) -> Output {
         Output {
             port,
@@ -250,32 +251,44 @@ pub enum Emission {
     Recirculated(Recirculated),
 }
 
-/// One switch.
+/// Memory that a packet's run needs and nothing is left in: it can serve one switch after the other ([`Switch::swap_scratch`]).
+#[derive(Debug, Default)]
+pub struct Scratch {
+    spare: Spare,
+    /// Headers that were emitted.
+    emitted: Vec<u8>,
+    /// For the straight way; empty after another one took it over.
+    straight_state: Vec<u64>,
+    /// The program whose slots the state has, as an address.
+    state_of: usize,
+}
+
+/// One switch. In the order of its lines: what most packets need first, so that a network of many switches asks for few of them.
+#[repr(C)]
 pub struct Switch {
-    program: Arc<Program>,
     executor: Arc<dyn Executor>,
-    config: SwitchConfig,
-    plan: Plan,
-    runtime: Runtime,
-    replication: Replication,
-    /// By reason.
-    drops: [u64; DropReason::ALL.len()],
+    scratch: Box<Scratch>,
+    recorder: Option<Box<Recorder>>,
+    /// How far the program looks into packets.
+    reach_bytes: usize,
     /// The executor has a straight way.
     has_straight: bool,
+    config: SwitchConfig,
+    runtime: Runtime,
+    replication: Replication,
+    plan: Plan,
+    program: Arc<Program>,
+    /// By reason.
+    drops: [u64; DropReason::ALL.len()],
     /// Resubmissions, recirculations and clones that one received packet may cause.
     max_work: u32,
     /// How many of them the packet being received may still cause.
     work_left: u32,
-    recorder: Option<Recorder>,
     interpreter: Option<Arc<Interpreter>>,
     // Buffers that are used again from packet to packet.
-    emitted: Vec<u8>,
     free_states: Vec<Vec<u64>>,
-    spare: Spare,
     /// Empty, with room for a packet.
     single: Vec<(u32, Packet)>,
-    /// For the straight way; empty after another one took it over.
-    straight_state: Vec<u64>,
     /// Limbs of the state that the executor's egress may change, and what they were.
     egress_changes: Vec<Range<usize>>,
     unchanged: Vec<u64>,
@@ -315,21 +328,20 @@ impl Switch {
         Switch {
             plan,
             runtime: Runtime::new(program.clone(), config.seed),
-            program,
             executor,
             config,
             replication: Replication::default(),
             drops: [0; DropReason::ALL.len()],
             has_straight: true,
+            reach_bytes: program.reach_bytes().unwrap_or(usize::MAX),
+            program,
             max_work: MAX_WORK,
             work_left: MAX_WORK,
             recorder: None,
             interpreter: None,
-            emitted: Vec::new(),
             free_states: Vec::new(),
-            spare: Spare::default(),
+            scratch: Box::default(),
             single: Vec::new(),
-            straight_state: Vec::new(),
             egress_changes,
             unchanged: Vec::new(),
             work: None,
@@ -367,16 +379,16 @@ impl Switch {
     /// Adds where the state lies that most packets use.
     pub fn add_footprint(&self, footprint: &mut Footprint) {
         footprint.add(&self.executor);
-        footprint.add(&self.config);
-        footprint.add(&self.replication);
+        footprint.add(&self.scratch);
         footprint.add(&self.has_straight);
-        footprint.add(&self.recorder);
-        footprint.add(&self.emitted);
-        footprint.add_slice(&self.emitted);
-        footprint.add(&self.spare);
-        footprint.add(&self.straight_state);
-        footprint.add_slice(&self.straight_state);
+        footprint.add(&self.config);
         self.runtime.add_footprint(footprint);
+    }
+
+    /// Takes other scratch memory, for whoever has many switches and wants what they leave in the near caches to be of use to the next.
+    #[inline]
+    pub fn swap_scratch(&mut self, other: &mut Box<Scratch>) {
+        std::mem::swap(&mut self.scratch, other);
     }
 
     /// Counted drops, by reason; reasons without any are left out.
@@ -468,7 +480,7 @@ impl Switch {
             .get_or_insert_with(|| Arc::new(Interpreter::new(self.program.clone())))
             .clone();
         let usual = std::mem::replace(&mut self.executor, interpreter);
-        self.recorder = Some(Recorder::new(self.program.clone()));
+        self.recorder = Some(Box::new(Recorder::new(self.program.clone())));
         let mut out = Vec::new();
         self.receive(now_ps, port, packet, &mut out);
         self.executor = usual;
@@ -539,6 +551,7 @@ impl Switch {
     fn ingress_pass(&mut self, pass: Pass, out: &mut Vec<Enqueued>) -> Option<Enqueued> {
         let mut next = Some(pass);
         while let Some(mut pass) = next {
+            pass.packet.store(self.reach_bytes);
             let half = Half {
                 now_ps: pass.now_ps,
                 packet: &pass.packet,
@@ -825,7 +838,8 @@ impl Switch {
             self.drop_packet(DropReason::EgressDrop, copy.state, copy.lineage);
             return None;
         }
-        copy.packet.replace_front(copy.consumed, &self.emitted);
+        copy.packet
+            .replace_front(copy.consumed, &self.scratch.emitted);
         if let Some(length) = intents.truncate.or(copy.truncate) {
             copy.packet.truncate(length as usize);
         }
@@ -872,14 +886,15 @@ impl Switch {
         executor: impl FnOnce(&dyn Executor, &mut PacketContext<'_>),
     ) -> (Intents, usize) {
         self.runtime.set_now_ps(half.now_ps);
-        self.emitted.clear();
+        self.scratch.emitted.clear();
         let trace = self.recorder.as_mut().map(|r| r.branch_mut(half.branch));
         let mut cx = PacketContext {
             now_ps: half.now_ps,
             state,
-            packet: half.packet.bytes(),
+            packet: half.packet.stored(),
+            packet_len: half.packet.len(),
             consumed: half.consumed,
-            emitted: &mut self.emitted,
+            emitted: &mut self.scratch.emitted,
             runtime: &mut self.runtime,
             intents: Intents::default(),
             trace,

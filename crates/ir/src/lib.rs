@@ -20,6 +20,7 @@ pub mod arbitrary;
 pub mod bits;
 pub mod layout;
 pub mod program;
+mod reach;
 mod reads;
 pub mod text;
 pub mod verify;

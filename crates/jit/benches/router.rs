@@ -168,7 +168,8 @@ fn halves_time(program: &Arc<Program>, executor: &dyn Executor, packets: &[Packe
                 let mut cx = PacketContext {
                     now_ps: 0,
                     state: &mut state,
-                    packet: packet.bytes(),
+                    packet: packet.stored(),
+                    packet_len: packet.len(),
                     consumed: 0,
                     emitted: &mut emitted,
                     runtime: &mut *runtime,

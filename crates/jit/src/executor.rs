@@ -89,6 +89,8 @@ pub struct JitExecutor {
     state_limbs: usize,
     /// Bytes that the deparser may write without asking for room.
     emit_capacity: usize,
+    /// How far it looks into packets.
+    reach_bytes: usize,
     /// None if it would be too large.
     straight: Option<StraightFn>,
     /// For packets that `straight` is not for, if there are any.
@@ -162,6 +164,7 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
     Ok(JitExecutor {
         state_limbs: layout.limbs(),
         emit_capacity: emit_capacity(&program),
+        reach_bytes: program.reach_bytes().unwrap_or(usize::MAX),
         straight,
         general,
         ahead: address(Half::Ahead).map(|at| {
@@ -222,6 +225,10 @@ impl JitExecutor {
             cx.consumed <= cx.packet.len(),
             "consumed more than the packet"
         );
+        assert!(
+            cx.packet.len() >= self.reach_bytes.min(cx.packet_len),
+            "too little of the packet is stored"
+        );
         cx.emitted.clear();
         let mut context = Context {
             now_ps: cx.now_ps,
@@ -232,11 +239,11 @@ impl JitExecutor {
             sent: &mut SentReplicas::new(),
             emit_capacity: self.emit_capacity,
         };
-        let (packet, len) = (cx.packet.as_ptr().cast_mut(), cx.packet.len());
+        let (packet, len) = (cx.packet.as_ptr().cast_mut(), cx.packet_len);
         let mut frame = Frame::new(cx.state.as_mut_ptr(), packet, len, &mut context);
         frame.consumed = cx.consumed as u64;
         // SAFETY: the function was generated for this program, which is verified. It reads and writes `state` within its
-        // layout (checked above), only reads `packet`, within `packet_len`, and writes at most `emit_capacity` bytes behind
+        // layout (checked above), only reads `packet`, within `packet_len` and the program's reach (which is stored, as checked), and writes at most `emit_capacity` bytes behind
         // `emitted` (made room for by `egress`; the others write none) unless it asks `reserve` for more. Only shims use
         // `context`, one at a time, and nothing else uses what it refers to meanwhile; the pointer's lifetime ends with this call.
         unsafe { function(&raw mut frame) };
@@ -311,7 +318,7 @@ impl JitExecutor {
             }
             // SAFETY: these are packets of the vector that nobody has taken yet, and nobody else refers to them.
             let part = unsafe { std::slice::from_raw_parts_mut(packets.add(first), end - first) };
-            let arrivals = arrive(&mut arrivals, part);
+            let arrivals = arrive(&mut arrivals, part, self.reach_bytes);
             if let Some(look) = look_ahead
                 && first >= ahead
             {
@@ -426,11 +433,15 @@ impl JitExecutor {
     }
 }
 
-/// Says of packets what the functions need to know.
+/// Says of packets what the functions need to know, which look so far into them.
 #[inline]
-fn arrive<'a>(arrivals: &'a mut Arrivals, packets: &mut [(u32, Packet)]) -> &'a mut [Arrival] {
+fn arrive<'a>(
+    arrivals: &'a mut Arrivals,
+    packets: &mut [(u32, Packet)],
+    reach_bytes: usize,
+) -> &'a mut [Arrival] {
     for (arrival, packet) in arrivals.iter_mut().zip(&mut *packets) {
-        arrival.write(Arrival::new(packet));
+        arrival.write(Arrival::new(packet, reach_bytes));
     }
     let count = packets.len().min(PART);
     // SAFETY: the first `count` have been written.

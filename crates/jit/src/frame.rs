@@ -83,7 +83,7 @@ impl Frame {
 pub(crate) struct Arrival {
     /// Its first byte; only the straight way writes there.
     pub packet: *mut u8,
-    /// Its length.
+    /// Its length, of which the program's reach is stored there.
     pub len: u64,
     /// Where it arrived.
     pub port: u64,
@@ -92,13 +92,13 @@ pub(crate) struct Arrival {
 }
 
 impl Arrival {
-    /// Of this packet.
+    /// Of this packet, of which so many bytes are stored afterwards.
     #[inline]
-    pub fn new((port, packet): &mut (u32, Packet)) -> Arrival {
-        let bytes = packet.bytes_mut();
+    pub fn new((port, packet): &mut (u32, Packet), reach_bytes: usize) -> Arrival {
+        packet.store(reach_bytes);
         Arrival {
-            packet: bytes.as_mut_ptr(),
-            len: bytes.len() as u64,
+            len: packet.len() as u64,
+            packet: packet.stored_mut().as_mut_ptr(),
             port: (*port).into(),
             code: 0,
         }

@@ -43,7 +43,8 @@ fn compile_unguarded(program: &Program) -> Result<NativeCode, JitError> {
     let mut module = JITModule::new(builder(isa("speed", "backtracking")?));
     let fast = isa("none", "single_pass")?;
     let layout = Layout::new(program);
-    let split = paths::split(program);
+    // Only what is specialised gains by it.
+    let split = (Half::General.is_useful(program)).then(|| paths::split(program));
     let shims = import_shims(&mut module)?;
     let jobs = Half::ALL
         .into_iter()
@@ -60,11 +61,8 @@ fn compile_unguarded(program: &Program) -> Result<NativeCode, JitError> {
         let (layout, split) = (&layout, &split);
         let threads: Vec<_> = (jobs.into_iter())
             .map(|job| {
-                let program = if job.half.is_straight() {
-                    split
-                } else {
-                    program
-                };
+                let split = split.as_ref().filter(|_| job.half == Half::Straight);
+                let program = split.unwrap_or(program);
                 scope.spawn(move || job.run(program, layout, isas))
             })
             .collect();

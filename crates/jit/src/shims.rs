@@ -9,8 +9,10 @@ use crate::preserving::{self, find_address, find_word_address};
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{AbiParam, Signature};
 use cranelift_codegen::isa::CallConv;
+use engine::Runtime;
 use engine::control::Replica;
 use engine::hash::hash;
+use engine::table::Lookup;
 use ir::{
     BinaryOp, Bits, CounterId, DigestId, HashAlgorithm, MeterId, RegisterId, TableId, ValueSetId,
 };
@@ -187,13 +189,32 @@ pub(crate) unsafe extern "C" fn lookup(
     key: *const u64,
     limbs: u64,
 ) -> Found {
+    // SAFETY: the caller keeps the contract of `look_up`.
+    unsafe {
+        look_up(frame, key, limbs, |runtime, key, bytes| {
+            runtime.lookup(TableId(table as u32), key, bytes)
+        })
+    }
+}
+
+/// Looks a key up as `by` does, which is given the packet's length.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
+#[inline(always)]
+unsafe fn look_up(
+    frame: *mut Frame,
+    key: *const u64,
+    limbs: u64,
+    by: impl for<'r> FnOnce(&'r mut Runtime, &[u64], usize) -> Lookup<'r>,
+) -> Found {
     // SAFETY: the caller keeps the contract above; the context outlives the run and only shims use it meanwhile.
     let (key, runtime, bytes) = unsafe {
         let context = &mut *(*frame).context;
         let key = from_raw_parts(key, limbs as usize);
         (key, &mut *context.runtime, (*frame).packet_len)
     };
-    let found = runtime.lookup(TableId(table as u32), key, bytes as usize);
+    let found = by(runtime, key, bytes as usize);
     Found {
         args: found.args.as_ptr(),
         action_and_hit: u64::from(found.action) | u64::from(found.hit) << 32,
@@ -219,16 +240,11 @@ unsafe extern "C" fn lookup_packed(
     key: *const u64,
     limbs: u64,
 ) -> Found {
-    // SAFETY: the caller keeps the contract above; the context outlives the run and only shims use it meanwhile.
-    let (key, runtime, bytes) = unsafe {
-        let context = &mut *(*frame).context;
-        let key = from_raw_parts(key, limbs as usize);
-        (key, &mut *context.runtime, (*frame).packet_len)
-    };
-    let found = runtime.lookup_packed(TableId(table as u32), key, bytes as usize);
-    Found {
-        args: found.args.as_ptr(),
-        action_and_hit: u64::from(found.action) | u64::from(found.hit) << 32,
+    // SAFETY: the caller keeps the contract of `look_up`.
+    unsafe {
+        look_up(frame, key, limbs, |runtime, key, bytes| {
+            runtime.lookup_packed(TableId(table as u32), key, bytes)
+        })
     }
 }
 
@@ -417,7 +433,12 @@ unsafe extern "C" fn hash_bytes(
 ) {
     // SAFETY: the caller keeps the contract above; the packet is `packet_len` bytes, of which `consumed` were checked.
     let (data, out, payload) = unsafe {
-        let packet = from_raw_parts((*frame).packet.cast_const(), (*frame).packet_len as usize);
+        let len = match with_payload {
+            0 => 0,
+            // Of programs with this, packets are stored as a whole.
+            _ => (*frame).packet_len as usize,
+        };
+        let packet = from_raw_parts((*frame).packet.cast_const(), len);
         let payload = packet.get((*frame).consumed as usize..).unwrap_or(&[]);
         (
             from_raw_parts(data, bytes as usize),
@@ -425,7 +446,6 @@ unsafe extern "C" fn hash_bytes(
             payload,
         )
     };
-    let payload = if with_payload != 0 { payload } else { &[] };
     hash(algorithm_of(algorithm), data, payload, out);
 }
 

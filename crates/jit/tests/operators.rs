@@ -200,6 +200,7 @@ impl Built {
                 now_ps: 0,
                 state: &mut state,
                 packet: &packet,
+                packet_len: packet.len(),
                 consumed: 0,
                 emitted: &mut Vec::new(),
                 runtime: &mut runtime,

@@ -14,6 +14,8 @@ pub enum NetError {
     UnknownLink(u32),
     /// There is no such flow.
     UnknownFlow(u32),
+    /// The flow has totals alone.
+    NoLog(u32),
     /// The node is not of the kind that the request is for.
     WrongKind {
         /// The node.
@@ -68,6 +70,10 @@ impl fmt::Display for NetError {
             NetError::DuplicateNode(name) => write!(f, "a node is named \"{name}\" already"),
             NetError::UnknownLink(link) => write!(f, "there is no link {link}"),
             NetError::UnknownFlow(flow) => write!(f, "there is no flow {flow}"),
+            NetError::NoLog(flow) => write!(
+                f,
+                "flow {flow} keeps totals alone: what became of each packet is known with log_packets only"
+            ),
             NetError::WrongKind { node, expected } => write!(f, "\"{node}\" is not {expected}"),
             NetError::PortInUse { node, port } => {
                 write!(f, "port {port} of \"{node}\" is in use already")

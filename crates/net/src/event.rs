@@ -66,10 +66,12 @@ pub(crate) enum Event {
 
 impl Event {
     /// The lane of events that are mostly scheduled in the order in which they happen.
-    fn lane(&self) -> Option<u32> {
+    fn lane(&self) -> Option<Place> {
         match self {
-            Event::Arrive { direction, .. } => direction_lane(*direction),
-            Event::Depart { node, .. } | Event::Enqueue { node, .. } => node_lane(*node),
+            Event::Arrive { direction, .. } => Some(Place::Arrivals(*direction)),
+            Event::Depart { node, .. } | Event::Enqueue { node, .. } => {
+                Some(Place::Departures(node.0))
+            }
             _ => None,
         }
     }
@@ -78,7 +80,7 @@ impl Event {
     fn number(&self) -> u32 {
         match self {
             Event::Send { flow } => flow.0,
-            other => other.lane().unwrap_or(0),
+            other => other.lane().map_or(0, Place::number),
         }
     }
 
@@ -128,21 +130,6 @@ impl Event {
     }
 }
 
-/// Where packets wait that arrive by a direction.
-pub(crate) fn direction_lane(direction: u32) -> Option<u32> {
-    direction.checked_mul(2)
-}
-
-/// The other way round.
-fn direction_of_lane(lane: u32) -> Option<u32> {
-    lane.is_multiple_of(2).then_some(lane / 2)
-}
-
-/// Where packets wait that leave a switch.
-pub(crate) fn node_lane(node: NodeId) -> Option<u32> {
-    node.0.checked_mul(2).map(|lane| lane + 1)
-}
-
 const ARRIVAL_PRIORITY: u64 = 3;
 
 /// The priority takes the high bits of an order, the lane those below, the sequence number the others.
@@ -155,7 +142,7 @@ const AHEAD_IN_LANE: usize = 1;
 const MAX_ORDERED_LANE: u64 = (1 << (PRIORITY_SHIFT - LANE_SHIFT)) - 1;
 
 /// When an event happens, among all others. No two are equal.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank {
     time_ps: u64,
     /// Priority, lane, sequence.
@@ -164,11 +151,25 @@ struct Rank {
 
 /// Where an event waits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Place {
+pub(crate) enum Place {
     /// On its own.
     Slot(u32),
-    /// At the head of a lane.
-    Lane(u32),
+    /// At the head of the lane of what arrives by a direction.
+    Arrivals(u32),
+    /// At the head of the lane of what leaves a node.
+    Departures(u32),
+}
+
+impl Place {
+    /// What decides among events of one instant and priority.
+    #[inline(always)]
+    fn number(self) -> u32 {
+        match self {
+            Place::Slot(_) => 0,
+            Place::Arrivals(direction) => direction.saturating_mul(2),
+            Place::Departures(node) => node.saturating_mul(2).saturating_add(1),
+        }
+    }
 }
 
 /// What the heap sorts by, and where the event is. Events themselves stay put while the heap moves keys.
@@ -178,33 +179,154 @@ struct Key {
     place: Place,
 }
 
-impl Lane {
-    /// Gives memory back that is not needed any more.
-    #[inline(always)]
-    fn give_back(&mut self, spare: &mut Vec<Waiting>) {
-        if self.waiting.is_empty() && self.waiting.capacity() != 0 {
-            // Emptied, it begins at its beginning again.
-            self.waiting.clear();
-            spare.push(std::mem::take(&mut self.waiting));
+/// Events that happen in the order in which they were scheduled.
+#[derive(Debug)]
+struct Lane<T> {
+    /// Without memory if nothing waits.
+    waiting: VecDeque<T>,
+    /// The heap has a key for it: that of its head, or an earlier one if events were taken past the heap.
+    in_heap: bool,
+    /// How many events overtook others, and wait in slots.
+    overtaking: u32,
+}
+
+impl<T> Default for Lane<T> {
+    fn default() -> Lane<T> {
+        Lane {
+            waiting: VecDeque::new(),
+            in_heap: false,
+            overtaking: 0,
         }
+    }
+}
+
+impl<T: Waiting> Lane<T> {
+    /// When the first event that waits happens.
+    #[inline(always)]
+    fn head(&self) -> Option<Rank> {
+        self.waiting.front().map(T::rank)
     }
 
     /// Whether an event happens behind all that wait.
     #[inline(always)]
     fn is_behind(&self, rank: Rank) -> bool {
-        self.waiting.back().is_none_or(|(last, _)| *last < rank)
+        self.waiting.back().is_none_or(|last| last.rank() < rank)
+    }
+}
+
+/// Lanes of one kind.
+#[derive(Debug)]
+struct Lanes<T> {
+    lanes: Vec<Lane<T>>,
+    /// Memory of lanes in which nothing waits: the last one used is in the near caches, and is the next one to be used.
+    spare: Vec<VecDeque<T>>,
+}
+
+impl<T> Default for Lanes<T> {
+    fn default() -> Lanes<T> {
+        Lanes {
+            lanes: Vec::new(),
+            spare: Vec::new(),
+        }
+    }
+}
+
+impl<T: Waiting> Lanes<T> {
+    #[inline(always)]
+    fn get(&self, number: u32) -> Option<&Lane<T>> {
+        self.lanes.get(number as usize)
     }
 
-    /// Gives the lane's key, the first in the heap, the place of the event that is its head now.
-    fn renew_key(&mut self, mut key: PeekMut<'_, Reverse<Key>>) {
-        match self.waiting.front() {
+    /// Sees to it that there is a lane of this number.
+    #[cold]
+    fn make(&mut self, number: u32) {
+        self.lanes.resize_with(number as usize + 1, Lane::default);
+    }
+
+    /// A place behind the others of a lane, to be filled, and whether the heap has to be told.
+    #[inline(always)]
+    fn push(&mut self, number: u32) -> (&mut T, bool) {
+        let lane = &mut self.lanes[number as usize];
+        if lane.waiting.capacity() == 0 {
+            lane.waiting = self.spare.pop().unwrap_or_default();
+        }
+        let place = lane.waiting.push_back_mut(T::default());
+        (place, !std::mem::replace(&mut lane.in_heap, true))
+    }
+
+    /// Takes the first event of a lane.
+    #[inline(always)]
+    fn pop(&mut self, number: u32) -> Option<T> {
+        let lane = &mut self.lanes[number as usize];
+        let event = lane.waiting.pop_front();
+        if lane.waiting.is_empty() && lane.waiting.capacity() != 0 {
+            // Emptied, it begins at its beginning again.
+            lane.waiting.clear();
+            self.spare.push(std::mem::take(&mut lane.waiting));
+        }
+        event
+    }
+
+    /// Takes the first event of a lane if it is the one that the heap's first key is for, and gives the lane's key the place of the next.
+    #[inline(always)]
+    fn pop_by_key(&mut self, number: u32, mut key: PeekMut<'_, Reverse<Key>>) -> Option<T> {
+        // If it is not, the one that the key was for was taken past the heap.
+        let is_head = self.lanes[number as usize].head() == Some(key.0.rank);
+        let event = if is_head { self.pop(number) } else { None };
+        let lane = &mut self.lanes[number as usize];
+        match lane.head() {
             // One walk through the heap, not two.
-            Some((rank, _)) => key.0.rank = *rank,
+            Some(rank) => key.0.rank = rank,
             None => {
-                self.in_heap = false;
+                lane.in_heap = false;
                 PeekMut::pop(key);
             }
         }
+        event
+    }
+}
+
+/// What waits in a lane.
+trait Waiting: Default {
+    fn rank(&self) -> Rank;
+}
+
+/// A packet that arrives by the direction whose lane it waits in.
+#[derive(Debug, Default)]
+struct Arrival {
+    rank: Rank,
+    generation: u32,
+    packet: Packet,
+}
+
+impl Waiting for Arrival {
+    #[inline(always)]
+    fn rank(&self) -> Rank {
+        self.rank
+    }
+}
+
+impl Arrival {
+    fn event(self, direction: u32) -> Event {
+        Event::Arrive {
+            direction,
+            generation: self.generation,
+            packet: self.packet,
+        }
+    }
+}
+
+/// What leaves the switch whose lane it waits in.
+#[derive(Debug, Default)]
+struct Departure {
+    rank: Rank,
+    event: Option<Event>,
+}
+
+impl Waiting for Departure {
+    #[inline(always)]
+    fn rank(&self) -> Rank {
+        self.rank
     }
 }
 
@@ -219,27 +341,15 @@ pub(crate) struct EventQueue {
     heap: BinaryHeap<Reverse<Key>>,
     slots: Vec<Option<Event>>,
     free: Vec<u32>,
-    lanes: Vec<Lane>,
-    /// Memory of lanes in which nothing waits: the last one used is in the near caches, and is the next one to be used.
-    spare: Vec<Waiting>,
+    /// By direction.
+    arrivals: Lanes<Arrival>,
+    /// By node.
+    departures: Lanes<Departure>,
     /// The times of all scheduled barriers.
     barriers_ps: BinaryHeap<Reverse<u64>>,
     len: usize,
     sequence: u64,
     by_number: bool,
-}
-
-type Waiting = VecDeque<(Rank, Event)>;
-
-/// Events that happen in the order in which they were scheduled.
-#[derive(Debug, Default)]
-struct Lane {
-    /// Without memory if nothing waits.
-    waiting: Waiting,
-    /// The heap has a key for it: that of its head, or an earlier one if events were taken past the heap.
-    in_heap: bool,
-    /// How many events overtook others, and wait in slots.
-    overtaking: u32,
 }
 
 impl EventQueue {
@@ -251,18 +361,25 @@ impl EventQueue {
     /// Schedules an event.
     #[inline(always)]
     pub(crate) fn push(&mut self, time_ps: u64, event: Event) {
+        if let Event::Arrive {
+            direction,
+            generation,
+            packet,
+        } = event
+        {
+            return self.push_arrival(time_ps, direction, generation, packet);
+        }
         let rank = self.rank(time_ps, &event);
         if event.is_barrier() {
             self.barriers_ps.push(Reverse(time_ps));
         }
         match event.lane() {
-            Some(lane) => self.push_in_lane(lane, rank, event),
-            None => self.push_alone(rank, event),
+            Some(Place::Departures(node)) => self.push_departure(node, rank, event),
+            _ => self.push_alone(rank, event),
         }
     }
 
-    /// Schedules the arrival of a packet. The same as by [`EventQueue::push`], but that the event is made where it waits: for most of a large
-    /// network's events, copying it there would wait until all that was written before has come to memory.
+    /// Schedules the arrival of a packet.
     #[inline(always)]
     pub(crate) fn push_arrival(
         &mut self,
@@ -271,60 +388,52 @@ impl EventQueue {
         generation: u32,
         packet: Packet,
     ) {
-        let Some(lane) = direction_lane(direction).filter(|&it| (it as usize) < self.lanes.len())
-        else {
-            return self.push_first(time_ps, direction, generation, packet);
-        };
-        let rank = self.next_rank(time_ps, ARRIVAL_PRIORITY, lane);
-        if self.lanes[lane as usize].is_behind(rank) {
-            self.enter(lane, rank);
-            let waiting = &mut self.lanes[lane as usize].waiting;
-            let event = Event::Arrive {
-                direction,
-                generation,
-                packet,
-            };
-            waiting.push_back((rank, event));
-        } else {
-            self.overtake(rank, direction, generation, packet);
+        let number = Place::Arrivals(direction).number();
+        let rank = self.next_rank(time_ps, ARRIVAL_PRIORITY, number);
+        if self.arrivals.lanes.len() <= direction as usize {
+            self.arrivals.make(direction);
         }
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn push_first(&mut self, time_ps: u64, direction: u32, generation: u32, packet: Packet) {
-        let event = Event::Arrive {
-            direction,
-            generation,
-            packet,
-        };
-        self.push(time_ps, event);
+        if !self.arrivals.lanes[direction as usize].is_behind(rank) {
+            return self.overtake(rank, direction, generation, packet);
+        }
+        let (arrival, first) = self.arrivals.push(direction);
+        // Field by field, where they wait: put together elsewhere and copied, they would wait until all that was written before has come to
+        // memory, for most of a large network's events.
+        arrival.rank = rank;
+        arrival.generation = generation;
+        arrival.packet = packet;
+        if first {
+            let place = Place::Arrivals(direction);
+            self.heap.push(Reverse(Key { rank, place }));
+        }
     }
 
     #[cold]
     #[inline(never)]
     fn overtake(&mut self, rank: Rank, direction: u32, generation: u32, packet: Packet) {
+        self.arrivals.lanes[direction as usize].overtaking += 1;
         let event = Event::Arrive {
             direction,
             generation,
             packet,
         };
-        if let Some(lane) = event.lane() {
-            self.lanes[lane as usize].overtaking += 1;
-        }
         self.push_alone(rank, event);
     }
 
-    /// Sees to it that a lane has memory, and that the heap knows of it if its next event has this rank.
     #[inline(always)]
-    fn enter(&mut self, number: u32, rank: Rank) {
-        let lane = &mut self.lanes[number as usize];
-        if lane.waiting.capacity() == 0 {
-            lane.waiting = self.spare.pop().unwrap_or_default();
+    fn push_departure(&mut self, node: u32, rank: Rank, event: Event) {
+        if self.departures.lanes.len() <= node as usize {
+            self.departures.make(node);
         }
-        if !lane.in_heap {
-            lane.in_heap = true;
-            let place = Place::Lane(number);
+        let lane = &mut self.departures.lanes[node as usize];
+        if !lane.is_behind(rank) {
+            lane.overtaking += 1;
+            return self.push_alone(rank, event);
+        }
+        let (departure, first) = self.departures.push(node);
+        (departure.rank, departure.event) = (rank, Some(event));
+        if first {
+            let place = Place::Departures(node);
             self.heap.push(Reverse(Key { rank, place }));
         }
     }
@@ -348,20 +457,6 @@ impl EventQueue {
         self.sequence += 1;
         self.len += 1;
         Rank { time_ps, order }
-    }
-
-    #[inline(always)]
-    fn push_in_lane(&mut self, number: u32, rank: Rank, event: Event) {
-        if self.lanes.len() <= number as usize {
-            self.lanes.resize_with(number as usize + 1, Lane::default);
-        }
-        let lane = &mut self.lanes[number as usize];
-        if !lane.is_behind(rank) {
-            lane.overtaking += 1;
-            return self.push_alone(rank, event);
-        }
-        self.enter(number, rank);
-        self.lanes[number as usize].waiting.push_back((rank, event));
     }
 
     #[inline(never)]
@@ -395,78 +490,126 @@ impl EventQueue {
             if rank.time_ps > limit_ps {
                 return None;
             }
-            let Place::Lane(number) = place else {
-                PeekMut::pop(top);
-                return self.take_slot(rank, place);
+            let event = match place {
+                Place::Slot(slot) => {
+                    PeekMut::pop(top);
+                    return self.take_slot(rank, slot);
+                }
+                Place::Arrivals(direction) => self
+                    .arrivals
+                    .pop_by_key(direction, top)
+                    .map(|arrival| arrival.event(direction)),
+                Place::Departures(node) => self
+                    .departures
+                    .pop_by_key(node, top)
+                    .and_then(|departure| departure.event),
             };
-            let lane = &mut self.lanes[number as usize];
-            let head = lane.waiting.pop_front_if(|(head, _)| *head == rank);
-            lane.renew_key(top);
-            lane.give_back(&mut self.spare);
-            // If there is none, the one that the key was for was taken past the heap.
-            if let Some((_, event)) = head {
+            if let Some(event) = event {
                 self.len -= 1;
                 return Some((rank.time_ps, event));
             }
         }
     }
 
-    fn take_slot(&mut self, rank: Rank, place: Place) -> Option<(u64, Event)> {
-        let Place::Slot(slot) = place else {
-            return None;
-        };
+    fn take_slot(&mut self, rank: Rank, slot: u32) -> Option<(u64, Event)> {
         self.free.push(slot);
         let event = self.slots[slot as usize].take()?;
         if event.is_barrier() {
             self.barriers_ps.pop();
-        } else if let Some(lane) = event.lane() {
-            self.lanes[lane as usize].overtaking -= 1;
+        }
+        match event.lane() {
+            Some(Place::Arrivals(direction)) => {
+                self.arrivals.lanes[direction as usize].overtaking -= 1;
+            }
+            Some(Place::Departures(node)) => self.departures.lanes[node as usize].overtaking -= 1,
+            _ => {}
         }
         self.len -= 1;
         Some((rank.time_ps, event))
     }
 
-    /// Takes the first event of some lanes that happens before `end_ps`, whatever happens earlier elsewhere.
+    /// The lane of the first event that happens before `end_ps` of those that wait in some lanes, whatever happens earlier elsewhere.
     ///
     /// Events that overtake others are not in their lanes: [`EventQueue::are_whole`].
     #[inline(always)]
-    pub(crate) fn pop_from(&mut self, lanes: &[u32], end_ps: u64) -> Option<(u64, Event)> {
-        let head = |lane: &u32| {
-            let (rank, _) = self.lanes.get(*lane as usize)?.waiting.front()?;
-            (rank.time_ps < end_ps).then_some((*rank, *lane))
+    pub(crate) fn first_of(&self, lanes: &[Place], end_ps: u64) -> Option<Place> {
+        let head = |lane: &Place| {
+            let rank = self.head(*lane)?;
+            (rank.time_ps < end_ps).then_some((rank, *lane))
         };
-        let (_, lane) = lanes.iter().filter_map(head).min()?;
-        let lane = &mut self.lanes[lane as usize];
-        let (rank, event) = lane.waiting.pop_front()?;
-        if let Some((_, Event::Arrive { packet, .. })) = lane.waiting.get(AHEAD_IN_LANE) {
-            packet.fetch_headers();
+        lanes.iter().filter_map(head).min().map(|(_, place)| place)
+    }
+
+    /// Takes the first packet that arrives by a direction: when, the direction's generation and the packet.
+    #[inline(always)]
+    pub(crate) fn pop_arrival(&mut self, direction: u32) -> Option<(u64, u32, Packet)> {
+        let arrival = self.arrivals.pop(direction)?;
+        if let Some(next) = self.arrivals.lanes[direction as usize]
+            .waiting
+            .get(AHEAD_IN_LANE)
+        {
+            next.packet.fetch_headers();
         }
-        lane.give_back(&mut self.spare);
         self.len -= 1;
-        Some((rank.time_ps, event))
+        Some((arrival.rank.time_ps, arrival.generation, arrival.packet))
+    }
+
+    /// Takes the first event of a lane.
+    #[inline]
+    pub(crate) fn pop_from(&mut self, lane: Place) -> Option<(u64, Event)> {
+        match lane {
+            Place::Arrivals(direction) => {
+                let (time_ps, generation, packet) = self.pop_arrival(direction)?;
+                let event = Event::Arrive {
+                    direction,
+                    generation,
+                    packet,
+                };
+                Some((time_ps, event))
+            }
+            Place::Departures(node) => {
+                let departure = self.departures.pop(node)?;
+                self.len -= 1;
+                Some((departure.rank.time_ps, departure.event?))
+            }
+            Place::Slot(_) => None,
+        }
+    }
+
+    /// When the first event of a lane happens.
+    #[inline(always)]
+    fn head(&self, lane: Place) -> Option<Rank> {
+        match lane {
+            Place::Arrivals(direction) => self.arrivals.get(direction)?.head(),
+            Place::Departures(node) => self.departures.get(node)?.head(),
+            Place::Slot(_) => None,
+        }
     }
 
     /// Whether all events of some lanes wait in them.
     #[inline]
-    pub(crate) fn are_whole(&self, lanes: &[u32]) -> bool {
-        let mut lanes = lanes
-            .iter()
-            .filter_map(|lane| self.lanes.get(*lane as usize));
-        lanes.all(|lane| lane.overtaking == 0)
+    pub(crate) fn are_whole(&self, lanes: &[Place]) -> bool {
+        lanes.iter().all(|lane| {
+            let overtaking = match *lane {
+                Place::Arrivals(direction) => self.arrivals.get(direction).map(|it| it.overtaking),
+                Place::Departures(node) => self.departures.get(node).map(|it| it.overtaking),
+                Place::Slot(_) => None,
+            };
+            overtaking.is_none_or(|overtaking| overtaking == 0)
+        })
     }
 
     /// Whether all packets that arrive by a direction wait in its lane.
     #[inline]
     pub(crate) fn is_whole(&self, direction: u32) -> bool {
-        direction_lane(direction).is_some_and(|lane| self.are_whole(&[lane]))
+        self.are_whole(&[Place::Arrivals(direction)])
     }
 
     /// When the next packet arrives by a direction, if one is on its way.
     #[inline]
     pub(crate) fn head_ps(&self, direction: u32) -> Option<u64> {
-        let lane = direction_lane(direction)?;
-        let (rank, _) = self.lanes.get(lane as usize)?.waiting.front()?;
-        Some(rank.time_ps)
+        let head = self.arrivals.get(direction)?.head();
+        head.map(|rank| rank.time_ps)
     }
 
     /// When something happens next that may change what switches do with packets, other than by sending one.
@@ -483,34 +626,29 @@ impl EventQueue {
         let below = heap.get(1..heap.len().min(3));
         let after = below.and_then(|two| two.iter().max());
         [heap.first(), after].map(|key| match key?.0.place {
-            Place::Lane(lane) => direction_of_lane(lane),
-            Place::Slot(_) => None,
+            Place::Arrivals(direction) => Some(direction),
+            Place::Departures(_) | Place::Slot(_) => None,
         })
     }
 
     /// The packet that arrives next by a direction.
     #[inline]
     pub(crate) fn next_packet(&self, direction: u32) -> Option<&Packet> {
-        let lane = direction_lane(direction)?;
-        match self.lanes.get(lane as usize)?.waiting.front()? {
-            (_, Event::Arrive { packet, .. }) => Some(packet),
-            _ => None,
-        }
+        let arrival = self.arrivals.get(direction)?.waiting.front();
+        arrival.map(|arrival| &arrival.packet)
     }
 
     /// Asks for where the packets wait that arrive by a direction.
     #[inline]
     pub(crate) fn fetch_lane(&self, direction: u32) {
-        let lane = direction_lane(direction).map(|lane| lane as usize);
-        if let Some(lane) = lane.and_then(|lane| self.lanes.get(lane)) {
+        if let Some(lane) = self.arrivals.get(direction) {
             fetch(lane);
         }
     }
 
     /// Adds where the lane of arrivals by a direction lies.
     pub(crate) fn add_footprint(&self, direction: u32, footprint: &mut Footprint) {
-        let lane = direction_lane(direction).map(|lane| lane as usize);
-        if let Some(lane) = lane.and_then(|lane| self.lanes.get(lane)) {
+        if let Some(lane) = self.arrivals.get(direction) {
             footprint.add(lane);
         }
     }

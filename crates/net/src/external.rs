@@ -171,7 +171,7 @@ impl Network {
                 self.arrivals.at = node;
             }
             let mut packet = self.arrivals.spare.pop().unwrap_or_default();
-            packet.refill(frame, frame.len());
+            packet.copy_from(frame);
             self.arrivals.packets.push((port, packet));
         } else if state.up {
             state.counters.received += 1;
@@ -193,7 +193,7 @@ impl Network {
         if state.up {
             state.counters.received += packets.len() as u64;
             for (port, packet) in &packets {
-                state.capture(time_ns, *port, packet.bytes());
+                state.capture(time_ns, *port, packet);
             }
             self.receive_burst_at_switch(node, &mut packets);
         } else {
@@ -214,7 +214,7 @@ impl Network {
             return;
         };
         state.counters.sent += 1;
-        state.capture(time_ns, port, packet.bytes());
+        state.capture(time_ns, port, &packet);
         self.outbound.push((number, packet));
     }
 

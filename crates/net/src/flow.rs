@@ -1,11 +1,11 @@
 //! Traffic of modelled hosts: UDP at a constant rate or as a Poisson process, and pings, with everything needed to tell lost, late, repeated and damaged
-//! packets. It does not know nodes or events; it builds the frames, says when the next is due, and keeps the logs.
+//! packets. It does not know nodes or events; it builds the frames, says when the next is due, and has what is kept of them ([`crate::record`]).
 //!
 //! # Payload of a UDP stream
 //!
 //! Big-endian: [`MAGIC`] (32 bits), flow (32), sequence number from 0 (64), time of sending in picoseconds (64), then a
 //! fixed pattern. The receiver believes a packet only if the checksums are right, the pattern is complete, and the flow sent
-//! that sequence number at that time. What fails is counted as corrupted, never logged as received.
+//! that sequence number at that time. What fails is counted as corrupted, never recorded as received.
 //!
 //! # Pings
 //!
@@ -21,8 +21,9 @@
 use crate::error::{NetError, out_of_range};
 use crate::host::Host;
 use crate::random::Stream;
+use crate::record::Record;
 use crate::{FlowId, NodeId};
-use std::collections::BTreeMap;
+use engine::payload::Shared;
 use std::net::Ipv4Addr;
 use wire::checksum::Sum;
 use wire::{MacAddress, checksum, ethernet, icmpv4, ipv4, udp};
@@ -81,6 +82,9 @@ pub struct UdpStream {
     pub source_port: u16,
     /// UDP destination port.
     pub destination_port: u16,
+    /// Whether each packet is logged, which takes 32 bytes; without, there are totals alone ([`crate::Network::flow_statistics`], without
+    /// percentiles), and memory does not grow with packets. A Poisson process is always logged: its times cannot be computed again.
+    pub log_packets: bool,
 }
 
 /// Echo requests at a constant interval.
@@ -100,49 +104,6 @@ pub struct Ping {
     pub payload_bytes: usize,
 }
 
-/// What a flow sent: the position is the sequence number.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SentLog {
-    /// When each packet was sent.
-    pub sent_ps: Vec<u64>,
-}
-
-/// What arrived of a flow, in order of arrival, duplicates included. The columns have the same length.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReceivedLog {
-    /// Sequence numbers.
-    pub sequence: Vec<u64>,
-    /// When each packet was sent.
-    pub sent_ps: Vec<u64>,
-    /// When it arrived (for a ping: when the reply did).
-    pub received_ps: Vec<u64>,
-}
-
-impl ReceivedLog {
-    /// An empty log, in constants.
-    pub const EMPTY: ReceivedLog = ReceivedLog {
-        sequence: Vec::new(),
-        sent_ps: Vec::new(),
-        received_ps: Vec::new(),
-    };
-
-    /// Number of arrivals.
-    pub fn len(&self) -> usize {
-        self.sequence.len()
-    }
-
-    /// Whether nothing arrived.
-    pub fn is_empty(&self) -> bool {
-        self.sequence.is_empty()
-    }
-
-    fn push(&mut self, sequence: u64, sent_ps: u64, received_ps: u64) {
-        self.sequence.push(sequence);
-        self.sent_ps.push(sent_ps);
-        self.received_ps.push(received_ps);
-    }
-}
-
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Udp,
@@ -152,6 +113,9 @@ enum Kind {
 /// Due times without drift: the whole interval, and the fraction that is carried.
 #[derive(Clone, Debug)]
 struct Schedule {
+    start_ps: u64,
+    /// How many packets' times have passed.
+    number: u64,
     next_ps: u64,
     stop_ps: u64,
     interval_ps: u64,
@@ -171,6 +135,8 @@ impl Schedule {
             return Err(out_of_range("stop_ps", "not before start_ps"));
         }
         Ok(Schedule {
+            start_ps,
+            number: 0,
             next_ps: start_ps,
             stop_ps,
             interval_ps,
@@ -213,7 +179,19 @@ impl Schedule {
         (self.next_ps < self.stop_ps).then_some(self.next_ps)
     }
 
+    /// When a packet is or was due, of a constant rate.
+    fn constant_due_ps(&self, number: u64) -> u64 {
+        let fractions = match number.checked_mul(self.remainder) {
+            Some(0) => 0,
+            Some(sum) => u128::from(sum / self.divisor),
+            None => u128::from(number) * u128::from(self.remainder) / u128::from(self.divisor),
+        };
+        let since_ps = u128::from(number) * u128::from(self.interval_ps) + fractions;
+        u64::try_from(since_ps.saturating_add(self.start_ps.into())).unwrap_or(u64::MAX)
+    }
+
     fn advance(&mut self) {
+        self.number += 1;
         if let Some(draws) = &mut self.draws {
             let interval_ps = draws.exponential(self.interval_ps);
             self.next_ps = self.next_ps.saturating_add(interval_ps);
@@ -228,28 +206,24 @@ impl Schedule {
     }
 }
 
-/// A flow: its frames, its schedule and its logs.
+/// A flow: its frames, its schedule and its record.
 #[derive(Debug)]
 pub(crate) struct Flow {
     kind: Kind,
     pub(crate) source: NodeId,
-    /// Whose log `received` gives: the destination host, or for pings the source.
+    /// Where what arrives counts: the destination host, or for pings the source.
     pub(crate) receiver: Option<NodeId>,
     schedule: Schedule,
-    /// The whole frame; sequence number and time are written into it for each packet.
+    /// The frame as far as packets store it; sequence number and time are written into it for each packet.
     frame: Vec<u8>,
+    /// The end of the payload.
+    rest: Shared,
     /// The sum behind the transport checksum, without what changes from packet to packet.
     fixed_sum: Sum,
     /// The sum of a stream's pattern.
     pattern_sum: u16,
-    pub(crate) sent: SentLog,
-    received: BTreeMap<NodeId, ReceivedLog>,
+    pub(crate) record: Record,
     pub(crate) corrupted: u64,
-}
-
-/// The fixed bytes of payloads.
-fn pattern(len: usize) -> impl Iterator<Item = u8> {
-    (0..len).map(|i| (i as u8).wrapping_mul(0x9d) ^ (i >> 8) as u8)
 }
 
 /// The flow that a payload claims to be of.
@@ -284,11 +258,15 @@ impl Flow {
                 format!("from {STREAM_FIELDS_BYTES} to {MAX_PAYLOAD_BYTES}"),
             ));
         }
+        if !stream.log_packets && stream.spacing == Spacing::Poisson {
+            return Err(out_of_range("log_packets", "true for a Poisson process"));
+        }
         let mut payload = Vec::with_capacity(stream.payload_bytes);
         payload.extend_from_slice(&MAGIC);
         payload.extend_from_slice(&id.0.to_be_bytes());
         payload.extend_from_slice(&[0; 16]);
-        payload.extend(pattern(stream.payload_bytes).skip(STREAM_FIELDS_BYTES));
+        let rest = Shared::pattern(STREAM_FIELDS_BYTES..stream.payload_bytes);
+        payload.extend_from_slice(rest.bytes());
         let header = udp::Header {
             source_port: stream.source_port,
             destination_port: stream.destination_port,
@@ -302,18 +280,19 @@ impl Flow {
         let fixed_sum =
             ipv4::pseudo_header_sum(host.config.ipv4, destination, ipv4::PROTOCOL_UDP, len)
                 .bytes(&segment);
-        let frame = frame(host, next_hop, destination, ipv4::PROTOCOL_UDP, &segment)?;
-        let pattern_sum = Sum::new().bytes(&payload[STREAM_FIELDS_BYTES..]).folded();
+        let mut frame = frame(host, next_hop, destination, ipv4::PROTOCOL_UDP, &segment)?;
+        frame.truncate(PAYLOAD_AT + STREAM_FIELDS_BYTES);
+        let pattern_sum = Sum::new().bytes(rest.bytes()).folded();
         Ok(Flow {
             kind: Kind::Udp,
             source,
             receiver,
             schedule,
             frame,
+            rest,
             fixed_sum,
             pattern_sum,
-            sent: SentLog::default(),
-            received: BTreeMap::new(),
+            record: Record::new(stream.log_packets),
             corrupted: 0,
         })
     }
@@ -332,27 +311,28 @@ impl Flow {
                 format!("at most {MAX_PAYLOAD_BYTES}"),
             ));
         }
-        let payload: Vec<u8> = pattern(ping.payload_bytes).collect();
+        let rest = Shared::pattern(0..ping.payload_bytes);
         let mut segment = Vec::new();
         icmpv4::Message::EchoRequest {
             identifier,
             sequence: 0,
         }
-        .emit(&payload, &mut segment)
+        .emit(rest.bytes(), &mut segment)
         .map_err(unsendable)?;
         segment[2..4].fill(0);
         let fixed_sum = Sum::new().bytes(&segment);
-        let frame = frame(host, next_hop, destination, ipv4::PROTOCOL_ICMP, &segment)?;
+        let mut frame = frame(host, next_hop, destination, ipv4::PROTOCOL_ICMP, &segment)?;
+        frame.truncate(PAYLOAD_AT);
         Ok(Flow {
             kind: Kind::Ping,
             source,
             receiver: Some(source),
             schedule,
             frame,
+            rest,
             fixed_sum,
             pattern_sum: 0,
-            sent: SentLog::default(),
-            received: BTreeMap::new(),
+            record: Record::new(true),
             corrupted: 0,
         })
     }
@@ -367,15 +347,19 @@ impl Flow {
         self.schedule.interval_ps
     }
 
+    /// No packet is due any more at `now_ps` or later.
+    pub(crate) fn end(&mut self, now_ps: u64) {
+        self.schedule.stop_ps = self.schedule.stop_ps.min(now_ps);
+    }
+
     /// Lets a packet's time pass.
     pub(crate) fn advance(&mut self) {
         self.schedule.advance();
     }
 
-    /// The next packet's bytes, logged as sent.
-    pub(crate) fn next_frame(&mut self, now_ps: u64) -> &[u8] {
-        let sequence = self.sent.sent_ps.len() as u64;
-        self.sent.sent_ps.push(now_ps);
+    /// The next packet's bytes, as far as they are stored and what they share, recorded as sent.
+    pub(crate) fn next_frame(&mut self, now_ps: u64) -> (&[u8], Shared) {
+        let sequence = self.record.sent(now_ps, self.schedule.number);
         match self.kind {
             Kind::Udp => {
                 let fields = PAYLOAD_AT + SEQUENCE_AT;
@@ -397,7 +381,7 @@ impl Flow {
         self.put(IPV4_AT + 10, &[0, 0]);
         let sum = checksum::checksum(&self.frame[IPV4_AT..TRANSPORT_AT]);
         self.put(IPV4_AT + 10, &sum.to_be_bytes());
-        &self.frame
+        (&self.frame, self.rest)
     }
 
     fn put(&mut self, at: usize, bytes: &[u8]) {
@@ -408,9 +392,9 @@ impl Flow {
     fn is_stream_payload(&self, payload: &[u8]) -> bool {
         let sent = &self.frame[PAYLOAD_AT..];
         self.kind == Kind::Udp
-            && payload.len() == sent.len()
+            && payload.len() == sent.len() + self.rest.len()
             && payload[..SEQUENCE_AT] == sent[..SEQUENCE_AT]
-            && payload[STREAM_FIELDS_BYTES..] == sent[STREAM_FIELDS_BYTES..]
+            && payload[STREAM_FIELDS_BYTES..] == *self.rest.bytes()
     }
 
     /// The sum of a payload's bytes, if it is one of this stream's: comparing is cheaper than adding, and has to be done anyway.
@@ -437,10 +421,7 @@ impl Flow {
         if let (true, (Some(sequence), Some(sent_ps))) = (intact, fields)
             && self.sent_at(sequence) == Some(sent_ps)
         {
-            self.received
-                .entry(node)
-                .or_default()
-                .push(sequence, sent_ps, now_ps);
+            self.record.arrived(node, sequence, sent_ps, now_ps);
             true
         } else {
             self.corrupted += 1;
@@ -450,15 +431,12 @@ impl Flow {
 
     /// A reply with right checksums and this flow's identifier arrived at the source; whether it is intact.
     pub(crate) fn echo_reply(&mut self, now_ps: u64, sequence: u16, payload: &[u8]) -> bool {
-        let requests = self.sent.sent_ps.len() as u64;
+        let requests = self.record.sent_count();
         let behind = (requests as u16).wrapping_sub(1).wrapping_sub(sequence);
         let extended = requests.checked_sub(1 + u64::from(behind));
         match extended.and_then(|sequence| Some((sequence, self.sent_at(sequence)?))) {
-            Some((sequence, sent_ps)) if *payload == self.frame[PAYLOAD_AT..] => {
-                self.received
-                    .entry(self.source)
-                    .or_default()
-                    .push(sequence, sent_ps, now_ps);
+            Some((sequence, sent_ps)) if payload == self.rest.bytes() => {
+                self.record.arrived(self.source, sequence, sent_ps, now_ps);
                 true
             }
             _ => {
@@ -469,16 +447,8 @@ impl Flow {
     }
 
     fn sent_at(&self, sequence: u64) -> Option<u64> {
-        self.sent
-            .sent_ps
-            .get(usize::try_from(sequence).ok()?)
-            .copied()
-    }
-
-    /// What arrived at a host.
-    pub(crate) fn received_at(&self, node: NodeId) -> &ReceivedLog {
-        const EMPTY: &ReceivedLog = &ReceivedLog::EMPTY;
-        self.received.get(&node).unwrap_or(EMPTY)
+        self.record
+            .sent_at(sequence, |number| self.schedule.constant_due_ps(number))
     }
 }
 

@@ -31,17 +31,20 @@ mod pool;
 pub mod queue;
 mod queued;
 pub mod random;
+pub mod record;
 pub mod statistics;
 mod step;
 mod switch;
 mod tcp_flow;
+mod totals;
 pub mod traffic_manager;
 mod visit;
+mod whole;
 
 pub use agent::{GeneratorTrigger, PacketGenerator};
 pub use error::NetError;
 pub use failure::{FailureRecord, FailureTarget, RandomFailures};
-pub use flow::{Destination, Ping, ReceivedLog, SentLog, Spacing, UdpStream};
+pub use flow::{Destination, Ping, Spacing, UdpStream};
 pub use host::HostConfig;
 pub use link::{
     DirectionCounters, GilbertElliott, Jitter, LinkConfig, LinkCounters, LinkDirection, Loss,
@@ -52,6 +55,7 @@ pub use node::NodeCounters;
 pub use notification::{Notification, NotificationEvent};
 pub use ordering::{OrderingConfig, OrderingCounters};
 pub use queue::{Discipline, QueueConfig, QueueUnit, Red, Step};
+pub use record::{ReceivedLog, SentLog};
 pub use statistics::{FlowStatistics, Latency};
 pub use tcp_flow::{Application, TcpFlowStatistics, TcpTransfer, WindowLog};
 pub use traffic_manager::{QueueStatistics, Queueing, TrafficManagerConfig};

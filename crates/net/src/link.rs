@@ -43,7 +43,7 @@ use crate::error::{NetError, out_of_range};
 use crate::ordering::OrderingConfig;
 use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use crate::random::Stream;
-use engine::Footprint;
+use engine::{Footprint, Packet};
 use loss::{JitterProcess, LossProcess};
 use special::Special;
 use std::collections::VecDeque;
@@ -325,7 +325,7 @@ impl Direction {
     }
 
     /// Takes a frame, which it may mark; when it arrives, if it does.
-    pub(crate) fn offer(&mut self, now_ps: u64, frame: &mut [u8]) -> Option<u64> {
+    pub(crate) fn offer(&mut self, now_ps: u64, packet: &mut Packet) -> Option<u64> {
         self.counters.offered += 1;
         if !self.up {
             self.counters.down_drops += 1;
@@ -333,23 +333,23 @@ impl Direction {
         }
         self.settle(now_ps);
         let busy = self.busy_until_ps > now_ps;
-        if (busy || self.gate_is_active) && !self.admit(now_ps, busy, frame) {
+        if (busy || self.gate_is_active) && !self.admit(now_ps, busy, packet) {
             return None;
         }
-        self.send(now_ps, frame.len())
+        self.send(now_ps, packet.len())
     }
 
     /// Whether there is room for a frame; it is marked, or its drop counted.
-    fn admit(&mut self, now_ps: u64, busy: bool, frame: &mut [u8]) -> bool {
+    fn admit(&mut self, now_ps: u64, busy: bool, packet: &mut Packet) -> bool {
         let found = Occupancy {
             packets: self.waiting.len() as u64,
             bytes: self.waiting_bytes,
             transmitter_free: !busy,
             idle_since_ps: (!busy).then_some(self.busy_until_ps),
         };
-        match self.gate.admit(now_ps, found, frame.len()) {
+        match self.gate.admit(now_ps, found, packet.len()) {
             Verdict::Take => return true,
-            Verdict::Mark if wire::ecn::mark(frame) => {
+            Verdict::Mark if wire::ecn::mark(packet.stored_mut()) => {
                 self.counters.marked += 1;
                 return true;
             }

@@ -7,20 +7,23 @@ use crate::error::{NetError, out_of_range};
 use crate::event::{Event, EventQueue};
 use crate::external::{Arrivals, ExternalInterface};
 use crate::failure::{FailureProcess, FailureRecord};
-use crate::flow::{Destination, Flow, Ping, ReceivedLog, SentLog, UdpStream};
+use crate::flow::{Destination, Flow, Ping, UdpStream};
 use crate::host::{Host, HostConfig};
 use crate::link::{Attachment, Direction, LinkConfig, LinkCounters, LinkDirection, MAX_DELAY_PS};
 use crate::node::{MAX_PORT, Node, NodeCounters, NodeKind};
 use crate::notification::Notification;
 use crate::pool::Pool;
 use crate::random::{Stream, named_seed};
+use crate::record::{ReceivedLog, SentLog};
 use crate::statistics::FlowStatistics;
 use crate::switch::{Pipeline, SwitchNode};
 use crate::tcp_flow::{
     Address, EndpointId, Side, TcpFlow, TcpFlowStatistics, TcpTransfer, WindowLog, connection_key,
 };
 use crate::visit::Visits;
+use crate::whole::WholeFrame;
 use crate::{FlowId, LinkId, NodeId, TcpFlowId};
+use engine::packet::MAX_BYTES;
 use engine::{Output, Packet, Switch};
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -62,6 +65,7 @@ pub struct Network {
     pub(crate) pool: Pool,
     /// Headers of the segment being sent; kept for its capacity.
     pub(crate) headers: Vec<u8>,
+    pub(crate) whole: WholeFrame,
     pub(crate) steps: u64,
     pub(crate) ahead: Ahead,
     pub(crate) visits: Visits,
@@ -93,6 +97,7 @@ impl Network {
             ordered: Vec::new(),
             pool: Pool::default(),
             headers: Vec::new(),
+            whole: WholeFrame::default(),
             steps: 0,
             ahead: Ahead::default(),
             visits: Visits::default(),
@@ -326,6 +331,14 @@ impl Network {
         Ok(self.start_flow(id, flow))
     }
 
+    /// Ends a stream or pings before their time: nothing more is sent.
+    pub fn end_flow(&mut self, flow: FlowId) -> Result<(), NetError> {
+        let now_ps = self.now_ps;
+        let ended = self.flows.get_mut(flow.0 as usize);
+        ended.ok_or(NetError::UnknownFlow(flow.0))?.end(now_ps);
+        Ok(())
+    }
+
     /// Prepares a TCP connection between modelled hosts.
     pub fn add_tcp(&mut self, transfer: &TcpTransfer) -> Result<TcpFlowId, NetError> {
         self.check_not_past(transfer.start_ps)?;
@@ -450,6 +463,9 @@ impl Network {
             return Err(not_a_switch(node));
         };
         let port = switch.cpu_port();
+        if packet.len() > MAX_BYTES {
+            return Err(out_of_range("packet", format!("at most {MAX_BYTES} bytes")));
+        }
         self.receive(id, port, Packet::new(packet));
         Ok(())
     }
@@ -567,35 +583,37 @@ impl Network {
         }
     }
 
-    /// What a flow sent.
+    /// What a flow sent, if it is logged, as for what arrived of it.
     pub fn sent(&self, flow: FlowId) -> Result<&SentLog, NetError> {
-        Ok(&self.flow(flow)?.sent)
+        self.flow(flow)?.record.sent_log(flow)
     }
 
     /// What arrived of a flow at its destination; for a ping, the replies as they arrived back. A stream to an address that
     /// no modelled host has, such as a multicast group's, is received by nobody in particular: use
     /// [`Network::received_at`].
     pub fn received(&self, flow: FlowId) -> Result<&ReceivedLog, NetError> {
-        const EMPTY: &ReceivedLog = &ReceivedLog::EMPTY;
-        let flow = self.flow(flow)?;
-        Ok(flow.receiver.map_or(EMPTY, |node| flow.received_at(node)))
+        let Flow {
+            record, receiver, ..
+        } = self.flow(flow)?;
+        record.received_log(flow, *receiver)
     }
 
     /// What arrived of a stream at a host.
     pub fn received_at(&self, flow: FlowId, host: &str) -> Result<&ReceivedLog, NetError> {
-        let flow = self.flow(flow)?;
-        Ok(flow.received_at(self.host(host)?.0))
+        let record = &self.flow(flow)?.record;
+        record.received_log(flow, Some(self.host(host)?.0))
     }
 
-    /// What the logs of a flow say, at its destination.
+    /// What became of a flow, at its destination.
     pub fn flow_statistics(&self, flow: FlowId) -> Result<FlowStatistics, NetError> {
-        let received = self.received(flow)?;
         let flow = self.flow(flow)?;
-        Ok(FlowStatistics::new(
-            &flow.sent,
-            received,
-            flow.interval_ps(),
-        ))
+        Ok(flow.record.statistics(flow.receiver, flow.interval_ps()))
+    }
+
+    /// What became of a stream on its way to a host, such as one of a multicast group.
+    pub fn flow_statistics_at(&self, flow: FlowId, host: &str) -> Result<FlowStatistics, NetError> {
+        let (flow, node) = (self.flow(flow)?, self.host(host)?.0);
+        Ok(flow.record.statistics(Some(node), flow.interval_ps()))
     }
 
     /// What is known of a TCP connection.

@@ -4,6 +4,7 @@ use crate::capture::Capture;
 use crate::error::NetError;
 use crate::host::Host;
 use crate::switch::SwitchNode;
+use engine::Packet;
 use std::sync::Arc;
 
 /// The largest port number.
@@ -11,6 +12,7 @@ pub const MAX_PORT: u32 = 65_535;
 
 /// Counters of a node.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[repr(C)]
 pub struct NodeCounters {
     /// Packets that arrived, by link, from outside, or as packet-outs.
     pub received: u64,
@@ -45,18 +47,20 @@ pub(crate) enum NodeKind {
 
 /// A node.
 #[derive(Debug)]
+#[repr(C, align(64))]
 pub(crate) struct Node {
-    pub(crate) name: Arc<str>,
+    // First what every packet needs.
     pub(crate) kind: NodeKind,
     pub(crate) up: bool,
     /// Grows with every failure; what was inside then is gone.
     pub(crate) generation: u32,
     /// By port, the direction that leads away.
     pub(crate) ports: Vec<Option<u32>>,
+    pub(crate) counters: NodeCounters,
+    pub(crate) captures: Vec<Capture>,
+    pub(crate) name: Arc<str>,
     /// By port, the number of the external interface that it is.
     external: Vec<Option<usize>>,
-    pub(crate) captures: Vec<Capture>,
-    pub(crate) counters: NodeCounters,
 }
 
 impl Node {
@@ -148,10 +152,10 @@ impl Node {
     }
 
     /// Captures a frame that crosses a port.
-    pub(crate) fn capture(&mut self, time_ns: u64, port: u32, frame: &[u8]) {
+    pub(crate) fn capture(&mut self, time_ns: u64, port: u32, packet: &Packet) {
         for capture in &mut self.captures {
             if capture.port == port {
-                capture.write(time_ns, frame);
+                capture.write(time_ns, &packet.bytes());
             }
         }
     }

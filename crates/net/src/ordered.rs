@@ -31,7 +31,7 @@ impl Network {
         let mut sent = std::mem::take(&mut self.ordered);
         match self.directions[direction as usize].ordering_mut() {
             None => sent.push(packet),
-            Some(ordering) => match SequenceTag::find(packet.bytes()) {
+            Some(ordering) => match SequenceTag::find(packet.stored()) {
                 None => {
                     ordering.count_untagged();
                     sent.push(packet);
@@ -63,7 +63,7 @@ impl Network {
     fn send_ordered(&mut self, direction: u32, mut sent: Vec<Packet>) {
         let Attachment { node, port } = self.directions[direction as usize].from;
         for packet in sent.drain(..) {
-            if self.directions[direction as usize].refuses(packet.bytes()) {
+            if self.directions[direction as usize].refuses(&packet) {
                 self.count_sent(node, port, &packet);
                 self.pool.take_back(packet);
             } else {

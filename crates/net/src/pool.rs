@@ -1,6 +1,7 @@
 //! Packets that ended, for their memory. It does not know what was in them.
 
 use engine::Packet;
+use engine::payload::Shared;
 
 /// Most packets that are kept: what a busy link has under way, not a whole simulation's peak.
 const MOST: usize = 4096;
@@ -12,23 +13,11 @@ pub(crate) struct Pool {
 }
 
 impl Pool {
-    /// A packet with these bytes.
+    /// A packet with these bytes, and shared ones behind them.
     #[inline]
-    pub(crate) fn packet(&mut self, bytes: &[u8]) -> Packet {
-        match self.packets.pop() {
-            Some(mut packet) => {
-                packet.copy_from(bytes);
-                packet
-            }
-            None => Packet::new(bytes),
-        }
-    }
-
-    /// A packet of so many bytes that begins with `head` and goes on with zeros.
-    #[inline]
-    pub(crate) fn zeros_behind(&mut self, head: &[u8], size: usize) -> Packet {
+    pub(crate) fn packet(&mut self, stored: &[u8], rest: Shared) -> Packet {
         let mut packet = self.packets.pop().unwrap_or_default();
-        packet.refill(head, size);
+        packet.copy_with_rest(stored, rest);
         packet
     }
 

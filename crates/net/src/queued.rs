@@ -94,7 +94,7 @@ impl Network {
             return;
         };
         switch.queueing_of = Some(program.clone());
-        switch.cares_about_time = engine::cares_about_time(&program);
+        switch.time_observed = engine::time_observed(&program);
         let wanted = match switch.queueing {
             // Ports without a link have no queues.
             Queueing::Auto => has_links && engine::cares_about_queues(&program),
@@ -349,7 +349,7 @@ impl Network {
             match emission {
                 Emission::Output(mut output) => {
                     if taken.waiting.mark {
-                        wire::ecn::mark(output.packet.bytes_mut());
+                        wire::ecn::mark(output.packet.stored_mut());
                     }
                     self.depart(node, generation, output.port, output.packet);
                     let sent_ps = self.transmitter(node, port).busy_until_ps;

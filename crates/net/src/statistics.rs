@@ -1,5 +1,5 @@
 //! What the logs of a flow say: loss, duplicates, order, latency, jitter and outages. It does not know the network; logs go
-//! in, numbers come out.
+//! in, numbers come out. The same without logs is in `totals`.
 //!
 //! # Definitions
 //!
@@ -17,7 +17,7 @@
 //!   ends is seen. If nothing arrived, it is the time from first to last sending plus one interval. What was lost before
 //!   the first arrival is loss, not an outage.
 
-use crate::flow::{ReceivedLog, SentLog};
+use crate::record::{ReceivedLog, SentLog};
 use std::collections::BTreeSet;
 
 /// Latencies of first copies.
@@ -27,10 +27,10 @@ pub struct Latency {
     pub mean_ps: f64,
     /// Least.
     pub min_ps: u64,
-    /// Median.
-    pub p50_ps: u64,
-    /// 99th percentile.
-    pub p99_ps: u64,
+    /// Median; none without a log.
+    pub p50_ps: Option<u64>,
+    /// 99th percentile; none without a log.
+    pub p99_ps: Option<u64>,
     /// Most.
     pub max_ps: u64,
 }
@@ -46,6 +46,9 @@ pub struct FlowStatistics {
     pub lost: u64,
     /// Arrivals beyond the first of each packet.
     pub duplicated: u64,
+    /// Those among them that may have been late ones, so late that it was forgotten whether they had arrived; none with a log. While it
+    /// is zero, all other numbers are exact.
+    pub undecided: u64,
     /// Packets that arrived after a later one.
     pub reordered: u64,
     /// Latencies; none if nothing arrived.
@@ -69,6 +72,7 @@ impl FlowStatistics {
             delivered,
             lost: sent_count.saturating_sub(delivered),
             duplicated: received.len() as u64 - delivered,
+            undecided: 0,
             reordered: first.reordered,
             latency: latency(&first.latency_ps),
             interarrival_jitter_ps: interarrival_jitter(&first.latency_ps),
@@ -127,8 +131,8 @@ fn latency(latency_ps: &[u64]) -> Option<Latency> {
     Some(Latency {
         mean_ps: total as f64 / sorted.len() as f64,
         min_ps,
-        p50_ps: percentile(50),
-        p99_ps: percentile(99),
+        p50_ps: Some(percentile(50)),
+        p99_ps: Some(percentile(99)),
         max_ps,
     })
 }
@@ -200,8 +204,8 @@ mod tests {
         let latency = Latency {
             mean_ps: 41.0 / 5.0,
             min_ps: 5,
-            p50_ps: 5,
-            p99_ps: 17,
+            p50_ps: Some(5),
+            p99_ps: Some(17),
             max_ps: 17,
         };
         assert_eq!(s.latency, Some(latency));
@@ -245,7 +249,7 @@ mod tests {
                 latency.p99_ps,
                 latency.max_ps
             ),
-            (1, 100, 198, 200)
+            (1, Some(100), Some(198), 200)
         );
         assert_eq!(latency.mean_ps, 100.5);
         assert_eq!(s.longest_outage_ps, 1);
@@ -299,7 +303,7 @@ mod tests {
     #[test]
     fn one_arrival_has_latency_but_no_jitter() {
         let s = FlowStatistics::new(&sent(&[0]), &received(&[(0, 7)]), 10);
-        assert_eq!(s.latency.unwrap().p99_ps, 7);
+        assert_eq!(s.latency.unwrap().p99_ps, Some(7));
         assert_eq!(
             (s.interarrival_jitter_ps, s.mean_delay_variation_ps),
             (None, None)

@@ -10,6 +10,7 @@ use crate::notification::{Notification, NotificationEvent};
 use crate::switch::SwitchNode;
 use crate::tcp_flow::{EndpointId, Side};
 use crate::{FlowId, NodeId, TcpFlowId};
+use engine::payload::Shared;
 use engine::{Output, Packet};
 
 impl Network {
@@ -17,6 +18,9 @@ impl Network {
     pub(crate) fn step(&mut self, limit_ps: u64) -> bool {
         let Some((time_ps, event)) = self.events.pop_until(limit_ps) else {
             return false;
+        };
+        let Some(event) = self.still_due(time_ps, event) else {
+            return true;
         };
         self.begin_event(time_ps);
         self.look_ahead();
@@ -166,7 +170,7 @@ impl Network {
         if !state.takes_packet() {
             return;
         }
-        state.capture(time_ns, port, packet.bytes());
+        state.capture(time_ns, port, &packet);
         match &state.kind {
             NodeKind::Switch(switch) if switch.traffic.is_some() => {
                 self.receive_queued(node, port, packet);
@@ -267,8 +271,8 @@ impl Network {
             return self.transmit(node, port, packet);
         }
         state.counters.packet_ins += 1;
-        state.capture(time_ns, port, packet.bytes());
-        let data = packet.bytes().to_vec();
+        state.capture(time_ns, port, &packet);
+        let data = packet.bytes().into_owned();
         self.notify(node, NotificationEvent::PacketIn { port, data });
     }
 
@@ -295,10 +299,11 @@ impl Network {
     ) {
         self.count_sent(node, port, &packet);
         let link = &mut self.directions[direction as usize];
-        let Some(arrival_ps) = link.offer(self.now_ps, packet.bytes_mut()) else {
+        let Some(arrival_ps) = link.offer(self.now_ps, &mut packet) else {
             return self.pool.take_back(packet);
         };
-        let generation = link.generation;
+        let (generation, to) = (link.generation, link.to.node);
+        debug_assert!(self.horizon_ps(to) <= arrival_ps, "all has come that will");
         self.events
             .push_arrival(arrival_ps, direction, generation, packet);
     }
@@ -309,15 +314,24 @@ impl Network {
         let time_ns = self.capture_time_ns();
         let state = &mut self.nodes[node.0 as usize];
         state.counters.sent += 1;
-        state.capture(time_ns, port, packet.bytes());
+        state.capture(time_ns, port, packet);
     }
 
     fn receive_at_host(&mut self, node: NodeId, packet: &Packet) {
+        if packet.rest().is_empty() {
+            return self.receive_frame(node, packet.stored());
+        }
+        let mut whole = std::mem::take(&mut self.whole);
+        self.receive_frame(node, whole.of(packet));
+        self.whole = whole;
+    }
+
+    fn receive_frame(&mut self, node: NodeId, frame: &[u8]) {
         let state = &mut self.nodes[node.0 as usize];
         let NodeKind::Host(host) = &state.kind else {
             return;
         };
-        let (now_ps, frame) = (self.now_ps, packet.bytes());
+        let now_ps = self.now_ps;
         let flows = &self.flows;
         let recognise = |payload| {
             flows
@@ -399,7 +413,8 @@ impl Network {
         let flow = &mut self.flows[id.0 as usize];
         let source = flow.source;
         if self.nodes[source.0 as usize].up {
-            let packet = self.pool.packet(flow.next_frame(self.now_ps));
+            let (stored, rest) = flow.next_frame(self.now_ps);
+            let packet = self.pool.packet(stored, rest);
             self.transmit(source, 0, packet);
         }
         let flow = &mut self.flows[id.0 as usize];
@@ -455,7 +470,8 @@ impl Network {
                 break;
             };
             if self.nodes[node.0 as usize].up {
-                let packet = self.pool.zeros_behind(&headers, frame_bytes);
+                let zeros = Shared::zeros(frame_bytes.saturating_sub(headers.len()));
+                let packet = self.pool.packet(&headers, zeros);
                 self.transmit(node, 0, packet);
             } else {
                 self.nodes[node.0 as usize].counters.down_drops += 1;

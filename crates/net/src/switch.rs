@@ -7,7 +7,7 @@
 use crate::agent::Announced;
 use crate::traffic_manager::{Queueing, TrafficManager, TrafficManagerConfig};
 use engine::port_state::PortStates;
-use engine::{Output, Packet, Switch};
+use engine::{Output, Packet, Scratch, Switch, TimeObserved};
 use std::sync::Arc;
 
 /// What runs the packets.
@@ -27,13 +27,16 @@ pub(crate) type TestPipeline = Box<dyn FnMut(u64, u32, Packet, &mut Vec<Output>)
 pub(crate) const TEST_CPU_PORT: u32 = 510;
 
 /// A switch as a node.
+#[repr(C)]
 pub(crate) struct SwitchNode {
+    // First what every packet needs.
     pub(crate) pipeline: Pipeline,
     pub(crate) latency_ps: u64,
+    pub(crate) traffic: Option<Box<TrafficManager>>,
     /// The program has digests or idle timeouts.
     pub(crate) has_deadlines: bool,
     /// What the program does depends on when it does it.
-    pub(crate) cares_about_time: bool,
+    pub(crate) time_observed: TimeObserved,
     /// When the agent's next event is.
     pub(crate) wake_ps: Option<u64>,
     /// What the controller was told and has not taken yet.
@@ -42,7 +45,6 @@ pub(crate) struct SwitchNode {
     pub(crate) traffic_config: TrafficManagerConfig,
     /// The program that `queueing` was decided for.
     pub(crate) queueing_of: Option<Arc<ir::Program>>,
-    pub(crate) traffic: Option<Box<TrafficManager>>,
 }
 
 impl SwitchNode {
@@ -64,7 +66,7 @@ impl SwitchNode {
         }
         SwitchNode {
             has_deadlines: has_deadlines(&pipeline),
-            cares_about_time: cares_about_time(&pipeline),
+            time_observed: time_observed(&pipeline),
             pipeline,
             latency_ps,
             wake_ps: None,
@@ -130,6 +132,26 @@ impl SwitchNode {
         }
     }
 
+    /// Runs packets as [`SwitchNode::receive_burst`] does, in memory that other switches use too.
+    #[inline]
+    pub(crate) fn receive_visitors(
+        &mut self,
+        now_ps: u64,
+        packets: &mut Vec<(u32, Packet)>,
+        outputs: &mut Vec<Output>,
+        scratch: &mut Box<Scratch>,
+    ) {
+        match &mut self.pipeline {
+            Pipeline::Engine(switch) => {
+                switch.swap_scratch(scratch);
+                switch.receive_burst(now_ps, packets, outputs);
+                switch.swap_scratch(scratch);
+            }
+            #[cfg(test)]
+            Pipeline::Test(_) => self.receive_burst(now_ps, packets, outputs),
+        }
+    }
+
     /// Runs packets, each with its port, one after the other at one time; outputs are appended. `packets` is empty afterwards.
     pub(crate) fn receive_burst(
         &mut self,
@@ -161,12 +183,12 @@ pub(crate) fn has_deadlines(pipeline: &Pipeline) -> bool {
     }
 }
 
-/// Whether what a program does depends on when it does it; a test's may.
-pub(crate) fn cares_about_time(pipeline: &Pipeline) -> bool {
+/// How finely what a program does depends on when it does it; a test's may in any way.
+pub(crate) fn time_observed(pipeline: &Pipeline) -> TimeObserved {
     match pipeline {
-        Pipeline::Engine(switch) => engine::cares_about_time(switch.program()),
+        Pipeline::Engine(switch) => engine::time_observed(switch.program()),
         #[cfg(test)]
-        Pipeline::Test(_) => true,
+        Pipeline::Test(_) => TimeObserved::Fully,
     }
 }
 

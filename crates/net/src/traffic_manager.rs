@@ -562,5 +562,5 @@ fn depth(packets: u64) -> u32 {
 }
 
 fn is_ect(copy: &Enqueued) -> bool {
-    wire::ecn::codepoint(copy.packet().bytes()).is_some_and(wire::ecn::Codepoint::is_ect)
+    wire::ecn::codepoint(copy.packet().stored()).is_some_and(wire::ecn::Codepoint::is_ect)
 }

@@ -15,19 +15,23 @@
 //! one instant the link decides, not who scheduled first.
 //!
 //! Switches without traffic managers, digests and idle timeouts are visited, and hosts without TCP, with few links each, all of which take a
-//! constant time; the others handle packets one by one.
+//! constant time; the others handle packets one by one. Hosts that are sources send when a visit has come to where they may: so a part of
+//! the network that is independent of the others for a while goes on by itself, and stays in the near caches, as far as it can.
 
-use crate::event::{Event, direction_lane, node_lane};
+use crate::event::{Event, Place};
 use crate::network::Network;
 use crate::node::NodeKind;
 use crate::{FlowId, NodeId};
-use engine::Packet;
+use engine::{Packet, Scratch, TimeObserved};
 
 /// Nodes with more links are not visited: finding the next packet would take longer than finding the node.
 const MOST_LINKS: usize = 16;
 
 /// Most packets that a switch runs at once; what they need stays in the near caches meanwhile.
 const BURST: usize = 32;
+
+/// Programs see time in microseconds.
+const PS_PER_US: u64 = 1_000_000;
 
 /// Most packets of a flow that are sent at once.
 const MOST_SENT: usize = 32;
@@ -46,19 +50,30 @@ pub(crate) struct Visits {
     horizons_ps: Vec<u64>,
     /// By direction, the node at its end.
     ends: Vec<NodeId>,
-    /// Directions by which packets were sent to nodes that may be visited next.
-    next: Vec<u32>,
+    /// What may be done next: where packets were sent to, and what may send some.
+    next: Vec<Next>,
     /// Packets that the switch being visited runs next, each with its port; empty between visits.
     burst: Vec<(u32, Packet)>,
     /// When they arrived.
     arrivals_ps: Vec<u64>,
+    /// For the switch being visited, whichever that is.
+    scratch: Box<Scratch>,
+}
+
+/// What can be done because its neighbours have come further.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Next {
+    /// The node at the end of a direction is visited, for packets that come by it.
+    Visit(u32),
+    /// A flow's source sends.
+    Send(FlowId),
 }
 
 /// What is known of a node.
 #[derive(Clone, Debug, Default)]
 struct Visit {
     /// Where its packets wait; empty if it is not visited when one comes.
-    lanes: Box<[u32]>,
+    lanes: Box<[Place]>,
     /// The flows that it sends, if it is visited when one is due.
     flows: Box<[FlowId]>,
     /// The node at the other end of each link, the delay from there, and the direction that leads there.
@@ -132,8 +147,8 @@ impl Network {
                 .constant_delay_ps()
                 .unwrap_or(0),
         });
-        let incoming = away().filter_map(|away| direction_lane(away ^ 1));
-        let lanes = incoming.chain(node_lane(NodeId(node as u32)));
+        let incoming = away().map(|away| Place::Arrivals(away ^ 1));
+        let lanes = incoming.chain([Place::Departures(node as u32)]);
         // What comes to a source may come between two packets that it sends.
         let lanes = lanes.filter(|_| flows.is_empty());
         Visit {
@@ -148,6 +163,9 @@ impl Network {
     pub(crate) fn step_or_visit(&mut self, limit_ps: u64) -> bool {
         let Some((time_ps, event)) = self.events.pop_until(limit_ps) else {
             return false;
+        };
+        let Some(event) = self.still_due(time_ps, event) else {
+            return true;
         };
         self.begin_event(time_ps);
         self.look_ahead();
@@ -164,9 +182,16 @@ impl Network {
             Event::Send { flow } if end_ps > time_ps => self.send_many(flow, end_ps),
             event => self.dispatch(event),
         }
-        while let Some(direction) = self.visits.next.pop() {
-            let node = self.visits.ends[direction as usize];
-            self.visit(node, direction, time_ps, None, end_ps);
+        while let Some(next) = self.visits.next.pop() {
+            match next {
+                // Meanwhile packets that overtake others may have been sent there.
+                Next::Visit(direction) => {
+                    if let Some(node) = self.visited_by(direction) {
+                        self.visit(node, direction, time_ps, None, end_ps);
+                    }
+                }
+                Next::Send(flow) => self.send_on(flow, time_ps, end_ps),
+            }
         }
         self.now_ps = time_ps;
         true
@@ -174,10 +199,21 @@ impl Network {
 
     /// Sends a flow's packet that is due now, and those that are due before anything else happens to the host and before `end_ps`.
     fn send_many(&mut self, flow: FlowId, end_ps: u64) {
-        let (begin_ps, host, limit_ps) = (self.now_ps, self.flows[flow.0 as usize].source, end_ps);
-        let end_ps = limit_ps.min(self.sends_alone_until_ps(flow, host));
-        let mut due_ps = self.send_and_advance(flow);
-        for _ in 1..MOST_SENT {
+        let begin_ps = self.now_ps;
+        let due_ps = self.send_and_advance(flow);
+        if let Some(due_ps) = due_ps {
+            self.events.push(due_ps, Event::Send { flow });
+        }
+        self.send_on(flow, begin_ps, end_ps);
+    }
+
+    /// Sends a flow's packets that are due before anything else happens to the host and before `end_ps`, if all nodes have come to `begin_ps`.
+    /// The flow's event stays where it is: [`Network::still_due`].
+    fn send_on(&mut self, flow: FlowId, begin_ps: u64, end_ps: u64) {
+        let (host, limit_ps) = (self.flows[flow.0 as usize].source, end_ps);
+        let end_ps = limit_ps.min(self.sends_alone_until_ps(flow, host, begin_ps));
+        let mut due_ps = self.flows[flow.0 as usize].due_ps();
+        for _ in 0..MOST_SENT {
             let Some(next_ps) = due_ps.filter(|&due_ps| due_ps < end_ps) else {
                 break;
             };
@@ -185,30 +221,46 @@ impl Network {
             self.steps += 1;
             due_ps = self.send_and_advance(flow);
         }
-        if let Some(due_ps) = due_ps {
-            self.events.push(due_ps, Event::Send { flow });
-        }
         let known_ps = end_ps.min(due_ps.unwrap_or(u64::MAX));
-        if known_ps > begin_ps {
-            self.visits.horizons_ps[host.0 as usize] = known_ps;
+        let horizon_ps = &mut self.visits.horizons_ps;
+        if let Some(horizon_ps) = horizon_ps.get_mut(host.0 as usize)
+            && known_ps > begin_ps.max(*horizon_ps)
+        {
+            *horizon_ps = known_ps;
             self.go_on_from(host, begin_ps, limit_ps);
         }
     }
 
-    /// Up to when nothing happens to a host but that it sends packets of a flow; the present if that is not known.
-    fn sends_alone_until_ps(&self, flow: FlowId, host: NodeId) -> u64 {
+    /// An event that happens at a time. That of a flow that has sent further ahead meanwhile is put to when the next packet is due, and none
+    /// happens now.
+    #[inline]
+    pub(crate) fn still_due(&mut self, time_ps: u64, event: Event) -> Option<Event> {
+        let Event::Send { flow } = event else {
+            return Some(event);
+        };
+        match self.flows[flow.0 as usize].due_ps() {
+            Some(due_ps) if due_ps > time_ps => {
+                self.events.push(due_ps, Event::Send { flow });
+                None
+            }
+            due_ps => due_ps.map(|_| event),
+        }
+    }
+
+    /// Up to when nothing happens to a host but that it sends packets of a flow, if all nodes have come to `begin_ps`; that if it is not known.
+    fn sends_alone_until_ps(&self, flow: FlowId, host: NodeId, begin_ps: u64) -> u64 {
         let visit = self.visits.nodes.get(host.0 as usize);
         let Some(visit) = visit.filter(|visit| !visit.flows.is_empty()) else {
-            return self.now_ps;
+            return begin_ps;
         };
         let others = visit.flows.iter().filter(|&&other| other != flow);
         let others = others.filter_map(|other| self.flows[other.0 as usize].due_ps());
         let incoming = visit.neighbours.iter().map(|it| it.away ^ 1);
         let arrivals = incoming.map(|incoming| match self.events.is_whole(incoming) {
             true => self.events.head_ps(incoming).unwrap_or(u64::MAX),
-            false => self.now_ps,
+            false => begin_ps,
         });
-        let known_ps = self.known_until_ps(host, self.now_ps);
+        let known_ps = self.known_until_ps(host, begin_ps);
         others
             .chain(arrivals)
             .min()
@@ -245,42 +297,69 @@ impl Network {
         let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
         let state = self.node(node);
         // A capture has what comes and what leaves in the order of time.
-        let burst = match &state.kind {
-            NodeKind::Switch(switch) if !switch.cares_about_time => state.captures.is_empty(),
-            _ => false,
+        // Packets that run together are given the time of the first, which the program must not be able to tell from theirs.
+        let (burst, same_ps) = match &state.kind {
+            NodeKind::Switch(switch) if state.captures.is_empty() => match switch.time_observed {
+                TimeObserved::Not => (true, u64::MAX),
+                TimeObserved::Microseconds => (true, PS_PER_US),
+                TimeObserved::Fully => (false, 1),
+            },
+            _ => (false, 1),
         };
         let neighbours = self.visits.nodes[node.0 as usize].neighbours.iter();
         self.look_at_ends(neighbours.map(|it| it.away), by ^ 1);
-        let mut next = first.map(|event| (begin_ps, event));
-        let mut idle = next.is_none();
-        loop {
-            if next.is_none() {
-                let lanes = &self.visits.nodes[node.0 as usize].lanes;
-                next = self.events.pop_from(lanes, end_ps);
-                self.steps += u64::from(next.is_some());
-            }
-            let Some((time_ps, event)) = next.take() else {
-                break;
-            };
+        let mut idle = true;
+        if let Some(event) = first {
             idle = false;
-            self.now_ps = time_ps;
+            self.now_ps = begin_ps;
             match event {
                 Event::Arrive {
                     direction,
                     generation,
                     packet,
                 } if burst => self.collect(direction, generation, packet),
-                event => {
+                event => self.dispatch(event),
+            }
+        }
+        loop {
+            let lanes = &self.visits.nodes[node.0 as usize].lanes;
+            let Some(lane) = self.events.first_of(lanes, end_ps) else {
+                if self.visits.burst.is_empty() {
+                    break;
+                }
+                // What comes out may leave before the end, too.
+                self.run_collected(node);
+                continue;
+            };
+            idle = false;
+            self.steps += 1;
+            match lane {
+                Place::Arrivals(direction) if burst => {
+                    let Some((time_ps, generation, packet)) = self.events.pop_arrival(direction)
+                    else {
+                        break;
+                    };
+                    if let Some(first_ps) = self.visits.arrivals_ps.first()
+                        && first_ps / same_ps != time_ps / same_ps
+                    {
+                        self.run_collected(node);
+                    }
+                    self.now_ps = time_ps;
+                    self.collect(direction, generation, packet);
+                    if self.visits.burst.len() == BURST {
+                        self.run_collected(node);
+                    }
+                }
+                lane => {
                     self.run_collected(node);
+                    let Some((time_ps, event)) = self.events.pop_from(lane) else {
+                        break;
+                    };
                     self.now_ps = time_ps;
                     self.dispatch(event);
                 }
             }
-            if self.visits.burst.len() == BURST {
-                self.run_collected(node);
-            }
         }
-        self.run_collected(node);
         let horizon_ps = &mut self.visits.horizons_ps[node.0 as usize];
         *horizon_ps = end_ps.max(*horizon_ps);
         if !idle {
@@ -288,21 +367,37 @@ impl Network {
         }
     }
 
-    /// Notes the neighbours of a node that have packets to handle before `end_ps`, now that it has handled its own.
+    /// Notes the neighbours of a node that have packets to handle or to send before `end_ps`, now that it has handled its own.
     fn go_on_from(&mut self, node: NodeId, begin_ps: u64, end_ps: u64) {
         let Visits { nodes, next, .. } = &self.visits;
         let (count, kept) = (nodes[node.0 as usize].neighbours.len(), next.len());
         for i in 0..count {
             let neighbour = self.visits.nodes[node.0 as usize].neighbours[i];
+            self.go_on_at_source(neighbour.node, begin_ps, end_ps);
             let Some(head_ps) = self.events.head_ps(neighbour.away) else {
                 continue;
             };
             if let Some(there) = self.visited_by(neighbour.away)
                 && head_ps < end_ps.min(self.known_until_ps(there, begin_ps))
-                && !self.visits.next[kept..].contains(&neighbour.away)
+                && !self.visits.next[kept..].contains(&Next::Visit(neighbour.away))
             {
-                self.visits.next.push(neighbour.away);
+                self.visits.next.push(Next::Visit(neighbour.away));
             }
+        }
+    }
+
+    /// Notes that a host can send before `end_ps`, if it can.
+    #[inline]
+    fn go_on_at_source(&mut self, host: NodeId, begin_ps: u64, end_ps: u64) {
+        let Visits { nodes, next, .. } = &mut self.visits;
+        let flows = nodes[host.0 as usize].flows.iter();
+        let due = flows.filter_map(|&flow| Some((self.flows[flow.0 as usize].due_ps()?, flow)));
+        if let Some((due_ps, flow)) = due.min_by_key(|&(due_ps, _)| due_ps)
+            && due_ps < end_ps
+            && !next.contains(&Next::Send(flow))
+            && due_ps < self.sends_alone_until_ps(flow, host, begin_ps)
+        {
+            self.visits.next.push(Next::Send(flow));
         }
     }
 
@@ -329,7 +424,12 @@ impl Network {
             return;
         };
         let mut outputs = std::mem::take(&mut self.outputs);
-        switch.receive_burst(first_ps, &mut self.visits.burst, &mut outputs);
+        switch.receive_visitors(
+            first_ps,
+            &mut self.visits.burst,
+            &mut outputs,
+            &mut self.visits.scratch,
+        );
         let latency_ps = switch.latency_ps;
         for output in outputs.drain(..) {
             self.now_ps = self.visits.arrivals_ps[output.arrival as usize];
@@ -338,6 +438,13 @@ impl Network {
         self.outputs = outputs;
         self.visits.arrivals_ps.clear();
         self.note_footprint(node);
+    }
+
+    /// Up to when everything has happened to a node, as far as visits know.
+    #[inline]
+    pub(crate) fn horizon_ps(&self, node: NodeId) -> u64 {
+        let horizon_ps = self.visits.horizons_ps.get(node.0 as usize);
+        horizon_ps.copied().unwrap_or(0)
     }
 
     /// When the first notification happened that waits to be taken.

@@ -478,10 +478,11 @@ impl Network {
         })
     }
 
-    /// UDP with sequence numbers, to a modelled host or an IPv4 address, at a constant rate or as a Poisson process. Returns the flow id.
+    /// UDP with sequence numbers, to a modelled host or an IPv4 address, at a constant rate or as a Poisson process. Without
+    /// ``log_packets``, only :meth:`statistics` are kept, in memory that does not grow with packets. Returns the flow id.
     #[pyo3(signature = (
         source, destination, *, packets_per_s, payload_bytes, start_ps, stop_ps, source_port=5001, destination_port=5001,
-        poisson=false
+        poisson=false, log_packets=true
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn add_udp_stream(
@@ -496,6 +497,7 @@ impl Network {
         source_port: u16,
         destination_port: u16,
         poisson: bool,
+        log_packets: bool,
     ) -> PyResult<u32> {
         let stream = UdpStream {
             source,
@@ -510,6 +512,7 @@ impl Network {
             stop_ps,
             source_port,
             destination_port,
+            log_packets,
         };
         self.handle
             .call(py, move |n| n.add_udp_stream(&stream).map(|flow| flow.0))
@@ -538,6 +541,11 @@ impl Network {
         };
         self.handle
             .call(py, move |n| n.add_ping(&ping).map(|flow| flow.0))
+    }
+
+    /// Ends a stream or pings before their time: nothing more is sent.
+    fn end_flow(&self, py: Python<'_>, flow: u32) -> PyResult<()> {
+        self.handle.call(py, move |n| n.end_flow(FlowId(flow)))
     }
 
     /// A TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``, ``"transfer"`` (of
@@ -697,13 +705,21 @@ impl Network {
         columns_dict(py, columns)
     }
 
-    /// What became of a flow: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``, ``longest_outage_ps``, and (None if too
-    /// little arrived) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
+    /// What became of a flow at its destination or at ``host``: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``, ``undecided``
+    /// (without a log: copies that may have been late packets; all is exact while it is 0), ``longest_outage_ps``, and (None if too
+    /// little arrived, and percentiles without a log) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
     /// ``mean_delay_variation_ps`` (mean absolute difference of consecutive latencies).
-    fn statistics<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
-        let s = self
-            .handle
-            .call(py, move |n| n.flow_statistics(FlowId(flow)))?;
+    #[pyo3(signature = (flow, *, host=None))]
+    fn statistics<'py>(
+        &self,
+        py: Python<'py>,
+        flow: u32,
+        host: Option<String>,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let s = self.handle.call(py, move |n| match &host {
+            None => n.flow_statistics(FlowId(flow)),
+            Some(host) => n.flow_statistics_at(FlowId(flow), host),
+        })?;
         let dict = PyDict::new(py);
         for (name, value) in [
             ("sent", s.sent),
@@ -711,14 +727,15 @@ impl Network {
             ("lost", s.lost),
             ("duplicated", s.duplicated),
             ("reordered", s.reordered),
+            ("undecided", s.undecided),
             ("longest_outage_ps", s.longest_outage_ps),
         ] {
             dict.set_item(name, value)?;
         }
         dict.set_item("latency_mean_ps", s.latency.map(|l| l.mean_ps))?;
         dict.set_item("latency_min_ps", s.latency.map(|l| l.min_ps))?;
-        dict.set_item("latency_p50_ps", s.latency.map(|l| l.p50_ps))?;
-        dict.set_item("latency_p99_ps", s.latency.map(|l| l.p99_ps))?;
+        dict.set_item("latency_p50_ps", s.latency.and_then(|l| l.p50_ps))?;
+        dict.set_item("latency_p99_ps", s.latency.and_then(|l| l.p99_ps))?;
         dict.set_item("latency_max_ps", s.latency.map(|l| l.max_ps))?;
         dict.set_item("interarrival_jitter_ps", s.interarrival_jitter_ps)?;
         dict.set_item("mean_delay_variation_ps", s.mean_delay_variation_ps)?;

@@ -108,6 +108,19 @@ impl Switch {
         }
         Ok(())
     }
+
+    /// A packet that arrives at a port.
+    fn arriving(&self, port: u32, bytes: &[u8]) -> PyResult<Packet> {
+        self.check_port(port)?;
+        if bytes.len() > engine::packet::MAX_BYTES {
+            return Err(failed(format!(
+                "a packet of {} bytes; the longest has {}",
+                bytes.len(),
+                engine::packet::MAX_BYTES
+            )));
+        }
+        Ok(Packet::new(bytes))
+    }
 }
 
 #[pymethods]
@@ -495,8 +508,7 @@ impl Switch {
         now_ps: u64,
     ) -> PyResult<Vec<(u32, Bound<'py, PyBytes>)>> {
         self.alone()?;
-        self.check_port(port)?;
-        let packet = Packet::new(packet);
+        let packet = self.arriving(port, packet)?;
         let outputs = self.with(py, move |switch| {
             let mut outputs = Vec::new();
             switch.receive(now_ps, port, packet, &mut outputs);
@@ -504,7 +516,7 @@ impl Switch {
         })?;
         Ok(outputs
             .iter()
-            .map(|output| (output.port, PyBytes::new(py, output.packet.bytes())))
+            .map(|output| (output.port, PyBytes::new(py, &output.packet.bytes())))
             .collect())
     }
 
@@ -521,8 +533,7 @@ impl Switch {
         assignments: bool,
     ) -> PyResult<String> {
         self.alone()?;
-        self.check_port(port)?;
-        let packet = Packet::new(packet);
+        let packet = self.arriving(port, packet)?;
         self.with(py, move |switch| {
             let trace = switch.trace(now_ps, port, packet).1;
             let trace = match assignments {

@@ -69,7 +69,7 @@ impl Handwritten for LearningSwitch {
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
         for (port, packet) in burst.drain(..) {
             let Some(&[a, b, c, d, e, f, g, h, i, j, k, l, ..]) =
-                packet.bytes().first_chunk::<14>()
+                packet.stored().first_chunk::<14>()
             else {
                 continue;
             };

@@ -248,7 +248,7 @@ impl Middleblock {
 impl Handwritten for Middleblock {
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
         for (port, mut packet) in burst.drain(..) {
-            if let Some(port) = self.switch(port, packet.bytes_mut()) {
+            if let Some(port) = self.switch(port, packet.stored_mut()) {
                 out.push(Output::new(port, packet));
             }
         }

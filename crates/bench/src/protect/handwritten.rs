@@ -150,7 +150,7 @@ impl ProtectNode {
         if !tunnel {
             return self.send(packet, out);
         }
-        let bytes = packet.bytes();
+        let bytes = packet.stored();
         let Some(inner) = bytes.get(42..).filter(|_| bytes[41] == 4) else {
             self.malformed += 1;
             return;
@@ -165,7 +165,7 @@ impl ProtectNode {
         };
         if self.accepts(&packet, path) {
             let mut ethernet = [0; 14];
-            ethernet.copy_from_slice(&packet.bytes()[..14]);
+            ethernet.copy_from_slice(&packet.stored()[..14]);
             packet.replace_front(42, &ethernet);
             self.send(packet, out);
         }
@@ -173,13 +173,13 @@ impl ProtectNode {
 
     /// Whether a copy is the first of its sequence number.
     fn accepts(&mut self, packet: &Packet, path: u32) -> bool {
-        let cid = double_word(packet.bytes(), 33) & 0xff_ffff;
+        let cid = double_word(packet.stored(), 33) & 0xff_ffff;
         let Some(connection) = self.cids.get(&[cid.into()]) else {
             self.unknown_connection += 1;
             return false;
         };
         let copy = Copy {
-            sequence_number: double_word(packet.bytes(), 37),
+            sequence_number: double_word(packet.stored(), 37),
             path: path as usize,
             bytes: packet.len() as u64,
             now_us: self.now_us,
@@ -189,7 +189,7 @@ impl ProtectNode {
 
     /// Protects or forwards a packet that is in no tunnel.
     fn send(&mut self, packet: Packet, out: &mut Vec<Output>) {
-        let header = packet.bytes();
+        let header = packet.stored();
         if header[22] <= 1 {
             self.expired += 1;
             return;
@@ -210,8 +210,8 @@ impl ProtectNode {
 
     /// By the outermost destination.
     fn forward(&mut self, mut packet: Packet, out: &mut Vec<Output>) {
-        let destination = double_word(packet.bytes(), 30);
-        if packet.bytes()[22] <= 1 {
+        let destination = double_word(packet.stored(), 30);
+        if packet.stored()[22] <= 1 {
             self.expired += 1;
             return;
         }
@@ -219,7 +219,7 @@ impl ProtectNode {
             let route = &mut self.routes[usize::from(number)];
             route.count.add(&packet);
             let port = route.port;
-            let bytes = packet.bytes_mut();
+            let bytes = packet.stored_mut();
             bytes[..12].copy_from_slice(&route.addresses);
             decrement_ttl(&mut bytes[14..]);
             out.push(Output::new(port, packet));
@@ -229,14 +229,14 @@ impl ProtectNode {
     fn duplicate(&mut self, number: usize, mut packet: Packet, out: &mut Vec<Output>) {
         let begin = &mut self.begins[number];
         begin.flow.add(&packet);
-        let total_len = word(packet.bytes(), 16);
+        let total_len = word(packet.stored(), 16);
         if total_len > self.mtu.saturating_sub(OVERHEAD) {
             begin.too_long += 1;
             return;
         }
         begin.last_sent = begin.last_sent.wrapping_add(1);
         begin.protected.add(&packet);
-        let inner = packet.bytes_mut();
+        let inner = packet.stored_mut();
         decrement_ttl(&mut inner[14..]);
         let mut front = [0; 42];
         front[12..14].copy_from_slice(&[8, 0]);
@@ -279,7 +279,7 @@ fn is_well_formed(header: &[u8]) -> bool {
 /// Whether it is in a tunnel; `None` if it is not for us to handle.
 #[inline]
 fn tunnel_of(packet: &Packet) -> Option<bool> {
-    let bytes = packet.bytes();
+    let bytes = packet.stored();
     if bytes.len() < 34 || bytes[12..14] != [8, 0] || bytes[14] != 0x45 {
         return None;
     }

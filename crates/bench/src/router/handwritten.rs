@@ -67,7 +67,7 @@ fn destination(header: &[u8; 34]) -> Option<u32> {
 impl Handwritten for Router {
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
         for (_, mut packet) in burst.drain(..) {
-            if let Some(port) = self.route(packet.bytes_mut()) {
+            if let Some(port) = self.route(packet.stored_mut()) {
                 out.push(Output::new(port, packet));
             }
         }

@@ -65,7 +65,7 @@ impl WideForwarder {
 impl Handwritten for WideForwarder {
     fn receive_burst(&mut self, burst: &mut Vec<(u32, Packet)>, out: &mut Vec<Output>) {
         for (_, mut packet) in burst.drain(..) {
-            if let Some(port) = self.forward(packet.bytes_mut()) {
+            if let Some(port) = self.forward(packet.stored_mut()) {
                 out.push(Output::new(port, packet));
             }
         }

@@ -101,13 +101,13 @@ impl Run<'_, '_> {
             StmtKind::Count { counter, index } => {
                 let counter = *counter;
                 let index = self.eval(index).low_u64();
-                let packet_bytes = self.cx.packet.len();
+                let packet_bytes = self.cx.packet_len;
                 self.cx.runtime.count(counter, index, packet_bytes);
                 self.note(loc, || EventKind::Count { counter, index });
             }
             StmtKind::MeterExecute { meter, index, dst } => {
                 let (meter, index) = (*meter, self.eval(index).low_u64());
-                let (packet_bytes, now_ps) = (self.cx.packet.len(), self.cx.now_ps);
+                let (packet_bytes, now_ps) = (self.cx.packet_len, self.cx.now_ps);
                 let runtime = &mut self.cx.runtime;
                 let colour = runtime.meter_execute(meter, index, packet_bytes, now_ps);
                 let width = self.program.slots[dst.index()].width;

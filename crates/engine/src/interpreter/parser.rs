@@ -105,7 +105,7 @@ impl Run<'_, '_> {
 
     /// Bits that the parser has not taken.
     fn remaining_bits(&self) -> u64 {
-        8 * (self.cx.packet.len() - self.cx.consumed) as u64
+        8 * (self.cx.packet_len - self.cx.consumed) as u64
     }
 
     fn extract(&mut self, header: HeaderId, varbit_length: Option<&Expr>, loc: Loc) -> Flow {

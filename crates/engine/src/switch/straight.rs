@@ -12,6 +12,7 @@ use super::{
 use crate::control::Replica;
 use crate::exec::{DropReason, Stop, Straight, StraightContext, Way};
 use crate::plan::EgressStart;
+use std::sync::Arc;
 
 /// So many packets that ran before one stopped make it likely that many will again.
 const STEADY: usize = 4;
@@ -39,7 +40,7 @@ impl Switch {
     /// Takes packets that are done with, so that copies need no fresh memory; some hundreds at most are kept.
     pub fn reuse(&mut self, packets: impl IntoIterator<Item = Packet>) {
         for packet in packets {
-            self.spare.push(packet);
+            self.scratch.spare.push(packet);
         }
     }
 
@@ -75,22 +76,25 @@ impl Switch {
         steady: bool,
         out: &mut Vec<Output>,
     ) -> Straight {
-        if self.straight_state.is_empty() {
-            self.straight_state = self.fresh_state();
+        let program = Arc::as_ptr(&self.program).addr();
+        if self.scratch.straight_state.is_empty() || self.scratch.state_of != program {
+            self.scratch.straight_state = self.fresh_state();
+            self.scratch.state_of = program;
         }
         self.runtime.set_now_ps(now_ps);
+        let scratch = &mut *self.scratch;
         self.executor.straight(&mut StraightContext {
             now_ps,
             packets,
             first,
             out,
-            spare: &mut self.spare,
+            spare: &mut scratch.spare,
             replication: &self.replication,
             drops: &mut self.drops,
             ahead,
             steady,
-            state: &mut self.straight_state,
-            emitted: &mut self.emitted,
+            state: &mut scratch.straight_state,
+            emitted: &mut scratch.emitted,
             runtime: &mut self.runtime,
         })
     }
@@ -133,7 +137,7 @@ impl Switch {
         let pass = Pass {
             now_ps,
             packet,
-            state: std::mem::take(&mut self.straight_state),
+            state: std::mem::take(&mut self.scratch.straight_state),
             lineage: Lineage::default(),
         };
         let mut unicast = None;
@@ -161,10 +165,11 @@ impl Switch {
         work: &mut Work,
         out: &mut Vec<Output>,
     ) {
-        let group = self.plan.mcast_grp(&self.straight_state);
+        let group = self.plan.mcast_grp(&self.scratch.straight_state);
         let replicas = self.replication.take_replicas(group);
         let kind = instance_type::REPLICATION;
-        self.plan.set_instance_type(&mut self.straight_state, kind);
+        self.plan
+            .set_instance_type(&mut self.scratch.straight_state, kind);
         match replicas.split_last() {
             None => self.drops[DropReason::EmptyMulticastGroup as usize] += 1,
             Some((&last, others)) => {
@@ -183,7 +188,7 @@ impl Switch {
     fn save_state(&mut self) {
         self.unchanged.clear();
         for range in &self.egress_changes {
-            let limbs = &self.straight_state[range.clone()];
+            let limbs = &self.scratch.straight_state[range.clone()];
             self.unchanged.extend_from_slice(limbs);
         }
     }
@@ -192,7 +197,7 @@ impl Switch {
         let mut from = 0;
         for range in &self.egress_changes {
             let limbs = &self.unchanged[from..from + range.len()];
-            self.straight_state[range.clone()].copy_from_slice(limbs);
+            self.scratch.straight_state[range.clone()].copy_from_slice(limbs);
             from += range.len();
         }
     }
@@ -207,7 +212,7 @@ impl Switch {
         work: &mut Work,
         out: &mut Vec<Output>,
     ) {
-        let mut state = std::mem::take(&mut self.straight_state);
+        let mut state = std::mem::take(&mut self.scratch.straight_state);
         let priority = self.plan.priority(&state);
         let start = EgressStart {
             now_ps,
@@ -243,13 +248,13 @@ impl Switch {
             };
             out.extend(self.after_egress(now_ps, copy, &intents, &mut work.emissions));
         } else {
-            packet.replace_front(stop.consumed, &self.emitted);
+            packet.replace_front(stop.consumed, &self.scratch.emitted);
             if let Some(length) = intents.truncate.or(stop.intents.truncate) {
                 packet.truncate(length as usize);
             }
             let port = replica.port;
             out.push(Output::new(port, packet));
         }
-        self.straight_state = state;
+        self.scratch.straight_state = state;
     }
 }

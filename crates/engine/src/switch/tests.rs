@@ -335,7 +335,7 @@ fn a_traffic_manager_may_queue_between_the_halves() {
     };
     again.recirculate(0, packet, &mut copies);
     again.egress(0, copies.remove(0), 0, &mut emissions);
-    assert!(matches!(&emissions[..], [Emission::Output(o)] if o.packet.bytes() == [2, 0, 0]));
+    assert!(matches!(&emissions[..], [Emission::Output(o)] if *o.packet.bytes() == [2, 0, 0]));
 }
 
 #[test]

@@ -86,8 +86,12 @@ impl Matcher {
     /// Where the matches lie that are looked up most, as far as they are few.
     fn add_footprint(&self, footprint: &mut Footprint) {
         match self {
-            Matcher::Keyless | Matcher::Lpm(_) | Matcher::Ternary(_) => {}
-            Matcher::Exact(map, _) => map.add_footprint(footprint),
+            Matcher::Keyless => {}
+            Matcher::Lpm(_) | Matcher::Ternary(_) => footprint.add(self),
+            Matcher::Exact(map, _) => {
+                footprint.add(self);
+                map.add_footprint(footprint);
+            }
             Matcher::ShortLpm(table) => table.add_footprint(footprint),
         }
     }
@@ -130,13 +134,17 @@ pub struct Lookup<'a> {
 
 /// A table's contents.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct Table {
-    shape: KeyShape,
-    matcher: Matcher,
+    // First what lookups need.
     /// What entries do. Entry 0 is the default action.
     records: Records,
     /// Limbs of a record.
     stride: usize,
+    /// One of the two below.
+    notes_hits: bool,
+    matcher: Matcher,
+    shape: KeyShape,
     /// Widths of the parameters of each of the table's actions.
     parameter_widths: Vec<Vec<u32>>,
     entries: Entries,
@@ -147,8 +155,6 @@ pub struct Table {
     /// By entry; empty when the table has no idle timeouts.
     last_hit_ps: Vec<u64>,
     has_timeout: bool,
-    /// One of the two above.
-    notes_hits: bool,
 }
 
 impl Table {
@@ -271,7 +277,6 @@ impl Table {
 
     /// Adds where the table and, as far as they are few, its entries lie.
     pub(crate) fn add_footprint(&self, footprint: &mut Footprint) {
-        footprint.add(&self.matcher);
         footprint.add(&self.records);
         footprint.add(&self.stride);
         footprint.add(&self.notes_hits);

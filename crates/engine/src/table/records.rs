@@ -9,13 +9,20 @@ pub(super) struct Records {
     /// Limbs of a record: the action and how many limbs its arguments have, the arguments.
     stride: usize,
     limbs: Vec<u64>,
+    /// By entry.
+    of_entry: Vec<u32>,
+    /// What lookups do not need.
+    sharing: Box<Sharing>,
+}
+
+/// Which entries share records.
+#[derive(Clone, Debug, Default)]
+struct Sharing {
     /// By record, how many entries have it. Record 0 is the default action's and is never shared.
     users: Vec<u32>,
     free: Vec<u32>,
     /// The shared records by their contents.
     index: NumberSet,
-    /// By entry.
-    of_entry: Vec<u32>,
 }
 
 impl Records {
@@ -24,10 +31,11 @@ impl Records {
         Records {
             stride,
             limbs: vec![0; stride],
-            users: vec![1],
-            free: Vec::new(),
-            index: NumberSet::default(),
             of_entry: vec![0],
+            sharing: Box::new(Sharing {
+                users: vec![1],
+                ..Sharing::default()
+            }),
         }
     }
 
@@ -56,9 +64,9 @@ impl Records {
     /// Gives an entry that has none a record.
     pub fn assign(&mut self, entry: u32, record: &[u64]) {
         let hash = super::keymap::hash(record);
-        let known = self.index.find(hash, |n| self.record(n) == record);
+        let known = self.sharing.index.find(hash, |n| self.record(n) == record);
         let number = known.unwrap_or_else(|| self.add(record));
-        self.users[number as usize] += 1;
+        self.sharing.users[number as usize] += 1;
         let at = entry as usize;
         if self.of_entry.len() <= at {
             self.of_entry.resize(at + 1, 0);
@@ -72,32 +80,38 @@ impl Records {
         if number == 0 {
             return;
         }
-        let users = &mut self.users[number as usize];
+        let users = &mut self.sharing.users[number as usize];
         *users -= 1;
         if *users == 0 {
             let (limbs, stride) = (&self.limbs, self.stride);
-            self.index.remove(number, |n| hash_of(limbs, stride, n));
-            self.free.push(number);
+            self.sharing
+                .index
+                .remove(number, |n| hash_of(limbs, stride, n));
+            self.sharing.free.push(number);
         }
     }
 
     fn add(&mut self, record: &[u64]) -> u32 {
-        let number = self.free.pop().unwrap_or_else(|| {
+        let number = self.sharing.free.pop().unwrap_or_else(|| {
             self.limbs.resize(self.limbs.len() + self.stride, 0);
-            self.users.push(0);
-            self.users.len() as u32 - 1
+            self.sharing.users.push(0);
+            self.sharing.users.len() as u32 - 1
         });
         self.limbs[number as usize * self.stride..][..self.stride].copy_from_slice(record);
         let (limbs, stride) = (&self.limbs, self.stride);
-        self.index.insert(number, |n| hash_of(limbs, stride, n));
+        self.sharing
+            .index
+            .insert(number, |n| hash_of(limbs, stride, n));
         number
     }
 
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * self.limbs.capacity()
-            + 4 * (self.users.capacity() + self.free.capacity() + self.of_entry.capacity())
-            + self.index.heap_bytes()
+            + 4 * (self.sharing.users.capacity()
+                + self.sharing.free.capacity()
+                + self.of_entry.capacity())
+            + self.sharing.index.heap_bytes()
     }
 }
 

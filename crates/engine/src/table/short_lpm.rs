@@ -214,21 +214,23 @@ impl Runs {
 
 /// Entries of a table whose only inexact field is a short one matched by prefix.
 #[derive(Clone, Debug)]
+#[repr(C)]
 pub struct ShortLpmTable {
+    // First what lookups need.
     /// Limb of the field in the key.
     offset: usize,
     /// Moves the field's first bit to the highest of 32.
     shift: u32,
     /// The exact fields of the key; with their root. `None` when there are no such fields: root 0.
-    exact: Option<(Box<[u64]>, KeyMap)>,
+    exact: Option<Box<(Box<[u64]>, KeyMap)>>,
     roots: Vec<Root>,
-    free_roots: Vec<u32>,
     nodes: Vec<Node>,
-    free_nodes: Vec<u32>,
+    runs: Runs,
     /// Number 0 is no block; it has no places.
     blocks: Vec<Places>,
+    free_roots: Vec<u32>,
+    free_nodes: Vec<u32>,
     free_blocks: Vec<u32>,
-    runs: Runs,
     /// By entry.
     prefixes: Vec<Prefix>,
     /// The entries by their prefixes.
@@ -245,7 +247,7 @@ impl ShortLpmTable {
             shift: 32 - width,
             exact: has_exact.then(|| {
                 let limbs = exact_mask.len();
-                (exact_mask, KeyMap::new(limbs))
+                Box::new((exact_mask, KeyMap::new(limbs)))
             }),
             roots: Vec::new(),
             free_roots: Vec::new(),
@@ -266,7 +268,7 @@ impl ShortLpmTable {
     /// The entry with the longest prefix that contains the key; 0 for none.
     #[inline]
     pub fn lookup(&self, key: &[u64]) -> u32 {
-        let root = match &self.exact {
+        let root = match self.exact.as_deref() {
             None => 0,
             Some((mask, map)) => match map.get_masked(key, mask) {
                 Some(root) => root,
@@ -278,8 +280,14 @@ impl ShortLpmTable {
 
     /// Adds where the roots and the levels below them lie, as far as they are few.
     pub(crate) fn add_footprint(&self, footprint: &mut Footprint) {
-        if let Some((_, map)) = &self.exact {
-            map.add_footprint(footprint);
+        footprint.add(&self.offset);
+        footprint.add(&self.exact);
+        footprint.add(&self.roots);
+        footprint.add(&self.nodes);
+        footprint.add(&self.runs.places);
+        if let Some(exact) = &self.exact {
+            footprint.add(&**exact);
+            exact.1.add_footprint(footprint);
         }
         footprint.add_slice(&self.roots);
         footprint.add_slice(&self.nodes);
@@ -289,7 +297,7 @@ impl ShortLpmTable {
     /// The exact fields to numbers of roots, if there are such fields, and the prefixes; none while the number of roots grows.
     #[inline]
     pub fn in_place(&self) -> Option<(Option<Buckets<'_>>, Prefixes<'_>)> {
-        let exact = match &self.exact {
+        let exact = match self.exact.as_deref() {
             None => None,
             Some((_, map)) => Some(map.in_place()?),
         };
@@ -400,7 +408,7 @@ impl ShortLpmTable {
 
     /// The entry of exactly this prefix.
     pub fn find(&self, value: &[u64], prefix_len: u32) -> Option<u32> {
-        let root = match &self.exact {
+        let root = match self.exact.as_deref() {
             None => 0,
             Some((mask, map)) => map.get_masked(value, mask)?,
         };
@@ -801,7 +809,7 @@ impl ShortLpmTable {
     }
 
     fn root_or_new(&mut self, value: &[u64]) -> u32 {
-        let known = match &self.exact {
+        let known = match self.exact.as_deref() {
             None => Some(0),
             Some((mask, map)) => map.get_masked(value, mask),
         };
@@ -809,7 +817,7 @@ impl ShortLpmTable {
             return root;
         }
         let root = self.new_root();
-        if let Some((mask, map)) = &mut self.exact {
+        if let Some((mask, map)) = self.exact.as_deref_mut() {
             map.insert(&super::lpm::masked(value, mask), root);
         }
         root
@@ -824,7 +832,7 @@ impl ShortLpmTable {
 
     /// After the last of its prefixes.
     fn free_root(&mut self, root: u32, value: &[u64]) {
-        if let Some((mask, map)) = &mut self.exact {
+        if let Some((mask, map)) = self.exact.as_deref_mut() {
             map.remove(&super::lpm::masked(value, mask));
             self.roots[root as usize] = Root::EMPTY;
             self.free_roots.push(root);
@@ -841,6 +849,6 @@ impl ShortLpmTable {
             + self.blocks.capacity() * size_of::<Places>()
             + self.prefixes.capacity() * size_of::<Prefix>()
             + self.index.heap_bytes()
-            + self.exact.as_ref().map_or(0, |(_, map)| map.heap_bytes())
+            + self.exact.as_deref().map_or(0, |(_, map)| map.heap_bytes())
     }
 }

@@ -7,7 +7,7 @@ use super::bytes::Window;
 use super::wide::{Wide, limbs_for};
 use super::{Gen, Place};
 use crate::frame::Frame;
-use crate::paths::{Validity, accepted};
+use crate::paths::{Validity, accepted, leads_to};
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
@@ -35,6 +35,8 @@ pub(crate) struct ParserBlocks {
     done: Block,
     /// By state: where it goes if it accepts.
     accept: Vec<Block>,
+    /// By state: whether it is generated.
+    generated: Vec<bool>,
     /// Blocks that set an error and end the parser.
     failures: Vec<(u64, Block)>,
 }
@@ -59,12 +61,13 @@ fn targets(transition: &Transition) -> Vec<usize> {
     }
 }
 
-fn entered(parser: &Parser) -> Vec<Entered> {
+fn entered(parser: &Parser, generated: &[bool]) -> Vec<Entered> {
     let mut result = vec![Entered::default(); parser.states.len()];
     result[0].at_all = true;
     let mut open = vec![0];
     while let Some(from) = open.pop() {
-        for to in targets(&parser.states[from].transition) {
+        let targets = targets(&parser.states[from].transition).into_iter();
+        for to in targets.filter(|&to| generated[to]) {
             result[to].again |= to <= from;
             if !std::mem::replace(&mut result[to].at_all, true) {
                 open.push(to);
@@ -81,26 +84,36 @@ impl Gen<'_, '_> {
     }
 
     /// Generates the parser; continues behind it, but for the states that accept with one of these validities: those go to the blocks
-    /// that are given back, each with its validity.
+    /// that are given back, each with its validity. If there are any, what leads to none of them ends the parser at once.
     pub(crate) fn parser_with_tails(&mut self, tails: &[Validity]) -> Vec<Block> {
         let program = self.program;
         let states = &program.parser.states;
-        let entered = entered(&program.parser);
+        let accepted = accepted(program);
+        let tail_of = |validity: &Option<Validity>| {
+            let validity = validity.as_ref()?;
+            tails.iter().position(|t| t == validity)
+        };
+        let generated = match tails.is_empty() {
+            true => vec![true; states.len()],
+            false => leads_to(
+                program,
+                accepted.iter().map(|v| tail_of(v).is_some()).collect(),
+            ),
+        };
+        let entered = entered(&program.parser, &generated);
         let blocks: Vec<Block> = states.iter().map(|_| self.b.create_block()).collect();
         let done = self.b.create_block();
         let tail_blocks: Vec<Block> = tails.iter().map(|_| self.b.create_block()).collect();
-        let accept: Vec<Block> = (accepted(program).iter())
-            .map(|validity| {
-                let tail = tails.iter().position(|t| Some(t) == validity.as_ref());
-                tail.map_or(done, |i| tail_blocks[i])
-            })
+        let accept: Vec<Block> = (accepted.iter())
+            .map(|validity| tail_of(validity).map_or(done, |i| tail_blocks[i]))
             .collect();
         self.b.ins().jump(blocks[0], &[]);
         self.parser_blocks = Some(ParserBlocks {
             states: blocks.clone(),
             current: 0,
             done,
-            accept: accept.clone(),
+            accept,
+            generated,
             failures: Vec::new(),
         });
         for (i, state) in states.iter().enumerate() {
@@ -336,6 +349,9 @@ impl Gen<'_, '_> {
             Target::Accept => return parser.accept[parser.current],
             Target::Reject => return parser.done,
         };
+        if !parser.generated[state.index()] {
+            return parser.done;
+        }
         let block = parser.states[state.index()];
         if state.index() > parser.current {
             return block;

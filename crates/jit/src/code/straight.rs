@@ -14,7 +14,9 @@ use super::wide::{Wide, limbs_for};
 use super::{Gen, MAX_VALUE_LIMBS, Place, constant_memory};
 use crate::frame::{Arrival, Frame, drop_code, way};
 use crate::headers::{Headers, Home};
-use crate::paths::{Validity, accepted, is_repeatable, ordinary, split, statements_behind_parser};
+use crate::paths::{
+    Validity, accepted, accepted_shares, is_repeatable, split, statements_behind_parser,
+};
 use crate::usage::{Usage, may_replicate, shared_with_engine};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
@@ -30,14 +32,11 @@ use std::mem::offset_of;
 /// Limbs of a slot that are cleared without a loop.
 const INLINE_CLEAR_LIMBS: usize = 16;
 
-/// For so many outcomes of the parser at least the code is specialised, if there are as many.
+/// The code is specialised for all outcomes of the parser that ordinary packets have, and for others if those are fewer than this.
 const MIN_TAILS: usize = 3;
 
-/// And for so many at most.
-const MAX_TAILS: usize = 8;
-
-/// Between the two, statements decide: so many in all.
-const TAIL_STATEMENTS: usize = 1200;
+/// But no other is begun when what follows the parser has so many instructions.
+const TAIL_INSTRUCTIONS: usize = 10_000;
 
 /// A program of more statements than this, those of actions counted wherever they may run, is not specialised at all.
 const MAX_TAIL_STATEMENTS: usize = 2000;
@@ -127,31 +126,33 @@ pub(crate) fn makes_replicas(program: &ir::Program) -> bool {
     Exports::new(program).replicates
 }
 
-/// The outcomes of the parser for which what follows is specialised: those of ordinary packets, with the most headers first. None if that
-/// is not worth it.
+/// The outcomes of the parser for which what follows is worth being specialised, the most likely first. None if that is not worth it.
 pub(crate) fn tails(program: &ir::Program) -> Vec<Validity> {
-    let statements = statements_behind_parser(program);
-    if statements > MAX_TAIL_STATEMENTS {
+    if statements_behind_parser(program) > MAX_TAIL_STATEMENTS {
         return Vec::new();
     }
     let program = split(program);
     if !is_repeatable(&program) {
         return Vec::new();
     }
-    // By outcome, whether no ordinary packet has it; those with the most headers first.
-    let mut outcomes: BTreeMap<Reverse<(usize, Validity)>, bool> = BTreeMap::new();
-    for (validity, ordinary) in accepted(&program).into_iter().zip(ordinary(&program)) {
+    let mut shares: BTreeMap<Validity, u64> = BTreeMap::new();
+    for (validity, share) in accepted(&program)
+        .into_iter()
+        .zip(accepted_shares(&program))
+    {
         if let Some(validity) = validity {
-            let headers = validity.iter().filter(|&&valid| valid).count();
-            *outcomes.entry(Reverse((headers, validity))).or_insert(true) &= !ordinary;
+            *shares.entry(validity).or_insert(0) += share;
         }
     }
-    let mut tails: Vec<_> = outcomes.into_iter().collect();
-    tails.sort_by_key(|&(_, rare)| rare);
-    tails.truncate((TAIL_STATEMENTS / statements.max(1)).clamp(MIN_TAILS, MAX_TAILS));
-    (tails.into_iter())
-        .map(|(Reverse((_, validity)), _)| validity)
-        .collect()
+    let ordinary = shares.values().filter(|&&share| share > 0).count();
+    let mut tails: Vec<_> = shares.into_iter().collect();
+    // Of those as likely, one with more headers first.
+    tails.sort_by_cached_key(|(validity, share)| {
+        let headers = validity.iter().filter(|&&valid| valid).count();
+        Reverse((*share, headers, validity.clone()))
+    });
+    tails.truncate(ordinary.max(MIN_TAILS));
+    tails.into_iter().map(|(validity, _)| validity).collect()
 }
 
 impl Straight {
@@ -185,8 +186,13 @@ impl Gen<'_, '_> {
         let blocks = self.parser_with_tails(tails);
         self.return_way(way::GENERAL, None);
         let may_move = self.straight_mut().may_move;
+        let parsed = self.b.func.dfg.num_insts();
         for (validity, block) in tails.iter().zip(blocks) {
             self.continue_in(block);
+            if self.b.func.dfg.num_insts() - parsed > TAIL_INSTRUCTIONS {
+                self.return_way(way::GENERAL, None);
+                continue;
+            }
             self.store_consumed();
             self.straight_mut().may_move = may_move;
             // What is known anyway becomes constants of this way.

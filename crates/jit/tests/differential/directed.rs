@@ -4,7 +4,8 @@ use crate::pair::Pair;
 use engine::control::{CloneSession, Entity, MulticastGroup, Operation, Replica};
 
 /// What every program here begins with: standard metadata is `%0` to `%15`, and a header `h0` of two bytes and a 16-bit number
-/// (`%16` valid, `%17`, `%18`), and `h1` of one 24-bit field (`%19` valid, `%20`). Scratch: `%21` to `%23`, 16 bits each.
+/// (`%16` valid, `%17`, `%18`), `h1` of one 24-bit field (`%19` valid, `%20`), and `h2` of one of 16 bits (`%24` valid, `%25`).
+/// Scratch: `%21` to `%23`, 16 bits each.
 const PRELUDE: &str = r#"
 holdfast_ir 1 program "directed"
 slot %0 "ingress_port" : 9 slot %1 "egress_spec" : 9 slot %2 "egress_port" : 9 slot %3 "instance_type" : 32
@@ -15,6 +16,7 @@ slot %15 "priority" : 3
 slot %16 "h0.$valid" : 1 slot %17 "h0.a" : 16 slot %18 "h0.n" : 16
 slot %19 "h1.$valid" : 1 slot %20 "h1.b" : 24
 slot %21 "x" : 16 slot %22 "y" : 16 slot %23 "z" : 16
+slot %24 "h2.$valid" : 1 slot %25 "h2.c" : 16
 standard { ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4 enq_timestamp = %5
   enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8 ingress_global_timestamp = %9 egress_global_timestamp = %10
   mcast_grp = %11 egress_rid = %12 checksum_error = %13 parser_error = %14 priority = %15 }
@@ -22,6 +24,7 @@ error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOf
 error 5 "ParserTimeout" error 6 "ParserInvalidArgument"
 header h0 "h0" valid %16 { %17 %18 }
 header h1 "h1" valid %19 { %20 }
+header h2 "h2" valid %24 { %25 }
 "#;
 
 fn pair(rest: &str) -> Pair {
@@ -326,6 +329,79 @@ fn fields_are_assigned_after_every_outcome_of_the_parser() {
         pair.receive(1, &[0]);
         pair.compare_objects();
     }
+}
+
+/// Packets of the controller's port are parsed by states that no ordinary packet gets to, and what follows is not specialised for.
+#[test]
+fn packets_that_are_not_ordinary_are_done_from_the_start() {
+    let mut pair = pair(
+        r#"
+        state s0 "start" { select (%0) { case (9w3 & 9w0x1ff) s1 case (_) s2 } }
+        state s1 "controller" { extract h2 assign %23 = 16w5 goto s2 }
+        state s2 "link" {
+          lookahead %22 at 0
+          select (%22) {
+            case (16w0 & 16w0xffff) accept
+            case (16w1 & 16w0xffff) s3
+            case (16w2 & 16w0xffff) s4
+            case (16w3 & 16w0xffff) reject
+            case (_) s5
+          }
+        }
+        state s3 "one" { extract h0 goto accept }
+        state s4 "two" { extract h0 goto s5 }
+        state s5 "three" { extract h1 goto accept }
+        control verify_checksum { }
+        control ingress { assign %1 = 9w4 assign %18 = add(%23, 16w1) if eq(%25, 16w1) { set_invalid h2 } }
+        control egress { }
+        control compute_checksum { }
+        control deparser { emit h2 emit h0 emit h1 }
+        "#,
+    );
+    for port in [1, 3] {
+        for a in 0..6 {
+            for n in 0..6 {
+                for rest in [0, 2, 3, 30] {
+                    pair.receive(port, &packet(a, n, rest));
+                }
+            }
+        }
+        pair.receive(port, &[0]);
+    }
+    pair.compare_objects();
+}
+
+/// What follows the parser is specialised until there is enough of it, and works for the other outcomes as well.
+#[test]
+fn a_large_program_is_not_specialised_for_all_outcomes() {
+    let ingress: String = (0..1200)
+        .map(|i| format!("assign %21 = add(mul(%21, %17), xor(sub(%21, %18), 16w{i})) "))
+        .collect();
+    let instructions = |outcome: &str| {
+        let mut pair = pair(&format!(
+            r#"
+            state s0 "start" {{ extract h0 select (%17) {{ case (16w1 & 16w0xffff) {outcome} case (_) accept }} }}
+            state s1 "more" {{ extract h1 goto accept }}
+            control verify_checksum {{ }}
+            control ingress {{ assign %1 = 9w4 {ingress} assign %18 = %21 }}
+            control egress {{ }}
+            control compute_checksum {{ }}
+            control deparser {{ emit h0 emit h1 }}
+            "#
+        ));
+        for a in 0..3 {
+            for n in 0..6 {
+                assert_eq!(pair.receive(1, &packet(a, n, 6)), 1);
+            }
+        }
+        pair.compare_objects();
+        pair.instructions
+    };
+    let (one, two) = (instructions("reject"), instructions("s1"));
+    assert!(
+        two < one + one / 10,
+        "{two} with two outcomes, {one} with one"
+    );
 }
 
 /// Fields that lie side by side are compared at once, unless one was assigned or is not there; flags are what set them.

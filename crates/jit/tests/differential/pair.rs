@@ -5,6 +5,7 @@ use engine::control::{
     Operation, Replica, Target, Update, WeightedAction,
 };
 use engine::meter::MeterConfig;
+use engine::payload::Shared;
 use engine::{Emission, Interpreter, Output, Packet, Switch, SwitchConfig};
 use ir::arbitrary::Rng;
 use ir::{
@@ -35,6 +36,8 @@ pub struct Pair {
     received: u64,
     /// The machine code makes replicas.
     pub makes_replicas: bool,
+    /// Of the code generator's intermediate form.
+    pub instructions: usize,
     /// Said when they differ.
     what: String,
 }
@@ -48,12 +51,12 @@ impl Pair {
             ..SwitchConfig::default()
         };
         let interpreter = Arc::new(Interpreter::new(program.clone()));
-        let makes_replicas;
+        let stats;
         let executor = match jit::compile(program.clone()) {
             Ok(mut executor) => {
                 // Bursts are looked ahead whatever is in the tables.
                 executor.set_large_table(0);
-                makes_replicas = executor.stats().makes_replicas;
+                stats = executor.stats();
                 Arc::new(executor)
             }
             Err(error) => panic!("{}: {error}", program.name),
@@ -65,7 +68,8 @@ impl Pair {
             program,
             now_ps: 0,
             received: 0,
-            makes_replicas,
+            makes_replicas: stats.makes_replicas,
+            instructions: stats.instructions,
         };
         for switch in [&mut pair.interpreted, &mut pair.compiled] {
             switch.set_max_work(MAX_COPIES as u32);
@@ -265,14 +269,23 @@ impl Pair {
         self.now_ps += 1_234_567_890;
         let now_ps = self.now_ps;
         self.received += 1;
-        // In turn half by half, and all at once, where machine code has its straight way.
+        // In turn half by half, and all at once, where machine code has its straight way; and in turn with a packet that is stored
+        // as a whole, and one that is not.
         let by_halves = self.received.is_multiple_of(3);
+        let (whole, sparse) = with_zeros(packet, self.received);
+        let packets = match self.received % 4 {
+            0 | 2 => [whole.clone(), whole],
+            1 => [whole, sparse],
+            _ => [sparse, whole],
+        };
+        let mut packets = packets.into_iter();
         let outputs = [&mut self.interpreted, &mut self.compiled].map(|switch| {
+            let packet = packets.next().unwrap();
             if by_halves {
                 return run_bounded(switch, now_ps, port, packet);
             }
             let mut out = Vec::new();
-            switch.receive(now_ps, port, Packet::new(packet), &mut out);
+            switch.receive(now_ps, port, packet, &mut out);
             out
         });
         let [interpreted, compiled] = &outputs;
@@ -295,13 +308,12 @@ impl Pair {
     pub fn receive_burst(&mut self, packets: &[(u32, Vec<u8>)]) -> u64 {
         self.now_ps += 1_234_567_890;
         let mut outputs = [Vec::new(), Vec::new()];
-        for (port, packet) in packets {
-            let packet = Packet::new(packet);
-            (self.interpreted).receive(self.now_ps, *port, packet, &mut outputs[0]);
+        let mut burst = Vec::new();
+        for (number, (port, packet)) in packets.iter().enumerate() {
+            let (whole, sparse) = with_zeros(packet, number as u64);
+            (self.interpreted).receive(self.now_ps, *port, whole, &mut outputs[0]);
+            burst.push((*port, sparse));
         }
-        let mut burst: Vec<_> = (packets.iter())
-            .map(|(port, packet)| (*port, Packet::new(packet)))
-            .collect();
         (self.compiled).receive_burst(self.now_ps, &mut burst, &mut outputs[1]);
         assert!(burst.is_empty());
         let [interpreted, compiled] = outputs.map(|out| -> Vec<(u32, Vec<u8>)> {
@@ -320,7 +332,7 @@ impl Pair {
         let show = |out: &[Output]| -> Vec<String> {
             let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
             (out.iter())
-                .map(|o| format!("port {} {}", o.port, hex(o.packet.bytes())))
+                .map(|o| format!("port {} {}", o.port, hex(&o.packet.bytes())))
                 .collect()
         };
         panic!(
@@ -370,10 +382,18 @@ impl Pair {
     }
 }
 
+/// A packet with some zeros behind it, or none: stored as a whole, and with zeros that are shared.
+fn with_zeros(packet: &[u8], number: u64) -> (Packet, Packet) {
+    let zeros = [0, 3, 30, 400, 1][(number % 5) as usize];
+    let mut sparse = Packet::EMPTY;
+    sparse.copy_with_rest(packet, Shared::zeros(zeros));
+    (Packet::new(&sparse.bytes()), sparse)
+}
+
 /// What [`Switch::receive`] does, half by half, but not more than [`MAX_COPIES`] times through egress: random programs like to clone clones.
-fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: &[u8]) -> Vec<Output> {
+fn run_bounded(switch: &mut Switch, now_ps: u64, port: u32, packet: Packet) -> Vec<Output> {
     let (mut out, mut emissions, mut enqueued) = (Vec::new(), Vec::new(), Vec::new());
-    switch.ingress(now_ps, port, Packet::new(packet), &mut enqueued);
+    switch.ingress(now_ps, port, packet, &mut enqueued);
     let mut queue = VecDeque::from(enqueued);
     for _ in 0..MAX_COPIES {
         let Some(copy) = queue.pop_front() else { break };

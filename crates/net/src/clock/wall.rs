@@ -376,7 +376,7 @@ impl EventLoop {
         let mut outbound = std::mem::take(&mut self.network.outbound);
         for (interface, packet) in outbound.drain(..) {
             self.statistics.frames_out += 1;
-            let outcome = self.io.send(interface, packet.bytes());
+            let outcome = self.io.send(interface, &packet.bytes());
             self.network.interface_sent(interface, outcome);
             self.network.arrivals.recycle(packet);
         }

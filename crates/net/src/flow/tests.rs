@@ -1,5 +1,6 @@
 use super::*;
 use crate::host::{HostConfig, Received};
+use crate::record::ReceivedLog;
 use proptest::prelude::*;
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
@@ -26,6 +27,7 @@ fn stream(payload_bytes: usize) -> UdpStream {
         stop_ps: u64::MAX,
         source_port: 5001,
         destination_port: 5002,
+        log_packets: true,
     }
 }
 
@@ -33,6 +35,11 @@ fn flow(stream: &UdpStream) -> Result<Flow, NetError> {
     let to = (Some(NodeId(1)), B, MacAddress([2, 0, 0, 0, 0, 9]));
     let draws = || Stream::named(1, "flow7");
     Flow::udp(FlowId(7), (NodeId(0), &host(1, A)), to, stream, draws)
+}
+
+fn log(flow: &Flow, node: u32) -> &ReceivedLog {
+    let log = flow.record.received_log(FlowId(7), Some(NodeId(node)));
+    log.unwrap()
 }
 
 fn ping(payload_bytes: usize) -> Flow {
@@ -56,13 +63,19 @@ fn due_times(schedule: &mut Schedule, n: usize) -> Vec<u64> {
     times
 }
 
+/// The next packet's bytes.
+fn next_frame(flow: &mut Flow, now_ps: u64) -> Vec<u8> {
+    let (stored, rest) = flow.next_frame(now_ps);
+    [stored, rest.bytes()].concat()
+}
+
 #[test]
 fn packets_are_whole_and_checked() {
     for payload_bytes in [STREAM_FIELDS_BYTES, 25, 1000] {
         let mut flow = flow(&stream(payload_bytes)).unwrap();
         let receiver = host(9, B);
         for k in 0..3 {
-            let packet = flow.next_frame(1000 + k).to_vec();
+            let packet = next_frame(&mut flow, 1000 + k);
             assert_eq!(packet.len(), PAYLOAD_AT + payload_bytes);
             let Received::Datagram { payload, .. } = receiver.receive(&packet, |_| None) else {
                 panic!("{:?}", receiver.receive(&packet, |_| None));
@@ -75,9 +88,12 @@ fn packets_are_whole_and_checked() {
             sent_ps: vec![1000, 1001, 1002],
             received_ps: vec![5000, 5001, 5002],
         };
-        assert_eq!(*flow.received_at(NodeId(1)), expected);
-        assert_eq!(*flow.received_at(NodeId(2)), ReceivedLog::EMPTY);
-        assert_eq!(flow.sent.sent_ps, [1000, 1001, 1002]);
+        assert_eq!(*log(&flow, 1), expected);
+        assert_eq!(*log(&flow, 2), ReceivedLog::EMPTY);
+        assert_eq!(
+            flow.record.sent_log(FlowId(7)).unwrap().sent_ps,
+            [1000, 1001, 1002]
+        );
         assert_eq!(flow.corrupted, 0);
     }
 }
@@ -86,7 +102,7 @@ fn packets_are_whole_and_checked() {
 fn recognising_a_payload_changes_no_verdict() {
     for payload_bytes in [STREAM_FIELDS_BYTES, 25, 60, 1000] {
         let mut flow = flow(&stream(payload_bytes)).unwrap();
-        let packet = flow.next_frame(1_000_000).to_vec();
+        let packet = next_frame(&mut flow, 1_000_000);
         let receiver = host(9, B);
         let verdicts = |packet: &[u8]| {
             let valid = |received| match received {
@@ -120,7 +136,7 @@ fn recognising_a_payload_changes_no_verdict() {
 fn no_changed_payload_is_believed() {
     let mut flow = flow(&stream(60)).unwrap();
     flow.next_frame(0);
-    let packet = flow.next_frame(1_000_000).to_vec();
+    let packet = next_frame(&mut flow, 1_000_000);
     let good = &packet[PAYLOAD_AT..];
     assert!(flow.datagram(5, NodeId(1), good, false));
     let mut refused = 0;
@@ -137,7 +153,40 @@ fn no_changed_payload_is_believed() {
         refused += 1;
     }
     assert_eq!(flow.corrupted, refused);
-    assert_eq!(flow.received_at(NodeId(1)).len(), 1);
+    assert_eq!(log(&flow, 1).len(), 1);
+}
+
+#[test]
+fn without_a_log_packets_are_checked_all_the_same() {
+    let mut flow = flow(&UdpStream {
+        packets_per_s: 3e8,
+        start_ps: 17,
+        log_packets: false,
+        ..stream(60)
+    })
+    .unwrap();
+    let mut payloads = Vec::new();
+    for number in 0..40 {
+        // The host is down for a while.
+        if !(10..20).contains(&number) {
+            let due_ps = flow.due_ps().unwrap();
+            payloads.push(next_frame(&mut flow, due_ps)[PAYLOAD_AT..].to_vec());
+        }
+        flow.advance();
+    }
+    assert_eq!(payloads.len(), 30);
+    for payload in &payloads {
+        for byte in SEQUENCE_AT..STREAM_FIELDS_BYTES {
+            let mut wrong = payload.clone();
+            wrong[byte] ^= 1;
+            assert!(!flow.datagram(1_000_000, NodeId(1), &wrong, false));
+        }
+        assert!(flow.datagram(1_000_000, NodeId(1), payload, false));
+    }
+    let statistics = flow.record.statistics(Some(NodeId(1)), flow.interval_ps());
+    assert_eq!((statistics.sent, statistics.delivered), (30, 30));
+    assert_eq!((statistics.duplicated, statistics.undecided), (0, 0));
+    assert_eq!(flow.corrupted, 30 * 16);
 }
 
 #[test]
@@ -176,6 +225,7 @@ proptest! {
         for (k, due_ps) in due_times(&mut schedule, 100).into_iter().enumerate() {
             let exact = k as u128 * 1_000_000_000_000_000_000_000 / u128::from(nano);
             prop_assert_eq!(u128::from(due_ps - start_ps), exact);
+            prop_assert_eq!(schedule.constant_due_ps(k as u64), due_ps);
         }
     }
 }
@@ -201,6 +251,12 @@ fn nonsense_is_refused() {
         assert!(flow(&stream(payload_bytes)).is_err(), "{payload_bytes}");
     }
     assert!(flow(&stream(MAX_PAYLOAD_BYTES)).is_ok());
+    let poisson_totals = UdpStream {
+        spacing: Spacing::Poisson,
+        log_packets: false,
+        ..stream(100)
+    };
+    assert!(flow(&poisson_totals).is_err());
     assert!(
         flow(&UdpStream {
             start_ps: 2,
@@ -215,23 +271,20 @@ fn nonsense_is_refused() {
 #[test]
 fn replies_are_matched_over_the_wrap_of_sequence_numbers() {
     let mut flow = ping(10);
-    let payload = flow.frame[PAYLOAD_AT..].to_vec();
-    assert!(!flow.echo_reply(1, 0, &payload), "nothing was asked yet");
+    let payload = flow.rest.bytes();
+    assert!(!flow.echo_reply(1, 0, payload), "nothing was asked yet");
     for k in 0..70_000 {
         flow.next_frame(k * 1000);
     }
     // The latest request is 69,999 = 65,536 + 4,463.
-    assert!(flow.echo_reply(1, 4463, &payload));
-    assert!(flow.echo_reply(2, 4462, &payload));
-    assert!(flow.echo_reply(3, 4464, &payload));
-    assert!(flow.echo_reply(4, 4464, &payload), "duplicates are logged");
-    assert_eq!(
-        flow.received_at(NodeId(0)).sequence,
-        [69_999, 69_998, 4464, 4464]
-    );
-    assert_eq!(flow.received_at(NodeId(0)).sent_ps[2], 4_464_000);
+    assert!(flow.echo_reply(1, 4463, payload));
+    assert!(flow.echo_reply(2, 4462, payload));
+    assert!(flow.echo_reply(3, 4464, payload));
+    assert!(flow.echo_reply(4, 4464, payload), "duplicates are logged");
+    assert_eq!(log(&flow, 0).sequence, [69_999, 69_998, 4464, 4464]);
+    assert_eq!(log(&flow, 0).sent_ps[2], 4_464_000);
     assert_eq!(flow.corrupted, 1);
-    for wrong in [&payload[..9], &[&payload[..], &[0]].concat(), &[0; 10]] {
+    for wrong in [&payload[..9], &[payload, &[0]].concat(), &[0; 10]] {
         assert!(!flow.echo_reply(1, 4463, wrong));
     }
 }
@@ -241,7 +294,7 @@ fn pings_are_answered_by_hosts_and_recognised() {
     for payload_bytes in [0, 1, 56, 1400] {
         let mut flow = ping(payload_bytes);
         for sequence in 0..3 {
-            let mut bytes = flow.next_frame(10).to_vec();
+            let mut bytes = next_frame(&mut flow, 10);
             bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 9]);
             let Received::Answer(mut answer) = host(9, B).receive(&bytes, |_| None) else {
                 panic!("no answer");

@@ -45,10 +45,10 @@ impl Direction {
     }
 
     /// Whether a frame is too long; then its drop is counted. A direction that is down has another reason to drop it.
-    pub(crate) fn refuses(&mut self, frame: &[u8]) -> bool {
+    pub(crate) fn refuses(&mut self, packet: &Packet) -> bool {
         let mtu_bytes = self.special.as_ref().and_then(|special| special.mtu_bytes);
-        let longest = mtu_bytes.map(|mtu_bytes| mtu_bytes as usize + layer2_len(frame));
-        let refused = self.up && longest.is_some_and(|longest| frame.len() > longest);
+        let longest = mtu_bytes.map(|mtu_bytes| mtu_bytes as usize + layer2_len(packet.stored()));
+        let refused = self.up && longest.is_some_and(|longest| packet.len() > longest);
         if refused {
             self.counters.offered += 1;
             self.counters.mtu_drops += 1;

@@ -77,6 +77,7 @@ fn stream(source: &str, destination: &str, packets_per_s: f64, stop_ps: u64) -> 
         stop_ps,
         source_port: 5001,
         destination_port: 5001,
+        log_packets: true,
     }
 }
 
@@ -296,6 +297,22 @@ fn ports_without_links_drop_and_count() {
 }
 
 #[test]
+fn a_flow_that_is_ended_sends_nothing_more() {
+    let (mut network, _, _) = pair(1, 0);
+    let flow = network
+        .add_udp_stream(&stream("h1", "h2", 1000.0, 100 * MS))
+        .unwrap();
+    network.run(3 * MS).unwrap();
+    network.end_flow(flow).unwrap();
+    network.run(100 * MS).unwrap();
+    let expected: Vec<u64> = (0..4).map(|k| k * MS).collect();
+    assert_eq!(network.sent(flow).unwrap().sent_ps, expected);
+    assert_eq!(network.flow_statistics(flow).unwrap().delivered, 4);
+    let unknown = NetError::UnknownFlow(7);
+    assert_eq!(network.end_flow(FlowId(7)), Err(unknown));
+}
+
+#[test]
 fn multicast_is_received_by_whoever_gets_it() {
     let mut network = Network::new(1, 0);
     switch(&mut network, "s", 0, |_, packet, out| {
@@ -331,6 +348,9 @@ fn multicast_is_received_by_whoever_gets_it() {
         [0, 0, 1, 1]
     );
     assert!(network.received(flow).unwrap().is_empty());
+    let at = |host| network.flow_statistics_at(flow, host).unwrap();
+    assert_eq!((at("h2").delivered, at("h2").duplicated), (2, 0));
+    assert_eq!((at("h3").delivered, at("h3").duplicated), (2, 2));
     let bytes = pcap.take();
     let mut records = wire::pcap::Reader::new(&bytes).unwrap();
     let first = records.next().unwrap().unwrap();

@@ -112,7 +112,7 @@ impl SequenceTag {
     pub(crate) fn take_off(&self, packet: &mut Packet) {
         let mut front = [0; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN + ETHERTYPE_LEN];
         let front_len = self.at + ETHERTYPE_LEN;
-        front[..self.at].copy_from_slice(&packet.bytes()[..self.at]);
+        front[..self.at].copy_from_slice(&packet.stored()[..self.at]);
         front[self.at..front_len].copy_from_slice(&self.ethertype.to_be_bytes());
         packet.replace_front(self.at + self.len, &front[..front_len]);
     }

@@ -293,6 +293,7 @@ fn modelled_hosts_keep_time() {
         stop_ps: 100 * MS,
         source_port: 1,
         destination_port: 2,
+        log_packets: true,
     };
     let ping = Ping {
         source: "h2".to_owned(),
@@ -424,7 +425,7 @@ fn switch_on_interfaces() -> Network {
     let mut last = (0, 0u8);
     let pipeline = Pipeline::Test(Box::new(move |now_ps, port, mut packet, out| {
         last = (now_ps, if last.0 == now_ps { last.1 + 1 } else { 0 });
-        packet.bytes_mut()[1] = last.1;
+        packet.stored_mut()[1] = last.1;
         let port = if port == 3 { TEST_CPU_PORT } else { 3 - port };
         out.push(Output::new(port, packet));
     }));

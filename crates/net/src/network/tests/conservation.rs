@@ -195,7 +195,7 @@ fn routes(from: usize, n: usize, edges: &[(usize, usize)]) -> Vec<u32> {
     port
 }
 
-fn build(plan: &Plan) -> (Network, Vec<FlowId>) {
+fn build(plan: &Plan, log_packets: bool) -> (Network, Vec<FlowId>) {
     let n = plan.parents.len() + 1;
     let edges = edges(plan);
     let mut network = Network::new(plan.seed, 0);
@@ -246,7 +246,10 @@ fn build(plan: &Plan) -> (Network, Vec<FlowId>) {
     let flows = plan.streams.iter().map(|(a, b, rate)| {
         let (a, b) = (format!("h{}", a.index(n)), format!("h{}", b.index(n)));
         network
-            .add_udp_stream(&stream(&a, &b, f64::from(*rate), 15 * MS))
+            .add_udp_stream(&UdpStream {
+                log_packets,
+                ..stream(&a, &b, f64::from(*rate), 15 * MS)
+            })
             .unwrap()
     });
     let flows = flows.collect();
@@ -298,7 +301,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(200))]
     #[test]
     fn every_packet_is_accounted_for(plan in any_plan()) {
-        let (mut network, flows) = build(&plan);
+        let (mut network, flows) = build(&plan, true);
         for until in 1..=25 {
             run_all(&mut network, until * MS);
             check_directions(&network)?;
@@ -331,5 +334,26 @@ proptest! {
         prop_assert_eq!(sent, received + in_links + in_nodes);
         prop_assert_eq!(sum(&network, |c| c.accepted), received);
         prop_assert_eq!(sum(&network, |c| c.not_addressed + c.corrupted + c.unconnected_drops), 0);
+    }
+
+    #[test]
+    fn totals_are_what_logs_say(plan in any_plan()) {
+        let runs = [true, false].map(|log_packets| {
+            let (mut network, flows) = build(&plan, log_packets);
+            run_all(&mut network, 20 * MS);
+            (network, flows)
+        });
+        let [(logged, flows), (counted, _)] = runs;
+        for flow in flows {
+            let mut expected = logged.flow_statistics(flow).unwrap();
+            if let Some(latency) = &mut expected.latency {
+                (latency.p50_ps, latency.p99_ps) = (None, None);
+            }
+            prop_assert_eq!(counted.flow_statistics(flow), Ok(expected));
+            prop_assert_eq!(counted.corrupted(flow), Ok(0));
+            let no_log = Some(NetError::NoLog(flow.0));
+            prop_assert_eq!(counted.sent(flow).err(), no_log.clone());
+            prop_assert_eq!(counted.received(flow).err(), no_log);
+        }
     }
 }

@@ -1,0 +1,193 @@
+//! How far into a packet a program looks. It does not know what is there.
+
+use crate::{Expr, HeaderId, Program, StateId, Stmt, StmtKind, Target, Transition};
+
+/// Bits into the packet, both at most: where the cursor is, and how far it was looked.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Depth {
+    cursor: u64,
+    looked: u64,
+}
+
+impl Depth {
+    fn or(self, other: Depth) -> Depth {
+        Depth {
+            cursor: self.cursor.max(other.cursor),
+            looked: self.looked.max(other.looked),
+        }
+    }
+
+    fn then(self, next: Depth) -> Depth {
+        Depth {
+            cursor: self.cursor + next.cursor,
+            looked: self.looked.max(self.cursor + next.looked),
+        }
+    }
+
+    fn taken(bits: u64) -> Depth {
+        Depth {
+            cursor: bits,
+            looked: bits,
+        }
+    }
+}
+
+/// What is known of a state while the longest way through the parser is looked for.
+#[derive(Clone, Copy)]
+enum Seen {
+    No,
+    /// It is being looked at: whoever comes to it goes round in circles.
+    Begun,
+    Done(Depth),
+}
+
+impl Program {
+    /// The most bytes from a packet's beginning on which anything but its length depends, other than what is sent behind the headers: what
+    /// the parser looks at or takes. `None` if that has no bound: the parser goes round in circles or skips a number of bits that it
+    /// computes, or the payload is hashed.
+    pub fn reach_bytes(&self) -> Option<usize> {
+        let hashes = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Hash { payload: true, .. });
+        if self.bodies().any(|body| any(body, &hashes)) {
+            return None;
+        }
+        let mut seen = vec![Seen::No; self.parser.states.len()];
+        let first = StateId(0);
+        let bits = match self.parser.states.is_empty() {
+            true => 0,
+            false => self.depth_from(first, &mut seen)?.looked,
+        };
+        usize::try_from(bits.div_ceil(8)).ok()
+    }
+
+    /// Recursion ends: no state is in it twice.
+    fn depth_from(&self, id: StateId, seen: &mut [Seen]) -> Option<Depth> {
+        match seen[id.index()] {
+            Seen::Done(depth) => return Some(depth),
+            Seen::Begun => return None,
+            Seen::No => seen[id.index()] = Seen::Begun,
+        }
+        let state = &self.parser.states[id.index()];
+        let mut behind = Depth::default();
+        let mut go_on = |target: Target| -> Option<()> {
+            if let Target::State(next) = target {
+                behind = behind.or(self.depth_from(next, seen)?);
+            }
+            Some(())
+        };
+        match &state.transition {
+            Transition::Goto(target) => go_on(*target)?,
+            Transition::Select { cases, .. } => {
+                cases.iter().try_for_each(|case| go_on(case.target))?;
+            }
+        }
+        let depth = self.depth_of(&state.body)?.then(behind);
+        seen[id.index()] = Seen::Done(depth);
+        Some(depth)
+    }
+
+    fn depth_of(&self, body: &[Stmt]) -> Option<Depth> {
+        body.iter().try_fold(Depth::default(), |depth, stmt| {
+            Some(depth.then(self.depth_of_stmt(stmt)?))
+        })
+    }
+
+    fn depth_of_stmt(&self, stmt: &Stmt) -> Option<Depth> {
+        let moves = |stmt: &Stmt| {
+            matches!(
+                stmt.kind,
+                StmtKind::Extract { .. } | StmtKind::Lookahead { .. } | StmtKind::Advance { .. }
+            )
+        };
+        match &stmt.kind {
+            StmtKind::Extract { header, .. } => Some(Depth::taken(self.header_bits(*header))),
+            StmtKind::Lookahead { dst, offset } => Some(Depth {
+                cursor: 0,
+                looked: u64::from(*offset) + u64::from(self.slots[dst.index()].width),
+            }),
+            StmtKind::Advance {
+                bits: Expr::Const(bits),
+            } => Some(Depth::taken(bits.low_u64())),
+            StmtKind::Advance { .. } => None,
+            StmtKind::Loop { body, .. } if any(body, &moves) => None,
+            // Only one of them runs; a block, wholly or in part.
+            kind => (kind.inner().into_iter()).try_fold(Depth::default(), |depth, body| {
+                Some(depth.or(self.depth_of(body)?))
+            }),
+        }
+    }
+
+    /// Of a header, at most.
+    fn header_bits(&self, header: HeaderId) -> u64 {
+        let fields = self.headers[header.index()].fields.iter();
+        fields
+            .map(|field| u64::from(self.slots[field.slot.index()].width))
+            .sum()
+    }
+}
+
+/// Whether a statement of a body, or inside one of them, is such a one.
+fn any(body: &[Stmt], is: &dyn Fn(&Stmt) -> bool) -> bool {
+    body.iter()
+        .any(|stmt| is(stmt) || stmt.kind.inner().into_iter().any(|inner| any(inner, is)))
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::Program;
+
+    /// Headers of 3 and 4 bytes, a slot of 100 bits, and these states and ingress.
+    fn reach_bytes(states: &str, ingress: &str) -> Option<usize> {
+        let standard: String = (0..16)
+            .map(|i| format!("slot %{i} \"standard_metadata.m{i}\" : 32 "))
+            .collect();
+        let text = format!(
+            r#"holdfast_ir 1 program "reach" {standard}
+            slot %16 "a.v" : 1 slot %17 "a.f" : 24 slot %18 "b.v" : 1 slot %19 "b.f" : 32 slot %20 "wide" : 100
+            standard {{ ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4
+              enq_timestamp = %5 enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8 ingress_global_timestamp = %9
+              egress_global_timestamp = %10 mcast_grp = %11 egress_rid = %12 checksum_error = %13 parser_error = %14
+              priority = %15 }}
+            error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds"
+            error 4 "HeaderTooShort" error 5 "ParserTimeout" error 6 "ParserInvalidArgument"
+            header h0 "a" valid %16 {{ %17 }} header h1 "b" valid %18 {{ %19 }} {states}
+            control verify_checksum {{ }} control ingress {{ {ingress} }} control egress {{ }}
+            control compute_checksum {{ }} control deparser {{ emit h0 }}"#
+        );
+        let program: Program = crate::text::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        program.reach_bytes()
+    }
+
+    #[test]
+    fn the_longest_way_counts() {
+        let ways = r#"state s0 "a" { extract h0 select (%17) { case (24w1 & 24w1) s1 case (_) s2 } }
+            state s1 "b" { extract h1 goto s2 } state s2 "c" { extract h1 goto accept }"#;
+        assert_eq!(reach_bytes(ways, ""), Some(11));
+        assert_eq!(reach_bytes(r#"state s0 "a" { goto accept }"#, ""), Some(0));
+    }
+
+    #[test]
+    fn what_is_looked_at_counts_and_what_is_skipped() {
+        let looks = r#"state s0 "a" { extract h0 lookahead %20 at 4 extract h1 goto accept }"#;
+        assert_eq!(reach_bytes(looks, ""), Some(16));
+        let skips = r#"state s0 "a" { extract h0 advance 32w80 goto accept }"#;
+        assert_eq!(reach_bytes(skips, ""), Some(13));
+        let computes = r#"state s0 "a" { extract h0 advance %4 goto accept }"#;
+        assert_eq!(reach_bytes(computes, ""), None);
+    }
+
+    #[test]
+    fn one_of_two_branches_counts() {
+        let branches = r#"state s0 "a" { if %16 { extract h0 extract h1 } else { extract h0 } extract h0 goto accept }"#;
+        assert_eq!(reach_bytes(branches, ""), Some(10));
+    }
+
+    #[test]
+    fn circles_have_no_end_and_the_payload_neither() {
+        let circle =
+            r#"state s0 "a" { extract h0 select (%17) { case (24w1 & 24w1) s0 case (_) accept } }"#;
+        assert_eq!(reach_bytes(circle, ""), None);
+        let plain = r#"state s0 "a" { extract h0 goto accept }"#;
+        assert_eq!(reach_bytes(plain, "hash %4 = csum16 (%17) payload"), None);
+        assert_eq!(reach_bytes(plain, "hash %4 = csum16 (%17)"), Some(3));
+    }
+}

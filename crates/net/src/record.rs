@@ -1,0 +1,162 @@
+//! What a flow keeps of its packets: a log with a line for each, or totals in memory that does not grow with packets. It does not know
+//! frames; what was sent and what arrived is told to it.
+
+use crate::statistics::FlowStatistics;
+use crate::totals::{ReceivedTotals, SentTotals};
+use crate::{FlowId, NetError, NodeId};
+use std::collections::BTreeMap;
+
+/// What a flow sent: the position is the sequence number.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct SentLog {
+    /// When each packet was sent.
+    pub sent_ps: Vec<u64>,
+}
+
+/// What arrived of a flow, in order of arrival, duplicates included. The columns have the same length.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ReceivedLog {
+    /// Sequence numbers.
+    pub sequence: Vec<u64>,
+    /// When each packet was sent.
+    pub sent_ps: Vec<u64>,
+    /// When it arrived (for a ping: when the reply did).
+    pub received_ps: Vec<u64>,
+}
+
+impl ReceivedLog {
+    /// An empty log, in constants.
+    pub const EMPTY: ReceivedLog = ReceivedLog {
+        sequence: Vec::new(),
+        sent_ps: Vec::new(),
+        received_ps: Vec::new(),
+    };
+
+    /// Number of arrivals.
+    pub fn len(&self) -> usize {
+        self.sequence.len()
+    }
+
+    /// Whether nothing arrived.
+    pub fn is_empty(&self) -> bool {
+        self.sequence.is_empty()
+    }
+
+    fn push(&mut self, sequence: u64, sent_ps: u64, received_ps: u64) {
+        self.sequence.push(sequence);
+        self.sent_ps.push(sent_ps);
+        self.received_ps.push(received_ps);
+    }
+}
+
+/// What is kept of a flow.
+#[derive(Debug)]
+pub(crate) enum Record {
+    /// Each packet.
+    Log {
+        sent: SentLog,
+        received: BTreeMap<NodeId, ReceivedLog>,
+    },
+    /// Totals.
+    Totals {
+        sent: SentTotals,
+        received: BTreeMap<NodeId, ReceivedTotals>,
+    },
+}
+
+impl Record {
+    /// Nothing yet; `log`: of each packet.
+    pub(crate) fn new(log: bool) -> Record {
+        match log {
+            true => Record::Log {
+                sent: SentLog::default(),
+                received: BTreeMap::new(),
+            },
+            false => Record::Totals {
+                sent: SentTotals::default(),
+                received: BTreeMap::new(),
+            },
+        }
+    }
+
+    /// A packet is sent now, the schedule's `number`-th; its sequence number.
+    pub(crate) fn sent(&mut self, now_ps: u64, number: u64) -> u64 {
+        match self {
+            Record::Log { sent, .. } => {
+                sent.sent_ps.push(now_ps);
+                sent.sent_ps.len() as u64 - 1
+            }
+            Record::Totals { sent, .. } => sent.sent(now_ps, number),
+        }
+    }
+
+    /// How many packets were sent.
+    pub(crate) fn sent_count(&self) -> u64 {
+        match self {
+            Record::Log { sent, .. } => sent.sent_ps.len() as u64,
+            Record::Totals { sent, .. } => sent.count(),
+        }
+    }
+
+    /// When a packet was sent, if it was. `due_ps` says when a number of the schedule is due.
+    pub(crate) fn sent_at(&self, sequence: u64, due_ps: impl FnOnce(u64) -> u64) -> Option<u64> {
+        match self {
+            Record::Log { sent, .. } => {
+                let position = usize::try_from(sequence).ok()?;
+                sent.sent_ps.get(position).copied()
+            }
+            Record::Totals { sent, .. } => sent.number_of(sequence).map(due_ps),
+        }
+    }
+
+    /// A packet arrived at a host.
+    pub(crate) fn arrived(&mut self, node: NodeId, sequence: u64, sent_ps: u64, now_ps: u64) {
+        match self {
+            Record::Log { received, .. } => {
+                let log = received.entry(node).or_default();
+                log.push(sequence, sent_ps, now_ps);
+            }
+            Record::Totals { received, .. } => {
+                let totals = received.entry(node).or_default();
+                totals.arrived(sequence, sent_ps, now_ps);
+            }
+        }
+    }
+
+    /// The log of what was sent.
+    pub(crate) fn sent_log(&self, flow: FlowId) -> Result<&SentLog, NetError> {
+        match self {
+            Record::Log { sent, .. } => Ok(sent),
+            Record::Totals { .. } => Err(NetError::NoLog(flow.0)),
+        }
+    }
+
+    /// The log of what arrived at a host; of what arrived nowhere in particular if there is none.
+    pub(crate) fn received_log(
+        &self,
+        flow: FlowId,
+        node: Option<NodeId>,
+    ) -> Result<&ReceivedLog, NetError> {
+        const EMPTY: &ReceivedLog = &ReceivedLog::EMPTY;
+        match self {
+            Record::Log { received, .. } => {
+                Ok(node.and_then(|node| received.get(&node)).unwrap_or(EMPTY))
+            }
+            Record::Totals { .. } => Err(NetError::NoLog(flow.0)),
+        }
+    }
+
+    /// What became of the flow on its way to a host, or to nobody in particular.
+    pub(crate) fn statistics(&self, node: Option<NodeId>, interval_ps: u64) -> FlowStatistics {
+        match self {
+            Record::Log { sent, received } => {
+                let log = node.and_then(|node| received.get(&node));
+                FlowStatistics::new(sent, log.unwrap_or(&ReceivedLog::EMPTY), interval_ps)
+            }
+            Record::Totals { sent, received } => match node.and_then(|node| received.get(&node)) {
+                Some(totals) => totals.statistics(sent, interval_ps),
+                None => ReceivedTotals::default().statistics(sent, interval_ps),
+            },
+        }
+    }
+}
