@@ -10,6 +10,8 @@ typedef bit<128> ipv6_address_t;
 
 const bit<16> ETHERTYPE_IPV4 = 0x0800;
 const bit<16> ETHERTYPE_IPV6 = 0x86dd;
+// Link discovery (IEEE 802.1AB): never forwarded, always the controller's.
+const bit<16> ETHERTYPE_LLDP = 0x88cc;
 
 const bit<8> PROTOCOL_IPV4 = 4;
 const bit<8> PROTOCOL_TCP  = 6;

@@ -10,244 +10,49 @@ messages reach the same :class:`~holdfast.p4runtime.device.Device`. Names are th
 
 from __future__ import annotations
 
-import abc
 import queue
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass, field
-from types import TracebackType
-from typing import Any, Literal, Self, TypeAlias
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, Literal
 
 import grpc
 from google.protobuf.message import DecodeError
 
-from holdfast._core import Program
 from holdfast.p4runtime import codec, p4data
 from holdfast.p4runtime.addresses import is_loopback
-from holdfast.p4runtime.arbitration import set_election_id
+from holdfast.p4runtime.client_session import Atomicity, ClientSession, PipelineAction
 from holdfast.p4runtime.codec import Pair, Value
-from holdfast.p4runtime.device import Device, no_pipeline
-from holdfast.p4runtime.errors import P4RuntimeError, code_name, from_status, invalid_argument
-from holdfast.p4runtime.p4info import Action, MatchField, P4InfoIndex, Param, Table, parse_text
-from holdfast.p4runtime.received import (
-    Arbitration,
-    DigestList,
-    Entry,
-    Event,
-    Group,
-    IdleEntries,
-    Member,
-    PacketIn,
-    StreamError,
+from holdfast.p4runtime.device import Device
+from holdfast.p4runtime.entity_messages import (
+    describe,
+    fill_action,
+    fill_key,
+    fill_replicas,
+    int64,
+    read_entry,
+    read_replicas,
+    uint,
 )
+from holdfast.p4runtime.errors import P4RuntimeError, from_status, invalid_argument
+from holdfast.p4runtime.received import Arbitration, Entry, Event, Group, Member, StreamError
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc, status_pb2
 
-Atomicity: TypeAlias = Literal["continue_on_error", "rollback_on_error", "dataplane_atomic"]
-PipelineAction: TypeAlias = Literal["verify", "verify_and_save", "verify_and_commit", "commit", "reconcile_and_commit"]
+__all__ = ["Atomicity", "Client", "GrpcClient", "LocalClient", "PipelineAction"]
 
-_UPDATE_TYPES: dict[str, int] = {
-    "insert": p4runtime_pb2.Update.INSERT,
-    "modify": p4runtime_pb2.Update.MODIFY,
-    "delete": p4runtime_pb2.Update.DELETE,
-}
 _HANDSHAKE_S = 10.0
 _METADATA_BYTES = 16 << 20  # errors of large batches travel as metadata ("gRPC Metadata Maximum Size")
 _MESSAGE_BYTES = 128 << 20
 
 
-@dataclass
-class _Batch:
-    updates: list[Proto] = field(default_factory=list)
-    descriptions: list[Callable[[], str]] = field(default_factory=list)
-    """Of each update, worked out when it failed."""
-
-
-class Client(abc.ABC):
+class Client(ClientSession):
     """A P4Runtime client of one device. Use :class:`LocalClient` or :class:`GrpcClient`.
 
     Packet-ins and digests go to :attr:`on_packet_in` and :attr:`on_digest` if set (called from whatever thread delivers
     them), else into a queue that :meth:`poll` and :meth:`packets_in` read.
     """
 
-    def __init__(self, device_id: int, election_id: int, role: str) -> None:
-        self.device_id = device_id
-        self.election_id = election_id
-        self.role = role
-        self.on_packet_in: Callable[[PacketIn], None] | None = None
-        self.on_digest: Callable[[DigestList], None] | None = None
-        self.arbitration: Arbitration | None = None
-        """The latest word on who is the primary."""
-        self._index: P4InfoIndex | None = None
-        self._batch: _Batch | None = None
-
-    # ---- Transport ----
-
-    @abc.abstractmethod
-    def _call_write(self, request: Proto) -> None: ...
-    @abc.abstractmethod
-    def _call_read(self, request: Proto) -> Iterable[Proto]: ...
-    @abc.abstractmethod
-    def _call_set_pipeline(self, request: Proto) -> None: ...
-    @abc.abstractmethod
-    def _call_get_pipeline(self, request: Proto) -> Proto: ...
-    @abc.abstractmethod
-    def _call_capabilities(self, request: Proto) -> Proto: ...
-    @abc.abstractmethod
-    def _send(self, message: Proto) -> None:
-        """Sends a ``StreamMessageRequest``."""
-
-    @abc.abstractmethod
-    def _put(self, event: Event) -> None: ...
-    @abc.abstractmethod
-    def poll(self, timeout_s: float = 0.0) -> Event | None:
-        """The next event; None if there is none within the timeout."""
-
-    @abc.abstractmethod
-    def close(self) -> None:
-        """Ends the session. If this was the primary, the device has none afterwards."""
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
-    ) -> None:
-        self.close()
-
-    # ---- Session ----
-
-    @property
-    def is_primary(self) -> bool:
-        """Whether the device said that this client is the primary."""
-        return self.arbitration is not None and self.arbitration.is_primary
-
-    def arbitrate(self, election_id: int | None = None) -> None:
-        """Asks for the primary role, with a new election id if given. The answer is an :class:`Arbitration` event."""
-        if election_id is not None:
-            self.election_id = election_id
-        if not 0 <= self.election_id < 1 << 128:
-            raise invalid_argument(f"election id {self.election_id} does not fit into 128 bits")
-        message = p4runtime_pb2.StreamMessageRequest()
-        message.arbitration.device_id = self.device_id
-        set_election_id(message.arbitration, self.election_id)
-        if self.role:
-            message.arbitration.role.name = self.role
-        self._send(message)
-
-    def _receive(self, message: Proto) -> None:
-        """A ``StreamMessageResponse`` from the device."""
-        kind = message.WhichOneof("update")
-        if kind == "arbitration":
-            update = message.arbitration
-            highest = update.election_id.high << 64 | update.election_id.low if update.HasField("election_id") else None
-            self.arbitration = Arbitration(update.status.code == 0, code_name(update.status.code), highest)
-            self._put(self.arbitration)
-        elif kind == "packet":
-            packet = self._packet_in(message.packet)
-            self.on_packet_in(packet) if self.on_packet_in else self._put(packet)
-        elif kind == "digest":
-            digest = self._digest_list(message.digest)
-            self.on_digest(digest) if self.on_digest else self._put(digest)
-        elif kind == "idle_timeout_notification":
-            idle = message.idle_timeout_notification
-            entries = [self._entry(self.p4info.tables.by_id(e.table_id), e) for e in idle.table_entry]
-            self._put(IdleEntries(entries, idle.timestamp))
-        elif kind == "error":
-            self._put(StreamError(code_name(message.error.canonical_code), message.error.message))
-
-    def packets_in(self, timeout_s: float = 0.0) -> Iterator[PacketIn]:
-        """Packet-ins as they come, until none comes for ``timeout_s``. Other events are passed over."""
-        while (event := self.poll(timeout_s)) is not None:
-            if isinstance(event, PacketIn):
-                yield event
-
-    # ---- Pipeline ----
-
-    @property
-    def p4info(self) -> P4InfoIndex:
-        """The device's P4Info, fetched when first needed. FAILED_PRECONDITION if there is no pipeline."""
-        if self._index is None:
-            request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self.device_id)
-            request.response_type = p4runtime_pb2.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
-            response = self._call_get_pipeline(request)
-            if not response.HasField("config"):
-                raise no_pipeline()
-            self._index = P4InfoIndex(response.config.p4info)
-        return self._index
-
-    def set_pipeline(
-        self,
-        program: Program | None = None,
-        *,
-        p4info: str | Proto | None = None,
-        artifact: bytes = b"",
-        action: PipelineAction = "verify_and_commit",
-        cookie: int | None = None,
-    ) -> None:
-        """Pushes a pipeline: a compiled program, or P4Info (text or message) and artifact. ``commit`` takes neither."""
-        if program is not None:
-            if p4info is not None or artifact:
-                raise invalid_argument("give a program, or P4Info and artifact, not both")
-            p4info, artifact = program.p4info, program.artifact()
-        request = p4runtime_pb2.SetForwardingPipelineConfigRequest(device_id=self.device_id, role=self.role)
-        set_election_id(request, self.election_id)
-        request.action = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action.Value(action.upper())
-        if p4info is not None:
-            info = parse_text(p4info) if isinstance(p4info, str) else p4info
-            request.config.p4info.CopyFrom(info)
-            request.config.p4_device_config = artifact
-        if cookie is not None:
-            request.config.cookie.cookie = cookie
-        self._call_set_pipeline(request)
-        self._index = None
-
-    def pipeline_config(self) -> Proto | None:
-        """The device's ``ForwardingPipelineConfig``; None if it has none."""
-        request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self.device_id)
-        response = self._call_get_pipeline(request)
-        return response.config if response.HasField("config") else None
-
-    def api_version(self) -> str:
-        """The version of P4Runtime that the server implements."""
-        return str(self._call_capabilities(p4runtime_pb2.CapabilitiesRequest()).p4runtime_api_version)
-
     # ---- Writing ----
-
-    @contextmanager
-    def batch(self, atomicity: Atomicity = "rollback_on_error") -> Iterator[None]:
-        """Collects all writes inside and sends them as one request at the end; nothing is sent if the block raises."""
-        if self._batch is not None:
-            raise invalid_argument("batches do not nest")
-        batch = self._batch = _Batch()
-        try:
-            yield
-        finally:
-            self._batch = None
-        if batch.updates:
-            self._send_batch(batch, atomicity)
-
-    def _send_batch(self, batch: _Batch, atomicity: Atomicity) -> None:
-        request = p4runtime_pb2.WriteRequest(device_id=self.device_id, role=self.role, updates=batch.updates)
-        request.atomicity = p4runtime_pb2.WriteRequest.Atomicity.Value(atomicity.upper())
-        set_election_id(request, self.election_id)
-        try:
-            self._call_write(request)
-        except P4RuntimeError as e:
-            raise e.with_descriptions([describe() for describe in batch.descriptions]) from None
-
-    def _update(self, verb: str, entity: Proto, what: str | Callable[[], str]) -> None:
-        update = p4runtime_pb2.Update(type=_UPDATE_TYPES[verb], entity=entity)
-
-        def description() -> str:
-            return f"{verb} {what if isinstance(what, str) else what()}"
-
-        if self._batch is not None:
-            self._batch.updates.append(update)
-            self._batch.descriptions.append(description)
-        else:
-            self._send_batch(_Batch([update], [description]), "continue_on_error")
 
     def insert(
         self,
@@ -291,7 +96,7 @@ class Client(abc.ABC):
         entity = p4runtime_pb2.Entity()
         entity.table_entry.table_id = info.id
         entity.table_entry.is_default_action = True
-        self._fill_action(entity.table_entry.action.action, info, action, params)
+        fill_action(entity.table_entry.action.action, info, action, params)
         self._update("modify", entity, f"default action of {info.name}")
 
     def reset_default(self, table: str) -> None:
@@ -315,26 +120,17 @@ class Client(abc.ABC):
     ) -> None:
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity()
-        _fill_key(entity.table_entry, info, match, priority)
+        fill_key(entity.table_entry, info, match, priority)
         entity.table_entry.metadata = metadata
-        entity.table_entry.idle_timeout_ns = _int64(idle_timeout_ns, "idle_timeout_ns")
+        entity.table_entry.idle_timeout_ns = int64(idle_timeout_ns, "idle_timeout_ns")
         if isinstance(action, Member):
-            entity.table_entry.action.action_profile_member_id = _uint(action.id, 32, "member")
+            entity.table_entry.action.action_profile_member_id = uint(action.id, 32, "member")
         elif isinstance(action, Group):
-            entity.table_entry.action.action_profile_group_id = _uint(action.id, 32, "group")
+            entity.table_entry.action.action_profile_group_id = uint(action.id, 32, "group")
         elif action is not None:
-            self._fill_action(entity.table_entry.action.action, info, action, params)
+            fill_action(entity.table_entry.action.action, info, action, params)
         given = dict(match)  # the caller's may change before the batch is sent
-        self._update(verb, entity, lambda: f"{info.name} {_describe(given, priority)}")
-
-    def _fill_action(self, message: Proto, table: Table, action: str, params: Mapping[str, Value] | None) -> None:
-        info = table.actions[action]
-        message.action_id = info.id
-        given = dict(params or {})
-        for name, value in given.items():
-            param = info.params[name]
-            encoded = _encoded(param, value, f"action '{info.name}', parameter '{param.name}'")
-            message.params.add(param_id=param.id, value=encoded)
+        self._update(verb, entity, lambda: f"{info.name} {describe(given, priority)}")
 
     def profile_member(
         self,
@@ -349,10 +145,10 @@ class Client(abc.ABC):
         info = self.p4info.action_profiles[profile]
         entity = p4runtime_pb2.Entity()
         message = entity.action_profile_member
-        message.action_profile_id, message.member_id = info.id, _uint(member_id, 32, "member")
+        message.action_profile_id, message.member_id = info.id, uint(member_id, 32, "member")
         if not info.table_ids:
             raise invalid_argument(f"action profile '{info.name}' implements no table")
-        self._fill_action(message.action, self.p4info.tables.by_id(info.table_ids[0]), action, params)
+        fill_action(message.action, self.p4info.tables.by_id(info.table_ids[0]), action, params)
         self._update(verb, entity, f"member {member_id} of {info.name}")
 
     def delete_profile_member(self, profile: str, member_id: int) -> None:
@@ -360,7 +156,7 @@ class Client(abc.ABC):
         info = self.p4info.action_profiles[profile]
         entity = p4runtime_pb2.Entity()
         entity.action_profile_member.action_profile_id = info.id
-        entity.action_profile_member.member_id = _uint(member_id, 32, "member")
+        entity.action_profile_member.member_id = uint(member_id, 32, "member")
         self._update("delete", entity, f"member {member_id} of {info.name}")
 
     def profile_group(
@@ -380,11 +176,11 @@ class Client(abc.ABC):
         info = self.p4info.action_profiles[profile]
         entity = p4runtime_pb2.Entity()
         message = entity.action_profile_group
-        message.action_profile_id, message.group_id = info.id, _uint(group_id, 32, "group")
-        message.max_size = _uint(max_size, 31, "max_size")
+        message.action_profile_id, message.group_id = info.id, uint(group_id, 32, "group")
+        message.max_size = uint(max_size, 31, "max_size")
         weights = members if isinstance(members, Mapping) else dict.fromkeys(members, 1)
         for member_id, weight in weights.items():
-            member = message.members.add(member_id=_uint(member_id, 32, "member"), weight=_uint(weight, 31, "weight"))
+            member = message.members.add(member_id=uint(member_id, 32, "member"), weight=uint(weight, 31, "weight"))
             if watch_ports and member_id in watch_ports:
                 member.watch_port = codec.encode(codec.to_int(watch_ports[member_id], 32, "watch port"))
         self._update(verb, entity, f"group {group_id} of {info.name}")
@@ -394,7 +190,7 @@ class Client(abc.ABC):
         info = self.p4info.action_profiles[profile]
         entity = p4runtime_pb2.Entity()
         entity.action_profile_group.action_profile_id = info.id
-        entity.action_profile_group.group_id = _uint(group_id, 32, "group")
+        entity.action_profile_group.group_id = uint(group_id, 32, "group")
         self._update("delete", entity, f"group {group_id} of {info.name}")
 
     def configure_meter(self, name: str, index: int | None, rates: tuple[int, int, int, int] | None) -> None:
@@ -404,10 +200,10 @@ class Client(abc.ABC):
         message = entity.meter_entry
         message.meter_id = meter.id
         if index is not None:
-            message.index.index = _int64(index, "meter index")
+            message.index.index = int64(index, "meter index")
         if rates is not None:
             config = message.config
-            config.cir, config.cburst, config.pir, config.pburst = (_int64(rate, "rate") for rate in rates)
+            config.cir, config.cburst, config.pir, config.pburst = (int64(rate, "rate") for rate in rates)
         self._update("modify", entity, f"meter {meter.name}[{'*' if index is None else index}]")
 
     def multicast_group(
@@ -416,15 +212,15 @@ class Client(abc.ABC):
         """Makes (or with ``verb="modify"`` changes) a multicast group: replicas are (egress port, instance)."""
         entity = p4runtime_pb2.Entity()
         group = entity.packet_replication_engine_entry.multicast_group_entry
-        group.multicast_group_id = _uint(group_id, 32, "multicast group id")
-        _fill_replicas(group, replicas)
+        group.multicast_group_id = uint(group_id, 32, "multicast group id")
+        fill_replicas(group, replicas)
         self._update(verb, entity, f"multicast group {group_id}")
 
     def delete_multicast_group(self, group_id: int) -> None:
         """Removes a multicast group."""
         entity = p4runtime_pb2.Entity()
         group = entity.packet_replication_engine_entry.multicast_group_entry
-        group.multicast_group_id = _uint(group_id, 32, "multicast group id")
+        group.multicast_group_id = uint(group_id, 32, "multicast group id")
         self._update("delete", entity, f"multicast group {group_id}")
 
     def clone_session(
@@ -439,18 +235,16 @@ class Client(abc.ABC):
         """Makes (or changes) a clone session: replicas are (egress port, instance); 0 bytes: not truncated."""
         entity = p4runtime_pb2.Entity()
         session = entity.packet_replication_engine_entry.clone_session_entry
-        session.session_id = _uint(session_id, 32, "clone session id")
-        session.packet_length_bytes = _uint(packet_length_bytes, 31, "packet length")
-        session.class_of_service = _uint(class_of_service, 32, "class of service")
-        _fill_replicas(session, replicas)
+        session.session_id = uint(session_id, 32, "clone session id")
+        session.packet_length_bytes = uint(packet_length_bytes, 31, "packet length")
+        session.class_of_service = uint(class_of_service, 32, "class of service")
+        fill_replicas(session, replicas)
         self._update(verb, entity, f"clone session {session_id}")
 
     def delete_clone_session(self, session_id: int) -> None:
         """Removes a clone session."""
         entity = p4runtime_pb2.Entity()
-        entity.packet_replication_engine_entry.clone_session_entry.session_id = _uint(
-            session_id, 32, "clone session id"
-        )
+        entity.packet_replication_engine_entry.clone_session_entry.session_id = uint(session_id, 32, "clone session id")
         self._update("delete", entity, f"clone session {session_id}")
 
     def write_register(self, name: str, index: int | None, value: Value) -> None:
@@ -464,7 +258,7 @@ class Client(abc.ABC):
         entity = p4runtime_pb2.Entity()
         entity.register_entry.register_id = register.id
         if index is not None:
-            entity.register_entry.index.index = _int64(index, "register index")
+            entity.register_entry.index.index = int64(index, "register index")
         entity.register_entry.data.CopyFrom(p4data.to_p4data(register.type_spec, types, number))
         self._update("modify", entity, f"register {register.name}[{'*' if index is None else index}]")
 
@@ -474,9 +268,9 @@ class Client(abc.ABC):
         entity = p4runtime_pb2.Entity()
         entity.counter_entry.counter_id = counter.id
         if index is not None:
-            entity.counter_entry.index.index = _int64(index, "counter index")
-        entity.counter_entry.data.packet_count = _int64(packets, "packets")
-        entity.counter_entry.data.byte_count = _int64(bytes, "bytes")
+            entity.counter_entry.index.index = int64(index, "counter index")
+        entity.counter_entry.data.packet_count = int64(packets, "packets")
+        entity.counter_entry.data.byte_count = int64(bytes, "bytes")
         self._update("modify", entity, f"counter {counter.name}[{'*' if index is None else index}]")
 
     def write_direct_counter(
@@ -490,10 +284,10 @@ class Client(abc.ABC):
         """Sets the direct counter of an entry; by default to zero."""
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity()
-        _fill_key(entity.direct_counter_entry.table_entry, info, match, priority)
-        entity.direct_counter_entry.data.packet_count = _int64(packets, "packets")
-        entity.direct_counter_entry.data.byte_count = _int64(bytes, "bytes")
-        self._update("modify", entity, f"direct counter of {info.name} {_describe(match, priority)}")
+        fill_key(entity.direct_counter_entry.table_entry, info, match, priority)
+        entity.direct_counter_entry.data.packet_count = int64(packets, "packets")
+        entity.direct_counter_entry.data.byte_count = int64(bytes, "bytes")
+        self._update("modify", entity, f"direct counter of {info.name} {describe(match, priority)}")
 
     def enable_digest(
         self, name: str, *, max_timeout_ns: int = 0, max_list_size: int = 1, ack_timeout_ns: int = 0
@@ -502,24 +296,12 @@ class Client(abc.ABC):
         digest = self.p4info.digests[name]
         entity = p4runtime_pb2.Entity()
         entity.digest_entry.digest_id = digest.id
-        entity.digest_entry.config.max_timeout_ns = _int64(max_timeout_ns, "max_timeout_ns")
-        entity.digest_entry.config.max_list_size = _uint(max_list_size, 31, "max_list_size")
-        entity.digest_entry.config.ack_timeout_ns = _int64(ack_timeout_ns, "ack_timeout_ns")
+        entity.digest_entry.config.max_timeout_ns = int64(max_timeout_ns, "max_timeout_ns")
+        entity.digest_entry.config.max_list_size = uint(max_list_size, 31, "max_list_size")
+        entity.digest_entry.config.ack_timeout_ns = int64(ack_timeout_ns, "ack_timeout_ns")
         self._update("insert", entity, f"digest {digest.name}")
 
-    def acknowledge(self, digest_list: DigestList) -> None:
-        """Tells the device that a digest list was acted upon."""
-        message = p4runtime_pb2.StreamMessageRequest()
-        message.digest_ack.digest_id = self.p4info.digests[digest_list.digest].id
-        message.digest_ack.list_id = digest_list.list_id
-        self._send(message)
-
     # ---- Reading ----
-
-    def _read(self, entity: Proto) -> Iterator[Proto]:
-        request = p4runtime_pb2.ReadRequest(device_id=self.device_id, role=self.role, entities=[entity])
-        for response in self._call_read(request):
-            yield from response.entities
 
     def read_table(
         self, table: str, match: Mapping[str, Value | Pair] | None = None, priority: int | None = None
@@ -528,13 +310,13 @@ class Client(abc.ABC):
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity()
         if match:
-            _fill_key(entity.table_entry, info, match, priority)
+            fill_key(entity.table_entry, info, match, priority)
         else:
             entity.table_entry.table_id = info.id
-            entity.table_entry.priority = _uint(priority or 0, 31, "priority")
+            entity.table_entry.priority = uint(priority or 0, 31, "priority")
         if info.direct_counter_id:
             entity.table_entry.counter_data.SetInParent()
-        return [self._entry(info, e.table_entry) for e in self._read(entity)]
+        return [read_entry(self.p4info, info, e.table_entry) for e in self._read(entity)]
 
     def read_default(self, table: str) -> Entry:
         """What a miss runs."""
@@ -542,38 +324,14 @@ class Client(abc.ABC):
         entity = p4runtime_pb2.Entity()
         entity.table_entry.table_id = info.id
         entity.table_entry.is_default_action = True
-        return next(self._entry(info, e.table_entry) for e in self._read(entity))
-
-    def _entry(self, table: Table, message: Proto) -> Entry:
-        match: dict[str, int | str | tuple[int, int]] = {}
-        for item in message.match:
-            match_field = table.fields.by_id(item.field_id)
-            match[match_field.name] = _read_match(match_field, item)
-        action_id = message.action.action.action_id
-        action = self.p4info.actions.by_id(action_id) if action_id else None
-        params = message.action.action.params if action else ()
-        counted = message.HasField("counter_data")
-        return Entry(
-            table=table.name,
-            match=match,
-            action=action.name if action else "",
-            params=dict(_read_param(action, p) for p in params if action),
-            priority=message.priority,
-            is_default=message.is_default_action,
-            is_const=message.is_const,
-            counter=(message.counter_data.packet_count, message.counter_data.byte_count) if counted else None,
-            metadata=message.metadata,
-            idle_timeout_ns=message.idle_timeout_ns,
-            member=message.action.action_profile_member_id or None,
-            group=message.action.action_profile_group_id or None,
-        )
+        return next(read_entry(self.p4info, info, e.table_entry) for e in self._read(entity))
 
     def counters(self, name: str, index: int | None = None) -> dict[int, tuple[int, int]]:
         """(packets, bytes) of the cells of a counter, by index."""
         entity = p4runtime_pb2.Entity()
         entity.counter_entry.counter_id = self.p4info.counters[name].id
         if index is not None:
-            entity.counter_entry.index.index = _int64(index, "counter index")
+            entity.counter_entry.index.index = int64(index, "counter index")
         cells = (e.counter_entry for e in self._read(entity))
         return {cell.index.index: (cell.data.packet_count, cell.data.byte_count) for cell in cells}
 
@@ -588,12 +346,12 @@ class Client(abc.ABC):
         info = self.p4info.tables[table]
         entity = p4runtime_pb2.Entity()
         key = entity.direct_counter_entry.table_entry
-        _fill_key(key, info, match, priority)
+        fill_key(key, info, match, priority)
         for found in self._read(entity):
             entry = found.direct_counter_entry
             if len(entry.table_entry.match) == len(key.match):  # an empty key reads all entries
                 return entry.data.packet_count, entry.data.byte_count
-        raise P4RuntimeError("NOT_FOUND", f"table '{info.name}' has no entry {_describe(match, priority)}")
+        raise P4RuntimeError("NOT_FOUND", f"table '{info.name}' has no entry {describe(match, priority)}")
 
     def registers(self, name: str, index: int | None = None) -> dict[int, int]:
         """The cells of a register, by index; a struct as one number, its first member in the highest bits."""
@@ -601,7 +359,7 @@ class Client(abc.ABC):
         entity = p4runtime_pb2.Entity()
         entity.register_entry.register_id = register.id
         if index is not None:
-            entity.register_entry.index.index = _int64(index, "register index")
+            entity.register_entry.index.index = int64(index, "register index")
         types = self.p4info.message.type_info
         cells = (e.register_entry for e in self._read(entity))
         return {cell.index.index: p4data.from_p4data(register.type_spec, types, cell.data) for cell in cells}
@@ -615,46 +373,14 @@ class Client(abc.ABC):
         entity = p4runtime_pb2.Entity()
         entity.packet_replication_engine_entry.multicast_group_entry.SetInParent()
         groups = (e.packet_replication_engine_entry.multicast_group_entry for e in self._read(entity))
-        return {g.multicast_group_id: _read_replicas(g) for g in groups}
+        return {g.multicast_group_id: read_replicas(g) for g in groups}
 
     def clone_sessions(self) -> dict[int, list[tuple[int, int]]]:
         """(egress port, instance) of the replicas of each clone session, by id."""
         entity = p4runtime_pb2.Entity()
         entity.packet_replication_engine_entry.clone_session_entry.SetInParent()
         sessions = (e.packet_replication_engine_entry.clone_session_entry for e in self._read(entity))
-        return {s.session_id: _read_replicas(s) for s in sessions}
-
-    # ---- Packets and digests ----
-
-    def packet_out(self, payload: bytes, /, **metadata: Value) -> None:
-        """Sends a packet into the switch, with fields of the packet-out header (those left out are zero)."""
-        message = p4runtime_pb2.StreamMessageRequest()
-        message.packet.payload = payload
-        header = self.p4info.packet_out
-        if header is None and metadata:
-            raise invalid_argument("the program has no packet_out header, so a packet-out takes no metadata")
-        if header is not None:
-            values = {header.fields[name].id: (name, value) for name, value in metadata.items()}
-            for part in header.fields:
-                name, value = values.get(part.id, (part.name, 0))
-                number = codec.to_int(value, part.width, f"packet-out metadata '{name}'")
-                message.packet.metadata.add(metadata_id=part.id, value=codec.encode(number))
-        self._send(message)
-
-    def _packet_in(self, message: Proto) -> PacketIn:
-        header = self.p4info.packet_in
-        names = {part.id: part.name for part in header.fields} if header else {}
-        metadata = {
-            names.get(m.metadata_id, str(m.metadata_id)): int.from_bytes(m.value, "big") for m in message.metadata
-        }
-        return PacketIn(message.payload, metadata)
-
-    def _digest_list(self, message: Proto) -> DigestList:
-        digest = self.p4info.digests.by_id(message.digest_id)
-        types = self.p4info.message.type_info
-        numbers = [p4data.from_p4data(digest.type_spec, types, data) for data in message.data]
-        values = [p4data.to_plain(digest.type_spec, types, number) for number in numbers]
-        return DigestList(digest.name, message.list_id, values, message.timestamp)
+        return {s.session_id: read_replicas(s) for s in sessions}
 
 
 class LocalClient(Client):
@@ -832,101 +558,3 @@ def _from_rpc_error(error: grpc.RpcError) -> P4RuntimeError:
                 break
             return from_status(status)
     return P4RuntimeError(call.code().name, call.details() or "")
-
-
-def _fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], priority: int | None) -> None:
-    message.table_id = table.id
-    message.priority = _uint(priority or 0, 31, "priority")
-    for name, value in match.items():
-        if value is not None:
-            _fill_match(message, table.name, table.fields[name], value)
-
-
-def _fill_match(message: Proto, table: str, match_field: MatchField, value: Value | Pair) -> None:
-    """Adds a ``FieldMatch``; don't-care matches (prefix length 0, mask 0, full range) are left out."""
-    width, what = match_field.width, f"table '{table}', match field '{match_field.name}'"
-    if match_field.kind in ("exact", "optional"):
-        encoded = _encoded(match_field, value, what)
-        getattr(message.match.add(field_id=match_field.id), match_field.kind).value = encoded
-    elif match_field.kind == "lpm":
-        number, length = codec.to_prefix(value, width, what)
-        if length:
-            message.match.add(field_id=match_field.id).lpm.MergeFrom(
-                p4runtime_pb2.FieldMatch.LPM(value=codec.encode(number), prefix_len=length)
-            )
-    elif match_field.kind == "ternary":
-        number, mask = codec.to_ternary(value, width, what)
-        if mask:
-            message.match.add(field_id=match_field.id).ternary.MergeFrom(
-                p4runtime_pb2.FieldMatch.Ternary(value=codec.encode(number), mask=codec.encode(mask))
-            )
-    else:
-        low, high = codec.to_range(value, width, what)
-        if (low, high) != (0, codec.all_ones(width)):
-            message.match.add(field_id=match_field.id).range.MergeFrom(
-                p4runtime_pb2.FieldMatch.Range(low=codec.encode(low), high=codec.encode(high))
-            )
-
-
-def _encoded(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:
-    if owner.translation is None:
-        return codec.encode(codec.to_int(value, owner.width, what))
-    if not isinstance(value, str):
-        raise invalid_argument(f"{what}: it is a string ('{owner.translation.uri}'), not {value!r}")
-    return value.encode()
-
-
-def _decoded(owner: MatchField | Param, data: bytes) -> int | str:
-    return int.from_bytes(data, "big") if owner.translation is None else data.decode(errors="replace")
-
-
-def _read_param(action: Action, message: Proto) -> tuple[str, int | str]:
-    param = action.params.by_id(message.param_id)
-    return param.name, _decoded(param, message.value)
-
-
-def _read_match(match_field: MatchField, message: Proto) -> int | str | tuple[int, int]:
-    def number(data: bytes) -> int:
-        return int.from_bytes(data, "big")
-
-    kind = match_field.kind
-    if kind == "lpm":
-        return number(message.lpm.value), message.lpm.prefix_len
-    if kind == "ternary":
-        return number(message.ternary.value), number(message.ternary.mask)
-    if kind == "range":
-        return number(message.range.low), number(message.range.high)
-    return _decoded(match_field, getattr(message, kind).value)
-
-
-def _fill_replicas(message: Proto, replicas: Sequence[tuple[int, int]]) -> None:
-    for port, instance in replicas:
-        port_bytes = codec.encode(codec.to_int(port, 32, "replica port"))
-        message.replicas.add(port=port_bytes, instance=_uint(instance, 32, "replica instance"))
-
-
-def _read_replicas(message: Proto) -> list[tuple[int, int]]:
-    return [
-        (int.from_bytes(r.port, "big") if r.WhichOneof("port_kind") == "port" else r.egress_port, r.instance)
-        for r in message.replicas
-    ]
-
-
-def _describe(match: Mapping[str, Value | Pair], priority: int | None) -> str:
-    def text(value: Value | Pair) -> str:
-        if isinstance(value, tuple | list):
-            return "(" + ", ".join(map(text, value)) + ")"
-        return f"0x{value.hex()}" if isinstance(value, bytes) else str(value)
-
-    fields = ", ".join(f"{name}: {text(value)}" for name, value in match.items())
-    return f"{{{fields}}}" + (f" priority {priority}" if priority else "")
-
-
-def _uint(value: int, bits: int, what: str) -> int:
-    return codec.to_int(value, bits, what)
-
-
-def _int64(value: int, what: str) -> int:
-    if not -(1 << 63) <= value < 1 << 63:
-        raise codec.out_of_range(f"{what}: {value} does not fit into 64 bits")
-    return value

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import ipaddress
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
 
+from holdfast.apps.ternary import prefix_of, ternary_key
 from holdfast.errors import NetworkError
 
 MAX_HOPS = 31
@@ -100,20 +100,18 @@ class Fec:
         return self.destination is not None and all(other is None for other in others)
 
     def match(self) -> dict[str, tuple[int, int]]:
-        """Value and mask by key field."""
-        match: dict[str, tuple[int, int]] = {}
-        for key, prefix in (("hdr.ipv4.src_addr", self.source), ("hdr.ipv4.dst_addr", self.destination)):
-            if prefix is not None:
-                network = ipaddress.IPv4Network(prefix)
-                match[key] = (int(network.network_address), int(network.netmask))
-        for key, number, mask in (
-            ("ingress_port", self.ingress_port, 0x1FF),
-            ("hdr.ipv4.protocol", self.protocol, 0xFF),
-            ("hdr.ipv4.diffserv", self.diffserv, 0xFF),
-        ):
-            if number is not None:
-                match[key] = (number, mask)
-        return match
+        """Value and mask by key field. Raises :class:`NetworkError` for an address that is none of IPv4."""
+        for prefix in (self.source, self.destination):
+            if prefix is not None and prefix_of(prefix).version != 4:
+                raise NetworkError(f"{prefix} is not of IPv4, which is what these label edges read")
+        return ternary_key(
+            {"hdr.ipv4.src_addr": self.source, "hdr.ipv4.dst_addr": self.destination},
+            {
+                "ingress_port": (self.ingress_port, 0x1FF),
+                "hdr.ipv4.protocol": (self.protocol, 0xFF),
+                "hdr.ipv4.diffserv": (self.diffserv, 0xFF),
+            },
+        )
 
 
 @dataclass(frozen=True)

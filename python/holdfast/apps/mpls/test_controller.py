@@ -242,6 +242,8 @@ REFUSALS: list[tuple[str, Callable[[MplsController], object]]] = [
     ("label 0", lambda c: c.add_lsp(["s1", "s2"], ttl=TtlModel.PIPE, last_hop=LastHop.EXPLICIT_NULL)),
     ("not an LSP between", lambda c: c.add_lsp(["s1", "s3"], tunnels={("s1", "s3"): c.add_lsp(["s1", "s2"])})),
     ("loopbackvar merges", lambda c: Recovery(Mechanism.LOOPBACKVAR, merge_capable=False)),
+    ("'nowhere' is not a prefix", lambda c: c.add_fec(c.add_lsp(["s1", "s2"]), Fec(source="nowhere"))),
+    ("not of IPv4", lambda c: c.add_fec(c.add_lsp(["s1", "s2"]), Fec(source="2001:db8::/32"))),
     ("wait_to_restore_ms", lambda c: Recovery(Mechanism.LOCAL, wait_to_restore_ms=-1)),
 ]
 

@@ -13,6 +13,7 @@ from typing import get_args
 from holdfast.apps.protect.acceptance import Acceptance, Algorithm
 from holdfast.apps.protect.controller import ProtectController, compile_protect
 from holdfast.apps.protect.health import Alarm, LatentErrorDetection
+from holdfast.discovery import Incident, LinkDiscovery
 from holdfast.errors import HoldfastError
 from holdfast.remote_control import RemoteControl
 from holdfast.topologies import load
@@ -34,6 +35,35 @@ def _print(alarm: Alarm) -> None:
     )
 
 
+class _TellingController(ProtectController):
+    """Says what it discovers, and what that means for the pairs to protect."""
+
+    _told = ""
+
+    def on_links_changed(self) -> None:
+        super().on_links_changed()
+        links = len(self.topology.graph.edges)
+        lines = [f"discovered links between {links} pairs of switches; {len(self.connections)} connections"]
+        lines += [f"waiting: {a} to {b}: {why}" for (a, b), why in self.waiting.items()]
+        if (text := "\n".join(lines)) != self._told:
+            self._told = text
+            print(text, flush=True)
+
+
+def _print_incident(incident: Incident) -> None:
+    print(f"discovery: {incident}", flush=True)
+
+
+_DISCOVERY = ("interval_ms", "hold_ms", "ports")
+
+
+def _discovery(arguments: argparse.Namespace) -> LinkDiscovery | None:
+    if not arguments.discover:
+        return None
+    given = {name: getattr(arguments, f"discovery_{name}") for name in _DISCOVERY}
+    return LinkDiscovery(**{n: v for n, v in given.items() if v is not None}, on_incident=_print_incident)
+
+
 def main() -> int:
     """Runs until it is told to stop; one line when everything is set up."""
     parser = argparse.ArgumentParser(prog="python -m holdfast.apps.protect", description=__doc__)
@@ -47,12 +77,28 @@ def main() -> int:
     parser.add_argument(
         "--alarms", action="store_true", help="print an alarm about each path that is silently dead or lossy"
     )
-    parser.add_argument("--repair", action="store_true", help="with --alarms: give copies on such paths another one")
+    parser.add_argument(
+        "--discover", action="store_true", help="find the links between switches, whatever TOPOLOGY says of them"
+    )
+    parser.add_argument("--discovery-interval-ms", type=float, help="from frame to frame of a port; 1000")
+    parser.add_argument(
+        "--discovery-hold-ms", type=float, help="a link that is not heard for so long is gone; 3.5 intervals"
+    )
+    parser.add_argument("--discovery-ports", type=int, help="1 to so many of each switch; those with links in TOPOLOGY")
+    parser.add_argument(
+        "--repair",
+        action="store_true",
+        help="give copies another path: with --discover where links are gone, with --alarms where paths are in alarm",
+    )
     arguments = parser.parse_args()
-    if arguments.repair and not arguments.alarms:
-        parser.error("--repair needs --alarms: P4Runtime does not tell of ports")
+    if arguments.repair and not (arguments.alarms or arguments.discover):
+        parser.error("--repair needs --alarms or --discover: P4Runtime does not tell of ports")
+    if not arguments.discover:
+        for name in _DISCOVERY:
+            if getattr(arguments, f"discovery_{name}") is not None:
+                parser.error(f"--discovery-{name.replace('_', '-')} belongs to --discover")
     try:
-        controller = ProtectController(
+        controller = _TellingController(
             protect=arguments.protect,
             reaction_delay_ms=0,
             mtu=arguments.mtu,
@@ -60,7 +106,8 @@ def main() -> int:
             paths=arguments.paths,
             acceptance=Acceptance(arguments.acceptance),
             repair=arguments.repair,
-            repair_latent=arguments.repair,
+            repair_latent=arguments.repair and arguments.alarms,
+            discovery=_discovery(arguments),
             latent_errors=LatentErrorDetection() if arguments.alarms else None,
             on_alarm=_print if arguments.alarms else None,
         )

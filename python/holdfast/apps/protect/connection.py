@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import ipaddress
 from dataclasses import asdict, dataclass, field
 
 from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.paths import Path
 from holdfast.apps.protect.tunnels import PathSet
+from holdfast.apps.ternary import prefix_of, ternary_key
 from holdfast.errors import NetworkError
 
 
@@ -28,7 +28,7 @@ class Flow:
     @property
     def version(self) -> int:
         """Of IP: 4 or 6. Raises :class:`NetworkError` if the addresses are none, or of both."""
-        versions = {_network(prefix).version for prefix in (self.source, self.destination) if prefix is not None}
+        versions = {prefix_of(prefix).version for prefix in (self.source, self.destination) if prefix is not None}
         if len(versions) > 1:
             raise NetworkError(f"{self.source} and {self.destination} are not of the same version of IP")
         return versions.pop() if versions else 4
@@ -36,30 +36,18 @@ class Flow:
     def match(self) -> dict[str, tuple[int, int]]:
         """Value and mask by key field."""
         header, protocol = ("hdr.ipv4", "protocol") if self.version == 4 else ("hdr.ipv6", "next_header")
-        match: dict[str, tuple[int, int]] = {}
-        for key, prefix in (("src_addr", self.source), ("dst_addr", self.destination)):
-            if prefix is not None:
-                network = _network(prefix)
-                match[f"{header}.{key}"] = (int(network.network_address), int(network.netmask))
-        for key, number, limit in (
-            (f"{header}.{protocol}", self.protocol, 0xFF),
-            ("meta.src_port", self.source_port, 0xFFFF),
-            ("meta.dst_port", self.destination_port, 0xFFFF),
-        ):
-            if number is not None:
-                match[key] = (number, limit)
-        return match
+        return ternary_key(
+            {f"{header}.src_addr": self.source, f"{header}.dst_addr": self.destination},
+            {
+                f"{header}.{protocol}": (self.protocol, 0xFF),
+                "meta.src_port": (self.source_port, 0xFFFF),
+                "meta.dst_port": (self.destination_port, 0xFFFF),
+            },
+        )
 
     def fields(self) -> dict[str, str | int]:
         """What is not None, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
-
-
-def _network(prefix: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network:
-    try:
-        return ipaddress.ip_network(prefix)
-    except ValueError as error:
-        raise NetworkError(f"{prefix!r} is not a prefix: {error}") from None
 
 
 @dataclass(eq=False)

@@ -24,16 +24,18 @@ from holdfast.apps.protect.connection import Connection, ConnectionStatistics, F
 from holdfast.apps.protect.counters import brought_by_path, connections_table, paths_table, read_statistics
 from holdfast.apps.protect.health import Alarm, HealthMonitor, LatentErrorDetection
 from holdfast.apps.protect.numbers import Numbers
-from holdfast.apps.protect.paths import Disjoint, Path, disjoint_paths, path_along
+from holdfast.apps.protect.paths import Disjoint, NoDisjointPathsError, Path, disjoint_paths, path_along
 from holdfast.apps.protect.repair import Repair, Repairer
 from holdfast.apps.protect.takeover import TakeOver, take_over
 from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, PathSet, Tunnels
 from holdfast.apps.router.controller import RouterController, TableEntry
 from holdfast.controller import ControlPlane
+from holdfast.discovery import LinkDiscovery, Port
 from holdfast.errors import NetworkError
 from holdfast.p4runtime import p4data
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.received import Entry
+from holdfast.topology import PS_PER_MS
 
 HERE = FilePath(__file__).parent
 
@@ -56,8 +58,8 @@ MAX_PATHS = 4
 def compile_protect(defines: dict[str, str] | None = None) -> Program:
     """Compiles ``protect.p4``.
 
-    ``defines`` may set PROTECTION_PROTOCOL, UDP_PORT, SN_BITS, HISTORY_BITS, CONNECTIONS, CPU_PORT, IPV4_ONLY and NESTED_ENDS;
-    the README says what they are.
+    ``defines`` may set PROTECTION_PROTOCOL, UDP_PORT, SN_BITS, HISTORY_BITS, CONNECTIONS, CPU_PORT and NESTED_ENDS; the README says
+    what they are.
     """
     return Program.compile(str(HERE / "protect.p4"), defines=defines or {})
 
@@ -74,6 +76,9 @@ class ProtectController(RouterController):
 
     ``latent_errors``: reads the PTEs' counters, and raises an alarm (in :attr:`alarms`, and to ``on_alarm``) about a path that
     silently brings too little, as soon as :class:`LatentErrorDetection` says. With ``repair_latent`` its copy is then moved, too.
+
+    ``discovery``: finds the links between switches itself, instead of believing the map, and plans and repairs by what it has found
+    (:attr:`discovery`). Pairs to protect that have no paths yet are in :attr:`waiting`, and connected as soon as they have.
 
     Methods change switches at once; :meth:`together` collects what several of them write. Call them from handlers
     (:meth:`on_start`, or given to the network's ``call_later``), one at a time.
@@ -126,8 +131,9 @@ class ProtectController(RouterController):
         latent_errors: LatentErrorDetection | None = None,
         on_alarm: Callable[[Alarm], None] | None = None,
         repair_latent: bool = False,
+        discovery: LinkDiscovery | None = None,
     ) -> None:
-        super().__init__(reroute=reroute, reaction_delay_ms=reaction_delay_ms)
+        super().__init__(reroute=reroute, reaction_delay_ms=reaction_delay_ms, discovery=discovery)
         self.mtu = _checked_mtu(mtu)
         self.path_count = _checked_count(paths)
         self.disjoint: Disjoint = disjoint
@@ -156,6 +162,8 @@ class ProtectController(RouterController):
         self._lately_down: frozenset[int] = frozenset()
         """Links that were down at some time since the counters were read last."""
         self._open: Changes | None = None
+        self._waiting: dict[tuple[str, str], str] = {}
+        self._keeps_routes = False
         self.taken_over: TakeOver | None = None
         """What was found in the switches at the start; None if nothing."""
 
@@ -178,18 +186,29 @@ class ProtectController(RouterController):
         A controller that starts beside switches that have just been loaded finds nothing there, and begins anew.
         """
         self.taken_over = take_over(self)
+        pairs = [pair for a, b in self._protect for pair in ((a, b), (b, a))]
+        if self._discovery is None:
+            self._ask_ports()
+            super().on_start()
+            with self.together():
+                for source, destination in pairs:
+                    self.protect_hosts(source, destination)
+        else:
+            self._waiting = dict.fromkeys(pairs, "links are being discovered")
+            if self.taken_over is not None:
+                # What was routed stays so until links had their time to be heard.
+                self._keeps_routes = True
+                self.plane.call_later(self._discovery.hold_ps / PS_PER_MS, self._release_routes)
+            super().on_start()
+        self._repair_soon()
+        self._watch()
+
+    def _ask_ports(self) -> None:
         for switch, port in self._link_ports():
             if not self.plane.port_is_up(switch, port):
                 self._failed.add((switch, port))
                 if self.reroute:
                     self._down.add((switch, port))
-        super().on_start()
-        with self.together():
-            for source, destination in self._protect:
-                for a, b in ((source, destination), (destination, source)):
-                    self.protect_hosts(a, b)
-        self._repair_soon()
-        self._watch()
 
     def _link_ports(self) -> Iterator[tuple[str, int]]:
         for link in self.topology.links:
@@ -203,6 +222,49 @@ class ProtectController(RouterController):
         self._lately_down |= self._down_links()
         super().on_port_change(switch, port, up)
         self._repair_soon()
+
+    def on_links_changed(self) -> None:
+        """Lets routes and copies follow what was discovered or is gone, and tries what has been waiting."""
+        self._lately_down |= self._down_links()
+        if not self._keeps_routes:
+            super().on_links_changed()
+        if self.discovery.is_settled:
+            self._try_waiting()
+        self._repair_soon()
+
+    def _release_routes(self) -> None:
+        self._keeps_routes = False
+        self.on_links_changed()
+
+    def _try_waiting(self) -> None:
+        done = []
+        with self.together():
+            for source, destination in self._waiting:
+                try:
+                    self.protect_hosts(source, destination)
+                except NoDisjointPathsError as error:
+                    self._waiting[source, destination] = str(error)
+                else:
+                    done.append((source, destination))
+        for pair in done:
+            del self._waiting[pair]
+
+    @property
+    def waiting(self) -> dict[tuple[str, str], str]:
+        """By pair of hosts that has no connection yet, why."""
+        return dict(self._waiting)
+
+    def find_link(self, one: Port, other: Port, *, in_use: bool) -> int:
+        """The index of the link between two ports, of which an entry says that it was there.
+
+        One that is in use is believed in until discovery has had the time to hear it. Raises :class:`NetworkError` without one.
+        """
+        if self._discovery is not None:
+            return self._discovery.presume(one, other, is_there=in_use)
+        for index, link in enumerate(self.topology.links):
+            if {one, other} == {(link.a, link.a_port), (link.b, link.b_port)}:
+                return index
+        raise NetworkError(f"there is no link between {one[0]}:{one[1]} and {other[0]}:{other[1]}")
 
     def _repair_soon(self) -> None:
         """Once for everything that is told at this instant: a node that fails is told by all its neighbours."""
@@ -277,22 +339,30 @@ class ProtectController(RouterController):
     ) -> list[Path]:
         """The cheapest set of disjoint paths without links that are down (:func:`holdfast.apps.protect.paths.disjoint_paths`)."""
         down = self._down_links()
-        key = (ingress, egress, count or self.path_count, disjoint or self.disjoint, down)
+        key = (ingress, egress, count or self.path_count, disjoint or self.disjoint, down, len(self.topology.links))
         if key not in self._planned:
             if len(self._planned) > 100_000:
                 self._planned.clear()
-            self._planned[key] = disjoint_paths(
-                self.topology,
-                ingress,
-                egress,
-                count or self.path_count,
-                disjoint=disjoint or self.disjoint,
-                avoid_links=down,
-            )
+            try:
+                self._planned[key] = disjoint_paths(
+                    self.topology,
+                    ingress,
+                    egress,
+                    count or self.path_count,
+                    disjoint=disjoint or self.disjoint,
+                    avoid_links=down,
+                )
+            except NoDisjointPathsError as error:
+                if self._discovery is None or self._discovery.is_settled:
+                    raise
+                message = f"{error} (links are still being discovered)"
+                raise NoDisjointPathsError(message, error.found, error.cut_nodes, error.cut_links) from None
         return self._planned[key]
 
     def _down_links(self) -> frozenset[int]:
-        """Links that are down at one end at least."""
+        """Links that are down at one end at least, or not there."""
+        if self._discovery is not None:
+            return self._discovery.topology.absent
         if not self._failed:
             return frozenset()
         return frozenset(

@@ -65,10 +65,11 @@ class Alarm:
 
 @dataclass(frozen=True)
 class _Reading:
-    """What the connection has passed, at least, and what each path has brought."""
+    """What the connection has passed, at least, what each path has brought, and which were down since the reading before."""
 
     expected: int
     brought: tuple[int, ...]
+    down: tuple[bool, ...]
 
 
 @dataclass
@@ -122,7 +123,7 @@ class HealthMonitor:
         watched = self._watched.get(connection)
         brought = tuple(p + d for p, d in zip(passed, discarded, strict=True))
         # With the window, a packet that was overtaken is passed by no path, though one has brought it.
-        reading = _Reading(max(sum(passed), *brought), brought)
+        reading = _Reading(max(sum(passed), *brought), brought, tuple(known_down))
         if watched is None or watched.nodes != nodes or _ran_backwards(watched.readings, reading):
             watched = self._watched[connection] = Watched(nodes)
         if not watched.base or now_ps - watched.rebased_ps >= self.detection.reset_period_ms * PS_PER_MS:
@@ -163,13 +164,15 @@ class HealthMonitor:
     def _is_silent(self, readings: deque[_Reading], i: int) -> bool:
         """Nothing in the last two intervals, though the others brought enough in the first of the two.
 
-        What they brought in the second may still be under way on a slower path.
+        What they brought in the second may still be under way on a slower path. One that was down in the first could not bring any.
         """
         if len(readings) < 3:
             return False
         before, middle, last = readings[-3], readings[-2], readings[-1]
-        return last.brought[i] == before.brought[i] and (
-            middle.expected - before.expected >= self.detection.silent_packets
+        return (
+            not middle.down[i]
+            and last.brought[i] == before.brought[i]
+            and middle.expected - before.expected >= self.detection.silent_packets
         )
 
     def _tell(self, alarm: Alarm) -> None:

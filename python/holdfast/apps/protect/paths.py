@@ -15,7 +15,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from holdfast.errors import NetworkError
-from holdfast.topology import Topology
+from holdfast.topology import Link, Topology
 
 Disjoint: TypeAlias = Literal["node", "link"]
 """What two paths may not share: nodes between the ends (nor links), or links alone."""
@@ -68,15 +68,26 @@ def path_along(topology: Topology, nodes: Sequence[str]) -> Path:
     return Path(tuple(nodes), tuple(links), sum(topology.links[i].cost for i in links))
 
 
-def path_over(topology: Topology, ingress: str, links: Sequence[str]) -> Path:
-    """The path from a switch over these links, by their names. Raises where one does not begin where the last one ended."""
-    nodes, indices = [ingress], [topology.find_link(name) for name in links]
+def path_over(topology: Topology, ingress: str, links: Sequence[int]) -> Path:
+    """The path from a switch over these links, by index. Raises where one does not begin where the last one ended."""
+    nodes, indices = [ingress], list(links)
     for index in indices:
         link = topology.links[index]
         if nodes[-1] not in (link.a, link.b):
             raise NetworkError(f"link {link.name} does not begin at {nodes[-1]}")
         nodes.append(link.b if link.a == nodes[-1] else link.a)
     return Path(tuple(nodes), tuple(indices), sum(topology.links[i].cost for i in indices))
+
+
+def link_ends(link: Link) -> str:
+    """Both ends of a link with their ports, ``a:1-b:2``: what it is called whatever other links there are."""
+    return f"{link.a}:{link.a_port}-{link.b}:{link.b_port}"
+
+
+def ends_of(name: str) -> tuple[tuple[str, int], tuple[str, int]]:
+    """The ends that :func:`link_ends` has named. Raises ValueError where it has not."""
+    (a, a_port), (b, b_port) = (end.split(":") for end in name.split("-"))
+    return (a, int(a_port)), (b, int(b_port))
 
 
 def link_names(topology: Topology) -> list[str]:

@@ -3,7 +3,7 @@
 // A packet of a protected flow gets a sequence number at the tunnel ingress (PTI), a protection header, and an outer IPv4
 // header towards the tunnel egress (PTE); a multicast group sends one copy on each of two to four paths. The PTE passes one copy of
 // each sequence number. Every node runs this program and may be PTI, PTE and router at once; what is protected may be IPv4 or
-// IPv6 (not if IPV4_ONLY is defined), and the packets of another connection.
+// IPv6, and the packets of another connection.
 //
 // Blocks in the paper's order: Decaps-IP, Decaps-P, Protect&Forward (section 5.3).
 
@@ -74,9 +74,7 @@ struct headers_t {
     protection_t   protection;
     ipv4_t         ipv4;
     ipv4_options_t ipv4_options;
-#ifndef IPV4_ONLY
     ipv6_t         ipv6;
-#endif
 }
 
 struct metadata_t {
@@ -107,9 +105,7 @@ parser ProtectParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_outermost;
-#ifndef IPV4_ONLY
             ETHERTYPE_IPV6: parse_ipv6;
-#endif
             default:        accept;
         }
     }
@@ -156,14 +152,11 @@ parser ProtectParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.protection);
         transition select(hdr.protection.next_protocol) {
             PROTOCOL_IPV4: parse_ipv4;
-#ifndef IPV4_ONLY
             PROTOCOL_IPV6: parse_ipv6;
-#endif
             default:       accept;
         }
     }
 
-#ifndef IPV4_ONLY
     // Ports behind extension headers are not looked for.
     state parse_ipv6 {
         packet.extract(hdr.ipv6);
@@ -174,7 +167,6 @@ parser ProtectParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
             default:      accept;
         }
     }
-#endif
 
     state parse_ipv4 {
         packet.extract(hdr.ipv4);
@@ -298,10 +290,7 @@ control DecapsP(inout headers_t hdr, in path_t path, inout standard_metadata_t s
     }
 
     apply {
-        bool has_inner = hdr.ipv4.isValid();
-#ifndef IPV4_ONLY
-        has_inner = has_inner || hdr.ipv6.isValid();
-#endif
+        bool has_inner = hdr.ipv4.isValid() || hdr.ipv6.isValid();
         if (egress_connections.apply().miss || !has_inner) {
             unknown_connection.count(0);
             mark_to_drop(standard_metadata);
@@ -315,11 +304,9 @@ control DecapsP(inout headers_t hdr, in path_t path, inout standard_metadata_t s
             exit;
         }
         // The number is what the port behind needs that puts packets in order: where the packet goes decides whether it stays.
-#ifndef IPV4_ONLY
         if (hdr.ipv6.isValid()) {
             hdr.ethernet.ether_type = ETHERTYPE_IPV6;
         }
-#endif
     }
 }
 
@@ -491,7 +478,6 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         size = 65536;
     }
 
-#ifndef IPV4_ONLY
     direct_counter(CounterType.packets_and_bytes) flow_counter_v6;
     direct_counter(CounterType.packets_and_bytes) route_counter_v6;
 
@@ -538,7 +524,6 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         counters = route_counter_v6;
         size = 65536;
     }
-#endif
 
     apply {
         if (hdr.tunnel.isValid()) {
@@ -564,7 +549,6 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
         }
         bool encapsulates = false;
         bit<8> next_protocol = PROTOCOL_IPV4;
-#ifndef IPV4_ONLY
         bool is_ipv6 = hdr.ipv6.isValid() && !hdr.tunnel.isValid();
         if (is_ipv6) {
             next_protocol = PROTOCOL_IPV6;
@@ -579,11 +563,9 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
             outermost.dst_port = meta.dst_port;
 #endif
         }
-#endif
         if (outermost.ttl <= 1) {
             ttl_expired.count(0);
             mark_to_drop(standard_metadata);
-#ifndef IPV4_ONLY
         } else if (is_ipv6) {
             if (protected_flows_v6.apply().hit) {
                 hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
@@ -591,7 +573,6 @@ control ProtectAndForward(inout headers_t hdr, inout metadata_t meta, inout stan
             } else {
                 ipv6_lpm.apply();
             }
-#endif
         } else if (protected_flows.apply().hit) {
             decrement_ttl();
             encapsulates = true;
@@ -619,10 +600,7 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
     ProtectAndForward() protect_and_forward;
 
     apply {
-        bool is_other = !hdr.tunnel.isValid() && !hdr.ipv4.isValid();
-#ifndef IPV4_ONLY
-        is_other = is_other && !hdr.ipv6.isValid();
-#endif
+        bool is_other = !hdr.tunnel.isValid() && !hdr.ipv4.isValid() && !hdr.ipv6.isValid();
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
             hdr.packet_out.setInvalid();
@@ -630,7 +608,13 @@ control ProtectIngress(inout headers_t hdr, inout metadata_t meta, inout standar
             malformed.count(0);
             mark_to_drop(standard_metadata);
         } else if (is_other) {
-            mark_to_drop(standard_metadata);
+            if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
+                standard_metadata.egress_spec = CPU_PORT;
+                hdr.packet_in.setValid();
+                hdr.packet_in.ingress_port = standard_metadata.ingress_port;
+            } else {
+                mark_to_drop(standard_metadata);
+            }
         } else {
             path_t path = 0;
             bool leaves_tunnel = false;
@@ -722,9 +706,7 @@ control ProtectDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.protection);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv4_options);
-#ifndef IPV4_ONLY
         packet.emit(hdr.ipv6);
-#endif
     }
 }
 

@@ -47,8 +47,8 @@ class Repairer:
         self._waiting: dict[PathSet, int] = {}
         """By path set, the number of the wait that may end in a return."""
         self._waits = 0
-        self._hopeless: dict[PathSet, frozenset[int]] = {}
-        """Path sets that no path could be found for, with the links that were down then."""
+        self._hopeless: dict[PathSet, tuple[frozenset[int], int]] = {}
+        """Path sets that no path could be found for, with the links that were down then, and how many there were in all."""
         self._suspects: dict[PathSet, list[Path]] = {}
         """By path set, paths that looked well and brought nothing."""
         self.repairs: list[Repair] = []
@@ -80,12 +80,13 @@ class Repairer:
                 self._consider_return(path_set, bad)
 
     def _repair(self, path_set: PathSet, down: frozenset[int]) -> None:
-        if self._hopeless.get(path_set) == down:
+        situation = down, len(self._controller.topology.links)
+        if self._hopeless.get(path_set) == situation:
             return
         try:
             paths = self._replacements(path_set, down)
         except NoDisjointPathsError as error:
-            self._hopeless[path_set] = down
+            self._hopeless[path_set] = situation
             for number, path in enumerate(path_set.paths, start=1):
                 if not down.isdisjoint(path.links):
                     self._note(path_set, number, path, None, str(error))

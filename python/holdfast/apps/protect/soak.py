@@ -13,7 +13,7 @@ import os
 import random
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import partial
 from pathlib import Path
@@ -31,22 +31,22 @@ from holdfast.topology import PS_PER_S, Topology
 PLANES = 2
 """Transit nodes: path ``k`` of every connection leads over the ``k``-th."""
 
-LINK_DELAY_MS = 0.05
+LINK_DELAY_MS = 0.01
+"""Of every link. A host's must not be zero: the network looks ahead as far as it takes packets to come (`net::visit`)."""
 REACTION_MS = 0.1
 MTU = 1600
 PAYLOAD_BYTES = 100
 NODE_FAILURES = 0.1
 """The share of failures that are of a transit node: one path of all connections at once."""
 
-LOG_BYTES_PER_PACKET = 8 + 3 * 8
-"""What the network keeps of a packet for the statistics: one time at the sender; number and two times at the receiver."""
+MEMORY_STEPS = 60
+"""Samples of the memory at least; more in runs that take longer."""
+MEMORY_SAMPLES = 600
+MEMORY_SLACK_BYTES = 8 << 20
+"""How far memory may grow and still be called flat: what allocators round up. A log of the packets would have 32 bytes for each."""
 
-MEMORY_SAMPLES = 60
-MEMORY_SLACK_BYTES = 16 << 20
-"""How far memory beyond the logs may grow and still be called flat: what allocators round up.
-
-In long soaks glibc leaves gaps between growing logs unless MALLOC_MMAP_THRESHOLD_ is small; the README has the command.
-"""
+STEP_S = 0.5
+"""Of the machine's time, between two questions whether to go on."""
 
 _TRIES = 200
 """Draws per failure before the duration is called too short for so many."""
@@ -93,8 +93,8 @@ class Soak:
                 t.add_link(f"p{k}", f"z{i}", delay_ms=LINK_DELAY_MS, cost=k, **fast)
         for c in range(self.connections):
             ingress, egress = self.ends(c)
-            t.add_link(f"h{c + 1}", f"a{ingress}", **fast)
-            t.add_link(f"g{c + 1}", f"z{egress}", **fast)
+            t.add_link(f"h{c + 1}", f"a{ingress}", delay_ms=LINK_DELAY_MS, **fast)
+            t.add_link(f"g{c + 1}", f"z{egress}", delay_ms=LINK_DELAY_MS, **fast)
         return t
 
     def ends(self, connection: int) -> tuple[int, int]:
@@ -192,10 +192,15 @@ class Outcome:
     """What became of it. Times to report count from the last packet that the path brought."""
 
     soak: Soak
+    parts: int = 1
+    """Networks that this is the sum of."""
+    ended_s: float = 0.0
+    """Virtual time when traffic ended; of several networks the earliest, as for the others the sum is what counts."""
     sent: int = 0
     delivered: int = 0
     lost: int = 0
     duplicated: int = 0
+    undecided: int = 0
     reordered: int = 0
     failures: int = 0
     copies_lost: int = 0
@@ -205,16 +210,43 @@ class Outcome:
     unreported: int = 0
     not_cleared: int = 0
     false_alarms: int = 0
-    memory: list[tuple[int, int]] = field(default_factory=list)
-    """Resident bytes, and those of the logs among them, over time."""
+    memory_first: float = 0.0
+    """Median of resident bytes in the first third of the time."""
+    memory_last: float = 0.0
+    """In the last."""
     wall_s: float = 0.0
     processor_s: float = 0.0
 
-    def beyond_logs(self) -> tuple[float, float]:
-        """Median of resident bytes without the logs, in the first and the last third."""
-        beyond = [resident - logs for resident, logs in self.memory]
-        third = max(1, len(beyond) // 3)
-        return median(beyond[:third]), median(beyond[-third:])
+    def add(self, other: Outcome) -> None:
+        """Adds another part's."""
+        for name in (
+            "parts", "sent", "delivered", "lost", "duplicated", "undecided", "reordered", "failures", "copies_lost",
+            "latent_errors", "unreported", "not_cleared", "false_alarms", "memory_first", "memory_last", "processor_s",
+        ):  # fmt: skip
+            setattr(self, name, getattr(self, name) + getattr(other, name))
+        self.reported_ms += other.reported_ms
+        self.ended_s = min(self.ended_s, other.ended_s)
+        self.wall_s = max(self.wall_s, other.wall_s)
+
+
+class Memory:
+    """Resident bytes over virtual time, in a bounded number of samples."""
+
+    def __init__(self) -> None:
+        self._samples: list[tuple[float, int]] = []
+
+    def sample(self, now_s: float) -> None:
+        """Notes how much it is now."""
+        self._samples.append((now_s, resident_bytes()))
+        if len(self._samples) > MEMORY_SAMPLES:
+            del self._samples[::2]
+
+    def thirds(self) -> tuple[float, float]:
+        """Medians of the first and the last third of the time."""
+        end_s = self._samples[-1][0]
+        first = [it for now_s, it in self._samples if now_s <= end_s / 3] or [self._samples[0][1]]
+        last = [it for now_s, it in self._samples if now_s >= end_s * 2 / 3]
+        return median(first), median(last)
 
 
 def resident_bytes() -> int:
@@ -228,7 +260,7 @@ class Run:
     def __init__(self, soak: Soak) -> None:
         self.soak = soak
         self.plan = Plan(soak)
-        self.outcome = Outcome(soak, failures=len(self.plan.failures), latent_errors=len(self.plan.latent_errors))
+        self.outcome = Outcome(soak)
         self.controller = ProtectController(
             reaction_delay_ms=REACTION_MS,
             mtu=MTU,
@@ -252,6 +284,7 @@ class Run:
                     payload_bytes=PAYLOAD_BYTES,
                     start_s=rng.uniform(0, 1 / soak.packets_per_s),
                     stop_s=soak.duration_s,
+                    log_packets=False,
                 )
             )
             for c in range(1, soak.connections + 1)
@@ -272,21 +305,32 @@ class Run:
         self.network.call_later(error.begin_s * 1e3, partial(client.delete, ROUTE_TABLE, key))
         self.network.call_later(error.end_s * 1e3, partial(client.insert, ROUTE_TABLE, key, entry.action, entry.params))
 
-    def run(self) -> Outcome:
-        """To the end, and a little longer for what is under way."""
-        soak, outcome = self.soak, self.outcome
+    def run(self, goes_on: Callable[[float], bool] = lambda _: True) -> Outcome:
+        """To the end, and a little longer for what is under way. ``goes_on`` is told the virtual time, some times per second."""
+        soak, outcome, memory = self.soak, self.outcome, Memory()
         start, start_processor = time.monotonic(), time.process_time()
-        for sample in range(1, MEMORY_SAMPLES + 1):
-            now_s = soak.duration_s * sample / MEMORY_SAMPLES
+        memory.sample(0.0)
+        step_s, now_s = soak.duration_s / 1000, 0.0
+        while now_s < soak.duration_s and goes_on(now_s):
+            before = time.monotonic()
+            now_s = min(soak.duration_s, now_s + step_s)
             self.network.run(now_s)
-            logs = round(soak.connections * soak.packets_per_s * now_s * LOG_BYTES_PER_PACKET)
-            outcome.memory.append((resident_bytes(), logs))
-        self.network.run(soak.duration_s + max(0.01, soak.guard_s))
+            memory.sample(now_s)
+            # What a run is cut into changes nothing in it.
+            took_s = time.monotonic() - before
+            step_s = min(soak.duration_s / MEMORY_STEPS, step_s * min(2.0, STEP_S / max(took_s, STEP_S / 4)))
+        if now_s < soak.duration_s:
+            for flow in self.flows:
+                self.network.core.end_flow(flow)
+        outcome.ended_s = now_s
+        self.network.run(now_s + max(0.01, soak.guard_s + 1 / soak.packets_per_s))
         outcome.wall_s = time.monotonic() - start
         outcome.processor_s = time.process_time() - start_processor
+        outcome.memory_first, outcome.memory_last = memory.thirds()
+        outcome.failures = sum(it.begin_s < now_s for it in self.plan.failures)
         for flow in self.flows:
             statistics = self.network.core.statistics(flow)
-            for name in ("sent", "delivered", "lost", "duplicated", "reordered"):
+            for name in ("sent", "delivered", "lost", "duplicated", "undecided", "reordered"):
                 setattr(outcome, name, getattr(outcome, name) + statistics[name])
         counted = [self.controller.statistics(connection) for connection in self.connections]
         brought = sum(it.accepted_packets + it.discarded_packets for it in counted)
@@ -295,17 +339,21 @@ class Run:
         return outcome
 
     def _judge_alarms(self) -> None:
-        """Matches alarms with latent errors; those left over are false."""
+        """Matches alarms with latent errors; those left over are false. What had no time to happen is not judged."""
         left, outcome, period_s = list(self.controller.alarms), self.outcome, self.soak.period_ms / 1e3
         for error in self.plan.latent_errors:
             connection = self.connections[error.connection]
             silent_s = error.begin_s + LINK_DELAY_MS / 1e3
             raised = self._take(left, connection, error.path, True, error.begin_s, error.end_s)
+            taken_back = self._take(left, connection, error.path, False, error.end_s, error.end_s + 2 * period_s)
+            if outcome.ended_s < silent_s + period_s:
+                continue
+            outcome.latent_errors += 1
             if raised is None:
                 outcome.unreported += 1
                 continue
             outcome.reported_ms.append((raised.time_ps / PS_PER_S - silent_s) * 1e3)
-            if self._take(left, connection, error.path, False, error.end_s, error.end_s + 2 * period_s) is None:
+            if taken_back is None and outcome.ended_s >= error.end_s + 2 * period_s:
                 outcome.not_cleared += 1
         outcome.false_alarms = len(left)
 
@@ -354,16 +402,17 @@ def broken(outcome: Outcome) -> Iterator[str]:
         yield f"{outcome.not_cleared} alarms were not taken back after the repair"
     if outcome.false_alarms:
         yield f"{outcome.false_alarms} alarms about nothing"
-    first, last = outcome.beyond_logs()
-    if last - first > MEMORY_SLACK_BYTES:
-        yield f"memory grew from {first / 1e6:.1f} to {last / 1e6:.1f} MB"
+    if outcome.undecided:
+        yield f"{outcome.undecided} packets came too late to be told from copies"
+    if outcome.memory_last - outcome.memory_first > MEMORY_SLACK_BYTES * outcome.parts:
+        yield f"memory grew from {outcome.memory_first / 1e6:.1f} to {outcome.memory_last / 1e6:.1f} MB"
 
 
 def table(outcome: Outcome) -> str:
     """The outcome, a row per number."""
     soak, held = outcome.soak, promises(outcome.soak)
-    first, last = outcome.beyond_logs()
     longest = max(outcome.reported_ms, default=0.0)
+    each_ns = 1e9 * outcome.processor_s / max(1, outcome.sent)
     rows = [
         ("packets sent", f"{outcome.sent:,}"),
         ("delivered", f"{outcome.delivered:,}"),
@@ -376,9 +425,16 @@ def table(outcome: Outcome) -> str:
             f"{len(outcome.reported_ms)}, {longest:,.1f} ms after it at the latest (period {soak.period_ms:g} ms)",
         ),
         ("false alarms", f"{outcome.false_alarms}"),
-        ("memory", f"{outcome.memory[0][0] / 1e6:.1f} MB first, {outcome.memory[-1][0] / 1e6:.1f} MB last"),
-        ("without logs", f"{first / 1e6:.1f} MB in the first third, {last / 1e6:.1f} MB in the last"),
-        ("took", f"{outcome.wall_s:.1f} s ({outcome.processor_s:.1f} s of a processor) for {soak.duration_s:g} s"),
+        (
+            "memory",
+            f"{outcome.memory_first / 1e6:.1f} MB in the first third, {outcome.memory_last / 1e6:.1f} MB in the last",
+        ),
+        (
+            "took",
+            f"{outcome.wall_s:.1f} s ({outcome.processor_s:.1f} s of a processor) for {outcome.ended_s:g} s"
+            + (f" of {soak.duration_s:g} s" if outcome.ended_s < soak.duration_s else ""),
+        ),
+        ("speed", f"{outcome.sent / outcome.wall_s:,.0f} packets/s; {each_ns:,.0f} ns of a processor each"),
     ]
     return "\n".join(f"{name:<26}{value}" for name, value in rows)
 
@@ -395,6 +451,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--period-ms", type=float, default=2000, help="within which latent errors are reported")
     parser.add_argument("--slower-us", type=float, default=0, help="how much longer the second path's delay is")
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument(
+        "--jobs",
+        type=int,
+        default=1,
+        help="processes, each with a part of connections and failures in a network of its own",
+    )
+    parser.add_argument(
+        "--wall-minutes",
+        type=float,
+        default=math.inf,
+        help="ends then, as with SIGINT: with what became of the traffic so far",
+    )
     given = parser.parse_args(arguments)
     if not 1 <= given.connections <= 1024:
         parser.error("--connections is 1 to 1024")
@@ -408,8 +476,16 @@ def main(arguments: list[str] | None = None) -> int:
         given.connections, given.packets_per_s, given.duration_s, Acceptance(given.algorithm),
         given.failures, given.latent_errors, given.period_ms, given.slower_us, given.seed,
     )  # fmt: skip
+    if not 1 <= given.jobs <= min(given.connections, given.failures):
+        parser.error("--jobs is 1 to the number of connections, and of failures")
+    if not given.wall_minutes > 0:
+        parser.error("--wall-minutes must be above zero")
+    until = time.monotonic() + 60 * given.wall_minutes
+    # What runs parts knows this module.
+    from holdfast.apps.protect.soak_parts import run_parts
+
     try:
-        outcome = Run(soak).run()
+        outcome = run_parts(soak, given.jobs, until)
     except HoldfastError as error:
         print(f"error: {error}", file=sys.stderr)
         return 2
@@ -421,4 +497,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    # The module that the parts know, not its double that is being run.
+    from holdfast.apps.protect.soak import main as command
+
+    sys.exit(command())

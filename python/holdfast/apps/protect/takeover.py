@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 from holdfast.apps.protect.changes import Changes, Phase
 from holdfast.apps.protect.connection import Connection, Flow
 from holdfast.apps.protect.numbers import Numbers
-from holdfast.apps.protect.paths import Path, path_over
+from holdfast.apps.protect.paths import Path, ends_of, path_over
 from holdfast.apps.protect.tunnels import (
     COPY_TABLE,
     ENDPOINT_TABLE,
@@ -201,19 +201,24 @@ class _Takeover:
             described.sort(key=lambda item: item[2]["number"])  # type: ignore[index]
             first = described[0][2]
             assert first is not None
-            preferred = tuple(path_over(self.controller.topology, name, links) for links in first["preferred"])
+            preferred = tuple(self._path(name, links, in_use=False) for links in first["preferred"])
             if [item[2]["number"] for item in described] != list(range(1, len(preferred) + 1)):  # type: ignore[index]
                 return None
             path_set = PathSet(name, preferred[0].nodes[-1], group, first["disjoint"], preferred)
             for instance, entry, noted_of in described:
                 assert noted_of is not None
-                path = path_over(self.controller.topology, name, noted_of["links"])
+                path = self._path(name, noted_of["links"], in_use=True)
                 tunnel = self._adopt_tunnel(path, noted_of["number"], int(entry.params["dst_ip"]))
                 path_set.copies.append(Copy(instance, tunnel))
-        except (HoldfastError, KeyError, TypeError, IndexError, AssertionError):
+        except (HoldfastError, KeyError, TypeError, ValueError, AttributeError, IndexError, AssertionError):
             # Not ours, or of another topology.
             return None
         return path_set
+
+    def _path(self, ingress: str, links: list[str], *, in_use: bool) -> Path:
+        """Where a copy goes, or should. Raises where there is no such link, or where no discovery could find it."""
+        found = [self.controller.find_link(*ends_of(name), in_use=in_use) for name in links]
+        return path_over(self.controller.topology, ingress, found)
 
     def _adopt_tunnel(self, path: Path, number: int, address: int) -> Tunnel:
         """Raises :class:`NetworkError` where two tunnels would have an address, or one tunnel two."""

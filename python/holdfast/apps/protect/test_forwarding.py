@@ -244,13 +244,6 @@ def test_packets_too_large_for_the_tunnel(program: Program, executor: str, kind:
     assert node.client.register("last_sent_sn", 3) == 1
 
 
-def test_ipv4_only() -> None:
-    """The smaller program has no IPv6, and drops it."""
-    program = compile_protect({"CONNECTIONS": "16", "IPV4_ONLY": "1"})
-    assert "ipv6" not in program.p4info
-    assert Switch(program).process(1, frame(v6(udp(53)))) == []
-
-
 UDP_PORT = 6635
 
 

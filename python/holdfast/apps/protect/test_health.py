@@ -142,3 +142,17 @@ def test_parameters() -> None:
     for arguments in ({"period_ms": 0}, {"period_ms": 50_000}, {"difference": 0}, {"delay_difference_ms": -1}):
         with pytest.raises(NetworkError):
             LatentErrorDetection(**arguments)  # type: ignore[arg-type]
+
+
+def test_a_path_that_was_down_when_traffic_ended_is_no_latent_error() -> None:
+    reader = Reader()
+    for _ in range(4):
+        reader.interval(1000)
+    reader.interval(1000, (0, 1), down=True)
+    for _ in range(4):
+        reader.interval(0)
+    assert not reader.monitor.alarms
+    # It still is one if it stays silent when there is traffic again.
+    reader.interval(50, (0, 1))
+    reader.interval(50, (0, 1))
+    assert reader.alarms() == [(2, True)]

@@ -8,6 +8,7 @@ import pytest
 
 from holdfast import SimulatedNetwork
 from holdfast._core import Program
+from holdfast.agenda import Agenda
 from holdfast.apps.protect import Flow, ProtectController, compile_protect
 from holdfast.apps.protect.test_controller import MTU, NOTHING, build, entries, ladder, stream
 from holdfast.apps.protect.tunnels import COPY_TABLE, ENDPOINT_TABLE, ROUTE_TABLE
@@ -41,7 +42,7 @@ def successor(network: SimulatedNetwork, **parameters: object) -> ProtectControl
     """What starts instead of the controller that is there, on the switches as they are."""
     controller = ProtectController(reaction_delay_ms=1, mtu=MTU, **parameters)  # type: ignore[arg-type]
     network.controllers = [controller]
-    network._pending.clear()
+    network._agenda = Agenda()
     controller.attach(network)
     controller.on_start()
     return controller

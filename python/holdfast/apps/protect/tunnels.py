@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 
 from holdfast.apps.protect.changes import Changes, Phase
 from holdfast.apps.protect.numbers import Numbers
-from holdfast.apps.protect.paths import Disjoint, Path, link_names
+from holdfast.apps.protect.paths import Disjoint, Path, link_ends
 from holdfast.p4runtime.client import Client
 from holdfast.topology import Topology
 
@@ -88,7 +88,6 @@ class Tunnels:
 
     def __init__(self, topology: Topology, addresses: ipaddress.IPv4Network = TUNNEL_ADDRESSES) -> None:
         self.topology = topology
-        self._link_names = link_names(topology)
         self.addresses = addresses
         # The first two and the last are left out: some hosts take them for a network's or a broadcast address.
         self.numbers = Numbers(2, addresses.num_addresses - 2, f"tunnel addresses of {addresses}")
@@ -226,7 +225,7 @@ class Tunnels:
         )
 
     def _names(self, path: Path) -> list[str]:
-        return [self._link_names[index] for index in path.links]
+        return [link_ends(self.topology.links[index]) for index in path.links]
 
     def drop_copy(self, changes: Changes, path_set: PathSet, copy: Copy) -> None:
         """Removes a copy that its group does not make any more, and its tunnel if it was the last user."""

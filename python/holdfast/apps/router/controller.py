@@ -1,18 +1,23 @@
 """Shortest-path routing for ``router.p4`` and every program that contains its ``ipv4_lpm`` table.
 
 With ``reroute`` the controller follows port changes: it removes failed links from its map, computes the shortest paths
-again, and writes what changed. Without, it installs the routes once: the baseline that never reacts.
+again, and writes what changed. Without, it installs the routes once: the baseline that never reacts. The map is the declared one,
+or with ``discovery`` the one that is found.
 """
 
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast._core import Program
 from holdfast.apps.router.shortest_paths import Hop, ShortestPaths
-from holdfast.controller import Controller
+from holdfast.controller import Controller, ControlPlane
+from holdfast.discovery import Discovery, LinkDiscovery
+from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
+from holdfast.topology import Topology
 
 HERE = Path(__file__).parent
 
@@ -28,29 +33,84 @@ def compile_router(defines: dict[str, str] | None = None) -> Program:
     return Program.compile(str(HERE / "router.p4"), defines=defines or {})
 
 
+def _check_controller_headers(switch: str, client: Client) -> None:
+    """Discovery tells by them where a frame is to leave, and where one came in."""
+    for name, header, wanted in (
+        ("packet_out", client.p4info.packet_out, "egress_port"),
+        ("packet_in", client.p4info.packet_in, "ingress_port"),
+    ):
+        if header is None or all(part.name != wanted for part in header.fields):
+            raise NetworkError(
+                f"switch {switch!r} cannot discover links: its program has no {name} header with {wanted}"
+            )
+
+
 class RouterController(Controller):
     """Installs a route to every host's subnet on every switch, by shortest path over the links' costs.
 
     Of equally short paths the one whose nodes come first in the topology's order is chosen, on every switch alike; of parallel
     links the cheapest that works.
+
+    With ``discovery`` the links between switches are those that are heard, and routes follow as new ones are. A link that is gone
+    keeps its routes without ``reroute``, until its ports are heard elsewhere.
     """
 
     table = "RouterIngress.ipv4_lpm"
     forward = "RouterIngress.forward"
     route_key = "hdr.ipv4.dst_addr"
 
-    def __init__(self, *, reroute: bool, reaction_delay_ms: float) -> None:
+    def __init__(self, *, reroute: bool, reaction_delay_ms: float, discovery: LinkDiscovery | None = None) -> None:
         super().__init__(reaction_delay_ms=reaction_delay_ms)
         self.reroute = reroute
+        self._discovery_settings = discovery
+        self._discovery: Discovery | None = None
         self._down: set[tuple[str, int]] = set()
         self._installed: dict[str, dict[str, TableEntry]] = {}
 
+    def attach(self, plane: ControlPlane) -> None:
+        """Prepares the discovery, if there is one."""
+        super().attach(plane)
+        if self._discovery_settings is not None:
+            for name, client in plane.clients.items():
+                _check_controller_headers(name, client)
+            self._discovery = Discovery(
+                plane, self._discovery_settings, self.on_links_changed, reaction_delay_ps=self.reaction_delay_ps
+            )
+            self._discovery.prepare()
+
+    @property
+    def topology(self) -> Topology:
+        """The network's map: as it is declared, or as it was discovered."""
+        return super().topology if self._discovery is None else self._discovery.topology
+
+    @property
+    def discovery(self) -> Discovery:
+        """What is known of links. Raises :class:`NetworkError` if the controller takes the declared map."""
+        if self._discovery is None:
+            raise NetworkError(f"{type(self).__name__} does not discover links, or is not attached to a network yet")
+        return self._discovery
+
     def on_start(self) -> None:
-        """Installs all routes."""
+        """Installs all routes, or begins to discover links."""
+        if self._discovery is None:
+            self._install()
+        else:
+            self._discovery.start()
+
+    def on_links_changed(self) -> None:
+        """Something was discovered, or is gone."""
         self._install()
+
+    def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
+        """Hears discovery frames."""
+        if self._discovery is not None:
+            self._discovery.hear(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
         """Routes around ports that are down at either end."""
+        if self._discovery is not None:
+            self._discovery.port_changed(switch, port, up)
+            return
         if not self.reroute:
             return
         before = self._failed_links()
@@ -63,7 +123,9 @@ class RouterController(Controller):
             self._install()
 
     def _failed_links(self) -> frozenset[int]:
-        """By index: the links between switches with a port that is down at either end."""
+        """By index: the links between switches that no route takes, as a port is down at either end, or as they are not there."""
+        if self._discovery is not None:
+            return self._discovery.topology.absent if self.reroute else self._discovery.topology.replaced
         switches = self.topology.switches
         return frozenset(
             i

@@ -255,7 +255,11 @@ control IpfrrIngress(inout headers_t hdr, inout metadata_t meta, inout standard_
             drop();
             stop = true;
         } else if (!hdr.ipv4.isValid()) {
-            drop();
+            if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
+                punt();
+            } else {
+                drop();
+            }
             stop = true;
         }
 

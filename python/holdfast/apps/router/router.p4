@@ -109,7 +109,11 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             malformed.count(0);
             drop();
         } else if (!hdr.ipv4.isValid()) {
-            drop();
+            if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
+                punt();
+            } else {
+                drop();
+            }
         } else if (hdr.ipv4.ttl <= 1) {
             ttl_expired.count(0);
             drop();

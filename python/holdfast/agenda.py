@@ -1,0 +1,61 @@
+"""What controllers are going to do, and when: an event becomes a call of a handler after the controller's reaction delay.
+
+Times are picoseconds of whatever clock the owner goes by; nothing here reads one, waits or knows where events come from.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import TYPE_CHECKING
+
+from holdfast.p4runtime.received import DigestList, IdleEntries, PacketIn
+
+if TYPE_CHECKING:
+    from holdfast.controller import Controller
+    from holdfast.p4runtime.received import Event
+
+
+class Agenda:
+    """Handlers with their times. Those of the same time are called in the order in which they were added."""
+
+    def __init__(self) -> None:
+        self._pending: list[tuple[int, int, Callable[[], None]]] = []
+        self._added = 0
+
+    def is_due(self, time_ps: int) -> bool:
+        """Whether a handler is to be called by then."""
+        return bool(self._pending) and self._pending[0][0] <= time_ps
+
+    def next_ps_within(self, until_ps: int) -> int:
+        """When the next handler is due, but no later than given."""
+        return self._pending[0][0] if self.is_due(until_ps) else until_ps
+
+    def add(self, time_ps: int, handler: Callable[[], None]) -> None:
+        """Has the handler called at that time."""
+        self._added += 1
+        heapq.heappush(self._pending, (time_ps, self._added, handler))
+
+    def add_port_change(
+        self, controllers: Sequence[Controller], time_ps: int, switch: str, port: int, up: bool
+    ) -> None:
+        """What controllers do about a port that changed at that time."""
+        for controller in controllers:
+            self.add(time_ps + controller.reaction_delay_ps, partial(controller.on_port_change, switch, port, up))
+
+    def add_event(self, controllers: Sequence[Controller], time_ps: int, switch: str, event: Event) -> None:
+        """What controllers do about what a switch's client got from its stream at that time."""
+        for controller in controllers:
+            due_ps = time_ps + controller.reaction_delay_ps
+            if isinstance(event, PacketIn):
+                self.add(due_ps, partial(controller.on_packet_in, switch, event.payload, event.metadata))
+            elif isinstance(event, DigestList):
+                self.add(due_ps, partial(controller.on_digest, switch, event))
+            elif isinstance(event, IdleEntries):
+                self.add(due_ps, partial(controller.on_idle_timeout, switch, event))
+
+    def run_due(self, now_ps: int) -> None:
+        """Calls what is due by then, also what those calls add."""
+        while self.is_due(now_ps):
+            heapq.heappop(self._pending)[2]()

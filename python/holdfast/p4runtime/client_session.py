@@ -1,0 +1,276 @@
+"""A client's session with a device, however messages travel: who is the primary, the stream, the pipeline, requests.
+
+What is in a device's tables and objects is :class:`~holdfast.p4runtime.client.Client`'s subject, and transport that of its
+subclasses.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from functools import lru_cache
+from types import TracebackType
+from typing import Literal, Self, TypeAlias
+
+from holdfast._core import Program
+from holdfast.p4runtime import codec, p4data
+from holdfast.p4runtime.arbitration import set_election_id
+from holdfast.p4runtime.codec import Value
+from holdfast.p4runtime.device import no_pipeline
+from holdfast.p4runtime.entity_messages import read_entry
+from holdfast.p4runtime.errors import P4RuntimeError, code_name, invalid_argument
+from holdfast.p4runtime.p4info import P4InfoIndex, parse_text
+from holdfast.p4runtime.received import Arbitration, DigestList, Event, IdleEntries, PacketIn, StreamError
+from holdfast.p4runtime.stubs import Proto, p4info_pb2, p4runtime_pb2
+
+Atomicity: TypeAlias = Literal["continue_on_error", "rollback_on_error", "dataplane_atomic"]
+PipelineAction: TypeAlias = Literal["verify", "verify_and_save", "verify_and_commit", "commit", "reconcile_and_commit"]
+
+_UPDATE_TYPES: dict[str, int] = {
+    "insert": p4runtime_pb2.Update.INSERT,
+    "modify": p4runtime_pb2.Update.MODIFY,
+    "delete": p4runtime_pb2.Update.DELETE,
+}
+
+
+@lru_cache(maxsize=16)
+def _index_of(p4info: bytes) -> P4InfoIndex:
+    """The switches of a network mostly run the same program."""
+    message = p4info_pb2.P4Info()
+    message.ParseFromString(p4info)
+    return P4InfoIndex(message)
+
+
+@dataclass
+class _Batch:
+    updates: list[Proto] = field(default_factory=list)
+    descriptions: list[Callable[[], str]] = field(default_factory=list)
+    """Of each update, worked out when it failed."""
+
+
+class ClientSession(abc.ABC):
+    """The part of a :class:`~holdfast.p4runtime.client.Client` that knows nothing of tables, counters or groups."""
+
+    def __init__(self, device_id: int, election_id: int, role: str) -> None:
+        self.device_id = device_id
+        self.election_id = election_id
+        self.role = role
+        self.on_packet_in: Callable[[PacketIn], None] | None = None
+        self.on_digest: Callable[[DigestList], None] | None = None
+        self.arbitration: Arbitration | None = None
+        """The latest word on who is the primary."""
+        self._index: P4InfoIndex | None = None
+        self._batch: _Batch | None = None
+
+    # ---- Transport ----
+
+    @abc.abstractmethod
+    def _call_write(self, request: Proto) -> None: ...
+    @abc.abstractmethod
+    def _call_read(self, request: Proto) -> Iterable[Proto]: ...
+    @abc.abstractmethod
+    def _call_set_pipeline(self, request: Proto) -> None: ...
+    @abc.abstractmethod
+    def _call_get_pipeline(self, request: Proto) -> Proto: ...
+    @abc.abstractmethod
+    def _call_capabilities(self, request: Proto) -> Proto: ...
+    @abc.abstractmethod
+    def _send(self, message: Proto) -> None:
+        """Sends a ``StreamMessageRequest``."""
+
+    @abc.abstractmethod
+    def _put(self, event: Event) -> None: ...
+    @abc.abstractmethod
+    def poll(self, timeout_s: float = 0.0) -> Event | None:
+        """The next event; None if there is none within the timeout."""
+
+    @abc.abstractmethod
+    def close(self) -> None:
+        """Ends the session. If this was the primary, the device has none afterwards."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, traceback: TracebackType | None
+    ) -> None:
+        self.close()
+
+    # ---- Session ----
+
+    @property
+    def is_primary(self) -> bool:
+        """Whether the device said that this client is the primary."""
+        return self.arbitration is not None and self.arbitration.is_primary
+
+    def arbitrate(self, election_id: int | None = None) -> None:
+        """Asks for the primary role, with a new election id if given. The answer is an :class:`Arbitration` event."""
+        if election_id is not None:
+            self.election_id = election_id
+        if not 0 <= self.election_id < 1 << 128:
+            raise invalid_argument(f"election id {self.election_id} does not fit into 128 bits")
+        message = p4runtime_pb2.StreamMessageRequest()
+        message.arbitration.device_id = self.device_id
+        set_election_id(message.arbitration, self.election_id)
+        if self.role:
+            message.arbitration.role.name = self.role
+        self._send(message)
+
+    def _receive(self, message: Proto) -> None:
+        """A ``StreamMessageResponse`` from the device."""
+        kind = message.WhichOneof("update")
+        if kind == "arbitration":
+            update = message.arbitration
+            highest = update.election_id.high << 64 | update.election_id.low if update.HasField("election_id") else None
+            self.arbitration = Arbitration(update.status.code == 0, code_name(update.status.code), highest)
+            self._put(self.arbitration)
+        elif kind == "packet":
+            packet = self._packet_in(message.packet)
+            self.on_packet_in(packet) if self.on_packet_in else self._put(packet)
+        elif kind == "digest":
+            digest = self._digest_list(message.digest)
+            self.on_digest(digest) if self.on_digest else self._put(digest)
+        elif kind == "idle_timeout_notification":
+            idle = message.idle_timeout_notification
+            entries = [read_entry(self.p4info, self.p4info.tables.by_id(e.table_id), e) for e in idle.table_entry]
+            self._put(IdleEntries(entries, idle.timestamp))
+        elif kind == "error":
+            self._put(StreamError(code_name(message.error.canonical_code), message.error.message))
+
+    def packets_in(self, timeout_s: float = 0.0) -> Iterator[PacketIn]:
+        """Packet-ins as they come, until none comes for ``timeout_s``. Other events are passed over."""
+        while (event := self.poll(timeout_s)) is not None:
+            if isinstance(event, PacketIn):
+                yield event
+
+    # ---- Pipeline ----
+
+    @property
+    def p4info(self) -> P4InfoIndex:
+        """The device's P4Info, fetched when first needed. FAILED_PRECONDITION if there is no pipeline."""
+        if self._index is None:
+            request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self.device_id)
+            request.response_type = p4runtime_pb2.GetForwardingPipelineConfigRequest.P4INFO_AND_COOKIE
+            response = self._call_get_pipeline(request)
+            if not response.HasField("config"):
+                raise no_pipeline()
+            self._index = _index_of(response.config.p4info.SerializeToString(deterministic=True))
+        return self._index
+
+    def set_pipeline(
+        self,
+        program: Program | None = None,
+        *,
+        p4info: str | Proto | None = None,
+        artifact: bytes = b"",
+        action: PipelineAction = "verify_and_commit",
+        cookie: int | None = None,
+    ) -> None:
+        """Pushes a pipeline: a compiled program, or P4Info (text or message) and artifact. ``commit`` takes neither."""
+        if program is not None:
+            if p4info is not None or artifact:
+                raise invalid_argument("give a program, or P4Info and artifact, not both")
+            p4info, artifact = program.p4info, program.artifact()
+        request = p4runtime_pb2.SetForwardingPipelineConfigRequest(device_id=self.device_id, role=self.role)
+        set_election_id(request, self.election_id)
+        request.action = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action.Value(action.upper())
+        if p4info is not None:
+            info = parse_text(p4info) if isinstance(p4info, str) else p4info
+            request.config.p4info.CopyFrom(info)
+            request.config.p4_device_config = artifact
+        if cookie is not None:
+            request.config.cookie.cookie = cookie
+        self._call_set_pipeline(request)
+        self._index = None
+
+    def pipeline_config(self) -> Proto | None:
+        """The device's ``ForwardingPipelineConfig``; None if it has none."""
+        request = p4runtime_pb2.GetForwardingPipelineConfigRequest(device_id=self.device_id)
+        response = self._call_get_pipeline(request)
+        return response.config if response.HasField("config") else None
+
+    def api_version(self) -> str:
+        """The version of P4Runtime that the server implements."""
+        return str(self._call_capabilities(p4runtime_pb2.CapabilitiesRequest()).p4runtime_api_version)
+
+    # ---- Requests ----
+
+    @contextmanager
+    def batch(self, atomicity: Atomicity = "rollback_on_error") -> Iterator[None]:
+        """Collects all writes inside and sends them as one request at the end; nothing is sent if the block raises."""
+        if self._batch is not None:
+            raise invalid_argument("batches do not nest")
+        batch = self._batch = _Batch()
+        try:
+            yield
+        finally:
+            self._batch = None
+        if batch.updates:
+            self._send_batch(batch, atomicity)
+
+    def _send_batch(self, batch: _Batch, atomicity: Atomicity) -> None:
+        request = p4runtime_pb2.WriteRequest(device_id=self.device_id, role=self.role, updates=batch.updates)
+        request.atomicity = p4runtime_pb2.WriteRequest.Atomicity.Value(atomicity.upper())
+        set_election_id(request, self.election_id)
+        try:
+            self._call_write(request)
+        except P4RuntimeError as e:
+            raise e.with_descriptions([describe() for describe in batch.descriptions]) from None
+
+    def _update(self, verb: str, entity: Proto, what: str | Callable[[], str]) -> None:
+        update = p4runtime_pb2.Update(type=_UPDATE_TYPES[verb], entity=entity)
+
+        def description() -> str:
+            return f"{verb} {what if isinstance(what, str) else what()}"
+
+        if self._batch is not None:
+            self._batch.updates.append(update)
+            self._batch.descriptions.append(description)
+        else:
+            self._send_batch(_Batch([update], [description]), "continue_on_error")
+
+    def _read(self, entity: Proto) -> Iterator[Proto]:
+        request = p4runtime_pb2.ReadRequest(device_id=self.device_id, role=self.role, entities=[entity])
+        for response in self._call_read(request):
+            yield from response.entities
+
+    # ---- Packets and digests ----
+
+    def packet_out(self, payload: bytes, /, **metadata: Value) -> None:
+        """Sends a packet into the switch, with fields of the packet-out header (those left out are zero)."""
+        message = p4runtime_pb2.StreamMessageRequest()
+        message.packet.payload = payload
+        header = self.p4info.packet_out
+        if header is None and metadata:
+            raise invalid_argument("the program has no packet_out header, so a packet-out takes no metadata")
+        if header is not None:
+            values = {header.fields[name].id: (name, value) for name, value in metadata.items()}
+            for part in header.fields:
+                name, value = values.get(part.id, (part.name, 0))
+                number = codec.to_int(value, part.width, f"packet-out metadata '{name}'")
+                message.packet.metadata.add(metadata_id=part.id, value=codec.encode(number))
+        self._send(message)
+
+    def _packet_in(self, message: Proto) -> PacketIn:
+        header = self.p4info.packet_in
+        names = {part.id: part.name for part in header.fields} if header else {}
+        metadata = {
+            names.get(m.metadata_id, str(m.metadata_id)): int.from_bytes(m.value, "big") for m in message.metadata
+        }
+        return PacketIn(message.payload, metadata)
+
+    def _digest_list(self, message: Proto) -> DigestList:
+        digest = self.p4info.digests.by_id(message.digest_id)
+        types = self.p4info.message.type_info
+        numbers = [p4data.from_p4data(digest.type_spec, types, data) for data in message.data]
+        values = [p4data.to_plain(digest.type_spec, types, number) for number in numbers]
+        return DigestList(digest.name, message.list_id, values, message.timestamp)
+
+    def acknowledge(self, digest_list: DigestList) -> None:
+        """Tells the device that a digest list was acted upon."""
+        message = p4runtime_pb2.StreamMessageRequest()
+        message.digest_ack.digest_id = self.p4info.digests[digest_list.digest].id
+        message.digest_ack.list_id = digest_list.list_id
+        self._send(message)

@@ -1,0 +1,157 @@
+"""What a client's values are in protobuf messages of entities, and back: keys, actions, entries, replicas.
+
+Names and ids are a :class:`~holdfast.p4runtime.p4info.P4InfoIndex`'s; who sends the messages is not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from holdfast.p4runtime import codec
+from holdfast.p4runtime.codec import Pair, Value
+from holdfast.p4runtime.errors import invalid_argument
+from holdfast.p4runtime.p4info import Action, MatchField, P4InfoIndex, Param, Table
+from holdfast.p4runtime.received import Entry
+from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
+
+
+def fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], priority: int | None) -> None:
+    """Puts a table, a key and a priority into a ``TableEntry``."""
+    message.table_id = table.id
+    message.priority = uint(priority or 0, 31, "priority")
+    for name, value in match.items():
+        if value is not None:
+            _fill_match(message, table.name, table.fields[name], value)
+
+
+def _fill_match(message: Proto, table: str, match_field: MatchField, value: Value | Pair) -> None:
+    """Adds a ``FieldMatch``; don't-care matches (prefix length 0, mask 0, full range) are left out."""
+    width, what = match_field.width, f"table '{table}', match field '{match_field.name}'"
+    if match_field.kind in ("exact", "optional"):
+        encoded = _encoded(match_field, value, what)
+        getattr(message.match.add(field_id=match_field.id), match_field.kind).value = encoded
+    elif match_field.kind == "lpm":
+        number, length = codec.to_prefix(value, width, what)
+        if length:
+            message.match.add(field_id=match_field.id).lpm.MergeFrom(
+                p4runtime_pb2.FieldMatch.LPM(value=codec.encode(number), prefix_len=length)
+            )
+    elif match_field.kind == "ternary":
+        number, mask = codec.to_ternary(value, width, what)
+        if mask:
+            message.match.add(field_id=match_field.id).ternary.MergeFrom(
+                p4runtime_pb2.FieldMatch.Ternary(value=codec.encode(number), mask=codec.encode(mask))
+            )
+    else:
+        low, high = codec.to_range(value, width, what)
+        if (low, high) != (0, codec.all_ones(width)):
+            message.match.add(field_id=match_field.id).range.MergeFrom(
+                p4runtime_pb2.FieldMatch.Range(low=codec.encode(low), high=codec.encode(high))
+            )
+
+
+def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, Value] | None) -> None:
+    """Puts an action of a table with its parameters into a message."""
+    info = table.actions[action]
+    message.action_id = info.id
+    given = dict(params or {})
+    for name, value in given.items():
+        param = info.params[name]
+        encoded = _encoded(param, value, f"action '{info.name}', parameter '{param.name}'")
+        message.params.add(param_id=param.id, value=encoded)
+
+
+def _encoded(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:
+    if owner.translation is None:
+        return codec.encode(codec.to_int(value, owner.width, what))
+    if not isinstance(value, str):
+        raise invalid_argument(f"{what}: it is a string ('{owner.translation.uri}'), not {value!r}")
+    return value.encode()
+
+
+def _decoded(owner: MatchField | Param, data: bytes) -> int | str:
+    return int.from_bytes(data, "big") if owner.translation is None else data.decode(errors="replace")
+
+
+def read_entry(p4info: P4InfoIndex, table: Table, message: Proto) -> Entry:
+    """A table's entry as a value."""
+    match: dict[str, int | str | tuple[int, int]] = {}
+    for item in message.match:
+        match_field = table.fields.by_id(item.field_id)
+        match[match_field.name] = _read_match(match_field, item)
+    action_id = message.action.action.action_id
+    action = p4info.actions.by_id(action_id) if action_id else None
+    params = message.action.action.params if action else ()
+    counted = message.HasField("counter_data")
+    return Entry(
+        table=table.name,
+        match=match,
+        action=action.name if action else "",
+        params=dict(_read_param(action, p) for p in params if action),
+        priority=message.priority,
+        is_default=message.is_default_action,
+        is_const=message.is_const,
+        counter=(message.counter_data.packet_count, message.counter_data.byte_count) if counted else None,
+        metadata=message.metadata,
+        idle_timeout_ns=message.idle_timeout_ns,
+        member=message.action.action_profile_member_id or None,
+        group=message.action.action_profile_group_id or None,
+    )
+
+
+def _read_param(action: Action, message: Proto) -> tuple[str, int | str]:
+    param = action.params.by_id(message.param_id)
+    return param.name, _decoded(param, message.value)
+
+
+def _read_match(match_field: MatchField, message: Proto) -> int | str | tuple[int, int]:
+    def number(data: bytes) -> int:
+        return int.from_bytes(data, "big")
+
+    kind = match_field.kind
+    if kind == "lpm":
+        return number(message.lpm.value), message.lpm.prefix_len
+    if kind == "ternary":
+        return number(message.ternary.value), number(message.ternary.mask)
+    if kind == "range":
+        return number(message.range.low), number(message.range.high)
+    return _decoded(match_field, getattr(message, kind).value)
+
+
+def fill_replicas(message: Proto, replicas: Sequence[tuple[int, int]]) -> None:
+    """Adds replicas, (egress port, instance), to a group or session."""
+    for port, instance in replicas:
+        port_bytes = codec.encode(codec.to_int(port, 32, "replica port"))
+        message.replicas.add(port=port_bytes, instance=uint(instance, 32, "replica instance"))
+
+
+def read_replicas(message: Proto) -> list[tuple[int, int]]:
+    """The replicas of a group or session: (egress port, instance)."""
+    return [
+        (int.from_bytes(r.port, "big") if r.WhichOneof("port_kind") == "port" else r.egress_port, r.instance)
+        for r in message.replicas
+    ]
+
+
+def describe(match: Mapping[str, Value | Pair], priority: int | None) -> str:
+    """A key for people."""
+
+    def text(value: Value | Pair) -> str:
+        if isinstance(value, tuple | list):
+            return "(" + ", ".join(map(text, value)) + ")"
+        return f"0x{value.hex()}" if isinstance(value, bytes) else str(value)
+
+    fields = ", ".join(f"{name}: {text(value)}" for name, value in match.items())
+    return f"{{{fields}}}" + (f" priority {priority}" if priority else "")
+
+
+def uint(value: int, bits: int, what: str) -> int:
+    """The value, if it fits into so many bits."""
+    return codec.to_int(value, bits, what)
+
+
+def int64(value: int, what: str) -> int:
+    """The value, if it is one of 64 bits with a sign."""
+    if not -(1 << 63) <= value < 1 << 63:
+        raise codec.out_of_range(f"{what}: {value} does not fit into 64 bits")
+    return value
