@@ -7,9 +7,8 @@ import os
 import signal
 import sys
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import asdict
 from enum import StrEnum
 from functools import partial
 from importlib.metadata import version
@@ -18,7 +17,6 @@ from types import FrameType
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from pydantic import ValidationError
 from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
@@ -28,6 +26,7 @@ from holdfast._core import CompileError, HoldfastError, Program
 from holdfast.errors import TopologyWarning
 
 if TYPE_CHECKING:
+    from holdfast.compare.comparison import Comparison
     from holdfast.stf import Report
 
 app = typer.Typer(
@@ -104,87 +103,46 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
 
 @app.command()
 def demo(
-    live: Annotated[
-        bool, typer.Option("--live", help="Real namespaces, kernel TCP, ping and iperf3 (needs root).")
-    ] = False,
-    seed: Annotated[int, typer.Option(help="Same seed, same result, byte for byte.")] = 1,
+    live: Annotated[bool, typer.Option("--live", help="Real namespaces, kernel TCP, real time (needs root).")] = False,
+    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result, byte for byte (unless live).")] = 1,
     out: Annotated[Path | None, typer.Option(help="Where the results go  [default: out/demo or out/demo-live]")] = None,
     jitter_ms: Annotated[
-        float | None, typer.Option(help="Uniform jitter per link between switches  [default: 0.1, live: 0]")
+        float | None, typer.Option(min=0, help="Uniform jitter per link between switches  [default: 0.1, live: 0]")
     ] = None,
     detection_delay_ms: Annotated[float, typer.Option(help="From the cut to the switch noticing it.")] = 50.0,
     reaction_delay_ms: Annotated[float, typer.Option(help="From there to the controller's new routes.")] = 100.0,
     executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
 ) -> None:
-    """Cut a link under a UDP stream and a ping: static, reroute and 1+1 protection side by side."""
-    from holdfast import demo as simulated
+    """Cut a link under UDP, TCP and a ping: compare, on a square of two paths with four mechanisms."""
+    from holdfast import demo as square
+
+    built = square.scenario(
+        live=live,
+        jitter_ms=(0.0 if live else 0.1) if jitter_ms is None else jitter_ms,
+        executor=executor.value,
+        detection_delay_ms=detection_delay_ms,
+        reaction_delay_ms=reaction_delay_ms,
+    )
+    folder = out or Path("out/demo-live" if live else "out/demo")
+    _show_comparison(lambda: square.run(built, folder, seed=seed, console=errors), folder)
+
+
+def _show_comparison(run: Callable[[], Comparison], out: Path) -> None:
+    """Runs it, and prints the ranking, the advice and what must be known to read them."""
+    from holdfast.compare import advice, terminal
 
     try:
-        parameters = simulated.DemoParameters(
-            seed=seed,
-            jitter_ms=(0.0 if live else 0.1) if jitter_ms is None else jitter_ms,
-            detection_delay_ms=detection_delay_ms,
-            reaction_delay_ms=reaction_delay_ms,
-            executor=executor.value,
-        )
-    except ValidationError as error:
-        first = error.errors()[0]
-        fail(f"--{'-'.join(str(part).replace('_', '-') for part in first['loc'])}: {first['msg']}")
-    out = out or Path("out/demo-live" if live else "out/demo")
-    if live:
-        from holdfast import demo_live
-
         with _interruptible():
-            report = demo_live.run(parameters, out, progress=lambda text: console.print(f"[dim]{text}[/]"))
-        _print_table("demo --live: kernel hosts, one run per mechanism", {k: v.columns() for k, v in report.items()})
-    else:
-        streams, pings = simulated.run(parameters, out, progress=lambda text: console.print(f"[dim]{text}[/]"))
-        _print_table(
-            f"UDP, {parameters.packets_per_s:g} packets/s for {parameters.duration_s:g} s; link s1-s2 down from "
-            f"{parameters.failure_s:g} s to {parameters.repair_s:g} s",
-            {name: asdict(row) for name, row in streams.items()},
-        )
-        _print_table("ping, every 100 ms", {name: asdict(row) for name, row in pings.items()})
-    console.print(f"results in {out}/")
-
-
-HEADINGS = {
-    "delivered": "deliv-\nered",
-    "duplicated": "dupli-\ncated",
-    "reordered": "reor-\ndered",
-    "longest_outage_ms": "outage\n(ms)",
-    "latency_mean_ms": "mean\nlatency\n(ms)",
-    "latency_p99_ms": "p99\n(ms)",
-    "jitter_ms": "jitter\n(ms)",
-    "relative_bytes": "bytes\nratio",
-    "udp_delivered": "udp\ndeliv-\nered",
-    "udp_outage_ms": "udp\noutage\n(ms)",
-    "ping_mean_ms": "ping\nmean\n(ms)",
-    "tcp_megabytes": "tcp\nMB",
-    "tcp_stall_ms": "tcp\nstall\n(ms)",
-    "tcp_retransmits": "tcp\nretr.",
-    "tcp_timeouts": "tcp\nRTOs",
-}
-"""Column headings narrow enough for a terminal of 80 columns."""
-
-
-def _print_table(title: str, rows: Mapping[str, Mapping[str, object]]) -> None:
-    table = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    table.add_column("", style="bold", no_wrap=True)
-    for column in next(iter(rows.values())):
-        heading = HEADINGS.get(column) or column.replace("_ms", "\n(ms)").replace("_", "\n")
-        table.add_column(heading, justify="right", no_wrap=True)
-    for name, row in rows.items():
-        table.add_row(name, *(_cell(value) for value in row.values()))
-    console.print(table)
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    if isinstance(value, float):
-        return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"
-    return str(value)
+            found = run()
+    except KeyboardInterrupt:
+        errors.print("interrupted; the same command goes on from here")
+        raise typer.Exit(130) from None
+    console.print(Text(f"{terminal.title(found)}\n", style="italic"))
+    console.print(terminal.table(found))
+    console.print(Text(f"\n{advice.advice(found)}\n"))
+    for note in advice.notes(found):
+        console.print(Text(f"* {note}", style="dim"))
+    console.print(f"results in {out}/; open {out}/report.html", highlight=False)
 
 
 @contextmanager
@@ -509,8 +467,20 @@ def compare(
             help="As for the command topology: a file (.yaml, .graphml), or a name such as abilene, ring:5, waxman:100."
         ),
     ],
+    live: Annotated[
+        bool,
+        typer.Option(
+            "--live",
+            help="In real time, with the kernel's hosts (needs root): network namespaces, kernel TCP; at most 32 switches, 32 "
+            "hosts, half an hour. By default 6 host pairs have UDP, 3 of them TCP.",
+        ),
+    ] = False,
     fail: Annotated[
-        str, typer.Option(metavar="LINK|NODE|all", help="A link A-B, a switch, or every link between switches in turn.")
+        str,
+        typer.Option(
+            metavar="LINK|NODE|all|nodes",
+            help="A link A-B, a switch, every link between switches in turn, or every switch.",
+        ),
     ] = "all",
     traffic: Annotated[
         Path | None,
@@ -527,17 +497,20 @@ def compare(
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many; the same ones for every mechanism.")] = 1,
     jobs: Annotated[int | None, typer.Option(min=1, help="Processes  [default: one for each processor]")] = None,
-    out: Annotated[Path, typer.Option(help="Where the results go.")] = Path("out/compare"),
+    out: Annotated[
+        Path | None, typer.Option(help="Where the results go  [default: out/compare or out/compare-live]")
+    ] = None,
     before_s: Annotated[
         float | None,
-        typer.Option(help="From the beginning to the failure  [default: 1; with --fail all shortened to 0.5]"),
+        typer.Option(help="From the beginning to the failure  [default: 1; with --fail all or nodes shortened to 0.5]"),
     ] = None,
     down_s: Annotated[
         float | None,
-        typer.Option(help="From the failure to the repair  [default: 2; with --fail all shortened to 1.5]"),
+        typer.Option(help="From the failure to the repair  [default: 2; with --fail all or nodes shortened to 1.5]"),
     ] = None,
     after_s: Annotated[
-        float | None, typer.Option(help="From the repair to the end  [default: 1; with --fail all shortened to 0.5]")
+        float | None,
+        typer.Option(help="From the repair to the end  [default: 1; with --fail all or nodes shortened to 0.5]"),
     ] = None,
     detection_delay_ms: Annotated[float, typer.Option(help="From a failure to a switch noticing it.")] = 50.0,
     reaction_delay_ms: Annotated[float, typer.Option(help="From there to a controller's new routes.")] = 100.0,
@@ -547,8 +520,8 @@ def compare(
 
     Interrupted, it goes on where it stopped when it is called again.
     """
-    from holdfast.compare import advice, results, scenario, terminal
     from holdfast.compare import mechanisms as registry
+    from holdfast.compare import results, scenario
 
     names = list(registry.MECHANISMS) if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
     chosen = registry.find(names)
@@ -559,20 +532,12 @@ def compare(
         "detection_delay_ms": detection_delay_ms,
         "reaction_delay_ms": reaction_delay_ms,
     }
-    built = scenario.build(topology, fail=fail, traffic=traffic, executor=executor.value, times=times)
-    try:
-        with _interruptible():
-            found = results.run(
-                built, chosen, range(1, seeds + 1), out, jobs=jobs or len(os.sched_getaffinity(0)), console=errors
-            )
-    except KeyboardInterrupt:
-        errors.print("interrupted; the same command goes on from here")
-        raise typer.Exit(130) from None
-    console.print(terminal.table(found))
-    console.print(Text(f"\n{advice.advice(found)}\n"))
-    for note in advice.notes(found):
-        console.print(Text(f"* {note}", style="dim"))
-    console.print(f"results in {out}/; open {out}/report.html", highlight=False)
+    built = scenario.build(topology, fail=fail, traffic=traffic, executor=executor.value, when=times, live=live)
+    folder = out or Path("out/compare-live" if live else "out/compare")
+    processes = jobs or len(os.sched_getaffinity(0))
+    _show_comparison(
+        lambda: results.run(built, chosen, range(1, seeds + 1), folder, jobs=processes, console=errors), folder
+    )
 
 
 ports = typer.Typer(no_args_is_help=True, help="Ports of a running holdfast switch.")

@@ -35,6 +35,9 @@ class ControlPlane(Protocol):
     def port_is_up(self, switch: str, port: int) -> bool:
         """Whether a port has a signal now, as far as it is known here: what a controller that starts late must ask."""
 
+    def secret(self) -> bytes:
+        """32 bytes that nobody else can know, others each time; under the virtual clock those of the network's seed."""
+
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
         """Calls the handler after a delay on the network's clock."""
 

@@ -1,66 +1,42 @@
-"""The demo: one link is cut under a stream and a ping, and three mechanisms show what it cost.
+"""The demo: the small case of ``holdfast compare``. A link is cut on a square of two paths, and few mechanisms show what it cost.
 
 Two hosts, an ingress switch s1 and an egress switch s4, and two disjoint paths between them: s1-s2-s4 (path 1) and s1-s3-s4
-(path 2). The link s1-s2 fails at 3 s and is repaired at 7 s. ``static`` never reacts. ``reroute`` learns of the failure
-after the detection delay and reinstalls routes after the reaction delay. ``protect`` sends everything on both paths.
+(path 2). The link s1-s2 fails under a UDP stream, a ping and TCP. Mechanisms, runs, measures, table and report are
+:mod:`holdfast.compare`'s; here are its givens, and a picture of the curves to put somewhere else than into the report.
 """
 
 from __future__ import annotations
 
-import time
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Any, Literal
 
-import polars as pl
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from rich.console import Console
 
-from holdfast._core import Program
-from holdfast.apps.protect import ProtectController, compile_protect
-from holdfast.apps.router import RouterController, compile_router
-from holdfast.controller import Controller
-from holdfast.link import Jitter
-from holdfast.network import SimulatedNetwork
-from holdfast.plots import delivered_over_time
-from holdfast.results import Row, bin_counts, packets, summarise, write_summary
+from holdfast.compare import mechanisms, results
+from holdfast.compare.comparison import Comparison
+from holdfast.compare.scenario import Scenario, times
+from holdfast.compare.traffic_file import PingEntry, TcpEntry, TrafficFile, UdpEntry
+from holdfast.plots import Curves, over_time
 from holdfast.topology import Topology
-from holdfast.traffic import Ping, UdpStream
 
-MECHANISMS = ("static", "reroute", "protect")
+MECHANISMS = ("static", "reroute", "ip-frr", "1+1-vector")
 
-MTU = 1600
-"""Of the links between switches: room for a full Ethernet payload and the outer headers."""
+FAILS = "s1-s2"
 
+TIMES = {"before_s": 3.0, "down_s": 4.0, "after_s": 3.0}
 
-PING_START_S = 0.0505
-"""Half a packet interval away from the stream's packets, which share the protection connection: packets that are sent
-together arrive in any order under jitter, and the acceptance window drops what is overtaken on both paths."""
+LIVE_TIMES = {"before_s": 1.5, "down_s": 3.0, "after_s": 2.5}
+"""Shorter, as they are waited for, and twice for each mechanism."""
 
+RATE_BPS = 100_000_000
+"""Of all links."""
 
-class DemoParameters(BaseModel):
-    """Everything that the demo can be asked to do differently; times in the unit of their names."""
+UDP_PER_S = 1000.0
+TCP_WINDOW_BYTES = 8 * 1448
+"""About 20 Mb/s over 4 ms: well below the links' rate, so that no queue overflows, and what is lost is lost to the cut."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    seed: int = Field(default=1, ge=0, lt=2**63)
-    packets_per_s: float = Field(default=1000.0, gt=0, le=1_000_000)
-    payload_bytes: int = Field(default=1000, ge=28, le=1472)
-    duration_s: float = Field(default=10.0, gt=0, le=3600)
-    failure_s: float = Field(default=3.0, ge=0)
-    repair_s: float = Field(default=7.0, gt=0)
-    detection_delay_ms: float = Field(default=50.0, ge=0)
-    reaction_delay_ms: float = Field(default=100.0, ge=0)
-    rate_bps: int = Field(default=100_000_000, gt=0)
-    delay_ms: float = Field(default=1.0, ge=0)
-    jitter_ms: float = Field(default=0.1, ge=0)
-    executor: Literal["jit", "interpreter"] = "jit"
-
-    @model_validator(mode="after")
-    def _order(self) -> Self:
-        if not self.failure_s < self.repair_s <= self.duration_s:
-            raise ValueError("the failure must come before the repair, and the repair within the duration")
-        return self
+PICTURE_BIN_MS = 100
 
 
 def two_paths(name: str, *, edge: Mapping[str, Any], core: Mapping[str, Any]) -> Topology:
@@ -71,8 +47,8 @@ def two_paths(name: str, *, edge: Mapping[str, Any], core: Mapping[str, Any]) ->
     result = Topology(name)
     for host in ("h1", "h2"):
         result.add_host(host)
-    for switch in ("s1", "s2", "s3", "s4"):
-        result.add_switch(switch)
+    for switch, x, y in (("s1", 0.0, 0.5), ("s2", 0.5, 1.0), ("s3", 0.5, 0.0), ("s4", 1.0, 0.5)):
+        result.add_switch(switch, position=(x, y))
     result.add_link("h1", "s1", **edge)
     result.add_link("s1", "s2", **core)
     result.add_link("s2", "s4", **core)
@@ -82,114 +58,69 @@ def two_paths(name: str, *, edge: Mapping[str, Any], core: Mapping[str, Any]) ->
     return result
 
 
-def topology(parameters: DemoParameters) -> Topology:
-    """The demo's network."""
-    edge = {"rate_bps": parameters.rate_bps, "delay_ms": 0.01}
-    jitter = Jitter(distribution="uniform", high_ms=parameters.jitter_ms) if parameters.jitter_ms else None
-    core = {"rate_bps": parameters.rate_bps, "delay_ms": parameters.delay_ms, "jitter": jitter}
-    return two_paths("demo", edge=edge, core=core)
-
-
-def mechanism(name: str, reaction_delay_ms: float) -> tuple[Program, Controller]:
-    """The program that all switches run and the controller, by the mechanism's name."""
-    if name == "protect":
-        controller = ProtectController(protect=[("h1", "h2")], reaction_delay_ms=reaction_delay_ms, mtu=MTU)
-        return compile_protect(), controller
-    return compile_router(), RouterController(reroute=name == "reroute", reaction_delay_ms=reaction_delay_ms)
-
-
-@dataclass(frozen=True)
-class Run:
-    """What one mechanism left: the network, the flows in it by name, and all their packets."""
-
-    network: SimulatedNetwork
-    flows: dict[str, int]
-    packets: pl.DataFrame
-
-
-def simulate(name: str, parameters: DemoParameters) -> Run:
-    """Runs one mechanism."""
-    program, controller = mechanism(name, parameters.reaction_delay_ms)
-    network = SimulatedNetwork(
-        topology(parameters),
-        program,
-        [controller],
-        seed=parameters.seed,
-        detection_delay_ms=parameters.detection_delay_ms,
-        executor=parameters.executor,
+def scenario(
+    *,
+    live: bool = False,
+    jitter_ms: float = 0.1,
+    executor: Literal["jit", "interpreter"] = "jit",
+    **changes: float,
+) -> Scenario:
+    """What is compared. ``jitter_ms``: uniform, of each link between switches. ``changes``: fields of the comparison's times."""
+    edge = {"rate_bps": RATE_BPS, "delay_ms": 0.01}
+    jitter = {"distribution": "uniform", "high_ms": jitter_ms} if jitter_ms else None
+    core = {"rate_bps": RATE_BPS, "delay_ms": 1.0, "jitter": jitter}
+    # What is sent at the same time may overtake under jitter, so nothing begins together.
+    traffic = TrafficFile(
+        pairs=[("h1", "h2")],
+        udp=[UdpEntry(packets_per_s=UDP_PER_S, payload_bytes=1000)],
+        tcp=[
+            TcpEntry(start_s=0.1, options={"window_limit_bytes": TCP_WINDOW_BYTES}),
+            TcpEntry(transfer_bytes=50_000, after_failure_s=-0.1, count=4, every_ms=100.0),
+        ],
+        ping=[PingEntry(interval_ms=100.0, start_s=0.0505)],
     )
-    flows = {
-        "udp": network.add(
-            UdpStream(
-                source="h1",
-                destination="h2",
-                packets_per_s=parameters.packets_per_s,
-                payload_bytes=parameters.payload_bytes,
-                stop_s=parameters.duration_s,
-            )
-        ),
-        "ping": network.add(Ping(source="h1", destination="h2", start_s=PING_START_S, stop_s=parameters.duration_s)),
-    }
-    network.set_link("s1-s2", up=False, at_s=parameters.failure_s)
-    network.set_link("s1-s2", up=True, at_s=parameters.repair_s)
-    # What is still in flight at the end of the stream gets time to arrive.
-    network.run(parameters.duration_s + 1.0)
-    frames = [
-        packets(network.core, flow).with_columns(mechanism=pl.lit(name), flow=pl.lit(label))
-        for label, flow in flows.items()
-    ]
-    return Run(network, flows, pl.concat(frames))
-
-
-def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
-    """The UDP stream's row for :func:`holdfast.sweep.run`; a point has a ``mechanism`` and fields of :class:`DemoParameters`."""
-    fields = dict(point)
-    result = simulate(fields.pop("mechanism"), DemoParameters(seed=seed, **fields))
-    row = asdict(summarise(result.network.core, result.flows["udp"], 1.0))
-    del row["relative_bytes"]  # There is nothing here that it could be relative to.
-    return {**row, "bytes_on_wire": result.network.bytes_on_wire()}
-
-
-def run(
-    parameters: DemoParameters, out: Path, progress: Callable[[str], None] = lambda _: None
-) -> tuple[dict[str, Row], dict[str, Row]]:
-    """Runs the three mechanisms and writes ``summary.json``, ``packets.parquet`` and ``demo.png`` to ``out``.
-
-    Returns the rows of the UDP stream and those of the ping, by mechanism.
-    """
-    out.mkdir(parents=True, exist_ok=True)
-    frames: list[pl.DataFrame] = []
-    streams: dict[str, Row] = {}
-    pings: dict[str, Row] = {}
-    baseline_bytes = 0
-    for name in MECHANISMS:
-        started = time.monotonic()
-        result = simulate(name, parameters)
-        wire_bytes = result.network.bytes_on_wire()
-        baseline_bytes = baseline_bytes or wire_bytes
-        relative = wire_bytes / baseline_bytes if baseline_bytes else 0.0
-        streams[name] = summarise(result.network.core, result.flows["udp"], relative)
-        pings[name] = summarise(result.network.core, result.flows["ping"], relative)
-        frames.append(result.packets)
-        progress(f"{name}: {streams[name].sent} packets in {time.monotonic() - started:.2f} s")
-    everything = pl.concat(frames).select(
-        "mechanism", "flow", "sequence", "copy", "sent_ps", "received_ps", "reordered"
+    return Scenario(
+        topology=two_paths("demo", edge=edge, core=core),
+        traffic=traffic,
+        times=times({**(LIVE_TIMES if live else TIMES), **changes}),
+        failures=(FAILS,),
+        fail=FAILS,
+        own_traffic=True,
+        executor=executor,
+        live=live,
     )
-    everything.write_parquet(out / "packets.parquet")
-    write_summary(out / "summary.json", streams)
-    curves = {
-        name: bin_counts(
-            everything.filter((pl.col("mechanism") == name) & (pl.col("flow") == "udp")), 100.0, parameters.duration_s
-        )
-        for name in MECHANISMS
-    }
-    delivered_over_time(
-        out / "demo.png",
+
+
+def run(given: Scenario, out: Path, *, seed: int = 1, console: Console | None = None) -> Comparison:
+    """Compares the demo's mechanisms; what ``compare`` writes goes to ``out``, and ``demo.png`` beside it."""
+    comparison = results.run(given, mechanisms.find(MECHANISMS), [seed], out, console=console)
+    draw(comparison, out / "demo.png")
+    return comparison
+
+
+def draw(comparison: Comparison, path: Path) -> None:
+    """Probes and TCP's goodput over time, a row for each mechanism, the failed interval shaded."""
+    given = comparison.scenario
+    factor = max(1, PICTURE_BIN_MS // given.bin_ms)
+
+    def rates(column: str, unit: float) -> dict[str, Sequence[float]]:
+        found: dict[str, Sequence[float]] = {}
+        for each in comparison.mechanisms:
+            bins: list[int] = comparison.row(each.name, FAILS, comparison.seeds[0])[column]
+            per_s = unit * 1000 / (factor * given.bin_ms)
+            found[each.name] = [per_s * sum(bins[i : i + factor]) for i in range(0, len(bins), factor)]
+        return found
+
+    curves = (
+        Curves("UDP and ping delivered (packets/s)", rates("delivered_curve", 1.0)),
+        Curves("TCP goodput (Mb/s)", rates("goodput_curve", 8e-6)),
+    )
+    words = {s.mechanism: f"{s.lost_mean:.0f} lost, outage {s.outage_mean_ms:.0f} ms" for s in comparison.summaries}
+    over_time(
+        path,
         curves,
-        offered_per_s=parameters.packets_per_s,
-        failure_s=parameters.failure_s,
-        repair_s=parameters.repair_s,
-        title=f"A link is cut at {parameters.failure_s:g} s and repaired at {parameters.repair_s:g} s: "
-        f"UDP, {parameters.packets_per_s:g} packets/s",
+        rows={each.name: (words[each.name], each.colour[0]) for each in comparison.mechanisms},
+        bin_s=factor * given.bin_ms / 1000,
+        shaded_s=(given.times.failure_s, given.times.repair_s),
+        title=f"The link {FAILS} is cut at {given.times.failure_s:g} s and repaired at {given.times.repair_s:g} s",
     )
-    return streams, pings

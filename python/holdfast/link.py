@@ -6,9 +6,9 @@ Everything here is data that is checked; the models themselves are in the native
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from holdfast.errors import NetworkError
 
@@ -234,31 +234,64 @@ class Ordering(BaseModel):
         }
 
 
+def whole_rate(rate: object) -> object:
+    """Rates may be written 1e9 or 10e6, which YAML takes for text or for a float."""
+    if isinstance(rate, str):
+        try:
+            rate = float(rate)
+        except ValueError:
+            return rate
+    return int(rate) if isinstance(rate, float) and rate.is_integer() else rate
+
+
+def loss_model(loss: object) -> object:
+    """Makes a mapping the model that it names, so that what is wrong is said about that one alone."""
+    if isinstance(loss, int | float | str):
+        try:
+            loss = {"model": "bernoulli", "probability": float(loss)}
+        except ValueError:
+            pass
+        else:
+            return _named_model(loss).probability  # type: ignore[union-attr]
+    if isinstance(loss, dict):
+        return _named_model(loss)
+    return loss
+
+
+def _named_model(loss: dict[str, Any]) -> Bernoulli | GilbertElliott | LossTrace:
+    kind = _LOSS_MODELS.get(str(loss.get("model")))
+    if kind is None:
+        raise ValueError(f"model must be one of {', '.join(_LOSS_MODELS)}")
+    try:
+        return kind.model_validate(loss)
+    except ValidationError as error:
+        first = error.errors()[0]
+        field = "".join(f"{part}: " for part in first["loc"])
+        raise ValueError(field + first["msg"].removeprefix("Value error, ")) from error
+
+
+RateBps: TypeAlias = Annotated[int, BeforeValidator(whole_rate), Field(gt=0)]
+"""A whole number of bits per second, however it is written."""
+
+Loss: TypeAlias = Annotated[float | Bernoulli | GilbertElliott | LossTrace, BeforeValidator(loss_model)]
+"""A probability, or a model of loss with its parameters."""
+
+
 class DirectionFields(BaseModel):
     """What a direction may have of its own. What is None is as in the other direction."""
 
     model_config = CONFIG
 
-    rate_bps: int | None = Field(default=None, gt=0)
+    rate_bps: RateBps | None = None
     delay_ms: float | None = Field(default=None, ge=0)
     jitter: Jitter | None = None
-    loss: float | Bernoulli | GilbertElliott | LossTrace | None = None
+    loss: Loss | None = None
     queue_bytes: int | None = Field(default=None, ge=0)
     queue_packets: int | None = Field(default=None, ge=0)
     red: Red | None = None
     mark_above: MarkAbove | None = None
     mtu_bytes: int | None = Field(default=None, ge=68, le=65_535)
     ordering: Ordering | None = None
-
-    @field_validator("rate_bps", mode="before")
-    @classmethod
-    def _whole(cls, rate: object) -> object:
-        return whole_rate(rate)
-
-    @field_validator("loss", mode="before")
-    @classmethod
-    def _model(cls, loss: object) -> object:
-        return loss_model(loss)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -299,13 +332,8 @@ class Queueing(BaseModel):
     queues: int = Field(default=8, ge=1, le=8)
     queue: QueueFields | None = None
     by_priority: dict[int, QueueFields] = {}
-    recirculation_rate_bps: int | None = Field(default=None, gt=0)
+    recirculation_rate_bps: RateBps | None = None
     recirculation_queue: QueueFields | None = None
-
-    @field_validator("recirculation_rate_bps", mode="before")
-    @classmethod
-    def _whole(cls, rate: object) -> object:
-        return whole_rate(rate)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -323,42 +351,6 @@ class Queueing(BaseModel):
             "recirculation_rate_bps": self.recirculation_rate_bps,
             "recirculation_queue": None if recirculation is None else queue_parameters(recirculation),
         }
-
-
-def whole_rate(rate: object) -> object:
-    """Rates may be written 1e9 or 10e6, which YAML takes for text or for a float."""
-    if isinstance(rate, str):
-        try:
-            rate = float(rate)
-        except ValueError:
-            return rate
-    return int(rate) if isinstance(rate, float) and rate.is_integer() else rate
-
-
-def loss_model(loss: object) -> object:
-    """Makes a mapping the model that it names, so that what is wrong is said about that one alone."""
-    if isinstance(loss, int | float | str):
-        try:
-            loss = {"model": "bernoulli", "probability": float(loss)}
-        except ValueError:
-            pass
-        else:
-            return _named_model(loss).probability  # type: ignore[union-attr]
-    if isinstance(loss, dict):
-        return _named_model(loss)
-    return loss
-
-
-def _named_model(loss: dict[str, Any]) -> Bernoulli | GilbertElliott | LossTrace:
-    kind = _LOSS_MODELS.get(str(loss.get("model")))
-    if kind is None:
-        raise ValueError(f"model must be one of {', '.join(_LOSS_MODELS)}")
-    try:
-        return kind.model_validate(loss)
-    except ValidationError as error:
-        first = error.errors()[0]
-        field = "".join(f"{part}: " for part in first["loc"])
-        raise ValueError(field + first["msg"].removeprefix("Value error, ")) from error
 
 
 def check_queue(link: Any) -> None:

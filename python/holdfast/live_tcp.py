@@ -8,7 +8,6 @@ in two network namespaces in real time; topology, P4 program, controller, links,
 from __future__ import annotations
 
 import json
-import os
 import random
 import subprocess
 import sys
@@ -25,8 +24,8 @@ from pydantic import BaseModel, ConfigDict, Field, model_validator
 from holdfast import _core
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.demo import two_paths
-from holdfast.demo_live import hosts
 from holdfast.errors import LiveError
+from holdfast.live_hosts import hosts, preferred
 from holdfast.network import LiveNetwork, Network, SimulatedNetwork
 from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions, TcpTransfer
@@ -203,26 +202,10 @@ def _frame(rows: Sequence[tuple[Any, ...]], schema: Mapping[str, Any]) -> pl.Dat
 
 
 @contextmanager
-def _preferred() -> Iterator[None]:
-    """Puts the calling thread, and what it starts meanwhile, before all others where that is permitted.
-
-    Whatever else the machine does should hold the wall clock up as little as possible.
-    """
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, -15)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, 0, before)
-
-
-@contextmanager
 def live_network(scenario: Scenario) -> Iterator[tuple[LiveNetwork, dict[str, _core.Namespace]]]:
     """The scenario's network under the wall clock, and its hosts: namespaces whose TCP remembers nothing and asks for no ECN."""
     topology = scenario.topology()
-    with _preferred(), hosts(topology) as (namespaces, interfaces):
+    with preferred(), hosts(topology) as (namespaces, interfaces):
         for namespace in namespaces.values():
             for name, value in (("tcp_no_metrics_save", 1), ("tcp_ecn", 0)):
                 namespace.run(["sh", "-c", f"echo {value} > /proc/sys/net/ipv4/{name}"])

@@ -7,8 +7,9 @@ same nodes and links run in real time in a native thread, hosts are Linux networ
 
 from __future__ import annotations
 
-import heapq
+import hashlib
 import math
+import secrets
 import threading
 import time
 from abc import ABC, abstractmethod
@@ -18,18 +19,21 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from holdfast import _core
+from holdfast.agenda import Agenda
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
 from holdfast.link import core_parameters, reversed_link
 from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
 from holdfast.p4runtime.device import Device
-from holdfast.p4runtime.received import DigestList, IdleEntries, PacketIn
 from holdfast.p4runtime.server import Server
 from holdfast.topology import PS_PER_MS, PS_PER_S, Link, PacketGenerator, Topology
 from holdfast.traffic import Ping, TcpTransfer, Traffic, UdpStream
 
 CPU_PORT = 510
 """The port behind which the controller sits, as in the applications' programs."""
+
+_POLL_PS = 50 * PS_PER_MS
+"""How long the controllers' thread waits at most for what the switches send on their streams."""
 
 
 class Network(ABC):
@@ -57,8 +61,7 @@ class Network(ABC):
         self.core = _core.Network(seed=seed, detection_delay_ps=round(detection_delay_ms * PS_PER_MS))
         self.programs: dict[str, _core.Program] = {}
         self.devices: dict[str, Device] = {}
-        self._pending: list[tuple[int, int, Callable[[], None]]] = []
-        self._order = 0
+        self._agenda = Agenda()
         self._failing: dict[str, str] = {}
         for name, switch in topology.switches.items():
             program = programs if isinstance(programs, _core.Program) else programs.get(name)
@@ -117,13 +120,13 @@ class Network(ABC):
         """Whether a port has a signal."""
         return self.core.port_is_up(switch, port)
 
+    @abstractmethod
+    def secret(self) -> bytes:
+        """32 bytes that nobody else can know."""
+
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
         """Calls the handler after a delay on the network's clock."""
-        self._call_at(self.core.now_ps + round(delay_ms * PS_PER_MS), handler)
-
-    def _call_at(self, time_ps: int, handler: Callable[[], None]) -> None:
-        self._order += 1
-        heapq.heappush(self._pending, (time_ps, self._order, handler))
+        self._agenda.add(self.core.now_ps + round(delay_ms * PS_PER_MS), handler)
 
     def _start_controllers(self) -> None:
         for controller in self.controllers:
@@ -134,9 +137,9 @@ class Network(ABC):
     def _notify(self, notification: _core.Notification) -> None:
         """Schedules what controllers do about one notification, after their reaction delays."""
         if notification.kind == "port_change":
-            for controller in self.controllers:
-                handler = partial(controller.on_port_change, notification.node, notification.port, notification.up)
-                self._call_at(notification.time_ps + controller.reaction_delay_ps, handler)
+            self._agenda.add_port_change(
+                self.controllers, notification.time_ps, notification.node, notification.port, notification.up
+            )
         elif notification.kind == "packet_in":
             self.devices[notification.node].packet_in(notification.data)
         elif notification.kind == "digest":
@@ -152,24 +155,13 @@ class Network(ABC):
     def _flush_digests(self, node: str) -> None:
         """Sends the digest lists of a switch that are due, and comes back for the others."""
         if (next_ns := self.devices[node].flush_digests(self._now_ns())) is not None:
-            self._call_at(self.core.now_ps + (next_ns - self._now_ns()) * 1000, partial(self._flush_digests, node))
+            self._agenda.add(self.core.now_ps + (next_ns - self._now_ns()) * 1000, partial(self._flush_digests, node))
 
     def _deliver_streams(self) -> None:
         """Hands the controllers what has come in on the clients' streams."""
         for name, client in self._clients.items():
             while (event := client.poll()) is not None:
-                for controller in self.controllers:
-                    due_ps = self.core.now_ps + controller.reaction_delay_ps
-                    if isinstance(event, PacketIn):
-                        self._call_at(due_ps, partial(controller.on_packet_in, name, event.payload, event.metadata))
-                    elif isinstance(event, DigestList):
-                        self._call_at(due_ps, partial(controller.on_digest, name, event))
-                    elif isinstance(event, IdleEntries):
-                        self._call_at(due_ps, partial(controller.on_idle_timeout, name, event))
-
-    def _run_due(self, now_ps: int) -> None:
-        while self._pending and self._pending[0][0] <= now_ps:
-            heapq.heappop(self._pending)[2]()
+                self._agenda.add_event(self.controllers, self.core.now_ps, name, event)
 
     def set_link(self, name: str, *, up: bool, at_s: float | None = None, one_way: bool = False) -> None:
         """Fails or repairs the link ``a-b``, now or at a time; with ``one_way`` only the direction from ``a`` to ``b``."""
@@ -270,6 +262,7 @@ class SimulatedNetwork(Network):
         super().__init__(
             topology, programs, controllers, seed=seed, detection_delay_ms=detection_delay_ms, executor=executor
         )
+        self._seed, self._secrets = seed, 0
         clients = {name: LocalClient(device) for name, device in self.devices.items()}
         for name, client in clients.items():
             client.set_pipeline(self.programs[name])
@@ -293,6 +286,11 @@ class SimulatedNetwork(Network):
     def _now_ns(self) -> int:
         return self.core.now_ps // 1000
 
+    def secret(self) -> bytes:
+        """Of the seed, others each time: nobody listens here, and a run must be the same again."""
+        self._secrets += 1
+        return hashlib.sha256(f"{self._seed} {self._secrets}".encode()).digest()
+
     def add(self, traffic: Traffic) -> int:
         """Adds traffic between two hosts; returns the flow id for the core's ``sent`` and ``received``."""
         self._check_hosts(traffic.source, traffic.destination)
@@ -309,6 +307,7 @@ class SimulatedNetwork(Network):
                     source_port=traffic.source_port,
                     destination_port=traffic.destination_port,
                     poisson=traffic.spacing == "poisson",
+                    log_packets=traffic.log_packets,
                 )
             case Ping():
                 return self.core.add_ping(
@@ -355,12 +354,12 @@ class SimulatedNetwork(Network):
         """Runs the simulation up to a time, controllers included."""
         until_ps = round(until_s * PS_PER_S)
         while True:
-            target_ps = min(until_ps, self._pending[0][0]) if self._pending else until_ps
+            target_ps = self._agenda.next_ps_within(until_ps)
             for notification in self.core.run(max(target_ps, self.core.now_ps)):
                 self._notify(notification)
             self._deliver_streams()
-            self._run_due(self.core.now_ps)
-            if self.core.now_ps >= until_ps and not (self._pending and self._pending[0][0] <= until_ps):
+            self._agenda.run_due(self.core.now_ps)
+            if self.core.now_ps >= until_ps and not self._agenda.is_due(until_ps):
                 return
 
 
@@ -399,6 +398,10 @@ class LiveNetwork(Network):
 
     def _now_ns(self) -> int:
         return time.time_ns()
+
+    def secret(self) -> bytes:
+        """Of the machine."""
+        return secrets.token_bytes(32)
 
     def __enter__(self) -> Self:
         self.core.start()
@@ -439,13 +442,12 @@ class LiveNetwork(Network):
         """The controllers' thread: the same events as in simulation, on the wall clock."""
         try:
             while not self._stopping.is_set():
-                timeout_s = 0.05
-                if self._pending:
-                    timeout_s = min(timeout_s, max(0.0, (self._pending[0][0] - self.core.now_ps) / PS_PER_S))
-                for notification in self.core.poll(timeout_s):
+                now_ps = self.core.now_ps
+                next_ps = self._agenda.next_ps_within(now_ps + _POLL_PS)
+                for notification in self.core.poll(max(0, next_ps - now_ps) / PS_PER_S):
                     self._notify(notification)
                 self._deliver_streams()
-                self._run_due(self.core.now_ps)
+                self._agenda.run_due(self.core.now_ps)
         except BaseException as error:  # noqa: BLE001 - handed to the thread that leaves the context
             self.failure = error
 

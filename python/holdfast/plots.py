@@ -40,7 +40,6 @@ STYLES: Mapping[str, Style] = {
     # What happens when a link fails.
     "static": Style("static: no reaction", "#D55E00", "x"),
     "reroute": Style("reroute: controller reacts", "#0072B2", "o"),
-    "protect": Style("protect: 1+1 (P4-Protect)", "#009E73", "*"),
     "local": Style("local protection", "#56B4E9", "o"),
     "path": Style("path protection", "#E69F00", "s"),
     "loopback": Style("local loop-back", "#CC79A7", "^"),
@@ -92,34 +91,44 @@ def save(figure: Figure, *paths: Path) -> None:
     plt.close(figure)
 
 
-def delivered_over_time(
+@dataclass(frozen=True)
+class Curves:
+    """A quantity over time, by row of the picture, in bins from time zero on."""
+
+    label: str
+    values: Mapping[str, Sequence[float]]
+
+
+def over_time(
     path: Path,
-    curves: Mapping[str, tuple[Sequence[float], Sequence[float]]],
+    columns: Sequence[Curves],
     *,
-    offered_per_s: float,
-    failure_s: float,
-    repair_s: float,
+    rows: Mapping[str, tuple[str, str]],
+    bin_s: float,
+    shaded_s: tuple[float, float],
     title: str,
-    ylabel: str = "delivered packets/s",
 ) -> None:
-    """One panel per mechanism, the failed interval shaded, written as PNG."""
-    figure, axes = plt.subplots(len(curves), 1, sharex=True, sharey=True, figsize=(8, 1.7 * len(curves) + 0.9), dpi=130)
-    for axis, (name, (times, rates)) in zip(axes, curves.items(), strict=True):
-        look = style(name)
-        axis.axvspan(failure_s, repair_s, color="#DDDDDD", zorder=0)
-        axis.fill_between(times, rates, step="mid", color=look.colour, alpha=0.25, linewidth=0)
-        axis.step(times, rates, where="mid", color=look.colour, linewidth=1.4)
-        axis.axhline(offered_per_s, color="#888888", linewidth=0.7, linestyle=":")
-        axis.set_title(look.label, loc="left", fontsize=9, color=look.colour, fontweight="bold")
-        axis.set_ylim(0, offered_per_s * 1.3)
-        axis.set_xlim(0, max(times))
-        for side in ("top", "right"):
-            axis.spines[side].set_visible(False)
-    axes[0].text(
-        (failure_s + repair_s) / 2, offered_per_s * 1.12, "path 1 is cut", ha="center", fontsize=8, color="#555555"
+    """A row of panels for each of ``rows`` (a few words, and a colour), a column for each quantity; an interval is shaded."""
+    size = (4.8 * len(columns), 1.5 * len(rows) + 0.9)
+    figure, axes = plt.subplots(
+        len(rows), len(columns), sharex=True, sharey="col", figsize=size, dpi=130, squeeze=False
     )
-    axes[len(curves) // 2].set_ylabel(ylabel)
-    axes[-1].set_xlabel("time (s)")
+    for line, (name, (what, colour)) in zip(axes, rows.items(), strict=True):
+        for axis, column in zip(line, columns, strict=True):
+            values = column.values[name]
+            times = [(i + 0.5) * bin_s for i in range(len(values))]
+            axis.axvspan(*shaded_s, color="#DDDDDD", zorder=0)
+            axis.fill_between(times, values, step="mid", color=colour, alpha=0.25, linewidth=0)
+            axis.step(times, values, where="mid", color=colour, linewidth=1.2)
+            axis.set_ylim(0, 1.15 * max(max(each, default=0.0) for each in column.values.values()) or 1.0)
+            axis.set_xlim(0, len(values) * bin_s)
+            for side in ("top", "right"):
+                axis.spines[side].set_visible(False)
+        line[0].set_title(name, loc="left", fontsize=9, color=colour, fontweight="bold")
+        line[0].set_title(what, loc="right", fontsize=8, color="#555555")
+    for first, last, column in zip(axes[0], axes[-1], columns, strict=True):
+        first.text(0.0, 1.28, column.label, transform=first.transAxes, fontsize=9)
+        last.set_xlabel("time (s)")
     figure.suptitle(title, fontsize=10)
     figure.tight_layout()
     save(figure, path)

@@ -1,28 +1,28 @@
 """A controller in a process of its own: its side of the network is P4Runtime over gRPC, and a clock.
 
 The switches run elsewhere, and go on when this process is gone. P4Runtime does not tell of ports, so controllers here get no
-``on_port_change`` and take every port for up; what they know of failures comes from counters, packets and digests.
+``on_port_change`` and take every port for up; what they know of failures comes from counters, packets (also those of
+:mod:`holdfast.discovery`) and digests.
 """
 
 from __future__ import annotations
 
-import heapq
+import secrets
 import threading
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
-from functools import partial
 from types import TracebackType
 from typing import Self
 
 from holdfast._core import Program
+from holdfast.agenda import Agenda
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import GrpcClient
-from holdfast.p4runtime.received import DigestList, IdleEntries, PacketIn
 from holdfast.topology import PS_PER_MS, PS_PER_S, Topology
 
-_POLL_S = 0.005
+_POLL_PS = 5 * PS_PER_MS
 
 
 class RemoteControl:
@@ -52,8 +52,7 @@ class RemoteControl:
         self._program = program
         self._election_id = time.time_ns() if election_id is None else election_id
         self._clients: dict[str, GrpcClient] = {}
-        self._pending: list[tuple[int, int, Callable[[], None]]] = []
-        self._order = 0
+        self._agenda = Agenda()
         self._begin_ns = time.monotonic_ns()
         self._stack = ExitStack()
         self._stopping = threading.Event()
@@ -72,13 +71,13 @@ class RemoteControl:
         """True: nobody says otherwise."""
         return True
 
+    def secret(self) -> bytes:
+        """Of the machine."""
+        return secrets.token_bytes(32)
+
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
         """Calls the handler after a delay."""
-        self._call_at(self.now_ps + round(delay_ms * PS_PER_MS), handler)
-
-    def _call_at(self, time_ps: int, handler: Callable[[], None]) -> None:
-        self._order += 1
-        heapq.heappush(self._pending, (time_ps, self._order, handler))
+        self._agenda.add(self.now_ps + round(delay_ms * PS_PER_MS), handler)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -111,10 +110,9 @@ class RemoteControl:
         end_ps = None if for_s is None else self.now_ps + round(for_s * PS_PER_S)
         while not self._stopping.is_set() and (end_ps is None or self.now_ps < end_ps):
             self._deliver()
-            while self._pending and self._pending[0][0] <= self.now_ps:
-                heapq.heappop(self._pending)[2]()
-            wait_s = (self._pending[0][0] - self.now_ps) / PS_PER_S if self._pending else _POLL_S
-            self._stopping.wait(min(_POLL_S, max(0.0, wait_s)))
+            self._agenda.run_due(self.now_ps)
+            now_ps = self.now_ps
+            self._stopping.wait(max(0, self._agenda.next_ps_within(now_ps + _POLL_PS) - now_ps) / PS_PER_S)
 
     def stop(self) -> None:
         """Ends :meth:`run`, from another thread or a signal's handler."""
@@ -125,11 +123,4 @@ class RemoteControl:
             while (event := client.poll()) is not None:
                 if not client.is_primary:
                     raise NetworkError(f"switch {name!r} has another primary now")
-                for controller in self.controllers:
-                    due_ps = self.now_ps + controller.reaction_delay_ps
-                    if isinstance(event, PacketIn):
-                        self._call_at(due_ps, partial(controller.on_packet_in, name, event.payload, event.metadata))
-                    elif isinstance(event, DigestList):
-                        self._call_at(due_ps, partial(controller.on_digest, name, event))
-                    elif isinstance(event, IdleEntries):
-                        self._call_at(due_ps, partial(controller.on_idle_timeout, name, event))
+                self._agenda.add_event(self.controllers, self.now_ps, name, event)

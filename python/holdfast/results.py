@@ -1,17 +1,13 @@
-"""From the logs of a run to the rows that people read."""
+"""From the logs of a run to tables of them."""
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
-from pathlib import Path
 
 import polars as pl
 
 from holdfast import _core
 from holdfast.network import Network
-from holdfast.topology import PS_PER_MS
 
 QUEUE_COUNTS = (
     "offered",
@@ -26,27 +22,6 @@ QUEUE_COUNTS = (
     "max_bytes",
 )
 """What is counted at a queue of a traffic manager."""
-
-
-@dataclass(frozen=True)
-class Row:
-    """What one mechanism did to one stream.
-
-    ``longest_outage_ms``: the longest time between two packets reaching the receiver, beyond the sender's interval (its mean).
-    ``jitter_ms``: mean absolute difference of the latencies of consecutive packets (RFC 3550 without its smoothing).
-    ``relative_bytes``: bytes on the links between switches, relative to the first mechanism of the comparison.
-    """
-
-    sent: int
-    delivered: int
-    lost: int
-    duplicated: int
-    reordered: int
-    longest_outage_ms: float
-    latency_mean_ms: float | None
-    latency_p99_ms: float | None
-    jitter_ms: float | None
-    relative_bytes: float
 
 
 def packets(core: _core.Network, flow: int) -> pl.DataFrame:
@@ -128,47 +103,3 @@ def tcp_flows(core: _core.Network, flows: Sequence[int]) -> pl.DataFrame:
 
 def _columns(raw: dict[str, bytes]) -> dict[str, pl.Series]:
     return {name: pl.Series(name, memoryview(data).cast("q").tolist(), dtype=pl.Int64) for name, data in raw.items()}
-
-
-def summarise(core: _core.Network, flow: int, relative_bytes: float) -> Row:
-    """The row of one flow, from the network's own statistics (``net``'s statistics.rs has the definitions)."""
-    statistics = core.statistics(flow)
-
-    def count(name: str) -> int:
-        return int(statistics[name] or 0)
-
-    def milliseconds(name: str) -> float | None:
-        """To nanoseconds, which is finer than anything that is claimed."""
-        value = statistics[name]
-        return None if value is None else round(value / PS_PER_MS, 6)
-
-    return Row(
-        sent=count("sent"),
-        delivered=count("delivered"),
-        lost=count("lost"),
-        duplicated=count("duplicated"),
-        reordered=count("reordered"),
-        longest_outage_ms=milliseconds("longest_outage_ps") or 0.0,
-        latency_mean_ms=milliseconds("latency_mean_ps"),
-        latency_p99_ms=milliseconds("latency_p99_ps"),
-        jitter_ms=milliseconds("mean_delay_variation_ps"),
-        relative_bytes=round(relative_bytes, 4),
-    )
-
-
-def write_summary(path: Path, rows: dict[str, Row]) -> None:
-    """Writes ``{mechanism: row}`` as JSON, byte for byte the same for the same rows."""
-    path.write_text(json.dumps({name: asdict(row) for name, row in rows.items()}, indent=2) + "\n")
-
-
-def bin_counts(frame: pl.DataFrame, bin_ms: float, until_s: float) -> tuple[Sequence[float], Sequence[float]]:
-    """Packets delivered per second over time (first copies, by arrival): bin centres in seconds, and rates."""
-    bins = round(until_s * 1000 / bin_ms)
-    width_ps = round(bin_ms * PS_PER_MS)
-    counts = [0] * bins
-    arrived = frame.filter((pl.col("copy") == 0) & pl.col("received_ps").is_not_null())
-    for received_ps in arrived["received_ps"]:
-        if (index := received_ps // width_ps) < bins:
-            counts[index] += 1
-    centres = [(i + 0.5) * bin_ms / 1000 for i in range(bins)]
-    return centres, [count * 1000 / bin_ms for count in counts]

@@ -42,6 +42,9 @@ if TYPE_CHECKING:
 Scalar = bool | int | float | str | None
 Point = Mapping[str, Scalar]
 
+LINES = 10
+"""So many lines of progress where there is no terminal."""
+
 MAX_FAILURES = 10
 """After so many failed runs the sweep gives up: something is wrong with all of them."""
 
@@ -297,7 +300,11 @@ class _Bar:
             _Rate(),
             TimeRemainingColumn(elapsed_when_finished=True),
         )
-        self._progress = Progress(*columns, console=console, disable=console is None, speed_estimate_period=120)
+        self._lines = None if console is None or console.is_terminal else console
+        self._progress = Progress(
+            *columns, console=console, disable=console is None or self._lines is not None, speed_estimate_period=120
+        )
+        self._total, self._finished, self._before, self._begin = total, finished, finished, time.monotonic()
         self._task = self._progress.add_task("runs", total=total, completed=finished)
 
     def __enter__(self) -> _Bar:
@@ -308,8 +315,15 @@ class _Bar:
         self._progress.stop()
 
     def advance(self) -> None:
-        """One more run is over."""
+        """One more run is over. Where there is no terminal, every tenth part of all runs is a line."""
         self._progress.advance(self._task)
+        self._finished += 1
+        done, total = self._finished, self._total
+        if self._lines is not None and done * LINES // total > (done - 1) * LINES // total:
+            took_s = time.monotonic() - self._begin
+            left_s = took_s / (done - self._before) * (total - done)
+            left = f", about {left_s:.0f} s left" if done < total else ""
+            self._lines.print(f"runs {done}/{total} after {took_s:.0f} s{left}", highlight=False)
 
 
 class _Rate(ProgressColumn):

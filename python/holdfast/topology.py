@@ -20,19 +20,16 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_valida
 
 from holdfast.errors import TopologyError
 from holdfast.link import (
-    Bernoulli,
     DirectionFields,
-    GilbertElliott,
     Jitter,
-    LossTrace,
+    Loss,
     MarkAbove,
     Ordering,
     Queueing,
+    RateBps,
     Red,
     check_queue,
     link_towards,
-    loss_model,
-    whole_rate,
 )
 
 PS_PER_MS = 1_000_000_000
@@ -111,10 +108,10 @@ class Link(BaseModel):
     b: str
     a_port: int = Field(ge=0, le=509)
     b_port: int = Field(ge=0, le=509)
-    rate_bps: int = Field(default=1_000_000_000, gt=0)
+    rate_bps: RateBps = 1_000_000_000
     delay_ms: float = Field(default=0.0, ge=0)
     jitter: Jitter | None = None
-    loss: float | Bernoulli | GilbertElliott | LossTrace = 0.0
+    loss: Loss = 0.0
     queue_bytes: int = Field(default=150_000, ge=0)
     queue_packets: int | None = Field(default=None, ge=0)
     red: Red | None = None
@@ -126,16 +123,6 @@ class Link(BaseModel):
     ordering: Ordering | None = None
     reverse: DirectionFields | None = None
     cost: int = Field(default=1, ge=1)
-
-    @field_validator("rate_bps", mode="before")
-    @classmethod
-    def _whole(cls, rate: object) -> object:
-        return whole_rate(rate)
-
-    @field_validator("loss", mode="before")
-    @classmethod
-    def _model(cls, loss: object) -> object:
-        return loss_model(loss)
 
     @model_validator(mode="after")
     def _check(self) -> Self:

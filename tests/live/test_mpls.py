@@ -9,7 +9,7 @@ import pytest
 
 from holdfast import Topology
 from holdfast.apps.mpls import Connection, Mechanism, MplsController, Recovery, add_port_events, compile_mpls
-from holdfast.demo_live import hosts
+from holdfast.live_hosts import hosts
 from holdfast.network import LiveNetwork
 
 DETECTION_MS = 50

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
+from holdfast_command import holdfast
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import wrpcap
@@ -22,17 +21,6 @@ tables:
       action: RouterIngress.forward
       params: {port: 7, src_mac: "02:00:00:00:00:01", dst_mac: "02:00:00:00:00:02"}
 """
-
-
-def holdfast(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from holdfast.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=120,
-        check=False,
-    )
 
 
 @pytest.fixture

@@ -9,13 +9,14 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from html.parser import HTMLParser
 from pathlib import Path
 
 import polars as pl
 import pytest
 
-from holdfast.compare import advice, results, runs, scenario, traffic_file
+from holdfast.compare import advice, report, results, runs, scenario, traffic_file
 from holdfast.compare import mechanisms as registry
 from holdfast.compare.comparison import Comparison
 from holdfast.errors import ScenarioError, TopologyError
@@ -49,7 +50,13 @@ ping:
   - {source: h1, destination: h2, interval_ms: 5}
 """
 
-BRIEF = {"before_s": 0.3, "down_s": 0.6, "after_s": 0.2, "detection_delay_ms": 20.0, "reaction_delay_ms": 30.0}
+BRIEF: dict[str, float | None] = {
+    "before_s": 0.3,
+    "down_s": 0.6,
+    "after_s": 0.2,
+    "detection_delay_ms": 20.0,
+    "reaction_delay_ms": 30.0,
+}
 
 GRAPHML = """<?xml version="1.0" encoding="utf-8"?>
 <graphml xmlns="http://graphml.graphdrawing.org/xmlns">
@@ -105,7 +112,7 @@ def square(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def build(square: Path, fail: str, *, own: bool = True) -> scenario.Scenario:
     traffic = square.with_name("traffic.yaml") if own else None
-    return scenario.build(str(square), fail=fail, traffic=traffic, times=dict(BRIEF))
+    return scenario.build(str(square), fail=fail, traffic=traffic, when=BRIEF)
 
 
 def compare(square: Path, fail: str, out: Path, names: list[str] = MECHANISMS, **options: int) -> Comparison:
@@ -325,7 +332,7 @@ def test_all_links_in_turn(square: Path, tmp_path: Path) -> None:
 def test_pairs_without_a_second_way_are_counted(square: Path, tmp_path: Path) -> None:
     offered = tmp_path / "traffic.yaml"
     offered.write_text("pairs: [[h1, h2], [h1, h3]]\nudp: [{packets_per_s: 500}]\n")
-    givens = scenario.build(str(square), fail="s4-s5", traffic=offered, times=dict(BRIEF))
+    givens = scenario.build(str(square), fail="s4-s5", traffic=offered, when=BRIEF)
     comparison = results.run(givens, registry.find(MECHANISMS), [1], tmp_path)
     unprotected = {summary.mechanism: summary.unprotected_pairs for summary in comparison.summaries}
     assert unprotected == {name: int(name.startswith(("1+1", "mpls"))) for name in unprotected} | {
@@ -343,7 +350,7 @@ def test_seeds_are_summarised_with_an_interval(square: Path, tmp_path: Path) -> 
     lossy.write_text(LOSSY)
     offered = square.with_name("traffic.yaml")
     names = registry.find(["static", "1+1-vector"])
-    givens = scenario.build(str(lossy), fail="s1-s2", traffic=offered, times=dict(BRIEF))
+    givens = scenario.build(str(lossy), fail="s1-s2", traffic=offered, when=BRIEF)
     comparison = results.run(givens, names, [1, 2, 3], tmp_path / "lossy")
     vector, static = comparison.summaries
     assert (vector.mechanism, static.mechanism) == ("1+1-vector", "static")
@@ -382,6 +389,59 @@ def test_a_switch_fails(square: Path, tmp_path: Path) -> None:
     assert any("begin or end at s1" in note for note in advice.notes(comparison))
 
 
+def test_all_switches_in_turn(square: Path, tmp_path: Path) -> None:
+    comparison = compare(square, "nodes", tmp_path, ["static", "reroute", "1+1"])
+    assert comparison.scenario.failures == ("s1", "s2", "s3", "s4", "s5")
+    by_name = {summary.mechanism: summary for summary in comparison.summaries}
+    # s5 has no traffic. At s1 and s4 traffic begins and ends, so only s2 can be helped, and s3 is 1+1's other way.
+    assert (by_name["static"].carried, by_name["1+1"].carried) == (3, 4)
+    assert by_name["static"].worst_failure == "s2"
+    assert by_name["static"].lost_worst > 600
+    assert by_name["1+1"].lost_worst == 0
+    lost = {(case.mechanism, case.failure): case.lost for case in comparison.cases}
+    assert lost["static", "s1"] == lost["static", "s4"] == lost["static", "s5"] == 0
+    text = " ".join(advice.notes(comparison))
+    assert "Under static 3 of 5 switches carry this traffic" in text
+    assert "Without 1 switch the network falls apart" in text
+    page = Page((tmp_path / "report.html").read_text())
+    said = " ".join(" ".join(page.words).split())
+    assert "each of 5 switches fails in turn" in said
+    assert "How it differs from switch to switch" in said
+    # The undisturbed curve has flows that s1's failure cuts off by itself: they are no part of what could arrive, nor drawn.
+    still = comparison.row("static", "none", 1)
+    assert [report._counted_share(comparison, failure, still) for failure in ("s1", "s2")] == [0, 1]
+    assert "NaN" not in (tmp_path / "report.html").read_text()
+    drawn = [each for each in page.drawn if (each.get("class") or "").startswith("failing q")]
+    assert [(each["data-static"], each["data-1p1"]) for each in drawn].count(("3", "0")) == 1
+    assert len(drawn) == 5
+
+
+def test_what_differs_by_no_more_than_noise_is_as_good(cut: tuple[Comparison, Path]) -> None:
+    comparison, _ = cut
+    by_name = {summary.mechanism: summary for summary in comparison.summaries}
+    assert comparison.as_good(by_name["1+1"], by_name["1+1-vector"])
+    assert comparison.as_good(by_name["mpls-path"], by_name["ip-frr"])
+    assert not comparison.as_good(by_name["reroute"], by_name["ip-frr"])
+    assert not comparison.as_good(by_name["1+1"], replace(by_name["1+1"], lost_mean=1.0))
+    said = advice.advice(comparison)
+    assert "times the bytes of plain routing (1+1-vector is as good); if that is too dear" in said
+    equals = re.search(r"times \((.*) and (.*) are as good\)\.", said)
+    assert equals is not None
+    named = {*equals[1].split(", "), equals[2], *re.findall("too dear, (\\S+) loses", said)}
+    # The way around the link is longer than the other path, and so is the outage.
+    assert named == {"ip-frr", "mpls-path", "mpls-loopback"}
+    assert any(note.startswith("As good: they lose the same within 5%") for note in advice.notes(comparison))
+
+
+def test_seeds_with_overlapping_intervals_are_as_good(cut: tuple[Comparison, Path]) -> None:
+    comparison, _ = cut
+    one = replace(comparison.summaries[0], lost_mean=10.0, lost_low=8.0, lost_high=12.0)
+    near, far = (replace(one, lost_mean=mean, lost_low=mean - 2, lost_high=mean + 2) for mean in (13.0, 15.0))
+    assert comparison.as_good(one, near)
+    assert not comparison.as_good(one, far)
+    assert not comparison.as_good(one, replace(near, outage_mean_ms=one.outage_mean_ms + 3))
+
+
 def test_default_traffic_goes_where_it_hurts(square: Path) -> None:
     topology = Topology.from_yaml(square)
     offered = traffic_file.default(topology)
@@ -402,7 +462,7 @@ def test_default_traffic_avoids_hosts_of_a_switch_that_fails() -> None:
 
 def test_a_network_from_a_zoo(tmp_path: Path) -> None:
     path = graphml(tmp_path / "provinces.graphml")
-    givens = scenario.build(str(path), fail="all", times=dict(BRIEF))
+    givens = scenario.build(str(path), fail="all", when=BRIEF)
     assert len(givens.failures) == len(EDGES)
     comparison = results.run(givens, registry.find(["static", "mpls-path", "1+1"]), [1], tmp_path / "out")
     by_name = {summary.mechanism: summary for summary in comparison.summaries}
@@ -435,7 +495,9 @@ def test_the_command_prints_a_ranking_and_writes_files(square: Path, tmp_path: P
     assert result.returncode == 0, result.stderr
     assert all(name in result.stdout for name in MECHANISMS)
     assert "loses nothing" in result.stdout
-    assert "runs" in result.stderr
+    # Not a terminal: a line for each tenth of the runs.
+    assert [line.split(" after ")[0] for line in result.stderr.splitlines()][-1] == "runs 32/32"
+    assert 10 <= result.stderr.count("runs ") <= 11
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert (tmp_path / "out/compare/cases.parquet").is_file()
     assert pl.read_parquet(tmp_path / "out/compare/cases.parquet").height == 2 * len(MECHANISMS)

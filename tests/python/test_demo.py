@@ -1,4 +1,4 @@
-"""The demo's promises, on the demo itself."""
+"""The demo's promises, on the demo itself. What it has of ``compare`` is tested there."""
 
 from __future__ import annotations
 
@@ -7,99 +7,93 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from pydantic import ValidationError
 
-from holdfast.demo import MECHANISMS, DemoParameters, run, simulate
+from holdfast import demo
+from holdfast.compare import mechanisms, runs
+from holdfast.compare.comparison import Comparison
+from holdfast.errors import HoldfastError, ScenarioError
 
-SUMMARY_KEYS = [
-    "sent",
-    "delivered",
-    "lost",
-    "duplicated",
-    "reordered",
-    "longest_outage_ms",
-    "latency_mean_ms",
-    "latency_p99_ms",
-    "jitter_ms",
-    "relative_bytes",
-]
+BRIEF = {"before_s": 0.5, "down_s": 1.5, "after_s": 0.5}
 
 
 @pytest.fixture(scope="module")
-def out(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    directory = tmp_path_factory.mktemp("demo")
-    run(DemoParameters(), directory)
-    return directory
+def found(tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
+    out = tmp_path_factory.mktemp("demo")
+    return demo.run(demo.scenario(), out), out
 
 
-def test_summary(out: Path) -> None:
-    summary = json.loads((out / "summary.json").read_text())
-    assert list(summary) == list(MECHANISMS)
-    assert all(list(row) == SUMMARY_KEYS for row in summary.values())
-    assert all(row["sent"] == 10_000 for row in summary.values())
-    assert all(row["sent"] == row["delivered"] + row["lost"] for row in summary.values())
-    protect, static, reroute = summary["protect"], summary["static"], summary["reroute"]
-    assert (protect["lost"], protect["duplicated"], protect["reordered"]) == (0, 0, 0)
-    assert protect["longest_outage_ms"] < 1
+def test_what_the_cut_costs(found: tuple[Comparison, Path]) -> None:
+    flows = found[0].flow_frame().filter(pl.col("failure") == demo.FAILS)
+    udp = {row["mechanism"]: row for row in flows.filter(pl.col("kind") == "udp").iter_rows(named=True)}
+    assert list(udp) == list(demo.MECHANISMS)
+    assert all(row["sent"] == 10_000 for row in udp.values())
+    vector = udp["1+1-vector"]
+    assert (vector["lost"], vector["duplicated"], vector["reordered"]) == (0, 0, 0)
+    assert vector["outage_ms"] < 2
     # Four seconds of packets, and the few that were on the link when it broke.
-    assert 4000 <= static["lost"] <= 4005
-    # 50 ms of detection and 100 ms of reaction.
-    assert 150 <= reroute["lost"] <= 155
-    assert 150 <= reroute["longest_outage_ms"] <= 155
-    assert static["relative_bytes"] == 1
-    # Two copies in six seconds of ten, one in four, each 28 bytes longer.
-    assert 1.6 < protect["relative_bytes"] / reroute["relative_bytes"] < 1.7
+    assert 4000 <= udp["static"]["lost"] <= 4005
+    # 50 ms of detection, and 100 ms of reaction where the controller is needed.
+    assert 50 <= udp["ip-frr"]["lost"] <= 55
+    assert 150 <= udp["reroute"]["lost"] <= 155
+    assert 150 <= udp["reroute"]["outage_ms"] <= 155
+    bulk = {row["mechanism"]: row for row in flows.filter(pl.col("kind") == "bulk").iter_rows(named=True)}
+    assert bulk["1+1-vector"]["timeouts"] == 0
+    assert bulk["static"]["timeouts"] > bulk["reroute"]["timeouts"] >= 1
+    assert bulk["static"]["goodput_bytes"] < 0.2 * bulk["reroute"]["goodput_bytes"]
 
 
-def test_raw_packets_and_picture(out: Path) -> None:
-    frame = pl.read_parquet(out / "packets.parquet")
-    assert frame.columns == ["mechanism", "flow", "sequence", "copy", "sent_ps", "received_ps", "reordered"]
-    lost = frame.filter((pl.col("flow") == "udp") & pl.col("received_ps").is_null()).group_by("mechanism").len()
+def test_files(found: tuple[Comparison, Path]) -> None:
+    _, out = found
     summary = json.loads((out / "summary.json").read_text())
-    assert dict(lost.iter_rows()) == {name: row["lost"] for name, row in summary.items() if row["lost"]}
+    assert [each["mechanism"] for each in summary["mechanisms"]] == ["1+1-vector", "ip-frr", "reroute", "static"]
+    assert pl.read_parquet(out / "cases.parquet").height == len(demo.MECHANISMS)
     assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
+    assert "link s1-s2 fails" in (out / "report.html").read_text()
 
 
-def test_same_seed_same_bytes_other_seed_other_bytes(out: Path, tmp_path: Path) -> None:
-    run(DemoParameters(), tmp_path / "again")
-    run(DemoParameters(seed=2), tmp_path / "other")
-    for name in ("summary.json", "packets.parquet"):
-        assert (out / name).read_bytes() == (tmp_path / "again" / name).read_bytes()
-        assert (out / name).read_bytes() != (tmp_path / "other" / name).read_bytes()
+def test_same_seed_same_bytes_other_seed_other_bytes(tmp_path: Path) -> None:
+    for folder, seed in (("one", 1), ("again", 1), ("other", 2)):
+        demo.run(demo.scenario(**BRIEF), tmp_path / folder, seed=seed)
+    for name in ("summary.json", "flows.parquet", "report.html"):
+        one, again, other = ((tmp_path / folder / name).read_bytes() for folder in ("one", "again", "other"))
+        assert one == again
+        assert one != other
 
 
-@pytest.mark.parametrize("name", MECHANISMS)
-def test_both_executors_give_the_same_run(name: str) -> None:
-    brief = {"duration_s": 1.0, "failure_s": 0.3, "repair_s": 0.7, "detection_delay_ms": 20, "reaction_delay_ms": 30}
-    fast = simulate(name, DemoParameters.model_validate(brief))
-    slow = simulate(name, DemoParameters.model_validate(brief | {"executor": "interpreter"}))
-    assert fast.packets.equals(slow.packets)
-    assert fast.network.bytes_on_wire() == slow.network.bytes_on_wire()
+def measured(tmp_path: Path, mechanism: str, **changes: float | str) -> dict[str, list[int]]:
+    path = demo.scenario(**{**BRIEF, **changes}).write(tmp_path)  # type: ignore[arg-type]
+    return runs.Prepared(str(path), mechanism, 1).run(demo.FAILS)
+
+
+@pytest.mark.parametrize("mechanism", demo.MECHANISMS)
+def test_both_executors_give_the_same_run(mechanism: str, tmp_path: Path) -> None:
+    fast, slow = (measured(tmp_path, mechanism, executor=executor) for executor in ("jit", "interpreter"))
+    assert fast == slow
 
 
 @pytest.mark.parametrize("delays", [(0, 10), (10, 0), (30, 200), (200, 1000)])
-def test_reroute_loses_what_its_delays_say(delays: tuple[int, int]) -> None:
+def test_reroute_loses_what_its_delays_say(delays: tuple[int, int], tmp_path: Path) -> None:
     detection, reaction = delays
-    parameters = DemoParameters(
-        detection_delay_ms=detection, reaction_delay_ms=reaction, duration_s=3, failure_s=1, repair_s=2.5
-    )
-    frame = simulate("reroute", parameters).packets
-    lost = frame.filter((pl.col("flow") == "udp") & pl.col("received_ps").is_null()).height
-    assert detection + reaction <= lost <= detection + reaction + 5
+    row = measured(tmp_path, "reroute", detection_delay_ms=detection, reaction_delay_ms=reaction)
+    assert detection + reaction <= row["lost"][0] <= detection + reaction + 5
 
 
 @pytest.mark.parametrize(
-    "wrong",
+    ("wrong", "message"),
     [
-        {"failure_s": 8},
-        {"repair_s": 20},
-        {"jitter_ms": -1},
-        {"payload_bytes": 5},
-        {"executor": "fpga"},
-        {"seed": -1},
-        {"x": 1},
+        ({"jitter_ms": -1}, "high_ms"),
+        ({"jitter_ms": float("nan")}, "link s1-s2"),
+        ({"detection_delay_ms": -1}, "--detection-delay-ms"),
+        ({"reaction_delay_ms": float("inf")}, "--reaction-delay-ms"),
+        ({"down_s": 0}, "--down-s"),
     ],
 )
-def test_senseless_parameters_are_refused(wrong: dict[str, object]) -> None:
-    with pytest.raises(ValidationError):
-        DemoParameters.model_validate(wrong)
+def test_senseless_parameters_are_refused(wrong: dict[str, float], message: str) -> None:
+    with pytest.raises(HoldfastError, match=message):
+        demo.scenario(**wrong)
+
+
+def test_the_mechanisms_are_known() -> None:
+    assert [each.name for each in mechanisms.find(demo.MECHANISMS)] == list(demo.MECHANISMS)
+    with pytest.raises(ScenarioError):
+        mechanisms.find(["protect"])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 
 import pytest
 
@@ -12,7 +12,9 @@ from holdfast._core import Program
 from holdfast.apps.protect import Flow, ProtectController, __main__, compile_protect
 from holdfast.controller import Controller
 from holdfast.demo import two_paths
+from holdfast.discovery import LinkDiscovery
 from holdfast.errors import NetworkError
+from holdfast.network import LiveNetwork
 from holdfast.p4runtime.server import Server
 from holdfast.remote_control import RemoteControl
 from holdfast.topology import PS_PER_MS, Topology
@@ -78,6 +80,56 @@ def test_addresses(topology: Topology) -> None:
         RemoteControl(topology, {"s1": "127.0.0.1:1"}, [])
 
 
+def bare(t: Topology) -> Topology:
+    """The switches and the links between them, at the same ports: nothing that needs interfaces of Linux."""
+    core = Topology("core")
+    for name in t.switches:
+        core.add_switch(name)
+    for link in t.links:
+        if link.a in t.switches and link.b in t.switches:
+            core.add_link(link.a, link.b, a_port=link.a_port, b_port=link.b_port)
+    return core
+
+
+def test_links_are_discovered(topology: Topology, program: Program) -> None:
+    """Over gRPC, in real time, with a map that has no links but hosts': pairs are planned, silence is found to be a failure."""
+    declared = bare(topology)
+    declared.links.clear()
+    declared._ports = {name: {} for name in topology.switches}
+    for host in topology.hosts:
+        declared.add_host(host)
+        at = topology.attachment(host)
+        declared.add_link(host, at.switch, b_port=at.port)
+
+    def start() -> ProtectController:
+        settings = LinkDiscovery(interval_ms=100, hold_ms=3000, settle_ms=100, ports=5)
+        return controller(protect=[("h1", "h2")], repair=True, discovery=settings)
+
+    def wait(control: RemoteControl, what: Callable[[], bool]) -> None:
+        for _ in range(200):
+            control.run(for_s=0.1)
+            if what():
+                return
+        raise AssertionError("it does not come about")
+
+    first, second = start(), start()
+    with LiveNetwork(bare(topology), program, interfaces={}) as network:
+        address = network.p4runtime_address
+        with RemoteControl(declared, address, [first]) as control:
+            assert len(first.waiting) == 2
+            wait(control, lambda: not first.waiting)
+            assert len(first.discovery.topology.present().links) == 2 + len(network.topology.links)
+            assert len(first.connections) == 2
+        with RemoteControl(declared, address, [second]) as control:
+            assert second.taken_over is not None
+            assert (second.taken_over.connections, second.taken_over.restored, second.taken_over.removed) == (2, 0, 0)
+            control.run(for_s=1.5)
+            assert second.repairs == []
+            network.set_link("s1-s2", up=False)
+            wait(control, lambda: bool(second.repairs))
+    assert "every path uses" in second.repairs[0].reason, "there are two paths in all"
+
+
 class Clock(Controller):
     """Counts on its fingers."""
 
@@ -106,8 +158,10 @@ def test_handlers_are_called_in_time(topology: Topology, address: str) -> None:
     [
         (["nowhere.yaml", "127.0.0.1:1"], 1, "No such file"),
         (["ring:4", "127.0.0.1:1", "--protect", "h1"], 2, "not a pair of hosts"),
-        (["ring:4", "127.0.0.1:1", "--repair"], 2, "--repair needs --alarms"),
+        (["ring:4", "127.0.0.1:1", "--repair"], 2, "--repair needs --alarms or --discover"),
         (["ring:4", "127.0.0.1:1", "--paths", "9"], 1, "2 to 4 paths, not 9"),
+        (["ring:4", "127.0.0.1:1", "--discover", "--discovery-hold-ms", "900"], 1, "must be above interval_ms"),
+        (["ring:4", "127.0.0.1:1", "--discovery-ports", "9"], 2, "belongs to --discover"),
     ],
 )
 def test_the_command(

@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 from rich.console import Console
 
-from holdfast import fingerprint, sweep
+from holdfast import demo, fingerprint, sweep
 from holdfast.errors import SweepError
 
 MODULE = """
@@ -116,7 +116,7 @@ def test_without_ray_it_says_how_to_get_it(module: str, tmp_path: Path, monkeypa
 INTERRUPTED = """
 import sys
 from pathlib import Path
-from holdfast import fingerprint, sweep
+from holdfast import demo, fingerprint, sweep
 
 if __name__ == "__main__":
     sweep.run("sweep_subject:slow", [{"d": 1}, {"d": 2}], range(10), Path(sys.argv[1]), jobs=int(sys.argv[2]))
@@ -302,23 +302,31 @@ def test_sweeps_that_make_no_sense(
     assert message in str(caught.value)
 
 
-SHORT = {"mechanism": "reroute", "duration_s": 2.0, "failure_s": 0.5, "repair_s": 1.5}
+def scenarios(folder: Path, *delays_ms: float) -> list[dict[str, object]]:
+    """A point of the demo, short, for each time until a failure is noticed."""
+    givens = [demo.scenario(before_s=0.5, down_s=1, after_s=0.5, detection_delay_ms=delay_ms) for delay_ms in delays_ms]
+    return [
+        {"scenario": str(given.write(folder)), "mechanism": "reroute", "network_seed": seed, "failure": demo.FAILS}
+        for given in givens
+        for seed in (1, 2)
+    ]
 
 
 def test_a_simulation_in_a_sweep(tmp_path: Path) -> None:
     """The real thing: networks in other processes give what they give here."""
-    points = [{**SHORT, "detection_delay_ms": delay_ms} for delay_ms in (10.0, 50.0)]
-    here = sweep.run("holdfast.demo:measure", points, [1, 2], tmp_path / "here")
-    there = sweep.run("holdfast.demo:measure", points, [1, 2], tmp_path / "there", jobs=2)
+    points = scenarios(tmp_path, 10.0, 50.0)
+    here = sweep.run("holdfast.compare.runs:measured", points, [0], tmp_path / "here")  # type: ignore[arg-type]
+    there = sweep.run("holdfast.compare.runs:measured", points, [0], tmp_path / "there", jobs=2)  # type: ignore[arg-type]
     assert (tmp_path / "here/rows.parquet").read_bytes() == (tmp_path / "there/rows.parquet").read_bytes()
     assert here.equals(there)
     # Another 40 ms at 1000 packets/s.
-    lost = here["lost"].to_list()
+    lost = [each[0] for each in here["lost"].to_list()]
     assert [lost[2] - lost[0], lost[3] - lost[1]] == [40, 40]
 
 
 def test_a_simulation_on_ray(tmp_path: Path) -> None:
     pytest.importorskip("ray", reason="Ray is not installed; pip install 'holdfast[ray]'")
-    sweep.run("holdfast.demo:measure", [SHORT], [1, 2], tmp_path / "here")
-    sweep.run("holdfast.demo:measure", [SHORT], [1, 2], tmp_path / "ray", jobs=2, ray="local")
+    points = scenarios(tmp_path, 50.0)
+    sweep.run("holdfast.compare.runs:measured", points, [0], tmp_path / "here")  # type: ignore[arg-type]
+    sweep.run("holdfast.compare.runs:measured", points, [0], tmp_path / "ray", jobs=2, ray="local")  # type: ignore[arg-type]
     assert (tmp_path / "here/rows.parquet").read_bytes() == (tmp_path / "ray/rows.parquet").read_bytes()

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-import subprocess
-import sys
 import warnings
 from itertools import pairwise
 from pathlib import Path
 
 import networkx as nx
 import pytest
+from holdfast_command import holdfast
 
 from holdfast import plots, topologies
 from holdfast._core import Program
@@ -375,17 +374,6 @@ def test_no_two_mechanisms_look_the_same() -> None:
     assert len(set(looks)) == len(looks)
     with pytest.raises(HoldfastError, match="nothing is drawn as 'magic'"):
         plots.style("magic")
-
-
-def holdfast(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-c", "from holdfast.cli import main; main()", *arguments],
-        capture_output=True,
-        text=True,
-        cwd=cwd,
-        timeout=300,
-        check=False,
-    )
 
 
 def test_the_command(tmp_path: Path) -> None:

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import networkx as nx
 
+from holdfast.compare import traffic_file
 from holdfast.compare.comparison import Comparison, Summary
 from holdfast.compare.scenario import link_names
 from holdfast.topology import Topology
@@ -27,12 +28,29 @@ def advice(comparison: Comparison) -> str:
         return "No mechanism helps much here: what fails is the only way for most of what is lost."
     each = " per failure" if best.cases > 1 else ""
     text = f"{best.mechanism} loses {_loss(best, each)} at {best.bytes_ratio:.2f} times the bytes of plain routing"
+    text += _equals(comparison, best)
     cheap = next((s for s in comparison.summaries if s.bytes_ratio <= CHEAP and s.mechanism != "static"), None)
     if best.bytes_ratio > CHEAP and cheap is not None and cheap.lost_mean < HELPS * static.lost_mean:
         text += f"; if that is too dear, {cheap.mechanism} loses {_loss(cheap, each)} at {cheap.bytes_ratio:.2f} times"
+        text += _equals(comparison, cheap)
     if best.unprotected_pairs:
         text += f"; {best.mechanism} cannot protect {best.unprotected_pairs} of {len(comparison.pairs)} host pairs"
     return text + "."
+
+
+def _equals(comparison: Comparison, chosen: Summary) -> str:
+    """Names those that differ from the chosen one by no more than noise, and are cheap if it is."""
+    equal = [
+        other.mechanism
+        for other in comparison.summaries
+        if other is not chosen
+        and (other.bytes_ratio <= CHEAP) == (chosen.bytes_ratio <= CHEAP)
+        and comparison.as_good(chosen, other)
+    ]
+    if not equal:
+        return ""
+    names = " and ".join([", ".join(equal[:-1]), equal[-1]] if len(equal) > 1 else equal)
+    return f" ({names} {'is' if len(equal) == 1 else 'are'} as good)"
 
 
 def _loss(summary: Summary, each: str) -> str:
@@ -51,11 +69,33 @@ def notes(comparison: Comparison) -> list[str]:
         f"Switches notice a failure after {times.detection_delay_ms:g} ms; what a controller does about it takes effect"
         f" {times.reaction_delay_ms:g} ms later."
     ]
+    if scenario.live:
+        late = comparison.late()
+        again = (
+            f" {traffic_file.counted(int(late['repeated']), 'run')} had to be made again for it."
+            if late["repeated"]
+            else ""
+        )
+        found.append(
+            "Live: the kernel's TCP, UDP and ICMP in real time; no two runs are the same. The network's clock was late by"
+            f" {late['mean_ms']:.2f} ms on average and {late['max_ms']:.0f} ms at most, senders of probes by"
+            f" {late['senders_ms']:.0f} ms at most; outages are known to about {comparison.noise.outage_ms:.0f} ms.{again}"
+        )
     if any(summary.unprotected_pairs for summary in summaries):
         counts = _grouped(summaries, lambda s: s.unprotected_pairs)
         found.append(
             f"Not protected on the whole path, for want of a second way: {counts} of {len(comparison.pairs)} host pairs."
             " Where there is none, they are as badly off as with static."
+        )
+    if "as good" in advice(comparison):
+        by = (
+            "their 95 % intervals overlap"
+            if len(comparison.seeds) > 1 and not comparison.seeds_agree
+            else (f"they lose the same within {comparison.noise.share:.0%}")
+        )
+        found.append(
+            f"As good: {by}, and their outages are the same within {comparison.noise.share:.0%} or"
+            f" {comparison.noise.outage_ms:.0f} ms. The ranking has an order all the same."
         )
     if any(summary.lost_undisturbed for summary in summaries):
         counts = _grouped(summaries, lambda s: s.lost_undisturbed)
@@ -85,12 +125,21 @@ def notes(comparison: Comparison) -> list[str]:
 
 
 def _notes_of_all(comparison: Comparison) -> list[str]:
-    links = len(comparison.scenario.failures)
+    scenario = comparison.scenario
+    count, what = len(scenario.failures), scenario.failed
     carried = _static(comparison).carried // len(comparison.seeds)
     found = [
-        f"Under static {carried} of {links} links carry this traffic. Means are over all {links} failures, medians over those"
-        " of links that the mechanism itself uses."
+        f"Under static {carried} of {count} {what} carry this traffic. Means are over all {count} failures, medians over those"
+        f" of {what} that the mechanism itself uses."
     ]
+    if what == "switches":
+        cuts = sum(1 for _ in nx.articulation_points(nx.Graph(scenario.topology.graph)))
+        found.append(
+            "What begins or ends at the switch that fails is not counted: nothing can help it."
+            + (f" Without {traffic_file.counted(cuts, 'switch')} the network falls apart." if cuts == 1 else "")
+            + (f" Without any of {cuts} switches the network falls apart." if cuts > 1 else "")
+        )
+        return found
     bridges = _bridges(comparison.scenario.topology)
     if bridges:
         subject = "1 link is a bridge" if bridges == 1 else f"{bridges} links are bridges"

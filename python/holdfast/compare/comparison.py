@@ -20,6 +20,29 @@ from holdfast.statistics import mean_interval
 
 Row = Mapping[str, Any]
 
+PROBE_COLUMNS = ("sent", "lost", "duplicated", "reordered", "outage_ms", "latency_ms", "jitter_ms")
+BULK_COLUMNS = ("goodput_bytes", "timeouts", "retransmitted_bytes")
+
+
+@dataclass(frozen=True)
+class Noise:
+    """What two runs of the same may differ by: an outage by so many milliseconds, bytes and times by such a factor.
+
+    Of two mechanisms, what they lose by such a share or by so many packets, and their outages by the same share.
+    """
+
+    outage_ms: float
+    goodput: float
+    completion: float
+    share: float
+    packets: float
+
+
+SIMULATED = Noise(outage_ms=1.0, goodput=1.0, completion=1.01, share=0.05, packets=0.0)
+"""Outages are known to a probe's interval, and a few packets more or fewer were on the link when it broke."""
+
+LIVE = Noise(outage_ms=10.0, goodput=0.9, completion=2.0, share=0.2, packets=2.0)
+
 
 @dataclass(frozen=True)
 class FlowName:
@@ -104,6 +127,7 @@ class Comparison:
         self.mechanisms = list(mechanisms)
         self.seeds = list(seeds)
         self._rows = {(row["mechanism"], row["failure"], row["network_seed"]): row for row in rows}
+        self.noise = LIVE if scenario.live else SIMULATED
         self.pairs = scenario.traffic.host_pairs()
         self.probes, self.bulk, self.transfers = _flow_names(scenario)
         self.cases = [case for failure in scenario.failures for seed in seeds for case in self._cases(failure, seed)]
@@ -167,21 +191,27 @@ class Comparison:
             probes |= {
                 i
                 for i in self.measured(self.probes, failure)
-                if row["lost"][i] > still["lost"][i] or row["outage_ms"][i] > still["outage_ms"][i] + 1
+                if row["lost"][i] > still["lost"][i]
+                or row["outage_ms"][i] > still["outage_ms"][i] + self.noise.outage_ms
             }
             bulk |= {
-                i for i in self.measured(self.bulk, failure) if row["goodput_bytes"][i] < still["goodput_bytes"][i]
+                i
+                for i in self.measured(self.bulk, failure)
+                if row["goodput_bytes"][i] < self.noise.goodput * still["goodput_bytes"][i]
             }
             for i in self.measured(self.transfers, failure):
                 before, now = still["completion_ms"][i], row["completion_ms"][i]
-                if before is not None and (now is None or now > 1.01 * before):
+                if before is not None and (now is None or now > self.noise.completion * before):
                     transfers.add(i)
         return sorted(probes), sorted(bulk), sorted(transfers)
 
     def _summaries(self) -> list[Summary]:
         found = [self._summary(mechanism.name) for mechanism in self.mechanisms]
-        # Outages are known to a probe's interval, so less than a millisecond decides nothing.
-        found.sort(key=lambda s: (round(s.lost_mean, 3), round(s.outage_mean_ms), s.bytes_ratio, s.entries_mean))
+        # What is no more than noise decides nothing.
+        step_ms = self.noise.outage_ms
+        found.sort(
+            key=lambda s: (round(s.lost_mean, 3), round(s.outage_mean_ms / step_ms), s.bytes_ratio, s.entries_mean)
+        )
         return [Summary(**{**asdict(summary), "rank": i}) for i, summary in enumerate(found, start=1)]
 
     def _summary(self, name: str) -> Summary:
@@ -234,6 +264,34 @@ class Comparison:
             return None, None
         return mean_interval([statistics.fmean(c.lost for c in cases if c.seed == seed) for seed in self.seeds])
 
+    def as_good(self, one: Summary, other: Summary) -> bool:
+        """Whether two mechanisms differ by no more than noise: in what they lose, by their intervals where there are any."""
+
+        def near(a: float, b: float, least: float) -> bool:
+            return abs(a - b) <= max(least, self.noise.share * max(a, b))
+
+        intervals = [
+            (s.lost_low, s.lost_high) for s in (one, other) if s.lost_low is not None and s.lost_high is not None
+        ]
+        lost = near(one.lost_mean, other.lost_mean, self.noise.packets)
+        if len(intervals) == 2 and not self.seeds_agree:
+            (low, high), (other_low, other_high) = intervals
+            lost = max(low, other_low) <= min(high, other_high)
+        return lost and near(one.outage_mean_ms, other.outage_mean_ms, self.noise.outage_ms)
+
+    def late(self) -> dict[str, float]:
+        """Of a live comparison, in milliseconds: the network's clock, on average and at most, and the senders of probes at most.
+
+        And how many runs were made again for it.
+        """
+        rows = [row for row in self._rows.values() if not row["skipped"]]
+        return {
+            "mean_ms": statistics.fmean(row["mean_lateness_ms"] for row in rows),
+            "max_ms": max(row["max_lateness_ms"] for row in rows),
+            "senders_ms": max(row["sender_lateness_ms"] for row in rows),
+            "repeated": sum(row["repeated"] for row in rows),
+        }
+
     @property
     def seeds_agree(self) -> bool:
         """Whether several seeds gave the same in everything, as they do where nothing is random."""
@@ -253,10 +311,9 @@ class Comparison:
                 continue
             key = {"mechanism": mechanism, "failure": failure, "seed": seed}
             for i, flow in enumerate(self.probes):
-                names = ("sent", "lost", "duplicated", "reordered", "outage_ms", "latency_ms", "jitter_ms")
-                rows.append({**key, **asdict(flow), **{name: row[name][i] for name in names}})
+                rows.append({**key, **asdict(flow), **{name: row[name][i] for name in PROBE_COLUMNS}})
             for i, flow in enumerate(self.bulk):
-                rows.append({**key, **asdict(flow), "goodput_bytes": row["goodput_bytes"][i]})
+                rows.append({**key, **asdict(flow), **{name: row[name][i] for name in BULK_COLUMNS}})
             for i, flow in enumerate(self.transfers):
                 rows.append({**key, **asdict(flow), "completion_ms": row["completion_ms"][i]})
         schema = {
@@ -265,14 +322,14 @@ class Comparison:
             **dict.fromkeys(("kind", "source", "destination"), pl.String),
             **dict.fromkeys(("sent", "lost", "duplicated", "reordered"), pl.Int64),
             **dict.fromkeys(("outage_ms", "latency_ms", "jitter_ms"), pl.Float64),
-            "goodput_bytes": pl.Int64,
+            **dict.fromkeys(BULK_COLUMNS, pl.Int64),
             "completion_ms": pl.Float64,
         }
         return pl.DataFrame(rows, schema=schema)
 
 
 def _flow_names(scenario: Scenario) -> tuple[list[FlowName], list[FlowName], list[FlowName]]:
-    """Probes, bulk connections and transfers, in the order in which :func:`holdfast.compare.measures.add_traffic` adds them."""
+    """Probes, bulk connections and transfers, in the order in which measures' rows have them."""
     traffic = scenario.traffic
     probes = [FlowName("udp", *ends) for entry in traffic.udp for ends in traffic.ends(entry)]
     probes += [FlowName("ping", *ends) for entry in traffic.ping for ends in traffic.ends(entry)]

@@ -137,20 +137,28 @@ class LinkLook:
 
 
 def network(
-    topology: Topology, links: Sequence[LinkLook], failed_switch: str | None, ends: set[str], first: str | None
+    topology: Topology,
+    links: Sequence[LinkLook],
+    failed_switch: str | None,
+    ends: set[str],
+    first: str | None,
+    switches: Mapping[str, Mapping[str, float]],
 ) -> str:
-    """The switches where they are, the links between them, and what fails. ``ends``: switches whose hosts have traffic."""
+    """The switches where they are, the links between them, and what fails.
+
+    ``ends``: switches whose hosts have traffic. ``switches``: what the failure of each costs, by mechanism, if they fail in turn.
+    """
     width = 760.0
     places = {name: place for name, place in places_of(topology).items() if name in topology.switches}
     points, height = _fit(places, width)
     parts = []
     for look in sorted(links, key=lambda each: each.failed):
         (x1, y1), (x2, y2) = points[look.a], points[look.b]
-        more = f"<title>{escape(look.name)}{_costs(look)}</title>"
+        more = f"<title>{escape(look.name)}{_named(look.costs) if look.costs else _unused(look)}</title>"
         style = (
             f"link q{decade((look.costs or {}).get(first or '', 0))}" if look.costs is not None else _link_style(look)
         )
-        data = "".join(f' data-{slug(name)}="{decade(cost)}"' for name, cost in (look.costs or {}).items())
+        data = _data(look.costs or {})
         parts.append(
             f'<line x1="{_f(x1)}" y1="{_f(y1)}" x2="{_f(x2)}" y2="{_f(y2)}" class="{style}"{data}>{more}</line>'
         )
@@ -159,8 +167,12 @@ def network(
     size = 5.5 if len(points) <= LABELLED_SWITCHES else 3.5
     for name, (x, y) in points.items():
         style = "switch ends" if name in ends else "switch"
+        data, more = "", ""
+        if costs := switches.get(name):
+            style, data, more = f"failing q{decade(costs.get(first or '', 0))}", _data(costs), _named(costs)
         parts.append(
-            f'<circle cx="{_f(x)}" cy="{_f(y)}" r="{size}" class="{style}"><title>{escape(name)}</title></circle>'
+            f'<circle cx="{_f(x)}" cy="{_f(y)}" r="{_f(size * (1.6 if data else 1))}" class="{style}"{data}>'
+            f"<title>{escape(name)}{more}</title></circle>"
         )
     if failed_switch is not None:
         parts.append(_cross(*points[failed_switch]))
@@ -175,10 +187,17 @@ def slug(name: str) -> str:
     return name.replace("+", "p").lower()
 
 
-def _costs(look: LinkLook) -> str:
-    if look.costs is None:
-        return "" if look.used else ": carries none of this traffic"
-    return ": packets lost if it fails\n" + "\n".join(f"{name}: {cost:.0f}" for name, cost in look.costs.items())
+def _unused(look: LinkLook) -> str:
+    return "" if look.used else ": carries none of this traffic"
+
+
+def _named(costs: Mapping[str, float]) -> str:
+    return ": packets lost if it fails\n" + "\n".join(f"{name}: {cost:.0f}" for name, cost in costs.items())
+
+
+def _data(costs: Mapping[str, float]) -> str:
+    """For the page's script: how much the failure costs under each mechanism."""
+    return "".join(f' data-{slug(name)}="{decade(cost)}"' for name, cost in costs.items())
 
 
 def _link_style(look: LinkLook) -> str:

@@ -1,13 +1,14 @@
-"""The instruments: from a network that has run to plain numbers, the same for every mechanism.
+"""The instruments: from a network that has run to plain numbers, the same for every mechanism and on both clocks.
 
 They are used in processes that were forked, so nothing here may start threads (as data frames do). Definitions:
 
-- *lost*, *duplicated*, *reordered*, *outage*: of each stream of probes, over the whole run; the core's ``statistics`` (``net``'s
-  statistics.rs). An outage is the longest time between two arrivals less the stream's interval.
+- *lost*, *duplicated*, *reordered*, *outage*: of each stream of probes, over the whole run; as ``net``'s statistics.rs has them. An
+  outage is the longest time between two arrivals less the stream's interval, and live less what the sender was late by.
 - *latency*: mean of the probes sent while the failure lasted (first copies); *jitter*: mean absolute difference of the latencies
   of those that arrived one after the other.
 - *goodput*: new bytes in order at the receiver from the failure on; *completion*: from a transfer's start to its last byte.
 - *curves*: probes by the time of their arrival, and goodput, in bins, over all flows that the failure does not cut off by itself.
+- *timeouts*, *retransmitted*: of the sender of a connection that always sends.
 """
 
 from __future__ import annotations
@@ -15,23 +16,30 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, Literal
 
 from holdfast.compare.scenario import Scenario
-from holdfast.network import SimulatedNetwork
+from holdfast.compare.traffic_file import PingEntry, TcpEntry, UdpEntry
+from holdfast.network import Network, SimulatedNetwork
 from holdfast.topology import PS_PER_MS, PS_PER_S
 from holdfast.traffic import Ping, TcpTransfer, UdpStream
 
 
 @dataclass(frozen=True)
 class Flow:
-    """A flow of the scenario; ``kind`` is ``udp``, ``ping``, ``bulk`` or ``transfer``. ``id`` is the network's."""
+    """A flow of the scenario, and the entry of the traffic file that it is of."""
 
-    kind: str
+    entry: UdpEntry | TcpEntry | PingEntry
     source: str
     destination: str
     start_s: float
-    id: int
+
+    @property
+    def kind(self) -> Literal["udp", "ping", "bulk", "transfer"]:
+        """``udp``, ``ping``, ``bulk`` or ``transfer``."""
+        if isinstance(self.entry, TcpEntry):
+            return "bulk" if self.entry.transfer_bytes is None else "transfer"
+        return "udp" if isinstance(self.entry, UdpEntry) else "ping"
 
     @property
     def is_probe(self) -> bool:
@@ -39,60 +47,82 @@ class Flow:
         return self.kind in ("udp", "ping")
 
 
-def add_traffic(network: SimulatedNetwork, scenario: Scenario) -> list[Flow]:
-    """Adds the scenario's flows, in an order that is always the same."""
-    times, traffic = scenario.times, scenario.traffic
+@dataclass(frozen=True)
+class Stream:
+    """What became of a stream of probes; ``arrivals`` are first copies, when sent and when received, in the order of arrival."""
+
+    sent: int
+    lost: int
+    duplicated: int
+    reordered: int
+    outage_ps: int
+    arrivals: Sequence[tuple[int, int]]
+
+
+@dataclass(frozen=True)
+class Connection:
+    """What became of a TCP connection: new bytes by bin, and for a transfer when the last one came (None: it did not)."""
+
+    goodput: Sequence[int]
+    finished_ps: int | None
+    timeouts: int | None
+    retransmitted_bytes: int | None
+
+
+def flows_of(scenario: Scenario) -> list[Flow]:
+    """The scenario's flows, in an order that is always the same."""
+    traffic, failure_s = scenario.traffic, scenario.times.failure_s
     flows: list[Flow] = []
-
-    def add(kind: str, source: str, destination: str, start_s: float, flow: int) -> None:
-        flows.append(Flow(kind, source, destination, start_s, flow))
-
-    for udp in traffic.udp:
-        start_s = udp.begins_s(times.failure_s)
-        for source, destination in traffic.ends(udp):
-            stream = UdpStream(
-                source=source,
-                destination=destination,
-                packets_per_s=udp.packets_per_s,
-                payload_bytes=udp.payload_bytes,
-                spacing=udp.spacing,
-                start_s=start_s,
-                stop_s=times.end_s,
-                # Two streams between the same hosts are told apart by their ports.
-                source_port=5001 + len(flows) % 60_000,
-            )
-            add("udp", source, destination, start_s, network.add(stream))
-    for tcp in traffic.tcp:
-        for source, destination in traffic.ends(tcp):
-            for i in range(tcp.count):
-                start_s = round(tcp.begins_s(times.failure_s) + i * tcp.every_ms / 1000, 9)
-                transfer = TcpTransfer(
-                    source=source,
-                    destination=destination,
-                    application="bulk" if tcp.transfer_bytes is None else "transfer",
-                    transfer_bytes=tcp.transfer_bytes or 0,
-                    start_s=start_s,
-                    options=tcp.tcp_options(),
-                    goodput_bin_ms=scenario.bin_ms,
-                )
-                kind = "bulk" if tcp.transfer_bytes is None else "transfer"
-                add(kind, source, destination, start_s, network.add_tcp(transfer))
-    for ping in traffic.ping:
-        start_s = ping.begins_s(times.failure_s)
-        for source, destination in traffic.ends(ping):
-            echo = Ping(
-                source=source,
-                destination=destination,
-                interval_ms=ping.interval_ms,
-                payload_bytes=ping.payload_bytes,
-                start_s=start_s,
-                stop_s=times.end_s,
-            )
-            add("ping", source, destination, start_s, network.add(echo))
+    entries: list[UdpEntry | TcpEntry | PingEntry] = [*traffic.udp, *traffic.tcp, *traffic.ping]
+    for entry in entries:
+        begin_s = entry.begins_s(failure_s)
+        for ends in traffic.ends(entry):
+            if isinstance(entry, TcpEntry):
+                starts = [round(begin_s + i * entry.every_ms / 1000, 9) for i in range(entry.count)]
+            else:
+                starts = [begin_s]
+            flows += [Flow(entry, *ends, start_s) for start_s in starts]
     return flows
 
 
-def entries(network: SimulatedNetwork) -> list[int]:
+def bins_of(scenario: Scenario) -> int:
+    """How many bins a curve has."""
+    return -(-round(scenario.times.end_s * 1000) // scenario.bin_ms)
+
+
+def add_traffic(network: SimulatedNetwork, scenario: Scenario) -> list[int]:
+    """Adds the scenario's flows to a simulated network; their ids there, in the order of :func:`flows_of`."""
+    return [_add(network, scenario, flow, i) for i, flow in enumerate(flows_of(scenario))]
+
+
+def _add(network: SimulatedNetwork, scenario: Scenario, flow: Flow, index: int) -> int:
+    entry, stop_s = flow.entry, scenario.times.end_s
+    ends: dict[str, Any] = {"source": flow.source, "destination": flow.destination, "start_s": flow.start_s}
+    if isinstance(entry, TcpEntry):
+        transfer = TcpTransfer(
+            **ends,
+            application="bulk" if entry.transfer_bytes is None else "transfer",
+            transfer_bytes=entry.transfer_bytes or 0,
+            options=entry.tcp_options(),
+            goodput_bin_ms=scenario.bin_ms,
+        )
+        return network.add_tcp(transfer)
+    if isinstance(entry, PingEntry):
+        echo = Ping(**ends, interval_ms=entry.interval_ms, payload_bytes=entry.payload_bytes, stop_s=stop_s)
+        return network.add(echo)
+    stream = UdpStream(
+        **ends,
+        packets_per_s=entry.packets_per_s,
+        payload_bytes=entry.payload_bytes,
+        spacing=entry.spacing,
+        stop_s=stop_s,
+        # Two streams between the same hosts are told apart by their ports.
+        source_port=5001 + index % 60_000,
+    )
+    return network.add(stream)
+
+
+def entries(network: Network) -> list[int]:
     """State per switch, in the topology's order.
 
     Table entries that the controller has written, replicas of multicast groups, and members of action profiles.
@@ -106,82 +136,129 @@ def entries(network: SimulatedNetwork) -> list[int]:
     return counts
 
 
-def links_used(network: SimulatedNetwork) -> list[bool]:
+def links_used(network: Network) -> list[bool]:
     """By link of the topology: whether it has carried a packet."""
     counters = [network.core.link_counters(link) for link in network.link_ids]
     return [bool(each["a_to_b_offered"] or each["b_to_a_offered"]) for each in counters]
 
 
-def measure(network: SimulatedNetwork, flows: Sequence[Flow], scenario: Scenario, cut_off: set[str]) -> dict[str, Any]:
-    """The numbers of a run that is over; lists are by flow of their kind. ``cut_off``: hosts at a switch that failed."""
-    probes = [flow for flow in flows if flow.is_probe]
-    bulk = [flow for flow in flows if flow.kind == "bulk"]
-    transfers = [flow for flow in flows if flow.kind == "transfer"]
-    row: dict[str, Any] = {"wire_bytes": network.bytes_on_wire()}
-    row |= _probes(network, probes, scenario, cut_off)
-    bins = [_goodput(network, flow, scenario) for flow in bulk]
-    first = round(scenario.times.failure_s * 1000) // scenario.bin_ms
-    row["goodput_bytes"] = [sum(each[first:]) for each in bins]
-    row["goodput_curve"] = _total([each for flow, each in zip(bulk, bins, strict=True) if _counts(flow, cut_off)])
-    row["completion_ms"] = [_completion_ms(network, flow) for flow in transfers]
-    return row
+def simulated(network: SimulatedNetwork, scenario: Scenario, ids: Sequence[int], cut_off: set[str]) -> dict[str, Any]:
+    """The row of a simulation that is over."""
+    seen = [
+        _simulated_stream(network, flow) if each.is_probe else _simulated_connection(network, scenario, flow)
+        for each, flow in zip(flows_of(scenario), ids, strict=True)
+    ]
+    return row(scenario, seen, cut_off, network.bytes_on_wire())
 
 
-def _counts(flow: Flow, cut_off: set[str]) -> bool:
-    return flow.source not in cut_off and flow.destination not in cut_off
-
-
-def _total(bins: Sequence[list[int]]) -> list[int]:
-    return [sum(column) for column in zip(*bins, strict=True)]
-
-
-def _goodput(network: SimulatedNetwork, flow: Flow, scenario: Scenario) -> list[int]:
-    count = -(-round(scenario.times.end_s * 1000) // scenario.bin_ms)
-    found = memoryview(network.core.tcp_goodput(flow.id)).cast("q").tolist()[:count]
-    return found + [0] * (count - len(found))
-
-
-def _completion_ms(network: SimulatedNetwork, flow: Flow) -> float | None:
-    finished_ps = network.core.tcp_statistics(flow.id)["finished_ps"]
-    return None if finished_ps is None else round(int(finished_ps) / PS_PER_MS - flow.start_s * 1000, 6)
-
-
-def _probes(network: SimulatedNetwork, probes: Sequence[Flow], scenario: Scenario, cut_off: set[str]) -> dict[str, Any]:
-    row: dict[str, Any] = {
-        name: [] for name in ("sent", "lost", "duplicated", "reordered", "outage_ms", "latency_ms", "jitter_ms")
-    }
-    count = -(-round(scenario.times.end_s * 1000) // scenario.bin_ms)
-    curve = [0] * count
-    width_ps = scenario.bin_ms * PS_PER_MS
-    window_ps = (round(scenario.times.failure_s * PS_PER_S), round(scenario.times.repair_s * PS_PER_S))
-    for flow in probes:
-        statistics = network.core.statistics(flow.id)
-        for name in ("sent", "lost", "duplicated", "reordered"):
-            row[name].append(int(statistics[name] or 0))
-        row["outage_ms"].append(round((statistics["longest_outage_ps"] or 0) / PS_PER_MS, 6))
-        arrivals = _first_copies(network, flow)
-        latencies = [there - sent for sent, there in arrivals if window_ps[0] <= sent < window_ps[1]]
-        row["latency_ms"].append(round(sum(latencies) / len(latencies) / PS_PER_MS, 6) if latencies else None)
-        steps = [abs(b - a) for a, b in pairwise(latencies)]
-        row["jitter_ms"].append(round(sum(steps) / len(steps) / PS_PER_MS, 6) if steps else None)
-        if _counts(flow, cut_off):
-            for _, there in arrivals:
-                if (index := there // width_ps) < count:
-                    curve[index] += 1
-    row["delivered_curve"] = curve
-    return row
-
-
-def _first_copies(network: SimulatedNetwork, flow: Flow) -> list[tuple[int, int]]:
-    """Sent and received, in the order of arrival."""
-    log = network.core.received(flow.id)
-    sequences, sent, there = (
-        memoryview(log[name]).cast("q").tolist() for name in ("sequence", "sent_ps", "received_ps")
+def _simulated_stream(network: SimulatedNetwork, flow: int) -> Stream:
+    found = network.core.statistics(flow)
+    sent, lost, duplicated, reordered, outage_ps = (
+        int(found[name] or 0) for name in ("sent", "lost", "duplicated", "reordered", "longest_outage_ps")
     )
+    log = network.core.received(flow)
+    columns = (memoryview(log[name]).cast("q").tolist() for name in ("sequence", "sent_ps", "received_ps"))
+    arrivals = [(there[1], there[2]) for there in first_copies(list(zip(*columns, strict=True)))]
+    return Stream(sent, lost, duplicated, reordered, outage_ps, arrivals)
+
+
+def _simulated_connection(network: SimulatedNetwork, scenario: Scenario, flow: int) -> Connection:
+    count = bins_of(scenario)
+    goodput = memoryview(network.core.tcp_goodput(flow)).cast("q").tolist()[:count]
+    found = network.core.tcp_statistics(flow)
+    finished_ps = found["finished_ps"]
+    return Connection(
+        goodput + [0] * (count - len(goodput)),
+        None if finished_ps is None else int(finished_ps),
+        int(found["timeouts"] or 0),
+        int(found["bytes_retransmitted"] or 0),
+    )
+
+
+def first_copies(received: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:
+    """Of arrivals, which begin with a sequence number, each number's first."""
     seen: set[int] = set()
     first = []
-    for sequence, sent_ps, received_ps in zip(sequences, sent, there, strict=True):
-        if sequence not in seen:
-            seen.add(sequence)
-            first.append((sent_ps, received_ps))
+    for arrival in received:
+        if arrival[0] not in seen:
+            seen.add(arrival[0])
+            first.append(arrival)
     return first
+
+
+def stream_of(
+    sent_ps: Sequence[int], received: Sequence[tuple[int, int, int]], interval_ps: int, *, constant: bool
+) -> Stream:
+    """From the logs of both ends: sequence numbers, times of sending and of arrival, in the order of arrival.
+
+    These are the numbers that the core has for a simulated stream, but that of a gap what its sender itself was late by does not
+    count, if its interval is to be ``constant``: what happened to the sender is not the network's doing.
+    """
+    first = first_copies(received)
+    reordered, highest = 0, -1
+    for sequence, _, _ in first:
+        reordered += sequence < highest
+        highest = max(highest, sequence)
+    if not sent_ps:
+        outage_ps = 0
+    elif not first:
+        outage_ps = sent_ps[-1] - sent_ps[0] + interval_ps
+    else:
+        gaps = [sent_ps[-1] - first[-1][2]]
+        for (i, sent_i, there_i), (j, sent_j, there_j) in pairwise(first):
+            late_ps = (sent_j - sent_i) - (j - i) * interval_ps if constant else 0
+            gaps.append(there_j - there_i - max(0, late_ps))
+        outage_ps = max(0, max(gaps) - interval_ps)
+    lost = len(sent_ps) - len(first)
+    arrivals = [(sent, there) for _, sent, there in first]
+    return Stream(len(sent_ps), lost, len(received) - len(first), reordered, outage_ps, arrivals)
+
+
+def row(scenario: Scenario, seen: Sequence[Stream | Connection], cut_off: set[str], wire_bytes: int) -> dict[str, Any]:
+    """The numbers of a run; lists are by flow of their kind. ``cut_off``: hosts at a switch that failed."""
+    flows = flows_of(scenario)
+    counted = [flow.source not in cut_off and flow.destination not in cut_off for flow in flows]
+    # In the order of comparison's names: streams, then pings.
+    probes = [i for kind in ("udp", "ping") for i, flow in enumerate(flows) if flow.kind == kind]
+    streams = [(each, counted[i]) for i in probes if isinstance(each := seen[i], Stream)]
+    connections = [(flow, each, counted[i]) for i, flow in enumerate(flows) if isinstance(each := seen[i], Connection)]
+    bulk = [(each, counts) for flow, each, counts in connections if flow.kind == "bulk"]
+    first = round(scenario.times.failure_s * 1000) // scenario.bin_ms
+    curve = [sum(column) for column in zip(*(each.goodput for each, counts in bulk if counts), strict=True)]
+    return {
+        "wire_bytes": wire_bytes,
+        **_probes(scenario, streams),
+        "goodput_bytes": [sum(each.goodput[first:]) for each, _ in bulk],
+        "goodput_curve": curve,
+        "timeouts": [each.timeouts for each, _ in bulk],
+        "retransmitted_bytes": [each.retransmitted_bytes for each, _ in bulk],
+        "completion_ms": [_completion_ms(flow, each) for flow, each, _ in connections if flow.kind == "transfer"],
+    }
+
+
+def _completion_ms(flow: Flow, connection: Connection) -> float | None:
+    finished_ps = connection.finished_ps
+    return None if finished_ps is None else round(finished_ps / PS_PER_MS - flow.start_s * 1000, 6)
+
+
+def _probes(scenario: Scenario, streams: Sequence[tuple[Stream, bool]]) -> dict[str, Any]:
+    found: dict[str, Any] = {
+        name: [] for name in ("sent", "lost", "duplicated", "reordered", "outage_ms", "latency_ms", "jitter_ms")
+    }
+    curve = [0] * bins_of(scenario)
+    width_ps = scenario.bin_ms * PS_PER_MS
+    window_ps = (round(scenario.times.failure_s * PS_PER_S), round(scenario.times.repair_s * PS_PER_S))
+    for stream, counts in streams:
+        for name in ("sent", "lost", "duplicated", "reordered"):
+            found[name].append(getattr(stream, name))
+        found["outage_ms"].append(round(stream.outage_ps / PS_PER_MS, 6))
+        latencies = [there - sent for sent, there in stream.arrivals if window_ps[0] <= sent < window_ps[1]]
+        found["latency_ms"].append(round(sum(latencies) / len(latencies) / PS_PER_MS, 6) if latencies else None)
+        steps = [abs(b - a) for a, b in pairwise(latencies)]
+        found["jitter_ms"].append(round(sum(steps) / len(steps) / PS_PER_MS, 6) if steps else None)
+        if counts:
+            for _, there in stream.arrivals:
+                if (index := there // width_ps) < len(curve):
+                    curve[index] += 1
+    found["delivered_curve"] = curve
+    return found

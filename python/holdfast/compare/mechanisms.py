@@ -268,7 +268,7 @@ MECHANISMS: dict[str, Mechanism] = {
         ),
         Mechanism(
             "1+1-vector",
-            "the same, but the first copy of each packet is accepted (IEEE 802.1CB's vector of recent numbers)",
+            "everything is sent on two disjoint paths, and the first copy of each packet is accepted (IEEE 802.1CB's vector)",
             ("#4D7C0F", "#A3E635"),
             partial(_protect, acceptance=Acceptance("vector", history=HISTORY)),
         ),

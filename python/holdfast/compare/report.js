@@ -5,8 +5,10 @@ for (const choice of document.querySelectorAll(".choice")) {
     if (!button) return;
     for (const other of choice.querySelectorAll("button")) other.setAttribute("aria-pressed", String(other === button));
     if (choice.dataset.for === "links") {
-      for (const link of document.querySelectorAll("#network .link")) {
-        link.setAttribute("class", "link q" + link.getAttribute("data-" + button.value));
+      for (const kind of ["link", "failing"]) {
+        for (const part of document.querySelectorAll("#network ." + kind + "[data-" + button.value + "]")) {
+          part.setAttribute("class", kind + " q" + part.getAttribute("data-" + button.value));
+        }
       }
     } else {
       for (const part of document.querySelectorAll(".over-time")) part.hidden = part.id !== button.value;

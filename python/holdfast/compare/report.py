@@ -6,12 +6,13 @@ the numbers are is :mod:`holdfast.compare.comparison`'s business.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import statistics
+from collections.abc import Callable, Mapping, Sequence
 from html import escape
 from pathlib import Path
 
 from holdfast.compare import advice, drawing, traffic_file
-from holdfast.compare.comparison import Comparison, Summary
+from holdfast.compare.comparison import Comparison, Row, Summary
 from holdfast.compare.drawing import Curve, Dots, LinkLook, Panel
 from holdfast.compare.mechanisms import MECHANISMS
 from holdfast.compare.scenario import NO_FAILURE, link_names
@@ -77,19 +78,21 @@ def _title(comparison: Comparison) -> str:
     scenario = comparison.scenario
     failure = scenario.failures[0]
     if len(scenario.failures) > 1:
-        what = f"each of {len(scenario.failures)} links fails in turn"
+        what = f"each of {len(scenario.failures)} {scenario.failed} fails in turn"
     else:
-        what = f"{'switch' if failure in scenario.topology.switches else 'link'} {failure.replace('_', ' ')} fails"
-    return f"{scenario.topology.name}: {what}"
+        what = f"{scenario.failed} {failure.replace('_', ' ')} fails"
+    return f"{scenario.topology.name}: {what}{' (live)' if scenario.live else ''}"
 
 
 def _subtitle(comparison: Comparison) -> str:
     scenario, times = comparison.scenario, comparison.scenario.times
     topology = scenario.topology
-    seeds = "one seed" if len(comparison.seeds) == 1 else f"{len(comparison.seeds)} seeds"
+    count = len(comparison.seeds)
+    seeds = "one seed" if count == 1 else f"{count} seeds"
+    how = f"live, {'once' if count == 1 else f'{count} times'}" if scenario.live else f"simulated, {seeds}"
     return (
         f"{len(topology.switches)} switches, {len(topology.hosts)} hosts, {len(topology.links)} links. What fails is down from"
-        f" {times.failure_s:g} s to {times.repair_s:g} s of {times.end_s:g} s; simulated, {seeds}."
+        f" {times.failure_s:g} s to {times.repair_s:g} s of {times.end_s:g} s; {how}."
         f" Traffic: {traffic_file.describe(scenario.traffic)}{'' if scenario.own_traffic else ' (the default)'}."
     )
 
@@ -201,15 +204,19 @@ def _network(comparison: Comparison) -> str:
     for name in link_names(topology):
         index = topology.find_link(name)
         link = topology.links[index]
-        costs = {m.name: sum(each := lost[name, m.name]) / len(each) for m in comparison.mechanisms} if many else None
+        costs = _costs(comparison, lost, name) if many and name in scenario.failures else None
         looks.append(LinkLook(name, link.a, link.b, used[index], not many and index in failed, costs))
-    switch = scenario.failures[0] if scenario.failures[0] in topology.switches else None
+    switch = scenario.failures[0] if scenario.failed == "switch" else None
+    switches = (
+        {name: _costs(comparison, lost, name) for name in topology.switches} if scenario.failed == "switches" else {}
+    )
     ends = {topology.attachment(host).switch for pair in comparison.pairs for host in pair}
-    picture = drawing.network(topology, looks, switch, ends, "static" if many else None)
+    picture = drawing.network(topology, looks, switch, ends, "static" if many else None, switches)
     if many:
         buttons = _buttons([(m.name, drawing.slug(m.name)) for m in comparison.mechanisms], "static")
         words = "".join(f'<span><i class="q{i}"></i>{word}</span>' for i, word in enumerate(drawing.DECADES))
-        caption = f"<span>Packets lost when the link fails:</span> {words}"
+        one = {"links": "link", "switches": "switch"}[scenario.failed]
+        caption = f"<span>Packets lost when the {one} fails:</span> {words}"
         choice = f'<div class="choice" data-for="links">{buttons}</div>'
     else:
         failing = '<span><i class="failed"></i>fails</span>' if switch is None else f"<span>{TIMES} fails</span>"
@@ -217,10 +224,17 @@ def _network(comparison: Comparison) -> str:
             f'<span><i class="used"></i>carries this traffic under static</span><span><i></i>does not</span>{failing}'
         )
         choice = ""
+    if not switches:
+        caption += "<span>● switch with hosts that have traffic</span>"
     return (
         f'<h2>The network</h2>\n{choice}<figure id="network">{picture}\n'
-        f'<figcaption class="key">{caption}<span>● switch with hosts that have traffic</span></figcaption></figure>'
+        f'<figcaption class="key">{caption}</figcaption></figure>'
     )
+
+
+def _costs(comparison: Comparison, lost: Mapping[tuple[str, str], Sequence[int]], failure: str) -> dict[str, float]:
+    """By mechanism, the mean of what the failure loses."""
+    return {m.name: statistics.fmean(lost[failure, m.name]) for m in comparison.mechanisms}
 
 
 def _buttons(choices: Sequence[tuple[str, str]], pressed: str) -> str:
@@ -236,6 +250,7 @@ def _buttons(choices: Sequence[tuple[str, str]], pressed: str) -> str:
 
 
 def _distributions(comparison: Comparison) -> str:
+    what = {"links": "link", "switches": "switch"}[comparison.scenario.failed]
     figures = []
     for title, unit, value, floor in (
         ("Longest outage", "ms", "outage_ms", 1.0),
@@ -250,8 +265,8 @@ def _distributions(comparison: Comparison) -> str:
         caption = f"<figcaption>{title} ({unit})</figcaption>"
         figures.append(f'<figure class="dots">{caption}{picture}</figure>')
     return (
-        "<h2>How it differs from link to link</h2>\n"
-        '<p class="soft">A dot for each failure of a link that the mechanism uses; the pointer shows which.'
+        f"<h2>How it differs from {what} to {what}</h2>\n"
+        f'<p class="soft">A dot for each failure of a {what} that the mechanism uses; the pointer shows which.'
         " On the left, how many cost less than one.</p>\n" + "\n".join(figures)
     )
 
@@ -301,6 +316,8 @@ def _lanes(comparison: Comparison, failure: str) -> str:
     probes = _rebinned(scenario.bin_ms, _probe_factor(comparison), "delivered_curve")
     goodput = _rebinned(scenario.bin_ms, max(1, round(GOODPUT_BIN_MS / scenario.bin_ms)), "goodput_curve")
     peak = max((v for row in (*rows.values(), *still.values()) for v in goodput(row).values), default=0.0) or 1.0
+    # The undisturbed curve has all flows, those too that begin or end at the switch that fails.
+    all_counted = len(comparison.measured(comparison.bulk, failure)) == len(comparison.bulk)
     cases = {case.mechanism: case for case in comparison.cases if (case.failure, case.seed) == (failure, seed)}
     heads = [*(f"probes delivered (%), {where}" for where in spans)] if comparison.probes else []
     heads += ["TCP goodput (Mb/s)"] if comparison.bulk else []
@@ -313,17 +330,18 @@ def _lanes(comparison: Comparison, failure: str) -> str:
             f"<small>{case.lost} lost</small><small>outage {number(case.outage_ms)} ms</small></div>"
         )
         height = 104.0 if last else 82.0
-        share = _percent(probes(rows[name]), probes(still[name]))
+        share = _percent(probes(rows[name]), probes(still[name]), _counted_share(comparison, failure, still[name]))
         for (where, span), width in zip(spans.items() if comparison.probes else (), (330.0, 220.0), strict=False):
             shown = Panel(share, None, window, span, 125.0, _style(name))
             cells.append(f"<div>{drawing.panel(shown, width, height, f'{name}: probes {where}', last=last)}</div>")
         if comparison.bulk:
-            shown = Panel(goodput(rows[name]), goodput(still[name]), window, whole, 1.08 * peak, _style(name))
+            undisturbed = goodput(still[name]) if all_counted else None
+            shown = Panel(goodput(rows[name]), undisturbed, window, whole, 1.08 * peak, _style(name))
             cells.append(f"<div>{drawing.panel(shown, 330.0, height, f'{name}: TCP goodput', last=last)}</div>")
     columns = " ".join(
         ["8.2rem", *(["3fr", "2fr"][: len(spans)] if comparison.probes else []), "3fr" * bool(comparison.bulk)]
     )
-    dashed = " Dashed: the same mechanism without the failure." if comparison.bulk else ""
+    dashed = " Dashed: the same mechanism without the failure." if comparison.bulk and all_counted else ""
     seeds = " The first of the seeds." if len(comparison.seeds) > 1 else ""
     return (
         f'<div class="lanes" style="grid-template-columns:{columns}">{"".join(cells)}</div>\n<p class="soft">Shaded:'
@@ -353,9 +371,15 @@ def _rebinned(bin_ms: int, factor: int, column: str) -> Callable[[object], Curve
     return curve
 
 
-def _percent(curve: Curve, still: Curve) -> Curve:
-    """Against the mean of the undisturbed curve from when it is full."""
-    full = sorted(still.values)[len(still.values) // 2] or 1
+def _counted_share(comparison: Comparison, failure: str, still: Row) -> float:
+    """The part of all probes that is of flows which the failure does not cut off by itself."""
+    sent: list[int] = still["sent"]
+    return sum(sent[i] for i in comparison.measured(comparison.probes, failure)) / (sum(sent) or 1)
+
+
+def _percent(curve: Curve, still: Curve, share: float) -> Curve:
+    """Against the median of the undisturbed curve, of which only a share can arrive."""
+    full = share * sorted(still.values)[len(still.values) // 2] or 1
     return Curve(curve.start_s, curve.bin_s, [100 * value / full for value in curve.values])
 
 
@@ -389,16 +413,23 @@ DEFINITIONS = (
 )
 
 
+SIMULATED = "hosts, links and TCP were simulated. The same topology, traffic, failure and seeds give the same numbers."
+LIVELY = (
+    "links and switches were Holdfast's in real time, hosts were Linux network namespaces, and TCP was the kernel's. Numbers"
+    " differ from run to run."
+)
+
+
 def _explanations(comparison: Comparison) -> str:
     def listed(items: Sequence[tuple[str, str]]) -> str:
         return "<dl>" + "".join(f"<dt>{escape(term)}</dt><dd>{escape(words)}</dd>" for term, words in items) + "</dl>"
 
     mechanisms = listed([(m.name, m.what) for m in comparison.mechanisms])
+    how = LIVELY if comparison.scenario.live else SIMULATED
     notes = "".join(f"<li>{escape(note)}</li>" for note in advice.notes(comparison))
     return (
         f"<h2>Notes</h2>\n<ul>{notes}</ul>\n<h2>What the mechanisms do</h2>\n{mechanisms}\n"
         f"<h2>What is measured</h2>\n{listed(DEFINITIONS)}\n"
-        "<footer>Made by <b>holdfast compare</b>. Every switch ran a P4 program; hosts, links and TCP were simulated. The same"
-        " topology, traffic, failure and seeds give the same numbers. The numbers behind this page: cases.parquet,"
-        " flows.parquet and summary.json beside it.</footer>"
+        f"<footer>Made by <b>holdfast compare</b>. Every switch ran a P4 program; {how} The numbers behind this page:"
+        " cases.parquet, flows.parquet and summary.json beside it.</footer>"
     )

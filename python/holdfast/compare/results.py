@@ -2,7 +2,7 @@
 
 In the folder: ``cases.parquet`` (a row per mechanism, failure and seed), ``flows.parquet`` (a row per flow of each run),
 ``summary.json``, ``report.html``, and ``runs/``, where finished runs are kept. The same scenario and seeds give the same
-bytes in all files but those in ``runs/``.
+bytes in all files but those in ``runs/``, unless it is live.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 from rich.console import Console
 
 from holdfast import sweep
-from holdfast.compare import advice, report, runs, traffic_file
+from holdfast.compare import advice, live, report, runs, traffic_file
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.mechanisms import Mechanism
 from holdfast.compare.scenario import NO_FAILURE, Scenario
@@ -31,7 +31,13 @@ def run(
     jobs: int = 1,
     console: Console | None = None,
 ) -> Comparison:
-    """Runs every mechanism under every failure and writes the results to ``out``. ``console``: for the progress."""
+    """Runs every mechanism under every failure and writes the results to ``out``. ``console``: for the progress.
+
+    A live scenario runs one thing at a time, whatever ``jobs`` says; when all is done, another call measures again.
+    """
+    if scenario.live:
+        live.check(scenario, mechanisms, seeds)
+        jobs = 1
     path = scenario.write(out / "runs").resolve()
     points: list[sweep.Point] = [
         {"scenario": str(path), "mechanism": mechanism.name, "network_seed": seed, "failure": failure}
@@ -39,7 +45,10 @@ def run(
         for seed in seeds
         for failure in (NO_FAILURE, *scenario.failures)
     ]
-    frame = sweep.run(runs.measured, points, [0], out / "runs", jobs=jobs, console=console)
+    measured = live.measured if scenario.live else runs.measured
+    frame = sweep.run(measured, points, [0], out / "runs", jobs=jobs, console=console)
+    if scenario.live:
+        (out / "runs" / "journal.jsonl").unlink()
     comparison = Comparison(scenario, mechanisms, seeds, frame.to_dicts())
     comparison.case_frame().write_parquet(out / "cases.parquet")
     comparison.flow_frame().write_parquet(out / "flows.parquet")
@@ -59,6 +68,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
             "hosts": len(topology.hosts),
             "links": len(topology.links),
         },
+        "live": comparison.late() if scenario.live else None,
         "fail": scenario.fail,
         "failures": len(scenario.failures),
         "times": {

@@ -2,8 +2,8 @@
 
 Building a network of a hundred switches takes much longer than running it for two seconds. So a process builds it once for a
 mechanism and a seed, runs it until shortly before the failure, and forks for every failure: what the child does to its copy is that
-run. The undisturbed run is a child, too. A link that carried nothing in it is not failed at all: nothing that travels could notice,
-and the undisturbed run's numbers are that run's (a test runs such failures all the same and compares).
+run. The undisturbed run is a child, too. What carried nothing in it is not failed at all: nothing that travels could notice, and
+the undisturbed run's numbers are that run's (a test runs such failures all the same and compares).
 """
 
 from __future__ import annotations
@@ -15,16 +15,17 @@ import signal
 import sys
 import traceback
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
 from typing import Any
 
 from holdfast.compare import scenario as scenarios
-from holdfast.compare.measures import Flow, add_traffic, entries, links_used, measure
+from holdfast.compare.measures import add_traffic, entries, links_used, simulated
 from holdfast.compare.mechanisms import MECHANISMS, Built, Setting
 from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
 from holdfast.errors import ScenarioError
-from holdfast.network import SimulatedNetwork
+from holdfast.network import Network, SimulatedNetwork
+from holdfast.topology import Topology
 
 LEAD_S = 0.001
 """The fork is that long before the failure."""
@@ -33,17 +34,43 @@ SKIPPED: dict[str, Any] = {"skipped": True}
 """The row of a failure that nothing could notice."""
 
 
+def schedule(network: Network, failure: str, failure_s: float, repair_s: float) -> set[str]:
+    """Plans the failure and the repair; the hosts that have no other way, as they are at a switch that fails."""
+    topology = network.topology
+    if failure == NO_FAILURE:
+        return set()
+    if failure not in topology.switches:
+        network.set_link(failure, up=False, at_s=failure_s)
+        network.set_link(failure, up=True, at_s=repair_s)
+        return set()
+    network.set_node(failure, up=False, at_s=failure_s)
+    network.set_node(failure, up=True, at_s=repair_s)
+    return {name for name in topology.hosts if topology.attachment(name).switch == failure}
+
+
+def is_used(topology: Topology, failure: str, links_used: Sequence[bool]) -> bool:
+    """Whether a link carries anything, or any link of a switch."""
+    if failure not in topology.switches:
+        return links_used[topology.find_link(failure)]
+    return any(used and failure in (link.a, link.b) for link, used in zip(topology.links, links_used, strict=True))
+
+
+def setting_of(path: str, scenario: Scenario) -> Setting:
+    """What a mechanism is built for, with a topology of its own."""
+    return Setting(
+        topology=scenarios.fresh_topology(path),
+        pairs=scenario.traffic.host_pairs(),
+        reaction_delay_ms=scenario.times.reaction_delay_ms,
+        largest_packet_bytes=scenario.traffic.largest_packet_bytes(),
+    )
+
+
 class Prepared:
     """A network of one mechanism and one seed, shortly before the failure."""
 
     def __init__(self, path: str, mechanism: str, seed: int) -> None:
         scenario = scenarios.read(path)
-        setting = Setting(
-            topology=scenarios.fresh_topology(path),
-            pairs=scenario.traffic.host_pairs(),
-            reaction_delay_ms=scenario.times.reaction_delay_ms,
-            largest_packet_bytes=scenario.traffic.largest_packet_bytes(),
-        )
+        setting = setting_of(path, scenario)
         self.scenario: Scenario = scenario
         self.built: Built = MECHANISMS[mechanism].build(setting)
         self.network = SimulatedNetwork(
@@ -55,12 +82,12 @@ class Prepared:
             executor=scenario.executor,
         )
         self.entries = entries(self.network)
-        self.flows: list[Flow] = add_traffic(self.network, scenario)
+        self.flows = add_traffic(self.network, scenario)
         self.network.run(max(0.0, scenario.times.failure_s - LEAD_S))
         self._undisturbed: dict[str, Any] | None = None
 
     def run(self, failure: str, *, skip: bool = True) -> dict[str, Any]:
-        """The row of a failure; of an unused link :data:`SKIPPED`, unless ``skip`` is False."""
+        """The row of a failure; of what is not used :data:`SKIPPED`, unless ``skip`` is False."""
         if self._undisturbed is None:
             # What is there now is never looked at by the collector, so children do not copy it.
             gc.collect()
@@ -71,26 +98,15 @@ class Prepared:
             self._undisturbed["unprotected"] = [pairs.index(pair) for pair in self.built.unprotected]
         if failure == NO_FAILURE:
             return self._undisturbed
-        topology = self.network.topology
-        if skip and failure not in topology.switches:
-            used: list[bool] = self._undisturbed["links_used"]
-            if not used[topology.find_link(failure)]:
-                return SKIPPED
+        if skip and not is_used(self.network.topology, failure, self._undisturbed["links_used"]):
+            return SKIPPED
         return _in_child(lambda: self._finish(failure))
 
     def _finish(self, failure: str) -> dict[str, Any]:
         network, times = self.network, self.scenario.times
-        cut_off: set[str] = set()
-        if failure in network.topology.switches:
-            network.set_node(failure, up=False, at_s=times.failure_s)
-            network.set_node(failure, up=True, at_s=times.repair_s)
-            hosts = network.topology.hosts
-            cut_off = {name for name in hosts if network.topology.attachment(name).switch == failure}
-        elif failure != NO_FAILURE:
-            network.set_link(failure, up=False, at_s=times.failure_s)
-            network.set_link(failure, up=True, at_s=times.repair_s)
+        cut_off = schedule(network, failure, times.failure_s, times.repair_s)
         network.run(times.end_s + DRAIN_S)
-        row = measure(network, self.flows, self.scenario, cut_off)
+        row = simulated(network, self.scenario, self.flows, cut_off)
         if failure == NO_FAILURE:
             row["links_used"] = links_used(network)
         return {"skipped": False, **row}

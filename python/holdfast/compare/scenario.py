@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import warnings
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
@@ -25,7 +26,8 @@ from holdfast.topology import Topology
 NO_FAILURE = "none"
 """The failure of the undisturbed run."""
 
-ALL = "all"
+ALL, NODES = "all", "nodes"
+"""What ``fail`` can be beside one link or switch: every link between switches in turn, or every switch."""
 
 
 class Times(BaseModel):
@@ -55,9 +57,19 @@ class Times(BaseModel):
         return round(self.before_s + self.down_s + self.after_s, 9)
 
 
+def times(given: Mapping[str, float]) -> Times:
+    """From the command's options; what is wrong is one sentence."""
+    try:
+        return Times.model_validate(given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        name = "-".join(str(part).replace("_", "-") for part in first["loc"])
+        raise ScenarioError(f"--{name}: {first['msg']}") from None
+
+
 ONE_FAILURE = {"before_s": 1.0, "down_s": 2.0, "after_s": 1.0}
 ALL_FAILURES = {"before_s": 0.5, "down_s": 1.5, "after_s": 0.5}
-"""With ``--fail all`` there are as many runs as links, so each is shorter."""
+"""With ``--fail all`` there are as many runs as links, and with ``nodes`` as switches, so each is shorter."""
 
 DRAIN_S = 0.5
 """What is still on its way at the end of the traffic gets that long to arrive."""
@@ -75,6 +87,15 @@ class Scenario:
     own_traffic: bool
     executor: Literal["jit", "interpreter"] = "jit"
     notes: tuple[str, ...] = field(default=())
+    live: bool = False
+
+    @property
+    def failed(self) -> str:
+        """What fails in turn, in words: ``link`` or ``switch``, and in the plural if there are several."""
+        switches = self.failures[0] in self.topology.switches
+        if len(self.failures) == 1:
+            return "switch" if switches else "link"
+        return "switches" if switches else "links"
 
     @property
     def bin_ms(self) -> int:
@@ -88,6 +109,7 @@ class Scenario:
             "traffic": self.traffic.model_dump(mode="json", exclude_defaults=True),
             "times": self.times.model_dump(),
             "executor": self.executor,
+            "live": self.live,
         }
         text = json.dumps(needed, indent=1, sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -111,6 +133,7 @@ def read(path: str) -> Scenario:
         fail="",
         own_traffic=True,
         executor=content["executor"],
+        live=content["live"],
     )
 
 
@@ -125,9 +148,10 @@ def build(
     fail: str,
     traffic: Path | None = None,
     executor: Literal["jit", "interpreter"] = "jit",
-    times: dict[str, float | None] | None = None,
+    when: Mapping[str, float | None] | None = None,
+    live: bool = False,
 ) -> Scenario:
-    """A scenario from what the user writes; anything wrong is one sentence. ``times`` are fields of :class:`Times`."""
+    """A scenario from what the user writes; anything wrong is one sentence. ``when`` are fields of :class:`Times`."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TopologyWarning)
         topology = topologies.load(spec)
@@ -135,27 +159,23 @@ def build(
     if len(topology.hosts) < 2:
         raise ScenarioError(f"{spec}: there are too few hosts ({len(topology.hosts)}); traffic needs two")
     failures, through = _failures(topology, fail)
-    given = {name: value for name, value in (times or {}).items() if value is not None}
+    given = {name: value for name, value in (when or {}).items() if value is not None}
+    shown = times({**(ALL_FAILURES if fail in (ALL, NODES) else ONE_FAILURE), **given})
+    offered = traffic_file.default(topology, through, live=live) if traffic is None else traffic_file.read(traffic)
     try:
-        when = Times.model_validate({**(ALL_FAILURES if fail == ALL else ONE_FAILURE), **given})
-    except ValidationError as error:
-        first = error.errors()[0]
-        name = "-".join(str(part).replace("_", "-") for part in first["loc"])
-        raise ScenarioError(f"--{name}: {first['msg']}") from None
-    offered = traffic_file.default(topology, through) if traffic is None else traffic_file.read(traffic)
-    try:
-        offered.check(topology, when.failure_s, when.end_s)
+        offered.check(topology, shown.failure_s, shown.end_s)
     except ScenarioError as error:
         raise ScenarioError(f"{traffic}: {error}" if traffic else str(error)) from None
     return Scenario(
         topology=topology,
         traffic=offered,
-        times=when,
+        times=shown,
         failures=failures,
         fail=fail,
         own_traffic=traffic is not None,
         executor=executor,
         notes=tuple(str(each.message) for each in caught),
+        live=live,
     )
 
 
@@ -177,6 +197,8 @@ def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[froz
         if not (names := link_names(topology)):
             raise ScenarioError(f"{topology.name}: there are no links between switches that could fail")
         return tuple(names), []
+    if fail == NODES and NODES not in topology.switches:
+        return tuple(topology.switches), []
     if fail in topology.switches:
         return (fail,), [frozenset((fail,))]
     if fail in topology.hosts:
@@ -185,7 +207,7 @@ def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[froz
         known = list(topology.switches)
         more = f" and {len(known) - 20} more" if len(known) > 20 else ""
         raise ScenarioError(
-            f"there is no switch {fail!r} (known: {', '.join(known[:20])}{more}; a link is written A-B, and all is every link)"
+            f"there is no switch {fail!r} (known: {', '.join(known[:20])}{more}; a link is A-B, all every link, nodes every switch)"
         )
     link = topology.links[topology.find_link(fail)]
     for end in (link.a, link.b):

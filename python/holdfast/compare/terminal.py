@@ -23,14 +23,15 @@ def number(value: float | None, *, sign: bool = False) -> str:
 
 
 def title(comparison: Comparison) -> str:
-    """What was compared, in a line or two."""
+    """What was compared, in two lines of which a narrow terminal makes more."""
     scenario, times = comparison.scenario, comparison.scenario.times
     topology = scenario.topology
-    what = f"each of {len(scenario.failures)} links" if len(scenario.failures) > 1 else scenario.failures[0]
-    seeds = f", {len(comparison.seeds)} seeds" if len(comparison.seeds) > 1 else ""
+    what = f"each of {len(scenario.failures)} {scenario.failed}" if len(scenario.failures) > 1 else scenario.failures[0]
+    runs = f", {len(comparison.seeds)} {'times' if scenario.live else 'seeds'}" if len(comparison.seeds) > 1 else ""
+    live = ", live" if scenario.live else ""
     return (
-        f"{topology.name} ({len(topology.switches)} switches): {what} down from {times.failure_s:g} s to {times.repair_s:g} s"
-        f" of {times.end_s:g} s{seeds}\n{traffic_file.describe(scenario.traffic)}"
+        f"{topology.name} ({len(topology.switches)} switches{live}): {what} down from {times.failure_s:g} s to"
+        f" {times.repair_s:g} s of {times.end_s:g} s{runs}\n{traffic_file.describe(scenario.traffic)}"
     )
 
 
@@ -71,7 +72,7 @@ COMMON: list[Column] = [
 
 def table(comparison: Comparison) -> Table:
     """Best first."""
-    result = Table(title=title(comparison), title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
+    result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("", style="bold", no_wrap=True)
     columns = [*(MANY if len(comparison.scenario.failures) > 1 else ONE), *COMMON]
     for heading, _ in columns:

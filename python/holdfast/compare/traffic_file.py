@@ -40,6 +40,9 @@ PAIRS_MAX = 50
 TCP_PAIRS = (16, 8)
 """So many of these pairs have TCP connections, too; fewer in a larger network, where each run takes longer."""
 
+LIVE_PAIRS, LIVE_TCP_PAIRS, LIVE_PROBES_PER_S = 6, 3, 2000
+"""Live there is less of everything: the hosts share this machine's processors with the switches."""
+
 PROBE_PAYLOAD_BYTES = 100
 PROBE_WIRE_BITS = (PROBE_PAYLOAD_BYTES + 28 + 14 + 24) * 8
 PROBES_PER_S = (20, 500)
@@ -203,21 +206,21 @@ def read(path: Path) -> TrafficFile:
         raise ScenarioError(f"{path}: {place}: {message}") from None
 
 
-def default(topology: Topology, through: Iterable[frozenset[str]] = ()) -> TrafficFile:
+def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
     """What is offered without a file: probes between up to 50 host pairs, and TCP between up to 16 of these.
 
     Pairs lie far apart in the order of the hosts. ``through``: links (their two ends) or switches (one name); pairs whose cheapest
     path leads through one of them come first, so that a single failure meets traffic.
     """
-    pairs = _default_pairs(topology, list(through))
+    pairs = _default_pairs(topology, list(through))[: LIVE_PAIRS if live else None]
     if not pairs:
         raise ScenarioError(
             f"{topology.name}: there are no two hosts at different switches, so there is no traffic to disturb"
         )
     slowest_bps = min(link.rate_bps for link in topology.links)
-    together = min(ALL_PROBES_PER_S, slowest_bps / 3 / PROBE_WIRE_BITS)
+    together = min(LIVE_PROBES_PER_S if live else ALL_PROBES_PER_S, slowest_bps / 3 / PROBE_WIRE_BITS)
     rate = min(PROBES_PER_S[1], max(PROBES_PER_S[0], int(together / len(pairs))))
-    with_tcp = pairs[: TCP_PAIRS[len(pairs) > PAIRS]]
+    with_tcp = pairs[: LIVE_TCP_PAIRS if live else TCP_PAIRS[len(pairs) > PAIRS]]
     bulk = [
         TcpEntry(source=a, destination=b, options={"window_limit_bytes": _window_bytes(topology, a, b)})
         for a, b in with_tcp
@@ -237,14 +240,19 @@ def describe(traffic: TrafficFile) -> str:
     parts = []
     if flows["udp"]:
         rates = sorted({f"{entry.packets_per_s:g}" for entry in traffic.udp}, key=float)
-        parts.append(f"{flows['udp']} UDP streams of {' or '.join(rates)} packets/s")
+        parts.append(f"{counted(flows['udp'], 'UDP stream')} of {' or '.join(rates)} packets/s")
     if flows["ping"]:
-        parts.append(f"{flows['ping']} pings")
+        parts.append(counted(flows["ping"], "ping"))
     if bulk:
-        parts.append(f"{bulk} TCP connections that always send")
+        parts.append(f"{counted(bulk, 'TCP connection')} that always send{'s' if bulk == 1 else ''}")
     if transfers:
-        parts.append(f"{transfers} TCP transfers of limited size")
-    return ", ".join(parts) + f"; {len(traffic.host_pairs())} host pairs"
+        parts.append(f"{counted(transfers, 'TCP transfer')} of limited size")
+    return ", ".join(parts) + f"; {counted(len(traffic.host_pairs()), 'host pair')}"
+
+
+def counted(count: int, what: str) -> str:
+    """``1 link``, ``2 links``."""
+    return f"{count} {what}{'' if count == 1 else 's'}"
 
 
 def _default_pairs(topology: Topology, through: list[frozenset[str]]) -> list[tuple[str, str]]:
@@ -289,6 +297,7 @@ __all__ = [
     "TcpEntry",
     "TrafficFile",
     "UdpEntry",
+    "counted",
     "default",
     "describe",
     "read",

@@ -7,10 +7,9 @@ a packet is, not a line rate; only ratios within a run mean something. Needs roo
 
 from __future__ import annotations
 
-import os
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack
 from dataclasses import replace
 from typing import Any
 
@@ -18,10 +17,10 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from holdfast import statistics
-from holdfast.demo_live import check_machine, hosts, iperf3_report, start, wait_listening
 from holdfast.errors import LiveError
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import published, setup
+from holdfast.live_hosts import check_machine, hosts, iperf3_report, preferred, start, wait_listening
 from holdfast.network import LiveNetwork
 from holdfast.plots import intervals
 from holdfast.sweep import Point
@@ -40,23 +39,6 @@ def points(pairs: Sequence[int], seconds: int) -> list[Point]:
 POINTS = points(published.PAIRS, SECONDS)
 
 
-@contextmanager
-def _first() -> Iterator[None]:
-    """Threads that are started inside go before all others, where that is permitted; what is started later does not.
-
-    The network's thread stands for the hardware between the hosts. Were it to wait for its turn among dozens of iperf3 threads,
-    rings would overflow, and what is measured would be the scheduler.
-    """
-    before = os.getpriority(os.PRIO_PROCESS, 0)
-    with suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, -15)
-    try:
-        yield
-    finally:
-        with suppress(OSError):
-            os.setpriority(os.PRIO_PROCESS, 0, before)
-
-
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Goodput of all pairs together in Gb/s, in every mode, one after the other; the order rotates with the number of the run."""
     turn = seed % len(published.MODES)
@@ -72,7 +54,9 @@ def _run(point: Mapping[str, Any], mode: str) -> float:
     pairs = [(setup.server(pair), setup.client(pair)) for pair in range(1, point["pairs"] + 1)]
     program, controller = setup.forwarding(mode, pairs)
     with hosts(topology) as (namespaces, interfaces), ExitStack() as stack:
-        with _first():
+        # It stands for the hardware between the hosts: were it to wait for its turn among dozens of iperf3 threads, rings would
+        # overflow, and what is measured would be the scheduler.
+        with preferred():
             stack.enter_context(LiveNetwork(topology, program, [controller], interfaces=interfaces))
         for server, _ in pairs:
             process = start(namespaces[server], "iperf3", "--server", "--one-off", "--port", str(PORT))

@@ -1,0 +1,327 @@
+"""One run in real time: a mechanism under one failure, with the kernel's hosts. The live twin of :mod:`holdfast.compare.runs`.
+
+Every host is a network namespace with a program of its own (:mod:`holdfast.compare.live_host`): UDP probes, echo requests that the
+other host's kernel answers, the kernel's TCP. The switches run the same programs in one network under the wall clock, controllers
+talk to them over gRPC, and the measures are the same. Each run is a network of its own. What is too much for real time, or is not
+the kernel's to do, is refused before anything runs.
+"""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import ExitStack, suppress
+from functools import lru_cache
+from pathlib import Path
+from typing import Any
+
+from holdfast import _core
+from holdfast.compare import scenario as scenarios
+from holdfast.compare.measures import Connection, Flow, Stream, bins_of, entries, flows_of, links_used, row, stream_of
+from holdfast.compare.mechanisms import MECHANISMS, Mechanism
+from holdfast.compare.runs import SKIPPED, is_used, schedule, setting_of
+from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
+from holdfast.compare.traffic_file import PingEntry, TcpEntry, UdpEntry
+from holdfast.errors import LiveError, ScenarioError
+from holdfast.live_hosts import check_machine, hosts, preferred
+from holdfast.network import LiveNetwork
+
+SWITCHES, HOSTS = 32, 32
+"""More are refused: one thread is all the switches, and every host is a process."""
+
+PROBES_PER_S = 20_000
+CONNECTIONS = 64
+
+PAYLOAD_BYTES = 1472
+"""Of a UDP packet or an echo request through a host's interface, whose MTU is 1500."""
+
+LONGEST_S = 1800
+"""A comparison that would take longer is refused."""
+
+RUN_S, HOST_S = 1.5, 0.2
+"""What a run, and each host, takes beside the run's own time, about: interfaces, switches, processes."""
+
+LATE_MS, ATTEMPTS = 25.0, 3
+"""A run in which the network's clock was later than that is made again, so many times in all."""
+
+LEAD_S = 0.1
+"""From the word to the hosts to their start."""
+
+TCP_OPTIONS = {"congestion", "mss", "window_limit_bytes", "nagle"}
+"""What a program may ask of the kernel's TCP; the rest is as it is."""
+
+UDP_PORT, TCP_PORT = 10_000, 30_000
+"""The first flow's; the others follow."""
+
+CONGESTION = {"newreno": "reno", "cubic": "cubic", "bbr": "bbr"}
+
+
+def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[int]) -> None:
+    """Raises one sentence if the comparison cannot be live, or the machine cannot."""
+    topology, traffic = scenario.topology, scenario.traffic
+    if len(topology.switches) > SWITCHES or len(topology.hosts) > HOSTS:
+        raise ScenarioError(
+            f"{topology.name} has {len(topology.switches)} switches and {len(topology.hosts)} hosts; in real time there can be at"
+            f" most {SWITCHES} and {HOSTS}: leave out --live"
+        )
+    for where, entry in traffic.entries():
+        _check_entry(where, entry)
+    probes = sum(_per_s(flow) for flow in flows_of(scenario) if flow.is_probe)
+    if probes > PROBES_PER_S:
+        raise ScenarioError(f"the traffic has {probes:.0f} probes/s; live there can be at most {PROBES_PER_S}")
+    tcp = sum(not flow.is_probe for flow in flows_of(scenario))
+    if tcp > CONNECTIONS:
+        raise ScenarioError(f"the traffic has {tcp} TCP connections; live there can be at most {CONNECTIONS}")
+    runs = len(mechanisms) * len(seeds) * (1 + len(scenario.failures))
+    if (takes_s := runs * (scenario.times.end_s + DRAIN_S + RUN_S + HOST_S * len(topology.hosts))) > LONGEST_S:
+        raise ScenarioError(
+            f"{runs} runs in real time would take about {takes_s / 60:.0f} minutes; give fewer failures, mechanisms or seeds,"
+            f" at most {LONGEST_S // 60} minutes together, or leave out --live"
+        )
+    check_machine(["ip"])
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    for where, entry in traffic.entries():
+        if isinstance(entry, TcpEntry) and (name := _congestion(entry)) not in known:
+            raise LiveError(f"{where}: this kernel has no congestion control {name!r} (it has {', '.join(known)})")
+
+
+def _check_entry(where: str, entry: object) -> None:
+    if isinstance(entry, TcpEntry):
+        if others := sorted(entry.options.keys() - TCP_OPTIONS):
+            raise ScenarioError(
+                f"{where}: options.{others[0]} is not the kernel's to choose; live there are {', '.join(sorted(TCP_OPTIONS))}"
+            )
+    elif isinstance(entry, UdpEntry | PingEntry) and entry.payload_bytes > PAYLOAD_BYTES:
+        raise ScenarioError(
+            f"{where}: payload_bytes is {entry.payload_bytes}; a live host's interface takes at most {PAYLOAD_BYTES}"
+        )
+
+
+def _congestion(entry: TcpEntry) -> str:
+    return CONGESTION[entry.tcp_options().congestion or "cubic"]
+
+
+def _per_s(flow: Flow) -> float:
+    if isinstance(flow.entry, UdpEntry):
+        return flow.entry.packets_per_s
+    return 1000 / flow.entry.interval_ms if isinstance(flow.entry, PingEntry) else 0.0
+
+
+def measured(point: Mapping[str, Any], _: int) -> dict[str, Any]:
+    """The row of a point for :func:`holdfast.sweep.run`, as in :func:`holdfast.compare.runs.measured`."""
+    path, mechanism, seed, failure = (point[name] for name in ("scenario", "mechanism", "network_seed", "failure"))
+    still = _undisturbed(path, mechanism, seed)
+    if failure == NO_FAILURE:
+        return still
+    if not is_used(scenarios.read(path).topology, failure, still["links_used"]):
+        return SKIPPED
+    return _run_in_time(path, mechanism, seed, failure)
+
+
+@lru_cache(maxsize=1)
+def _undisturbed(path: str, mechanism: str, seed: int) -> dict[str, Any]:
+    """Each mechanism's first run; the others need to know what it used."""
+    return _run_in_time(path, mechanism, seed, NO_FAILURE)
+
+
+def _run_in_time(path: str, mechanism: str, seed: int, failure: str) -> dict[str, Any]:
+    """A run that the machine did not hold up; if all were, the last one, whose lateness is said with the results."""
+    repeated = 0
+    while (found := _run(path, mechanism, seed, failure))["max_lateness_ms"] > LATE_MS and repeated < ATTEMPTS - 1:
+        repeated += 1
+    return {**found, "repeated": repeated}
+
+
+def _run(path: str, mechanism: str, seed: int, failure: str) -> dict[str, Any]:
+    scenario = scenarios.read(path)
+    setting = setting_of(path, scenario)
+    built = MECHANISMS[mechanism].build(setting)
+    times = scenario.times
+    with ExitStack() as stack:
+        namespaces, interfaces = stack.enter_context(hosts(setting.topology))
+        with preferred():
+            network = stack.enter_context(
+                LiveNetwork(
+                    setting.topology,
+                    built.program,
+                    [built.controller],
+                    interfaces=interfaces,
+                    seed=seed,
+                    detection_delay_ms=times.detection_delay_ms,
+                    executor=scenario.executor,
+                )
+            )
+        count = entries(network)
+        given = _given(scenario, seed)
+        processes = {name: stack.enter_context(_Process(name, namespaces[name], each)) for name, each in given.items()}
+        for process in processes.values():
+            process.wait_ready()
+        before = network.core.wall_statistics()
+        bytes_before = network.bytes_on_wire()
+        start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
+        start_s = network.core.now_ps / 1e12 + (start_ns - time.monotonic_ns()) / 1e9
+        for process in processes.values():
+            process.begin(start_ns)
+        cut_off = schedule(network, failure, start_s + times.failure_s, start_s + times.repair_s)
+        network.wait_until(start_s + times.end_s + DRAIN_S)
+        outputs = {name: process.result() for name, process in processes.items()}
+        after = network.core.wall_statistics()
+        wire_bytes = network.bytes_on_wire() - bytes_before
+        used = links_used(network)
+    found = row(scenario, _seen(scenario, outputs), cut_off, wire_bytes)
+    events = max(1, after["events"] - before["events"])
+    found |= {
+        "skipped": False,
+        "mean_lateness_ms": round((after["total_lateness_ps"] - before["total_lateness_ps"]) / events / 1e9, 6),
+        "max_lateness_ms": round(after["max_lateness_ps"] / 1e9, 6),
+        "sender_lateness_ms": round(max(output["latest_ns"] for output in outputs.values()) / 1e6, 6),
+    }
+    if failure == NO_FAILURE:
+        pairs = setting.pairs
+        found |= {
+            "links_used": used,
+            "entries": count,
+            "unprotected": [list(pairs).index(pair) for pair in built.unprotected],
+        }
+    return found
+
+
+# ---- What the hosts are told, and what they say ----
+
+
+def _given(scenario: Scenario, seed: int) -> dict[str, dict[str, Any]]:
+    """What each host with traffic sends and receives; numbers of flows are their places in :func:`flows_of`."""
+    end_ns = round(scenario.times.end_s * 1e9)
+    about = {
+        "bin_ns": scenario.bin_ms * 1_000_000,
+        "stop_ns": end_ns + round(DRAIN_S * 1e9),
+    }
+    kinds = ("udp_send", "udp_receive", "ping", "tcp_send", "tcp_receive")
+    talking = {end: None for pair in scenario.traffic.host_pairs() for end in pair}
+    found: dict[str, dict[str, Any]] = {host: {**about, **{kind: [] for kind in kinds}} for host in talking}
+
+    def add(host: str, what: str, index: int, **particulars: Any) -> None:
+        found[host][what].append({"flow": index, **particulars})
+
+    for i, flow in enumerate(flows_of(scenario)):
+        entry = flow.entry
+        address = str(scenario.topology.hosts[flow.destination].address.ip)
+        begin_ns = round(flow.start_s * 1e9)
+        stream = {"address": address, "begin_ns": begin_ns, "end_ns": end_ns}
+        if isinstance(entry, UdpEntry):
+            drawn = seed * 100_000 + i if entry.spacing == "poisson" else None
+            stream |= {"interval_ns": 1e9 / entry.packets_per_s, "poisson_seed": drawn, "port": UDP_PORT + i}
+            add(flow.source, "udp_send", i, **stream, payload_bytes=entry.payload_bytes)
+            add(flow.destination, "udp_receive", i, port=UDP_PORT + i)
+        elif isinstance(entry, PingEntry):
+            add(
+                flow.source, "ping", i, **stream, interval_ns=1e6 * entry.interval_ms, payload_bytes=entry.payload_bytes
+            )
+        else:
+            options = entry.tcp_options()
+            port = TCP_PORT + i
+            add(
+                flow.source,
+                "tcp_send",
+                i,
+                address=address,
+                port=port,
+                begin_ns=begin_ns,
+                transfer_bytes=entry.transfer_bytes,
+                congestion=_congestion(entry),
+                mss=entry.options.get("mss"),
+                nagle=options.nagle is not False,
+            )
+            window = options.window_limit_bytes
+            add(flow.destination, "tcp_receive", i, port=port, window_bytes=window, transfer_bytes=entry.transfer_bytes)
+    return found
+
+
+def _seen(scenario: Scenario, outputs: Mapping[str, Mapping[str, Any]]) -> list[Stream | Connection]:
+    """What became of each flow, from what both ends say of it."""
+    return [
+        _stream(flow, str(i), outputs) if flow.is_probe else _connection(scenario, flow, str(i), outputs)
+        for i, flow in enumerate(flows_of(scenario))
+    ]
+
+
+def _stream(flow: Flow, index: str, outputs: Mapping[str, Mapping[str, Any]]) -> Stream:
+    receiver = flow.source if isinstance(flow.entry, PingEntry) else flow.destination
+    sent_ps = [1000 * sent_ns for sent_ns in outputs[flow.source]["sent"].get(index, [])]
+    received = [
+        (sequence, 1000 * sent_ns, 1000 * there_ns)
+        for sequence, sent_ns, there_ns in outputs[receiver]["received"].get(index, [])
+    ]
+    constant = not (isinstance(flow.entry, UdpEntry) and flow.entry.spacing == "poisson")
+    return stream_of(sent_ps, received, round(1e12 / _per_s(flow)), constant=constant)
+
+
+def _connection(scenario: Scenario, flow: Flow, index: str, outputs: Mapping[str, Mapping[str, Any]]) -> Connection:
+    source, destination = outputs[flow.source], outputs[flow.destination]
+    bins = destination["goodput"].get(index, {})
+    finished_ns = destination["finished"].get(index)
+    counts = source["connections"].get(index, {})
+    return Connection(
+        [bins.get(str(i), 0) for i in range(bins_of(scenario))],
+        None if finished_ns is None else 1000 * finished_ns,
+        counts.get("timeouts"),
+        counts.get("retransmitted_bytes"),
+    )
+
+
+class _Process:
+    """The program of a host; a context manager, which ends it whatever happens."""
+
+    def __init__(self, name: str, namespace: _core.Namespace, given: Mapping[str, Any]) -> None:
+        self.name = name
+        program = str(Path(__file__).parent / "live_host.py")
+        self._process = subprocess.Popen(
+            [*namespace.exec_prefix, sys.executable, "-I", program],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        self._say(json.dumps(given))
+
+    def __enter__(self) -> _Process:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        with suppress(OSError):
+            self._process.kill()
+        self._process.communicate()
+
+    def _say(self, line: str) -> None:
+        assert self._process.stdin is not None
+        with suppress(BrokenPipeError):
+            self._process.stdin.write(f"{line}\n")
+            self._process.stdin.flush()
+
+    def wait_ready(self) -> None:
+        """Until its sockets are open."""
+        assert self._process.stdout is not None
+        if self._process.stdout.readline() != "ready\n":
+            raise LiveError(f"host {self.name} did not start: {self._last_words()}")
+
+    def begin(self, start_ns: int) -> None:
+        """Says when it starts."""
+        self._say(str(start_ns))
+
+    def result(self) -> dict[str, Any]:
+        """What it says at the end."""
+        try:
+            output, errors = self._process.communicate(timeout=20)
+        except subprocess.TimeoutExpired:
+            raise LiveError(f"host {self.name} did not end in time") from None
+        if self._process.returncode:
+            raise LiveError(f"host {self.name} failed: {errors.strip().splitlines()[-1:]}")
+        found: dict[str, Any] = json.loads(output)
+        return found
+
+    def _last_words(self) -> str:
+        _, errors = self._process.communicate(timeout=20)
+        return (errors.strip().splitlines() or ["it said nothing"])[-1]

@@ -1,0 +1,96 @@
+"""Linux hosts of a live network: a namespace for each host of a topology, and commands that run in them.
+
+What is measured with them is not known here.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, suppress
+from typing import Any
+
+from holdfast import _core
+from holdfast.errors import LiveError
+from holdfast.topology import Topology
+
+PACKAGES = {"ip": "iproute2", "ping": "iputils-ping", "iperf3": "iperf3"}
+"""Of Debian, by tool."""
+
+
+def check_machine(tools: Sequence[str] = ("ip", "ping", "iperf3")) -> None:
+    """Raises :class:`LiveError` naming everything that is missing."""
+    missing = [tool for tool in tools if shutil.which(tool) is None]
+    if missing:
+        packages = ", ".join(PACKAGES[tool] for tool in missing)
+        raise LiveError(f"not installed: {', '.join(missing)} (Debian packages {packages})")
+    if reason := _core.interfaces_ready():
+        raise LiveError(f"cannot open network interfaces: {reason}")
+
+
+@contextmanager
+def preferred() -> Iterator[None]:
+    """Puts the calling thread, and what it starts meanwhile, before all others where that is permitted.
+
+    Whatever else the machine does should hold the wall clock up as little as possible.
+    """
+    before = os.getpriority(os.PRIO_PROCESS, 0)
+    with suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, -15)
+    try:
+        yield
+    finally:
+        with suppress(OSError):
+            os.setpriority(os.PRIO_PROCESS, 0, before)
+
+
+@contextmanager
+def hosts(network_topology: Topology) -> Iterator[tuple[dict[str, _core.Namespace], dict[str, str]]]:
+    """A namespace per host, configured; and the outer interface of each. Removed on the way out."""
+    with ExitStack() as stack:
+        namespaces: dict[str, _core.Namespace] = {}
+        interfaces: dict[str, str] = {}
+        for name, host in network_topology.hosts.items():
+            namespace = stack.enter_context(_core.Namespace(name))
+            interfaces[name] = namespace.add_veth("eth0", mac=host.mac)
+            attachment = network_topology.attachment(name)
+            namespace.add_address("eth0", str(host.address))
+            gateway_mac = network_topology.port_mac(attachment.switch, attachment.port)
+            namespace.add_neighbour("eth0", str(host.gateway), gateway_mac)
+            namespace.add_route("0.0.0.0/0", "eth0", via=str(host.gateway))
+            namespaces[name] = namespace
+        yield namespaces, interfaces
+
+
+def start(namespace: _core.Namespace, *command: str) -> subprocess.Popen[str]:
+    """A command in a namespace, with all that it says in its standard output."""
+    return subprocess.Popen(
+        [*namespace.exec_prefix, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    )
+
+
+def wait_listening(namespace: _core.Namespace, ports: tuple[int, ...]) -> None:
+    """Until iperf3's servers accept connections."""
+    deadline = time.monotonic() + 5
+    wanted = {f":{port:04X}" for port in ports}
+    while time.monotonic() < deadline:
+        text = namespace.run(["cat", "/proc/net/tcp", "/proc/net/tcp6"], check=False).stdout
+        if all(any(port in line and " 0A " in line for line in text.splitlines()) for port in wanted):
+            return
+        time.sleep(0.02)
+    raise LiveError("iperf3's servers did not start within 5 s")
+
+
+def iperf3_report(output: str, name: str) -> dict[str, Any]:
+    """What iperf3 printed as JSON; raises :class:`LiveError` with its reason if it failed."""
+    try:
+        report: dict[str, Any] = json.loads(output)
+    except ValueError:
+        raise LiveError(f"{name} printed no report: {output[-300:]}") from None
+    if "error" in report:
+        raise LiveError(f"{name}: {report['error']}")
+    return report

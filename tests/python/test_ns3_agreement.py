@@ -1,0 +1,114 @@
+"""The bounds of the comparison with ns-3, which needs no ns-3 itself: what they allow for, and when they hold."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+sys.path.append(str(Path(__file__).parents[2] / "benches"))
+
+from ns3_agreement import METRICS, Case, bounds, comparison, truncated_cubic
+
+FULL_BUFFER = Case(1, 10, 40, 1.0)
+SHORT_BUFFER = Case(1, 10, 40, 0.5)
+
+
+def width(allowed: dict[str, tuple[float, float]], metric: str) -> tuple[float, float]:
+    low, high = allowed[metric]
+    return 1 - low, high - 1
+
+
+def test_where_both_do_the_same_only_chance_is_allowed_for() -> None:
+    allowed = bounds(FULL_BUFFER, "sack, RFC threshold", window=40, events=100)
+    for metric, slack in {"throughput_mbps": 0.01, "loss_percent": 0.11, "window_segments": 0.031}.items():
+        assert width(allowed, metric) == pytest.approx((slack, slack))
+
+
+def test_fewer_losses_leave_more_to_chance() -> None:
+    by_events = [bounds(FULL_BUFFER, "sack, RFC threshold", 40, events) for events in (1000, 100, 10, 1, 0)]
+    for metric in ("loss_percent", "window_segments"):
+        widths = [width(allowed, metric)[0] for allowed in by_events]
+        assert widths[:4] == sorted(set(widths[:4]))
+        assert widths[4] == widths[3]
+    assert len({allowed["throughput_mbps"] for allowed in by_events}) == 1
+
+
+@pytest.mark.parametrize("algorithm", ["newreno", "sack"])
+def test_ns3s_lower_threshold_moves_one_side_by_a_segment_of_the_window(algorithm: str) -> None:
+    usual = bounds(FULL_BUFFER, "sack, RFC threshold", 40, 100)
+    allowed = bounds(FULL_BUFFER, algorithm, 40, 100)
+    assert allowed["throughput_mbps"] == usual["throughput_mbps"]
+    for metric, more in (("window_segments", 1 / 40), ("loss_percent", 3 / 40)):
+        assert allowed[metric][0] == usual[metric][0]
+        assert allowed[metric][1] == pytest.approx(usual[metric][1] + more)
+
+
+def test_a_queue_that_runs_empty_costs_ns3_throughput_too() -> None:
+    one = width(bounds(SHORT_BUFFER, "sack", 40, 100), "throughput_mbps")
+    assert one == pytest.approx((0.01, 0.01 + 1 / 40))
+    ten = width(bounds(Case(10, 10, 40, 0.5), "sack", 40, 100), "throughput_mbps")
+    assert ten == pytest.approx((0.01, 0.01 + 1 / 400))
+
+
+def numerically(window: float, steps: int = 100_000) -> tuple[float, float]:
+    """A cycle of CUBIC's curve in steps, to its W_max and to a segment below."""
+    w_max = window / 0.925
+    k_s = (w_max * 0.3 / 0.4) ** (1 / 3)
+    curve = [w_max - 0.4 * (k_s * (1 - (step + 0.5) / steps)) ** 3 for step in range(steps)]
+    before = [value for value in curve if value < w_max - 1]
+    return len(before) / steps, (sum(curve) / steps) / (sum(before) / len(before) + 0.5)
+
+
+@pytest.mark.parametrize("window", [15.0, 40.0, 150.0])
+def test_cubics_curve_cut_to_whole_segments(window: float) -> None:
+    assert truncated_cubic(window) == pytest.approx(numerically(window), rel=1e-4)
+
+
+def test_large_windows_of_cubic_agree_and_tiny_ones_have_bounds_all_the_same() -> None:
+    assert truncated_cubic(1e9) == pytest.approx((1, 1), abs=0.01)
+    shorter, larger = truncated_cubic(1.0)
+    assert shorter == pytest.approx(0.1)
+    assert larger > 0
+    low, high = bounds(FULL_BUFFER, "cubic", 40, 1000)["loss_percent"]
+    assert low == pytest.approx(numerically(40)[0] - 0.101, rel=1e-3)
+    assert high == pytest.approx(1.101)
+
+
+def runs(ours: float, needless_percent: float = 0.0, part: str = "steady") -> pl.DataFrame:
+    """A run in ns-3, and ours with that many times its throughput."""
+    return pl.DataFrame(
+        [
+            {
+                "case": FULL_BUFFER.name,
+                "algorithm": "sack",
+                "simulator": simulator,
+                "seed": 1,
+                "part": part,
+                "throughput_mbps": 10.0 * factor,
+                "goodput_mbps": 10.0 * factor,
+                "loss_percent": 1.0,
+                "window_segments": 40.0,
+                "needless_percent": needless_percent,
+                "recoveries": 100,
+            }
+            for simulator, factor in (("ours", ours), ("ns-3", 1.0))
+        ]
+    )
+
+
+def within(frame: pl.DataFrame) -> dict[str, bool | None]:
+    return {row["metric"]: row["within"] for row in comparison(frame, [FULL_BUFFER]).iter_rows(named=True)}
+
+
+def test_a_ratio_beyond_its_bound_is_outside() -> None:
+    assert within(runs(1.009)) == dict.fromkeys(METRICS, True)
+    assert within(runs(1.011)) == {"throughput_mbps": False, "loss_percent": True, "window_segments": True}
+    assert within(runs(0.989))["throughput_mbps"] is False
+
+
+def test_where_nothing_is_bounded_nothing_is_outside() -> None:
+    assert within(runs(2.0, part="start")) == dict.fromkeys(METRICS)
+    assert within(runs(2.0, needless_percent=1.1)) == dict.fromkeys(METRICS)
