@@ -23,15 +23,18 @@ test: test-rust test-python
 test-rust: prerequisites
 	$(CARGO) test $(CHECKED) --workspace --quiet
 
+# What only computes, a process per processor; then what runs in real time, which would measure its neighbours.
 test-python: $(VENV)/.test-installed
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest --ignore=tests/live --quiet --numprocesses=auto --maxprocesses=8 --dist=loadfile
+	$(BIN)/python -m pytest tests/live
 
 # The part of the tests that needs root: namespaces, packet sockets, kernel TCP.
 test-live: $(VENV)/.test-installed
 	$(BIN)/python -m pytest tests/live
 
 # Packets per second beside hand-written code, tables on their own, table updates per second through P4Runtime, simulated networks, and
-# one of them in ns-3 where that is installed. BENCH=--quick shows that it works, and compares a small dumbbell's results with ns-3's.
+# one of them in ns-3 where that is installed. BENCH=--quick shows that it works, and compares a small dumbbell's results with ns-3's
+# and two flows with the kernel's.
 bench: $(VENV)/.installed
 	$(BIN)/holdfast bench $(BENCH)
 	$(BIN)/holdfast bench --tables $(BENCH)
@@ -39,6 +42,7 @@ bench: $(VENV)/.installed
 	$(BIN)/holdfast bench --simulation $(BENCH)
 	$(BIN)/python benches/ns3_dumbbell.py $(if $(filter --quick,$(BENCH)),--quick --repeat 1)
 	$(if $(filter --quick,$(BENCH)),$(BIN)/python benches/ns3_agreement.py --quick)
+	$(if $(filter --quick,$(BENCH)),$(BIN)/python benches/live_agreement.py --quick)
 
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
