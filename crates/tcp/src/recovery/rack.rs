@@ -156,7 +156,8 @@ impl Sender {
         } else {
             2 * srtt_ps
         };
-        if self.outstanding() <= self.mss {
+        // A single segment, with the FIN or without.
+        if self.max.min(self.end).saturating_sub(self.una) <= self.mss {
             wait_ps = wait_ps.saturating_add(ack_delay_ps);
         }
         let at_ps = now_ps.saturating_add(wait_ps);

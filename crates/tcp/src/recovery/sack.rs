@@ -375,20 +375,28 @@ impl Sender {
     }
 
     fn resend_if_room(&mut self, now_ps: u64, index: usize) -> Option<Transmission> {
-        let len = self.tracking.scoreboard.get(index)?.len();
-        if self.flight() + len > self.window.cwnd {
+        // As where a segment leaves first, the FIN needs no room: a last segment that is full would never again fit into the
+        // window of one segment that a timeout leaves.
+        let (payload, _) = self.content(index)?;
+        if self.flight() + payload > self.window.cwnd {
             return None;
         }
         self.burst_left -= 1;
         self.resend(now_ps, index)
     }
 
+    /// Payload bytes of the segment at `index`, and whether the FIN is in it.
+    fn content(&self, index: usize) -> Option<(u64, bool)> {
+        let record = self.tracking.scoreboard.get(index)?;
+        let fin = record.end > self.end;
+        Some((record.len() - u64::from(fin), fin))
+    }
+
     /// Sends a segment again as it was.
     pub(crate) fn resend(&mut self, now_ps: u64, index: usize) -> Option<Transmission> {
-        let record = *self.tracking.scoreboard.get(index)?;
-        let fin = record.end > self.end;
-        let payload = record.len() - u64::from(fin);
-        Some(self.sent(now_ps, record.start, payload, fin))
+        let (payload, fin) = self.content(index)?;
+        let start = self.tracking.scoreboard.get(index)?.start;
+        Some(self.sent(now_ps, start, payload, fin))
     }
 
     /// Accounts for a tracked segment that leaves.
