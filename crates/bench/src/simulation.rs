@@ -25,10 +25,10 @@ use std::time::Instant;
 /// switches. `joined_1000`: the first routers of neighbouring lines have links too, without traffic, so that no line can be simulated on its own.
 const SIMULATIONS: [(&str, usize, usize, u64); 5] = [
     ("router", 1, 1, 1_000_000),
-    ("switches_10", 1, 10, 100_000),
-    ("switches_100", 10, 10, 10_000),
-    ("switches_1000", 100, 10, 1_000),
-    (JOINED, 100, 10, 1_000),
+    ("switches_10", 1, 10, 400_000),
+    ("switches_100", 10, 10, 40_000),
+    ("switches_1000", 100, 10, 4_000),
+    (JOINED, 100, 10, 4_000),
 ];
 
 const JOINED: &str = "joined_1000";
