@@ -47,15 +47,15 @@ bench: $(VENV)/.installed
 lint: $(VENV)/.test-installed
 	$(CARGO) fmt --all --check
 	$(CARGO) clippy $(CHECKED) --workspace --all-targets --quiet -- -D warnings
-	$(BIN)/ruff check python tests benches fuzz
-	$(BIN)/ruff format --check python tests benches fuzz
+	$(BIN)/ruff check conftest.py python tests benches fuzz
+	$(BIN)/ruff format --check conftest.py python tests benches fuzz
 	$(BIN)/mypy
 	$(BIN)/python -m mypy.stubtest holdfast._core
 
 format: $(VENV)/.test-installed
 	$(CARGO) fmt --all
-	$(BIN)/ruff format python tests benches fuzz
-	$(BIN)/ruff check --fix python tests benches fuzz
+	$(BIN)/ruff format conftest.py python tests benches fuzz
+	$(BIN)/ruff check --fix conftest.py python tests benches fuzz
 
 # p4runtime-shell and PTF need older protobuf than we do, so they live in an environment of their own. The tests use it if it is there.
 shell-env: .venv-shell/.installed

@@ -308,7 +308,7 @@ METHODS = ("Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelin
 
 
 @given(st.sampled_from(METHODS), st.binary(max_size=60))
-@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
 def test_bytes_that_are_no_message(server: Server, method: str, data: bytes) -> None:
     with grpc.insecure_channel(server.address) as channel:
         path = f"/p4.v1.P4Runtime/{method}"

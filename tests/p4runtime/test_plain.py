@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from conftest import REAL_CORE, Bench, make_bench
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from raw import DELETE, INSERT, MODIFY, Raw, exact, failures, lpm, optional, range_, read_entries, request, ternary
 
@@ -144,7 +144,7 @@ def state(bench: Bench) -> list[Any]:
     return found
 
 
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=60)
 @given(st.data())
 def test_both_ways_agree(data: st.DataObject) -> None:
     """On every update's outcome, word for word, and on what is there in the end."""

@@ -114,7 +114,7 @@ def random_network(rng: random.Random, told: float) -> Topology:
     return t
 
 
-@settings(max_examples=40, deadline=None)
+@settings(max_examples=40)
 @given(seed=st.integers(0, 2**32), told=st.sampled_from([0.0, 0.5, 1.0]), loss=st.sampled_from([0.0, 0.0, 0.2]))
 def test_after_failures_and_repairs(seed: int, told: float, loss: float) -> None:
     """Failures and repairs of links, directions and switches, told and silent, with and without losses."""

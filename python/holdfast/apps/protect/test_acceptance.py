@@ -61,7 +61,7 @@ acceptances = st.builds(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(acceptance=acceptances, events=arrivals)
 def test_any_arrivals(program: Program, acceptance: Acceptance, events: list[tuple[int, int, int]]) -> None:
     """Whatever comes: program and model decide alike and count alike. A failure shrinks to the shortest history."""
@@ -86,7 +86,7 @@ def copies(draw: st.DrawFn) -> tuple[int, list[int], int]:
     return draw(st.integers(0, SPACE - 1)), [i for _, i in sorted(arrivals)], count
 
 
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=120)
 @given(copies())
 def test_vector_delivers_each_packet_of_which_a_copy_comes_once(
     program: Program, drawn: tuple[int, list[int], int]
@@ -102,7 +102,7 @@ def test_vector_delivers_each_packet_of_which_a_copy_comes_once(
     assert len(delivered) == len(set(delivered))
 
 
-@settings(max_examples=80, deadline=None)
+@settings(max_examples=80)
 @given(copies())
 def test_window_delivers_in_order_and_never_twice(program: Program, drawn: tuple[int, list[int], int]) -> None:
     """The paper's promise, for disorder and gaps shorter than half of the numbers."""
@@ -114,7 +114,7 @@ def test_window_delivers_in_order_and_never_twice(program: Program, drawn: tuple
         assert delivered == sorted(set(delivered))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=60)
 @given(
     algorithm=st.sampled_from(("window", "vector", "match")),
     before=st.integers(0, SPACE - 1),

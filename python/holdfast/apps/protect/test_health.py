@@ -106,7 +106,7 @@ def test_no_traffic_is_no_error() -> None:
     assert not reader.monitor.alarms
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(seed=st.integers(0, 2**32), skew_ms=st.floats(0, 10))
 def test_no_false_alarm(seed: int, skew_ms: float) -> None:
     """Any load from nothing to millions of packets, changing all the time; a slower path; rare losses on both."""

@@ -63,7 +63,7 @@ def cheapest(paths: list[Path], count: int, disjoint: Disjoint) -> tuple[int, in
     )
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=200)
 @given(data=st.data(), t=graphs(), count=st.integers(1, 4), disjoint=st.sampled_from(["node", "link"]))
 def test_like_brute_force(data: st.DataObject, t: Topology, count: int, disjoint: Disjoint) -> None:
     ends = ("s0", "s1")

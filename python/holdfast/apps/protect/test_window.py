@@ -113,14 +113,14 @@ SPACE = 2**32
 starts = st.one_of(st.integers(0, SPACE - 1), st.integers(SPACE - 40, SPACE - 1), st.integers(0, 40))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=150)
 @given(last=starts, sn=st.one_of(starts, st.integers(-3, 3).map(lambda d: (2**31 + d) % SPACE)))
 def test_single_decisions_at_full_width(full_width: Receiver, last: int, sn: int) -> None:
     full_width.set_last(last)
     assert full_width.receive(sn) == accepts(last, sn, 32)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=100)
 @given(data=st.data(), start=starts, count=st.integers(1, 60))
 def test_two_lossy_reordering_paths(full_width: Receiver, data: st.DataObject, start: int, count: int) -> None:
     """Loss, duplication, reordering within a path and wrap-around: whatever happens, every packet is delivered at most once and in
@@ -146,7 +146,7 @@ def test_two_lossy_reordering_paths(full_width: Receiver, data: st.DataObject, s
     assert delivered == sorted(set(delivered))
 
 
-@settings(max_examples=50, deadline=None)
+@settings(max_examples=50)
 @given(start=starts, lost=st.sets(st.tuples(st.integers(1, 50), st.integers(0, 1))))
 def test_in_order_paths_lose_nothing_that_one_of_them_delivers(
     full_width: Receiver, start: int, lost: set[tuple[int, int]]
