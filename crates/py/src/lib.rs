@@ -10,14 +10,17 @@ mod bench;
 mod by_id;
 mod entities;
 mod errors;
+mod handle;
 mod links;
 mod live;
 mod network;
+mod notification;
 mod objects;
 mod pcap;
 mod plain;
 mod ports;
 mod program;
+mod readings;
 mod records;
 mod stf;
 mod switch;
@@ -39,7 +42,9 @@ mod _core {
     #[pymodule_export]
     use crate::live::{Namespace, clean, interfaces_ready, probe};
     #[pymodule_export]
-    use crate::network::{Network, Notification};
+    use crate::network::Network;
+    #[pymodule_export]
+    use crate::notification::Notification;
     #[pymodule_export]
     use crate::objects::{
         ActionProfileGroup, ActionProfileMember, DigestConfig, DigestList, DirectMeterCell,

@@ -1,120 +1,26 @@
-//! `Network` for Python: the network and whichever clock runs it, behind one handle that switches share.
+//! `Network` for Python: building, traffic, failures and both clocks. Who has the network is in `handle`, what is read in `readings`.
 
 use crate::errors::failed;
+use crate::handle::{NetworkHandle, State};
 use crate::links::{self, link_config};
-use crate::ports::{Interfaces, packet_io, statistics_dict, transmit_kind};
+use crate::notification::{Notification, notification};
+use crate::ports::{statistics_dict, transmit_kind};
 use crate::program::{ExecutorKind, Program};
+use crate::readings;
 use crate::switch::{Switch, switch_config};
-use net::clock::wall::WallClock;
 use net::{
     Destination, FailureTarget, FlowId, GeneratorId, GeneratorTrigger, HostConfig, LinkId,
-    MacAddress, NetError, NotificationEvent, PacketGenerator, Ping, RandomFailures, ReceivedLog,
-    Spacing, TcpFlowId, UdpStream,
+    MacAddress, PacketGenerator, Ping, RandomFailures, Spacing, TcpFlowId, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 use std::net::Ipv4Addr;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, PoisonError, RwLock, RwLockReadGuard};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 /// How long other Python threads and signals may have to wait for a call that takes long.
 const PATIENCE: Duration = Duration::from_millis(50);
-
-/// Which clock has the network.
-pub(crate) enum State {
-    /// None: it stands still, or runs under the virtual clock for the duration of a call.
-    Idle(Box<Mutex<net::Network>>),
-    /// The wall clock.
-    Running(WallClock),
-    /// Its thread died; with its last words.
-    Lost(String),
-}
-
-/// A network that a `Network` and its `Switch`es share.
-///
-/// Whoever takes the lock does not hold the interpreter's, so that neither waits for the other.
-pub(crate) struct NetworkHandle {
-    state: RwLock<State>,
-    pub(crate) interfaces: Interfaces,
-}
-
-fn idle(network: net::Network) -> State {
-    State::Idle(Box::new(Mutex::new(network)))
-}
-
-impl NetworkHandle {
-    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State> {
-        self.state.read().unwrap_or_else(PoisonError::into_inner)
-    }
-
-    /// Does something with the network, between events, while other Python threads run.
-    pub(crate) fn call<T: Send + 'static>(
-        &self,
-        py: Python<'_>,
-        f: impl FnOnce(&mut net::Network) -> Result<T, NetError> + Send + 'static,
-    ) -> PyResult<T> {
-        let result = py.detach(|| match &*self.read() {
-            State::Idle(network) => f(&mut network.lock().unwrap_or_else(PoisonError::into_inner)),
-            State::Running(clock) => clock.call(f).and_then(|result| result),
-            State::Lost(reason) => Err(NetError::Stopped(reason.clone())),
-        });
-        result.map_err(failed)
-    }
-
-    /// Takes the network from its clock, if one has it, and gives it to another or to none.
-    fn exchange(&self, f: impl FnOnce(State) -> (State, Result<(), String>)) -> Result<(), String> {
-        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
-        let lost = State::Lost("a call was interrupted".into());
-        let (next, result) = f(std::mem::replace(&mut *state, lost));
-        *state = next;
-        result
-    }
-}
-
-/// Something for controllers, in the order in which it happened.
-#[pyclass(module = "holdfast._core", get_all, set_all)]
-pub(crate) struct Notification {
-    kind: String,
-    time_ps: u64,
-    node: String,
-    port: u32,
-    up: bool,
-    data: Py<PyBytes>,
-}
-
-#[pymethods]
-impl Notification {
-    fn __repr__(&self, py: Python<'_>) -> PyResult<String> {
-        let detail = match self.kind.as_str() {
-            "port_change" if self.up => format!(" port {} up", self.port),
-            "port_change" => format!(" port {} down", self.port),
-            _ => format!(" {}", self.data.bind(py).repr()?),
-        };
-        Ok(format!(
-            "<Notification {} at {} ps: {}{detail}>",
-            self.kind, self.time_ps, self.node
-        ))
-    }
-}
-
-fn notification(py: Python<'_>, from: net::Notification) -> Notification {
-    let (kind, port, up, data) = match from.event {
-        NotificationEvent::PortChange { port, up } => ("port_change", port, up, Vec::new()),
-        NotificationEvent::PacketIn { port, data } => ("packet_in", port, true, data),
-        NotificationEvent::Digest => ("digest", 0, true, Vec::new()),
-        NotificationEvent::IdleTimeout => ("idle_timeout", 0, true, Vec::new()),
-        NotificationEvent::HostFrame { data } => ("host_frame", 0, true, data),
-    };
-    Notification {
-        kind: kind.into(),
-        time_ps: from.time_ps,
-        node: from.node.to_string(),
-        port,
-        up,
-        data: PyBytes::new(py, &data).unbind(),
-    }
-}
 
 /// Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it.
 #[pyclass(module = "holdfast._core", frozen)]
@@ -145,34 +51,6 @@ fn destination(text: String) -> Destination {
     }
 }
 
-/// A column of a log, as little-endian 64-bit integers.
-fn column(values: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity(values.len() * 8);
-    for value in values {
-        bytes.extend_from_slice(&value.to_le_bytes());
-    }
-    bytes
-}
-
-type Columns = Vec<(&'static str, Vec<u8>)>;
-
-fn received_columns(log: &ReceivedLog) -> Columns {
-    let column = |values: &[u64]| column(values.iter().copied());
-    vec![
-        ("sequence", column(&log.sequence)),
-        ("sent_ps", column(&log.sent_ps)),
-        ("received_ps", column(&log.received_ps)),
-    ]
-}
-
-fn columns_dict<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, bytes) in columns {
-        dict.set_item(name, PyBytes::new(py, &bytes))?;
-    }
-    Ok(dict)
-}
-
 /// Building.
 #[pymethods]
 impl Network {
@@ -181,10 +59,7 @@ impl Network {
     fn new(seed: u64, detection_delay_ps: u64) -> Network {
         let network = net::Network::new(seed, detection_delay_ps);
         Network {
-            handle: Arc::new(NetworkHandle {
-                state: RwLock::new(idle(network)),
-                interfaces: Interfaces::default(),
-            }),
+            handle: Arc::new(NetworkHandle::new(network)),
         }
     }
 
@@ -676,13 +551,9 @@ impl Network {
     /// Columns as little-endian int64 arrays: ``sequence``, ``sent_ps``.
     fn sent<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
         let columns = self.handle.call(py, move |n| {
-            let log = &n.sent(FlowId(flow))?.sent_ps;
-            Ok(vec![
-                ("sequence", column((0..log.len()).map(|i| i as u64))),
-                ("sent_ps", column(log.iter().copied())),
-            ])
+            n.sent(FlowId(flow)).map(readings::sent_columns)
         })?;
-        columns_dict(py, columns)
+        readings::columns_dict(py, columns)
     }
 
     /// Columns as little-endian int64 arrays, in order of arrival: ``sequence``, ``sent_ps``, ``received_ps``.
@@ -700,9 +571,9 @@ impl Network {
                 None => n.received(FlowId(flow))?,
                 Some(host) => n.received_at(FlowId(flow), host)?,
             };
-            Ok(received_columns(log))
+            Ok(readings::received_columns(log))
         })?;
-        columns_dict(py, columns)
+        readings::columns_dict(py, columns)
     }
 
     /// What became of a flow at its destination or at ``host``: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``, ``undecided``
@@ -720,26 +591,7 @@ impl Network {
             None => n.flow_statistics(FlowId(flow)),
             Some(host) => n.flow_statistics_at(FlowId(flow), host),
         })?;
-        let dict = PyDict::new(py);
-        for (name, value) in [
-            ("sent", s.sent),
-            ("delivered", s.delivered),
-            ("lost", s.lost),
-            ("duplicated", s.duplicated),
-            ("reordered", s.reordered),
-            ("undecided", s.undecided),
-            ("longest_outage_ps", s.longest_outage_ps),
-        ] {
-            dict.set_item(name, value)?;
-        }
-        dict.set_item("latency_mean_ps", s.latency.map(|l| l.mean_ps))?;
-        dict.set_item("latency_min_ps", s.latency.map(|l| l.min_ps))?;
-        dict.set_item("latency_p50_ps", s.latency.and_then(|l| l.p50_ps))?;
-        dict.set_item("latency_p99_ps", s.latency.and_then(|l| l.p99_ps))?;
-        dict.set_item("latency_max_ps", s.latency.map(|l| l.max_ps))?;
-        dict.set_item("interarrival_jitter_ps", s.interarrival_jitter_ps)?;
-        dict.set_item("mean_delay_variation_ps", s.mean_delay_variation_ps)?;
-        Ok(dict)
+        readings::flow_dict(py, &s)
     }
 
     /// What is known of a TCP connection: the client's window, round-trip times and counts, what the server received, and
@@ -755,7 +607,7 @@ impl Network {
     fn tcp_goodput<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyBytes>> {
         let bins = self.handle.call(py, move |n| {
             n.tcp_goodput(TcpFlowId(flow))
-                .map(|bins| column(bins.iter().copied()))
+                .map(|bins| readings::column(bins.iter().copied()))
         })?;
         Ok(PyBytes::new(py, &bins))
     }
@@ -764,17 +616,9 @@ impl Network {
     /// ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``.
     fn tcp_window<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
         let columns = self.handle.call(py, move |n| {
-            let log = n.tcp_window(TcpFlowId(flow))?;
-            let column = |values: &[u64]| column(values.iter().map(|v| (*v).min(i64::MAX as u64)));
-            Ok(vec![
-                ("time_ps", column(&log.time_ps)),
-                ("cwnd_bytes", column(&log.cwnd_bytes)),
-                ("ssthresh_bytes", column(&log.ssthresh_bytes)),
-                ("flight_bytes", column(&log.flight_bytes)),
-                ("srtt_ps", column(&log.srtt_ps)),
-            ])
+            n.tcp_window(TcpFlowId(flow)).map(readings::window_columns)
         })?;
-        columns_dict(py, columns)
+        readings::columns_dict(py, columns)
     }
 
     /// Packets that claim to be of a flow and reached a host damaged. They are not in the logs.
@@ -788,26 +632,7 @@ impl Network {
         let counters = self
             .handle
             .call(py, move |n| n.link_counters(LinkId(link)))?;
-        let dict = PyDict::new(py);
-        for (direction, c) in [("a_to_b", counters.a_to_b), ("b_to_a", counters.b_to_a)] {
-            for (name, value) in [
-                ("packets", c.packets),
-                ("bytes", c.bytes),
-                ("queue_drops", c.queue_drops),
-                ("red_drops", c.red_drops),
-                ("marked", c.marked),
-                ("loss_drops", c.loss_drops),
-                ("down_drops", c.down_drops),
-                ("mtu_drops", c.mtu_drops),
-                ("offered", c.offered),
-                ("delivered", c.delivered),
-                ("frame_bytes", c.frame_bytes),
-                ("in_transit", c.in_transit),
-            ] {
-                dict.set_item(format!("{direction}_{name}"), value)?;
-            }
-        }
-        Ok(dict)
+        readings::link_dict(py, &counters)
     }
 
     /// What the ordering function of a direction of a link did, or None if there is none.
@@ -884,22 +709,7 @@ impl Network {
     /// What a node did with packets, by name.
     fn node_counters<'py>(&self, py: Python<'py>, node: String) -> PyResult<Bound<'py, PyDict>> {
         let c = self.handle.call(py, move |n| n.node_counters(&node))?;
-        let dict = PyDict::new(py);
-        for (name, value) in [
-            ("received", c.received),
-            ("sent", c.sent),
-            ("packet_ins", c.packet_ins),
-            ("unconnected_drops", c.unconnected_drops),
-            ("queue_drops", c.queue_drops),
-            ("down_drops", c.down_drops),
-            ("accepted", c.accepted),
-            ("not_addressed", c.not_addressed),
-            ("corrupted", c.corrupted),
-            ("interface_drops", c.interface_drops),
-        ] {
-            dict.set_item(name, value)?;
-        }
-        Ok(dict)
+        readings::node_dict(py, &c)
     }
 
     /// Whether a port has a signal: there is a link, and it works towards this port.
@@ -915,87 +725,6 @@ impl Network {
                 _ => Err("the wall clock is not running"),
             })
             .map_err(failed)?;
-        let dict = PyDict::new(py);
-        for (name, value) in [
-            ("events", statistics.events),
-            ("max_lateness_ps", statistics.max_lateness_ps),
-            ("total_lateness_ps", statistics.total_lateness_ps),
-            ("frames_in", statistics.frames_in),
-            ("frames_out", statistics.frames_out),
-            ("notifications_lost", statistics.notifications_lost),
-        ] {
-            dict.set_item(name, value)?;
-        }
-        Ok(dict)
-    }
-}
-
-/// The clocks. None of this is called with the interpreter's lock held.
-impl NetworkHandle {
-    /// Runs the virtual clock for at most `part_ps`. Gives the time then, and what there is for controllers.
-    fn run_part(
-        &self,
-        until_ps: u64,
-        part_ps: u64,
-    ) -> Result<(u64, Vec<net::Notification>), String> {
-        match &*self.read() {
-            State::Idle(network) => {
-                let mut network = network.lock().unwrap_or_else(PoisonError::into_inner);
-                let end_ps = network.now_ps().saturating_add(part_ps);
-                let notifications = network
-                    .run(until_ps.min(end_ps))
-                    .map_err(|e| e.to_string())?;
-                Ok((network.now_ps(), notifications))
-            }
-            State::Running(_) => Err("the wall clock is running: call stop() first".into()),
-            State::Lost(reason) => Err(reason.clone()),
-        }
-    }
-
-    fn start(&self) -> Result<(), String> {
-        self.exchange(|state| match state {
-            State::Idle(network) => {
-                let network = network.into_inner().unwrap_or_else(PoisonError::into_inner);
-                match self.interfaces.open(&network) {
-                    Err(reason) => (idle(network), Err(reason)),
-                    Ok(io) => match WallClock::start(network, io) {
-                        Ok(clock) => (State::Running(clock), Ok(())),
-                        Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
-                    },
-                }
-            }
-            State::Running(clock) => (
-                State::Running(clock),
-                Err("the wall clock is running already".into()),
-            ),
-            State::Lost(reason) => (State::Lost(reason.clone()), Err(reason)),
-        })
-    }
-
-    fn stop(&self) -> Result<(), String> {
-        self.exchange(|state| match state {
-            State::Running(clock) => {
-                self.keep_counters(&clock);
-                match clock.stop() {
-                    Ok((network, _)) => (idle(network), Ok(())),
-                    Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
-                }
-            }
-            other => (other, Ok(())),
-        })
-    }
-
-    fn keep_counters(&self, clock: &WallClock) {
-        let counters = clock.call_with_io(|network, io| {
-            let io = packet_io(io).ok()?;
-            // What is about to leave counts.
-            io.flush();
-            let numbers: Vec<usize> = network.interfaces().map(|(number, _)| number).collect();
-            Some(numbers.into_iter().map(|n| (n, io.counters(n))).collect())
-        });
-        // Else the clock's thread is gone, and its counters with it.
-        if let Ok(Some(counters)) = counters {
-            self.interfaces.keep_counters(counters);
-        }
+        readings::wall_dict(py, &statistics)
     }
 }

@@ -1,7 +1,7 @@
 //! Interfaces of the machine as ports of a switch: added, removed and counted while packets go through, or while none do.
 
 use crate::errors::failed;
-use crate::network::{NetworkHandle, State};
+use crate::handle::{NetworkHandle, State};
 use net::NetError;
 use net::clock::wall::FrameIo;
 use ports::{PacketCounters, PacketIo, PacketSocket, TransmitKind};

@@ -3,7 +3,7 @@
 use crate::by_id;
 use crate::entities::{CloneSession, CounterCell, MulticastGroup, RegisterCell, TableEntry};
 use crate::errors::{control_error, failed};
-use crate::network::NetworkHandle;
+use crate::handle::NetworkHandle;
 use crate::objects::{
     ActionProfileGroup, ActionProfileMember, DigestConfig, DigestList, MeterCell, ValueSetMembers,
 };

@@ -1,0 +1,137 @@
+//! Who has the network: nobody, the virtual clock for the duration of a call, or the wall clock's thread.
+
+use crate::errors::failed;
+use crate::ports::{Interfaces, packet_io};
+use net::NetError;
+use net::clock::wall::WallClock;
+use pyo3::prelude::*;
+use std::sync::{Mutex, PoisonError, RwLock, RwLockReadGuard};
+
+/// Which clock has the network.
+pub(crate) enum State {
+    /// None: it stands still, or runs under the virtual clock for the duration of a call.
+    Idle(Box<Mutex<net::Network>>),
+    /// The wall clock.
+    Running(WallClock),
+    /// Its thread died; with its last words.
+    Lost(String),
+}
+
+/// A network that a `Network` and its `Switch`es share.
+///
+/// Whoever takes the lock does not hold the interpreter's, so that neither waits for the other.
+pub(crate) struct NetworkHandle {
+    state: RwLock<State>,
+    pub(crate) interfaces: Interfaces,
+}
+
+fn idle(network: net::Network) -> State {
+    State::Idle(Box::new(Mutex::new(network)))
+}
+
+impl NetworkHandle {
+    /// A handle of a network that stands still.
+    pub(crate) fn new(network: net::Network) -> NetworkHandle {
+        NetworkHandle {
+            state: RwLock::new(idle(network)),
+            interfaces: Interfaces::default(),
+        }
+    }
+
+    pub(crate) fn read(&self) -> RwLockReadGuard<'_, State> {
+        self.state.read().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Does something with the network, between events, while other Python threads run.
+    pub(crate) fn call<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut net::Network) -> Result<T, NetError> + Send + 'static,
+    ) -> PyResult<T> {
+        let result = py.detach(|| match &*self.read() {
+            State::Idle(network) => f(&mut network.lock().unwrap_or_else(PoisonError::into_inner)),
+            State::Running(clock) => clock.call(f).and_then(|result| result),
+            State::Lost(reason) => Err(NetError::Stopped(reason.clone())),
+        });
+        result.map_err(failed)
+    }
+
+    /// Takes the network from its clock, if one has it, and gives it to another or to none.
+    fn exchange(&self, f: impl FnOnce(State) -> (State, Result<(), String>)) -> Result<(), String> {
+        let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);
+        let lost = State::Lost("a call was interrupted".into());
+        let (next, result) = f(std::mem::replace(&mut *state, lost));
+        *state = next;
+        result
+    }
+}
+
+/// The clocks. None of this is called with the interpreter's lock held.
+impl NetworkHandle {
+    /// Runs the virtual clock for at most `part_ps`. Gives the time then, and what there is for controllers.
+    pub(crate) fn run_part(
+        &self,
+        until_ps: u64,
+        part_ps: u64,
+    ) -> Result<(u64, Vec<net::Notification>), String> {
+        match &*self.read() {
+            State::Idle(network) => {
+                let mut network = network.lock().unwrap_or_else(PoisonError::into_inner);
+                let end_ps = network.now_ps().saturating_add(part_ps);
+                let notifications = network
+                    .run(until_ps.min(end_ps))
+                    .map_err(|e| e.to_string())?;
+                Ok((network.now_ps(), notifications))
+            }
+            State::Running(_) => Err("the wall clock is running: call stop() first".into()),
+            State::Lost(reason) => Err(reason.clone()),
+        }
+    }
+
+    pub(crate) fn start(&self) -> Result<(), String> {
+        self.exchange(|state| match state {
+            State::Idle(network) => {
+                let network = network.into_inner().unwrap_or_else(PoisonError::into_inner);
+                match self.interfaces.open(&network) {
+                    Err(reason) => (idle(network), Err(reason)),
+                    Ok(io) => match WallClock::start(network, io) {
+                        Ok(clock) => (State::Running(clock), Ok(())),
+                        Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
+                    },
+                }
+            }
+            State::Running(clock) => (
+                State::Running(clock),
+                Err("the wall clock is running already".into()),
+            ),
+            State::Lost(reason) => (State::Lost(reason.clone()), Err(reason)),
+        })
+    }
+
+    pub(crate) fn stop(&self) -> Result<(), String> {
+        self.exchange(|state| match state {
+            State::Running(clock) => {
+                self.keep_counters(&clock);
+                match clock.stop() {
+                    Ok((network, _)) => (idle(network), Ok(())),
+                    Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
+                }
+            }
+            other => (other, Ok(())),
+        })
+    }
+
+    fn keep_counters(&self, clock: &WallClock) {
+        let counters = clock.call_with_io(|network, io| {
+            let io = packet_io(io).ok()?;
+            // What is about to leave counts.
+            io.flush();
+            let numbers: Vec<usize> = network.interfaces().map(|(number, _)| number).collect();
+            Some(numbers.into_iter().map(|n| (n, io.counters(n))).collect())
+        });
+        // Else the clock's thread is gone, and its counters with it.
+        if let Ok(Some(counters)) = counters {
+            self.interfaces.keep_counters(counters);
+        }
+    }
+}
