@@ -1,0 +1,105 @@
+//! Annotations.
+
+use super::{Expr, ExprKind, IntLiteral, Name, NamedExpr};
+use crate::source::Span;
+use std::sync::Arc;
+
+/// `@name`, `@name(tokens)`, `@name[expressions]`, `@name[k = v]` or `@pragma name tokens`.
+#[derive(Clone, Debug)]
+pub struct Annotation {
+    /// The name after the `@`, or after `@pragma`.
+    pub name: Name,
+    /// What follows the name.
+    pub body: AnnotationBody,
+    /// Whether it was written `@pragma name ...` to the end of the line.
+    pub is_pragma: bool,
+    /// The whole annotation.
+    pub span: Span,
+}
+
+/// What follows an annotation's name.
+#[derive(Clone, Debug)]
+pub enum AnnotationBody {
+    /// Nothing.
+    None,
+    /// `(tokens)`: any tokens with balanced parentheses; their meaning depends on the annotation's name.
+    Tokens(Vec<AnnotationToken>),
+    /// `[e1, e2]`
+    List(Vec<Expr>),
+    /// `[k1 = e1, k2 = e2]`
+    KeyValue(Vec<NamedExpr>),
+}
+
+impl Annotation {
+    /// The string if the body is just one string literal (or several in a row, or with `++` between them, which are
+    /// joined): `@name("a.b")` or `@name["a.b"]`.
+    pub fn string(&self) -> Option<String> {
+        match &self.body {
+            AnnotationBody::Tokens(tokens) if !tokens.is_empty() => tokens
+                .iter()
+                .map(|t| match &t.kind {
+                    AnnotationTokenKind::Str(s) => Some(&**s),
+                    AnnotationTokenKind::Symbol(s) if &**s == "++" => Some(""),
+                    _ => None,
+                })
+                .collect(),
+            AnnotationBody::List(exprs) => match exprs.as_slice() {
+                [
+                    Expr {
+                        kind: ExprKind::Str(s),
+                        ..
+                    },
+                ] => Some(s.to_string()),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
+    /// The integer if the body is just one integer literal: `@id(0x2a)` or `@id[0x2a]`.
+    pub fn int(&self) -> Option<&IntLiteral> {
+        match &self.body {
+            AnnotationBody::Tokens(tokens) => match tokens.as_slice() {
+                [
+                    AnnotationToken {
+                        kind: AnnotationTokenKind::Int(i),
+                        ..
+                    },
+                ] => Some(i),
+                _ => None,
+            },
+            AnnotationBody::List(exprs) => match exprs.as_slice() {
+                [
+                    Expr {
+                        kind: ExprKind::Int(i),
+                        ..
+                    },
+                ] => Some(i),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+/// A token of an unstructured annotation body.
+#[derive(Clone, Debug)]
+pub struct AnnotationToken {
+    /// What it is.
+    pub kind: AnnotationTokenKind,
+    /// Where it stands.
+    pub span: Span,
+}
+
+/// What an [`AnnotationToken`] is.
+#[derive(Clone, Debug)]
+pub enum AnnotationTokenKind {
+    /// An identifier or keyword.
+    Word(Arc<str>),
+    /// An integer literal.
+    Int(IntLiteral),
+    /// A string literal: the text between the quotes, unchanged, since the language gives escapes no meaning.
+    Str(Arc<str>),
+    /// Anything else: an operator or punctuation, as written.
+    Symbol(Arc<str>),
+}
