@@ -1,0 +1,78 @@
+//! Registers, counters, meters, digests and value sets.
+
+/// A `register` array.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Register {
+    /// Control-plane name.
+    pub name: String,
+    /// P4Runtime id.
+    pub id: u32,
+    /// Width of a cell in bits.
+    pub width: u32,
+    /// Number of cells. Reads beyond give zero, writes beyond do nothing; both are counted.
+    pub size: u64,
+    /// `@port_state`: the switch's agent keeps the cell of each port at 1 while the port is up and at 0 while it is down, from
+    /// the start of the program on. The program may write it too; the next change of the port overwrites that.
+    pub port_state: bool,
+}
+
+/// What a counter counts.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CounterUnit {
+    /// Packets.
+    Packets,
+    /// Bytes.
+    Bytes,
+    /// Both.
+    Both,
+}
+
+/// A `counter` or `direct_counter`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counter {
+    /// Control-plane name.
+    pub name: String,
+    /// P4Runtime id.
+    pub id: u32,
+    /// Unit.
+    pub unit: CounterUnit,
+    /// Number of cells; `None` for a direct counter, which has one per entry. Counts beyond the end do nothing.
+    pub size: Option<u64>,
+}
+
+/// A `meter` or `direct_meter` (RFC 2698, colour-blind).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Meter {
+    /// Control-plane name.
+    pub name: String,
+    /// P4Runtime id.
+    pub id: u32,
+    /// Rates count bytes; otherwise packets.
+    pub bytes: bool,
+    /// Number of cells; `None` for a direct meter.
+    pub size: Option<u64>,
+}
+
+/// A digest message type.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Digest {
+    /// Control-plane name.
+    pub name: String,
+    /// P4Runtime id.
+    pub id: u32,
+    /// Widths of the members.
+    pub widths: Vec<u32>,
+}
+
+/// A parser value set, filled by the control plane.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ValueSet {
+    /// Control-plane name.
+    pub name: String,
+    /// P4Runtime id.
+    pub id: u32,
+    /// Width of each member of the key.
+    pub widths: Vec<u32>,
+    /// Capacity.
+    pub size: u64,
+}

@@ -1,0 +1,81 @@
+//! The parser.
+
+use super::{Expr, Loc, StateId, Stmt, ValueSetId};
+use crate::Bits;
+
+/// The parser: a state machine.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Parser {
+    /// States; the first is the start state.
+    pub states: Vec<State>,
+}
+
+/// A parser state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct State {
+    /// Source name.
+    pub name: String,
+    /// What it does before the transition.
+    pub body: Vec<Stmt>,
+    /// Where it goes.
+    pub transition: Transition,
+    /// Source position.
+    pub loc: Loc,
+}
+
+/// Where a parser goes next.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// Another state.
+    State(StateId),
+    /// Parsing succeeded.
+    Accept,
+    /// Parsing failed; `parser_error` keeps its value. v1model goes on to the ingress control.
+    Reject,
+}
+
+/// The end of a parser state.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Transition {
+    /// Unconditional.
+    Goto(Target),
+    /// The first case all of whose matches hold. If none does: error NoMatch (value 2), reject.
+    Select {
+        /// Key expressions.
+        keys: Vec<Expr>,
+        /// Cases in order.
+        cases: Vec<SelectCase>,
+    },
+}
+
+/// A case of a select.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SelectCase {
+    /// One per key, or a single [`KeySet::ValueSet`] that covers all keys.
+    pub matches: Vec<KeySet>,
+    /// Where to go.
+    pub target: Target,
+}
+
+/// What a key of a select must be in.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KeySet {
+    /// Anything.
+    Any,
+    /// `key & mask == value`.
+    Mask {
+        /// Value, zero outside the mask.
+        value: Bits,
+        /// Mask.
+        mask: Bits,
+    },
+    /// `low <= key <= high`, unsigned.
+    Range {
+        /// Lowest.
+        low: Bits,
+        /// Highest.
+        high: Bits,
+    },
+    /// A member of the value set.
+    ValueSet(ValueSetId),
+}

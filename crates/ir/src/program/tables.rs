@@ -1,0 +1,203 @@
+//! Tables, actions, and the action profiles that tables share.
+
+use super::{ActionId, ActionProfileId, CounterId, HashAlgorithm, MeterId, SlotId, Stmt};
+use crate::Bits;
+
+/// An action that tables can run. (Actions called directly are inlined by the compiler.)
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Action {
+    /// Control-plane name, as in `ingress.forward`.
+    pub name: String,
+    /// P4Runtime id.
+    pub id: u32,
+    /// Parameters that the entry supplies; set before the body runs.
+    pub params: Vec<ActionParam>,
+    /// The body.
+    pub body: Vec<Stmt>,
+}
+
+/// A control-plane parameter of an action.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionParam {
+    /// Name.
+    pub name: String,
+    /// P4Runtime id, from 1.
+    pub id: u32,
+    /// Where the value goes.
+    pub slot: SlotId,
+}
+
+/// How a key field is matched.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum MatchKind {
+    /// Equal.
+    Exact,
+    /// Longest prefix; at most one such field in a table.
+    Lpm,
+    /// Value and mask.
+    Ternary,
+    /// Low and high bound, both included.
+    Range,
+    /// Equal or don't care.
+    Optional,
+    /// Input to an action selector's hash; not part of the lookup.
+    Selector,
+}
+
+/// A table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Table {
+    /// Control-plane name, as in `ingress.ipv4_lpm`.
+    pub name: String,
+    /// P4Runtime id.
+    pub id: u32,
+    /// Key fields. [`StmtKind::Apply`](super::StmtKind::Apply) supplies one expression of the given width for each.
+    pub keys: Vec<Key>,
+    /// Actions that entries may name.
+    pub actions: Vec<TableAction>,
+    /// What runs on a miss.
+    pub default_action: ActionCall,
+    /// The control plane may not change the default action.
+    pub const_default_action: bool,
+    /// Entries from the source.
+    pub entries: Vec<ConstEntry>,
+    /// The control plane may not change the entries.
+    pub const_entries: bool,
+    /// Requested capacity, in entries.
+    pub size: u64,
+    /// A direct counter, counted on every hit.
+    pub direct_counter: Option<CounterId>,
+    /// A direct meter, executed on every hit.
+    pub direct_meter: Option<MeterId>,
+    /// Where entries find what to run: each names a member or a group of this profile, or has a set of actions of its own
+    /// that works like a group. The default action is a plain one. A hit on a group without a selectable member runs
+    /// nothing, and is a hit; `action_run` is then the number of the table's actions.
+    pub implementation: Option<ActionProfileId>,
+    /// Entries may carry an idle timeout.
+    pub support_timeout: bool,
+}
+
+impl Table {
+    /// Whether entries carry a priority: some key field is ternary, range or optional. The highest number wins.
+    pub fn needs_priority(&self) -> bool {
+        self.keys.iter().any(|k| {
+            matches!(
+                k.kind,
+                MatchKind::Ternary | MatchKind::Range | MatchKind::Optional
+            )
+        })
+    }
+}
+
+/// A key field of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Key {
+    /// Control-plane name, as in `hdr.ipv4.dst_addr`.
+    pub name: String,
+    /// P4Runtime id, from 1.
+    pub id: u32,
+    /// Width in bits.
+    pub width: u32,
+    /// Match kind.
+    pub kind: MatchKind,
+}
+
+/// Membership of an action in a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TableAction {
+    /// The action.
+    pub action: ActionId,
+    /// Where the control plane may use it.
+    pub scope: ActionScope,
+}
+
+/// `@tableonly` and `@defaultonly`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ActionScope {
+    /// In entries and as the default.
+    Both,
+    /// In entries only.
+    TableOnly,
+    /// As the default only.
+    DefaultOnly,
+}
+
+/// An action with its arguments.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionCall {
+    /// The action.
+    pub action: ActionId,
+    /// One value per parameter, of its width.
+    pub args: Vec<Bits>,
+}
+
+/// An entry given in the source.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConstEntry {
+    /// One match per key field.
+    pub matches: Vec<KeyMatch>,
+    /// The highest number wins. Zero when the table needs no priority.
+    pub priority: i32,
+    /// What a hit runs.
+    pub action: ActionCall,
+}
+
+/// How one key field of an entry matches.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum KeyMatch {
+    /// Equal.
+    Exact(Bits),
+    /// The first `prefix_len` bits equal; the others of `value` are zero.
+    Lpm {
+        /// Value.
+        value: Bits,
+        /// Bits that count.
+        prefix_len: u32,
+    },
+    /// Equal where the mask has ones; `value` is zero elsewhere.
+    Ternary {
+        /// Value.
+        value: Bits,
+        /// Mask.
+        mask: Bits,
+    },
+    /// Between, both included.
+    Range {
+        /// Lowest.
+        low: Bits,
+        /// Highest.
+        high: Bits,
+    },
+    /// Equal, or anything.
+    Optional(Option<Bits>),
+}
+
+/// An `action_profile` or `action_selector`: actions with arguments that entries of tables share.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ActionProfile {
+    /// Control-plane name.
+    pub name: String,
+    /// P4Runtime id.
+    pub id: u32,
+    /// Capacity: members of a profile; in a selector, of all groups together (see [`Selector::sum_of_members`]). 0 is no limit.
+    pub size: u64,
+    /// What makes it an `action_selector`.
+    pub selector: Option<Selector>,
+}
+
+/// How a selector chooses a member of a group.
+///
+/// The key fields of kind [`MatchKind::Selector`] are hashed as [`StmtKind::Hash`](super::StmtKind::Hash) does with them as its
+/// data and a destination of `width` bits. The result modulo the sum of the weights of the selectable members, which are taken in
+/// the order in which the group lists them, is the choice. A member is not selectable while the port that it watches is down.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Selector {
+    /// Function.
+    pub algorithm: HashAlgorithm,
+    /// Bits of its result that count, 1 to 64.
+    pub width: u32,
+    /// Largest size of a group; 0 is no limit but the profile's.
+    pub max_group_size: u64,
+    /// Sizes are numbers of members; otherwise they are sums of weights.
+    pub sum_of_members: bool,
+}
