@@ -1,0 +1,253 @@
+//! Entries and default actions of tables: what fits, what is refused, what becomes idle.
+
+use super::*;
+
+#[test]
+fn entries_come_and_go() {
+    let mut switch = switch();
+    assert_eq!(send(&mut switch, &[1, 0, 0]), [], "the default drops");
+    switch
+        .insert_entry(EXACT, forward(exact(1), 0, 6))
+        .expect("fits");
+    assert_eq!(send(&mut switch, &[1, 0, 0])[0].0, 6);
+    let again = forward(exact(1), 0, 7);
+    assert_eq!(
+        code(switch.insert_entry(EXACT, again.clone())),
+        AlreadyExists
+    );
+    switch.modify_entry(EXACT, again.clone()).expect("is there");
+    assert_eq!(send(&mut switch, &[1, 0, 0])[0].0, 7);
+    let read = switch.read_entry(EXACT, &exact(1), 0).expect("is there");
+    assert_eq!(read.entry, again);
+    assert_eq!(read.counter.map(|c| (c.packets, c.bytes)), Some((2, 6)));
+    switch.delete_entry(EXACT, &exact(1), 0).expect("is there");
+    assert_eq!(send(&mut switch, &[1, 0, 0]), []);
+    assert_eq!(code(switch.delete_entry(EXACT, &exact(1), 0)), NotFound);
+    assert_eq!(code(switch.modify_entry(EXACT, again)), NotFound);
+}
+
+#[test]
+fn a_full_table_refuses() {
+    let mut switch = switch();
+    for i in 0..4 {
+        switch
+            .insert_entry(EXACT, forward(exact(i), 0, 1))
+            .expect("fits");
+    }
+    assert_eq!(
+        code(switch.insert_entry(EXACT, forward(exact(9), 0, 1))),
+        ResourceExhausted
+    );
+    switch.delete_entry(EXACT, &exact(2), 0).expect("is there");
+    switch
+        .insert_entry(EXACT, forward(exact(9), 0, 1))
+        .expect("fits again");
+    let kinds: Vec<_> = switch
+        .read_entries(EXACT)
+        .expect("exists")
+        .into_iter()
+        .map(|e| e.entry.matches)
+        .collect();
+    assert_eq!(
+        kinds,
+        [exact(0), exact(1), exact(3), exact(9)],
+        "in order of insertion"
+    );
+    // A size of zero is the default size; one entry is from the source.
+    for i in 1..crate::control::entries::DEFAULT_TABLE_SIZE {
+        switch
+            .insert_entry(TERNARY, forward(ternary(i, 0xffff), 1, 1))
+            .expect("fits");
+    }
+    assert_eq!(
+        code(switch.insert_entry(TERNARY, forward(ternary(0, 0), 1, 1))),
+        ResourceExhausted
+    );
+}
+
+#[test]
+fn what_does_not_fit_is_refused() {
+    let mut switch = switch();
+    let mut refused = |table, entry| code(switch.insert_entry(table, entry));
+    assert_eq!(
+        refused(EXACT, forward(exact(1), 5, 1)),
+        InvalidArgument,
+        "priority"
+    );
+    assert_eq!(
+        refused(TERNARY, forward(ternary(1, 1), 0, 1)),
+        InvalidArgument,
+        "no priority"
+    );
+    assert_eq!(
+        refused(TERNARY, forward(ternary(1, 1), -1, 1)),
+        InvalidArgument,
+        "negative"
+    );
+    assert_eq!(
+        refused(TERNARY, forward(ternary(3, 1), 1, 1)),
+        InvalidArgument,
+        "not canonical"
+    );
+    assert_eq!(
+        refused(EXACT, forward(ternary(1, 1), 0, 1)),
+        InvalidArgument,
+        "kind"
+    );
+    assert_eq!(
+        refused(EXACT, forward(vec![], 0, 1)),
+        InvalidArgument,
+        "too few"
+    );
+    let wide = vec![KeyMatch::Exact(bits(9, 1))];
+    assert_eq!(
+        refused(EXACT, forward(wide, 0, 1)),
+        InvalidArgument,
+        "width"
+    );
+    assert_eq!(
+        refused(KEYLESS, forward(vec![], 0, 1)),
+        InvalidArgument,
+        "no key"
+    );
+    assert_eq!(refused(TableId(99), forward(vec![], 0, 1)), NotFound);
+    for wrong in [
+        call(FORWARD, vec![]),
+        call(FORWARD, vec![bits(8, 1)]),
+        call(ActionId(77), vec![]),
+    ] {
+        let entry = Entry::new(exact(1), 0, wrong);
+        assert_eq!(refused(EXACT, entry), InvalidArgument);
+    }
+    let timeout = forward(ternary(1, 1), 1, 1);
+    let timeout = Entry {
+        idle_timeout_ns: 5,
+        ..timeout
+    };
+    assert_eq!(refused(TERNARY, timeout), InvalidArgument);
+    let range = |low, high| {
+        let range = KeyMatch::Range {
+            low: bits(8, low),
+            high: bits(8, high),
+        };
+        vec![range, KeyMatch::Optional(None)]
+    };
+    assert_eq!(
+        refused(MIXED, forward(range(5, 4), 1, 1)),
+        InvalidArgument,
+        "empty range"
+    );
+    switch
+        .insert_entry(MIXED, forward(range(4, 4), 1, 1))
+        .expect("fits");
+}
+
+#[test]
+fn constants_and_scopes_are_respected() {
+    let mut switch = switch();
+    let lpm = vec![KeyMatch::Lpm {
+        value: bits(16, 0),
+        prefix_len: 0,
+    }];
+    assert_eq!(
+        code(switch.insert_entry(CONSTANT, forward(lpm.clone(), 0, 1))),
+        PermissionDenied
+    );
+    assert_eq!(
+        code(switch.delete_entry(CONSTANT, &lpm, 0)),
+        PermissionDenied
+    );
+    assert_eq!(
+        code(switch.reset_default_action(CONSTANT)),
+        PermissionDenied
+    );
+    assert_eq!(send(&mut switch, &[0xc0, 0x12, 0x34])[0].0, 3);
+    assert_eq!(send(&mut switch, &[0xc0, 0x12, 0x35])[0].0, 2);
+    assert_eq!(send(&mut switch, &[0xc0, 0x13, 0x34])[0].0, 1);
+    let read = switch.read_entries(CONSTANT).expect("exists");
+    assert!(read.len() == 2 && read.iter().all(|e| e.is_const));
+    // Table t1: forward in entries only, drop as the default only.
+    let drop_entry = Entry::new(ternary(1, 1), 1, call(DROP, vec![]));
+    assert_eq!(
+        code(switch.insert_entry(TERNARY, drop_entry)),
+        InvalidArgument
+    );
+    let call = ActionCall {
+        action: FORWARD,
+        args: vec![bits(9, 1)],
+    };
+    assert_eq!(
+        code(switch.set_default_action(TERNARY, call)),
+        InvalidArgument
+    );
+    // Entries from the source that are not constant may go.
+    switch
+        .delete_entry(TERNARY, &ternary(0x1200, 0xff00), 2)
+        .expect("is there");
+}
+
+#[test]
+fn default_actions_are_set_and_reset() {
+    let mut switch = switch();
+    let call = ActionCall {
+        action: FORWARD,
+        args: vec![bits(9, 8)],
+    };
+    switch
+        .set_default_action(EXACT, call.clone())
+        .expect("fits");
+    assert_eq!(switch.default_action(EXACT), Ok(call));
+    assert_eq!(send(&mut switch, &[1, 0, 0])[0].0, 8);
+    switch.reset_default_action(EXACT).expect("fits");
+    assert_eq!(send(&mut switch, &[1, 0, 0]), []);
+}
+
+#[test]
+fn idle_entries_are_named_once_per_idle_period() {
+    const MS: u64 = 1_000_000_000;
+    let mut switch = switch();
+    let entry = Entry {
+        idle_timeout_ns: 5_000_000,
+        ..forward(exact(1), 0, 1)
+    };
+    switch.insert_entry(EXACT, entry).expect("fits");
+    assert_eq!(switch.take_idle_entries(4 * MS), []);
+    let idle = switch.take_idle_entries(5 * MS);
+    assert_eq!(idle.len(), 1);
+    assert_eq!((idle[0].0, idle[0].1.idle_ns), (EXACT, Some(5_000_000)));
+    assert_eq!(switch.take_idle_entries(6 * MS), []);
+    let mut out = Vec::new();
+    switch.receive(7 * MS, 0, Packet::new(&[1, 0, 0]), &mut out);
+    assert_eq!(switch.take_idle_entries(11 * MS), []);
+    assert_eq!(switch.take_idle_entries(12 * MS).len(), 1);
+    // Still idle: named again after another timeout.
+    assert_eq!(switch.take_idle_entries(16 * MS), []);
+    assert_eq!(switch.runtime().next_deadline_ps(), Some(17 * MS));
+    assert_eq!(switch.take_idle_entries(17 * MS).len(), 1);
+    // What is undone has its timer; what is gone has none.
+    let without = |operation| Update {
+        operation,
+        entity: Entity::TableEntry {
+            table: EXACT,
+            entry: forward(exact(1), 0, 1),
+        },
+    };
+    let missing = Update {
+        operation: Operation::Delete,
+        entity: Entity::TableEntry {
+            table: EXACT,
+            entry: forward(exact(2), 0, 1),
+        },
+    };
+    let updates = vec![
+        without(Operation::Modify),
+        without(Operation::Delete),
+        missing,
+    ];
+    let results = switch.write_batch(updates, true);
+    assert!(results.iter().all(Result::is_err));
+    assert_eq!(switch.take_idle_entries(22 * MS).len(), 1);
+    switch.write(without(Operation::Modify)).expect("is there");
+    assert_eq!(switch.take_idle_entries(99 * MS), []);
+    assert_eq!(switch.runtime().next_deadline_ps(), None);
+}
