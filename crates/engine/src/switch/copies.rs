@@ -1,0 +1,213 @@
+//! The general way of copies: replicas of a multicast group, clones from ingress and from egress, and packets that go round again.
+//!
+//! Each gets its state from its original's here, and its place in the trace. What a program asked for, and when it counts, is the
+//! caller's business.
+
+use super::{
+    Emission, Enqueued, Half, Lineage, MAX_PASSES, Pass, Recirculated, Switch, instance_type,
+};
+use crate::control::{CloneSession, Replica};
+use crate::exec::DropReason;
+use crate::trace::CopyKind;
+use ir::FieldListId;
+
+impl Switch {
+    pub(super) fn multicast(&mut self, group: u32, copy: Enqueued, out: &mut Vec<Enqueued>) {
+        let replicas = self.replication.take_replicas(group);
+        if replicas.is_empty() {
+            self.drop_packet(DropReason::EmptyMulticastGroup, copy.state, copy.lineage);
+        } else {
+            self.replicate(copy, &replicas, |copy| out.push(copy));
+        }
+        self.replication.give_back(group, replicas);
+    }
+
+    /// The copies of a clone: itself if there is one replica only.
+    fn replicate_clone(
+        &mut self,
+        mut clone: Enqueued,
+        replicas: &[Replica],
+        mut enqueue: impl FnMut(Enqueued),
+    ) {
+        let [only] = replicas else {
+            return self.replicate(clone, replicas, enqueue);
+        };
+        (clone.port, clone.rid) = (only.port, only.rid);
+        self.note_enqueued(&clone);
+        enqueue(clone);
+    }
+
+    /// One copy for each replica, in order; the last takes the original's memory.
+    fn replicate(
+        &mut self,
+        original: Enqueued,
+        replicas: &[Replica],
+        mut enqueue: impl FnMut(Enqueued),
+    ) {
+        let parent = original.lineage.branch;
+        let mut original = Some(original);
+        for (i, replica) in replicas.iter().enumerate() {
+            let copy = if i + 1 == replicas.len() {
+                original.take()
+            } else {
+                original.as_ref().map(|o| self.duplicate(o))
+            };
+            let Some(mut copy) = copy else { break };
+            (copy.port, copy.rid) = (replica.port, replica.rid);
+            copy.lineage.branch = self.fork(parent, CopyKind::Replica);
+            self.note_enqueued(&copy);
+            enqueue(copy);
+        }
+        if let Some(unused) = original {
+            self.free_states.push(unused.state);
+        }
+    }
+
+    fn duplicate(&mut self, original: &Enqueued) -> Enqueued {
+        let mut state = self.free_states.pop().unwrap_or_default();
+        state.clear();
+        state.extend_from_slice(&original.state);
+        Enqueued {
+            state,
+            packet: original.packet.clone(),
+            ..*original
+        }
+    }
+
+    /// A clone of the packet as it arrived: parsed again, then to egress.
+    pub(super) fn clone_ingress(
+        &mut self,
+        original: &Pass,
+        session: u32,
+        preserve: Option<FieldListId>,
+        out: &mut Vec<Enqueued>,
+    ) {
+        let found = self.clone_session(session, original.lineage, CopyKind::IngressClone);
+        let Some((session, lineage)) = found else {
+            return;
+        };
+        let mut state = self.fresh_state();
+        let (kind, bytes) = (instance_type::INGRESS_CLONE, original.packet.len());
+        self.plan
+            .derive(&mut state, &original.state, preserve, kind, bytes);
+        self.plan.keep_ingress_time(&mut state, &original.state);
+        let half = Half {
+            now_ps: original.now_ps,
+            packet: &original.packet,
+            consumed: 0,
+            branch: lineage.branch,
+        };
+        let (intents, consumed) = self.run(half, &mut state, |e, cx| e.parse(cx));
+        if let Some(reason) = intents.drop {
+            return self.drop_packet(reason, state, lineage);
+        }
+        // What is preserved has its final values from ingress, whatever the parser did just now.
+        self.plan.preserve(&mut state, &original.state, preserve);
+        self.plan.set_instance_type(&mut state, kind);
+        let mut packet = original.packet.clone();
+        if session.packet_length_bytes != 0 {
+            packet.truncate((session.packet_length_bytes as usize).max(consumed));
+        }
+        let pass = Pass {
+            now_ps: original.now_ps,
+            packet,
+            state,
+            lineage,
+        };
+        let clone = pass.enqueue(0, session.class_of_service, consumed, None);
+        self.replicate_clone(clone, &session.replicas, |copy| out.push(copy));
+    }
+
+    /// A clone of the packet as the egress control left it: to egress again.
+    pub(super) fn clone_egress(
+        &mut self,
+        now_ps: u64,
+        original: &Enqueued,
+        session: u32,
+        preserve: Option<FieldListId>,
+        out: &mut Vec<Emission>,
+    ) {
+        let found = self.clone_session(session, original.lineage, CopyKind::EgressClone);
+        let Some((session, lineage)) = found else {
+            return;
+        };
+        let headers = self.plan.headers_bytes(&original.state);
+        let mut packet = original.packet.clone();
+        if session.packet_length_bytes != 0 {
+            let payload = (session.packet_length_bytes as usize).saturating_sub(headers);
+            packet.truncate(original.consumed + payload);
+        }
+        let bytes = headers + packet.len() - original.consumed;
+        let kind = instance_type::EGRESS_CLONE;
+        let mut state = self.fresh_state();
+        self.plan
+            .derive(&mut state, &original.state, preserve, kind, bytes);
+        self.plan.keep_ingress_time(&mut state, &original.state);
+        self.plan.copy_headers(&mut state, &original.state);
+        let pass = Pass {
+            now_ps,
+            packet,
+            state,
+            lineage,
+        };
+        let clone = pass.enqueue(0, session.class_of_service, original.consumed, None);
+        self.replicate_clone(clone, &session.replicas, |copy| {
+            out.push(Emission::Enqueued(copy))
+        });
+    }
+
+    /// The clone session and the clone's lineage, or a count.
+    fn clone_session(
+        &mut self,
+        id: u32,
+        lineage: Lineage,
+        kind: CopyKind,
+    ) -> Option<(CloneSession, Lineage)> {
+        let Some(session) = self.replication.session(id).cloned() else {
+            self.count_drop(DropReason::UnknownCloneSession, lineage);
+            return None;
+        };
+        let Some(descendant) = self.descend(lineage, kind) else {
+            self.count_drop(DropReason::RecirculationLimit, lineage);
+            return None;
+        };
+        Some((session, descendant))
+    }
+
+    pub(super) fn recirculate_copy(
+        &mut self,
+        copy: Enqueued,
+        preserve: Option<FieldListId>,
+        out: &mut Vec<Emission>,
+    ) {
+        let Some(lineage) = self.descend(copy.lineage, CopyKind::Recirculate) else {
+            return self.drop_packet(DropReason::RecirculationLimit, copy.state, copy.lineage);
+        };
+        let mut state = self.fresh_state();
+        self.plan.derive(
+            &mut state,
+            &copy.state,
+            preserve,
+            instance_type::RECIRCULATED,
+            copy.packet.len(),
+        );
+        self.free_states.push(copy.state);
+        out.push(Emission::Recirculated(Recirculated {
+            packet: copy.packet,
+            state,
+            lineage,
+        }));
+    }
+
+    /// One more pass with a trace of its own, if the limits allow.
+    pub(super) fn descend(&mut self, lineage: Lineage, kind: CopyKind) -> Option<Lineage> {
+        if lineage.passes >= MAX_PASSES || self.work_left == 0 {
+            return None;
+        }
+        self.work_left -= 1;
+        Some(Lineage {
+            passes: lineage.passes + 1,
+            branch: self.fork(lineage.branch, kind),
+        })
+    }
+}
