@@ -231,6 +231,7 @@ pub fn packet(data: &[u8]) -> Reached {
     let subjects = SUBJECTS.get_or_init(|| {
         let subjects = [
             apps::router(),
+            apps::ipfrr(),
             apps::protect(),
             apps::protect_small_numbers(),
         ];

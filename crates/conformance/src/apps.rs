@@ -34,6 +34,12 @@ pub fn router() -> Result<Subject, String> {
     subject("python/holdfast/apps/router/router.p4", &[])
 }
 
+/// The router with IP fast reroute, for whose tunnels the packets' addresses are loopbacks too.
+pub fn ipfrr() -> Result<Subject, String> {
+    let defines = [("LOOPBACKS", "0x0A000000 &&& 0xFF000000")];
+    subject("python/holdfast/apps/router/ipfrr.p4", &defines)
+}
+
 /// P4-Protect with tables and registers small enough to compare whole.
 pub fn protect() -> Result<Subject, String> {
     let defines = [("CONNECTIONS", "16")];

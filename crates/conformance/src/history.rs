@@ -77,6 +77,12 @@ pub fn run_with(subject: &Subject, bytes: &[u8], frame: Frames) -> Result<Statis
             false => statistics.refused += 1,
         }
     }
+    // Some ports are down from the start where the program asks for their state, so that many packets meet them.
+    if subject.program.registers.iter().any(|r| r.port_state) {
+        for port in PORTS.into_iter().filter(|_| choices.one_in(4)) {
+            twin.set_port_up(port, false);
+        }
+    }
     // Entries first, so that packets find some.
     for round in 0..FIRST_ENTRIES * subject.program.tables.len() as u32 {
         let table = TableId(round % subject.program.tables.len() as u32);

@@ -10,6 +10,10 @@ const HISTORIES: u64 = 1500;
 /// Counters of P4-Protect for which a connection must have the right copies in the right order; `test_acceptance.py` has both executors do that.
 const SEQUENCES: [&str; 1] = ["ProtectIngress.decaps_p.acceptance.rogue"];
 
+/// A counter of IP fast reroute for which a tunnel must end here that was marked on its way around a packet that cannot be;
+/// `test_ipfrr_packets.py` has both executors do that.
+const UNMARKABLE: [&str; 1] = ["IpfrrIngress.congestion_unmarkable"];
+
 /// `rare` are counters that need not have counted.
 fn histories(name: &str, subject: Result<Subject, String>, rare: &[&str]) {
     let subject = subject.unwrap_or_else(|why| panic!("{why}"));
@@ -40,6 +44,11 @@ fn histories(name: &str, subject: Result<Subject, String>, rare: &[&str]) {
 #[test]
 fn router() {
     histories("router", apps::router(), &[]);
+}
+
+#[test]
+fn ipfrr() {
+    histories("ipfrr", apps::ipfrr(), &UNMARKABLE);
 }
 
 #[test]
