@@ -75,43 +75,11 @@ impl Tag {
     }
 }
 
-const STANDARD: [(&str, u32); 16] = [
-    ("ingress_port", 9),
-    ("egress_spec", 9),
-    ("egress_port", 9),
-    ("instance_type", 32),
-    ("packet_length", 32),
-    ("enq_timestamp", 32),
-    ("enq_qdepth", 19),
-    ("deq_timedelta", 32),
-    ("deq_qdepth", 19),
-    ("ingress_global_timestamp", 48),
-    ("egress_global_timestamp", 48),
-    ("mcast_grp", 16),
-    ("egress_rid", 16),
-    ("checksum_error", 1),
-    ("parser_error", 16),
-    ("priority", 3),
-];
-
 /// Ethernet from %16 on, the tag from %20 on.
 const SLOTS: [u32; 13] = [1, 48, 48, 16, 1, 8, 8, 8, 8, 32, 32, 32, 32];
 
 fn text(reads_queues: bool) -> String {
-    let mut text = "holdfast_ir 1 program \"tagged_switch\"\n".to_owned();
-    let standard = STANDARD.iter().copied();
-    let slots = standard.chain(SLOTS.iter().map(|&width| ("s", width)));
-    for (i, (name, width)) in slots.enumerate() {
-        writeln!(text, "slot %{i} \"{name}\" : {width}").unwrap();
-    }
-    text += "standard {\n";
-    for (i, (name, _)) in STANDARD.iter().enumerate() {
-        writeln!(text, "{name} = %{i}").unwrap();
-    }
-    text += "}\n";
-    for (i, name) in ir::verify::CORE_ERRORS.iter().enumerate() {
-        writeln!(text, "error {i} \"{name}\"").unwrap();
-    }
+    let mut text = ir::text::preamble("tagged_switch", SLOTS.map(|width| ("s", width)));
     let (priority, queues) = if reads_queues {
         (
             "assign %15 = slice(%23, 2, 0)",

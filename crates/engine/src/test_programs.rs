@@ -15,52 +15,29 @@ use crate::{Interpreter, Output, Packet, Switch, SwitchConfig};
 use ir::Program;
 use std::sync::Arc;
 
+const SLOTS: [(&str, u32); 18] = [
+    ("hdr.tag.$valid", 1),
+    ("hdr.tag.kind", 8),
+    ("hdr.tag.value", 16),
+    ("hdr.extra.$valid", 1),
+    ("hdr.extra.data", 32),
+    ("hdr.options.$valid", 1),
+    ("hdr.options.length", 8),
+    ("hdr.options.data", 64),
+    ("hdr.options.data.$length", 32),
+    ("hdr.options.end", 8),
+    ("meta.kept", 16),
+    ("meta.lost", 16),
+    ("local32", 32),
+    ("port", 9),
+    ("flag", 1),
+    ("which", 32),
+    ("wide", 100),
+    ("index", 32),
+];
+
 const STORAGE: &str = r#"
-holdfast_ir 1
-program "test"
-file 0 "test.p4"
-slot %0 "standard_metadata.ingress_port": 9
-slot %1 "standard_metadata.egress_spec": 9
-slot %2 "standard_metadata.egress_port": 9
-slot %3 "standard_metadata.instance_type": 32
-slot %4 "standard_metadata.packet_length": 32
-slot %5 "standard_metadata.enq_timestamp": 32
-slot %6 "standard_metadata.enq_qdepth": 19
-slot %7 "standard_metadata.deq_timedelta": 32
-slot %8 "standard_metadata.deq_qdepth": 19
-slot %9 "standard_metadata.ingress_global_timestamp": 48
-slot %10 "standard_metadata.egress_global_timestamp": 48
-slot %11 "standard_metadata.mcast_grp": 16
-slot %12 "standard_metadata.egress_rid": 16
-slot %13 "standard_metadata.checksum_error": 1
-slot %14 "standard_metadata.parser_error": 16
-slot %15 "standard_metadata.priority": 3
-slot %16 "hdr.tag.$valid": 1
-slot %17 "hdr.tag.kind": 8
-slot %18 "hdr.tag.value": 16
-slot %19 "hdr.extra.$valid": 1
-slot %20 "hdr.extra.data": 32
-slot %21 "hdr.options.$valid": 1
-slot %22 "hdr.options.length": 8
-slot %23 "hdr.options.data": 64
-slot %24 "hdr.options.data.$length": 32
-slot %25 "hdr.options.end": 8
-slot %26 "meta.kept": 16
-slot %27 "meta.lost": 16
-slot %28 "local32": 32
-slot %29 "port": 9
-slot %30 "flag": 1
-slot %31 "which": 32
-slot %32 "wide": 100
-slot %33 "index": 32
-standard {
-  ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4
-  enq_timestamp = %5 enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8
-  ingress_global_timestamp = %9 egress_global_timestamp = %10 mcast_grp = %11 egress_rid = %12
-  checksum_error = %13 parser_error = %14 priority = %15
-}
-error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds"
-error 4 "HeaderTooShort" error 5 "ParserTimeout" error 6 "ParserInvalidArgument" error 7 "Own"
+error 7 "Own"
 header h0 "hdr.tag" valid %16 { %17 %18 }
 header h1 "hdr.extra" valid %19 { %20 }
 header h2 "hdr.options" valid %21 { %22 %23 length %24 %25 }
@@ -171,8 +148,9 @@ impl Default for Bodies {
 impl Bodies {
     pub(crate) fn program(self) -> Arc<Program> {
         let text = format!(
-            "{STORAGE} {OBJECTS} {} control verify_checksum {{ {} }} control ingress {{ {} }} \
+            "{}{STORAGE} {OBJECTS} {} control verify_checksum {{ {} }} control ingress {{ {} }} \
              control egress {{ {} }} control compute_checksum {{ {} }} control deparser {{ {} }}",
+            ir::text::preamble("test", SLOTS),
             self.states,
             self.verify_checksum,
             self.ingress,

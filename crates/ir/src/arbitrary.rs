@@ -71,7 +71,10 @@ impl Generator {
     fn new(seed: u64) -> Generator {
         Generator {
             rng: Rng::new(seed),
-            program: empty(format!("arbitrary-{seed}")),
+            program: Program {
+                files: vec!["arbitrary.p4".into()],
+                ..Program::empty(format!("arbitrary-{seed}"))
+            },
             scalars: Vec::new(),
             budget: 0,
             next_label: 0,
@@ -84,11 +87,6 @@ impl Generator {
     }
 
     fn storage(&mut self) {
-        let mut fields = self.program.standard.fields();
-        fields.sort_by_key(|f| f.1);
-        for (name, _, width) in fields {
-            self.slot(format!("standard_metadata.{name}"), width);
-        }
         for i in 0..6 + self.rng.below(6) {
             let width = self.rng.pick(&WIDTHS);
             let slot = self.slot(format!("meta.m{i}"), width);
@@ -564,50 +562,5 @@ impl Generator {
             file: 0,
             line: self.rng.below(100),
         }
-    }
-}
-
-/// A program without slots that does nothing; its standard metadata are slots 0 to 15.
-fn empty(name: String) -> Program {
-    let standard = StandardMetadata {
-        ingress_port: SlotId(0),
-        egress_spec: SlotId(1),
-        egress_port: SlotId(2),
-        instance_type: SlotId(3),
-        packet_length: SlotId(4),
-        enq_timestamp: SlotId(5),
-        enq_qdepth: SlotId(6),
-        deq_timedelta: SlotId(7),
-        deq_qdepth: SlotId(8),
-        ingress_global_timestamp: SlotId(9),
-        egress_global_timestamp: SlotId(10),
-        mcast_grp: SlotId(11),
-        egress_rid: SlotId(12),
-        checksum_error: SlotId(13),
-        parser_error: SlotId(14),
-        priority: SlotId(15),
-    };
-    Program {
-        name,
-        files: vec!["arbitrary.p4".into()],
-        slots: Vec::new(),
-        headers: Vec::new(),
-        errors: verify::CORE_ERRORS.map(String::from).to_vec(),
-        standard,
-        actions: Vec::new(),
-        tables: Vec::new(),
-        registers: Vec::new(),
-        counters: Vec::new(),
-        meters: Vec::new(),
-        digests: Vec::new(),
-        value_sets: Vec::new(),
-        action_profiles: Vec::new(),
-        field_lists: Vec::new(),
-        parser: Parser { states: Vec::new() },
-        verify_checksum: Vec::new(),
-        ingress: Vec::new(),
-        egress: Vec::new(),
-        compute_checksum: Vec::new(),
-        deparser: Vec::new(),
     }
 }

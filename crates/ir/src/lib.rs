@@ -12,7 +12,7 @@
 //! - [`layout`]: where each slot lives in the per-packet state array that both executors share.
 //! - [`text`]: the text form, printed and parsed; it is also the compiled artifact.
 //! - [`verify`]: the list of invariants, and the check that a program holds them.
-//! - `arbitrary` (feature of that name): random valid programs, for tests.
+//! - `arbitrary` (feature of that name): random valid programs, for tests; [`text`] then has `preamble` for written ones.
 #![forbid(unsafe_code)]
 
 #[cfg(any(test, feature = "arbitrary"))]

@@ -32,6 +32,8 @@ pub use parser::*;
 pub use stmt::*;
 pub use tables::*;
 
+use crate::verify::CORE_ERRORS;
+
 /// Steps (backward transitions) that one packet may spend in one half of the pipeline.
 pub const MAX_STEPS: u32 = 4096;
 
@@ -136,6 +138,56 @@ pub struct Program {
 }
 
 impl Program {
+    /// A program that does nothing: its slots are those of the standard metadata, in declaration order, and its errors those of
+    /// core.p4. A parser state is all that it lacks to be valid.
+    pub fn empty(name: impl Into<String>) -> Program {
+        let standard = StandardMetadata {
+            ingress_port: SlotId(0),
+            egress_spec: SlotId(1),
+            egress_port: SlotId(2),
+            instance_type: SlotId(3),
+            packet_length: SlotId(4),
+            enq_timestamp: SlotId(5),
+            enq_qdepth: SlotId(6),
+            deq_timedelta: SlotId(7),
+            deq_qdepth: SlotId(8),
+            ingress_global_timestamp: SlotId(9),
+            egress_global_timestamp: SlotId(10),
+            mcast_grp: SlotId(11),
+            egress_rid: SlotId(12),
+            checksum_error: SlotId(13),
+            parser_error: SlotId(14),
+            priority: SlotId(15),
+        };
+        let slot = |(name, _, width)| Slot {
+            name: format!("standard_metadata.{name}"),
+            width,
+        };
+        Program {
+            name: name.into(),
+            files: Vec::new(),
+            slots: standard.fields().map(slot).into(),
+            headers: Vec::new(),
+            errors: CORE_ERRORS.map(String::from).into(),
+            standard,
+            actions: Vec::new(),
+            tables: Vec::new(),
+            registers: Vec::new(),
+            counters: Vec::new(),
+            meters: Vec::new(),
+            digests: Vec::new(),
+            value_sets: Vec::new(),
+            action_profiles: Vec::new(),
+            field_lists: Vec::new(),
+            parser: Parser { states: Vec::new() },
+            verify_checksum: Vec::new(),
+            ingress: Vec::new(),
+            egress: Vec::new(),
+            compute_checksum: Vec::new(),
+            deparser: Vec::new(),
+        }
+    }
+
     /// Length in bytes of a header with its varbit, if any, at full length.
     pub fn header_max_bytes(&self, header: HeaderId) -> usize {
         let bits: u32 = self.headers[header.index()]

@@ -134,26 +134,24 @@ fn any(body: &[Stmt], is: &dyn Fn(&Stmt) -> bool) -> bool {
 #[cfg(test)]
 mod tests {
     use crate::Program;
+    use crate::text::{parse, preamble};
 
     /// Headers of 3 and 4 bytes, a slot of 100 bits, and these states and ingress.
     fn reach_bytes(states: &str, ingress: &str) -> Option<usize> {
-        let standard: String = (0..16)
-            .map(|i| format!("slot %{i} \"standard_metadata.m{i}\" : 32 "))
-            .collect();
+        let slots = [
+            ("a.v", 1),
+            ("a.f", 24),
+            ("b.v", 1),
+            ("b.f", 32),
+            ("wide", 100),
+        ];
         let text = format!(
-            r#"holdfast_ir 1 program "reach" {standard}
-            slot %16 "a.v" : 1 slot %17 "a.f" : 24 slot %18 "b.v" : 1 slot %19 "b.f" : 32 slot %20 "wide" : 100
-            standard {{ ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4
-              enq_timestamp = %5 enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8 ingress_global_timestamp = %9
-              egress_global_timestamp = %10 mcast_grp = %11 egress_rid = %12 checksum_error = %13 parser_error = %14
-              priority = %15 }}
-            error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds"
-            error 4 "HeaderTooShort" error 5 "ParserTimeout" error 6 "ParserInvalidArgument"
-            header h0 "a" valid %16 {{ %17 }} header h1 "b" valid %18 {{ %19 }} {states}
+            r#"{} header h0 "a" valid %16 {{ %17 }} header h1 "b" valid %18 {{ %19 }} {states}
             control verify_checksum {{ }} control ingress {{ {ingress} }} control egress {{ }}
-            control compute_checksum {{ }} control deparser {{ emit h0 }}"#
+            control compute_checksum {{ }} control deparser {{ emit h0 }}"#,
+            preamble("reach", slots)
         );
-        let program: Program = crate::text::parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        let program: Program = parse(&text).unwrap_or_else(|e| panic!("{e}"));
         program.reach_bytes()
     }
 

@@ -102,11 +102,15 @@
 mod lexer;
 mod parser;
 mod parser_body;
+#[cfg(any(test, feature = "arbitrary"))]
+mod preamble;
 mod printer;
 #[cfg(test)]
 mod tests;
 
 pub use parser::{ParseError, parse};
+#[cfg(any(test, feature = "arbitrary"))]
+pub use preamble::preamble;
 pub use printer::print;
 
 use crate::{BinaryOp, CounterUnit, HashAlgorithm, MatchKind, UnaryOp};

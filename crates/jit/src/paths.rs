@@ -340,22 +340,16 @@ mod tests {
             })
             .collect();
         let text = format!(
-            r#"holdfast_ir 1 program "paths" {standard} {headers}
-            standard {{ ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4
-              enq_timestamp = %5 enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8 ingress_global_timestamp = %9
-              egress_global_timestamp = %10 mcast_grp = %11 egress_rid = %12 checksum_error = %13 parser_error = %14
-              priority = %15 }}
-            error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds"
-            error 4 "HeaderTooShort" error 5 "ParserTimeout" error 6 "ParserInvalidArgument"
-            {declared} {states}
+            r#"{} {headers} {states}
             control verify_checksum {{ }} control ingress {{ }} control egress {{ }} control compute_checksum {{ }}
-            control deparser {{ emit h0 }}"#
+            control deparser {{ emit h0 }}"#,
+            ir::text::preamble("paths", slots)
         );
         ir::text::parse(&text).unwrap_or_else(|e| panic!("{e}"))
     }
 
     const TWO_WAYS: &str = r#"
-        state s0 "start" { select (%0) { case (16w510 & 16w0xffff) s1 case (_) s2 } }
+        state s0 "start" { select (%0) { case (9w510 & 9w0x1ff) s1 case (_) s2 } }
         state s1 "controller" { extract h0 goto s2 }
         state s2 "link" { extract h1 select (%19) { case (16w1 & 16w0xffff) s3 case (_) s4 } }
         state s3 "more" { extract h2 goto s4 }
@@ -399,7 +393,7 @@ mod tests {
     fn the_likely_outcomes_are_specialised_first() {
         // A quarter of the packets has one more header than the half that is accepted at once, and a quarter two.
         let states = r#"
-            state s0 "start" { select (%0) { case (16w510 & 16w0xffff) s1 case (_) s2 } }
+            state s0 "start" { select (%0) { case (9w510 & 9w0x1ff) s1 case (_) s2 } }
             state s1 "controller" { extract h0 goto s2 }
             state s2 "link" { extract h1 select (%19) { case (16w1 & 16w0xffff) s3 case (16w2 & 16w0xffff) s3 case (_) accept } }
             state s3 "more" { extract h2 select (%21) { case (16w1 & 16w0xffff) s4 case (_) accept } }

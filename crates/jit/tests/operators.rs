@@ -4,6 +4,7 @@
 
 use engine::runtime::Runtime;
 use engine::{Executor, Intents, PacketContext};
+use ir::arbitrary::Rng;
 use ir::*;
 use std::sync::Arc;
 
@@ -36,33 +37,21 @@ const BINARY: [BinaryOp; 21] = [
     BinaryOp::Sle,
 ];
 
-/// Numbers that depend on the seed only.
-struct Numbers(u64);
-
-impl Numbers {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        z ^ (z >> 31)
-    }
-
-    fn bits(&mut self, width: u32) -> Bits {
-        let limbs: Vec<u64> = (0..width.div_ceil(64)).map(|_| self.next()).collect();
-        let any = Bits::from_limbs(width, &limbs);
-        let shift = Bits::from_u64(32, self.next() % u64::from(width));
-        let one = Bits::from_u64(width, 1);
-        match self.next() % 9 {
-            0 => Bits::zero(width),
-            1 => Bits::ones(width),
-            2 => one,
-            3 => Bits::binary(BinaryOp::Shl, &one, &shift),
-            4 => Bits::binary(BinaryOp::Shr, &Bits::ones(width), &shift),
-            5 => Bits::binary(BinaryOp::Shr, &any, &shift),
-            6 => Bits::binary(BinaryOp::Shl, &Bits::ones(width), &shift),
-            _ => any,
-        }
+/// A value whose ones are often many in a row.
+fn bits(rng: &mut Rng, width: u32) -> Bits {
+    let limbs: Vec<u64> = (0..width.div_ceil(64)).map(|_| rng.next()).collect();
+    let any = Bits::from_limbs(width, &limbs);
+    let shift = Bits::from_u64(32, rng.below(width).into());
+    let one = Bits::from_u64(width, 1);
+    match rng.below(9) {
+        0 => Bits::zero(width),
+        1 => Bits::ones(width),
+        2 => one,
+        3 => Bits::binary(BinaryOp::Shl, &one, &shift),
+        4 => Bits::binary(BinaryOp::Shr, &Bits::ones(width), &shift),
+        5 => Bits::binary(BinaryOp::Shr, &any, &shift),
+        6 => Bits::binary(BinaryOp::Shl, &Bits::ones(width), &shift),
+        _ => any,
     }
 }
 
@@ -74,61 +63,17 @@ struct Built {
 }
 
 fn empty_program() -> Program {
-    let mut slots = Vec::new();
-    let mut slot = |name: &str, width: u32| {
-        slots.push(Slot {
-            name: name.into(),
-            width,
-        });
-        SlotId(slots.len() as u32 - 1)
-    };
-    let standard = StandardMetadata {
-        ingress_port: slot("ingress_port", 9),
-        egress_spec: slot("egress_spec", 9),
-        egress_port: slot("egress_port", 9),
-        instance_type: slot("instance_type", 32),
-        packet_length: slot("packet_length", 32),
-        enq_timestamp: slot("enq_timestamp", 32),
-        enq_qdepth: slot("enq_qdepth", 19),
-        deq_timedelta: slot("deq_timedelta", 32),
-        deq_qdepth: slot("deq_qdepth", 19),
-        ingress_global_timestamp: slot("ingress_global_timestamp", 48),
-        egress_global_timestamp: slot("egress_global_timestamp", 48),
-        mcast_grp: slot("mcast_grp", 16),
-        egress_rid: slot("egress_rid", 16),
-        checksum_error: slot("checksum_error", 1),
-        parser_error: slot("parser_error", 16),
-        priority: slot("priority", 3),
+    let start = State {
+        name: "start".into(),
+        body: vec![],
+        transition: Transition::Goto(Target::Accept),
+        loc: Loc::default(),
     };
     Program {
-        name: "test".into(),
-        files: vec![],
-        slots,
-        headers: vec![],
-        errors: ir::verify::CORE_ERRORS.map(String::from).to_vec(),
-        standard,
-        actions: vec![],
-        tables: vec![],
-        registers: vec![],
-        counters: vec![],
-        meters: vec![],
-        action_profiles: vec![],
-        digests: vec![],
-        value_sets: vec![],
-        field_lists: vec![],
         parser: Parser {
-            states: vec![State {
-                name: "start".into(),
-                body: vec![],
-                transition: Transition::Goto(Target::Accept),
-                loc: Loc::default(),
-            }],
+            states: vec![start],
         },
-        verify_checksum: vec![],
-        ingress: vec![],
-        egress: vec![],
-        compute_checksum: vec![],
-        deparser: vec![],
+        ..Program::empty("test")
     }
 }
 
@@ -183,19 +128,19 @@ impl Built {
         let executor = jit::compile(program.clone()).expect("compiles");
         let mut runtime = Runtime::new(program.clone(), 1);
         let layout = Layout::new(&program);
-        let mut numbers = Numbers(seed);
+        let mut rng = Rng::new(seed);
         for round in 0..rounds {
             let mut state = vec![0; layout.limbs()];
             for &input in &self.inputs {
-                let mut value = numbers.bits(program.slots[input.index()].width);
+                let mut value = bits(&mut rng, program.slots[input.index()].width);
                 // Shift amounts in range are rare in wide slots.
                 if round % 3 == 0 && value.width() > 10 {
-                    value = Bits::from_u64(value.width(), numbers.next() % 700);
+                    value = Bits::from_u64(value.width(), rng.below(700).into());
                 }
                 layout.set(&mut state, input, &value);
             }
             let before = state.clone();
-            let packet = vec![0; (numbers.next() % 2000) as usize];
+            let packet = vec![0; rng.below(2000) as usize];
             executor.ingress(&mut PacketContext {
                 now_ps: 0,
                 state: &mut state,
@@ -263,11 +208,11 @@ fn binary_operators() {
 #[test]
 fn operators_with_constants() {
     for width in WIDTHS {
-        let mut numbers = Numbers(u64::from(width) << 8);
+        let mut rng = Rng::new(u64::from(width) << 8);
         let mut built = Built::new(&[width]);
         for op in BINARY {
             for _ in 0..4 {
-                let constant = Box::new(Expr::Const(numbers.bits(width)));
+                let constant = Box::new(Expr::Const(bits(&mut rng, width)));
                 let (a, b) = (built.input(0), constant.clone());
                 built.compute(Expr::Binary { op, a, b });
                 let (a, b) = (constant, built.input(0));
@@ -299,15 +244,15 @@ fn shifts_by_amounts_of_other_widths() {
 #[test]
 fn unary_operators_slices_extensions_and_choices() {
     for width in WIDTHS {
-        let mut numbers = Numbers(width.into());
+        let mut rng = Rng::new(width.into());
         let mut built = Built::new(&[width, width, 1]);
         for op in [UnaryOp::Not, UnaryOp::Neg] {
             let a = built.input(0);
             built.compute(Expr::Unary { op, a });
         }
         for _ in 0..20 {
-            let low = (numbers.next() % u64::from(width)) as u32;
-            let high = low + (numbers.next() % u64::from(width - low)) as u32;
+            let low = rng.below(width);
+            let high = rng.between(low, width - 1);
             let a = built.input(0);
             built.compute(Expr::Slice { a, high, low });
         }

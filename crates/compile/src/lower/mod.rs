@@ -301,7 +301,12 @@ impl<'m> Lowerer<'m> {
         Lowerer {
             module,
             sources,
-            program: empty_program(name, module),
+            program: ir::Program {
+                // Those of the standard metadata come when its variable is met.
+                slots: Vec::new(),
+                errors: module.types.errors.iter().map(|e| e.to_string()).collect(),
+                ..ir::Program::empty(name)
+            },
             info: Info::default(),
             diagnostics: Vec::new(),
             env: BTreeMap::new(),
@@ -574,48 +579,4 @@ fn standard_metadata(place: &Place, module: &Module, ty: &Ty) -> Option<ir::Stan
             priority
         ]
     ))
-}
-
-fn empty_program(name: &str, module: &Module) -> ir::Program {
-    let none = SlotId(0);
-    ir::Program {
-        name: name.to_string(),
-        files: Vec::new(),
-        slots: Vec::new(),
-        headers: Vec::new(),
-        errors: module.types.errors.iter().map(|e| e.to_string()).collect(),
-        standard: ir::StandardMetadata {
-            ingress_port: none,
-            egress_spec: none,
-            egress_port: none,
-            instance_type: none,
-            packet_length: none,
-            enq_timestamp: none,
-            enq_qdepth: none,
-            deq_timedelta: none,
-            deq_qdepth: none,
-            ingress_global_timestamp: none,
-            egress_global_timestamp: none,
-            mcast_grp: none,
-            egress_rid: none,
-            checksum_error: none,
-            parser_error: none,
-            priority: none,
-        },
-        actions: Vec::new(),
-        tables: Vec::new(),
-        registers: Vec::new(),
-        counters: Vec::new(),
-        meters: Vec::new(),
-        digests: Vec::new(),
-        value_sets: Vec::new(),
-        action_profiles: Vec::new(),
-        field_lists: Vec::new(),
-        parser: ir::Parser { states: Vec::new() },
-        verify_checksum: Vec::new(),
-        ingress: Vec::new(),
-        egress: Vec::new(),
-        compute_checksum: Vec::new(),
-        deparser: Vec::new(),
-    }
 }

@@ -7,38 +7,7 @@ use super::guard;
 
 /// A program with two headers and the given ingress.
 fn program(ingress: &str, actions: &str) -> Program {
-    let standard = [
-        ("ingress_port", 9),
-        ("egress_spec", 9),
-        ("egress_port", 9),
-        ("instance_type", 32),
-        ("packet_length", 32),
-        ("enq_timestamp", 32),
-        ("enq_qdepth", 19),
-        ("deq_timedelta", 32),
-        ("deq_qdepth", 19),
-        ("ingress_global_timestamp", 48),
-        ("egress_global_timestamp", 48),
-        ("mcast_grp", 16),
-        ("egress_rid", 16),
-        ("checksum_error", 1),
-        ("parser_error", 16),
-        ("priority", 3),
-    ];
-    let mut text = String::from("holdfast_ir 1\nprogram \"test\"\n");
-    for (i, (name, width)) in standard.iter().enumerate() {
-        text += &format!("slot %{i} \"standard_metadata.{name}\" : {width}\n");
-    }
-    for (i, width) in [(16, 1), (17, 8), (18, 1), (19, 8), (20, 8)] {
-        text += &format!("slot %{i} \"s{i}\" : {width}\n");
-    }
-    text += "standard {\n";
-    for (i, (name, _)) in standard.iter().enumerate() {
-        text += &format!("  {name} = %{i}\n");
-    }
-    text += "}\n";
-    let errors = ir::verify::CORE_ERRORS.iter().enumerate();
-    errors.for_each(|(i, e)| text += &format!("error {i} \"{e}\"\n"));
+    let mut text = ir::text::preamble("test", [1, 8, 1, 8, 8].map(|width| ("s", width)));
     text += "header h0 \"h0\" valid %16 {\n  %17\n}\nheader h1 \"h1\" valid %18 {\n  %19\n}\n";
     text += actions;
     text += "state s0 \"start\" {\n  goto accept\n}\ncontrol verify_checksum {\n}\n";

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::arbitrary;
+use crate::text::{parse, preamble};
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
@@ -105,32 +106,12 @@ control deparser { emit h0 emit h1 emit h2 }
 /// Widths of slots 16 and up.
 const WIDTHS: [u32; 14] = [1, 8, 16, 1, 8, 64, 32, 1, 32, 32, 8, 16, 8, 16];
 
-fn preamble() -> String {
-    let empty = arbitrary::program(0);
-    let mut text = "holdfast_ir 1 program \"good\" file 0 \"good.p4\"\n".to_string();
-    for (i, (name, _, width)) in empty.standard.fields().iter().enumerate() {
-        text += &format!("slot %{i} \"{name}\" : {width}\n");
-    }
-    for (i, width) in WIDTHS.iter().enumerate() {
-        text += &format!("slot %{} \"s\" : {width}\n", i + 16);
-    }
-    text += "standard {\n";
-    for (i, (name, _, _)) in empty.standard.fields().iter().enumerate() {
-        text += &format!("{name} = %{i}\n");
-    }
-    text += "}\n";
-    for (i, name) in CORE_ERRORS.iter().enumerate() {
-        text += &format!("error {i} \"{name}\"\n");
-    }
-    text
-}
-
 fn good_text() -> String {
-    preamble() + GOOD
+    preamble("good", WIDTHS.map(|width| ("s", width))) + GOOD
 }
 
 fn parsed(text: &str) -> Program {
-    crate::text::parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
+    parse(text).unwrap_or_else(|error| panic!("{error}\n{text}"))
 }
 
 /// The invariants that a program violates.

@@ -2,33 +2,32 @@
 
 use crate::pair::Pair;
 use engine::control::{CloneSession, Entity, MulticastGroup, Operation, Replica};
+use ir::text::preamble;
 
 /// What every program here begins with: standard metadata is `%0` to `%15`, and a header `h0` of two bytes and a 16-bit number
 /// (`%16` valid, `%17`, `%18`), `h1` of one 24-bit field (`%19` valid, `%20`), and `h2` of one of 16 bits (`%24` valid, `%25`).
 /// Scratch: `%21` to `%23`, 16 bits each.
-const PRELUDE: &str = r#"
-holdfast_ir 1 program "directed"
-slot %0 "ingress_port" : 9 slot %1 "egress_spec" : 9 slot %2 "egress_port" : 9 slot %3 "instance_type" : 32
-slot %4 "packet_length" : 32 slot %5 "enq_timestamp" : 32 slot %6 "enq_qdepth" : 19 slot %7 "deq_timedelta" : 32
-slot %8 "deq_qdepth" : 19 slot %9 "ingress_global_timestamp" : 48 slot %10 "egress_global_timestamp" : 48
-slot %11 "mcast_grp" : 16 slot %12 "egress_rid" : 16 slot %13 "checksum_error" : 1 slot %14 "parser_error" : 16
-slot %15 "priority" : 3
-slot %16 "h0.$valid" : 1 slot %17 "h0.a" : 16 slot %18 "h0.n" : 16
-slot %19 "h1.$valid" : 1 slot %20 "h1.b" : 24
-slot %21 "x" : 16 slot %22 "y" : 16 slot %23 "z" : 16
-slot %24 "h2.$valid" : 1 slot %25 "h2.c" : 16
-standard { ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4 enq_timestamp = %5
-  enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8 ingress_global_timestamp = %9 egress_global_timestamp = %10
-  mcast_grp = %11 egress_rid = %12 checksum_error = %13 parser_error = %14 priority = %15 }
-error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds" error 4 "HeaderTooShort"
-error 5 "ParserTimeout" error 6 "ParserInvalidArgument"
+const SLOTS: [(&str, u32); 10] = [
+    ("h0.$valid", 1),
+    ("h0.a", 16),
+    ("h0.n", 16),
+    ("h1.$valid", 1),
+    ("h1.b", 24),
+    ("x", 16),
+    ("y", 16),
+    ("z", 16),
+    ("h2.$valid", 1),
+    ("h2.c", 16),
+];
+
+const HEADERS: &str = r#"
 header h0 "h0" valid %16 { %17 %18 }
 header h1 "h1" valid %19 { %20 }
 header h2 "h2" valid %24 { %25 }
 "#;
 
 fn pair(rest: &str) -> Pair {
-    let text = format!("{PRELUDE}{rest}");
+    let text = format!("{}{HEADERS}{rest}", preamble("directed", SLOTS));
     let program = ir::text::parse(&text).unwrap_or_else(|e| panic!("{e}"));
     let mut pair = Pair::new(program, 1);
     for session_id in 0..4 {

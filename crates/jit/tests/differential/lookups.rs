@@ -1,49 +1,40 @@
 //! Lookups in place: tables of every key that is looked up so, in every state that their structures go through.
 
-use crate::pair::{Pair, STANDARD};
+use crate::pair::Pair;
 use engine::control::{Entity, Entry, Operation};
 use ir::arbitrary::Rng;
+use ir::text::preamble;
 use ir::{ActionCall, ActionId, BinaryOp, Bits, KeyMatch, TableId};
-
-/// Standard metadata is `%0` to `%15`; one table, whose key is `%20` and following; what is found is written behind the key.
-const PRELUDE: &str = r#"
-holdfast_ir 1 program "lookups"
-slot %0 "ingress_port" : 9 slot %1 "egress_spec" : 9 slot %2 "egress_port" : 9 slot %3 "instance_type" : 32
-slot %4 "packet_length" : 32 slot %5 "enq_timestamp" : 32 slot %6 "enq_qdepth" : 19 slot %7 "deq_timedelta" : 32
-slot %8 "deq_qdepth" : 19 slot %9 "ingress_global_timestamp" : 48 slot %10 "egress_global_timestamp" : 48
-slot %11 "mcast_grp" : 16 slot %12 "egress_rid" : 16 slot %13 "checksum_error" : 1 slot %14 "parser_error" : 16
-slot %15 "priority" : 3
-slot %16 "h0.$valid" : 1 slot %17 "h0.hit" : 8 slot %18 "h0.out" : 80 slot %19 "hit" : 1
-"#;
 
 /// A key field: its width, and whether it is matched by prefix.
 type Field = (u32, bool);
 
+/// One table, whose key is `%20` and following; what is found is written behind the key.
 fn program(fields: &[Field], tells_hit: bool) -> ir::Program {
-    let mut text = PRELUDE.to_string();
+    let named = [("h0.$valid", 1), ("h0.hit", 8), ("h0.out", 80), ("hit", 1)];
+    let mut slots: Vec<(String, u32)> = named.map(|(name, width)| (name.into(), width)).into();
     let (mut names, mut keys) = (String::new(), String::new());
     for (i, (width, by_prefix)) in fields.iter().enumerate() {
-        let slot = 20 + i;
-        text += &format!("slot %{slot} \"h0.f{i}\" : {width}\n");
-        names += &format!(" %{slot}");
+        slots.push((format!("h0.f{i}"), *width));
+        names += &format!(" %{}", 20 + i);
         let kind = if *by_prefix { "lpm" } else { "exact" };
         keys += &format!("key \"h0.f{i}\" id {} : {width} {kind}\n", i + 1);
     }
     let bits: u32 = fields.iter().map(|f| f.0).sum();
     let mut next = 20 + fields.len();
     if !bits.is_multiple_of(8) {
-        text += &format!("slot %{next} \"h0.pad\" : {}\n", 8 - bits % 8);
+        slots.push(("h0.pad".into(), 8 - bits % 8));
         names += &format!(" %{next}");
         next += 1;
     }
     let [wide, short, mark] = [next, next + 1, next + 2];
-    text += &format!(
-        "slot %{wide} \"wide\" : 80 slot %{short} \"short\" : 8 slot %{mark} \"mark\" : 8\n"
+    slots.extend(
+        [("wide", 80), ("short", 8), ("mark", 8)].map(|(name, width)| (name.into(), width)),
     );
     let apply: Vec<String> = (0..fields.len()).map(|i| format!("%{}", 20 + i)).collect();
     let apply = apply.join(", ");
     let hit = if tells_hit { " hit %19" } else { "" };
-    text += STANDARD;
+    let mut text = preamble("lookups", slots);
     text += &format!(
         r#"
         header h0 "h0" valid %16 {{{names} %17 %18 }}

@@ -15,15 +15,6 @@ use ir::{
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// How programs written in text say where the standard metadata is, `%0` to `%15`, and which errors there are.
-pub const STANDARD: &str = r#"
-standard { ingress_port = %0 egress_spec = %1 egress_port = %2 instance_type = %3 packet_length = %4 enq_timestamp = %5
-  enq_qdepth = %6 deq_timedelta = %7 deq_qdepth = %8 ingress_global_timestamp = %9 egress_global_timestamp = %10
-  mcast_grp = %11 egress_rid = %12 checksum_error = %13 parser_error = %14 priority = %15 }
-error 0 "NoError" error 1 "PacketTooShort" error 2 "NoMatch" error 3 "StackOutOfBounds" error 4 "HeaderTooShort"
-error 5 "ParserTimeout" error 6 "ParserInvalidArgument"
-"#;
-
 /// Passes through egress that one packet may cause.
 const MAX_COPIES: usize = 12;
 

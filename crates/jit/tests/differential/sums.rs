@@ -1,21 +1,12 @@
 //! Checksums verified and then updated: the second sum is made from the first where that is the same, and only there.
 
-use crate::pair::{Pair, STANDARD};
+use crate::pair::Pair;
 use ir::arbitrary::Rng;
+use ir::text::preamble;
 
 /// Standard metadata is `%0` to `%15`, a header `%16` with the fields from `%20` on, of these widths; the checksum is `%28`.
 const WIDTHS: [u32; 12] = [4, 4, 8, 16, 16, 3, 13, 8, 8, 16, 32, 32];
 const SUM: usize = 9;
-
-const PRELUDE: &str = r#"
-holdfast_ir 1 program "sums"
-slot %0 "ingress_port" : 9 slot %1 "egress_spec" : 9 slot %2 "egress_port" : 9 slot %3 "instance_type" : 32
-slot %4 "packet_length" : 32 slot %5 "enq_timestamp" : 32 slot %6 "enq_qdepth" : 19 slot %7 "deq_timedelta" : 32
-slot %8 "deq_qdepth" : 19 slot %9 "ingress_global_timestamp" : 48 slot %10 "egress_global_timestamp" : 48
-slot %11 "mcast_grp" : 16 slot %12 "egress_rid" : 16 slot %13 "checksum_error" : 1 slot %14 "parser_error" : 16
-slot %15 "priority" : 3
-slot %16 "h0.$valid" : 1 slot %17 "sum" : 16 slot %18 "h1.$valid" : 1 slot %19 "h1.f" : 8
-"#;
 
 fn list(fields: &[usize]) -> String {
     let names: Vec<String> = fields.iter().map(|f| format!("%{}", 20 + f)).collect();
@@ -44,10 +35,6 @@ fn perturbed(mut fields: Vec<usize>, rng: &mut Rng) -> Vec<usize> {
 }
 
 fn program(rng: &mut Rng) -> ir::Program {
-    let mut text = PRELUDE.to_string();
-    for (i, width) in WIDTHS.iter().enumerate() {
-        text += &format!("slot %{} \"h0.f{i}\" : {width}\n", 20 + i);
-    }
     let all: Vec<usize> = (0..WIDTHS.len()).collect();
     let without: Vec<usize> = all.iter().copied().filter(|&f| f != SUM).collect();
     let first = match rng.below(4) {
@@ -88,7 +75,9 @@ fn program(rng: &mut Rng) -> ir::Program {
         2 => "set_invalid h0 set_valid h0",
         _ => "",
     };
-    text += STANDARD;
+    let named = [("h0.$valid", 1), ("sum", 16), ("h1.$valid", 1), ("h1.f", 8)];
+    let slots = named.into_iter().chain(WIDTHS.map(|width| ("h0.f", width)));
+    let mut text = preamble("sums", slots);
     text += &format!(
         r#"
         header h0 "h0" valid %16 {{ {} }}

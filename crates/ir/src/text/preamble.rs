@@ -1,0 +1,22 @@
+//! How programs that tests write by hand begin.
+
+use super::print;
+use crate::{Program, Slot};
+
+/// The text of a program up to its first header: one file, which has the program's name, the slots of the standard metadata as `%0`
+/// to `%15` in their order in v1model.p4, then slots of these names and widths, and the errors of core.p4.
+pub fn preamble<N: Into<String>>(name: &str, slots: impl IntoIterator<Item = (N, u32)>) -> String {
+    let mut program = Program::empty(name);
+    program.files.push(format!("{name}.p4"));
+    let slot = |(name, width): (N, u32)| Slot {
+        name: name.into(),
+        width,
+    };
+    program.slots.extend(slots.into_iter().map(slot));
+    let mut text = print(&program);
+    let controls = text
+        .find("control verify_checksum")
+        .expect("every program has its controls");
+    text.truncate(controls);
+    text
+}
