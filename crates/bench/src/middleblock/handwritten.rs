@@ -1,6 +1,7 @@
 //! The data centre switch by hand: tries per VRF, arrays where numbers are dense, tuple space for the ACL.
 
 use super::{AclAction, AclMatch, NextHop, Route};
+use crate::structures::count::Count;
 use crate::structures::ipv4::{addresses, decrement_ttl, double_word, is_intact, word};
 use crate::structures::trie::Trie;
 use crate::structures::tuples::Tuples;
@@ -9,20 +10,6 @@ use engine::{Output, Packet};
 
 const TCP: u8 = 6;
 const UDP: u8 = 17;
-
-#[derive(Clone, Copy, Default)]
-struct Count {
-    packets: u64,
-    bytes: u64,
-}
-
-impl Count {
-    #[inline]
-    fn add(&mut self, bytes: usize) {
-        self.packets += 1;
-        self.bytes += bytes as u64;
-    }
-}
 
 #[derive(Clone, Copy, Default)]
 struct Interface {

@@ -2,27 +2,13 @@
 //! packets.
 
 use super::Acceptance;
+use crate::structures::count::Count;
 
 /// Half of the space of sequence numbers.
 const WINDOW: u32 = 1 << 31;
 
 /// Paths that are told apart.
 const PATHS: usize = 4;
-
-/// Packets and bytes.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    packets: u64,
-    bytes: u64,
-}
-
-impl Count {
-    #[inline]
-    fn add(&mut self, bytes: u64) {
-        self.packets += 1;
-        self.bytes += bytes;
-    }
-}
 
 /// What is counted of a path of a connection.
 #[derive(Clone, Copy, Default)]
@@ -53,7 +39,7 @@ pub struct Copy {
     /// How it came.
     pub path: usize,
     /// Its length.
-    pub bytes: u64,
+    pub bytes: usize,
     /// When it came.
     pub now_us: u64,
 }

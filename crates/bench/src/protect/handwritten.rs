@@ -3,6 +3,7 @@
 use super::acceptance::{Copy, Judge};
 use super::{Acceptance, Flow, PROTECTION, TunnelCopy, UDP};
 use crate::router::{NextHop, Prefix};
+use crate::structures::count::Count;
 use crate::structures::dir24::Dir24;
 use crate::structures::hash::HashTable;
 use crate::structures::ipv4::{
@@ -16,21 +17,6 @@ const TCP: u8 = 6;
 
 /// Outer header and protection header.
 const OVERHEAD: u16 = 28;
-
-/// Packets and bytes.
-#[derive(Clone, Copy, Default)]
-struct Count {
-    packets: u64,
-    bytes: u64,
-}
-
-impl Count {
-    #[inline]
-    fn add(&mut self, packet: &Packet) {
-        self.packets += 1;
-        self.bytes += packet.len() as u64;
-    }
-}
 
 /// How a copy leaves.
 struct Way {
@@ -181,7 +167,7 @@ impl ProtectNode {
         let copy = Copy {
             sequence_number: double_word(packet.stored(), 37),
             path: path as usize,
-            bytes: packet.len() as u64,
+            bytes: packet.len(),
             now_us: self.now_us,
         };
         self.judge.passes(connection as usize, copy)
@@ -217,7 +203,7 @@ impl ProtectNode {
         }
         if let Some(number) = self.prefixes.lookup(destination) {
             let route = &mut self.routes[usize::from(number)];
-            route.count.add(&packet);
+            route.count.add(packet.len());
             let port = route.port;
             let bytes = packet.stored_mut();
             bytes[..12].copy_from_slice(&route.addresses);
@@ -228,14 +214,14 @@ impl ProtectNode {
 
     fn duplicate(&mut self, number: usize, mut packet: Packet, out: &mut Vec<Output>) {
         let begin = &mut self.begins[number];
-        begin.flow.add(&packet);
+        begin.flow.add(packet.len());
         let total_len = word(packet.stored(), 16);
         if total_len > self.mtu.saturating_sub(OVERHEAD) {
             begin.too_long += 1;
             return;
         }
         begin.last_sent = begin.last_sent.wrapping_add(1);
-        begin.protected.add(&packet);
+        begin.protected.add(packet.len());
         let inner = packet.stored_mut();
         decrement_ttl(&mut inner[14..]);
         let mut front = [0; 42];

@@ -362,25 +362,16 @@ impl Checker {
         let (Some((base, width)), Some(h), Some(l)) = (base, high_value, low_value) else {
             return Expr::missing(span);
         };
-        let (Some(h), Some(l)) = (fold::to_u32(&h), fold::to_u32(&l)) else {
-            self.report(errors::slice_range(
-                high.span.to(low.span),
-                &h.to_string(),
-                &l.to_string(),
-                width,
-            ));
-            return Expr::missing(span);
-        };
-        if l > h || h >= width {
-            self.report(errors::slice_range(
-                high.span.to(low.span),
-                &h.to_string(),
-                &l.to_string(),
-                width,
-            ));
-            return Expr::missing(span);
+        match (fold::to_u32(&h), fold::to_u32(&l)) {
+            (Some(high), Some(low)) if low <= high && high < width => {
+                self.make_slice(base, high, low, span)
+            }
+            _ => {
+                let (at, high, low) = (high.span.to(low.span), h.to_string(), l.to_string());
+                self.report(errors::slice_range(at, &high, &low, width));
+                Expr::missing(span)
+            }
         }
-        self.make_slice(base, h, l, span)
     }
 
     fn make_slice(&mut self, base: Expr, high: u32, low: u32, span: Span) -> Expr {

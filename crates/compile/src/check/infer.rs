@@ -23,6 +23,10 @@ impl Checker {
         span: Span,
     ) -> Option<Vec<Option<&'a ast::Argument>>> {
         let mut slots: Vec<Option<&ast::Argument>> = vec![None; sig.params.len()];
+        let wrong_count = || {
+            let (expected, found) = (sig.params.len(), args.len());
+            errors::argument_count(span, &sig.name, expected, found, sig.span)
+        };
         let mut ok = true;
         for (i, arg) in args.iter().enumerate() {
             let position = match &arg.name {
@@ -49,13 +53,7 @@ impl Checker {
                             ));
                         }
                         None => {
-                            self.report(errors::argument_count(
-                                span,
-                                &sig.name,
-                                sig.params.len(),
-                                args.len(),
-                                sig.span,
-                            ));
+                            self.report(wrong_count());
                         }
                     }
                     return None;
@@ -66,13 +64,7 @@ impl Checker {
             a.is_none() && !p.optional && p.default.is_none()
         };
         if ok && sig.params.iter().zip(&slots).any(|pair| lacking(&pair)) {
-            self.report(errors::argument_count(
-                span,
-                &sig.name,
-                sig.params.len(),
-                args.len(),
-                sig.span,
-            ));
+            self.report(wrong_count());
             return None;
         }
         ok.then_some(slots)

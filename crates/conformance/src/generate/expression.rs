@@ -93,21 +93,12 @@ impl Generator<'_> {
     }
 
     pub(super) fn error(&mut self) -> String {
-        const STANDARD: [&str; 7] = [
-            "NoError",
-            "PacketTooShort",
-            "NoMatch",
-            "StackOutOfBounds",
-            "HeaderTooShort",
-            "ParserTimeout",
-            "ParserInvalidArgument",
-        ];
         let own = self.types.errors.len() as u32;
         if own > 0 && self.choices.one_in(2) {
             let error = self.choices.below(own) as usize;
             return format!("error.{}", self.types.errors[error]);
         }
-        format!("error.{}", self.choices.pick(&STANDARD))
+        format!("error.{}", self.choices.pick(&ir::verify::CORE_ERRORS))
     }
 
     /// A literal with its width.

@@ -1,0 +1,17 @@
+//! Packets and bytes, counted.
+
+/// What a counter of packets and bytes has seen.
+#[derive(Clone, Copy, Default)]
+pub struct Count {
+    packets: u64,
+    bytes: u64,
+}
+
+impl Count {
+    /// Counts a packet of so many bytes.
+    #[inline]
+    pub fn add(&mut self, bytes: usize) {
+        self.packets += 1;
+        self.bytes += bytes as u64;
+    }
+}
