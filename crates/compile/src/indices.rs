@@ -152,23 +152,9 @@ fn run(stmts: &[Stmt], known: &mut Known, slots: &[Slot]) -> Vec<Stmt> {
 
 /// Forgets what the statements may write.
 fn forget(stmts: &[Stmt], known: &mut Known) {
-    for stmt in stmts {
-        match &stmt.kind {
-            StmtKind::Assign { dst, .. } => {
-                known.remove(dst);
-            }
-            StmtKind::If {
-                then, otherwise, ..
-            } => {
-                forget(then, known);
-                forget(otherwise, known);
-            }
-            StmtKind::Switch { cases, default, .. } => {
-                cases.iter().for_each(|(_, body)| forget(body, known));
-                forget(default, known);
-            }
-            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => forget(body, known),
-            _ => {}
+    for stmt in ir::statements(stmts) {
+        if let StmtKind::Assign { dst, .. } = &stmt.kind {
+            known.remove(dst);
         }
     }
 }

@@ -316,23 +316,10 @@ fn invalidated(
     tables: &[(BTreeSet<HeaderId>, Vec<usize>)],
     out: &mut BTreeSet<HeaderId>,
 ) {
-    for stmt in stmts {
+    for stmt in ir::statements(stmts) {
         match &stmt.kind {
             StmtKind::SetInvalid(id) => {
                 out.insert(*id);
-            }
-            StmtKind::If {
-                then, otherwise, ..
-            } => {
-                invalidated(then, tables, out);
-                invalidated(otherwise, tables, out);
-            }
-            StmtKind::Switch { cases, default, .. } => {
-                invalidated(default, tables, out);
-                cases.iter().for_each(|(_, b)| invalidated(b, tables, out));
-            }
-            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => {
-                invalidated(body, tables, out)
             }
             StmtKind::Apply { table, .. } => {
                 if let Some((lost, _)) = tables.get(table.index()) {

@@ -3,7 +3,7 @@
 //!
 //! A value is observed if it has an effect. Copying alone is none: calling a control copies all standard metadata in and out.
 
-use ir::{Expr, Program, SlotId, Stmt, StmtKind};
+use ir::{Expr, Program, SlotId, StmtKind};
 use std::collections::BTreeSet;
 
 /// Whether what the program does depends on queues (`enq_qdepth`, `deq_qdepth`, `enq_timestamp`, `deq_timedelta`), or what queues are to do
@@ -53,20 +53,8 @@ pub fn time_observed(program: &Program) -> TimeObserved {
 }
 
 fn all_statements(program: &Program) -> Vec<&StmtKind> {
-    let mut statements = Vec::new();
-    program
-        .bodies()
-        .for_each(|body| flatten(body, &mut statements));
-    statements
-}
-
-/// All statements, those inside others too.
-fn flatten<'a>(body: &'a [Stmt], out: &mut Vec<&'a StmtKind>) {
-    for stmt in body {
-        out.push(&stmt.kind);
-        let inner = stmt.kind.inner();
-        inner.into_iter().for_each(|body| flatten(body, out));
-    }
+    let statements = program.bodies().flat_map(ir::statements);
+    statements.map(|stmt| &stmt.kind).collect()
 }
 
 /// Something other than a copy of it is written to `priority`.
@@ -200,22 +188,21 @@ mod tests {
                 state s1 "other" @0:3 { extract h1 @0:4 goto accept }"#,
             ..Bodies::default()
         };
-        let mut timeless = (*selecting.program()).clone();
-        timeless.meters.clear();
-        timeless.digests.clear();
-        let tables = timeless.tables.iter_mut();
-        tables.for_each(|table| table.support_timeout = false);
+        let timeless = |program: &Program| {
+            let mut program = program.clone();
+            program.meters.clear();
+            program.digests.clear();
+            let tables = program.tables.iter_mut();
+            tables.for_each(|table| table.support_timeout = false);
+            program
+        };
         assert_eq!(
-            time_observed(&timeless),
+            time_observed(&timeless(&selecting.program())),
             TimeObserved::Microseconds,
             "the parser"
         );
         for (ingress, egress, expected) in cases {
-            let mut timeless = (*program(ingress, egress)).clone();
-            timeless.meters.clear();
-            timeless.digests.clear();
-            let tables = timeless.tables.iter_mut();
-            tables.for_each(|table| table.support_timeout = false);
+            let timeless = timeless(&program(ingress, egress));
             let expected = match expected {
                 true => TimeObserved::Microseconds,
                 false => TimeObserved::Not,

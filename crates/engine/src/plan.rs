@@ -283,8 +283,5 @@ fn egress_reads(program: &Program, slot: SlotId) -> bool {
 }
 
 fn block_reads(body: &[Stmt], slot: SlotId) -> bool {
-    body.iter().any(|stmt| {
-        let mut inner = stmt.kind.inner().into_iter();
-        stmt.kind.reads(&|read| read == slot) || inner.any(|body| block_reads(body, slot))
-    })
+    ir::statements(body).any(|stmt| stmt.kind.reads(&|read| read == slot))
 }

@@ -28,3 +28,4 @@ pub mod verify;
 pub use bits::Bits;
 pub use layout::Layout;
 pub use program::*;
+pub use reads::statements;

@@ -1,6 +1,6 @@
 //! How far into a packet a program looks. It does not know what is there.
 
-use crate::{Expr, HeaderId, Program, StateId, Stmt, StmtKind, Target, Transition};
+use crate::{Expr, HeaderId, Program, StateId, Stmt, StmtKind, Target, Transition, statements};
 
 /// Bits into the packet, both at most: where the cursor is, and how far it was looked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,7 +47,7 @@ impl Program {
     /// computes, or the payload is hashed.
     pub fn reach_bytes(&self) -> Option<usize> {
         let hashes = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Hash { payload: true, .. });
-        if self.bodies().any(|body| any(body, &hashes)) {
+        if self.bodies().flat_map(statements).any(hashes) {
             return None;
         }
         let mut seen = vec![Seen::No; self.parser.states.len()];
@@ -108,7 +108,7 @@ impl Program {
                 bits: Expr::Const(bits),
             } => Some(Depth::taken(bits.low_u64())),
             StmtKind::Advance { .. } => None,
-            StmtKind::Loop { body, .. } if any(body, &moves) => None,
+            StmtKind::Loop { body, .. } if statements(body).any(moves) => None,
             // Only one of them runs; a block, wholly or in part.
             kind => (kind.inner().into_iter()).try_fold(Depth::default(), |depth, body| {
                 Some(depth.or(self.depth_of(body)?))
@@ -123,12 +123,6 @@ impl Program {
             .map(|field| u64::from(self.slots[field.slot.index()].width))
             .sum()
     }
-}
-
-/// Whether a statement of a body, or inside one of them, is such a one.
-fn any(body: &[Stmt], is: &dyn Fn(&Stmt) -> bool) -> bool {
-    body.iter()
-        .any(|stmt| is(stmt) || stmt.kind.inner().into_iter().any(|inner| any(inner, is)))
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What statements and expressions read. It does not know what values mean.
+//! Which statements a program has, and what they and expressions read. It does not know what values mean.
 
 use crate::{Expr, Program, SlotId, Stmt, StmtKind, Transition};
 
@@ -7,14 +7,18 @@ impl Program {
     pub fn bodies(&self) -> impl Iterator<Item = &[Stmt]> {
         let states = self.parser.states.iter().map(|state| &state.body[..]);
         let actions = self.actions.iter().map(|action| &action.body[..]);
-        let controls = [
-            &self.verify_checksum[..],
+        states.chain(actions).chain(self.controls())
+    }
+
+    /// The controls, in the order in which a packet meets them.
+    pub fn controls(&self) -> [&[Stmt]; 5] {
+        [
+            &self.verify_checksum,
             &self.ingress,
             &self.egress,
             &self.compute_checksum,
             &self.deparser,
-        ];
-        states.chain(actions).chain(controls)
+        ]
     }
 
     /// What the parser's states decide by where to go on.
@@ -25,6 +29,21 @@ impl Program {
             _ => &[],
         })
     }
+}
+
+/// The statements of a body and those inside of them, each before what is inside of it.
+pub fn statements(body: &[Stmt]) -> impl Iterator<Item = &Stmt> {
+    let mut open = vec![body.iter()];
+    std::iter::from_fn(move || {
+        loop {
+            let Some(stmt) = open.last_mut()?.next() else {
+                open.pop();
+                continue;
+            };
+            open.extend(stmt.kind.inner().into_iter().rev().map(<[Stmt]>::iter));
+            return Some(stmt);
+        }
+    })
 }
 
 impl StmtKind {

@@ -174,12 +174,15 @@ fn find_moves(program: &Program, order: &[Option<usize>], moves: &mut [bool]) {
         done[at] = true;
         let mut free = first_free[at];
         for stmt in &states[at].body {
-            match stmt.kind {
+            match &stmt.kind {
                 StmtKind::Extract { header, .. } => match order[header.index()] {
                     Some(place) if place >= free => free = place + 1,
                     _ => moves[header.index()] = true,
                 },
-                _ => move_nested(&stmt.kind, moves),
+                kind => kind
+                    .inner()
+                    .into_iter()
+                    .for_each(|body| move_all(body, moves)),
             }
         }
         targets(&states[at].transition, |to| {
@@ -196,30 +199,10 @@ fn find_moves(program: &Program, order: &[Option<usize>], moves: &mut [bool]) {
 }
 
 fn move_all(body: &[Stmt], moves: &mut [bool]) {
-    for stmt in body {
-        match stmt.kind {
-            StmtKind::Extract { header, .. } => moves[header.index()] = true,
-            _ => move_nested(&stmt.kind, moves),
+    for stmt in ir::statements(body) {
+        if let StmtKind::Extract { header, .. } = stmt.kind {
+            moves[header.index()] = true;
         }
-    }
-}
-
-fn move_nested(stmt: &StmtKind, moves: &mut [bool]) {
-    match stmt {
-        StmtKind::If {
-            then, otherwise, ..
-        } => {
-            move_all(then, moves);
-            move_all(otherwise, moves);
-        }
-        StmtKind::Switch { cases, default, .. } => {
-            for (_, body) in cases {
-                move_all(body, moves);
-            }
-            move_all(default, moves);
-        }
-        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => move_all(body, moves),
-        _ => {}
     }
 }
 

@@ -251,38 +251,31 @@ fn each_target(transition: &Transition, mut each: impl FnMut(Target)) {
 
 /// Whether running the parser twice for a packet is the same as running it once.
 pub(crate) fn is_repeatable(program: &Program) -> bool {
-    fn all(body: &[Stmt]) -> bool {
-        body.iter().all(|stmt| match &stmt.kind {
-            StmtKind::Extract { .. }
-            | StmtKind::Lookahead { .. }
-            | StmtKind::Advance { .. }
-            | StmtKind::Reject { .. }
-            | StmtKind::Assign { .. }
-            | StmtKind::SetValid(_)
-            | StmtKind::SetInvalid(_)
-            | StmtKind::Break(_) => true,
-            StmtKind::If {
-                then, otherwise, ..
-            } => all(then) && all(otherwise),
-            StmtKind::Switch { cases, default, .. } => {
-                cases.iter().all(|(_, case)| all(case)) && all(default)
-            }
-            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => all(body),
-            _ => false,
+    let states = program.parser.states.iter();
+    states
+        .flat_map(|state| ir::statements(&state.body))
+        .all(|stmt| {
+            matches!(
+                stmt.kind,
+                StmtKind::Extract { .. }
+                    | StmtKind::Lookahead { .. }
+                    | StmtKind::Advance { .. }
+                    | StmtKind::Reject { .. }
+                    | StmtKind::Assign { .. }
+                    | StmtKind::SetValid(_)
+                    | StmtKind::SetInvalid(_)
+                    | StmtKind::If { .. }
+                    | StmtKind::Switch { .. }
+                    | StmtKind::Block { .. }
+                    | StmtKind::Loop { .. }
+                    | StmtKind::Break(_)
+            )
         })
-    }
-    program.parser.states.iter().all(|state| all(&state.body))
 }
 
 /// How many statements follow the parser, those of actions counted for each table that has them.
 pub(crate) fn statements_behind_parser(program: &Program) -> usize {
-    let controls = [
-        &program.verify_checksum,
-        &program.ingress,
-        &program.egress,
-        &program.compute_checksum,
-        &program.deparser,
-    ];
+    let controls = program.controls();
     controls.iter().map(|c| statements(program, c)).sum()
 }
 
@@ -297,21 +290,13 @@ pub(crate) fn statements_in_egress(program: &Program) -> usize {
 }
 
 fn statements(program: &Program, stmts: &[Stmt]) -> usize {
-    let inside = |stmt: &Stmt| match &stmt.kind {
-        StmtKind::If {
-            then, otherwise, ..
-        } => statements(program, then) + statements(program, otherwise),
-        StmtKind::Switch { cases, default, .. } => {
-            let cases: usize = (cases.iter()).map(|(_, c)| statements(program, c)).sum();
-            cases + statements(program, default)
-        }
-        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => statements(program, body),
+    let applied = |stmt: &Stmt| match stmt.kind {
         StmtKind::Apply { table, .. } => (program.tables[table.index()].actions.iter())
             .map(|a| statements(program, &program.actions[a.action.index()].body))
             .sum(),
         _ => 0,
     };
-    stmts.iter().map(|stmt| 1 + inside(stmt)).sum()
+    ir::statements(stmts).map(|stmt| 1 + applied(stmt)).sum()
 }
 
 #[cfg(test)]
@@ -321,16 +306,8 @@ mod tests {
 
     /// A transport header behind one of two others, perhaps with one from a controller's port before; states as given.
     fn program(states: &str) -> Program {
-        let standard: String = (0..16)
-            .map(|i| format!("slot %{i} \"s{i}\" : 16 "))
-            .collect();
+        let slots = (0..4).flat_map(|i| [(format!("h{i}.v"), 1), (format!("h{i}.f"), 16)]);
         let headers: String = (0..4)
-            .map(|i| {
-                let (valid, field) = (16 + 2 * i, 17 + 2 * i);
-                format!("slot %{valid} \"h{i}.v\" : 1 slot %{field} \"h{i}.f\" : 16 ")
-            })
-            .collect();
-        let declared: String = (0..4)
             .map(|i| {
                 format!(
                     "header h{i} \"h{i}\" valid %{} {{ %{} }} ",

@@ -106,14 +106,7 @@ impl Lowerer<'_> {
         for (meter, span) in std::mem::take(&mut self.direct_meter_reads) {
             let program = &self.program;
             let reads = |body: &[ir::Stmt]| block_reads(body, meter);
-            let controls = [
-                &program.verify_checksum,
-                &program.ingress,
-                &program.egress,
-                &program.compute_checksum,
-                &program.deparser,
-            ];
-            let outside = controls.into_iter().any(|body| reads(body));
+            let outside = program.controls().into_iter().any(reads);
             let foreign = program
                 .tables
                 .iter()
@@ -147,16 +140,7 @@ impl Lowerer<'_> {
 }
 
 pub(super) fn block_reads(body: &[ir::Stmt], meter: ir::MeterId) -> bool {
-    body.iter().any(|stmt| match &stmt.kind {
-        StmtKind::DirectMeterRead { meter: read, .. } => *read == meter,
-        StmtKind::If {
-            then, otherwise, ..
-        } => block_reads(then, meter) || block_reads(otherwise, meter),
-        StmtKind::Switch { cases, default, .. } => {
-            let mut bodies = cases.iter().map(|(_, body)| body).chain([default]);
-            bodies.any(|body| block_reads(body, meter))
-        }
-        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => block_reads(body, meter),
-        _ => false,
-    })
+    ir::statements(body).any(
+        |stmt| matches!(stmt.kind, StmtKind::DirectMeterRead { meter: read, .. } if read == meter),
+    )
 }

@@ -408,17 +408,7 @@ impl Lowerer<'_> {
 
 /// Whether some statement leaves the block or loop with this label.
 pub(super) fn breaks_to(stmts: &[ir::Stmt], wanted: ir::LabelId) -> bool {
-    stmts.iter().any(|s| match &s.kind {
-        StmtKind::Break(label) => *label == wanted,
-        StmtKind::If {
-            then, otherwise, ..
-        } => breaks_to(then, wanted) || breaks_to(otherwise, wanted),
-        StmtKind::Switch { cases, default, .. } => {
-            breaks_to(default, wanted) || cases.iter().any(|(_, b)| breaks_to(b, wanted))
-        }
-        StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => breaks_to(body, wanted),
-        _ => false,
-    })
+    ir::statements(stmts).any(|stmt| stmt.kind == StmtKind::Break(wanted))
 }
 
 /// Whether a sub-parser is applied somewhere in the statements.

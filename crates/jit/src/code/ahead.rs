@@ -12,7 +12,7 @@ use crate::shims::Shim;
 use crate::usage::Usage;
 use crate::views::{InPlaceTable, in_place};
 use cranelift_codegen::ir::Value;
-use ir::{Expr, Key, MatchKind, Program, SlotId, Stmt, StmtKind, TableId};
+use ir::{Expr, Key, MatchKind, Program, SlotId, StmtKind, TableId};
 
 /// A table that is worth being looked into ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,11 +31,15 @@ pub(crate) fn tables_ahead(program: &Program) -> Vec<AheadTable> {
     let by_tables = Usage::of_actions(program).writes;
     let in_place = in_place(program);
     let mut result = Vec::new();
-    each_apply(&program.ingress, &mut |id, keys| {
+    for stmt in ir::statements(&program.ingress) {
+        let (id, keys) = match &stmt.kind {
+            StmtKind::Apply { table, keys, .. } => (*table, keys),
+            _ => continue,
+        };
         let known = |t: &AheadTable| t.table == id;
         let reads = Usage::of_exprs(program, keys).reads;
         if result.iter().any(known) || reads.iter().zip(&by_tables).any(|(&r, &w)| r && w) {
-            return;
+            continue;
         }
         let table = &program.tables[id.index()];
         let by_hash = |k: &Key| matches!(k.kind, MatchKind::Exact | MatchKind::Lpm);
@@ -47,29 +51,8 @@ pub(crate) fn tables_ahead(program: &Program) -> Vec<AheadTable> {
                 touched: in_place.iter().any(is_touched),
             });
         }
-    });
-    result
-}
-
-/// The tables that are applied, with their keys.
-fn each_apply<'a>(stmts: &'a [Stmt], each: &mut impl FnMut(TableId, &'a [Expr])) {
-    for stmt in stmts {
-        match &stmt.kind {
-            StmtKind::Apply { table, keys, .. } => each(*table, keys),
-            StmtKind::If {
-                then, otherwise, ..
-            } => {
-                each_apply(then, each);
-                each_apply(otherwise, each);
-            }
-            StmtKind::Switch { cases, default, .. } => {
-                cases.iter().for_each(|(_, body)| each_apply(body, each));
-                each_apply(default, each);
-            }
-            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => each_apply(body, each),
-            _ => {}
-        }
     }
+    result
 }
 
 impl Gen<'_, '_> {

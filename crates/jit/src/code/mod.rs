@@ -654,20 +654,10 @@ fn nth(first: Variable, i: usize) -> Variable {
 
 /// Bytes that the deparser may write, each `emit` once; one in a loop makes room for itself.
 pub(crate) fn emit_capacity(program: &Program) -> usize {
-    fn emitted(program: &Program, stmts: &[ir::Stmt]) -> usize {
-        let bytes = |stmt: &ir::Stmt| match &stmt.kind {
-            StmtKind::Emit(header) => program.header_max_bytes(*header),
-            StmtKind::If {
-                then, otherwise, ..
-            } => emitted(program, then) + emitted(program, otherwise),
-            StmtKind::Switch { cases, default, .. } => {
-                let cases: usize = cases.iter().map(|(_, body)| emitted(program, body)).sum();
-                cases + emitted(program, default)
-            }
-            StmtKind::Block { body, .. } | StmtKind::Loop { body, .. } => emitted(program, body),
-            _ => 0,
-        };
-        stmts.iter().map(bytes).sum()
-    }
-    emitted(program, &program.deparser) + bytes::Packer::SLACK as usize
+    let emits = |stmt: &ir::Stmt| match stmt.kind {
+        StmtKind::Emit(header) => program.header_max_bytes(header),
+        _ => 0,
+    };
+    let emitted: usize = ir::statements(&program.deparser).map(emits).sum();
+    emitted + bytes::Packer::SLACK as usize
 }
