@@ -121,3 +121,32 @@ impl Expr {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::{parse, preamble};
+
+    #[test]
+    fn statements_come_in_the_order_of_the_text() {
+        let text = preamble("statements", [("x", 8)])
+            + "control verify_checksum { } control ingress {
+                 assign %16 = 8w0
+                 if %13 { assign %16 = 8w1 loop b0 { assign %16 = 8w2 break b0 } } else { assign %16 = 8w3 }
+                 switch %15 { case 3w1 { assign %16 = 8w4 } default { block b1 { } assign %16 = 8w5 } }
+                 assign %16 = 8w6
+               } control egress { } control compute_checksum { } control deparser { }";
+        let program = parse(&text).unwrap_or_else(|e| panic!("{e}"));
+        let assigned = |stmt: &Stmt| match &stmt.kind {
+            StmtKind::Assign {
+                value: Expr::Const(value),
+                ..
+            } => value.to_u64(),
+            _ => None,
+        };
+        let values: Vec<u64> = statements(&program.ingress).filter_map(assigned).collect();
+        assert_eq!(values, [0, 1, 2, 3, 4, 5, 6]);
+        // With if, loop, break, switch and block.
+        assert_eq!(statements(&program.ingress).count(), 12);
+    }
+}
