@@ -222,7 +222,7 @@ class _Journal:
         text = file.read()
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
-            file.truncate(len(whole.encode()))
+            file.truncate(len(whole))
         for line in whole.splitlines():
             try:
                 entry = json.loads(line)
@@ -242,7 +242,8 @@ class _Journal:
 def _journal(path: Path) -> Iterator[_Journal]:
     """The journal, which one sweep at a time can have."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.open("a+") as file:
+    # JSON is ASCII here. Whatever else there is must not hinder, and has as many characters as bytes.
+    with path.open("a+", encoding="ascii", errors="surrogateescape", newline="\n") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -16,6 +16,7 @@ import sys
 import traceback
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
+from multiprocessing import resource_tracker
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
@@ -61,7 +62,13 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self.connection, theirs = context.Pipe()
         self.process: SpawnProcess = context.Process(target=_serve, args=(sweep, theirs, sys.path), daemon=True)
-        self.process.start()
+        # Until it has got to _serve, Ctrl-C would end it with a traceback; what is blocked here it finds blocked.
+        resource_tracker.ensure_running()  # else started with the process, which unblocks again
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self.process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self.index: int | None = None
 
@@ -95,6 +102,7 @@ class _Worker:
 def _serve(sweep: Sweep, connection: Connection, path: list[str]) -> None:
     """The life of a process: a run, its outcome, the next. Ctrl-C is the parent's business; so is a parent that is gone."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
+    signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.path[:] = path
     while True:
         try:

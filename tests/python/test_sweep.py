@@ -17,6 +17,8 @@ from rich.console import Console
 
 from holdfast import demo, fingerprint, sweep
 from holdfast.errors import SweepError
+from holdfast.sweep import Sweep
+from holdfast.sweep_workers import _Worker
 
 MODULE = """
 import os, time
@@ -258,6 +260,35 @@ def test_a_process_that_dies_is_named_by_its_run(module: str, tmp_path: Path) ->
     with pytest.raises(SweepError, match=r'point \{"d": 2\}, seed 1:\nits process ended with exit code 7'):
         sweep.run(f"{module}:sometimes", [{"d": 2}], [1, 2, 3], tmp_path / "out", jobs=2)
     assert len((tmp_path / "out/journal.jsonl").read_text().splitlines()) == 2
+
+
+def test_an_interrupt_is_the_parents_business_from_the_first_moment(module: str) -> None:
+    given = Sweep(f"{module}:slow", "any")
+    worker = _Worker(given)
+    try:
+        assert worker.process.pid is not None
+        os.kill(worker.process.pid, signal.SIGINT)
+        worker.give(0, given.runs([{"d": 1}], [1])[0])
+        outcome = worker.take()
+        assert outcome.error is None, outcome.error
+        os.kill(worker.process.pid, signal.SIGINT)
+        worker.give(1, given.runs([{"d": 2}], [1])[0])
+        assert worker.take().error is None
+    finally:
+        worker.stop()
+    assert signal.SIGINT not in signal.pthread_sigmask(signal.SIG_BLOCK, ())
+
+
+def test_a_journal_that_was_damaged_costs_what_it_lost(module: str, tmp_path: Path) -> None:
+    points = [{"d": 1}, {"d": 2}]
+    whole = sweep.run(f"{module}:slow", points, [1], tmp_path / "out")
+    journal = tmp_path / "out/journal.jsonl"
+    first, second = journal.read_bytes().splitlines()
+    journal.write_bytes(first + b"\n\xff\x00\r\n" + second[: len(second) // 2] + b"\xfe")
+    assert sweep.run(f"{module}:slow", points, [1], tmp_path / "out").equals(whole)
+    assert len(calls(tmp_path)) == 3
+    kept, garbage, again = journal.read_bytes().splitlines()
+    assert (kept, garbage, json.loads(again)["row"]) == (first, b"\xff\x00", json.loads(second)["row"])
 
 
 def test_it_gives_up_when_everything_fails(module: str, tmp_path: Path) -> None:
