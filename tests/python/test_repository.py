@@ -42,6 +42,15 @@ def test_readme_is_short_and_its_links_lead_somewhere() -> None:
         assert (ROOT / target).exists(), target
 
 
+def test_the_readmes_program_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+    (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
+    exec(program, {})
+    printed = capsys.readouterr().out
+    sent, lost = re.search(r"# (\d+) sent, (\d+) lost", program).groups()  # type: ignore[union-attr]
+    assert f"'sent': {sent}," in printed
+    assert f"'lost': {lost}," in printed
+
+
 def test_every_dependency_has_its_sentence() -> None:
     text = (ROOT / "docs/DEPENDENCIES.md").read_text()
     manifest = (ROOT / "Cargo.toml").read_text()
