@@ -128,7 +128,7 @@ def _columns(many: bool, seeds: int) -> list[Column]:
         ("jitter added", "ms", lambda s: difference(s.added_jitter_ms), lambda s: None),
         ("bytes carried", f"{TIMES} static", lambda s: f"{s.bytes_ratio:.2f}", lambda s: round(s.bytes_ratio, 2)),
         (
-            "entries per switch",
+            "state per switch",
             "mean, most",
             lambda s: f"{number(s.entries_mean)}\n{s.entries_max}",
             lambda s: s.entries_mean,
@@ -319,9 +319,9 @@ def _lanes(comparison: Comparison, failure: str) -> str:
     # The undisturbed curve has all flows, those too that begin or end at the switch that fails.
     all_counted = len(comparison.measured(comparison.bulk, failure)) == len(comparison.bulk)
     cases = {case.mechanism: case for case in comparison.cases if (case.failure, case.seed) == (failure, seed)}
-    heads = [*(f"probes delivered (%), {where}" for where in spans)] if comparison.probes else []
-    heads += ["TCP goodput (Mb/s)"] if comparison.bulk else []
-    cells = ["<div></div>", *(f'<div class="head">{head}</div>' for head in heads)]
+    heads = {where: f"probes delivered (%), {where}" for where in spans} if comparison.probes else {}
+    heads |= {"TCP": "TCP goodput (Mb/s)"} if comparison.bulk else {}
+    cells = ["<div></div>", *(f'<div class="head">{head}</div>' for head in heads.values())]
     for i, summary in enumerate(comparison.summaries):
         name, last = summary.mechanism, i == len(comparison.summaries) - 1
         case = cases[name]
@@ -333,11 +333,13 @@ def _lanes(comparison: Comparison, failure: str) -> str:
         share = _percent(probes(rows[name]), probes(still[name]), _counted_share(comparison, failure, still[name]))
         for (where, span), width in zip(spans.items() if comparison.probes else (), (330.0, 220.0), strict=False):
             shown = Panel(share, None, window, span, 125.0, _style(name))
-            cells.append(f"<div>{drawing.panel(shown, width, height, f'{name}: probes {where}', last=last)}</div>")
+            picture = drawing.panel(shown, width, height, f"{name}: probes {where}", last=last)
+            cells.append(f'<div data-head="{heads[where]}">{picture}</div>')
         if comparison.bulk:
             undisturbed = goodput(still[name]) if all_counted else None
             shown = Panel(goodput(rows[name]), undisturbed, window, whole, 1.08 * peak, _style(name))
-            cells.append(f"<div>{drawing.panel(shown, 330.0, height, f'{name}: TCP goodput', last=last)}</div>")
+            picture = drawing.panel(shown, 330.0, height, f"{name}: TCP goodput", last=last)
+            cells.append(f'<div data-head="{heads["TCP"]}">{picture}</div>')
     columns = " ".join(
         ["8.2rem", *(["3fr", "2fr"][: len(spans)] if comparison.probes else []), "3fr" * bool(comparison.bulk)]
     )
