@@ -35,8 +35,9 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-console = Console()
-errors = Console(stderr=True)
+# Names and addresses may hold what stands for a picture elsewhere, as in "ring:x:".
+console = Console(emoji=False)
+errors = Console(stderr=True, emoji=False)
 
 
 class Executor(StrEnum):
@@ -54,7 +55,11 @@ class Io(StrEnum):
     AF_XDP = "af_xdp"
 
 
+MAX_PORT = 510
+"""The last port of a switch. The modules that know it take long to import."""
+
 Defines = Annotated[list[str], typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="Preprocessor macro.")]
+DeviceId = Annotated[int, typer.Option(help="P4Runtime device id of the switch.")]
 Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory to search for #include <...>.")]
 
 
@@ -73,9 +78,14 @@ def options(
     """P4_16 compiler, software switch, and a network on two clocks: cut a link, and see what it cost."""
 
 
+def _say(kind: str, message: object) -> None:
+    """One line on standard error, however wide that is: for people, and for what looks for a text in it."""
+    errors.print(f"{kind}: {message}", markup=False, highlight=False, soft_wrap=True)
+
+
 def fail(message: str) -> NoReturn:
     """Ends the command with one clear message."""
-    errors.print(f"error: {message}", markup=False, highlight=False)
+    _say("error", message)
     raise typer.Exit(1)
 
 
@@ -104,10 +114,15 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
 @app.command()
 def demo(
     live: Annotated[bool, typer.Option("--live", help="Real namespaces, kernel TCP, real time (needs root).")] = False,
-    seed: Annotated[int, typer.Option(min=0, help="Same seed, same result, byte for byte (unless live).")] = 1,
-    out: Annotated[Path | None, typer.Option(help="Where the results go  [default: out/demo or out/demo-live]")] = None,
+    seed: Annotated[
+        int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same result, byte for byte (unless live).")
+    ] = 1,
+    out: Annotated[
+        Path | None, typer.Option(help="Where the results go.", show_default="out/demo or out/demo-live")
+    ] = None,
     jitter_ms: Annotated[
-        float | None, typer.Option(min=0, help="Uniform jitter per link between switches  [default: 0.1, live: 0]")
+        float | None,
+        typer.Option(min=0, help="Uniform jitter per link between switches.", show_default="0.1, live: 0"),
     ] = None,
     detection_delay_ms: Annotated[float, typer.Option(help="From the cut to the switch noticing it.")] = 50.0,
     reaction_delay_ms: Annotated[float, typer.Option(help="From there to the controller's new routes.")] = 100.0,
@@ -135,14 +150,14 @@ def _show_comparison(run: Callable[[], Comparison], out: Path) -> None:
         with _interruptible():
             found = run()
     except KeyboardInterrupt:
-        errors.print("interrupted; the same command goes on from here")
+        errors.print("interrupted; the same command goes on from here", soft_wrap=True)
         raise typer.Exit(130) from None
     console.print(Text(f"{terminal.title(found)}\n", style="italic"))
     console.print(terminal.table(found))
     console.print(Text(f"\n{advice.advice(found)}\n"))
     for note in advice.notes(found):
         console.print(Text(f"* {note}", style="dim"))
-    console.print(f"results in {out}/; open {out}/report.html", highlight=False)
+    console.print(f"results in {out}/; open {out}/report.html", markup=False, highlight=False, soft_wrap=True)
 
 
 @contextmanager
@@ -184,7 +199,7 @@ def compile_command(
         p4info.write_text(program.p4info)
     except OSError as error:
         fail(f"cannot write {error.filename!r}: {error.strerror}")
-    console.print(f"{output}: {len(artifact)} bytes, {p4info}: P4Info", highlight=False)
+    console.print(f"{output}: {len(artifact)} bytes, {p4info}: P4Info", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -194,7 +209,7 @@ def trace(
     entries: Annotated[
         Path | None, typer.Option(help="Table entries, groups and registers to install first (YAML).")
     ] = None,
-    port: Annotated[int, typer.Option(help="Port that the packet arrives on.")] = 1,
+    port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port that the packet arrives on.")] = 1,
     assignments: Annotated[bool, typer.Option("--assignments", help="Every assignment to a variable, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
     define: Defines = [],  # noqa: B006
@@ -221,8 +236,8 @@ def switch(
     tls_certificate: Annotated[Path | None, typer.Option(help="PEM file of the server's certificate.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
     tls_client_ca: Annotated[Path | None, typer.Option(help="Clients must have a certificate signed by it.")] = None,
-    device_id: Annotated[int, typer.Option(help="P4Runtime device id.")] = 1,
-    cpu_port: Annotated[int, typer.Option(help="Port of the controller.")] = 510,
+    device_id: DeviceId = 1,
+    cpu_port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port of the controller.")] = MAX_PORT,
     executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
     io: Annotated[
         Io, typer.Option(help="How frames leave: af_xdp is faster, af_packet passes tc and tcpdump.")
@@ -282,10 +297,11 @@ def stf(
     try:
         chosen = suite.scripts(directory, pattern)
     except OSError as error:
-        fail(f"cannot read {error.filename or str(directory)!r}: {error.strerror}")
+        fail(f"cannot read {error.filename or str(directory)!r}: {error.strerror or error}")
     if not chosen:
-        fail(f"no script in {str(directory)!r} is called {pattern!r}.stf")
-    with Progress(*Progress.get_default_columns(), MofNCompleteColumn(), console=errors, transient=True) as bar:
+        fail(f"there is no script {pattern + '.stf'!r} in {str(directory)!r}")
+    columns = (*Progress.get_default_columns(), MofNCompleteColumn())
+    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
         task = bar.add_task("", total=len(chosen))
         show = partial(bar.update, task, advance=1)
         report = suite.run(
@@ -317,7 +333,9 @@ def _print_cases(report: Report, all_cases: bool) -> None:
 @app.command()
 def bench(
     program: Annotated[list[str], typer.Option("--program", "-p", help="Measure only this one (repeatable).")] = [],  # noqa: B006
-    size: Annotated[list[int], typer.Option("--size", "-s", help="Bytes in a packet (repeatable).")] = [],  # noqa: B006
+    size: Annotated[
+        list[int], typer.Option("--size", "-s", min=64, max=9000, help="Bytes in a packet (repeatable).")
+    ] = [],  # noqa: B006
     quick: Annotated[bool, typer.Option("--quick", help="Small tables, few packets: shows that it works.")] = False,
     output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the results there, too.")] = None,
     live: Annotated[bool, typer.Option("--live", help="A switch on veth pairs instead (needs root).")] = False,
@@ -409,16 +427,17 @@ def topology(
         warnings.simplefilter("always", TopologyWarning)
         loaded = topologies.load(spec)
     for warning in caught:
-        errors.print(f"warning: {warning.message}", markup=False, highlight=False)
+        _say("warning", warning.message)
     if draw is not None:
         from holdfast import plots
 
         plots.draw_topology(loaded, draw)
-        errors.print(f"drawn in {draw}", markup=False, highlight=False)
+        errors.print(f"drawn in {draw}", markup=False, highlight=False, soft_wrap=True)
     if as_yaml:
         sys.stdout.write(loaded.to_yaml())
     elif draw is None:
-        console.print(topologies.table(loaded))
+        # A file has room for the longest names.
+        (console if console.is_terminal else Console(width=1000)).print(topologies.table(loaded))
 
 
 @app.command()
@@ -428,7 +447,7 @@ def reproduce(
         list[str] | None, typer.Argument(help="Figures and tables, as in table3 fig14; all if none.")
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="Show what there is, and how many runs it takes.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="How many  [default: as many as the paper]")] = None,
+    seeds: Annotated[int | None, typer.Option(min=1, help="How many.", show_default="as many as the paper")] = None,
     jobs: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
     ray: Annotated[
         str | None,
@@ -454,9 +473,9 @@ def reproduce(
         with _interruptible():
             reproduction.run(chosen, part or [], out, seeds=seeds, jobs=jobs, ray=ray, console=console, progress=errors)
     except KeyboardInterrupt:
-        errors.print("interrupted; the same command goes on from here")
+        errors.print("interrupted; the same command goes on from here", soft_wrap=True)
         raise typer.Exit(130) from None
-    console.print(f"results in {out / experiment}/", highlight=False)
+    console.print(f"results in {out / experiment}/", markup=False, highlight=False, soft_wrap=True)
 
 
 @app.command()
@@ -486,31 +505,32 @@ def compare(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="UDP, TCP and ping, as holdfast.compare.traffic_file says (YAML)  [default: 16 host pairs, up to 50 in networks "
+            help="UDP, TCP and ping, as holdfast.compare.traffic_file says (YAML).",
+            show_default="16 host pairs, up to 50 in networks "
             "of more than 32 hosts, with UDP of 20 to 500 packets/s; for 16 of them (in such networks 8) a TCP connection of "
-            "about 5 Mb/s, and four TCP transfers of 50 kB around the failure]",
+            "about 5 Mb/s, and four TCP transfers of 50 kB around the failure",
         ),
     ] = None,
     mechanisms: Annotated[
         str | None,
-        typer.Option(metavar="NAME,NAME,...", help="Which to compare; static always is  [default: all there are]"),
+        typer.Option(metavar="NAME,NAME,...", help="Which to compare; static always is.", show_default="all there are"),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many; the same ones for every mechanism.")] = 1,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes  [default: one for each processor]")] = None,
+    jobs: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one for each processor")] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where the results go  [default: out/compare or out/compare-live]")
+        Path | None, typer.Option(help="Where the results go.", show_default="out/compare or out/compare-live")
     ] = None,
     before_s: Annotated[
         float | None,
-        typer.Option(help="From the beginning to the failure  [default: 1; with --fail all or nodes shortened to 0.5]"),
+        typer.Option(help="From the beginning to the failure.", show_default="1; with --fail all or nodes 0.5"),
     ] = None,
     down_s: Annotated[
         float | None,
-        typer.Option(help="From the failure to the repair  [default: 2; with --fail all or nodes shortened to 1.5]"),
+        typer.Option(help="From the failure to the repair.", show_default="2; with --fail all or nodes 1.5"),
     ] = None,
     after_s: Annotated[
         float | None,
-        typer.Option(help="From the repair to the end  [default: 1; with --fail all or nodes shortened to 0.5]"),
+        typer.Option(help="From the repair to the end.", show_default="1; with --fail all or nodes 0.5"),
     ] = None,
     detection_delay_ms: Annotated[float, typer.Option(help="From a failure to a switch noticing it.")] = 50.0,
     reaction_delay_ms: Annotated[float, typer.Option(help="From there to a controller's new routes.")] = 100.0,
@@ -543,8 +563,6 @@ def compare(
 ports = typer.Typer(no_args_is_help=True, help="Ports of a running holdfast switch.")
 app.add_typer(ports, name="port")
 
-DeviceId = Annotated[int, typer.Option(help="P4Runtime device id of the switch.")]
-
 
 @ports.command("list")
 def port_list(device_id: DeviceId = 1, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
@@ -573,7 +591,7 @@ def port_add(
 
 @ports.command("remove")
 def port_remove(
-    port: Annotated[int, typer.Argument(help="Its number.")],
+    port: Annotated[int, typer.Argument(min=0, max=MAX_PORT, help="Its number.")],
     device_id: DeviceId = 1,
 ) -> None:
     """Give an interface back, while the switch runs; prints what went through it."""
@@ -596,11 +614,16 @@ def doctor() -> None:
 
 
 def main() -> None:
-    """Entry point: every error of the family ends in one message and exit status 1."""
+    """Entry point: every error of the family, and of the system, ends in one message and exit status 1."""
     try:
         app()
     except HoldfastError as error:
-        errors.print(f"error: {error}", markup=False, highlight=False)
+        _say("error", error)
+        sys.exit(1)
+    except OSError as error:
+        # A disk that is full, a folder that is a file: nothing that a traceback would explain.
+        where = f"{error.filename}: " if error.filename is not None else ""
+        _say("error", f"{where}{error.strerror or error}")
         sys.exit(1)
     except KeyboardInterrupt:
         errors.print("interrupted")

@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from holdfast._core import CompileError, ControlError, HoldfastError
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
 
 
 class TopologyError(HoldfastError):
@@ -33,6 +38,14 @@ class LiveError(HoldfastError):
     """Something that the live parts need from the machine is missing, or refused."""
 
 
+def first_mistake(error: ValidationError) -> str:
+    """The first thing that pydantic found, with its place (``links.0.rate_bps: ...``) unless that is the whole."""
+    first = error.errors()[0]
+    place = ".".join(str(part) for part in first["loc"])
+    message = first["msg"].removeprefix("Value error, ")
+    return f"{place}: {message}" if place else message
+
+
 __all__ = [
     "CompileError",
     "ControlError",
@@ -44,4 +57,5 @@ __all__ = [
     "SweepError",
     "TopologyError",
     "TopologyWarning",
+    "first_mistake",
 ]

@@ -10,13 +10,16 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
-from holdfast.errors import NetworkError
+from holdfast.errors import NetworkError, first_mistake
 
 PS_PER_MS = 1_000_000_000
 
 CONFIG = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
 Direction = Literal["a_to_b", "b_to_a"]
+
+DelayMs = Annotated[float, Field(ge=0, le=3_600_000)]
+"""A delay, up to an hour: far below what the network's time in picoseconds can count to."""
 
 
 class Jitter(BaseModel):
@@ -29,11 +32,11 @@ class Jitter(BaseModel):
     model_config = CONFIG
 
     distribution: Literal["uniform", "normal", "trace"]
-    low_ms: float = Field(default=0.0, ge=0)
-    high_ms: float = Field(default=0.0, ge=0)
-    mean_ms: float = Field(default=0.0, ge=0)
-    sigma_ms: float = Field(default=0.0, ge=0)
-    delays_ms: tuple[float, ...] = ()
+    low_ms: DelayMs = 0.0
+    high_ms: DelayMs = 0.0
+    mean_ms: DelayMs = 0.0
+    sigma_ms: DelayMs = 0.0
+    delays_ms: tuple[DelayMs, ...] = ()
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -41,8 +44,6 @@ class Jitter(BaseModel):
             raise ValueError(f"high_ms ({self.high_ms}) is below low_ms ({self.low_ms})")
         if (self.distribution == "trace") != bool(self.delays_ms):
             raise ValueError("delays_ms belongs to the distribution trace, and is not empty")
-        if any(delay_ms < 0 for delay_ms in self.delays_ms):
-            raise ValueError("delays_ms cannot be negative")
         return self
 
     def core_value(self) -> tuple[str, int, int] | tuple[str, list[int]]:
@@ -265,9 +266,7 @@ def _named_model(loss: dict[str, Any]) -> Bernoulli | GilbertElliott | LossTrace
     try:
         return kind.model_validate(loss)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = "".join(f"{part}: " for part in first["loc"])
-        raise ValueError(field + first["msg"].removeprefix("Value error, ")) from error
+        raise ValueError(first_mistake(error)) from error
 
 
 RateBps: TypeAlias = Annotated[int, BeforeValidator(whole_rate), Field(gt=0)]
@@ -283,7 +282,7 @@ class DirectionFields(BaseModel):
     model_config = CONFIG
 
     rate_bps: RateBps | None = None
-    delay_ms: float | None = Field(default=None, ge=0)
+    delay_ms: DelayMs | None = None
     jitter: Jitter | None = None
     loss: Loss | None = None
     queue_bytes: int | None = Field(default=None, ge=0)

@@ -37,7 +37,7 @@ def parse_port(text: str) -> tuple[int, str]:
     """``0@veth0``: port number and interface name."""
     number, separator, name = text.partition("@")
     if not separator or not name or not number.isdecimal() or int(number) > MAX_PORT:
-        raise LiveError(f"--interface {text!r}: write PORT@NAME with a port from 0 to {MAX_PORT}, as in 0@veth0")
+        raise LiveError(f"port {text!r}: write PORT@NAME with a port from 0 to {MAX_PORT}, as in 0@veth0")
     return int(number), name
 
 
@@ -182,7 +182,7 @@ def run(
     executor: Literal["jit", "interpreter"],
     console: Console,
 ) -> None:
-    """Runs until interrupted; prints counters at the end."""
+    """Runs until interrupted, and then prints counters."""
     # It knows this module.
     from holdfast.live_control import ControlSocket
 
@@ -199,15 +199,18 @@ def run(
     finally:
         server.stop()
         live.stop()
-        if live.ports:
-            rows = [
-                {"port": port, "interface": name, **live.port_statistics(port)} for port, name in live.ports.items()
-            ]
-            console.print(statistics_table(rows))
-            if any(row["rx_oversized_drops"] for row in rows):
-                console.print(_OFFLOADS_HINT)
-        for reason, count in live.drops().items():
-            console.print(f"dropped, {reason}: {count}")
+    _print_statistics(live, console)
+
+
+def _print_statistics(live: LiveSwitch, console: Console) -> None:
+    """What went through, and what did not."""
+    if live.ports:
+        rows = [{"port": port, "interface": name, **live.port_statistics(port)} for port, name in live.ports.items()]
+        console.print(statistics_table(rows))
+        if any(row["rx_oversized_drops"] for row in rows):
+            console.print(_OFFLOADS_HINT)
+    for reason, count in live.drops().items():
+        console.print(f"dropped, {reason}: {count}")
 
 
 def _serve(live: LiveSwitch, server: Server, program: _core.Program, device_id: int, console: Console) -> None:

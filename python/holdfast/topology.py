@@ -18,8 +18,9 @@ from typing import Any, Self, TypeVar
 import networkx as nx
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
 
-from holdfast.errors import TopologyError
+from holdfast.errors import TopologyError, first_mistake
 from holdfast.link import (
+    DelayMs,
     DirectionFields,
     Jitter,
     Loss,
@@ -109,16 +110,16 @@ class Link(BaseModel):
     a_port: int = Field(ge=0, le=509)
     b_port: int = Field(ge=0, le=509)
     rate_bps: RateBps = 1_000_000_000
-    delay_ms: float = Field(default=0.0, ge=0)
+    delay_ms: DelayMs = 0.0
     jitter: Jitter | None = None
     loss: Loss = 0.0
     queue_bytes: int = Field(default=150_000, ge=0)
     queue_packets: int | None = Field(default=None, ge=0)
     red: Red | None = None
     mark_above: MarkAbove | None = None
-    detection_delay_ms: float | None = Field(default=None, ge=0)
-    detection_down_ms: float | None = Field(default=None, ge=0)
-    detection_up_ms: float | None = Field(default=None, ge=0)
+    detection_delay_ms: DelayMs | None = None
+    detection_down_ms: DelayMs | None = None
+    detection_up_ms: DelayMs | None = None
     mtu_bytes: int | None = Field(default=None, ge=68, le=65_535)
     ordering: Ordering | None = None
     reverse: DirectionFields | None = None
@@ -409,6 +410,4 @@ def _validated(model: type[M], *, where: str, **values: Any) -> M:
     try:
         return model.model_validate(values)
     except ValidationError as error:
-        first = error.errors()[0]
-        field = ".".join(str(part) for part in first["loc"]) or "value"
-        raise TopologyError(f"{where}: {field}: {first['msg']}") from error
+        raise TopologyError(f"{where}: {first_mistake(error)}") from error

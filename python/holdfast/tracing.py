@@ -5,10 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import yaml
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict
 
-from holdfast import _core
+from holdfast import _core, yaml_model
 from holdfast.errors import ScenarioError
 from holdfast.p4runtime.client import Client, LocalClient
 from holdfast.p4runtime.device import Device
@@ -37,16 +36,6 @@ class Entries(BaseModel):
     multicast_groups: dict[int, list[tuple[int, int]]] = {}
     clone_sessions: dict[int, list[tuple[int, int]]] = {}
     registers: dict[str, dict[int, int]] = {}
-
-    @classmethod
-    def read(cls, path: Path) -> Entries:
-        """Reads YAML. Raises :class:`ScenarioError` with what is wrong and where."""
-        try:
-            return cls.model_validate(yaml.safe_load(path.read_text()) or {})
-        except OSError as error:
-            raise ScenarioError(f"{path}: {error.strerror}") from error
-        except (yaml.YAMLError, ValidationError, UnicodeDecodeError) as error:
-            raise ScenarioError(f"{path}: {error}") from error
 
     def install(self, client: Client) -> None:
         """Writes everything through a P4Runtime client."""
@@ -94,5 +83,5 @@ def trace(
     if entries is not None:
         client = LocalClient(Device(1, switch, executor="interpreter"))
         client.set_pipeline(program)
-        Entries.read(entries).install(client)
+        yaml_model.read(entries, Entries).install(client)
     return [switch.trace(port, packet, text=text, assignments=assignments) for packet in packets]

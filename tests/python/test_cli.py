@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -98,13 +100,45 @@ def test_trace_pcap(entries: str, tmp_path: Path) -> None:
         (["demo", "--jitter-ms", "-1"], "jitter-ms"),
         (["demo", "--executor", "fpga"], "executor"),
         (["demo", "--seed", "-4"], "seed"),
+        (["demo", "--jitter-ms", "1e300"], "jitter"),
+        (["demo", "--out", ROUTER], f"{ROUTER}/runs: Not a directory"),
+        (["trace", ROUTER, "--packet", "00", "--port", "-1"], "--port"),
+        (["bench", "--size", "-1"], "--size"),
+        (["topology", "ring:x"], "error: ring:x: write ring:SIZE"),
+        (["topology", "ring:4,delay_ms=1e300"], "delay_ms"),
+        (["compare", "ring:4", "--fail", "s1-s2", "--out", "/dev/null"], "/dev/null/runs: Not a directory"),
+        (["reproduce", "gmpls_tcp_2001", "merge", "--out", "/dev/null"], "/dev/null/gmpls_tcp_2001"),
+        (["switch", ROUTER, "--grpc", "127.0.0.1:999999"], "a port up to 65535"),
+        (["switch", ROUTER, "--tls-key", ROUTER, "--tls-certificate", ROUTER], "no certificate and its key"),
+        (["switch", ROUTER, "-i", "1@absent0"], "absent0"),
+        (["port", "add", "absent0"], "port 'absent0': write PORT@NAME"),
     ],
 )
 def test_wrong_arguments_get_one_clear_message(arguments: list[str], message: str, tmp_path: Path) -> None:
     result = holdfast(*arguments, cwd=tmp_path)
     assert result.returncode not in (0, 130)
-    assert message in result.stderr.replace("\n", " "), result.stderr
+    assert message in result.stderr, result.stderr
     assert "Traceback" not in result.stderr
+    assert result.stdout == ""
+
+
+def test_a_full_disk_is_one_sentence() -> None:
+    with Path("/dev/full").open("w") as full:
+        command = [sys.executable, "-m", "holdfast", "topology", "ring:4"]
+        result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
+    assert (result.returncode, result.stderr) == (1, "error: No space left on device\n")
+
+
+def test_help_says_what_follows_from_something_else() -> None:
+    for command, default in (("demo", "out/demo-live"), ("compare", "all there are"), ("reproduce", "as the paper")):
+        assert default in " ".join(holdfast(command, "--help").stdout.split())
+
+
+def test_a_topology_is_whole_in_a_file(tmp_path: Path) -> None:
+    names = [f"Exchange_of_the_metropolitan_region_number_{i}" for i in (1, 2)]
+    (tmp_path / "long.yaml").write_text(f"switches: [{', '.join(names)}]\nlinks: [{{a: {names[0]}, b: {names[1]}}}]\n")
+    result = holdfast("topology", "long.yaml", cwd=tmp_path)
+    assert f"{names[0]}-{names[1]} 1-1   1 Gb/s" in result.stdout
 
 
 def test_wrong_entries_name_what_is_wrong(tmp_path: Path) -> None:
@@ -113,7 +147,11 @@ def test_wrong_entries_name_what_is_wrong(tmp_path: Path) -> None:
         (ENTRIES.replace("ipv4_lpm", "ipv4_lpn"), "ipv4_lpn"),
         (ENTRIES.replace("port: 7", "port: 700"), "port"),
         (ENTRIES.replace("port: 7, ", ""), "port"),
-        ("tables: [", "yaml"),
+        ("tables: [", "entries.yaml:1: not YAML"),
+        ("tables: 2001-13-45", "not YAML"),
+        ("[" * 3000, "nested too deeply"),
+        ("hello", "entries.yaml: a mapping of tables, "),
+        ("tables: {t: [{action: 3}]}", "entries.yaml: tables.t.0.action: "),
     ):
         file = tmp_path / "entries.yaml"
         file.write_text(text)
@@ -122,6 +160,7 @@ def test_wrong_entries_name_what_is_wrong(tmp_path: Path) -> None:
             assert result.returncode == 1
         assert message in result.stderr, result.stderr
         assert "Traceback" not in result.stderr
+        assert result.stderr.count("\n") <= 2, result.stderr  # the second names the entry
 
 
 def test_doctor() -> None:
@@ -148,7 +187,6 @@ def test_bench_measures_what_is_asked_for(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["--program", "router_2k"], "there is no benchmark 'router_2k'"),
-        (["--quick", "--program", "router_1k", "--size", "10"], "64 to 9000 bytes"),
         (["--tables", "--program", "exact_2m"], "there is no table 'exact_2m'"),
         (["--tables", "--size", "64"], "leave out --size"),
         (["--quick", "--program", "router_1k", "--size", "64", "--json", "/nonexistent/x"], "cannot write"),

@@ -17,10 +17,10 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from holdfast import topologies
+from holdfast import topologies, yaml_model
 from holdfast.compare import traffic_file
 from holdfast.compare.traffic_file import TrafficFile
-from holdfast.errors import ScenarioError, TopologyWarning
+from holdfast.errors import ScenarioError, TopologyWarning, first_mistake
 from holdfast.topology import Topology
 
 NO_FAILURE = "none"
@@ -62,9 +62,7 @@ def times(given: Mapping[str, float]) -> Times:
     try:
         return Times.model_validate(given)
     except ValidationError as error:
-        first = error.errors()[0]
-        name = "-".join(str(part).replace("_", "-") for part in first["loc"])
-        raise ScenarioError(f"--{name}: {first['msg']}") from None
+        raise ScenarioError(f"--{first_mistake(error).replace('_', '-')}") from None
 
 
 ONE_FAILURE = {"before_s": 1.0, "down_s": 2.0, "after_s": 1.0}
@@ -161,7 +159,8 @@ def build(
     failures, through = _failures(topology, fail)
     given = {name: value for name, value in (when or {}).items() if value is not None}
     shown = times({**(ALL_FAILURES if fail in (ALL, NODES) else ONE_FAILURE), **given})
-    offered = traffic_file.default(topology, through, live=live) if traffic is None else traffic_file.read(traffic)
+    given_traffic = None if traffic is None else yaml_model.read(traffic, TrafficFile)
+    offered = given_traffic or traffic_file.default(topology, through, live=live)
     try:
         offered.check(topology, shown.failure_s, shown.end_s)
     except ScenarioError as error:

@@ -18,16 +18,14 @@ of its own goes on until the end. Hosts are checked here; networks are not known
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from itertools import pairwise
-from pathlib import Path
 from typing import Any, Literal, Self
 
-import yaml
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from holdfast.compare.routes import path_by_cost, path_delay_ms
-from holdfast.errors import ScenarioError
+from holdfast.errors import ScenarioError, first_mistake
 from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions
 
@@ -117,9 +115,7 @@ class TcpEntry(Entry):
         try:
             self.tcp_options()
         except ValidationError as error:
-            first = error.errors()[0]
-            name = ".".join(str(part) for part in first["loc"])
-            raise ValueError(f"options.{name}: {first['msg']}") from None
+            raise ValueError(f"options.{first_mistake(error)}") from None
         return self
 
     def tcp_options(self) -> TcpOptions:
@@ -180,30 +176,6 @@ class TrafficFile(BaseModel):
                     raise ScenarioError(f"{where}: there is no host {name!r} (known: {', '.join(known[:20])}{more})")
             if not 0 <= (begins_s := entry.begins_s(failure_s)) < end_s:
                 raise ScenarioError(f"{where}: it would begin at {begins_s:g} s; the run is from 0 to {end_s:g} s")
-
-
-def read(path: Path) -> TrafficFile:
-    """Reads a file; every mistake is one sentence."""
-    try:
-        document = yaml.safe_load(path.read_text())
-    except OSError as error:
-        raise ScenarioError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{path}: this is not text in UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        line = f":{error.problem_mark.line + 1}" if error.problem_mark else ""
-        raise ScenarioError(f"{path}{line}: not YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise ScenarioError(f"{path}: not YAML: {error}") from None
-    if not isinstance(document, Mapping):
-        raise ScenarioError(f"{path}: a mapping of {', '.join(TrafficFile.model_fields)} is expected")
-    try:
-        return TrafficFile.model_validate(document)
-    except ValidationError as error:
-        first = error.errors()[0]
-        place = ".".join(str(part) for part in first["loc"])
-        message = first["msg"].removeprefix("Value error, ")
-        raise ScenarioError(f"{path}: {place}: {message}") from None
 
 
 def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
@@ -300,5 +272,4 @@ __all__ = [
     "counted",
     "default",
     "describe",
-    "read",
 ]

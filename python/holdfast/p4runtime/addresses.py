@@ -1,8 +1,10 @@
-"""Which addresses plaintext is harmless on."""
+"""Which addresses there are, and which of them plaintext is harmless on."""
 
 from __future__ import annotations
 
 import ipaddress
+
+from holdfast.p4runtime.errors import invalid_argument
 
 
 def is_loopback(address: str) -> bool:
@@ -16,3 +18,10 @@ def is_loopback(address: str) -> bool:
         return ipaddress.ip_address(host).is_loopback
     except ValueError:
         return False
+
+
+def check(address: str) -> None:
+    """Raises :class:`P4RuntimeError` if there is no such port: gRPC would take it modulo 2^16, or choose one itself."""
+    port = address.rpartition(":")[2]
+    if not address.startswith("unix") and not (port.isdecimal() and int(port) < 1 << 16):
+        raise invalid_argument(f"address {address!r}: write HOST:PORT with a port up to 65535, as in 127.0.0.1:9559")

@@ -20,7 +20,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from holdfast.p4runtime import codec, p4data
-from holdfast.p4runtime.addresses import is_loopback
+from holdfast.p4runtime.addresses import check, is_loopback
 from holdfast.p4runtime.client_session import Atomicity, ClientSession, PipelineAction
 from holdfast.p4runtime.codec import Pair, Value
 from holdfast.p4runtime.device import Device
@@ -446,6 +446,7 @@ class GrpcClient(Client):
         timeout_s: float = 30.0,
     ) -> None:
         super().__init__(device_id, election_id, role)
+        check(address)
         if credentials is None and not insecure and not is_loopback(address):
             raise invalid_argument(
                 f"{address} is not loopback: give TLS credentials, or ask for plaintext with insecure=True"

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import logging
 import queue
+import ssl
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator
@@ -21,7 +22,7 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from holdfast._core import HoldfastError, WriteRequest
-from holdfast.p4runtime.addresses import is_loopback
+from holdfast.p4runtime.addresses import check, is_loopback
 from holdfast.p4runtime.arbitration import Session
 from holdfast.p4runtime.device import API_VERSION, Device, decode_write
 from holdfast.p4runtime.errors import P4RuntimeError, code_number, invalid_argument, to_status
@@ -46,7 +47,15 @@ class TlsFiles:
     client_ca: Path | None = None
 
     def server_credentials(self) -> grpc.ServerCredentials:
-        """For gRPC. OSError if a file cannot be read."""
+        """For gRPC, which says to its log alone what is wrong with a file: so OSError tells, as for one that cannot be read."""
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
+        except ssl.SSLError:
+            raise OSError(f"{self.certificate} and {self.key} are no certificate and its key (PEM)") from None
+        try:
+            ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(self.client_ca or self.certificate)
+        except ssl.SSLError:
+            raise OSError(f"{self.client_ca} holds no certificate (PEM)") from None
         pair = (Path(self.key).read_bytes(), Path(self.certificate).read_bytes())
         ca = Path(self.client_ca).read_bytes() if self.client_ca else None
         return grpc.ssl_server_credentials([pair], root_certificates=ca, require_client_auth=ca is not None)
@@ -190,6 +199,7 @@ class Server:
         self, devices: Iterable[Device], address: str, tls: TlsFiles | None = None, *, insecure: bool = False
     ) -> None:
         self._devices = _by_id(devices)
+        check(address)
         if tls is None and not insecure and not is_loopback(address):
             raise invalid_argument(
                 f"{address} is not loopback: give TLS files, or ask for plaintext with insecure=True"
@@ -214,10 +224,12 @@ class Server:
                 port = self._server.add_insecure_port(address)
             else:
                 port = self._server.add_secure_port(address, tls.server_credentials())
-        except (RuntimeError, OSError) as e:
+        except OSError as e:
             raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}: {e}") from None
+        except RuntimeError:
+            port = 0  # gRPC does not say why
         if port == 0:
-            raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}")
+            raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}: it is in use, or not of this machine")
         return int(port)
 
     def _flush_digests(self) -> None:

@@ -101,7 +101,8 @@ def table(topology: Topology) -> Table:
     hosts, switches = len(topology.hosts), len(topology.switches)
     title = f"{topology.name}: {switches} switches, {hosts} hosts, {len(topology.links)} links"
     result = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    for heading in ("link", "ports", "rate", "delay", "queue", "loss", "host"):
+    result.add_column("link", overflow="fold", min_width=10)
+    for heading in ("ports", "rate", "delay", "queue", "loss", "host"):
         result.add_column(heading, justify="right" if heading in ("rate", "delay", "queue") else "left", no_wrap=True)
     for link in sorted(topology.links, key=lambda link: link.a in topology.hosts or link.b in topology.hosts):
         host = topology.hosts.get(link.a) or topology.hosts.get(link.b)

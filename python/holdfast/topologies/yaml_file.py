@@ -34,6 +34,7 @@ from yaml.constructor import SafeConstructor
 
 from holdfast.errors import TopologyError
 from holdfast.topology import Topology
+from holdfast.yaml_model import reading
 
 R = TypeVar("R")
 
@@ -89,17 +90,8 @@ def read(path: Path) -> Topology:
 
 
 def _parse(path: Path) -> dict[str, Node]:
-    try:
+    with reading(path, TopologyError):
         composed = yaml.compose(path.read_text(), Loader=yaml.SafeLoader)
-    except OSError as error:
-        raise TopologyError(f"{path}: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise TopologyError(f"{path}: this is not text in UTF-8") from None
-    except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise TopologyError(f"{path}:{line}: not YAML: {error.problem}") from None
-    except yaml.YAMLError as error:
-        raise TopologyError(f"{path}: not YAML: {error}") from None
     root = Node(path, 1, None) if composed is None else _node(path, composed, frozenset())
     document = root.mapping("a mapping of " + ", ".join(KEYS))
     for key, node in document.items():
