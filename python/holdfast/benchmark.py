@@ -26,18 +26,22 @@ def run(
     progress: Callable[[str], None],
 ) -> list[BenchmarkResult]:
     """Measures each program (all if none is named) with each size (the usual ones if none is)."""
-    known = Benchmark.programs()
-    for program in programs:
-        if program not in known:
-            raise HoldfastError(f"there is no benchmark {program!r}; there are {', '.join(known)}")
     results = []
-    for program in programs or known:
+    for program in _named(programs, Benchmark.programs(), "benchmark"):
         progress(f"{program}: compiling and filling tables")
         benchmark = Benchmark(program, quick)
         for size_bytes in sizes_bytes or SIZES_BYTES:
             progress(f"{program}: {size_bytes} bytes")
             results.append(benchmark.measure(size_bytes))
     return results
+
+
+def _named(names: Sequence[str], known: Sequence[str], what: str) -> Sequence[str]:
+    """Those that are named, or all."""
+    for name in names:
+        if name not in known:
+            raise HoldfastError(f"there is no {what} {name!r}; there are {', '.join(known)}")
+    return names or known
 
 
 def record(result: BenchmarkResult) -> dict[str, object]:
@@ -70,12 +74,8 @@ def write_json(records: Sequence[dict[str, object]], file: Path) -> None:
 
 def run_tables(tables: Sequence[str], *, quick: bool, progress: Callable[[str], None]) -> list[TableBenchmark]:
     """Measures each table (all if none is named) on its own."""
-    known = TableBenchmark.tables()
-    for table in tables:
-        if table not in known:
-            raise HoldfastError(f"there is no table {table!r}; there are {', '.join(known)}")
     results = []
-    for table in tables or known:
+    for table in _named(tables, TableBenchmark.tables(), "table"):
         progress(table)
         results.append(TableBenchmark.measure(table, quick))
     return results
@@ -99,12 +99,8 @@ def run_simulations(
     scenarios: Sequence[str], *, quick: bool, progress: Callable[[str], None]
 ) -> list[SimulationBenchmark]:
     """Measures each scenario (all if none is named): networks in virtual time."""
-    known = SimulationBenchmark.scenarios()
-    for scenario in scenarios:
-        if scenario not in known:
-            raise HoldfastError(f"there is no simulation {scenario!r}; there are {', '.join(known)}")
     results = []
-    for scenario in scenarios or known:
+    for scenario in _named(scenarios, SimulationBenchmark.scenarios(), "simulation"):
         progress(scenario)
         results.append(SimulationBenchmark.measure(scenario, quick))
     return results

@@ -89,6 +89,20 @@ def fail(message: str) -> NoReturn:
     raise typer.Exit(1)
 
 
+@contextmanager
+def _writing(file: Path) -> Iterator[None]:
+    """Around what writes a file that was asked for."""
+    try:
+        yield
+    except OSError as error:
+        fail(f"cannot write {str(file)!r}: {error.strerror}")
+
+
+def _progress(text: str) -> None:
+    """What goes on, for people who wait."""
+    errors.print(Text(text, style="dim"))
+
+
 def macros(defines: list[str]) -> dict[str, str]:
     """``NAME=VALUE`` and ``NAME``, which means 1, by name."""
     return {name: value if given else "1" for name, given, value in (d.partition("=") for d in defines)}
@@ -194,11 +208,10 @@ def compile_command(
         return
     output = output or Path(f"{source.stem}.holdfast")
     p4info = p4info or Path(f"{source.stem}.p4info.txtpb")
-    try:
+    with _writing(output):
         output.write_bytes(artifact)
+    with _writing(p4info):
         p4info.write_text(program.p4info)
-    except OSError as error:
-        fail(f"cannot write {error.filename!r}: {error.strerror}")
     console.print(f"{output}: {len(artifact)} bytes, {p4info}: P4Info", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -308,10 +321,8 @@ def stf(
             chosen, executor.value, [str(i) for i in include], macros(define), lambda name: show(description=name)
         )
     if json_file:
-        try:
+        with _writing(json_file):
             json_file.write_text(json.dumps(report.json(), indent=2) + "\n")
-        except OSError as error:
-            fail(f"cannot write {str(json_file)!r}: {error.strerror}")
     _print_cases(report, all_cases)
     if report.count("failed"):
         raise typer.Exit(1)
@@ -360,19 +371,17 @@ def bench(
     if simulation:
         if size:
             fail("--simulation has packets of its own: leave out --size")
-        simulated = benchmark.run_simulations(
-            program, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]")
-        )
+        simulated = benchmark.run_simulations(program, quick=quick, progress=_progress)
         console.print(benchmark.table_of_simulations(simulated))
         records = [benchmark.simulation_record(result) for result in simulated]
     elif tables:
         if size:
             fail("--tables measures no packets: leave out --size")
-        measured = benchmark.run_tables(program, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]"))
+        measured = benchmark.run_tables(program, quick=quick, progress=_progress)
         console.print(benchmark.table_of_tables(measured))
         records = [benchmark.table_record(result) for result in measured]
     else:
-        results = benchmark.run(program, size, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]"))
+        results = benchmark.run(program, size, quick=quick, progress=_progress)
         console.print(benchmark.table(results))
         if all(result.instructions_per_packet is None for result in results):
             console.print(
@@ -380,10 +389,8 @@ def bench(
             )
         records = [benchmark.record(result) for result in results]
     if output is not None:
-        try:
+        with _writing(output):
             benchmark.write_json(records, output)
-        except OSError as error:
-            fail(f"cannot write {str(output)!r}: {error.strerror}")
 
 
 def _bench_live(size: list[int], io: Io, quick: bool, output: Path | None) -> None:
@@ -393,19 +400,15 @@ def _bench_live(size: list[int], io: Io, quick: bool, output: Path | None) -> No
         console.print(f"skipped: {reason}", highlight=False)
         return
     with _interruptible():
-        results = live_benchmark.run(
-            size, io=io.value, quick=quick, progress=lambda text: errors.print(f"[dim]{text}[/]")
-        )
+        results = live_benchmark.run(size, io=io.value, quick=quick, progress=_progress)
     console.print(live_benchmark.table(results))
     for result in results:
         console.print(
             f"{result.size_bytes} bytes, sent by {result.io}; what limits it: {result.limit}", highlight=False
         )
     if output is not None:
-        try:
+        with _writing(output):
             live_benchmark.write_json(results, output)
-        except OSError as error:
-            fail(f"cannot write {str(output)!r}: {error.strerror}")
 
 
 @app.command()
