@@ -341,13 +341,19 @@ def main(arguments: Sequence[str]) -> None:
     """``python -m holdfast.sweep MODULE:FUNCTION POINT SEED``: one run, its result as JSON."""
     if len(arguments) != 3:
         sys.exit("usage: python -m holdfast.sweep MODULE:FUNCTION POINT-AS-JSON SEED")
-    function, point, seed = arguments
+    function, text, seed = arguments
     try:
-        result = run_one(function, json.loads(point), int(seed))
-    except SweepError as error:
-        sys.exit(f"error: {error}")
+        point = json.loads(text)
     except json.JSONDecodeError as error:
         sys.exit(f"error: the point is not JSON: {error}")
+    if not isinstance(point, dict):
+        sys.exit("error: the point is a JSON object, names with their values")
+    if not seed.isdecimal():
+        sys.exit(f"error: the seed is {seed!r}; a whole number is expected")
+    try:
+        result = run_one(function, point, int(seed))
+    except SweepError as error:
+        sys.exit(f"error: {error}")
     sys.stdout.write(json.dumps(result, indent=2) + "\n")
 
 

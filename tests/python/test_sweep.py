@@ -255,6 +255,20 @@ def test_a_failed_run_is_named_and_the_others_are_kept(module: str, jobs: int, t
     assert json.loads((out / "sweep.json").read_text())["runs_of_this_call"] == jobs
 
 
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["holdfast.demo:run", "{", "1"], "the point is not JSON"),
+        (["holdfast.demo:run", "3", "1"], "the point is a JSON object"),
+        (["holdfast.demo:run", "{}", "x"], "the seed is 'x'"),
+        (["holdfast.demo:absent", "{}", "1"], "there is no function 'holdfast.demo:absent'"),
+    ],
+)
+def test_one_run_by_hand_says_what_is_wrong(arguments: list[str], message: str) -> None:
+    with pytest.raises(SystemExit, match=f"error: {message}"):
+        sweep.main(arguments)
+
+
 def test_a_process_that_dies_is_named_by_its_run(module: str, tmp_path: Path) -> None:
     (tmp_path / "broken").touch()
     with pytest.raises(SweepError, match=r'point \{"d": 2\}, seed 1:\nits process ended with exit code 7'):

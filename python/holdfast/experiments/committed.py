@@ -10,6 +10,8 @@ from pathlib import Path
 
 import polars as pl
 
+from holdfast.errors import ExperimentError
+
 BEGIN, END = "<!-- from results/, by report.py: begin -->", "<!-- end -->"
 """What the generated part of a README stands between."""
 
@@ -37,6 +39,8 @@ class Committed:
 
     def collect(self, out: Path) -> None:
         """Copies the parts' files from where ``holdfast reproduce`` wrote them, but those that say why a part was skipped."""
+        if not out.is_dir():
+            raise ExperimentError(f"there is no folder {str(out)!r} that holdfast reproduce wrote")
         self.results.mkdir(exist_ok=True)
         for file in sorted(out.iterdir()):
             if file.suffix in SUFFIXES and not file.stem.endswith("_skipped"):

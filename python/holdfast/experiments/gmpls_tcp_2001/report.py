@@ -13,6 +13,7 @@ from pathlib import Path
 
 import polars as pl
 
+from holdfast.errors import ExperimentError
 from holdfast.experiments.committed import Committed, Sections, markdown
 from holdfast.experiments.gmpls_tcp_2001 import conclusions, runs
 
@@ -201,5 +202,8 @@ SECTIONS: Sections = (
 
 if __name__ == "__main__":
     for given in sys.argv[1:]:
-        collect(Path(given))
+        try:
+            collect(Path(given))
+        except ExperimentError as error:
+            sys.exit(f"error: {error}")
     COMMITTED.rewrite(SECTIONS)

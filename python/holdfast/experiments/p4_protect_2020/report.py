@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from holdfast.errors import ExperimentError
 from holdfast.experiments.committed import Committed, Sections, markdown
 from holdfast.experiments.p4_protect_2020 import jitter, processing, published, scenarios
 
@@ -181,5 +182,8 @@ SECTIONS: Sections = (
 
 if __name__ == "__main__":
     for given in sys.argv[1:]:
-        COMMITTED.collect(Path(given))
+        try:
+            COMMITTED.collect(Path(given))
+        except ExperimentError as error:
+            sys.exit(f"error: {error}")
     COMMITTED.rewrite(SECTIONS)
