@@ -6,11 +6,14 @@ the switch. Ports come and go while it runs; one whose interface goes down is a 
 
 from __future__ import annotations
 
+import signal
+import threading
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from types import TracebackType
-from typing import Literal, Self
+from typing import Any, Literal, Self
 
 from rich.console import Console
 from rich.table import Table
@@ -182,7 +185,7 @@ def run(
     executor: Literal["jit", "interpreter"],
     console: Console,
 ) -> None:
-    """Runs until interrupted, and then prints counters."""
+    """Runs until interrupted (SIGINT, SIGTERM), and then prints counters."""
     # It knows this module.
     from holdfast.live_control import ControlSocket
 
@@ -192,10 +195,10 @@ def run(
     # The server first: an address that cannot be had must not leave a running network behind.
     server = Server([live.device], address, tls, insecure=insecure)
     try:
-        with ControlSocket(live, device_id):
-            _serve(live, server, program, device_id, console)
+        with _interruption() as interrupted, ControlSocket(live, device_id):
+            _serve(live, server, program, device_id, console, interrupted)
     except KeyboardInterrupt:
-        pass
+        pass  # the second one
     finally:
         server.stop()
         live.stop()
@@ -213,14 +216,46 @@ def _print_statistics(live: LiveSwitch, console: Console) -> None:
         console.print(f"dropped, {reason}: {count}")
 
 
-def _serve(live: LiveSwitch, server: Server, program: _core.Program, device_id: int, console: Console) -> None:
+@contextmanager
+def _interruption() -> Iterator[threading.Event]:
+    """Set by the first signal to end; the next one is an exception, as ever.
+
+    An exception comes wherever the program is, and is lost where nobody can take it, such as in a call-back of gRPC's.
+    """
+    interrupted = threading.Event()
+    before: dict[signal.Signals, Any] = {}
+
+    def restore() -> None:
+        for number, handler in before.items():
+            signal.signal(number, handler)
+
+    def interrupt(_number: int, _frame: object) -> None:
+        interrupted.set()
+        restore()
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        before[number] = signal.signal(number, interrupt)
+    try:
+        yield interrupted
+    finally:
+        restore()
+
+
+def _serve(
+    live: LiveSwitch,
+    server: Server,
+    program: _core.Program,
+    device_id: int,
+    console: Console,
+    interrupted: threading.Event,
+) -> None:
     """Until somebody interrupts."""
     live.start()
     server.start()
     console.print(
         f"{program.name}: {len(live.ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it"
     )
-    while True:
+    while not interrupted.is_set():
         for notification in live.poll(0.2):
             if notification.kind == "port_change":
                 state = "up" if notification.up else "down"
