@@ -11,12 +11,15 @@
 //! use it either (a switch parses with its own program); hosts, captures and tests do.
 #![forbid(unsafe_code)]
 
+mod address;
 pub mod arp;
 pub mod checksum;
 pub mod ecn;
 pub mod ethernet;
 pub mod icmpv4;
+pub mod icmpv6;
 pub mod ipv4;
+pub mod ipv6;
 pub mod pcap;
 pub mod protection;
 pub mod rtag;
@@ -24,6 +27,7 @@ pub mod tcp;
 pub mod udp;
 pub mod vlan;
 
+pub use address::Address;
 pub use ethernet::MacAddress;
 
 use std::fmt;

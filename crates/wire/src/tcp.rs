@@ -1,14 +1,13 @@
-//! TCP (RFC 9293) over IPv4: the header, and the options that endpoints of today negotiate (maximum segment size, window scale,
+//! TCP (RFC 9293) over IPv4 and IPv6: the header, and the options that endpoints of today negotiate (maximum segment size, window scale,
 //! selective acknowledgments, timestamps). It knows no connections. Other options are skipped when read.
 //!
 //! A payload may be *virtual*: zeros that nobody stores. [`Header::emit_virtual`] writes only the header, with the checksum that
 //! the segment has with its zeros, so that a capture cut off behind the header is right to the bit.
 
 use crate::checksum::verifies;
-use crate::ipv4::{PROTOCOL_TCP, pseudo_header_sum};
-use crate::{Error, u16_at, u32_at};
+use crate::ipv4::PROTOCOL_TCP;
+use crate::{Address, Error, u16_at, u32_at};
 use std::fmt;
-use std::net::Ipv4Addr;
 use std::ops::{BitOr, BitOrAssign};
 
 /// Control bits of a header.
@@ -336,20 +335,15 @@ impl<'a> View<'a> {
     }
 
     /// Whether the checksum is right.
-    pub fn checksum_is_valid(&self, source: Ipv4Addr, destination: Ipv4Addr) -> bool {
+    pub fn checksum_is_valid<A: Address>(&self, source: A, destination: A) -> bool {
         self.verifies_with_zeros(source, destination, 0)
     }
 
     /// Whether the checksum is right if `zeros` bytes of zero follow that are not among the bytes of this view.
-    pub fn verifies_with_zeros(
-        &self,
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
-        zeros: usize,
-    ) -> bool {
+    pub fn verifies_with_zeros<A: Address>(&self, source: A, destination: A, zeros: usize) -> bool {
         match u16::try_from(self.0.len().saturating_add(zeros)) {
             Ok(len) => {
-                let pseudo = pseudo_header_sum(source, destination, PROTOCOL_TCP, len);
+                let pseudo = A::pseudo_header_sum(source, destination, PROTOCOL_TCP, len);
                 verifies(pseudo.bytes(self.0))
             }
             Err(_) => false,
@@ -388,19 +382,15 @@ impl Header {
     }
 
     /// Reads the values; `Checksum` if it is wrong between these addresses.
-    pub fn parse(
-        view: &View<'_>,
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
-    ) -> Result<Header, Error> {
+    pub fn parse<A: Address>(view: &View<'_>, source: A, destination: A) -> Result<Header, Error> {
         Header::parse_virtual(view, source, destination, 0)
     }
 
     /// Reads the values where `zeros` bytes of a virtual payload follow the bytes of the view.
-    pub fn parse_virtual(
+    pub fn parse_virtual<A: Address>(
         view: &View<'_>,
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
+        source: A,
+        destination: A,
         zeros: usize,
     ) -> Result<Header, Error> {
         if !view.verifies_with_zeros(source, destination, zeros) {
@@ -419,10 +409,10 @@ impl Header {
     }
 
     /// Appends header and payload, with the checksum between these addresses.
-    pub fn emit(
+    pub fn emit<A: Address>(
         &self,
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
+        source: A,
+        destination: A,
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
@@ -435,10 +425,10 @@ impl Header {
     }
 
     /// Appends only the header, with the checksum of a segment whose payload is `zeros` bytes of zero.
-    pub fn emit_virtual(
+    pub fn emit_virtual<A: Address>(
         &self,
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
+        source: A,
+        destination: A,
         zeros: usize,
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
@@ -474,8 +464,8 @@ impl Header {
 }
 
 /// Writes the checksum of `segment`, whose checksum field is zero and whose length, with what is not stored, is `len`.
-fn put_checksum(segment: &mut [u8], source: Ipv4Addr, destination: Ipv4Addr, len: u16) {
-    let pseudo = pseudo_header_sum(source, destination, PROTOCOL_TCP, len);
+fn put_checksum<A: Address>(segment: &mut [u8], source: A, destination: A, len: u16) {
+    let pseudo = A::pseudo_header_sum(source, destination, PROTOCOL_TCP, len);
     let checksum = pseudo.bytes(segment).finish();
     segment[16..18].copy_from_slice(&checksum.to_be_bytes());
 }
@@ -484,6 +474,7 @@ fn put_checksum(segment: &mut [u8], source: Ipv4Addr, destination: Ipv4Addr, len
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
@@ -531,11 +522,12 @@ mod tests {
     proptest! {
         #[test]
         fn parse_gives_what_was_emitted(header in any_header(), payload: Vec<u8>, a: [u8; 4], b: [u8; 4]) {
+            let (a, b) = (Ipv4Addr::from(a), Ipv4Addr::from(b));
             let mut bytes = Vec::new();
-            header.emit(a.into(), b.into(), &payload, &mut bytes).unwrap();
+            header.emit(a, b, &payload, &mut bytes).unwrap();
             prop_assert_eq!(bytes.len(), header.header_len() + payload.len());
             let view = View::new(&bytes).unwrap();
-            prop_assert_eq!(Header::parse(&view, a.into(), b.into()), Ok(header));
+            prop_assert_eq!(Header::parse(&view, a, b), Ok(header));
             prop_assert_eq!(view.payload(), &payload[..]);
         }
 
@@ -576,6 +568,35 @@ mod tests {
         fn any_options_are_read_or_refused(bytes in proptest::collection::vec(prop_oneof![0u8..12, any::<u8>()], 0..=40)) {
             let _ = Options::parse(&bytes);
         }
+    }
+
+    #[test]
+    fn a_segment_over_ipv6_byte_by_byte() {
+        let a = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+        let b = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1);
+        let header = Header {
+            source_port: 0x9c40,
+            destination_port: 0x1389,
+            sequence: 0x0102_0304,
+            acknowledgment: 0x0506_0708,
+            flags: Flags::ACK | Flags::PSH,
+            window: 0x1000,
+            ..Header::default()
+        };
+        let mut bytes = Vec::new();
+        header.emit(a, b, &[0, 0, 0], &mut bytes).unwrap();
+        // By hand: the addresses 2 * (0x2001 + 0x0db8) + 1 + 1 + 2 + 1, length 23, next header 6, ports, numbers, 0x5018 and the
+        // window; 0x17b89, folded 0x7b8a, complemented 0x8475.
+        let expected = [
+            0x9c, 0x40, 0x13, 0x89, 1, 2, 3, 4, 5, 6, 7, 8, 0x50, 0x18, 0x10, 0, 0x84, 0x75, 0, 0,
+            0, 0, 0,
+        ];
+        assert_eq!(bytes, expected);
+        let (mut stored, view) = (Vec::new(), View::new(&bytes).unwrap());
+        header.emit_virtual(a, b, 3, &mut stored).unwrap();
+        assert_eq!(stored, bytes[..20]);
+        assert_eq!(Header::parse(&view, a, b), Ok(header));
+        assert_eq!(Header::parse(&view, b, b), Err(Error::Checksum));
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! UDP (RFC 768) over IPv4. It knows no sockets; a checksum of zero means "none", as the RFC says.
+//! UDP (RFC 768) over IPv4 and IPv6. It knows no sockets; over IPv4 a checksum of zero means "none", as the RFC says, and over IPv6
+//! it is wrong (RFC 8200, section 8.1).
 
 use crate::checksum::verifies;
-use crate::ipv4::{PROTOCOL_UDP, pseudo_header_sum};
-use crate::{Error, u16_at};
-use std::net::Ipv4Addr;
+use crate::ipv4::PROTOCOL_UDP;
+use crate::{Address, Error, u16_at};
 
 /// Checked bytes of a datagram.
 #[derive(Clone, Copy, Debug)]
@@ -40,11 +40,13 @@ impl<'a> View<'a> {
         u16_at(self.0, 6)
     }
 
-    /// Whether the checksum is right, or there is none.
-    pub fn checksum_is_valid(&self, source: Ipv4Addr, destination: Ipv4Addr) -> bool {
+    /// Whether the checksum is right, or there is none and need not be.
+    pub fn checksum_is_valid<A: Address>(&self, source: A, destination: A) -> bool {
+        if self.checksum() == 0 {
+            return A::UDP_CHECKSUM_IS_OPTIONAL;
+        }
         let len = u16_at(self.0, 4);
-        self.checksum() == 0
-            || verifies(pseudo_header_sum(source, destination, PROTOCOL_UDP, len).bytes(self.0))
+        verifies(A::pseudo_header_sum(source, destination, PROTOCOL_UDP, len).bytes(self.0))
     }
 
     /// What follows the header.
@@ -67,11 +69,7 @@ impl Header {
     pub const LEN: usize = 8;
 
     /// Reads the values; `Checksum` if it is wrong between these addresses.
-    pub fn parse(
-        view: &View<'_>,
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
-    ) -> Result<Header, Error> {
+    pub fn parse<A: Address>(view: &View<'_>, source: A, destination: A) -> Result<Header, Error> {
         if !view.checksum_is_valid(source, destination) {
             return Err(Error::Checksum);
         }
@@ -82,10 +80,10 @@ impl Header {
     }
 
     /// Appends header and payload, with the checksum between these addresses.
-    pub fn emit(
+    pub fn emit<A: Address>(
         &self,
-        source: Ipv4Addr,
-        destination: Ipv4Addr,
+        source: A,
+        destination: A,
         payload: &[u8],
         out: &mut Vec<u8>,
     ) -> Result<(), Error> {
@@ -96,7 +94,7 @@ impl Header {
         out.extend_from_slice(&len.to_be_bytes());
         out.extend_from_slice(&[0, 0]);
         out.extend_from_slice(payload);
-        let sum = pseudo_header_sum(source, destination, PROTOCOL_UDP, len)
+        let sum = A::pseudo_header_sum(source, destination, PROTOCOL_UDP, len)
             .bytes(&out[start..])
             .finish();
         out[start + 6..start + 8].copy_from_slice(&transmitted(sum).to_be_bytes());
@@ -113,9 +111,12 @@ pub fn transmitted(checksum: u16) -> u16 {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+    use std::net::{Ipv4Addr, Ipv6Addr};
 
     const A: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 1);
     const B: Ipv4Addr = Ipv4Addr::new(10, 0, 0, 2);
+    const A6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+    const B6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1);
 
     #[test]
     fn a_checksum_that_computes_to_zero_travels_as_ones() {
@@ -135,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn no_checksum_is_accepted() {
+    fn no_checksum_is_accepted_over_ipv4_alone() {
         let header = Header {
             source_port: 1,
             destination_port: 2,
@@ -143,7 +144,26 @@ mod tests {
         let mut bytes = Vec::new();
         header.emit(A, B, b"payload", &mut bytes).unwrap();
         bytes[6..8].fill(0);
-        assert_eq!(Header::parse(&View::new(&bytes).unwrap(), A, B), Ok(header));
+        let view = View::new(&bytes).unwrap();
+        assert_eq!(Header::parse(&view, A, B), Ok(header));
+        assert_eq!(Header::parse(&view, A6, B6), Err(Error::Checksum));
+    }
+
+    #[test]
+    fn a_datagram_over_ipv6_byte_by_byte() {
+        let header = Header {
+            source_port: 0x1389,
+            destination_port: 0x138a,
+        };
+        let mut bytes = Vec::new();
+        header.emit(A6, B6, b"abc", &mut bytes).unwrap();
+        // By hand: the addresses 2 * (0x2001 + 0x0db8) + 1 + 1 + 2 + 1, length 11 twice, next header 17, ports and payload
+        // 0x1389 + 0x138a + 0x6162 + 0x6300; 0x14713, folded 0x4714, complemented 0xb8eb.
+        let expected = [0x13, 0x89, 0x13, 0x8a, 0, 11, 0xb8, 0xeb, b'a', b'b', b'c'];
+        assert_eq!(bytes, expected);
+        let view = View::new(&bytes).unwrap();
+        assert_eq!(Header::parse(&view, A6, B6), Ok(header));
+        assert_eq!(Header::parse(&view, A6, A6), Err(Error::Checksum));
     }
 
     #[test]
@@ -165,12 +185,13 @@ mod tests {
     proptest! {
         #[test]
         fn parse_gives_what_was_emitted(source_port: u16, destination_port: u16, payload: Vec<u8>, a: [u8; 4], b: [u8; 4], padding in 0usize..20) {
+            let (a, b) = (Ipv4Addr::from(a), Ipv4Addr::from(b));
             let header = Header { source_port, destination_port };
             let mut bytes = Vec::new();
-            header.emit(a.into(), b.into(), &payload, &mut bytes).unwrap();
+            header.emit(a, b, &payload, &mut bytes).unwrap();
             bytes.resize(bytes.len() + padding, 9);
             let view = View::new(&bytes).unwrap();
-            prop_assert_eq!(Header::parse(&view, a.into(), b.into()), Ok(header));
+            prop_assert_eq!(Header::parse(&view, a, b), Ok(header));
             prop_assert_eq!(view.payload(), &payload[..]);
         }
 

@@ -1,0 +1,33 @@
+//! What the checksums of UDP and TCP need to know of the addresses between which they hold, so that both read the same over IPv4 and IPv6.
+
+use crate::checksum::Sum;
+use crate::{ipv4, ipv6};
+use std::net::{Ipv4Addr, Ipv6Addr};
+
+/// An IPv4 or an IPv6 address.
+pub trait Address: Copy {
+    /// Whether a UDP checksum of zero says that the sender computed none (RFC 768); over IPv6 such datagrams are discarded
+    /// (RFC 8200, section 8.1).
+    const UDP_CHECKSUM_IS_OPTIONAL: bool;
+
+    /// The sum over the pseudo header that the checksums of UDP and TCP cover.
+    fn pseudo_header_sum(source: Self, destination: Self, protocol: u8, len: u16) -> Sum;
+}
+
+impl Address for Ipv4Addr {
+    const UDP_CHECKSUM_IS_OPTIONAL: bool = true;
+
+    #[inline]
+    fn pseudo_header_sum(source: Self, destination: Self, protocol: u8, len: u16) -> Sum {
+        ipv4::pseudo_header_sum(source, destination, protocol, len)
+    }
+}
+
+impl Address for Ipv6Addr {
+    const UDP_CHECKSUM_IS_OPTIONAL: bool = false;
+
+    #[inline]
+    fn pseudo_header_sum(source: Self, destination: Self, protocol: u8, len: u16) -> Sum {
+        ipv6::pseudo_header_sum(source, destination, protocol, len)
+    }
+}
