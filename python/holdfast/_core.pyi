@@ -437,8 +437,18 @@ class Network:
         port in the two bytes at ``port_offset``. Returns the generator's id."""
     def packets_generated(self, generator: int) -> int:
         """How many packets a generator has made."""
-    def add_host(self, name: str, *, mac: bytes, ipv4: str, prefix_len: int, gateway_mac: bytes) -> None:
-        """A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it."""
+    def add_host(
+        self,
+        name: str,
+        *,
+        mac: bytes,
+        ipv4: str,
+        prefix_len: int,
+        gateway_mac: bytes,
+        ipv6: tuple[str, int] | None = None,
+    ) -> None:
+        """A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it. ``ipv6``: an address, and
+        the length of its subnet's prefix; the gateway is the same."""
     def add_interface(self, name: str, interface: str) -> None:
         """A Linux interface as a node with one port 0 (wall clock only)."""
     def add_port(
@@ -548,16 +558,25 @@ class Network:
         destination_port: int = 5001,
         poisson: bool = False,
         log_packets: bool = True,
+        family: Literal["ipv4", "ipv6"] = "ipv4",
     ) -> int:
-        """UDP with sequence numbers, to a modelled host or an IPv4 address, at a constant rate or as a Poisson process.
+        """UDP with sequence numbers, to a modelled host or an address, at a constant rate or as a Poisson process.
 
         Without ``log_packets``, which a Poisson process needs, only :meth:`statistics` are kept, in memory that does not grow with
         packets; :meth:`sent` and :meth:`received` refuse. Returns the flow id.
         """
     def add_ping(
-        self, source: str, destination: str, *, interval_ps: int, start_ps: int, stop_ps: int, payload_bytes: int = 56
+        self,
+        source: str,
+        destination: str,
+        *,
+        interval_ps: int,
+        start_ps: int,
+        stop_ps: int,
+        payload_bytes: int = 56,
+        family: Literal["ipv4", "ipv6"] = "ipv4",
     ) -> int:
-        """Echo requests of a modelled host to another or to an IPv4 address. Returns the flow id."""
+        """Echo requests of a modelled host to another or to an address. Returns the flow id."""
     def end_flow(self, flow: int) -> None:
         """Ends a stream or pings before their time: nothing more is sent."""
     def add_tcp(
@@ -578,10 +597,12 @@ class Network:
         dscp: int = 0,
         goodput_bin_ps: int = 0,
         log_window: bool = False,
+        family: Literal["ipv4", "ipv6"] = "ipv4",
     ) -> int:
         """A TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``, ``"transfer"`` (of
         ``bytes``) or ``"on-off"`` (bursts of ``bytes`` and ``silence_ps`` after each, exponentially distributed if ``exponential``).
-        ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``). Returns the id for ``tcp_statistics`` and so on."""
+        ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``; over IPv6 their segments hold 20 bytes less). Returns the
+        id for ``tcp_statistics`` and so on."""
     def send_frame(self, node: str, frame: bytes) -> None:
         """Sends a frame from a modelled host or an interface's node, as it is, now."""
     @property

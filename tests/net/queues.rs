@@ -48,6 +48,7 @@ impl Bench {
                 ipv4: Ipv4Addr::new(10, 0, 0, number),
                 prefix_len: 24,
                 gateway_mac: mac(99),
+                ipv6: None,
             };
             let name = format!("h{number}");
             network.add_host(&name, config).unwrap();
@@ -643,6 +644,7 @@ fn a_port_may_get_its_link_later() {
         ipv4: Ipv4Addr::new(10, 0, 0, 7),
         prefix_len: 24,
         gateway_mac: mac(99),
+        ipv6: None,
     };
     bench.network.add_host("h7", config).unwrap();
     let link = LinkConfig {

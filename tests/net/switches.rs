@@ -40,6 +40,7 @@ fn network(seed: u64) -> (Network, Vec<LinkId>) {
             ipv4: Ipv4Addr::new(10, 0, 0, number),
             prefix_len: 24,
             gateway_mac: mac(99),
+            ipv6: None,
         };
         network.add_host(&format!("h{number}"), config).unwrap();
     }

@@ -6,13 +6,14 @@ mod mac_switch;
 use mac_switch::{Kind, switch_of};
 use net::random::Stream;
 use net::{
-    Application, Destination, FlowId, HostConfig, Jitter, LinkConfig, LinkId, Loss, MacAddress,
-    Network, Ping, QueueConfig, Spacing, TcpFlowId, TcpTransfer, UdpStream,
+    Application, Destination, Family, FlowId, HostConfig, Ipv6Interface, Jitter, LinkConfig,
+    LinkId, Loss, MacAddress, Network, Ping, QueueConfig, Spacing, TcpFlowId, TcpTransfer,
+    UdpStream,
 };
 use std::collections::VecDeque;
 use std::fmt::Write as _;
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use std::sync::{Arc, Mutex};
 
 const US: u64 = 1_000_000;
@@ -39,9 +40,17 @@ struct Scenario {
     network: Network,
     nodes: Vec<String>,
     links: u32,
-    flows: Vec<FlowId>,
-    tcp: Vec<TcpFlowId>,
+    flows: Vec<(FlowId, Family)>,
+    tcp: Vec<(TcpFlowId, Family)>,
     captures: Vec<Shared>,
+}
+
+/// Over what flows go.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Families {
+    Ipv4,
+    /// Drawn for each.
+    Both,
 }
 
 struct Dice(Stream);
@@ -90,6 +99,10 @@ fn address(host: usize) -> Ipv4Addr {
     Ipv4Addr::new(10, 0, 0, host as u8 + 1)
 }
 
+fn ipv6_address(host: usize) -> Ipv6Addr {
+    Ipv6Addr::new(0x2001, 0xdb8, 0, 0, 0, 0, 0, host as u16 + 1)
+}
+
 /// By switch, the switch that comes next on a shortest way to one of them.
 fn next_hops(edges: &[(usize, usize)], switches: usize, to: usize) -> Vec<usize> {
     let mut next = vec![usize::MAX; switches];
@@ -108,7 +121,7 @@ fn next_hops(edges: &[(usize, usize)], switches: usize, to: usize) -> Vec<usize>
     next
 }
 
-fn scenario(seed: u64) -> Scenario {
+fn scenario(seed: u64, families: Families) -> Scenario {
     let mut dice = Dice(Stream::named(seed, "visits"));
     let (switches, hosts) = (1 + dice.below(6), 2 + dice.below(4));
     let mut edges: Vec<(usize, usize)> = (1..switches).map(|s| (dice.below(s), s)).collect();
@@ -157,6 +170,10 @@ fn scenario(seed: u64) -> Scenario {
             ipv4: address(host),
             prefix_len: 24,
             gateway_mac: mac(98),
+            ipv6: Some(Ipv6Interface {
+                address: ipv6_address(host),
+                prefix_len: 64,
+            }),
         };
         network.add_host(&format!("h{host}"), config).unwrap();
     }
@@ -181,7 +198,13 @@ fn scenario(seed: u64) -> Scenario {
         tcp: Vec::new(),
         captures: Vec::new(),
     };
-    add_traffic(&mut result, &mut dice, hosts);
+    // Drawn apart, so that all else of a scenario is the same with and without.
+    let mut coins = Dice(Stream::named(seed, "families"));
+    let family = || match families == Families::Both && coins.below(2) == 0 {
+        true => Family::Ipv6,
+        false => Family::Ipv4,
+    };
+    add_traffic(&mut result, &mut dice, hosts, family);
     add_failures(&mut result, &mut dice);
     if dice.below(2) == 0 {
         let capture = Shared::default();
@@ -195,13 +218,21 @@ fn scenario(seed: u64) -> Scenario {
     result
 }
 
-fn add_traffic(scenario: &mut Scenario, dice: &mut Dice, hosts: usize) {
+fn add_traffic(
+    scenario: &mut Scenario,
+    dice: &mut Dice,
+    hosts: usize,
+    mut family: impl FnMut() -> Family,
+) {
     for _ in 0..1 + dice.below(6) {
         let (source, to) = (dice.below(hosts), dice.below(hosts));
         // Now and then to nobody: by way of a gateway that no switch knows.
-        let destination = match dice.below(6) {
-            0 => Destination::Ipv4(Ipv4Addr::new(192, 0, 2, 1)),
-            _ => Destination::Ipv4(address(to)),
+        let family = family();
+        let destination = match (dice.below(6), family) {
+            (0, Family::Ipv4) => Destination::Ipv4(Ipv4Addr::new(192, 0, 2, 1)),
+            (0, Family::Ipv6) => Destination::Ipv6(Ipv6Addr::new(0x2001, 0xdb8, 9, 0, 0, 0, 0, 1)),
+            (_, Family::Ipv4) => Destination::Ipv4(address(to)),
+            (_, Family::Ipv6) => Destination::Ipv6(ipv6_address(to)),
         };
         let source = format!("h{source}");
         let start_ps = dice.one_of(&[0, 0, 300 * US]);
@@ -231,14 +262,16 @@ fn add_traffic(scenario: &mut Scenario, dice: &mut Dice, hosts: usize) {
                 log_packets: other != 2,
             }),
         };
-        scenario.flows.push(flow.unwrap());
+        scenario.flows.push((flow.unwrap(), family));
     }
     if dice.below(2) == 0 {
+        let family = family();
         let flow = scenario.network.add_tcp(&TcpTransfer {
             client: "h0".to_owned(),
             server: "h1".to_owned(),
             client_port: 40_000,
             server_port: 5001,
+            family,
             start_ps: 0,
             application: Application::Bulk,
             stop_ps: u64::MAX,
@@ -247,7 +280,7 @@ fn add_traffic(scenario: &mut Scenario, dice: &mut Dice, hosts: usize) {
             goodput_bin_ps: 100 * US,
             log_window: true,
         });
-        scenario.tcp.push(flow.unwrap());
+        scenario.tcp.push((flow.unwrap(), family));
     }
 }
 
@@ -269,8 +302,8 @@ fn add_failures(scenario: &mut Scenario, dice: &mut Dice) {
 }
 
 /// Everything that a run shows.
-fn run(seed: u64, reaction_ps: u64) -> String {
-    let mut scenario = scenario(seed);
+fn run(seed: u64, families: Families, reaction_ps: u64) -> String {
+    let mut scenario = scenario(seed, families);
     let network = &mut scenario.network;
     network.set_reaction_ps(reaction_ps);
     let mut text = String::new();
@@ -288,13 +321,13 @@ fn run(seed: u64, reaction_ps: u64) -> String {
             writeln!(text, "{link} {:?}", network.link_counters(LinkId(link))).unwrap();
         }
     }
-    for &flow in &scenario.flows {
+    for &(flow, _) in &scenario.flows {
         // Some flows have totals alone.
         let logs = (network.sent(flow), network.received(flow));
         let counts = (network.flow_statistics(flow), network.corrupted(flow));
         writeln!(text, "{logs:?} {counts:?}").unwrap();
     }
-    for &flow in &scenario.tcp {
+    for &(flow, _) in &scenario.tcp {
         let known = (network.tcp_statistics(flow), network.tcp_window(flow));
         writeln!(text, "{known:?} {:?}", network.tcp_goodput(flow)).unwrap();
     }
@@ -308,11 +341,12 @@ fn run(seed: u64, reaction_ps: u64) -> String {
 #[test]
 fn visits_change_nothing() {
     let mut packets = 0;
+    let mixed = (0..60).map(|seed| (seed, Families::Both));
     // In the last one, what a visit ran last left before the visit's end.
-    for seed in (0..60).chain([765]) {
-        let one_by_one = run(seed, 0);
+    for (seed, families) in mixed.chain([(765, Families::Ipv4)]) {
+        let one_by_one = run(seed, families, 0);
         for reaction_ps in [u64::MAX, 30 * US] {
-            let many = run(seed, reaction_ps);
+            let many = run(seed, families, reaction_ps);
             if many != one_by_one {
                 let different = one_by_one.lines().zip(many.lines()).find(|(a, b)| a != b);
                 panic!("seed {seed}, reaction {reaction_ps}: {different:?}");
@@ -324,4 +358,30 @@ fn visits_change_nothing() {
             .count();
     }
     assert!(packets > 100, "{packets} packets to nobody");
+}
+
+/// The random networks carry what they are said to carry: over each family streams, pings and TCP arrive somewhere.
+#[test]
+fn both_families_arrive() {
+    let mut arrived = [[0; 2]; 2];
+    for seed in 0..60 {
+        let mut scenario = scenario(seed, Families::Both);
+        let network = &mut scenario.network;
+        while network.now_ps() < END_PS {
+            network.run(END_PS).unwrap();
+        }
+        for (flow, family) in &scenario.flows {
+            let delivered = network.flow_statistics(*flow).unwrap().delivered;
+            arrived[*family as usize][0] += delivered;
+        }
+        for (flow, family) in &scenario.tcp {
+            let received = network.tcp_statistics(*flow).unwrap().server.bytes_received;
+            arrived[*family as usize][1] += received;
+        }
+    }
+    let [v4, v6] = arrived;
+    assert!(
+        v4.into_iter().chain(v6).all(|count| count > 1000),
+        "{v4:?} {v6:?}"
+    );
 }

@@ -12,7 +12,7 @@ use crate::router;
 use crate::source;
 use engine::Switch;
 use net::{
-    Application, Destination, FlowId, HostConfig, LinkConfig, LinkId, MacAddress, NetError,
+    Application, Destination, Family, FlowId, HostConfig, LinkConfig, LinkId, MacAddress, NetError,
     Network, QueueConfig, Spacing, TcpFlowId, TcpTransfer, UdpStream,
 };
 use std::net::Ipv4Addr;
@@ -179,6 +179,7 @@ fn connect_dumbbell(
             server: format!("h1.{i}"),
             client_port: 40_000,
             server_port: 5001,
+            family: Family::Ipv4,
             // Not all at once: over 100 ms.
             start_ps: i as u64 * PS_PER_S / 1000,
             application: Application::Bulk,
@@ -324,6 +325,7 @@ fn host(number: u8, ipv4: Ipv4Addr) -> HostConfig {
         ipv4,
         prefix_len: 24,
         gateway_mac: MacAddress([2, 0, 0, 0, 0, 99]),
+        ipv6: None,
     }
 }
 

@@ -18,15 +18,16 @@
 //! nano-packets per second: no drift, however long the stream. The last one is due before `stop_ps`. In a Poisson process the
 //! times between packets, and from the start to the first, are drawn from an exponential distribution with the same mean.
 
+use crate::addresses::{Addresses, Family};
 use crate::error::{NetError, out_of_range};
 use crate::host::Host;
 use crate::random::Stream;
 use crate::record::Record;
 use crate::{FlowId, NodeId};
 use engine::payload::Shared;
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
-use wire::{MacAddress, checksum, ethernet, icmpv4, ipv4, udp};
+use wire::{MacAddress, checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6, udp};
 
 /// First bytes of a stream's payload.
 pub const MAGIC: [u8; 4] = *b"HFp1";
@@ -34,21 +35,26 @@ pub const MAGIC: [u8; 4] = *b"HFp1";
 pub const STREAM_FIELDS_BYTES: usize = 24;
 
 const SEQUENCE_AT: usize = 8;
-const IPV4_AT: usize = ethernet::Header::LEN;
-const TRANSPORT_AT: usize = IPV4_AT + ipv4::Header::MIN_LEN;
-/// UDP's and ICMP echo's headers have the same length.
-const PAYLOAD_AT: usize = TRANSPORT_AT + udp::Header::LEN;
-/// Most bytes of a payload in one IPv4 packet.
+const IP_AT: usize = ethernet::Header::LEN;
+const TRANSPORT_AT: usize = IP_AT + ipv4::Header::MIN_LEN;
+const TRANSPORT_AT_V6: usize = IP_AT + ipv6::Header::LEN;
+/// UDP's and ICMP echo's headers have the same length, over IPv4 and over IPv6.
+const TRANSPORT_HEADER_BYTES: usize = udp::Header::LEN;
+/// Most bytes of a payload in one IPv4 packet; in an IPv6 packet of the same length there are 20 less.
 pub const MAX_PAYLOAD_BYTES: usize =
-    ipv4::Header::MAX_TOTAL_LEN - ipv4::Header::MIN_LEN - udp::Header::LEN;
+    ipv4::Header::MAX_TOTAL_LEN - ipv4::Header::MIN_LEN - TRANSPORT_HEADER_BYTES;
 
 /// Where a stream goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// A modelled host.
+    /// A modelled host, over IPv4.
     Host(String),
+    /// A modelled host, over IPv6.
+    HostIpv6(String),
     /// An address, such as a multicast group's or a namespace's.
     Ipv4(Ipv4Addr),
+    /// An address, of one station.
+    Ipv6(Ipv6Addr),
 }
 
 /// How packets of a stream follow each other.
@@ -104,10 +110,13 @@ pub struct Ping {
     pub payload_bytes: usize,
 }
 
+/// What a flow's packets are. One choice, so that the way of a packet branches once.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Udp,
+    UdpV6,
     Ping,
+    PingV6,
 }
 
 /// Due times without drift: the whole interval, and the fraction that is carried.
@@ -243,7 +252,7 @@ impl Flow {
     pub(crate) fn udp(
         id: FlowId,
         (source, host): (NodeId, &Host),
-        (receiver, destination, next_hop): (Option<NodeId>, Ipv4Addr, MacAddress),
+        (receiver, addresses, next_hop): (Option<NodeId>, Addresses, MacAddress),
         stream: &UdpStream,
         draws: impl FnOnce() -> Stream,
     ) -> Result<Flow, NetError> {
@@ -252,10 +261,11 @@ impl Flow {
             Spacing::Constant => schedule,
             Spacing::Poisson => schedule.poisson(draws()),
         };
-        if !(STREAM_FIELDS_BYTES..=MAX_PAYLOAD_BYTES).contains(&stream.payload_bytes) {
+        let most = max_payload_bytes(addresses.family());
+        if !(STREAM_FIELDS_BYTES..=most).contains(&stream.payload_bytes) {
             return Err(out_of_range(
                 "payload_bytes",
-                format!("from {STREAM_FIELDS_BYTES} to {MAX_PAYLOAD_BYTES}"),
+                format!("from {STREAM_FIELDS_BYTES} to {most}"),
             ));
         }
         if !stream.log_packets && stream.spacing == Spacing::Poisson {
@@ -273,18 +283,23 @@ impl Flow {
         };
         let mut segment = Vec::new();
         let len = (udp::Header::LEN + payload.len()) as u16;
-        header
-            .emit(host.config.ipv4, destination, &payload, &mut segment)
-            .map_err(unsendable)?;
+        match addresses {
+            Addresses::V4(from, to) => header.emit(from, to, &payload, &mut segment),
+            Addresses::V6(from, to) => header.emit(from, to, &payload, &mut segment),
+        }
+        .map_err(unsendable)?;
         segment[6..8].fill(0);
-        let fixed_sum =
-            ipv4::pseudo_header_sum(host.config.ipv4, destination, ipv4::PROTOCOL_UDP, len)
-                .bytes(&segment);
-        let mut frame = frame(host, next_hop, destination, ipv4::PROTOCOL_UDP, &segment)?;
-        frame.truncate(PAYLOAD_AT + STREAM_FIELDS_BYTES);
+        let fixed_sum = addresses
+            .pseudo_header_sum(ipv4::PROTOCOL_UDP, len)
+            .bytes(&segment);
+        let mut frame = frame(host, next_hop, addresses, ipv4::PROTOCOL_UDP, &segment)?;
+        frame.truncate(frame.len() - rest.len());
         let pattern_sum = Sum::new().bytes(rest.bytes()).folded();
         Ok(Flow {
-            kind: Kind::Udp,
+            kind: match addresses.family() {
+                Family::Ipv4 => Kind::Udp,
+                Family::Ipv6 => Kind::UdpV6,
+            },
             source,
             receiver,
             schedule,
@@ -301,30 +316,45 @@ impl Flow {
     pub(crate) fn ping(
         identifier: u16,
         (source, host): (NodeId, &Host),
-        (destination, next_hop): (Ipv4Addr, MacAddress),
+        (addresses, next_hop): (Addresses, MacAddress),
         ping: &Ping,
     ) -> Result<Flow, NetError> {
         let schedule = Schedule::new(ping.start_ps, ping.stop_ps, ping.interval_ps)?;
-        if ping.payload_bytes > MAX_PAYLOAD_BYTES {
-            return Err(out_of_range(
-                "payload_bytes",
-                format!("at most {MAX_PAYLOAD_BYTES}"),
-            ));
+        let most = max_payload_bytes(addresses.family());
+        if ping.payload_bytes > most {
+            return Err(out_of_range("payload_bytes", format!("at most {most}")));
         }
         let rest = Shared::pattern(0..ping.payload_bytes);
-        let mut segment = Vec::new();
-        icmpv4::Message::EchoRequest {
-            identifier,
-            sequence: 0,
-        }
-        .emit(rest.bytes(), &mut segment)
-        .map_err(unsendable)?;
+        let (kind, protocol, mut segment, pseudo) = match addresses {
+            Addresses::V4(..) => {
+                let mut segment = Vec::new();
+                icmpv4::Message::EchoRequest {
+                    identifier,
+                    sequence: 0,
+                }
+                .emit(rest.bytes(), &mut segment)
+                .map_err(unsendable)?;
+                (Kind::Ping, ipv4::PROTOCOL_ICMP, segment, Sum::new())
+            }
+            Addresses::V6(from, to) => {
+                let mut segment = Vec::new();
+                icmpv6::Message::EchoRequest {
+                    identifier,
+                    sequence: 0,
+                }
+                .emit(from, to, rest.bytes(), &mut segment)
+                .map_err(unsendable)?;
+                let protocol = ipv6::NEXT_HEADER_ICMPV6;
+                let pseudo = addresses.pseudo_header_sum(protocol, segment.len() as u16);
+                (Kind::PingV6, protocol, segment, pseudo)
+            }
+        };
         segment[2..4].fill(0);
-        let fixed_sum = Sum::new().bytes(&segment);
-        let mut frame = frame(host, next_hop, destination, ipv4::PROTOCOL_ICMP, &segment)?;
-        frame.truncate(PAYLOAD_AT);
+        let fixed_sum = pseudo.bytes(&segment);
+        let mut frame = frame(host, next_hop, addresses, protocol, &segment)?;
+        frame.truncate(frame.len() - rest.len());
         Ok(Flow {
-            kind: Kind::Ping,
+            kind,
             source,
             receiver: Some(source),
             schedule,
@@ -362,36 +392,56 @@ impl Flow {
         let sequence = self.record.sent(now_ps, self.schedule.number);
         match self.kind {
             Kind::Udp => {
-                let fields = PAYLOAD_AT + SEQUENCE_AT;
-                self.put(fields, &sequence.to_be_bytes());
-                self.put(fields + 8, &now_ps.to_be_bytes());
-                let sum = self
-                    .fixed_sum
-                    .bytes(&self.frame[fields..fields + 16])
-                    .finish();
-                self.put(TRANSPORT_AT + 6, &udp::transmitted(sum).to_be_bytes());
+                self.put_stream_fields(TRANSPORT_AT, sequence, now_ps);
+                self.put_identification(sequence);
             }
+            Kind::UdpV6 => self.put_stream_fields(TRANSPORT_AT_V6, sequence, now_ps),
             Kind::Ping => {
-                self.put(TRANSPORT_AT + 6, &(sequence as u16).to_be_bytes());
-                let sum = self.fixed_sum.word(sequence as u16).finish();
-                self.put(TRANSPORT_AT + 2, &sum.to_be_bytes());
+                self.put_ping_sequence(TRANSPORT_AT, sequence);
+                self.put_identification(sequence);
             }
+            Kind::PingV6 => self.put_ping_sequence(TRANSPORT_AT_V6, sequence),
         }
-        self.put(IPV4_AT + 4, &(sequence as u16).to_be_bytes());
-        self.put(IPV4_AT + 10, &[0, 0]);
-        let sum = checksum::checksum(&self.frame[IPV4_AT..TRANSPORT_AT]);
-        self.put(IPV4_AT + 10, &sum.to_be_bytes());
         (&self.frame, self.rest)
     }
 
+    #[inline(always)]
+    fn put_stream_fields(&mut self, transport_at: usize, sequence: u64, now_ps: u64) {
+        let fields = transport_at + TRANSPORT_HEADER_BYTES + SEQUENCE_AT;
+        self.put(fields, &sequence.to_be_bytes());
+        self.put(fields + 8, &now_ps.to_be_bytes());
+        let sum = self
+            .fixed_sum
+            .bytes(&self.frame[fields..fields + 16])
+            .finish();
+        self.put(transport_at + 6, &udp::transmitted(sum).to_be_bytes());
+    }
+
+    #[inline(always)]
+    fn put_ping_sequence(&mut self, transport_at: usize, sequence: u64) {
+        self.put(transport_at + 6, &(sequence as u16).to_be_bytes());
+        let sum = self.fixed_sum.word(sequence as u16).finish();
+        self.put(transport_at + 2, &sum.to_be_bytes());
+    }
+
+    /// IPv4's, and the header checksum.
+    #[inline(always)]
+    fn put_identification(&mut self, sequence: u64) {
+        self.put(IP_AT + 4, &(sequence as u16).to_be_bytes());
+        self.put(IP_AT + 10, &[0, 0]);
+        let sum = checksum::checksum(&self.frame[IP_AT..TRANSPORT_AT]);
+        self.put(IP_AT + 10, &sum.to_be_bytes());
+    }
+
+    #[inline(always)]
     fn put(&mut self, at: usize, bytes: &[u8]) {
         self.frame[at..at + bytes.len()].copy_from_slice(bytes);
     }
 
     /// Whether a payload is one of this stream's, sequence number and time aside.
     fn is_stream_payload(&self, payload: &[u8]) -> bool {
-        let sent = &self.frame[PAYLOAD_AT..];
-        self.kind == Kind::Udp
+        let sent = &self.frame[self.frame.len() - STREAM_FIELDS_BYTES..];
+        matches!(self.kind, Kind::Udp | Kind::UdpV6)
             && payload.len() == sent.len() + self.rest.len()
             && payload[..SEQUENCE_AT] == sent[..SEQUENCE_AT]
             && payload[STREAM_FIELDS_BYTES..] == *self.rest.bytes()
@@ -457,20 +507,25 @@ fn unsendable(_: wire::Error) -> NetError {
     out_of_range("payload_bytes", "what fits into a packet")
 }
 
+/// Packets of both families are at most as long; no link's MTU is longer.
+fn max_payload_bytes(family: Family) -> usize {
+    match family {
+        Family::Ipv4 => MAX_PAYLOAD_BYTES,
+        Family::Ipv6 => MAX_PAYLOAD_BYTES - (ipv6::Header::LEN - ipv4::Header::MIN_LEN),
+    }
+}
+
 fn frame(
     host: &Host,
     next_hop: MacAddress,
-    destination: Ipv4Addr,
+    addresses: Addresses,
     protocol: u8,
     segment: &[u8],
 ) -> Result<Vec<u8>, NetError> {
-    let mut frame = Vec::with_capacity(TRANSPORT_AT + segment.len());
-    host.ethernet(next_hop, ethernet::ETHERTYPE_IPV4)
+    let mut frame = Vec::with_capacity(TRANSPORT_AT_V6 + segment.len());
+    host.ethernet(next_hop, addresses.ethertype())
         .emit(&mut frame)
-        .and_then(|()| {
-            host.ipv4(destination, protocol, segment.len())
-                .emit(&mut frame)
-        })
+        .and_then(|()| addresses.emit_header(0, protocol, segment.len(), &mut frame))
         .map_err(unsendable)?;
     frame.extend_from_slice(segment);
     Ok(frame)

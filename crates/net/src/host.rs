@@ -4,14 +4,15 @@
 //! There is no ARP cache. What leaves the subnet goes to the gateway's MAC address, which is configured. A neighbour in the
 //! subnet is known by its real address if it is a modelled host, and answered at the address that it wrote from. The host
 //! is a member of every IPv4 multicast group. Fragments are not reassembled.
+//!
+//! A host may have an IPv6 address besides. There is no neighbour discovery: next hops are known as for IPv4. It is a member of no IPv6
+//! multicast group, and packets with extension headers are for nobody it knows.
 
-use crate::tcp_flow::{EndpointId, read_segment};
-use std::net::Ipv4Addr;
+use crate::addresses::{Addresses, ipv4_header};
+use crate::tcp_flow::{EndpointId, Key4, Key6, read_segment};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
-use wire::{MacAddress, arp, checksum, ethernet, icmpv4, ipv4, udp};
-
-/// Time to live of packets that hosts send.
-pub(crate) const TTL: u8 = 64;
+use wire::{Address, MacAddress, arp, checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6, udp};
 
 /// Configuration of a modelled host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -24,6 +25,17 @@ pub struct HostConfig {
     pub prefix_len: u8,
     /// Where packets that leave the subnet go.
     pub gateway_mac: MacAddress,
+    /// Its IPv6 address, if it has one.
+    pub ipv6: Option<Ipv6Interface>,
+}
+
+/// An IPv6 address in its subnet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ipv6Interface {
+    /// The address.
+    pub address: Ipv6Addr,
+    /// Length of the subnet's prefix.
+    pub prefix_len: u8,
 }
 
 /// What a frame is to a host.
@@ -43,8 +55,11 @@ pub(crate) enum Received<'a> {
     },
     /// A UDP datagram; whether its payload was recognised.
     Datagram { payload: &'a [u8], known: bool },
-    /// A TCP segment, and the key of its connection.
-    Segment { key: u64, segment: tcp::Segment },
+    /// A TCP segment, and the end of a connection that it is for, if there is one.
+    Segment {
+        endpoint: Option<EndpointId>,
+        segment: tcp::Segment,
+    },
     /// Anything else.
     Other,
 }
@@ -56,7 +71,9 @@ pub(crate) struct Host {
     /// Ping flows of this host; the position is the ICMP identifier.
     pub(crate) pings: Vec<crate::FlowId>,
     /// Ends of TCP connections, by key.
-    connections: Vec<(u64, EndpointId)>,
+    connections: Vec<(Key4, EndpointId)>,
+    /// The same over IPv6: apart, so that the keys of most stay short.
+    connections_v6: Vec<(Key6, EndpointId)>,
 }
 
 impl Host {
@@ -65,24 +82,30 @@ impl Host {
             config,
             pings: Vec::new(),
             connections: Vec::new(),
+            connections_v6: Vec::new(),
         }
     }
 
-    /// Makes a connection known; false if there is one with this key.
-    pub(crate) fn add_connection(&mut self, key: u64, endpoint: EndpointId) -> bool {
-        match self.connections.binary_search_by_key(&key, |(key, _)| *key) {
-            Ok(_) => false,
-            Err(at) => {
-                self.connections.insert(at, (key, endpoint));
-                true
-            }
+    /// Makes a connection from `port` of this host to `peer_port` of the destination known; false if there is one already.
+    pub(crate) fn add_connection(
+        &mut self,
+        to: Addresses,
+        port: u16,
+        peer_port: u16,
+        endpoint: EndpointId,
+    ) -> bool {
+        match to {
+            Addresses::V4(_, peer) => insert(
+                &mut self.connections,
+                Key4::new(port, peer_port, peer),
+                endpoint,
+            ),
+            Addresses::V6(_, peer) => insert(
+                &mut self.connections_v6,
+                Key6::new(port, peer_port, peer),
+                endpoint,
+            ),
         }
-    }
-
-    /// The connection with this key.
-    pub(crate) fn connection(&self, key: u64) -> Option<EndpointId> {
-        let found = self.connections.binary_search_by_key(&key, |(key, _)| *key);
-        found.ok().map(|at| self.connections[at].1)
     }
 
     /// Whether an address is in the host's subnet.
@@ -91,6 +114,24 @@ impl Host {
             .checked_shl(32 - u32::from(self.config.prefix_len))
             .unwrap_or(0);
         (u32::from(address) ^ u32::from(self.config.ipv4)) & mask == 0
+    }
+
+    /// Whether an address is in the subnet of the host's IPv6 address.
+    pub(crate) fn is_on_link_v6(&self, address: Ipv6Addr) -> bool {
+        self.config.ipv6.is_some_and(|own| {
+            let mask = u128::MAX
+                .checked_shl(128 - u32::from(own.prefix_len))
+                .unwrap_or(0);
+            (u128::from(address) ^ u128::from(own.address)) & mask == 0
+        })
+    }
+
+    /// Whether this is one of the host's addresses.
+    pub(crate) fn has(&self, address: IpAddr) -> bool {
+        match address {
+            IpAddr::V4(address) => address == self.config.ipv4,
+            IpAddr::V6(address) => self.config.ipv6.is_some_and(|own| own.address == address),
+        }
     }
 
     /// What a frame is to this host. `recognise` may know what the bytes of a UDP payload add up to without adding them all.
@@ -109,6 +150,10 @@ impl Host {
         match ethernet.ethertype() {
             ethernet::ETHERTYPE_ARP => self.receive_arp(ethernet.payload()),
             ethernet::ETHERTYPE_IPV4 => self.receive_ipv4(&ethernet, recognise),
+            ethernet::ETHERTYPE_IPV6 => match self.config.ipv6 {
+                Some(own) => self.receive_ipv6(own.address, &ethernet, recognise),
+                None => Received::Other,
+            },
             _ => Received::Other,
         }
     }
@@ -158,11 +203,47 @@ impl Host {
         }
         match packet.protocol() {
             ipv4::PROTOCOL_ICMP => self.receive_icmp(ethernet.source(), &packet),
-            ipv4::PROTOCOL_UDP => receive_udp(&packet, recognise),
-            ipv4::PROTOCOL_TCP => match read_segment(&packet) {
-                Ok((key, segment)) => Received::Segment { key, segment },
-                Err(_) => Received::Corrupt(None),
-            },
+            ipv4::PROTOCOL_UDP => receive_udp(packet.source(), to, packet.payload(), recognise),
+            ipv4::PROTOCOL_TCP => {
+                let (source, class) = (packet.source(), packet.traffic_class());
+                match read_segment(source, to, class, packet.payload()) {
+                    Ok((port, peer_port, segment)) => Received::Segment {
+                        endpoint: find(&self.connections, Key4::new(port, peer_port, source)),
+                        segment,
+                    },
+                    Err(_) => Received::Corrupt(None),
+                }
+            }
+            _ => Received::Other,
+        }
+    }
+
+    fn receive_ipv6<'a>(
+        &self,
+        own: Ipv6Addr,
+        ethernet: &ethernet::View<'a>,
+        recognise: impl FnOnce(&'a [u8]) -> Option<Sum>,
+    ) -> Received<'a> {
+        let Ok(packet) = ipv6::View::new(ethernet.payload()) else {
+            return Received::Corrupt(None);
+        };
+        let to = packet.destination();
+        if to != own {
+            return Received::NotAddressed;
+        }
+        match packet.next_header() {
+            ipv6::NEXT_HEADER_ICMPV6 => self.receive_icmpv6(own, ethernet.source(), &packet),
+            ipv4::PROTOCOL_UDP => receive_udp(packet.source(), to, packet.payload(), recognise),
+            ipv4::PROTOCOL_TCP => {
+                let (source, class) = (packet.source(), packet.traffic_class());
+                match read_segment(source, to, class, packet.payload()) {
+                    Ok((port, peer_port, segment)) => Received::Segment {
+                        endpoint: find(&self.connections_v6, Key6::new(port, peer_port, source)),
+                        segment,
+                    },
+                    Err(_) => Received::Corrupt(None),
+                }
+            }
             _ => Received::Other,
         }
     }
@@ -195,6 +276,66 @@ impl Host {
         }
     }
 
+    fn receive_icmpv6<'a>(
+        &self,
+        own: Ipv6Addr,
+        from: MacAddress,
+        packet: &ipv6::View<'a>,
+    ) -> Received<'a> {
+        let Ok(view) = icmpv6::View::new(packet.payload()) else {
+            return Received::Corrupt(None);
+        };
+        match icmpv6::Message::parse(&view, packet.source(), own) {
+            Err(wire::Error::Checksum) => Received::Corrupt(None),
+            Ok(icmpv6::Message::EchoReply {
+                identifier,
+                sequence,
+            }) => Received::EchoReply {
+                identifier,
+                sequence,
+                payload: view.payload(),
+            },
+            Ok(icmpv6::Message::EchoRequest {
+                identifier,
+                sequence,
+            }) => {
+                let reply = icmpv6::Message::EchoReply {
+                    identifier,
+                    sequence,
+                };
+                self.echo_reply_v6(own, from, packet, reply, view.payload())
+            }
+            _ => Received::Other,
+        }
+    }
+
+    fn echo_reply_v6<'a>(
+        &self,
+        own: Ipv6Addr,
+        from: MacAddress,
+        request: &ipv6::View<'_>,
+        reply: icmpv6::Message,
+        payload: &[u8],
+    ) -> Received<'a> {
+        let to = request.source();
+        let next_hop = match self.is_on_link_v6(to) {
+            true => from,
+            false => self.config.gateway_mac,
+        };
+        let (len, addresses) = (request.payload().len(), Addresses::V6(own, to));
+        let mut frame = Vec::with_capacity(ethernet::Header::LEN + ipv6::Header::LEN + len);
+        let emitted = self
+            .ethernet(next_hop, ethernet::ETHERTYPE_IPV6)
+            .emit(&mut frame)
+            .and_then(|()| {
+                // As Linux does, the reply keeps the class of the request.
+                let class = request.traffic_class();
+                addresses.emit_header(class, ipv6::NEXT_HEADER_ICMPV6, len, &mut frame)
+            })
+            .and_then(|()| reply.emit(own, to, payload, &mut frame));
+        emitted.map_or(Received::Other, |()| Received::Answer(frame))
+    }
+
     fn echo_reply<'a>(
         &self,
         from: MacAddress,
@@ -212,7 +353,8 @@ impl Host {
             // As Linux does, the reply keeps the class of the request.
             traffic_class: request.traffic_class(),
             identification: request.identification(),
-            ..self.ipv4(
+            ..ipv4_header(
+                self.config.ipv4,
                 request.source(),
                 ipv4::PROTOCOL_ICMP,
                 request.payload().len(),
@@ -235,46 +377,41 @@ impl Host {
             ethertype,
         }
     }
+}
 
-    /// The IPv4 header of what this host sends.
-    pub(crate) fn ipv4(
-        &self,
-        destination: Ipv4Addr,
-        protocol: u8,
-        payload_len: usize,
-    ) -> ipv4::Header {
-        ipv4::Header {
-            traffic_class: 0,
-            identification: 0,
-            dont_fragment: true,
-            more_fragments: false,
-            fragment_offset: 0,
-            ttl: TTL,
-            protocol,
-            source: self.config.ipv4,
-            destination,
-            options: ipv4::Options::default(),
-            payload_len,
+/// Adds to a sorted table; false if the key is in it.
+fn insert<K: Copy + Ord>(table: &mut Vec<(K, EndpointId)>, key: K, endpoint: EndpointId) -> bool {
+    match table.binary_search_by_key(&key, |(key, _)| *key) {
+        Ok(_) => false,
+        Err(at) => {
+            table.insert(at, (key, endpoint));
+            true
         }
     }
 }
 
-fn receive_udp<'a>(
-    packet: &ipv4::View<'a>,
+fn find<K: Copy + Ord>(table: &[(K, EndpointId)], key: K) -> Option<EndpointId> {
+    let found = table.binary_search_by_key(&key, |(key, _)| *key);
+    found.ok().map(|at| table[at].1)
+}
+
+fn receive_udp<'a, A: Address>(
+    source: A,
+    destination: A,
+    datagram: &'a [u8],
     recognise: impl FnOnce(&'a [u8]) -> Option<Sum>,
 ) -> Received<'a> {
-    let Ok(view) = udp::View::new(packet.payload()) else {
+    let Ok(view) = udp::View::new(datagram) else {
         return Received::Corrupt(None);
     };
-    let (source, destination) = (packet.source(), packet.destination());
     let payload = view.payload();
     let sum = recognise(payload).filter(|_| view.checksum() != 0);
     let is_valid = match sum {
         None => view.checksum_is_valid(source, destination),
         Some(sum) => {
             let len = (udp::Header::LEN + payload.len()) as u16;
-            let pseudo = ipv4::pseudo_header_sum(source, destination, ipv4::PROTOCOL_UDP, len);
-            let header = pseudo.bytes(&packet.payload()[..udp::Header::LEN]);
+            let pseudo = A::pseudo_header_sum(source, destination, ipv4::PROTOCOL_UDP, len);
+            let header = pseudo.bytes(&datagram[..udp::Header::LEN]);
             checksum::verifies(header.word(sum.folded()))
         }
     };

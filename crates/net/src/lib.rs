@@ -11,6 +11,7 @@
 //! Time is whole picoseconds since the network's beginning.
 #![forbid(unsafe_code)]
 
+mod addresses;
 mod agent;
 mod ahead;
 mod capture;
@@ -41,11 +42,12 @@ pub mod traffic_manager;
 mod visit;
 mod whole;
 
+pub use addresses::Family;
 pub use agent::{GeneratorTrigger, PacketGenerator};
 pub use error::NetError;
 pub use failure::{FailureRecord, FailureTarget, RandomFailures};
 pub use flow::{Destination, Ping, Spacing, UdpStream};
-pub use host::HostConfig;
+pub use host::{HostConfig, Ipv6Interface};
 pub use link::{
     DirectionCounters, GilbertElliott, Jitter, LinkConfig, LinkCounters, LinkDirection, Loss,
     LossTrace,

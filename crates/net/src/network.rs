@@ -1,5 +1,6 @@
 //! A network: what it is made of, what can be done to it, and what can be read from it. What happens in it is in `step`.
 
+use crate::addresses::{Addresses, Family};
 use crate::agent::Generator;
 use crate::ahead::Ahead;
 use crate::capture::Capture;
@@ -18,7 +19,7 @@ use crate::record::{ReceivedLog, SentLog};
 use crate::statistics::FlowStatistics;
 use crate::switch::{Pipeline, SwitchNode};
 use crate::tcp_flow::{
-    Address, EndpointId, Side, TcpFlow, TcpFlowStatistics, TcpTransfer, WindowLog, connection_key,
+    Address, EndpointId, Side, TcpFlow, TcpFlowStatistics, TcpTransfer, WindowLog,
 };
 use crate::visit::Visits;
 use crate::whole::WholeFrame;
@@ -27,7 +28,7 @@ use engine::packet::MAX_BYTES;
 use engine::{Output, Packet, Switch};
 use std::collections::BTreeMap;
 use std::io::Write;
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv6Addr};
 use std::path::Path;
 use wire::MacAddress;
 
@@ -159,6 +160,17 @@ impl Network {
     pub fn add_host(&mut self, name: &str, config: HostConfig) -> Result<NodeId, NetError> {
         if config.prefix_len > 32 {
             return Err(out_of_range("prefix_len", "at most 32"));
+        }
+        if let Some(ipv6) = config.ipv6 {
+            if ipv6.prefix_len > 128 {
+                return Err(out_of_range(
+                    "prefix length of the IPv6 address",
+                    "at most 128",
+                ));
+            }
+            if ipv6.address.is_multicast() || ipv6.address.is_unspecified() {
+                return Err(out_of_range("IPv6 address", "the address of one station"));
+            }
         }
         if config.mac.is_multicast() || config.mac == MacAddress::default() {
             return Err(out_of_range("mac", "the address of one station"));
@@ -309,7 +321,7 @@ impl Network {
     pub fn add_udp_stream(&mut self, stream: &UdpStream) -> Result<FlowId, NetError> {
         self.check_not_past(stream.start_ps)?;
         let (source, host) = self.host(&stream.source)?;
-        let destination = self.destination(host, &stream.destination)?;
+        let destination = self.destination((&stream.source, host), &stream.destination)?;
         let id = FlowId(self.flows.len() as u32);
         let draws = || Stream::named(self.seed, &format!("flow{}", id.0));
         let flow = Flow::udp(id, (source, host), destination, stream, draws)?;
@@ -320,10 +332,10 @@ impl Network {
     pub fn add_ping(&mut self, ping: &Ping) -> Result<FlowId, NetError> {
         self.check_not_past(ping.start_ps)?;
         let (source, host) = self.host(&ping.source)?;
-        let (_, address, next_hop) = self.destination(host, &ping.destination)?;
+        let (_, addresses, next_hop) = self.destination((&ping.source, host), &ping.destination)?;
         let identifier = u16::try_from(host.pings.len())
             .map_err(|_| out_of_range("pings of one host", "at most 65536"))?;
-        let flow = Flow::ping(identifier, (source, host), (address, next_hop), ping)?;
+        let flow = Flow::ping(identifier, (source, host), (addresses, next_hop), ping)?;
         let id = FlowId(self.flows.len() as u32);
         if let NodeKind::Host(host) = &mut self.nodes[source.0 as usize].kind {
             host.pings.push(id);
@@ -346,14 +358,24 @@ impl Network {
         if client.0 == server.0 {
             return Err(out_of_range("server", "another host than the client"));
         }
+        let names = (&transfer.client, &transfer.server);
         let ends = [
-            (client, server, transfer.client_port),
-            (server, client, transfer.server_port),
+            (client, names, transfer.client_port),
+            (server, (names.1, names.0), transfer.server_port),
         ];
-        let [client, server] = ends.map(|((node, host), (_, peer), port)| {
-            let peer = Destination::Ipv4(peer.config.ipv4);
-            let next_hop = self.destination(host, &peer).map(|(_, _, mac)| mac);
-            next_hop.map(|next_hop| Address::new(node, host, next_hop, port))
+        let [client, server] = ends.map(|((node, host), (name, peer), port)| {
+            let peer = match transfer.family {
+                Family::Ipv4 => Destination::Host(peer.clone()),
+                Family::Ipv6 => Destination::HostIpv6(peer.clone()),
+            };
+            let (_, addresses, next_hop) = self.destination((name, host), &peer)?;
+            Ok(Address {
+                node,
+                mac: host.config.mac,
+                addresses,
+                next_hop,
+                port,
+            })
         });
         let (client, server) = (client?, server?);
         let id = TcpFlowId(self.tcp_flows.len() as u32);
@@ -364,9 +386,9 @@ impl Network {
             (server, client, Side::Server),
         ];
         for (end, peer, side) in sides {
-            let key = connection_key(end.port, peer.port, peer.ipv4);
+            let endpoint = EndpointId::new(id, side);
             if let NodeKind::Host(host) = &mut self.nodes[end.node.0 as usize].kind
-                && !host.add_connection(key, EndpointId::new(id, side))
+                && !host.add_connection(end.addresses, end.port, peer.port, endpoint)
             {
                 return Err(NetError::Refused(format!(
                     "{} and {} have a connection with these ports already",
@@ -401,32 +423,49 @@ impl Network {
         }
     }
 
-    /// The node whose log counts, the address, and the MAC address to send to.
+    /// The node whose log counts, the addresses, and the MAC address to send to.
     fn destination(
         &self,
-        source: &Host,
+        (name, source): (&str, &Host),
         destination: &Destination,
-    ) -> Result<(Option<NodeId>, Ipv4Addr, MacAddress), NetError> {
-        let (node, address) = match destination {
-            Destination::Host(name) => {
-                let (node, host) = self.host(name)?;
-                (Some(node), host.config.ipv4)
-            }
-            Destination::Ipv4(address) => {
-                let owner = self.hosts().find(|(_, host)| host.config.ipv4 == *address);
-                (owner.map(|(node, _)| node), *address)
-            }
+    ) -> Result<(Option<NodeId>, Addresses, MacAddress), NetError> {
+        let to = |peer: &str| self.host(peer).map(|(node, host)| (Some(node), host));
+        let owner = |address: IpAddr| {
+            let owner = self.hosts().find(|(_, host)| host.has(address));
+            owner.map(|(node, _)| node)
         };
-        if address.is_multicast() {
-            let [_, b, c, d] = address.octets();
-            return Ok((node, address, MacAddress([1, 0, 0x5e, b & 0x7f, c, d])));
-        }
-        let neighbour = self.hosts().find(|(_, host)| host.config.ipv4 == address);
+        let v4 = |to| Addresses::V4(source.config.ipv4, to);
+        let v6 = |to| Ok(Addresses::V6(ipv6_of(name, source)?, to));
+        let (node, addresses) = match destination {
+            Destination::Host(peer) => {
+                let (node, host) = to(peer)?;
+                (node, v4(host.config.ipv4))
+            }
+            Destination::HostIpv6(peer) => {
+                let (node, host) = to(peer)?;
+                (node, v6(ipv6_of(peer, host)?)?)
+            }
+            Destination::Ipv4(address) => (owner((*address).into()), v4(*address)),
+            Destination::Ipv6(address) if address.is_multicast() => {
+                return Err(out_of_range("IPv6 destination", "no multicast group"));
+            }
+            Destination::Ipv6(address) => (owner((*address).into()), v6(*address)?),
+        };
+        let on_link = match addresses {
+            Addresses::V4(_, group) if group.is_multicast() => {
+                let [_, b, c, d] = group.octets();
+                return Ok((node, addresses, MacAddress([1, 0, 0x5e, b & 0x7f, c, d])));
+            }
+            Addresses::V4(_, address) => source.is_on_link(address),
+            Addresses::V6(_, address) => source.is_on_link_v6(address),
+        };
+        let address = addresses.destination();
+        let neighbour = self.hosts().find(|(_, host)| host.has(address));
         let next_hop = match neighbour {
-            Some((_, host)) if source.is_on_link(address) => host.config.mac,
+            Some((_, host)) if on_link => host.config.mac,
             _ => source.config.gateway_mac,
         };
-        Ok((node, address, next_hop))
+        Ok((node, addresses, next_hop))
     }
 
     fn hosts(&self) -> impl Iterator<Item = (NodeId, &Host)> {
@@ -721,6 +760,12 @@ impl Network {
         }
         Ok(())
     }
+}
+
+/// The IPv6 address of a host.
+fn ipv6_of(name: &str, host: &Host) -> Result<Ipv6Addr, NetError> {
+    let address = host.config.ipv6.map(|own| own.address);
+    address.ok_or_else(|| NetError::Refused(format!("host {name} has no IPv6 address")))
 }
 
 fn not_a_switch(node: &str) -> NetError {

@@ -368,7 +368,7 @@ impl Network {
                     self.with_flow(flow, |flow| flow.datagram(now_ps, node, payload, known));
                 self.accepted_by_host(node, intact, frame);
             }
-            Received::Segment { key, segment } => match host.connection(key) {
+            Received::Segment { endpoint, segment } => match endpoint {
                 Some(endpoint) => {
                     state.counters.accepted += 1;
                     self.tcp_receive(endpoint, &segment);

@@ -15,13 +15,13 @@
 //! New bytes that arrived in order at the server, in bins of equal time: bin k counts what arrived at k times its width or
 //! later, and before the next one.
 
+use crate::addresses::{Addresses, Family};
 use crate::error::{NetError, out_of_range};
-use crate::host::Host;
 use crate::random::Stream;
 use crate::{NodeId, TcpFlowId};
-use std::net::Ipv4Addr;
+use std::net::{Ipv4Addr, Ipv6Addr};
 use tcp::{Connection, EcnCodepoint, Estimator, Segment};
-use wire::{MacAddress, ethernet, ipv4};
+use wire::{MacAddress, ethernet, ipv4, ipv6};
 
 /// What a client writes.
 #[derive(Clone, Debug, PartialEq)]
@@ -55,6 +55,8 @@ pub struct TcpTransfer {
     pub client_port: u16,
     /// The server's port.
     pub server_port: u16,
+    /// Over which version of IP. What is left for data of a packet of a given length differs: `config.mss` does not follow.
+    pub family: Family,
     /// When the client sends its SYN.
     pub start_ps: u64,
     /// What it writes.
@@ -123,26 +125,31 @@ impl EndpointId {
 pub(crate) struct Address {
     pub(crate) node: NodeId,
     pub(crate) mac: MacAddress,
-    pub(crate) ipv4: Ipv4Addr,
+    /// Its own, and the other end's.
+    pub(crate) addresses: Addresses,
     pub(crate) next_hop: MacAddress,
     pub(crate) port: u16,
 }
 
-impl Address {
-    pub(crate) fn new(node: NodeId, host: &Host, next_hop: MacAddress, port: u16) -> Address {
-        Address {
-            node,
-            mac: host.config.mac,
-            ipv4: host.config.ipv4,
-            next_hop,
-            port,
-        }
+/// What tells a connection from the others of a host: its own port, and the other end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key4(u64);
+
+impl Key4 {
+    pub(crate) fn new(port: u16, peer_port: u16, peer: Ipv4Addr) -> Key4 {
+        let ports = u64::from(port) << 48 | u64::from(peer_port) << 32;
+        Key4(ports | u64::from(u32::from(peer)))
     }
 }
 
-/// What tells a connection from the others of a host: its own port, and the other end.
-pub(crate) fn connection_key(port: u16, peer_port: u16, peer: Ipv4Addr) -> u64 {
-    u64::from(port) << 48 | u64::from(peer_port) << 32 | u64::from(u32::from(peer))
+/// The same of a connection over IPv6.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Key6(u16, u16, Ipv6Addr);
+
+impl Key6 {
+    pub(crate) fn new(port: u16, peer_port: u16, peer: Ipv6Addr) -> Key6 {
+        Key6(port, peer_port, peer)
+    }
 }
 
 /// One end.
@@ -150,7 +157,6 @@ pub(crate) fn connection_key(port: u16, peer_port: u16, peer: Ipv4Addr) -> u64 {
 pub(crate) struct Endpoint {
     pub(crate) address: Address,
     peer_port: u16,
-    peer: Ipv4Addr,
     traffic_class: u8,
     pub(crate) connection: Connection,
     /// When the next event for its timers is; `u64::MAX` if there is none.
@@ -162,7 +168,6 @@ impl Endpoint {
         Endpoint {
             address,
             peer_port: peer.port,
-            peer: peer.ipv4,
             traffic_class: dscp << 2,
             connection,
             wake_ps: u64::MAX,
@@ -173,27 +178,20 @@ impl Endpoint {
     fn headers(&self, segment: &Segment, out: &mut Vec<u8>) -> Result<usize, wire::Error> {
         let header = segment.header(self.address.port, self.peer_port);
         let payload_bytes = segment.payload_bytes as usize;
+        let addresses = self.address.addresses;
         ethernet::Header {
             destination: self.address.next_hop,
             source: self.address.mac,
-            ethertype: ethernet::ETHERTYPE_IPV4,
+            ethertype: addresses.ethertype(),
         }
         .emit(out)?;
-        ipv4::Header {
-            traffic_class: self.traffic_class | segment.ecn.bits(),
-            identification: 0,
-            dont_fragment: true,
-            more_fragments: false,
-            fragment_offset: 0,
-            ttl: crate::host::TTL,
-            protocol: ipv4::PROTOCOL_TCP,
-            source: self.address.ipv4,
-            destination: self.peer,
-            options: ipv4::Options::default(),
-            payload_len: header.header_len() + payload_bytes,
-        }
-        .emit(out)?;
-        header.emit_virtual(self.address.ipv4, self.peer, payload_bytes, out)?;
+        let class = self.traffic_class | segment.ecn.bits();
+        let len = header.header_len() + payload_bytes;
+        addresses.emit_header(class, ipv4::PROTOCOL_TCP, len, out)?;
+        match addresses {
+            Addresses::V4(own, peer) => header.emit_virtual(own, peer, payload_bytes, out),
+            Addresses::V6(own, peer) => header.emit_virtual(own, peer, payload_bytes, out),
+        }?;
         Ok(out.len() + payload_bytes)
     }
 
@@ -235,8 +233,12 @@ impl TcpTransfer {
         self.config
             .check()
             .map_err(|e| NetError::Refused(e.to_string()))?;
-        // Options take up to 40 bytes.
-        let most = (ipv4::Header::MAX_TOTAL_LEN - 20 - 60) as u32;
+        let ip_bytes = match self.family {
+            Family::Ipv4 => ipv4::Header::MIN_LEN,
+            Family::Ipv6 => ipv6::Header::LEN,
+        };
+        // TCP's options take up to 40 bytes. IPv6 packets could be longer; no link's MTU is.
+        let most = (ipv4::Header::MAX_TOTAL_LEN - ip_bytes - 60) as u32;
         if self.config.mss > most {
             return Err(out_of_range("mss", format!("at most {most}")));
         }
@@ -452,15 +454,20 @@ pub struct TcpFlowStatistics {
     pub finished_ps: Option<u64>,
 }
 
-/// A segment that reached a host, if its checksums are right: the connection's key, and the segment.
-pub(crate) fn read_segment(packet: &ipv4::View<'_>) -> Result<(u64, Segment), wire::Error> {
-    let view = wire::tcp::View::new(packet.payload())?;
-    let (source, destination) = (packet.source(), packet.destination());
+/// A segment that reached a host, if its checksum is right: the host's port, the sender's, and the segment.
+#[inline]
+pub(crate) fn read_segment<A: wire::Address>(
+    source: A,
+    destination: A,
+    traffic_class: u8,
+    bytes: &[u8],
+) -> Result<(u16, u16, Segment), wire::Error> {
+    let view = wire::tcp::View::new(bytes)?;
     let header = wire::tcp::Header::parse(&view, source, destination)?;
-    let key = connection_key(header.destination_port, header.source_port, source);
-    let ecn = EcnCodepoint::from_bits(packet.traffic_class());
+    let ecn = EcnCodepoint::from_bits(traffic_class);
     let payload_bytes = view.payload().len() as u32;
-    Ok((key, Segment::from_header(&header, payload_bytes, ecn)))
+    let segment = Segment::from_header(&header, payload_bytes, ecn);
+    Ok((header.destination_port, header.source_port, segment))
 }
 
 #[cfg(test)]

@@ -9,12 +9,13 @@ use crate::program::{ExecutorKind, Program};
 use crate::readings;
 use crate::switch::{Switch, switch_config};
 use net::{
-    Destination, FailureTarget, FlowId, GeneratorId, GeneratorTrigger, HostConfig, LinkId,
-    MacAddress, PacketGenerator, Ping, RandomFailures, Spacing, TcpFlowId, UdpStream,
+    Destination, FailureTarget, Family, FlowId, GeneratorId, GeneratorTrigger, HostConfig,
+    Ipv6Interface, LinkId, MacAddress, PacketGenerator, Ping, RandomFailures, Spacing, TcpFlowId,
+    UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
-use std::net::Ipv4Addr;
+use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -43,11 +44,36 @@ fn ipv4(text: &str) -> PyResult<Ipv4Addr> {
         .map_err(|_| failed(format!("{text:?} is no IPv4 address")))
 }
 
-/// A host's name, or an address.
-fn destination(text: String) -> Destination {
-    match text.parse() {
-        Ok(address) => Destination::Ipv4(address),
-        Err(_) => Destination::Host(text),
+fn ipv6((text, prefix_len): (String, u8)) -> PyResult<Ipv6Interface> {
+    let address = text
+        .parse()
+        .map_err(|_| failed(format!("{text:?} is no IPv6 address")))?;
+    Ok(Ipv6Interface {
+        address,
+        prefix_len,
+    })
+}
+
+fn family(name: &str) -> PyResult<Family> {
+    match name {
+        "ipv4" => Ok(Family::Ipv4),
+        "ipv6" => Ok(Family::Ipv6),
+        other => Err(failed(format!(
+            "family must be \"ipv4\" or \"ipv6\", not {other:?}"
+        ))),
+    }
+}
+
+/// A host's name, or an address of that family.
+fn destination(text: String, family: Family) -> PyResult<Destination> {
+    match (text.parse(), family) {
+        (Ok(IpAddr::V4(address)), Family::Ipv4) => Ok(Destination::Ipv4(address)),
+        (Ok(IpAddr::V6(address)), Family::Ipv6) => Ok(Destination::Ipv6(address)),
+        (Err(_), Family::Ipv4) => Ok(Destination::Host(text)),
+        (Err(_), Family::Ipv6) => Ok(Destination::HostIpv6(text)),
+        (Ok(_), _) => Err(failed(format!(
+            "{text} is of the other family of addresses"
+        ))),
     }
 }
 
@@ -141,8 +167,10 @@ impl Network {
             .call(py, move |n| n.packets_generated(GeneratorId(generator)))
     }
 
-    /// A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it.
-    #[pyo3(signature = (name, *, mac, ipv4, prefix_len, gateway_mac))]
+    /// A modelled host on one link (port 0): answers pings, sends and receives the traffic added to it. ``ipv6``: an address, and the
+    /// length of its subnet's prefix; the gateway is the same.
+    #[pyo3(signature = (name, *, mac, ipv4, prefix_len, gateway_mac, ipv6=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn add_host(
         &self,
         py: Python<'_>,
@@ -151,12 +179,14 @@ impl Network {
         ipv4: &str,
         prefix_len: u8,
         gateway_mac: &[u8],
+        ipv6: Option<(String, u8)>,
     ) -> PyResult<()> {
         let config = HostConfig {
             mac: self::mac("mac", mac)?,
             ipv4: self::ipv4(ipv4)?,
             prefix_len,
             gateway_mac: self::mac("gateway_mac", gateway_mac)?,
+            ipv6: ipv6.map(self::ipv6).transpose()?,
         };
         self.handle
             .call(py, move |n| n.add_host(&name, config).map(drop))
@@ -353,11 +383,11 @@ impl Network {
         })
     }
 
-    /// UDP with sequence numbers, to a modelled host or an IPv4 address, at a constant rate or as a Poisson process. Without
+    /// UDP with sequence numbers, to a modelled host or an address, at a constant rate or as a Poisson process. Without
     /// ``log_packets``, only :meth:`statistics` are kept, in memory that does not grow with packets. Returns the flow id.
     #[pyo3(signature = (
         source, destination, *, packets_per_s, payload_bytes, start_ps, stop_ps, source_port=5001, destination_port=5001,
-        poisson=false, log_packets=true
+        poisson=false, log_packets=true, family="ipv4"
     ))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn add_udp_stream(
@@ -373,10 +403,11 @@ impl Network {
         destination_port: u16,
         poisson: bool,
         log_packets: bool,
+        family: &str,
     ) -> PyResult<u32> {
         let stream = UdpStream {
             source,
-            destination: self::destination(destination),
+            destination: self::destination(destination, self::family(family)?)?,
             packets_per_s,
             spacing: match poisson {
                 true => Spacing::Poisson,
@@ -393,8 +424,8 @@ impl Network {
             .call(py, move |n| n.add_udp_stream(&stream).map(|flow| flow.0))
     }
 
-    /// Echo requests of a modelled host to another or to an IPv4 address. Returns the flow id.
-    #[pyo3(signature = (source, destination, *, interval_ps, start_ps, stop_ps, payload_bytes=56))]
+    /// Echo requests of a modelled host to another or to an address. Returns the flow id.
+    #[pyo3(signature = (source, destination, *, interval_ps, start_ps, stop_ps, payload_bytes=56, family="ipv4"))]
     #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
     fn add_ping(
         &self,
@@ -405,10 +436,11 @@ impl Network {
         start_ps: u64,
         stop_ps: u64,
         payload_bytes: usize,
+        family: &str,
     ) -> PyResult<u32> {
         let ping = Ping {
             source,
-            destination: self::destination(destination),
+            destination: self::destination(destination, self::family(family)?)?,
             interval_ps,
             start_ps,
             stop_ps,
@@ -422,12 +454,13 @@ impl Network {
     fn end_flow(&self, py: Python<'_>, flow: u32) -> PyResult<()> {
         self.handle.call(py, move |n| n.end_flow(FlowId(flow)))
     }
-
+    /// ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``; over IPv6 their segments hold 20 bytes less). Returns the id
+    /// for ``tcp_statistics`` and so on.
     /// A TCP connection between modelled hosts; the client writes, the server receives. ``application`` is ``"bulk"``, ``"transfer"`` (of
     /// ``bytes``) or ``"on-off"`` (bursts of ``bytes`` and ``silence_ps`` after each, exponentially distributed if ``exponential``).
     /// ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``). Returns the id for ``tcp_statistics`` and so on.
     #[pyo3(signature = (client, server, *, client_port, server_port, start_ps, stop_ps=None, application="bulk", bytes=0, silence_ps=0,
-        exponential=false, preset="standard", options, dscp=0, goodput_bin_ps=0, log_window=false))]
+        exponential=false, preset="standard", options, dscp=0, goodput_bin_ps=0, log_window=false, family="ipv4"))]
     #[allow(clippy::too_many_arguments)]
     fn add_tcp(
         &self,
@@ -447,14 +480,17 @@ impl Network {
         dscp: u8,
         goodput_bin_ps: u64,
         log_window: bool,
+        family: &str,
     ) -> PyResult<u32> {
+        let family = self::family(family)?;
         let transfer = crate::tcp::transfer(
             client,
             server,
             (client_port, server_port),
+            family,
             (start_ps, stop_ps),
             crate::tcp::application(application, bytes, silence_ps, exponential)?,
-            crate::tcp::config(preset, options)?,
+            crate::tcp::config(preset, options, family)?,
             dscp,
             goodput_bin_ps,
             log_window,

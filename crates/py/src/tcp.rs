@@ -1,7 +1,7 @@
 //! TCP flows for Python: options by name, and what became of a flow as columns.
 
 use crate::errors::failed;
-use net::{Application, TcpFlowStatistics, TcpTransfer};
+use net::{Application, Family, TcpFlowStatistics, TcpTransfer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use tcp::{
@@ -9,11 +9,26 @@ use tcp::{
     Recovery, Reduction,
 };
 
-/// A preset, changed by options; each option is named like the field of the configuration that it sets.
-pub(crate) fn config(preset: &str, options: &Bound<'_, PyDict>) -> PyResult<Config> {
+/// A preset, changed by options; each option is named like the field of the configuration that it sets. The presets' segments make
+/// packets of the same length in both families, so that those over IPv6 hold 20 bytes less.
+pub(crate) fn config(
+    preset: &str,
+    options: &Bound<'_, PyDict>,
+    family: Family,
+) -> PyResult<Config> {
+    let longer_header_bytes = match family {
+        Family::Ipv4 => 0,
+        Family::Ipv6 => 20,
+    };
     let mut config = match preset {
-        "standard" => Config::default(),
-        "ns2-2001" => Config::ns2_2001(960),
+        "standard" => {
+            let config = Config::default();
+            Config {
+                mss: config.mss - longer_header_bytes,
+                ..config
+            }
+        }
+        "ns2-2001" => Config::ns2_2001(960 - longer_header_bytes),
         other => {
             return Err(failed(format!(
                 "preset must be \"standard\" or \"ns2-2001\", not {other:?}"
@@ -218,6 +233,7 @@ pub(crate) fn transfer(
     client: String,
     server: String,
     ports: (u16, u16),
+    family: Family,
     times_ps: (u64, Option<u64>),
     application: Application,
     config: Config,
@@ -230,6 +246,7 @@ pub(crate) fn transfer(
         server,
         client_port: ports.0,
         server_port: ports.1,
+        family,
         start_ps: times_ps.0,
         application,
         stop_ps: times_ps.1.unwrap_or(u64::MAX),

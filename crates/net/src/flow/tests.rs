@@ -1,11 +1,15 @@
 use super::*;
-use crate::host::{HostConfig, Received};
+use crate::host::{HostConfig, Ipv6Interface, Received};
 use crate::record::ReceivedLog;
 use proptest::prelude::*;
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
 const B: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 1);
+const A6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+const B6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1);
+const BOTH: [Addresses; 2] = [Addresses::V4(A, B), Addresses::V6(A6, B6)];
 
+/// A host with an IPv6 address of the same number.
 fn host(mac: u8, ipv4: Ipv4Addr) -> Host {
     let mac = MacAddress([2, 0, 0, 0, 0, mac]);
     Host::new(HostConfig {
@@ -13,6 +17,10 @@ fn host(mac: u8, ipv4: Ipv4Addr) -> Host {
         ipv4,
         prefix_len: 24,
         gateway_mac: MacAddress([2; 6]),
+        ipv6: Some(Ipv6Interface {
+            address: if ipv4 == A { A6 } else { B6 },
+            prefix_len: 64,
+        }),
     })
 }
 
@@ -32,7 +40,11 @@ fn stream(payload_bytes: usize) -> UdpStream {
 }
 
 fn flow(stream: &UdpStream) -> Result<Flow, NetError> {
-    let to = (Some(NodeId(1)), B, MacAddress([2, 0, 0, 0, 0, 9]));
+    flow_between(Addresses::V4(A, B), stream)
+}
+
+fn flow_between(addresses: Addresses, stream: &UdpStream) -> Result<Flow, NetError> {
+    let to = (Some(NodeId(1)), addresses, MacAddress([2, 0, 0, 0, 0, 9]));
     let draws = || Stream::named(1, "flow7");
     Flow::udp(FlowId(7), (NodeId(0), &host(1, A)), to, stream, draws)
 }
@@ -42,7 +54,7 @@ fn log(flow: &Flow, node: u32) -> &ReceivedLog {
     log.unwrap()
 }
 
-fn ping(payload_bytes: usize) -> Flow {
+fn ping(addresses: Addresses, payload_bytes: usize) -> Flow {
     let ping = Ping {
         source: "a".to_owned(),
         destination: Destination::Host("b".to_owned()),
@@ -51,7 +63,8 @@ fn ping(payload_bytes: usize) -> Flow {
         stop_ps: u64::MAX,
         payload_bytes,
     };
-    Flow::ping(3, (NodeId(0), &host(1, A)), (B, MacAddress([2; 6])), &ping).unwrap()
+    let to = (addresses, MacAddress([2; 6]));
+    Flow::ping(3, (NodeId(0), &host(1, A)), to, &ping).unwrap()
 }
 
 fn due_times(schedule: &mut Schedule, n: usize) -> Vec<u64> {
@@ -63,6 +76,13 @@ fn due_times(schedule: &mut Schedule, n: usize) -> Vec<u64> {
     times
 }
 
+fn transport_at(addresses: Addresses) -> usize {
+    match addresses {
+        Addresses::V4(..) => TRANSPORT_AT,
+        Addresses::V6(..) => TRANSPORT_AT_V6,
+    }
+}
+
 /// The next packet's bytes.
 fn next_frame(flow: &mut Flow, now_ps: u64) -> Vec<u8> {
     let (stored, rest) = flow.next_frame(now_ps);
@@ -71,12 +91,13 @@ fn next_frame(flow: &mut Flow, now_ps: u64) -> Vec<u8> {
 
 #[test]
 fn packets_are_whole_and_checked() {
-    for payload_bytes in [STREAM_FIELDS_BYTES, 25, 1000] {
-        let mut flow = flow(&stream(payload_bytes)).unwrap();
+    let sizes = [STREAM_FIELDS_BYTES, 25, 1000];
+    for (addresses, payload_bytes) in BOTH.into_iter().flat_map(|a| sizes.map(|size| (a, size))) {
+        let mut flow = flow_between(addresses, &stream(payload_bytes)).unwrap();
         let receiver = host(9, B);
         for k in 0..3 {
             let packet = next_frame(&mut flow, 1000 + k);
-            assert_eq!(packet.len(), PAYLOAD_AT + payload_bytes);
+            assert_eq!(packet.len(), transport_at(addresses) + 8 + payload_bytes);
             let Received::Datagram { payload, .. } = receiver.receive(&packet, |_| None) else {
                 panic!("{:?}", receiver.receive(&packet, |_| None));
             };
@@ -100,8 +121,11 @@ fn packets_are_whole_and_checked() {
 
 #[test]
 fn recognising_a_payload_changes_no_verdict() {
-    for payload_bytes in [STREAM_FIELDS_BYTES, 25, 60, 1000] {
-        let mut flow = flow(&stream(payload_bytes)).unwrap();
+    let sizes = [STREAM_FIELDS_BYTES, 25, 60, 1000];
+    for (addresses, payload_bytes) in BOTH.into_iter().flat_map(|a| sizes.map(|size| (a, size))) {
+        let mut flow = flow_between(addresses, &stream(payload_bytes)).unwrap();
+        let transport_at = transport_at(addresses);
+        let payload_at = transport_at + 8;
         let packet = next_frame(&mut flow, 1_000_000);
         let receiver = host(9, B);
         let verdicts = |packet: &[u8]| {
@@ -116,20 +140,79 @@ fn recognising_a_payload_changes_no_verdict() {
             recognised
         };
         assert_eq!(verdicts(&packet), Some(true));
-        for bit in TRANSPORT_AT * 8..packet.len() * 8 {
+        for bit in transport_at * 8..packet.len() * 8 {
             let mut broken = packet.clone();
             broken[bit / 8] ^= 0x80 >> (bit % 8);
             assert_eq!(verdicts(&broken), None, "bit {bit}");
         }
-        // Without a checksum, and changed so that the checksum is right.
+        // Without a checksum, which IPv6 does not allow, and changed so that the checksum is right.
         let mut unchecked = packet.clone();
-        unchecked[TRANSPORT_AT + 6..TRANSPORT_AT + 8].fill(0);
-        assert_eq!(verdicts(&unchecked), Some(false));
+        unchecked[transport_at + 6..payload_at].fill(0);
+        let allowed = matches!(addresses, Addresses::V4(..));
+        assert_eq!(verdicts(&unchecked), allowed.then_some(false));
         let mut swapped = packet.clone();
-        swapped.swap(PAYLOAD_AT, PAYLOAD_AT + 2);
-        swapped.swap(PAYLOAD_AT + 1, PAYLOAD_AT + 3);
+        swapped.swap(payload_at, payload_at + 2);
+        swapped.swap(payload_at + 1, payload_at + 3);
         assert_eq!(verdicts(&swapped), Some(false));
     }
+}
+
+/// Written by hand from RFC 8200, section 3, and RFC 768.
+#[test]
+fn a_stream_over_ipv6_byte_by_byte() {
+    let mut flow = flow_between(BOTH[1], &stream(26)).unwrap();
+    flow.next_frame(7);
+    let packet = next_frame(&mut flow, 0x0102_0304);
+    let mut expected = vec![
+        2, 0, 0, 0, 0, 9, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, // Ethernet
+        0x60, 0, 0, 0, 0, 34, 17,
+        64, // version, class, flow label; 8 + 26 bytes of UDP; hop limit
+        0x20, 0x01, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, // from
+        0x20, 0x01, 0x0d, 0xb8, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, // to
+        0x13, 0x89, 0x13, 0x8a, 0, 34, 0, 0, // ports 5001 and 5002, length, checksum
+        b'H', b'F', b'p', b'1', 0, 0, 0, 7, // magic and flow
+        0, 0, 0, 0, 0, 0, 0, 1, // sequence number
+        0, 0, 0, 0, 1, 2, 3, 4, // time
+    ];
+    expected.extend_from_slice(Shared::pattern(24..26).bytes());
+    // RFC 1071 over the pseudo header: addresses, length, next header; and what is above.
+    let words = expected[22..]
+        .chunks(2)
+        .map(|two| u32::from(two[0]) << 8 | u32::from(two[1]));
+    let mut sum = words.sum::<u32>() + 34 + 17;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    expected[60..62].copy_from_slice(&(!sum as u16).to_be_bytes());
+    assert_eq!(packet, expected);
+}
+
+/// Written by hand from RFC 4443, sections 2.3 and 4.1.
+#[test]
+fn a_ping_over_ipv6_byte_by_byte() {
+    let mut flow = ping(BOTH[1], 2);
+    flow.next_frame(7);
+    let packet = next_frame(&mut flow, 8);
+    let pattern = Shared::pattern(0..2);
+    let pattern = pattern.bytes();
+    let mut expected = vec![
+        2, 2, 2, 2, 2, 2, 2, 0, 0, 0, 0, 1, 0x86, 0xdd, // Ethernet
+        0x60, 0, 0, 0, 0, 10, 58,
+        64, // version, class, flow label; 8 + 2 bytes of ICMPv6; hop limit
+        0x20, 0x01, 0x0d, 0xb8, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, // from
+        0x20, 0x01, 0x0d, 0xb8, 0, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 1, // to
+        128, 0, 0, 0, 0, 3, 0, 1, // echo request; checksum; identifier 3, sequence number 1
+        pattern[0], pattern[1],
+    ];
+    let words = expected[22..]
+        .chunks(2)
+        .map(|two| u32::from(two[0]) << 8 | u32::from(two[1]));
+    let mut sum = words.sum::<u32>() + 10 + 58;
+    while sum > 0xffff {
+        sum = (sum & 0xffff) + (sum >> 16);
+    }
+    expected[56..58].copy_from_slice(&(!sum as u16).to_be_bytes());
+    assert_eq!(packet, expected);
 }
 
 #[test]
@@ -137,7 +220,7 @@ fn no_changed_payload_is_believed() {
     let mut flow = flow(&stream(60)).unwrap();
     flow.next_frame(0);
     let packet = next_frame(&mut flow, 1_000_000);
-    let good = &packet[PAYLOAD_AT..];
+    let good = &packet[TRANSPORT_AT + 8..];
     assert!(flow.datagram(5, NodeId(1), good, false));
     let mut refused = 0;
     for bit in 0..good.len() * 8 {
@@ -170,7 +253,7 @@ fn without_a_log_packets_are_checked_all_the_same() {
         // The host is down for a while.
         if !(10..20).contains(&number) {
             let due_ps = flow.due_ps().unwrap();
-            payloads.push(next_frame(&mut flow, due_ps)[PAYLOAD_AT..].to_vec());
+            payloads.push(next_frame(&mut flow, due_ps)[TRANSPORT_AT + 8..].to_vec());
         }
         flow.advance();
     }
@@ -251,6 +334,10 @@ fn nonsense_is_refused() {
         assert!(flow(&stream(payload_bytes)).is_err(), "{payload_bytes}");
     }
     assert!(flow(&stream(MAX_PAYLOAD_BYTES)).is_ok());
+    let longest = stream(MAX_PAYLOAD_BYTES - 20);
+    assert!(flow_between(BOTH[1], &longest).is_ok());
+    let too_long = stream(MAX_PAYLOAD_BYTES - 19);
+    assert!(flow_between(BOTH[1], &too_long).is_err());
     let poisson_totals = UdpStream {
         spacing: Spacing::Poisson,
         log_packets: false,
@@ -270,7 +357,7 @@ fn nonsense_is_refused() {
 
 #[test]
 fn replies_are_matched_over_the_wrap_of_sequence_numbers() {
-    let mut flow = ping(10);
+    let mut flow = ping(BOTH[0], 10);
     let payload = flow.rest.bytes();
     assert!(!flow.echo_reply(1, 0, payload), "nothing was asked yet");
     for k in 0..70_000 {
@@ -291,8 +378,9 @@ fn replies_are_matched_over_the_wrap_of_sequence_numbers() {
 
 #[test]
 fn pings_are_answered_by_hosts_and_recognised() {
-    for payload_bytes in [0, 1, 56, 1400] {
-        let mut flow = ping(payload_bytes);
+    let sizes = [0, 1, 56, 1400];
+    for (addresses, payload_bytes) in BOTH.into_iter().flat_map(|a| sizes.map(|size| (a, size))) {
+        let mut flow = ping(addresses, payload_bytes);
         for sequence in 0..3 {
             let mut bytes = next_frame(&mut flow, 10);
             bytes[..6].copy_from_slice(&[2, 0, 0, 0, 0, 9]);

@@ -1,4 +1,6 @@
 use super::*;
+use crate::TcpFlowId;
+use crate::addresses::TTL;
 use proptest::prelude::*;
 use wire::icmpv4::Message;
 
@@ -8,6 +10,9 @@ const PEER: MacAddress = MacAddress([2, 0, 0, 0, 0, 2]);
 const HOST_IPV4: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);
 const NEIGHBOUR: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 200);
 const FAR: Ipv4Addr = Ipv4Addr::new(10, 0, 2, 1);
+const HOST_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 1);
+const NEIGHBOUR_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 1, 0, 0, 0, 0, 0xc8);
+const FAR_IPV6: Ipv6Addr = Ipv6Addr::new(0x2001, 0xdb8, 2, 0, 0, 0, 0, 1);
 
 fn host(prefix_len: u8) -> Host {
     Host::new(HostConfig {
@@ -15,6 +20,17 @@ fn host(prefix_len: u8) -> Host {
         ipv4: HOST_IPV4,
         prefix_len,
         gateway_mac: GATEWAY,
+        ipv6: None,
+    })
+}
+
+fn host_v6(prefix_len: u8) -> Host {
+    Host::new(HostConfig {
+        ipv6: Some(Ipv6Interface {
+            address: HOST_IPV6,
+            prefix_len,
+        }),
+        ..host(24).config
     })
 }
 
@@ -34,8 +50,7 @@ fn ipv4_frame(source: Ipv4Addr, destination: Ipv4Addr, protocol: u8, payload: &[
     let header = ipv4::Header {
         traffic_class: 0xb8,
         identification: 77,
-        source,
-        ..host(24).ipv4(destination, protocol, payload.len())
+        ..ipv4_header(source, destination, protocol, payload.len())
     };
     let mut packet = Vec::new();
     header.emit(&mut packet).unwrap();
@@ -52,6 +67,221 @@ fn echo_request(source: Ipv4Addr) -> Vec<u8> {
     .emit(b"payload", &mut message)
     .unwrap();
     ipv4_frame(source, HOST_IPV4, ipv4::PROTOCOL_ICMP, &message)
+}
+
+fn ipv6_frame(source: Ipv6Addr, destination: Ipv6Addr, next_header: u8, payload: &[u8]) -> Vec<u8> {
+    let mut packet = Vec::new();
+    Addresses::V6(source, destination)
+        .emit_header(0xb8, next_header, payload.len(), &mut packet)
+        .unwrap();
+    packet.extend_from_slice(payload);
+    frame(HOST, ethernet::ETHERTYPE_IPV6, &packet)
+}
+
+fn echo_request_v6(source: Ipv6Addr) -> Vec<u8> {
+    let mut message = Vec::new();
+    icmpv6::Message::EchoRequest {
+        identifier: 5,
+        sequence: 6,
+    }
+    .emit(source, HOST_IPV6, b"payload", &mut message)
+    .unwrap();
+    ipv6_frame(source, HOST_IPV6, ipv6::NEXT_HEADER_ICMPV6, &message)
+}
+
+#[test]
+fn ipv6_subnets() {
+    for (prefix_len, neighbour, far) in [
+        (64, true, false),
+        (128, false, false),
+        (127, false, false),
+        (32, true, true),
+        (0, true, true),
+    ] {
+        let host = host_v6(prefix_len);
+        assert_eq!(
+            host.is_on_link_v6(NEIGHBOUR_IPV6),
+            neighbour,
+            "/{prefix_len}"
+        );
+        assert_eq!(host.is_on_link_v6(FAR_IPV6), far, "/{prefix_len}");
+        assert!(host.is_on_link_v6(HOST_IPV6));
+    }
+    assert!(!host(24).is_on_link_v6(HOST_IPV6));
+}
+
+/// Written by hand from RFC 4443, section 4.2: addresses exchanged, type 129, checksum less by 0x0100.
+#[test]
+fn pings_over_ipv6_are_answered_through_the_right_neighbour() {
+    for (source, next_hop) in [(NEIGHBOUR_IPV6, PEER), (FAR_IPV6, GATEWAY)] {
+        let request = echo_request_v6(source);
+        let Received::Answer(answer) = host_v6(64).receive(&request, |_| None) else {
+            panic!("no answer");
+        };
+        let mut expected = [&next_hop.0[..], &HOST.0, &[0x86, 0xdd]].concat();
+        // Class 0xb8, as in the request; 15 bytes of ICMPv6; hop limit 64.
+        expected.extend_from_slice(&[0x6b, 0x80, 0, 0, 0, 15, 58, 64]);
+        expected.extend_from_slice(&[HOST_IPV6.octets(), source.octets()].concat());
+        let sum = u16::from_be_bytes([request[56], request[57]]);
+        let [high, low] = sum.checked_sub(0x100).unwrap().to_be_bytes();
+        expected.extend_from_slice(&[129, 0, high, low, 0, 5, 0, 6]);
+        expected.extend_from_slice(b"payload");
+        assert_eq!(answer, expected);
+    }
+    let ours = host_v6(64);
+    assert_eq!(
+        ours.receive(&echo_request(FAR), |_| None),
+        host(24).receive(&echo_request(FAR), |_| None)
+    );
+}
+
+#[test]
+fn a_host_without_an_ipv6_address_knows_nothing_of_it() {
+    let request = echo_request_v6(FAR_IPV6);
+    assert_eq!(host(24).receive(&request, |_| None), Received::Other);
+}
+
+#[test]
+fn connections_of_both_families_are_told_apart() {
+    let mut host = host_v6(64);
+    // The low 32 bits of both peers' addresses are the same.
+    let peer = Ipv4Addr::from(1);
+    let ends = [
+        (Addresses::V4(HOST_IPV4, peer), 0),
+        (Addresses::V6(HOST_IPV6, FAR_IPV6), 1),
+    ];
+    let endpoint = |flow| EndpointId::new(TcpFlowId(flow), crate::tcp_flow::Side::Server);
+    for (addresses, flow) in ends {
+        assert!(host.add_connection(addresses, 80, 1000, endpoint(flow)));
+        assert!(!host.add_connection(addresses, 80, 1000, endpoint(9)));
+    }
+    let header = wire::tcp::Header {
+        source_port: 1000,
+        destination_port: 80,
+        ..Default::default()
+    };
+    let mut v4 = Vec::new();
+    header.emit(peer, HOST_IPV4, b"x", &mut v4).unwrap();
+    let v4 = ipv4_frame(peer, HOST_IPV4, ipv4::PROTOCOL_TCP, &v4);
+    let v6 = |source| {
+        let mut segment = Vec::new();
+        header.emit(source, HOST_IPV6, b"x", &mut segment).unwrap();
+        ipv6_frame(source, HOST_IPV6, ipv4::PROTOCOL_TCP, &segment)
+    };
+    let (known, unknown) = (v6(FAR_IPV6), v6(NEIGHBOUR_IPV6));
+    for (frame, expected) in [(v4, Some(0)), (known, Some(1)), (unknown, None)] {
+        match host.receive(&frame, |_| None) {
+            Received::Segment {
+                endpoint: found,
+                segment,
+            } => {
+                assert_eq!(found, expected.map(endpoint));
+                assert_eq!(segment.payload_bytes, 1);
+            }
+            other => panic!("{other:?}"),
+        }
+    }
+}
+
+#[test]
+fn what_is_flipped_in_an_ipv6_packet_is_noticed_where_something_covers_it() {
+    let (mut datagram, mut segment) = (Vec::new(), Vec::new());
+    let header = udp::Header {
+        source_port: 1,
+        destination_port: 2,
+    };
+    header
+        .emit(FAR_IPV6, HOST_IPV6, b"some payload", &mut datagram)
+        .unwrap();
+    let header = wire::tcp::Header::default();
+    header
+        .emit(FAR_IPV6, HOST_IPV6, b"some payload", &mut segment)
+        .unwrap();
+    let frames = [
+        ipv6_frame(FAR_IPV6, HOST_IPV6, ipv4::PROTOCOL_UDP, &datagram),
+        ipv6_frame(FAR_IPV6, HOST_IPV6, ipv4::PROTOCOL_TCP, &segment),
+        echo_request_v6(FAR_IPV6),
+    ];
+    fn is_like(a: &Received<'_>, b: &Received<'_>) -> bool {
+        std::mem::discriminant(a) == std::mem::discriminant(b)
+    }
+    let host = host_v6(64);
+    for frame in frames {
+        let good = host.receive(&frame, |_| None);
+        assert!(
+            !matches!(good, Received::Corrupt(_) | Received::Other),
+            "{good:?}"
+        );
+        let ip = ethernet::Header::LEN;
+        for bit in ip * 8..frame.len() * 8 {
+            let mut broken = frame.clone();
+            broken[bit / 8] ^= 0x80 >> (bit % 8);
+            let received = host.receive(&broken, |_| None);
+            let as_expected = match bit / 8 - ip {
+                // Class and flow label, and the hop limit, are in no checksum.
+                0 if bit % 8 >= 4 => is_like(&received, &good),
+                1..=3 | 7 => is_like(&received, &good),
+                6 => received == Received::Other,
+                24..40 => received == Received::NotAddressed,
+                _ => matches!(received, Received::Corrupt(_)),
+            };
+            assert!(
+                as_expected,
+                "byte {}, bit {}: {received:?}",
+                bit / 8 - ip,
+                bit % 8
+            );
+        }
+        for len in 0..frame.len() {
+            let received = host.receive(&frame[..len], |_| None);
+            assert!(
+                matches!(received, Received::Corrupt(_)),
+                "{len} bytes: {received:?}"
+            );
+        }
+    }
+}
+
+#[test]
+fn a_datagram_over_ipv6_needs_a_checksum() {
+    let mut datagram = Vec::new();
+    let header = udp::Header {
+        source_port: 1,
+        destination_port: 2,
+    };
+    header
+        .emit(FAR_IPV6, HOST_IPV6, b"some payload", &mut datagram)
+        .unwrap();
+    datagram[6..8].fill(0);
+    let frame = ipv6_frame(FAR_IPV6, HOST_IPV6, ipv4::PROTOCOL_UDP, &datagram);
+    // Also where the payload's sum is known.
+    let sum = Sum::new().bytes(b"some payload");
+    for known in [None, Some(sum)] {
+        let received = host_v6(64).receive(&frame, |_| known);
+        assert_eq!(received, Received::Corrupt(Some(b"some payload")));
+    }
+}
+
+#[test]
+fn what_ipv6_hosts_do_not_do() {
+    let host = host_v6(64);
+    let group = Ipv6Addr::new(0xff02, 0, 0, 0, 0, 0, 0, 1);
+    let mut solicitation = ipv6_frame(
+        FAR_IPV6,
+        group,
+        ipv6::NEXT_HEADER_ICMPV6,
+        &[135, 0, 0, 0, 0, 0, 0, 0],
+    );
+    solicitation[..6].copy_from_slice(&[0x33, 0x33, 0, 0, 0, 1]);
+    assert_eq!(
+        host.receive(&solicitation, |_| None),
+        Received::NotAddressed
+    );
+    const FRAGMENT: u8 = 44;
+    let fragment = ipv6_frame(FAR_IPV6, HOST_IPV6, FRAGMENT, &[0; 20]);
+    assert_eq!(host.receive(&fragment, |_| None), Received::Other);
+    let to_another = ipv6_frame(FAR_IPV6, NEIGHBOUR_IPV6, ipv4::PROTOCOL_UDP, &[0; 8]);
+    assert_eq!(host.receive(&to_another, |_| None), Received::NotAddressed);
 }
 
 #[test]
@@ -211,6 +441,20 @@ fn what_is_for_others_and_what_is_unknown() {
 }
 
 proptest! {
+    #[test]
+    fn any_ipv6_frame_is_something(mut bytes in proptest::collection::vec(any::<u8>(), 54..160), next_header in prop::sample::select(vec![6u8, 17, 58])) {
+        // Past the first checks: addressed, right type, version and length.
+        bytes[..6].copy_from_slice(&HOST.0);
+        bytes[12..14].copy_from_slice(&ethernet::ETHERTYPE_IPV6.to_be_bytes());
+        bytes[14] = 0x60 | bytes[14] & 15;
+        let payload_len = bytes.len() as u16 - 54;
+        bytes[18..20].copy_from_slice(&payload_len.to_be_bytes());
+        bytes[20] = next_header;
+        bytes[38..54].copy_from_slice(&HOST_IPV6.octets());
+        let received = host_v6(64).receive(&bytes, |_| None);
+        prop_assert_ne!(received, Received::NotAddressed);
+    }
+
     #[test]
     fn any_frame_is_something(mut bytes in proptest::collection::vec(any::<u8>(), 0..120), likely: bool, arp: bool) {
         if likely && bytes.len() > 34 {

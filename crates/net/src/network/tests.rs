@@ -7,11 +7,13 @@ use crate::ordering::{OrderingConfig, OrderingCounters};
 use crate::queue::QueueConfig;
 use crate::switch::TEST_CPU_PORT;
 use proptest::prelude::*;
+use std::net::Ipv4Addr;
 
 mod ahead;
 mod conservation;
 mod determinism;
 mod failures;
+mod ipv6;
 mod mtu;
 mod ordered;
 
@@ -26,6 +28,7 @@ fn host(number: u8) -> HostConfig {
         ipv4: Ipv4Addr::new(10, 0, number, 1),
         prefix_len: 24,
         gateway_mac: MacAddress([2, 0, 0, 0, number, 0xfe]),
+        ipv6: None,
     }
 }
 
@@ -39,9 +42,12 @@ fn switch(
     network.add_pipeline(name, pipeline, latency_ps).unwrap();
 }
 
-/// Rewrites the destination MAC address to that of the host whose number is in the IPv4 destination, as a router would.
+/// Rewrites the destination MAC address to that of the host whose number is in the IP destination, as a router would.
 fn towards_host(mut packet: Packet) -> (Packet, u8) {
-    let number = packet.bytes()[32];
+    let number = match packet.bytes()[12..14] {
+        [0x86, 0xdd] => packet.bytes()[45],
+        _ => packet.bytes()[32],
+    };
     packet.replace_front(6, &[2, 0, 0, 0, number, 1]);
     (packet, number)
 }
@@ -418,7 +424,7 @@ fn captures_show_both_directions_with_their_times() {
     assert!(network.capture("h1", 1, Box::new(Vec::new())).is_err());
     assert!(
         network
-            .capture_to_path("h1", 0, Path::new("/nonexistent/x.pcap"))
+            .capture_to_path("h1", 0, Path::new("/dev/null/x.pcap"))
             .is_err()
     );
 }

@@ -3,7 +3,9 @@
 use crate::switch::Pipeline;
 use crate::*;
 use engine::{Output, Packet};
-use std::net::Ipv4Addr;
+use std::io::Write;
+use std::net::{Ipv4Addr, Ipv6Addr};
+use std::sync::{Arc, Mutex};
 
 const MS: u64 = 1_000_000_000;
 const S: u64 = 1000 * MS;
@@ -14,6 +16,10 @@ fn host(number: u8) -> HostConfig {
         ipv4: Ipv4Addr::new(10, 0, number, 1),
         prefix_len: 24,
         gateway_mac: MacAddress([2, 0, 0, 0, number, 0xfe]),
+        ipv6: Some(Ipv6Interface {
+            address: Ipv6Addr::new(0x2001, 0xdb8, 0, number.into(), 0, 0, 0, 1),
+            prefix_len: 64,
+        }),
     }
 }
 
@@ -23,7 +29,10 @@ fn pair(bottleneck: LinkConfig) -> Network {
     network.add_host("h1", host(1)).unwrap();
     network.add_host("h2", host(2)).unwrap();
     let run = move |_, _, mut packet: Packet, out: &mut Vec<Output>| {
-        let number = packet.bytes()[32];
+        let number = match packet.bytes()[12..14] {
+            [0x86, 0xdd] => packet.bytes()[45],
+            _ => packet.bytes()[32],
+        };
         packet.replace_front(6, &[2, 0, 0, 0, number, 1]);
         let port = u32::from(number);
         out.push(Output::new(port, packet));
@@ -43,6 +52,7 @@ fn transfer(application: Application) -> TcpTransfer {
         server: "h2".to_string(),
         client_port: 40_000,
         server_port: 5001,
+        family: Family::Ipv4,
         start_ps: 0,
         application,
         stop_ps: u64::MAX,
@@ -72,12 +82,21 @@ fn bottleneck(queue_bytes: u64) -> LinkConfig {
 
 #[test]
 fn a_transfer_completes_and_every_byte_is_counted_once() {
+    for family in [Family::Ipv4, Family::Ipv6] {
+        a_transfer_completes(family);
+    }
+}
+
+fn a_transfer_completes(family: Family) {
     let mut network = pair(LinkConfig {
         loss: crate::Loss::Bernoulli(0.02),
         ..bottleneck(30_000)
     });
     let flow = network
-        .add_tcp(&transfer(Application::Transfer { bytes: 1_000_000 }))
+        .add_tcp(&TcpTransfer {
+            family,
+            ..transfer(Application::Transfer { bytes: 1_000_000 })
+        })
         .unwrap();
     assert!(network.run(60 * S).unwrap().is_empty());
     let now = network.tcp_statistics(flow).unwrap();
@@ -94,6 +113,84 @@ fn a_transfer_completes_and_every_byte_is_counted_once() {
     assert!(finished_ps > 800 * MS, "{finished_ps}");
     assert_eq!(now.client_failure, None);
     assert_eq!(now.server_state, tcp::State::Closed);
+}
+
+/// What a capture wrote.
+#[derive(Clone, Debug, Default)]
+struct Written(Arc<Mutex<Vec<u8>>>);
+
+impl Write for Written {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.0.lock().unwrap().extend_from_slice(bytes);
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}
+
+/// Written by hand from RFC 8200, section 3, and RFC 9293, section 3.1.
+#[test]
+fn a_segment_over_ipv6_byte_by_byte() {
+    let mut network = pair(bottleneck(40_000));
+    let written = Written::default();
+    let capture = Box::new(written.clone());
+    network.capture("h1", 0, capture).unwrap();
+    let flow = TcpTransfer {
+        family: Family::Ipv6,
+        dscp: 46,
+        ..transfer(Application::Transfer { bytes: 3 })
+    };
+    network.add_tcp(&flow).unwrap();
+    network.run(S).unwrap();
+    let bytes = written.0.lock().unwrap();
+    let records = wire::pcap::Reader::new(&bytes[..]).unwrap();
+    let frames: Vec<Vec<u8>> = records
+        .map(|record| record.unwrap().frame.to_vec())
+        .collect();
+    let sent = || frames.iter().filter(|frame| frame[10] == 1);
+    let (syn, data) = (&frames[0], sent().find(|frame| frame[67] & 1 != 0).unwrap());
+    for (frame, flags) in [(syn, 0x02), (data, 0x19)] {
+        let len = frame.len() as u16 - 54;
+        let [len_high, len_low] = len.to_be_bytes();
+        let expected = [
+            2, 0, 0, 0, 1, 0xfe, 2, 0, 0, 0, 1, 1, 0x86, 0xdd, // Ethernet
+            0x6b, 0x80, 0, 0, len_high, len_low, 6,
+            64, // version, DSCP 46, flow label, length, hop limit
+            0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0, 1, // from
+            0x20, 0x01, 0x0d, 0xb8, 0, 0, 0, 2, 0, 0, 0, 0, 0, 0, 0, 1, // to
+            0x9c, 0x40, 0x13, 0x89, // ports
+        ];
+        assert_eq!(frame[..58], expected);
+        assert_eq!(frame[67], flags);
+        // RFC 1071 over the pseudo header (addresses, length, next header) and the segment, an odd byte as if a zero followed.
+        let words = frame[22..]
+            .chunks(2)
+            .map(|two| u32::from(two[0]) << 8 | u32::from(*two.get(1).unwrap_or(&0)));
+        let sum = words.sum::<u32>() + u32::from(len) + 6;
+        assert_eq!(sum % 0xffff, 0);
+    }
+}
+
+#[test]
+fn connections_with_the_same_ports_over_both_families() {
+    let mut network = pair(bottleneck(40_000));
+    let flows = [Family::Ipv4, Family::Ipv6].map(|family| {
+        let flow = TcpTransfer {
+            family,
+            ..transfer(Application::Transfer { bytes: 50_000 })
+        };
+        let id = network.add_tcp(&flow).unwrap();
+        assert!(network.add_tcp(&flow).is_err(), "the same again");
+        id
+    });
+    network.run(10 * S).unwrap();
+    for flow in flows {
+        let now = network.tcp_statistics(flow).unwrap();
+        assert_eq!(now.server.bytes_received, 50_000);
+        assert_eq!(now.server_state, tcp::State::Closed);
+    }
 }
 
 #[test]
@@ -177,6 +274,16 @@ fn what_makes_no_sense_is_refused() {
         },
         TcpTransfer {
             server: "s".to_string(),
+            ..good.clone()
+        },
+        TcpTransfer {
+            // One byte more than what IPv6's header and TCP's longest leave; over IPv4 there would be room.
+            family: Family::Ipv6,
+            config: tcp::Config {
+                mss: 65_436,
+                window_limit_bytes: 1 << 20,
+                ..tcp::Config::default()
+            },
             ..good.clone()
         },
         TcpTransfer {

@@ -118,6 +118,7 @@ fn modelled_pair() -> Network {
             ipv4: Ipv4Addr::new(10, 0, number, 1),
             prefix_len: 24,
             gateway_mac: mac(other),
+            ipv6: None,
         };
         network.add_host(name, config).unwrap();
     }

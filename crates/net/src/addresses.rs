@@ -1,0 +1,113 @@
+//! Between which two addresses something goes, and the IP header that a modelled host writes for it. It does not know hosts or flows.
+
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::checksum::Sum;
+use wire::{Address, ethernet, ipv4, ipv6};
+
+/// Time to live, or hop limit, of packets that hosts send.
+pub(crate) const TTL: u8 = 64;
+
+/// Which version of IP traffic uses.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Family {
+    /// IPv4.
+    #[default]
+    Ipv4,
+    /// IPv6; both hosts need an address.
+    Ipv6,
+}
+
+/// Source and destination of packets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Addresses {
+    V4(Ipv4Addr, Ipv4Addr),
+    V6(Ipv6Addr, Ipv6Addr),
+}
+
+impl Addresses {
+    pub(crate) fn family(self) -> Family {
+        match self {
+            Addresses::V4(..) => Family::Ipv4,
+            Addresses::V6(..) => Family::Ipv6,
+        }
+    }
+
+    pub(crate) fn destination(self) -> IpAddr {
+        match self {
+            Addresses::V4(_, destination) => destination.into(),
+            Addresses::V6(_, destination) => destination.into(),
+        }
+    }
+
+    /// Of the Ethernet header in front.
+    #[inline]
+    pub(crate) fn ethertype(self) -> u16 {
+        match self {
+            Addresses::V4(..) => ethernet::ETHERTYPE_IPV4,
+            Addresses::V6(..) => ethernet::ETHERTYPE_IPV6,
+        }
+    }
+
+    /// Appends the IP header of a packet of this host's own.
+    #[inline(always)]
+    pub(crate) fn emit_header(
+        self,
+        traffic_class: u8,
+        protocol: u8,
+        payload_len: usize,
+        out: &mut Vec<u8>,
+    ) -> Result<(), wire::Error> {
+        match self {
+            Addresses::V4(source, destination) => ipv4::Header {
+                traffic_class,
+                ..ipv4_header(source, destination, protocol, payload_len)
+            }
+            .emit(out),
+            Addresses::V6(source, destination) => ipv6::Header {
+                traffic_class,
+                flow_label: 0,
+                next_header: protocol,
+                hop_limit: TTL,
+                source,
+                destination,
+                payload_len,
+            }
+            .emit(out),
+        }
+    }
+
+    /// The sum over the pseudo header.
+    pub(crate) fn pseudo_header_sum(self, protocol: u8, len: u16) -> Sum {
+        match self {
+            Addresses::V4(source, destination) => {
+                Address::pseudo_header_sum(source, destination, protocol, len)
+            }
+            Addresses::V6(source, destination) => {
+                Address::pseudo_header_sum(source, destination, protocol, len)
+            }
+        }
+    }
+}
+
+/// The IPv4 header of a packet that must not be fragmented.
+#[inline(always)]
+pub(crate) fn ipv4_header(
+    source: Ipv4Addr,
+    destination: Ipv4Addr,
+    protocol: u8,
+    payload_len: usize,
+) -> ipv4::Header {
+    ipv4::Header {
+        traffic_class: 0,
+        identification: 0,
+        dont_fragment: true,
+        more_fragments: false,
+        fragment_offset: 0,
+        ttl: TTL,
+        protocol,
+        source,
+        destination,
+        options: ipv4::Options::default(),
+        payload_len,
+    }
+}
