@@ -62,6 +62,10 @@ def hosts(network_topology: Topology) -> Iterator[tuple[dict[str, _core.Namespac
             gateway_mac = network_topology.port_mac(attachment.switch, attachment.port)
             namespace.add_neighbour("eth0", str(host.gateway), gateway_mac)
             namespace.add_route("0.0.0.0/0", "eth0", via=str(host.gateway))
+            if host.ipv6 is not None:
+                namespace.add_address("eth0", str(host.ipv6))
+                namespace.add_neighbour("eth0", str(host.ipv6_gateway), gateway_mac)
+                namespace.add_route("::/0", "eth0", via=str(host.ipv6_gateway))
             namespaces[name] = namespace
         yield namespaces, interfaces
 

@@ -281,6 +281,7 @@ class SimulatedNetwork(Network):
                 ipv4=str(host.address.ip),
                 prefix_len=host.address.network.prefixlen,
                 gateway_mac=self.topology.port_mac(attachment.switch, attachment.port),
+                ipv6=None if host.ipv6 is None else (str(host.ipv6.ip), host.ipv6.network.prefixlen),
             )
 
     def _now_ns(self) -> int:
@@ -293,7 +294,7 @@ class SimulatedNetwork(Network):
 
     def add(self, traffic: Traffic) -> int:
         """Adds traffic between two hosts; returns the flow id for the core's ``sent`` and ``received``."""
-        self._check_hosts(traffic.source, traffic.destination)
+        self._check_hosts(traffic)
         start_ps, stop_ps = round(traffic.start_s * PS_PER_S), round(traffic.stop_s * PS_PER_S)
         match traffic:
             case UdpStream():
@@ -308,6 +309,7 @@ class SimulatedNetwork(Network):
                     destination_port=traffic.destination_port,
                     poisson=traffic.spacing == "poisson",
                     log_packets=traffic.log_packets,
+                    family=traffic.family,
                 )
             case Ping():
                 return self.core.add_ping(
@@ -317,11 +319,12 @@ class SimulatedNetwork(Network):
                     start_ps=start_ps,
                     stop_ps=stop_ps,
                     payload_bytes=traffic.payload_bytes,
+                    family=traffic.family,
                 )
 
     def add_tcp(self, transfer: TcpTransfer) -> int:
         """Adds a TCP connection between two hosts; returns the id for :func:`holdfast.results.goodput` and the core's ``tcp_*``."""
-        self._check_hosts(transfer.source, transfer.destination)
+        self._check_hosts(transfer)
         used = self._tcp_ports.setdefault(transfer.source, set())
         port = transfer.source_port or next((p for p in range(40_000 + len(used), 65_536) if p not in used), None)
         if port is None:
@@ -343,12 +346,16 @@ class SimulatedNetwork(Network):
             dscp=transfer.dscp,
             goodput_bin_ps=round(transfer.goodput_bin_ms * PS_PER_MS),
             log_window=transfer.log_window,
+            family=transfer.family,
         )
 
-    def _check_hosts(self, *names: str) -> None:
-        for name in names:
-            if name not in self.topology.hosts:
+    def _check_hosts(self, traffic: Traffic | TcpTransfer) -> None:
+        for name in (traffic.source, traffic.destination):
+            host = self.topology.hosts.get(name)
+            if host is None:
                 raise NetworkError(f"there is no host {name!r} (known: {', '.join(self.topology.hosts)})")
+            if traffic.family == "ipv6" and host.ipv6 is None:
+                raise NetworkError(f"host {name!r} has no IPv6 address; give it one in the topology")
 
     def run(self, until_s: float) -> None:
         """Runs the simulation up to a time, controllers included."""

@@ -1,7 +1,8 @@
 """A topology is data: hosts, switches, links and their addresses. Nothing runs here (see :mod:`holdfast.network`).
 
 Names are what users guess: ``h1``, ``s1``; a switch's ports count from 1 in the order of its links, a host has port 0.
-Every host is alone in a subnet of its own, ``10.0.<n>.1/24`` by default, with its switch at ``.254``.
+Every host is alone in a subnet of its own, ``10.0.<n>.1/24`` by default, with its switch at ``.254``. It may have an IPv6 address
+besides, in an IPv6 subnet of its own; by default there is none (:meth:`Topology.add_ipv6` gives one to each).
 """
 
 from __future__ import annotations
@@ -46,6 +47,9 @@ Position = tuple[float, float]
 
 M = TypeVar("M", bound=BaseModel)
 
+_Subnet = tuple[int, int, int, str]
+"""Version of IP, first and last address, and the host's name."""
+
 
 def propagation_delay_ms(distance_km: float) -> float:
     """Of a fibre of that length, rounded to a nanosecond."""
@@ -69,7 +73,17 @@ class Host(BaseModel):
     name: str
     index: int = Field(ge=1, le=65_000)
     address: ipaddress.IPv4Interface
+    ipv6: ipaddress.IPv6Interface | None = None
     position: Position | None = None
+
+    @field_validator("ipv6")
+    @classmethod
+    def _of_one_station(cls, value: ipaddress.IPv6Interface | None) -> ipaddress.IPv6Interface | None:
+        if value is not None and (
+            value.is_multicast or value.is_unspecified or value.is_loopback or value.is_link_local
+        ):
+            raise ValueError(f"{value.ip} is not an address that packets are routed to")
+        return value
 
     @property
     def mac(self) -> bytes:
@@ -80,6 +94,11 @@ class Host(BaseModel):
     def gateway(self) -> ipaddress.IPv4Address:
         """The switch's address in the host's subnet: the last one before broadcast."""
         return self.address.network.broadcast_address - 1
+
+    @property
+    def ipv6_gateway(self) -> ipaddress.IPv6Address:
+        """The switch's IPv6 address on the host's link; as with router advertisements (RFC 4861) a link-local one."""
+        return ipaddress.IPv6Address("fe80::1")
 
 
 class SwitchNode(BaseModel):
@@ -195,7 +214,7 @@ class Topology:
         self.links: list[Link] = []
         self.packet_generators: list[PacketGenerator] = []
         self._ports: dict[str, dict[int, int]] = {}
-        self._subnets: list[tuple[int, int, str]] = []
+        self._subnets: list[_Subnet] = []
 
     def _new_name(self, name: str) -> None:
         if not name or not all(c.isalnum() or c in "_." for c in name):
@@ -203,8 +222,10 @@ class Topology:
         if name in self.hosts or name in self.switches:
             raise TopologyError(f"node {name!r} is declared twice")
 
-    def add_host(self, name: str, address: str | None = None, *, position: Position | None = None) -> Host:
-        """Adds a host. ``address`` is an interface address with prefix, as in ``"10.0.1.1/24"``."""
+    def add_host(
+        self, name: str, address: str | None = None, *, ipv6: str | None = None, position: Position | None = None
+    ) -> Host:
+        """Adds a host. Addresses are interface addresses with prefix, as in ``"10.0.1.1/24"`` and ``"2001:db8:0:1::1/64"``."""
         self._new_name(name)
         index = len(self.hosts) + 1
         host = _validated(
@@ -212,22 +233,52 @@ class Topology:
             name=name,
             index=index,
             address=address or f"10.{index >> 8}.{index & 255}.1/24",
+            ipv6=ipv6,
             position=position,
             where=f"host {name!r}",
         )
         network = host.address.network
         if network.prefixlen > 30:
             raise TopologyError(f"host {name!r}: a prefix of /{network.prefixlen} has no room for a gateway")
-        subnet = (int(network.network_address), int(network.broadcast_address), name)
-        at = bisect(self._subnets, subnet)
-        # Those known do not overlap each other, so only the neighbours can reach into this one.
-        for first, last, other in self._subnets[max(0, at - 1) : at + 1]:
-            if first <= subnet[1] and subnet[0] <= last:
-                raise TopologyError(f"hosts {other!r} and {name!r} have overlapping subnets; give each host its own")
-        insort(self._subnets, subnet)
+        subnets = [self._free_subnet(name, network)]
+        if host.ipv6 is not None:
+            subnets.append(self._free_subnet(name, host.ipv6.network))
+        for subnet in subnets:
+            insort(self._subnets, subnet)
         self.hosts[name] = host
         self._ports[name] = {}
         return host
+
+    def _free_subnet(self, name: str, network: ipaddress.IPv4Network | ipaddress.IPv6Network) -> _Subnet:
+        """The host's subnet, if no other host's overlaps with it."""
+        begin, end = int(network.network_address), int(network.broadcast_address)
+        subnet = (network.version, begin, end, name)
+        at = bisect(self._subnets, subnet)
+        # Those known do not overlap each other, so only the neighbours can reach into this one.
+        for version, first, last, other in self._subnets[max(0, at - 1) : at + 1]:
+            if version == network.version and first <= end and begin <= last:
+                raise TopologyError(f"hosts {other!r} and {name!r} have overlapping subnets; give each host its own")
+        return subnet
+
+    def add_ipv6(self, prefix: str = "2001:db8::/32") -> None:
+        """Gives every host that has no IPv6 address one: with the default prefix ``2001:db8:0:<n>::1/64``, ``n`` its number.
+
+        ``prefix`` has room for 2^16 subnets of 64 bits: it is not longer than 48 bits.
+        """
+        try:
+            network = ipaddress.IPv6Network(prefix)
+        except ValueError as error:
+            raise TopologyError(f"prefix {prefix!r}: {error}") from None
+        if network.prefixlen > 48:
+            raise TopologyError(f"prefix {prefix!r} is longer than 48 bits; hosts have subnets of 64 bits in it")
+        for name, host in self.hosts.items():
+            if host.ipv6 is None:
+                address = network.network_address + (host.index << 64) + 1
+                fields = {**host.model_dump(), "ipv6": f"{address}/64"}
+                given = _validated(Host, where=f"host {name!r}", **fields)
+                assert given.ipv6 is not None
+                insort(self._subnets, self._free_subnet(name, given.ipv6.network))
+                self.hosts[name] = given
 
     def add_switch(
         self, name: str, *, position: Position | None = None, queueing: Queueing | Mapping[str, Any] | None = None

@@ -1,10 +1,16 @@
-"""Traffic of modelled hosts: data that a network is given before it runs."""
+"""Traffic of modelled hosts: data that a network is given before it runs.
+
+``family``: over IPv4 or IPv6; for IPv6 both hosts have an IPv6 address.
+"""
 
 from __future__ import annotations
 
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
+
+Family = Literal["ipv4", "ipv6"]
+"""Which version of IP traffic uses."""
 
 
 class UdpStream(BaseModel):
@@ -23,6 +29,7 @@ class UdpStream(BaseModel):
 
     source: str
     destination: str
+    family: Family = "ipv4"
     packets_per_s: float = Field(default=1000.0, gt=0, le=100_000_000)
     spacing: Literal["constant", "poisson"] = "constant"
     payload_bytes: int = Field(default=1000, ge=28, le=9000)
@@ -46,6 +53,7 @@ class Ping(BaseModel):
 
     source: str
     destination: str
+    family: Family = "ipv4"
     interval_ms: float = Field(default=100.0, gt=0)
     payload_bytes: int = Field(default=56, ge=16, le=9000)
     start_s: float = Field(default=0.0, ge=0)
@@ -55,9 +63,10 @@ class Ping(BaseModel):
 class TcpOptions(BaseModel):
     """Choices of both ends of a TCP connection; what is not given is the preset's.
 
-    ``standard`` is what the current RFCs recommend. ``ns2-2001`` is the simulator of that year with its defaults (``mss`` 960: 1000
-    bytes in IPv4): a window of 20 packets, an initial window of 2, clock ticks of 0.1 s, NewReno that restarts its timer at every
-    partial acknowledgment, no delayed acknowledgments.
+    ``standard`` is what the current RFCs recommend (``mss`` 1448: 1500 bytes in IPv4, with timestamps). ``ns2-2001`` is the
+    simulator of that year with its defaults (``mss`` 960: 1000 bytes in IPv4): a window of 20 packets, an initial window of 2,
+    clock ticks of 0.1 s, NewReno that restarts its timer at every partial acknowledgment, no delayed acknowledgments. Over IPv6
+    both presets' ``mss`` is 20 less, for packets of the same length.
 
     ``recovery``: the two forms of NewReno (RFC 6582), selective acknowledgments (RFC 6675; ``-prr``: with RFC 6937), RACK-TLP
     (RFC 8985). ``increase``: by acknowledged bytes (RFC 3465, of which one acknowledgment counts for at most
@@ -100,8 +109,10 @@ class TcpOptions(BaseModel):
     timeout_limit: int | None = Field(default=None, ge=1)
 
     @classmethod
-    def linux(cls, congestion: Literal["reno", "cubic"], **changes: Any) -> Self:
+    def linux(cls, congestion: Literal["reno", "cubic"], *, family: Family = "ipv4", **changes: Any) -> Self:
         """What Linux does by default, as far as there are options for it; ``changes`` are other options.
+
+        ``family``: the transfer's, for packets of 1500 bytes.
 
         Initial window 10, selective acknowledgments with RACK-TLP and PRR, timestamps, acknowledgments delayed by 40 ms but for the
         first 16 (Linux: and while it opens its window; with a large receive buffer that is many more). Its timeout is the smoothed
@@ -109,7 +120,7 @@ class TcpOptions(BaseModel):
         CUBIC looks for the end of slow start in the round trip (HyStart) and goes on faster until the first loss, Reno does not.
         """
         defaults: dict[str, Any] = {
-            "mss": 1448,
+            "mss": {"ipv4": 1448, "ipv6": 1428}[family],
             "initial_window_segments": 10,
             "congestion": {"reno": "newreno", "cubic": "cubic"}[congestion],
             "recovery": "rack-tlp",
@@ -149,6 +160,7 @@ class TcpTransfer(BaseModel):
 
     source: str
     destination: str
+    family: Family = "ipv4"
     application: Literal["bulk", "transfer", "on-off"] = "bulk"
     transfer_bytes: int = Field(default=0, ge=0)
     silence_ms: float = Field(default=0.0, ge=0)

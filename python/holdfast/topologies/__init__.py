@@ -18,7 +18,7 @@ from holdfast.link import describe_loss, describe_queue
 from holdfast.topologies.backbones import abilene, nsfnet
 from holdfast.topologies.random_graphs import erdos_renyi, waxman
 from holdfast.topologies.regular import fat_tree, grid, line, mesh, ring, star
-from holdfast.topology import Topology
+from holdfast.topology import Host, Topology
 
 GENERATORS: Mapping[str, Callable[..., Topology]] = {
     "line": line,
@@ -113,9 +113,13 @@ def table(topology: Topology) -> Table:
             f"{link.delay_ms:.4g} ms",
             describe_queue(link),
             describe_loss(link),
-            str(host.address) if host else "",
+            _addresses(host) if host else "",
         )
     return result
+
+
+def _addresses(host: Host) -> str:
+    return str(host.address) if host.ipv6 is None else f"{host.address} {host.ipv6}"
 
 
 def _rate(rate_bps: int) -> str:

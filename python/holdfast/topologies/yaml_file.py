@@ -6,7 +6,7 @@
     include: access.yaml               # or a list; paths are relative to this file; what they declare comes first
     hosts:
       h1:                              # 10.0.<n>.1/24, in the order of declaration
-      h2: {address: 192.168.7.1/24, position: [4, 0]}
+      h2: {address: 192.168.7.1/24, ipv6: "2001:db8:0:2::1/64", position: [4, 0]}
     switches: [s1, s2]                 # or a mapping, {s1: {position: [0, 1]}, s2: }
     link_defaults: {rate_bps: 1e9}     # for this file's links
     links:
@@ -140,7 +140,7 @@ def _add_document(topology: Topology, document: dict[str, Node], path: Path, cha
         _include(topology, document["include"], path, chain)
     for name, node in _named(document.get("hosts"), "hosts"):
         with _at(node):
-            topology.add_host(name, **_fields(node, ("address", "position")))
+            topology.add_host(name, **_fields(node, ("address", "ipv6", "position")))
     for name, node in _named(document.get("switches"), "switches"):
         with _at(node):
             topology.add_switch(name, **_fields(node, ("position", "queueing")))
