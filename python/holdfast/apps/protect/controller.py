@@ -28,7 +28,7 @@ from holdfast.apps.protect.paths import Disjoint, NoDisjointPathsError, Path, di
 from holdfast.apps.protect.repair import Repair, Repairer
 from holdfast.apps.protect.takeover import TakeOver, take_over
 from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, PathSet, Tunnels
-from holdfast.apps.router.controller import RouterController, TableEntry
+from holdfast.apps.router.controller import RouterController, TableEntry, has_table
 from holdfast.controller import ControlPlane
 from holdfast.discovery import LinkDiscovery, Port
 from holdfast.errors import NetworkError
@@ -88,6 +88,11 @@ class ProtectController(RouterController):
     forward = "ProtectIngress.protect_and_forward.forward"
     forward_in_order = "ProtectIngress.protect_and_forward.forward_in_order"
     route_key = "dst_addr"
+    table_v6 = "ProtectIngress.protect_and_forward.ipv6_lpm"
+    actions_v6: Mapping[str, str] = {
+        forward: "ProtectIngress.protect_and_forward.forward_v6",
+        forward_in_order: "ProtectIngress.protect_and_forward.forward_v6_in_order",
+    }
 
     flow_table = "ProtectIngress.protect_and_forward.protected_flows"
     flow_tables = {4: flow_table, 6: "ProtectIngress.protect_and_forward.protected_flows_v6"}
@@ -372,7 +377,7 @@ class ProtectController(RouterController):
         )
 
     def protect_hosts(self, source: str, destination: str) -> Connection:
-        """Protects everything from one host to another, over a connection between their switches.
+        """Protects everything from one host to another, over a connection between their switches: IPv4, and IPv6 if both have it.
 
         The connection is shared with other hosts, unless packets are put in order behind the egress: then each destination
         there has its own, as numbers that went elsewhere would be waited for.
@@ -381,17 +386,23 @@ class ProtectController(RouterController):
         connection = self._find_for(destination, ends[0].switch, ends[1].switch) or self.add_connection(
             ends[0].switch, ends[1].switch
         )
-        flow = Flow(f"{ends[0].host.address.ip}/32", f"{ends[1].host.address.ip}/32")
-        if (connection.ingress, flow) not in self._owner:
-            self.add_flow(connection, flow)
+        a, b = (end.host for end in ends)
+        flows = [Flow(f"{a.address.ip}/32", f"{b.address.ip}/32")]
+        if a.ipv6 and b.ipv6 and has_table(self.clients[connection.ingress], self.flow_tables[6]):
+            flows.append(Flow(f"{a.ipv6.ip}/128", f"{b.ipv6.ip}/128"))
+        with self.together():
+            for flow in flows:
+                if (connection.ingress, flow) not in self._owner:
+                    self.add_flow(connection, flow)
         return connection
 
     def _find_for(self, destination: str, ingress: str, egress: str) -> Connection | None:
         if not self._orders_behind(egress):
             return self.find_connection(ingress, egress)
-        prefix = f"{self.topology.hosts[destination].address.ip}/32"
+        host = self.topology.hosts[destination]
+        prefixes = [f"{host.address.ip}/32", *([] if host.ipv6 is None else [f"{host.ipv6.ip}/128"])]
         candidates = self._by_ends.get((ingress, egress), ())
-        return next((c for c in candidates if all(flow.destination == prefix for flow, _ in c.flows)), None)
+        return next((c for c in candidates if all(flow.destination in prefixes for flow, _ in c.flows)), None)
 
     def _orders_behind(self, egress: str) -> bool:
         hosts = (host for host in self.topology.hosts if self.topology.puts_in_order(host))

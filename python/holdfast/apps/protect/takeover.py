@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -29,7 +29,7 @@ from holdfast.apps.protect.tunnels import (
     endpoint_key,
     route_key,
 )
-from holdfast.apps.router.controller import TableEntry
+from holdfast.apps.router.controller import TableEntry, has_table
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.received import Entry
@@ -53,7 +53,7 @@ class _Found:
     """What a switch holds."""
 
     routes: dict[str, TableEntry]
-    """By prefix."""
+    """By prefix; of IPv6 those to hosts."""
     groups: dict[int, list[tuple[int, int]]]
     copies: dict[tuple[int, int], Entry]
     endpoints: dict[str, Entry]
@@ -74,30 +74,35 @@ def _is_filled(found: _Found) -> bool:
 
 
 def _read(controller: ProtectController, client: Client) -> _Found:
-    routes: dict[str, TableEntry] = {}
-    for entry in client.read_table(ROUTE_TABLE):
-        (match,) = entry.match.values()
-        assert isinstance(match, tuple)
-        routes[f"{ipaddress.IPv4Address(match[0])}/{match[1]}"] = (
-            entry.action,
-            {
-                name: int(value).to_bytes(6, "big") if name.endswith("_mac") else value
-                for name, value in entry.params.items()
-            },
-        )
+    routes = {
+        f"{ipaddress.IPv4Address(address)}/{length}": entry for (address, length), entry in _routes(client, ROUTE_TABLE)
+    }
+    subnets = {host.ipv6.network for host in controller.topology.hosts.values() if host.ipv6 is not None}
+    if subnets and has_table(client, controller.table_v6):
+        for key, entry in _routes(client, controller.table_v6):
+            # What leads elsewhere is not this controller's.
+            if (network := ipaddress.IPv6Network(key)) in subnets:
+                routes[str(network)] = entry
     return _Found(
         routes,
         client.multicast_groups(),
         {(_number(e, "multicast_group"), _number(e, "egress_rid")): e for e in client.read_table(COPY_TABLE)},
         {str(ipaddress.IPv4Address(_number(e, "dst_addr"))): e for e in client.read_table(ENDPOINT_TABLE)},
         {_number(e, "cid"): e for e in client.read_table(controller.connection_table)},
-        [e for table in controller.flow_tables.values() if _has(client, table) for e in client.read_table(table)],
+        [e for table in controller.flow_tables.values() if has_table(client, table) for e in client.read_table(table)],
     )
 
 
-def _has(client: Client, table: str) -> bool:
-    """Whether the program has this table: those of IPv6 can be left out."""
-    return any(known.preamble.name == table for known in client.p4info.message.tables)
+def _routes(client: Client, table: str) -> Iterator[tuple[tuple[int, int], TableEntry]]:
+    """A table of routes: address, length of the prefix, and entry."""
+    for entry in client.read_table(table):
+        (match,) = entry.match.values()
+        assert isinstance(match, tuple)
+        parameters = {
+            name: int(value).to_bytes(6, "big") if name.endswith("_mac") else value
+            for name, value in entry.params.items()
+        }
+        yield (match[0], match[1]), (entry.action, parameters)
 
 
 def _number(entry: Entry, field: str) -> int:
@@ -314,7 +319,8 @@ class _Takeover:
                     self._reserve(self.tunnels.numbers, self.tunnels.number_of(address))
 
     def _is_tunnel(self, prefix: str) -> bool:
-        return ipaddress.IPv4Network(prefix).subnet_of(self.tunnels.addresses)
+        network = ipaddress.ip_network(prefix)
+        return isinstance(network, ipaddress.IPv4Network) and network.subnet_of(self.tunnels.addresses)
 
     def _adopt_routes(self) -> None:
         """The hosts' routes, of which the base class then writes what differs."""

@@ -1,4 +1,4 @@
-"""IPv4 routers and the controllers that fill them with shortest paths, with and without IP fast reroute."""
+"""Routers and the controllers that fill them with shortest paths, with and without IP fast reroute."""
 
 from holdfast.apps.router.alternates import (
     Alternate,

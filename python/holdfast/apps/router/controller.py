@@ -1,4 +1,4 @@
-"""Shortest-path routing for ``router.p4`` and every program that contains its ``ipv4_lpm`` table.
+"""Shortest-path routing for ``router.p4`` and every program that contains its ``ipv4_lpm`` table, and maybe its ``ipv6_lpm`` table.
 
 With ``reroute`` the controller follows port changes: it removes failed links from its map, computes the shortest paths
 again, and writes what changed. Without, it installs the routes once: the baseline that never reacts. The map is the declared one,
@@ -17,7 +17,7 @@ from holdfast.controller import Controller, ControlPlane
 from holdfast.discovery import Discovery, LinkDiscovery
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
-from holdfast.topology import Topology
+from holdfast.topology import Host, Topology
 
 HERE = Path(__file__).parent
 
@@ -31,6 +31,17 @@ TableEntry = tuple[str, dict[str, int | str | bytes]]
 def compile_router(defines: dict[str, str] | None = None) -> Program:
     """Compiles ``router.p4``."""
     return Program.compile(str(HERE / "router.p4"), defines=defines or {})
+
+
+def has_table(client: Client, table: str) -> bool:
+    """Whether a switch's program has this table: those of IPv6 can be left out."""
+    return any(known.preamble.name == table for known in client.p4info.message.tables)
+
+
+def _prefix_order(prefix: str) -> tuple[int, int, int]:
+    """Of prefixes of both versions of IP."""
+    network = ipaddress.ip_network(prefix)
+    return network.version, int(network.network_address), network.prefixlen
 
 
 def _check_controller_headers(switch: str, client: Client) -> None:
@@ -51,6 +62,8 @@ class RouterController(Controller):
     Of equally short paths the one whose nodes come first in the topology's order is chosen, on every switch alike; of parallel
     links the cheapest that works.
 
+    The route to a host's IPv6 subnet is the one to its IPv4 subnet; switches whose program has no table for it get none.
+
     With ``discovery`` the links between switches are those that are heard, and routes follow as new ones are. A link that is gone
     keeps its routes without ``reroute``, until its ports are heard elsewhere.
     """
@@ -58,6 +71,11 @@ class RouterController(Controller):
     table = "RouterIngress.ipv4_lpm"
     forward = "RouterIngress.forward"
     route_key = "hdr.ipv4.dst_addr"
+
+    table_v6 = "RouterIngress.ipv6_lpm"
+    route_key_v6 = "hdr.ipv6.dst_addr"
+    actions_v6: Mapping[str, str] = {"RouterIngress.forward": "RouterIngress.forward_v6"}
+    """By the action of an entry for IPv4, the one that does the same for IPv6."""
 
     def __init__(self, *, reroute: bool, reaction_delay_ms: float, discovery: LinkDiscovery | None = None) -> None:
         super().__init__(reaction_delay_ms=reaction_delay_ms)
@@ -138,15 +156,23 @@ class RouterController(Controller):
     def _routes(self, paths: ShortestPaths) -> dict[str, dict[str, TableEntry]]:
         """By switch and prefix."""
         routes: dict[str, dict[str, TableEntry]] = {name: {} for name in self.topology.switches}
+        with_ipv6 = any(host.ipv6 is not None for host in self.topology.hosts.values())
+        route_ipv6 = {name for name, client in self.clients.items() if with_ipv6 and has_table(client, self.table_v6)}
+
+        def add(switch: str, host: Host, entry: TableEntry) -> None:
+            routes[switch][str(host.address.network)] = entry
+            if host.ipv6 is not None and switch in route_ipv6:
+                action, parameters = entry
+                routes[switch][str(host.ipv6.network)] = self.actions_v6[action], parameters
+
         for host in self.topology.hosts:
             attachment = self.topology.attachment(host)
-            prefix = str(attachment.host.address.network)
             destination = paths.number[attachment.switch]
-            routes[attachment.switch][prefix] = self.host_entry(host)
+            add(attachment.switch, attachment.host, self.host_entry(host))
             for node, switch in enumerate(paths.nodes):
                 hop = paths.next_hop(node, destination)
                 if hop is not None:
-                    routes[switch][prefix] = self.entry_towards(switch, attachment.switch, hop)
+                    add(switch, attachment.host, self.entry_towards(switch, attachment.switch, hop))
         return routes
 
     def entry_towards(self, switch: str, destination: str, hop: Hop) -> TableEntry:
@@ -188,10 +214,10 @@ class RouterController(Controller):
     def _replace(self, client: Client, installed: dict[str, TableEntry], wanted: dict[str, TableEntry]) -> None:
         """One batch per switch with only what differs. A prefix that became unreachable is removed."""
         with client.batch():
-            for prefix in sorted(installed.keys() - wanted.keys(), key=ipaddress.IPv4Network):
-                client.delete(self.table, {self.route_key: prefix})
+            for prefix in sorted(installed.keys() - wanted.keys(), key=_prefix_order):
+                client.delete(*self._place(prefix))
             changed = [prefix for prefix, entry in wanted.items() if installed.get(prefix) != entry]
-            for prefix in sorted(changed, key=ipaddress.IPv4Network):
+            for prefix in sorted(changed, key=_prefix_order):
                 self._write(client, prefix, wanted[prefix], modify=prefix in installed)
 
     def write_route(self, client: Client, prefix: str, route: Route, *, modify: bool) -> None:
@@ -201,4 +227,8 @@ class RouterController(Controller):
     def _write(self, client: Client, prefix: str, entry: TableEntry, *, modify: bool) -> None:
         write = client.modify if modify else client.insert
         action, parameters = entry
-        write(self.table, {self.route_key: prefix}, action, parameters)
+        write(*self._place(prefix), action, parameters)
+
+    def _place(self, prefix: str) -> tuple[str, dict[str, str]]:
+        """Table and key of a route."""
+        return (self.table_v6, {self.route_key_v6: prefix}) if ":" in prefix else (self.table, {self.route_key: prefix})

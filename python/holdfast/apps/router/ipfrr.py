@@ -30,6 +30,8 @@ def compile_ipfrr(defines: dict[str, str] | None = None) -> Program:
 class IpFrrController(RouterController):
     """Routes as :class:`RouterController`, each with its alternate: an LFA, or where there is none a remote LFA.
 
+    IPv6 is not routed: its program has no table for it.
+
     ``reroute``: whether routes and alternates are computed again, after the reaction delay, for what is left of the network.
     ``mtu``: the longest IPv4 packet that links between switches take, where their ``mtu_bytes`` does not say. What would not fit
     through its repair tunnel is dropped, and counted.

@@ -1,4 +1,4 @@
-// An IPv4 router: longest-prefix match, TTL, header checksum, MAC rewrite (RFC 1812, section 5.2 and 5.3).
+// An IPv4 and IPv6 router: longest-prefix match, TTL, header checksum, MAC rewrite (RFC 1812, section 5.2 and 5.3; RFC 8200).
 //
 // ICMP is left alone: an expired TTL is counted and dropped, not answered.
 
@@ -12,6 +12,7 @@ struct headers_t {
     ethernet_t     ethernet;
     ipv4_t         ipv4;
     ipv4_options_t ipv4_options;
+    ipv6_t         ipv6;
 }
 
 struct metadata_t {
@@ -35,8 +36,16 @@ parser RouterParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_ipv4;
+            ETHERTYPE_IPV6: parse_ipv6;
             default:        accept;
         }
+    }
+
+    // Extension headers are no business of routers.
+    state parse_ipv6 {
+        packet.extract(hdr.ipv6);
+        verify(hdr.ipv6.version == 6, error.ParserInvalidArgument);
+        transition accept;
     }
 
     state parse_ipv4 {
@@ -68,6 +77,7 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     counter(1, CounterType.packets) malformed;
     counter(1, CounterType.packets) ttl_expired;
     direct_counter(CounterType.packets_and_bytes) route_counter;
+    direct_counter(CounterType.packets_and_bytes) route_counter_v6;
 
     action drop() {
         mark_to_drop(standard_metadata);
@@ -101,6 +111,27 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         size = 65536;
     }
 
+    action forward_v6(port_t port, mac_t src_mac, mac_t dst_mac) {
+        standard_metadata.egress_spec = port;
+        hdr.ethernet.src_addr = src_mac;
+        hdr.ethernet.dst_addr = dst_mac;
+        hdr.ipv6.hop_limit = hdr.ipv6.hop_limit - 1;
+    }
+
+    table ipv6_lpm {
+        key = {
+            hdr.ipv6.dst_addr: lpm;
+        }
+        actions = {
+            forward_v6;
+            punt;
+            drop;
+        }
+        default_action = drop();
+        counters = route_counter_v6;
+        size = 65536;
+    }
+
     apply {
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
@@ -108,17 +139,24 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         } else if (standard_metadata.parser_error != error.NoError || standard_metadata.checksum_error == 1) {
             malformed.count(0);
             drop();
-        } else if (!hdr.ipv4.isValid()) {
-            if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
-                punt();
-            } else {
+        } else if (hdr.ipv4.isValid()) {
+            if (hdr.ipv4.ttl <= 1) {
+                ttl_expired.count(0);
                 drop();
+            } else {
+                ipv4_lpm.apply();
             }
-        } else if (hdr.ipv4.ttl <= 1) {
-            ttl_expired.count(0);
-            drop();
+        } else if (hdr.ipv6.isValid()) {
+            if (hdr.ipv6.hop_limit <= 1) {
+                ttl_expired.count(0);
+                drop();
+            } else {
+                ipv6_lpm.apply();
+            }
+        } else if (hdr.ethernet.ether_type == ETHERTYPE_LLDP) {
+            punt();
         } else {
-            ipv4_lpm.apply();
+            drop();
         }
     }
 }
@@ -144,6 +182,7 @@ control RouterDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.ethernet);
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv4_options);
+        packet.emit(hdr.ipv6);
     }
 }
 
