@@ -109,7 +109,7 @@ def random_network(rng: random.Random, told: float) -> Topology:
             t.add_link(host.name, rng.choice(names))
         else:
             a, b = rng.sample(names, 2)
-            silent = {} if rng.random() < told else {"detection_delay_ms": 1e7}
+            silent = {} if rng.random() < told else {"detection_delay_ms": 3.6e6}
             t.add_link(a, b, delay_ms=rng.uniform(0, 8), **silent)
     return t
 
@@ -247,7 +247,7 @@ def test_a_direction_that_comes_back_is_asked_for() -> None:
 
 
 def test_a_silent_failure_ends_with_the_hold_time() -> None:
-    t = line("a", "b", detection_delay_ms=1e7)
+    t = line("a", "b", detection_delay_ms=3.6e6)
     network, controller = run(t, LinkDiscovery(interval_ms=20, hold_ms=50, settle_ms=1), reroute=True)
     assert found(controller.discovery) == wires(t)
     network.set_link("a-b", up=False, at_s=0.1)
