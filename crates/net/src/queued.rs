@@ -97,7 +97,11 @@ impl Network {
         switch.time_observed = engine::time_observed(&program);
         let wanted = match switch.queueing {
             // Ports without a link have no queues.
-            Queueing::Auto => has_links && engine::cares_about_queues(&program),
+            Queueing::Auto => {
+                has_links
+                    && (switch.traffic_config.is_asked_for()
+                        || engine::cares_about_queues(&program))
+            }
             Queueing::Link => false,
             Queueing::TrafficManager => true,
         };

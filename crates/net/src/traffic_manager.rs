@@ -49,7 +49,8 @@ pub const MAX_QUEUES: u8 = 8;
 /// Where packets wait when a switch sends them faster than a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queueing {
-    /// In a traffic manager if the program cares ([`engine::observed`]) and the switch has a link, else at the links.
+    /// In a traffic manager if the program cares ([`engine::observed`]), or somebody says what its queues hold or how fast it
+    /// recirculates, and the switch has a link; else at the links.
     #[default]
     Auto,
     /// At the link, behind egress.
@@ -102,6 +103,13 @@ impl TrafficManagerConfig {
         }
         let queues = self.queue_of_priority.iter().map(|(_, queue)| queue);
         queues.chain(&self.queue).try_for_each(QueueConfig::check)
+    }
+
+    /// Whether it says something that only a traffic manager does, whatever the program is.
+    pub(crate) fn is_asked_for(&self) -> bool {
+        self.queue.is_some()
+            || !self.queue_of_priority.is_empty()
+            || self.recirculation_rate_bps.is_some()
     }
 
     /// What a queue holds, on a port whose link would hold this.
