@@ -658,7 +658,7 @@ class Network:
         recirculation_rate_bps: int | None = None,
         recirculation_queue: Mapping[str, object] | None = None,
     ) -> None:
-        """Says where packets of a switch wait: "auto" (in a traffic manager if the program cares), "link" or "traffic_manager". A queue
+        """Says where packets of a switch wait: "auto" (in a traffic manager if the program cares, or something is said that only one does), "link" or "traffic_manager". A queue
         is described as in :meth:`add_link` (``queue_bytes``, ``queue_packets``, ``red``, ``mark_above``); without a description
         it holds what the link's would. What waits in a former traffic manager is lost."""
     def has_traffic_manager(self, switch: str) -> bool:

@@ -61,7 +61,7 @@ pub struct TcpTransfer {
     pub start_ps: u64,
     /// What it writes.
     pub application: Application,
-    /// When the application stops writing and closes; `u64::MAX` for never.
+    /// When the application stops: what was not sent by then never is, and the connection closes. `u64::MAX` for never.
     pub stop_ps: u64,
     /// Choices of both ends.
     pub config: tcp::Config,
@@ -312,7 +312,7 @@ impl TcpFlow {
     /// The application's turn: it connects, or ends its silence. When it wants another turn, if it does.
     pub(crate) fn application_turn(&mut self, now_ps: u64) -> Option<u64> {
         if now_ps >= self.stop_ps {
-            self.client.connection.close();
+            self.client.connection.stop();
             return None;
         }
         let first = !self.opened;

@@ -366,7 +366,9 @@ impl Config {
             return refuse("slow_start_limit_segments must be at least 1");
         }
         if self.congestion == Congestion::Bbr && matches!(self.recovery, Recovery::NewReno(_)) {
-            return refuse("BBR needs selective acknowledgments: recovery must be Sack or RackTlp");
+            return refuse(
+                "BBR needs selective acknowledgments: the recovery must be SACK or RACK-TLP",
+            );
         }
         self.rto.check()
     }
@@ -378,13 +380,19 @@ impl RtoConfig {
         // 2^55 ps are ten hours; sums of a few such never overflow.
         const LARGEST_PS: u64 = 100_000 * SECOND_PS;
         if self.minimum_ps > self.maximum_ps || self.maximum_ps > LARGEST_PS {
-            return refuse("rto.minimum_ps <= rto.maximum_ps <= 100000 s must hold");
+            return refuse(
+                "the least timeout must be at most the largest, and that at most 100000 s",
+            );
         }
         if self.initial_ps == 0 || self.initial_ps > self.maximum_ps {
-            return refuse("rto.initial_ps must be at least 1 and at most rto.maximum_ps");
+            return refuse(
+                "the first timeout must be at least a picosecond and at most the largest timeout",
+            );
         }
         if self.granularity_ps == 0 || self.granularity_ps > self.maximum_ps {
-            return refuse("rto.granularity_ps must be at least 1 and at most rto.maximum_ps");
+            return refuse(
+                "the timer's granularity must be at least a picosecond and at most the largest timeout",
+            );
         }
         match self.estimator {
             Estimator::Ticks { phase_ps } if phase_ps >= self.granularity_ps => {

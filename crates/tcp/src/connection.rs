@@ -149,6 +149,18 @@ impl Connection {
         self.sender.begin_burst();
     }
 
+    /// The application stops: of what it wrote, that which was not sent yet never is, and FIN follows what was.
+    pub fn stop(&mut self) {
+        let has_syn = matches!(
+            self.state,
+            State::Listen | State::SynSent | State::SynReceived
+        );
+        // SYN has the first number, sent or not.
+        let sent = self.sender.max.max(self.sender.una + u64::from(has_syn));
+        self.sender.end = self.sender.end.min(sent);
+        self.close();
+    }
+
     /// Ends the connection at once, with RST.
     pub fn abort(&mut self) {
         if !matches!(

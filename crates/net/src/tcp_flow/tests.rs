@@ -232,17 +232,52 @@ fn an_on_off_application_is_silent_in_between() {
 
 #[test]
 fn it_stops_when_it_is_told_and_closes() {
-    let mut network = pair(bottleneck(40_000));
-    let flow = network
-        .add_tcp(&TcpTransfer {
+    let on_off = Application::OnOff {
+        burst_bytes: 1 << 40,
+        silence_ps: S,
+        exponential: false,
+    };
+    for application in [
+        Application::Bulk,
+        Application::Transfer { bytes: 1 << 40 },
+        on_off,
+    ] {
+        let mut network = pair(bottleneck(40_000));
+        let stopped = TcpTransfer {
             stop_ps: S,
-            ..transfer(Application::Transfer { bytes: 10_000 })
-        })
-        .unwrap();
+            ..transfer(application.clone())
+        };
+        let flow = network.add_tcp(&stopped).unwrap();
+        network.run(5 * S).unwrap();
+        let now = network.tcp_statistics(flow).unwrap();
+        let ends = (now.client_state, now.server_state, now.client_failure);
+        // The server closes when it has read the end.
+        let closed = (tcp::State::TimeWait, tcp::State::Closed, None);
+        assert_eq!(ends, closed, "{application:?}");
+        // What was on the way arrives: a full queue and a window of some round trips.
+        let finished_ps = now.finished_ps.unwrap();
+        assert!(
+            (S..S + 200 * MS).contains(&finished_ps),
+            "{application:?}: {finished_ps}"
+        );
+        let goodput = network.tcp_goodput(flow).unwrap();
+        assert!(between(goodput, 0, 100) > 1_000_000, "{application:?}");
+        assert_eq!(between(goodput, 120, 500), 0, "{application:?}");
+    }
+}
+
+#[test]
+fn what_was_complete_before_the_stop_is_as_if_there_were_none() {
+    let mut network = pair(bottleneck(40_000));
+    let complete = TcpTransfer {
+        stop_ps: S,
+        ..transfer(Application::Transfer { bytes: 10_000 })
+    };
+    let flow = network.add_tcp(&complete).unwrap();
     network.run(5 * S).unwrap();
     let now = network.tcp_statistics(flow).unwrap();
     assert_eq!(now.server.bytes_received, 10_000);
-    assert!(now.finished_ps.is_some());
+    assert!(now.finished_ps.unwrap() < S);
 }
 
 #[test]

@@ -171,7 +171,9 @@ proptest! {
         queue in 1u64..50,
         delay_ps in 0..100 * MS,
         reading in 1u64..20,
+        stops in proptest::option::of(0..2 * SECOND),
     ) {
+        let mut stops = stops;
         let mut next = 0;
         let way = Way::new(1_250_000, queue, delay_ps);
         // The list repeats with a growing share of good luck, so that the end comes.
@@ -188,11 +190,20 @@ proptest! {
             channel.step(100_000 * SECOND);
         }
         channel.ends[1].close();
+        // What the other end gets: all, or what had left when the application stopped.
+        let mut sent = bytes.0;
         let mut steps = 0;
         while channel.step(100_000 * SECOND) {
             steps += 1;
             let last = &channel.sent[channel.sent.len().saturating_sub(6)..];
             prop_assert!(steps < 100_000, "they go on and on: {last:?} {:?}", channel.ends);
+            if stops.is_some_and(|at_ps| channel.now_ps >= at_ps) {
+                stops = None;
+                channel.ends[0].stop();
+                let now = channel.ends[0].statistics();
+                sent = sent.min(now.bytes_sent - now.bytes_retransmitted);
+                channel.flush(0);
+            }
             // Slow readers: now and then, a part; in the end all, or windows would stay closed.
             if steps % reading == 0 {
                 for end in 0..2 {
@@ -202,7 +213,8 @@ proptest! {
                 }
             }
         }
-        prop_assert_eq!(channel.ends[1].received_bytes(), bytes.0, "{:?}", channel.ends);
+        prop_assert!(channel.ends[1].is_finished(), "{:?}", channel.ends);
+        prop_assert_eq!(channel.ends[1].received_bytes(), sent, "{:?}", channel.ends);
         prop_assert_eq!(channel.ends[0].received_bytes(), bytes.1, "{:?}", channel.ends);
         check_windows(&channel.sent)?;
     }

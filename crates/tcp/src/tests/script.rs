@@ -215,6 +215,7 @@ impl Exchange {
                 word => self.end().write(word.parse().expect("bytes")),
             },
             "close" => self.end().close(),
+            "stop" => self.end().stop(),
             "abort" => self.end().abort(),
             "read" => {
                 let bytes = words.number();
