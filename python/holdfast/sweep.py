@@ -15,6 +15,7 @@ import fcntl
 import hashlib
 import importlib
 import json
+import multiprocessing
 import platform
 import shlex
 import subprocess
@@ -91,7 +92,8 @@ def run(
 
     ``jobs``: processes on this machine. ``ray``: address of a Ray cluster instead, or ``local`` to start one of ``jobs``
     processors. ``console``: where the progress bar goes; nowhere if None. Runs that fail do not stop the others; then it raises
-    :class:`holdfast.errors.SweepError`, and a rerun repeats only those.
+    :class:`holdfast.errors.SweepError`, and a rerun repeats only those. With ``jobs`` above 1 the processes read the script that
+    called this again, as those of :mod:`multiprocessing` do: the call belongs under ``if __name__ == "__main__":``.
     """
     name = function if isinstance(function, str) else f"{function.__module__}:{function.__qualname__}"
     seeds = list(seeds)
@@ -157,6 +159,8 @@ def resolve(function: str) -> Callable[..., Any]:
 
 
 def _check(function: str, points: Sequence[Point], seeds: Sequence[int], jobs: int) -> None:
+    if getattr(multiprocessing.current_process(), "_inheriting", False):
+        raise SweepError('a process of this sweep reads the script again: call it under if __name__ == "__main__":')
     resolve(function)
     if function.startswith("__main__:"):
         raise SweepError(f"{function!r} is not importable by other processes; put it into a module")
@@ -241,9 +245,13 @@ class _Journal:
 @contextmanager
 def _journal(path: Path) -> Iterator[_Journal]:
     """The journal, which one sweep at a time can have."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    # JSON is ASCII here. Whatever else there is must not hinder, and has as many characters as bytes.
-    with path.open("a+", encoding="ascii", errors="surrogateescape", newline="\n") as file:
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        # JSON is ASCII here. Whatever else there is must not hinder, and has as many characters as bytes.
+        opened = path.open("a+", encoding="ascii", errors="surrogateescape", newline="\n")
+    except OSError as error:
+        raise SweepError(f"cannot write to {path.parent}: {error.strerror}") from None
+    with opened as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError:

@@ -104,12 +104,12 @@ def _serve(sweep: Sweep, connection: Connection, path: list[str]) -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.pthread_sigmask(signal.SIG_UNBLOCK, {signal.SIGINT})
     sys.path[:] = path
-    while True:
-        try:
+    try:
+        while True:
             index, run = connection.recv()
-        except (EOFError, OSError):
-            return
-        connection.send(execute(sweep, index, run))
+            connection.send(execute(sweep, index, run))
+    except (EOFError, OSError):
+        return
 
 
 def in_processes(sweep: Sweep, todo: Sequence[Run], jobs: int) -> Generator[Outcome]:

@@ -159,6 +159,40 @@ def test_an_interrupted_sweep_goes_on_where_it_stopped(module: str, jobs: int, t
     assert (out / "rows.parquet").read_bytes() == (tmp_path / "straight/rows.parquet").read_bytes()
 
 
+def test_processes_of_a_sweep_that_was_killed_end_in_silence(module: str, tmp_path: Path) -> None:
+    script = tmp_path / "interrupted.py"
+    script.write_text(INTERRUPTED)
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    run = [sys.executable, str(script), str(tmp_path / "out"), "2"]
+    with subprocess.Popen(run, env=environment, stderr=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 200
+        while time.monotonic() < deadline and not (tmp_path / "calls").exists():
+            time.sleep(0.01)
+        process.kill()
+        # Ends when the last of its processes has closed the pipe.
+        _, errors = process.communicate(timeout=60)
+    assert errors == b""
+
+
+def test_a_script_that_its_processes_would_run_again_is_told_so(module: str, tmp_path: Path) -> None:
+    script = tmp_path / "unguarded.py"
+    call = 'sweep.run("sweep_subject:slow", [{"d": 1}], [1], Path(sys.argv[1]), jobs=2)'
+    script.write_text(f"import sys\nfrom pathlib import Path\nfrom holdfast import sweep\n{call}\n")
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tmp_path), *sys.path])}
+    run = [sys.executable, str(script), str(tmp_path / "out")]
+    ended = subprocess.run(run, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert ended.returncode != 0
+    assert 'call it under if __name__ == "__main__":' in ended.stderr
+
+
+def test_a_place_that_cannot_be_written_to(module: str, tmp_path: Path) -> None:
+    file = tmp_path / "file"
+    file.touch()
+    for out in (file, file / "below"):
+        with pytest.raises(SweepError, match=f"cannot write to {out}: (File exists|Not a directory)"):
+            sweep.run(f"{module}:slow", [{"d": 1}], [1], out)
+
+
 def test_more_points_or_seeds_keep_what_is_there(module: str, tmp_path: Path) -> None:
     out = tmp_path / "out"
     sweep.run(f"{module}:slow", [{"d": 1}], [1, 2], out)
