@@ -21,6 +21,7 @@ from holdfast.apps.mpls.lsp import (
     Mechanism,
     Recovery,
     TtlModel,
+    one_of,
 )
 from holdfast.apps.mpls.lsr import (
     BACKUP_TRAFFIC,
@@ -176,12 +177,17 @@ class MplsController(Controller):
         number = next((n for n in range(1, LSPS) if n not in self.lsps), None)
         if number is None:
             raise NetworkError(f"all {LSPS - 1} LSPs are in use")
+        ttl, last_hop = one_of(TtlModel, "ttl", ttl), one_of(LastHop, "last_hop", last_hop)
         lsp = Lsp(number, list(path), recovery or Recovery(), ttl, last_hop, dict(tunnels or {}))
         self._check(lsp)
         mechanism = lsp.recovery.mechanism
+        if backup is not None and not mechanism.has_backup:
+            raise NetworkError(f"a backup path is of no use to an LSP that recovers by {mechanism.value!r}")
+        if detours and mechanism != Mechanism.LOCAL:
+            raise NetworkError(f"detours are of no use to an LSP that recovers by {mechanism.value!r}")
         if mechanism == Mechanism.LOCAL:
             lsp.detours = self._detours(lsp, detours)
-        elif mechanism != Mechanism.NONE:
+        elif mechanism.has_backup:
             lsp.backup = list(backup) if backup is not None else self.disjoint_path(lsp.path)
             self._check_backup(lsp, lsp.backup, (lsp.ingress, lsp.egress))
         self.lsps[number] = lsp
@@ -246,8 +252,13 @@ class MplsController(Controller):
             detours[i] = way
         return detours
 
+    def _check_set_up(self, lsp: Lsp) -> None:
+        if self.lsps.get(lsp.number) is not lsp:
+            raise NetworkError(f"LSP {lsp.number} from {lsp.ingress} to {lsp.egress} is not set up")
+
     def add_fec(self, lsp: Lsp, fec: Fec) -> None:
         """Sends a class of packets into an LSP."""
+        self._check_set_up(lsp)
         self.lsrs[lsp.ingress].add_fec(fec, self._bindings[lsp.number])
         lsp.fecs.append(fec)
 
@@ -260,6 +271,7 @@ class MplsController(Controller):
 
     def remove_lsp(self, lsp: Lsp) -> None:
         """Takes an LSP down, its classes first, so that no packet enters what is going away."""
+        self._check_set_up(lsp)
         users = [other.number for other in self.lsps.values() if lsp in other.tunnels.values()]
         if users:
             raise NetworkError(f"LSP {lsp.number} is a tunnel of LSP {users[0]}")

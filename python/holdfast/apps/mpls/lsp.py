@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import TypeVar
 
 from holdfast.apps.ternary import prefix_of, ternary_key
 from holdfast.errors import NetworkError
@@ -16,6 +17,17 @@ NEVER_US = 2**48 - 1
 """In ``wait_to_restore``: not revertive."""
 
 
+E = TypeVar("E", bound=StrEnum)
+
+
+def one_of(kind: type[E], parameter: str, value: str) -> E:
+    """The member of that value. Raises :class:`NetworkError` if there is none."""
+    try:
+        return kind(value)
+    except ValueError:
+        raise NetworkError(f"{parameter} is {value!r}; it must be one of {', '.join(kind)}") from None
+
+
 class Mechanism(StrEnum):
     """How an LSP recovers from the failure of a link."""
 
@@ -24,6 +36,11 @@ class Mechanism(StrEnum):
     PATH = "path"
     LOOPBACK = "loopback"
     LOOPBACKVAR = "loopbackvar"
+
+    @property
+    def has_backup(self) -> bool:
+        """Whether it needs a whole other path from ingress to egress."""
+        return self not in (Mechanism.NONE, Mechanism.LOCAL)
 
     @property
     def notifies(self) -> bool:
@@ -65,6 +82,7 @@ class Recovery:
     merge_capable: bool = True
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "mechanism", one_of(Mechanism, "mechanism", self.mechanism))
         if not 0 <= self.wait_to_restore_ms < NEVER_US / 1000:
             raise NetworkError(f"wait_to_restore_ms is {self.wait_to_restore_ms}; it is from 0 to {NEVER_US // 1000}")
         if self.mechanism == Mechanism.LOOPBACKVAR and not self.merge_capable:

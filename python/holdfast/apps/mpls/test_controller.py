@@ -245,6 +245,21 @@ REFUSALS: list[tuple[str, Callable[[MplsController], object]]] = [
     ("'nowhere' is not a prefix", lambda c: c.add_fec(c.add_lsp(["s1", "s2"]), Fec(source="nowhere"))),
     ("not of IPv4", lambda c: c.add_fec(c.add_lsp(["s1", "s2"]), Fec(source="2001:db8::/32"))),
     ("wait_to_restore_ms", lambda c: Recovery(Mechanism.LOCAL, wait_to_restore_ms=-1)),
+    ("mechanism is 'magic'; it must be one of none, local", lambda c: Recovery("magic")),  # type: ignore[arg-type]
+    ("ttl is 'short'; it must be one of uniform, pipe", lambda c: c.add_lsp(["s1", "s2"], ttl="short")),
+    ("last_hop is 'pop'; it must be one of php", lambda c: c.add_lsp(["s1", "s2"], last_hop="pop")),
+    ("a backup path is of no use .* 'none'", lambda c: c.add_lsp(["s1", "s2"], backup=["s1", "s6", "s2"])),
+    (
+        "a backup path is of no use .* 'local'",
+        lambda c: c.add_lsp(["s1", "s2"], recovery=Recovery(Mechanism.LOCAL), backup=["s1", "s6", "s2"]),
+    ),
+    (
+        "detours are of no use .* 'path'",
+        lambda c: c.add_lsp(
+            ["s1", "s2"], recovery=Recovery(Mechanism.PATH), detours={("s1", "s2"): ["s1", "s6", "s2"]}
+        ),
+    ),
+    ("is not set up", lambda c: [c.remove_lsp(lsp) for lsp in [c.add_lsp(["s1", "s2"])] * 2]),
 ]
 
 

@@ -25,7 +25,8 @@ from holdfast.experiments.gmpls_tcp_2001.topology import (
     case_study,
     rtt_change,
 )
-from holdfast.topology import PS_PER_MS, Topology
+from holdfast.parameters import PS_PER_MS
+from holdfast.topology import Topology
 
 DETECTION_MS = 10.0
 FAILURE_MS, REPAIR_MS, END_MS = 500, 1000, 1600

@@ -202,7 +202,7 @@ def _connection(
         b=sink,
         recovery=recovery,
         path=path,
-        backup=backup,
+        backup=backup if recovery.mechanism.has_backup else None,
         detours=detours if recovery.mechanism == Mechanism.LOCAL else None,
         last_hop=LastHop.LABEL,
     )
