@@ -118,9 +118,14 @@ def simulation_record(result: SimulationBenchmark) -> dict[str, object]:
         "simulated_s": result.simulated_s,
         "goodput_bps": result.goodput_bps,
         "processor_s": result.processor_s,
-        "packets_per_s": result.packets / result.processor_s,
-        "packet_hops_per_s": result.packet_hops / result.processor_s,
+        "packets_per_s": _per_s(result.packets, result),
+        "packet_hops_per_s": _per_s(result.packet_hops, result),
     }
+
+
+def _per_s(count: int, result: SimulationBenchmark) -> float | None:
+    """None if it was over before the processor's clock moved."""
+    return count / result.processor_s if result.processor_s > 0 else None
 
 
 def table_of_simulations(results: Sequence[SimulationBenchmark]) -> Table:
@@ -143,7 +148,7 @@ def table_of_simulations(results: Sequence[SimulationBenchmark]) -> Table:
             f"{result.packet_hops:,}",
             f"{result.events:,}",
             f"{result.processor_s:.3f}",
-            f"{result.packets / result.processor_s * 1e-6:.2f}",
+            "-" if (packets_per_s := _per_s(result.packets, result)) is None else f"{packets_per_s * 1e-6:.2f}",
             f"{result.processor_s * 1e9 / result.packet_hops:.0f}",
         )
     return shown

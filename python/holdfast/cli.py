@@ -89,6 +89,12 @@ def fail(message: str) -> NoReturn:
     raise typer.Exit(1)
 
 
+def _check_folder(file: Path | None) -> None:
+    """Ends the command before the work if its results could not be written."""
+    if file is not None and not file.absolute().parent.is_dir():
+        fail(f"there is no directory for {str(file)!r}")
+
+
 @contextmanager
 def _writing(file: Path) -> Iterator[None]:
     """Around what writes a file that was asked for."""
@@ -305,8 +311,7 @@ def stf(
 
     if not directory.is_dir():
         fail(f"there is no directory {str(directory)!r}")
-    if json_file and not json_file.absolute().parent.is_dir():
-        fail(f"there is no directory for {str(json_file)!r}")
+    _check_folder(json_file)
     try:
         chosen = suite.scripts(directory, pattern)
     except OSError as error:
@@ -359,6 +364,7 @@ def bench(
     ] = False,
 ) -> None:
     """Packets per second of P4 programs on one core, beside hand-written Rust of the same function."""
+    _check_folder(output)
     if live:
         if program:
             fail("--live measures the router only: leave out --program")

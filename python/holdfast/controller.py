@@ -10,7 +10,8 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.errors import NetworkError
-from holdfast.topology import PS_PER_MS, Topology
+from holdfast.parameters import ps_of_ms
+from holdfast.topology import Topology
 
 if TYPE_CHECKING:
     from holdfast.p4runtime.client import Client
@@ -50,9 +51,7 @@ class Controller:
     """
 
     def __init__(self, *, reaction_delay_ms: float) -> None:
-        if reaction_delay_ms < 0:
-            raise NetworkError(f"reaction_delay_ms is {reaction_delay_ms}; it cannot be negative")
-        self.reaction_delay_ps = round(reaction_delay_ms * PS_PER_MS)
+        self.reaction_delay_ps = ps_of_ms("reaction_delay_ms", reaction_delay_ms)
         self._plane: ControlPlane | None = None
 
     def attach(self, plane: ControlPlane) -> None:

@@ -19,7 +19,8 @@ import networkx as nx
 
 from holdfast import lldp
 from holdfast.errors import NetworkError
-from holdfast.topology import PS_PER_MS, PS_PER_S, Link, Topology
+from holdfast.parameters import PS_PER_MS, PS_PER_S
+from holdfast.topology import Link, Topology
 
 if TYPE_CHECKING:
     from holdfast.controller import ControlPlane
@@ -442,7 +443,7 @@ class Discovery:
         """Looks at the hold times then, unless that happens before anyway."""
         if self._expiry_ps is None:
             self._expiry_ps = until_ps
-            self._plane.call_later((until_ps - self._plane.now_ps) / PS_PER_MS, self._expire)
+            self._plane.call_later(max(0, until_ps - self._plane.now_ps) / PS_PER_MS, self._expire)
 
     def _expire(self) -> None:
         self._expiry_ps = None

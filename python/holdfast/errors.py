@@ -22,6 +22,17 @@ class NetworkError(HoldfastError):
     """A network asked for something that it cannot do."""
 
 
+class ParameterError(NetworkError, ValueError):
+    """A value that a parameter cannot have.
+
+    ``model``: what has the parameter. ``field``: its name, empty if several make no sense together. ``sentence``: why not.
+    """
+
+    def __init__(self, model: str, field: str, sentence: str) -> None:
+        super().__init__(": ".join(part for part in (model, field, sentence) if part))
+        self.model, self.field, self.sentence = model, field, sentence
+
+
 class ScenarioError(HoldfastError):
     """Parameters of a scenario that make no sense together."""
 
@@ -40,10 +51,17 @@ class LiveError(HoldfastError):
 
 def first_mistake(error: ValidationError) -> str:
     """The first thing that pydantic found, with its place (``links.0.rate_bps: ...``) unless that is the whole."""
+    return ": ".join(part for part in place_of_mistake(error) if part)
+
+
+def place_of_mistake(error: ValidationError) -> tuple[str, str]:
+    """The same in two: the place, empty if that is the whole, and what is wrong there."""
     first = error.errors()[0]
-    place = ".".join(str(part) for part in first["loc"])
-    message = first["msg"].removeprefix("Value error, ")
-    return f"{place}: {message}" if place else message
+    place = [str(part) for part in first["loc"]]
+    inner = first.get("ctx", {}).get("error")
+    if isinstance(inner, ParameterError):
+        return ".".join([*place, inner.field] if inner.field else place), inner.sentence
+    return ".".join(place), first["msg"].removeprefix("Value error, ")
 
 
 __all__ = [
@@ -53,9 +71,11 @@ __all__ = [
     "HoldfastError",
     "LiveError",
     "NetworkError",
+    "ParameterError",
     "ScenarioError",
     "SweepError",
     "TopologyError",
     "TopologyWarning",
     "first_mistake",
+    "place_of_mistake",
 ]

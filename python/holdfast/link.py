@@ -8,28 +8,26 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
-from holdfast.errors import NetworkError, first_mistake
-
-PS_PER_MS = 1_000_000_000
-
-CONFIG = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+from holdfast.errors import NetworkError
+from holdfast.parameters import PS_PER_MS, Milliseconds, Parameters
 
 Direction = Literal["a_to_b", "b_to_a"]
 
-DelayMs = Annotated[float, Field(ge=0, le=3_600_000)]
+DelayMs: TypeAlias = Annotated[float, Field(ge=0, le=3_600_000)]
 """A delay, up to an hour: far below what the network's time in picoseconds can count to."""
 
+Amount: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
+"""Of packets or bytes that wait."""
 
-class Jitter(BaseModel):
+
+class Jitter(Parameters):
     """Delay added to each packet on a link, for each direction on its own.
 
     ``uniform``: between ``low_ms`` and ``high_ms``. ``normal``: mean ``mean_ms``, deviation ``sigma_ms``, never below zero.
     ``trace``: ``delays_ms`` one after the other, and again from the beginning.
     """
-
-    model_config = CONFIG
 
     distribution: Literal["uniform", "normal", "trace"]
     low_ms: DelayMs = 0.0
@@ -44,6 +42,10 @@ class Jitter(BaseModel):
             raise ValueError(f"high_ms ({self.high_ms}) is below low_ms ({self.low_ms})")
         if (self.distribution == "trace") != bool(self.delays_ms):
             raise ValueError("delays_ms belongs to the distribution trace, and is not empty")
+        others = {"uniform": ("mean_ms", "sigma_ms"), "normal": ("low_ms", "high_ms")}
+        for name in others.get(self.distribution, ("low_ms", "high_ms", "mean_ms", "sigma_ms")):
+            if name in self.model_fields_set:
+                raise ValueError(f"{name} does not belong to the distribution {self.distribution}")
         return self
 
     def core_value(self) -> tuple[str, int, int] | tuple[str, list[int]]:
@@ -57,10 +59,8 @@ class Jitter(BaseModel):
                 return ("trace", [_ps(delay_ms) for delay_ms in self.delays_ms])
 
 
-class Bernoulli(BaseModel):
+class Bernoulli(Parameters):
     """Each packet is lost with the same probability; the same as the number alone."""
-
-    model_config = CONFIG
 
     model: Literal["bernoulli"]
     probability: float = Field(ge=0, le=1)
@@ -70,13 +70,11 @@ class Bernoulli(BaseModel):
         return self.probability
 
 
-class GilbertElliott(BaseModel):
+class GilbertElliott(Parameters):
     """Losses of a Markov chain: from good to bad with ``p``, back with ``r``, one step per packet.
 
     A packet in the bad state is lost with ``loss_bad`` (1 - h), in the good state with ``loss_good`` (1 - k).
     """
-
-    model_config = CONFIG
 
     model: Literal["gilbert_elliott"]
     p: float = Field(ge=0, le=1)
@@ -89,14 +87,12 @@ class GilbertElliott(BaseModel):
         return ("gilbert_elliott", self.p, self.r, self.loss_good, self.loss_bad)
 
 
-class LossTrace(BaseModel):
+class LossTrace(Parameters):
     """Losses of a list: ``lost_packets`` by number from 0 on, again every ``period_packets`` if that is given.
 
     Or of a ``file`` with one 0 (arrives) or 1 (lost) per packet, again from the beginning with ``repeat``. A relative path is
     relative to the working directory, and is read when a network is built.
     """
-
-    model_config = CONFIG
 
     model: Literal["trace"]
     lost_packets: tuple[int, ...] | None = None
@@ -135,14 +131,12 @@ _LOSS_MODELS: dict[str, type[Bernoulli | GilbertElliott | LossTrace]] = {
 }
 
 
-class Red(BaseModel):
+class Red(Parameters):
     """Random early detection (Floyd and Jacobson, 1993) between two averages, both in packets or both in bytes.
 
     ``max_p`` is the probability at the upper one and ``weight`` the average's. ``gentle`` goes on to probability 1 at twice the
     upper one. ``ecn`` marks what can be marked instead of dropping it.
     """
-
-    model_config = CONFIG
 
     min_packets: int | None = Field(default=None, ge=0)
     max_packets: int | None = Field(default=None, ge=1)
@@ -181,10 +175,8 @@ class Red(BaseModel):
         }
 
 
-class MarkAbove(BaseModel):
+class MarkAbove(Parameters):
     """Marks every packet that finds more than this waiting (DCTCP's K), and drops it if it cannot be marked."""
-
-    model_config = CONFIG
 
     packets: int | None = Field(default=None, ge=0)
     bytes: int | None = Field(default=None, ge=0)
@@ -202,7 +194,7 @@ class MarkAbove(BaseModel):
         return {"unit": "bytes", "threshold": self.bytes}
 
 
-class Ordering(BaseModel):
+class Ordering(Parameters):
     """Puts packets with sequence numbers in order before they are sent (RFC 9550, basic algorithm), and takes the numbers off.
 
     A packet that came before those with lower numbers waits for them, ``max_delay_ms`` at most (POFMaxDelay); of all streams
@@ -210,10 +202,8 @@ class Ordering(BaseModel):
     ``sequence_bits`` if that is less than their field's: 16 in an R-TAG, 32 in a protection header.
     """
 
-    model_config = CONFIG
-
-    max_delay_ms: float = Field(gt=0)
-    take_any_ms: float = Field(gt=0)
+    max_delay_ms: Milliseconds = Field(gt=0)
+    take_any_ms: Milliseconds = Field(gt=0)
     buffer_packets: int = Field(default=1024, ge=1, le=1 << 20)
     sequence_bits: int | None = Field(default=None, ge=2, le=32)
 
@@ -263,30 +253,25 @@ def _named_model(loss: dict[str, Any]) -> Bernoulli | GilbertElliott | LossTrace
     kind = _LOSS_MODELS.get(str(loss.get("model")))
     if kind is None:
         raise ValueError(f"model must be one of {', '.join(_LOSS_MODELS)}")
-    try:
-        return kind.model_validate(loss)
-    except ValidationError as error:
-        raise ValueError(first_mistake(error)) from error
+    return kind(**loss)
 
 
-RateBps: TypeAlias = Annotated[int, BeforeValidator(whole_rate), Field(gt=0)]
+RateBps: TypeAlias = Annotated[int, BeforeValidator(whole_rate), Field(gt=0, lt=1 << 62)]
 """A whole number of bits per second, however it is written."""
 
 Loss: TypeAlias = Annotated[float | Bernoulli | GilbertElliott | LossTrace, BeforeValidator(loss_model)]
 """A probability, or a model of loss with its parameters."""
 
 
-class DirectionFields(BaseModel):
+class DirectionFields(Parameters):
     """What a direction may have of its own. What is None is as in the other direction."""
-
-    model_config = CONFIG
 
     rate_bps: RateBps | None = None
     delay_ms: DelayMs | None = None
     jitter: Jitter | None = None
     loss: Loss | None = None
-    queue_bytes: int | None = Field(default=None, ge=0)
-    queue_packets: int | None = Field(default=None, ge=0)
+    queue_bytes: Amount | None = None
+    queue_packets: Amount | None = None
     red: Red | None = None
     mark_above: MarkAbove | None = None
     mtu_bytes: int | None = Field(default=None, ge=68, le=65_535)
@@ -298,13 +283,11 @@ class DirectionFields(BaseModel):
         return self
 
 
-class QueueFields(BaseModel):
+class QueueFields(Parameters):
     """What one queue of a switch holds, and what happens before it is full."""
 
-    model_config = CONFIG
-
-    queue_bytes: int | None = Field(default=None, ge=0)
-    queue_packets: int | None = Field(default=None, ge=0)
+    queue_bytes: Amount | None = None
+    queue_packets: Amount | None = None
     red: Red | None = None
     mark_above: MarkAbove | None = None
 
@@ -316,16 +299,15 @@ class QueueFields(BaseModel):
         return self
 
 
-class Queueing(BaseModel):
+class Queueing(Parameters):
     """Where packets of a switch wait.
 
     ``link``: at the links, behind egress. ``traffic_manager``: in queues between ingress and egress, of which each port has
     ``queues``, the ``priority`` of v1model saying which. ``auto``: the latter if the program reads queue depths or times, or sets
-    the priority. Each queue holds what the port's link would, unless ``queue``, or ``by_priority`` for single ones, says otherwise.
-    Recirculated packets go through a port of ``recirculation_rate_bps`` behind ``recirculation_queue``, or at once.
+    the priority, or if there is a ``queue``, ``by_priority`` or ``recirculation_rate_bps``. Each queue holds what the port's
+    link would, unless ``queue``, or ``by_priority`` for single ones, says otherwise. Recirculated packets go through a port of
+    ``recirculation_rate_bps`` behind ``recirculation_queue`` (150 kB), or at once.
     """
-
-    model_config = CONFIG
 
     mode: Literal["auto", "link", "traffic_manager"] = "auto"
     queues: int = Field(default=8, ge=1, le=8)
@@ -338,6 +320,10 @@ class Queueing(BaseModel):
     def _check(self) -> Self:
         if any(not 0 <= priority < self.queues for priority in self.by_priority):
             raise ValueError(f"by_priority has a queue that is not among 0 to {self.queues - 1}")
+        if self.mode == "link" and (given := sorted(self.model_fields_set - {"mode"})):
+            raise ValueError(f"{given[0]} is of a traffic manager, and mode is 'link'")
+        if self.recirculation_queue is not None and self.recirculation_rate_bps is None:
+            raise ValueError("recirculation_queue needs recirculation_rate_bps")
         return self
 
     def core_parameters(self) -> dict[str, Any]:

@@ -8,13 +8,13 @@ same nodes and links run in real time in a native thread, hosts are Linux networ
 from __future__ import annotations
 
 import hashlib
-import math
 import secrets
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
 
@@ -26,7 +26,8 @@ from holdfast.link import core_parameters, reversed_link
 from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server
-from holdfast.topology import PS_PER_MS, PS_PER_S, Link, PacketGenerator, Topology
+from holdfast.parameters import PS_PER_MS, PS_PER_S, ps_of_ms, ps_of_s
+from holdfast.topology import Link, PacketGenerator, Topology
 from holdfast.traffic import Ping, TcpTransfer, Traffic, UdpStream
 
 CPU_PORT = 510
@@ -54,15 +55,17 @@ class Network(ABC):
         ``programs``: one for all switches, or by switch name. ``detection_delay_ms``: from a port's change of state to
         the switch noticing it.
         """
-        if detection_delay_ms < 0:
-            raise NetworkError(f"detection_delay_ms is {detection_delay_ms}; it cannot be negative")
+        if not (isinstance(seed, int) and 0 <= seed < 1 << 64):
+            raise NetworkError(f"seed is {seed!r}; it must be a whole number from 0 to 2^64 - 1")
         self.topology = topology
         self.controllers = list(controllers)
-        self.core = _core.Network(seed=seed, detection_delay_ps=round(detection_delay_ms * PS_PER_MS))
+        self.core = _core.Network(seed=seed, detection_delay_ps=ps_of_ms("detection_delay_ms", detection_delay_ms))
         self.programs: dict[str, _core.Program] = {}
         self.devices: dict[str, Device] = {}
         self._agenda = Agenda()
         self._failing: dict[str, str] = {}
+        if isinstance(programs, Mapping) and (unknown := programs.keys() - topology.switches.keys()):
+            raise NetworkError(f"there is a program for {min(unknown)!r}, which is not a switch of the topology")
         for name, switch in topology.switches.items():
             program = programs if isinstance(programs, _core.Program) else programs.get(name)
             if program is None:
@@ -126,7 +129,7 @@ class Network(ABC):
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
         """Calls the handler after a delay on the network's clock."""
-        self._agenda.add(self.core.now_ps + round(delay_ms * PS_PER_MS), handler)
+        self._agenda.add(self.core.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
 
     def _start_controllers(self) -> None:
         for controller in self.controllers:
@@ -167,7 +170,7 @@ class Network(ABC):
         """Fails or repairs the link ``a-b``, now or at a time; with ``one_way`` only the direction from ``a`` to ``b``."""
         index = self.topology.find_link(name)
         link = self.topology.links[index]
-        at_ps = None if at_s is None else round(at_s * PS_PER_S)
+        at_ps = self._time_ps("at_s", at_s)
         if one_way:
             direction: Literal["a_to_b", "b_to_a"] = "a_to_b" if name.partition("#")[0] == link.name else "b_to_a"
             self.core.set_link_state(self.link_ids[index], up, at_ps, direction=direction)
@@ -178,7 +181,16 @@ class Network(ABC):
         """Fails or repairs a switch, now or at a time."""
         if name not in self.topology.switches:
             raise NetworkError(f"there is no switch {name!r} (known: {', '.join(self.topology.switches)})")
-        self.core.set_node_state(name, up, None if at_s is None else round(at_s * PS_PER_S))
+        self.core.set_node_state(name, up, self._time_ps("at_s", at_s))
+
+    def _time_ps(self, parameter: str, time_s: float | None) -> int | None:
+        """A time that has not passed."""
+        if time_s is None:
+            return None
+        time_ps = ps_of_s(parameter, time_s)
+        if time_ps < (now_ps := self.core.now_ps):
+            raise NetworkError(f"{parameter} is {time_s:g} s, which has passed: it is {now_ps / PS_PER_S:g} s")
+        return time_ps
 
     def fail_randomly(
         self,
@@ -199,14 +211,17 @@ class Network(ABC):
         at ``end_s`` or later. What fails when depends on the network's seed and on the name alone, not on what else fails.
         """
         for parameter, value_s in (("mtbf_s", mtbf_s), ("mttr_s", mttr_s)):
-            if not 0 < value_s < math.inf:
-                raise NetworkError(f"{parameter} is {value_s}; it must be above zero")
+            if ps_of_s(parameter, value_s) == 0:
+                raise NetworkError(f"{parameter} is {value_s:g}; it must be above zero")
+        start_ps, end_ps = self._time_ps("start_s", start_s), self._time_ps("end_s", end_s)
         times: dict[str, Any] = {
-            "time_to_failure": (time_to_failure, round(mtbf_s * PS_PER_S)),
-            "time_to_repair": (time_to_repair, round(mttr_s * PS_PER_S)),
-            "start_ps": self.core.now_ps if start_s is None else round(start_s * PS_PER_S),
-            "end_ps": None if end_s is None else round(end_s * PS_PER_S),
+            "time_to_failure": (time_to_failure, ps_of_s("mtbf_s", mtbf_s)),
+            "time_to_repair": (time_to_repair, ps_of_s("mttr_s", mttr_s)),
+            "start_ps": self.core.now_ps if start_ps is None else start_ps,
+            "end_ps": end_ps,
         }
+        if end_ps is not None and end_ps < times["start_ps"]:
+            raise NetworkError(f"end_s ({end_s:g}) is before start_s ({times['start_ps'] / PS_PER_S:g})")
         if name in self.topology.switches:
             if one_way:
                 raise NetworkError(f"{name!r} is a switch; only a link fails one way")
@@ -229,6 +244,25 @@ class Network(ABC):
         """The random failures and repairs that have happened: time in seconds, name as given, and whether it came back."""
         drawn = self.core.random_failures()
         return [(time_ps / PS_PER_S, self._failing.get(what, what), up) for time_ps, what, up in drawn]
+
+    def capture(self, node: str, port: int, path: str | Path) -> None:
+        """Writes what crosses a port from now on, in both directions, into a pcap file, which is replaced.
+
+        A host's port is 0; those of a switch are those of its links and packet generators, and that of the controller. The file
+        is complete when :meth:`SimulatedNetwork.run` returns, or the wall clock has stopped.
+        """
+        links, generators = self.topology.links, self.topology.packet_generators
+        ports = {
+            port for link in links for name, port in ((link.a, link.a_port), (link.b, link.b_port)) if name == node
+        }
+        ports |= {generator.port for generator in generators if generator.switch == node}
+        if node in self.topology.switches:
+            ports.add(CPU_PORT)
+        elif node not in self.topology.hosts:
+            raise NetworkError(f"there is no host or switch {node!r}")
+        if port not in ports:
+            raise NetworkError(f"{node!r} has no port {port!r} (known: {', '.join(map(str, sorted(ports)))})")
+        self.core.capture(node, port, path)
 
     def bytes_on_wire(self) -> int:
         """Bytes put on all links between switches so far, both directions, with the physical layer's overhead."""
@@ -295,6 +329,7 @@ class SimulatedNetwork(Network):
     def add(self, traffic: Traffic) -> int:
         """Adds traffic between two hosts; returns the flow id for the core's ``sent`` and ``received``."""
         self._check_hosts(traffic)
+        self._time_ps("start_s", traffic.start_s)
         start_ps, stop_ps = round(traffic.start_s * PS_PER_S), round(traffic.stop_s * PS_PER_S)
         match traffic:
             case UdpStream():
@@ -325,6 +360,7 @@ class SimulatedNetwork(Network):
     def add_tcp(self, transfer: TcpTransfer) -> int:
         """Adds a TCP connection between two hosts; returns the id for :func:`holdfast.results.goodput` and the core's ``tcp_*``."""
         self._check_hosts(transfer)
+        self._time_ps("start_s", transfer.start_s)
         used = self._tcp_ports.setdefault(transfer.source, set())
         port = transfer.source_port or next((p for p in range(40_000 + len(used), 65_536) if p not in used), None)
         if port is None:
@@ -350,7 +386,8 @@ class SimulatedNetwork(Network):
         )
 
     def _check_hosts(self, traffic: Traffic | TcpTransfer) -> None:
-        for name in (traffic.source, traffic.destination):
+        multicast = isinstance(traffic, UdpStream) and traffic.is_multicast
+        for name in (traffic.source,) if multicast else (traffic.source, traffic.destination):
             host = self.topology.hosts.get(name)
             if host is None:
                 raise NetworkError(f"there is no host {name!r} (known: {', '.join(self.topology.hosts)})")
@@ -358,8 +395,9 @@ class SimulatedNetwork(Network):
                 raise NetworkError(f"host {name!r} has no IPv6 address; give it one in the topology")
 
     def run(self, until_s: float) -> None:
-        """Runs the simulation up to a time, controllers included."""
-        until_ps = round(until_s * PS_PER_S)
+        """Runs the simulation up to a time, controllers included. Everything can be read and changed there, and it can run on."""
+        until_ps = self._time_ps("until_s", until_s)
+        assert until_ps is not None
         while True:
             target_ps = self._agenda.next_ps_within(until_ps)
             for notification in self.core.run(max(target_ps, self.core.now_ps)):

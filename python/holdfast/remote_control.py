@@ -20,7 +20,8 @@ from holdfast.agenda import Agenda
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import GrpcClient
-from holdfast.topology import PS_PER_MS, PS_PER_S, Topology
+from holdfast.parameters import PS_PER_MS, PS_PER_S, ps_of_ms
+from holdfast.topology import Topology
 
 _POLL_PS = 5 * PS_PER_MS
 
@@ -77,7 +78,7 @@ class RemoteControl:
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
         """Calls the handler after a delay."""
-        self._agenda.add(self.now_ps + round(delay_ms * PS_PER_MS), handler)
+        self._agenda.add(self.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:

@@ -24,15 +24,15 @@ QUEUE_COUNTS = (
 """What is counted at a queue of a traffic manager."""
 
 
-def packets(core: _core.Network, flow: int) -> pl.DataFrame:
+def packets(core: _core.Network, flow: int, *, host: str | None = None) -> pl.DataFrame:
     """One row per packet sent and one per further copy that arrived, in the order of sending and arriving.
 
     Columns: ``sequence``, ``sent_ps``, ``received_ps`` (null: lost), ``copy`` (0 the first that arrived), ``reordered`` (RFC 4737:
-    a later packet had arrived before).
+    a later packet had arrived before). ``host``: what arrived there and not at the flow's destination, as of a multicast group.
     """
     sent = pl.DataFrame(_columns(core.sent(flow)), schema={"sequence": pl.Int64, "sent_ps": pl.Int64})
     received = pl.DataFrame(
-        _columns(core.received(flow)),
+        _columns(core.received(flow, host=host)),
         schema={"sequence": pl.Int64, "sent_ps": pl.Int64, "received_ps": pl.Int64},
     )
     first = received.with_columns(copy=pl.int_range(pl.len()).over("sequence"))

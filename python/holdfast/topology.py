@@ -17,10 +17,11 @@ from pathlib import Path
 from typing import Any, Self, TypeVar
 
 import networkx as nx
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, field_validator, model_validator
+from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from holdfast.errors import TopologyError, first_mistake
 from holdfast.link import (
+    Amount,
     DelayMs,
     DirectionFields,
     Jitter,
@@ -33,9 +34,7 @@ from holdfast.link import (
     check_queue,
     link_towards,
 )
-
-PS_PER_MS = 1_000_000_000
-PS_PER_S = 1_000_000_000_000
+from holdfast.parameters import Milliseconds, Parameters
 
 FIBRE_KM_PER_MS = 299.792458 * 2 / 3
 """How far light gets in fibre: two thirds of its speed in vacuum."""
@@ -65,10 +64,8 @@ def great_circle_km(a: Position, b: Position) -> float:
     return 2 * EARTH_RADIUS_KM * math.asin(math.sqrt(min(1.0, haversine)))
 
 
-class Host(BaseModel):
+class Host(Parameters):
     """An end system with one link."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     index: int = Field(ge=1, le=65_000)
@@ -101,10 +98,8 @@ class Host(BaseModel):
         return ipaddress.IPv6Address("fe80::1")
 
 
-class SwitchNode(BaseModel):
+class SwitchNode(Parameters):
     """A switch; what it does is decided by the program that a network loads into it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     name: str
     index: int = Field(ge=1, le=65_000)
@@ -112,7 +107,7 @@ class SwitchNode(BaseModel):
     queueing: Queueing | None = None
 
 
-class Link(BaseModel):
+class Link(Parameters):
     """A bidirectional link. Each direction has its own queue and draws its own jitter and loss.
 
     The queue holds ``queue_packets`` or ``queue_bytes``; the packet being transmitted does not count. ``reverse``: what is
@@ -122,8 +117,6 @@ class Link(BaseModel):
     in order in front of the link, for hosts behind 1+1 protection that need it.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
-
     a: str
     b: str
     a_port: int = Field(ge=0, le=509)
@@ -132,13 +125,13 @@ class Link(BaseModel):
     delay_ms: DelayMs = 0.0
     jitter: Jitter | None = None
     loss: Loss = 0.0
-    queue_bytes: int = Field(default=150_000, ge=0)
-    queue_packets: int | None = Field(default=None, ge=0)
+    queue_bytes: Amount = 150_000
+    queue_packets: Amount | None = None
     red: Red | None = None
     mark_above: MarkAbove | None = None
-    detection_delay_ms: DelayMs | None = None
-    detection_down_ms: DelayMs | None = None
-    detection_up_ms: DelayMs | None = None
+    detection_delay_ms: Milliseconds | None = None
+    detection_down_ms: Milliseconds | None = None
+    detection_up_ms: Milliseconds | None = None
     mtu_bytes: int | None = Field(default=None, ge=68, le=65_535)
     ordering: Ordering | None = None
     reverse: DirectionFields | None = None
@@ -155,21 +148,19 @@ class Link(BaseModel):
         return f"{self.a}-{self.b}"
 
 
-class PacketGenerator(BaseModel):
+class PacketGenerator(Parameters):
     """Packets that enter a switch by themselves at one of its ports, like packets from outside.
 
     Either every ``period_ms`` (``count`` times; 0 is without end), or ``on_port_down`` or ``on_port_up``: when the switch notices
     that a port went down or came up, then with the number of that port in the two bytes at ``port_offset``.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     switch: str
     port: int = Field(ge=0, le=510)
     packet: bytes
-    period_ms: float | None = Field(default=None, gt=0)
+    period_ms: Milliseconds | None = Field(default=None, gt=0)
     count: int = Field(default=0, ge=0)
-    start_ms: float = Field(default=0.0, ge=0)
+    start_ms: Milliseconds = 0.0
     on_port_down: bool = False
     on_port_up: bool = False
     port_offset: int | None = Field(default=None, ge=0)
@@ -240,6 +231,8 @@ class Topology:
         network = host.address.network
         if network.prefixlen > 30:
             raise TopologyError(f"host {name!r}: a prefix of /{network.prefixlen} has no room for a gateway")
+        if why := _unusable(host):
+            raise TopologyError(f"host {name!r}: {host.address.ip} is {why}")
         subnets = [self._free_subnet(name, network)]
         if host.ipv6 is not None:
             subnets.append(self._free_subnet(name, host.ipv6.network))
@@ -381,6 +374,8 @@ class Topology:
 
     def port_towards(self, node: str, neighbour: str) -> int:
         """The port of ``node`` on the (cheapest) link to ``neighbour``."""
+        if not self.graph.has_edge(node, neighbour):
+            raise TopologyError(f"there is no link between switches {node!r} and {neighbour!r}")
         link: Link = self.links[self.graph.edges[node, neighbour]["link"]]
         return link.a_port if link.a == node else link.b_port
 
@@ -455,6 +450,16 @@ class Topology:
             default_delay_ms=default_delay_ms,
             host_link=host_link,
         )
+
+
+def _unusable(host: Host) -> str | None:
+    """Why a host cannot have its address."""
+    address, network = host.address.ip, host.address.network
+    if address.is_multicast or address.is_loopback or address.is_unspecified:
+        return "no address of a host"
+    if address in (network.network_address, network.broadcast_address):
+        return f"the {'network' if address == network.network_address else 'broadcast'} address of {network}"
+    return "its gateway's address, the last of the subnet" if address == host.gateway else None
 
 
 def _validated(model: type[M], *, where: str, **values: Any) -> M:

@@ -5,17 +5,29 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal, Self
+from ipaddress import IPv4Address
+from typing import Annotated, Any, Literal, Self, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import Field, model_validator
+
+from holdfast.errors import ParameterError
+from holdfast.parameters import PS_PER_MS, Milliseconds, Parameters, Seconds
+
+Count: TypeAlias = Annotated[int, Field(ge=1, lt=1 << 32)]
+"""Of segments."""
+
+ByteCount: TypeAlias = Annotated[int, Field(ge=1, lt=1 << 62)]
+"""Of a window, or to be transferred."""
 
 Family = Literal["ipv4", "ipv6"]
 """Which version of IP traffic uses."""
 
 
-class UdpStream(BaseModel):
+class UdpStream(Parameters):
     """UDP with a sequence number and the sending time in every packet.
 
+    ``destination`` is a host, or the IPv4 address of a multicast group. Then what arrives is kept for each host:
+    ``results.packets(core, flow, host=...)`` and the core's ``statistics(flow, host=...)`` read it.
     ``payload_bytes`` counts from behind the UDP header; its beginning is the flow, the sequence number and the time.
     ``spacing``: at a constant rate, or as a Poisson process of this mean rate, drawn from the network's seed.
 
@@ -25,16 +37,14 @@ class UdpStream(BaseModel):
     if they arrive after all. A Poisson process is always logged.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     source: str
     destination: str
     family: Family = "ipv4"
     packets_per_s: float = Field(default=1000.0, gt=0, le=100_000_000)
     spacing: Literal["constant", "poisson"] = "constant"
     payload_bytes: int = Field(default=1000, ge=28, le=9000)
-    start_s: float = Field(default=0.0, ge=0)
-    stop_s: float = Field(gt=0)
+    start_s: Seconds = 0.0
+    stop_s: Seconds = Field(gt=0)
     source_port: int = Field(default=5001, ge=1, le=65535)
     destination_port: int = Field(default=5001, ge=1, le=65535)
     log_packets: bool = True
@@ -43,24 +53,36 @@ class UdpStream(BaseModel):
     def _check(self) -> Self:
         if self.spacing == "poisson" and not self.log_packets:
             raise ValueError("log_packets=False belongs to constant spacing")
+        _check_times(self.start_s, self.stop_s)
         return self
 
+    @property
+    def is_multicast(self) -> bool:
+        """Whether the destination is a group and not a host."""
+        try:
+            return IPv4Address(self.destination).is_multicast
+        except ValueError:
+            return False
 
-class Ping(BaseModel):
+
+class Ping(Parameters):
     """ICMP echo requests at a fixed interval, answered by the destination."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: str
     destination: str
     family: Family = "ipv4"
-    interval_ms: float = Field(default=100.0, gt=0)
+    interval_ms: Milliseconds = Field(default=100.0, gt=0)
     payload_bytes: int = Field(default=56, ge=16, le=9000)
-    start_s: float = Field(default=0.0, ge=0)
-    stop_s: float = Field(gt=0)
+    start_s: Seconds = 0.0
+    stop_s: Seconds = Field(gt=0)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        _check_times(self.start_s, self.stop_s)
+        return self
 
 
-class TcpOptions(BaseModel):
+class TcpOptions(Parameters):
     """Choices of both ends of a TCP connection; what is not given is the preset's.
 
     ``standard`` is what the current RFCs recommend (``mss`` 1448: 1500 bytes in IPv4, with timestamps). ``ns2-2001`` is the
@@ -77,36 +99,34 @@ class TcpOptions(BaseModel):
     same. ``rto_*``: RFC 6298.
     """
 
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
     preset: Literal["standard", "ns2-2001"] = "standard"
     mss: int | None = Field(default=None, ge=1, le=65_495)
-    initial_window_segments: int | None = Field(default=None, ge=1)
-    window_limit_bytes: int | None = Field(default=None, ge=1)
-    initial_ssthresh_bytes: int | None = Field(default=None, ge=1)
+    initial_window_segments: Count | None = None
+    window_limit_bytes: ByteCount | None = None
+    initial_ssthresh_bytes: ByteCount | None = None
     congestion: Literal["newreno", "cubic", "bbr"] | None = None
     recovery: Literal["newreno-impatient", "newreno-slow-but-steady", "sack", "sack-prr", "rack-tlp"] | None = None
     newreno_exit: Literal["at-most-flight", "ssthresh"] | None = None
     cubic_tcp_friendly: bool | None = None
     cubic_fast_convergence: bool | None = None
     increase: Literal["per-ack", "per-byte"] | None = None
-    slow_start_limit_segments: int | None = Field(default=None, ge=1)
+    slow_start_limit_segments: Count | None = None
     reduction: Literal["flight", "window"] | None = None
     cubic_searches: bool | None = None
     hystart: bool | Literal["classic"] | None = None
-    duplicate_threshold: int | None = Field(default=None, ge=1)
+    duplicate_threshold: Count | None = None
     limited_transmit: bool | None = None
     window_validation: bool | None = None
     nagle: bool | None = None
     ecn: bool | None = None
     timestamps: bool | None = None
     delayed_ack_ms: float | None = Field(default=None, ge=0, le=500)
-    quick_ack_segments: int | None = Field(default=None, ge=0)
-    rto_granularity_ms: float | None = Field(default=None, gt=0)
-    rto_minimum_ms: float | None = Field(default=None, ge=0)
-    rto_maximum_ms: float | None = Field(default=None, gt=0)
-    rto_initial_ms: float | None = Field(default=None, gt=0)
-    timeout_limit: int | None = Field(default=None, ge=1)
+    quick_ack_segments: int | None = Field(default=None, ge=0, lt=1 << 32)
+    rto_granularity_ms: Milliseconds | None = Field(default=None, gt=0)
+    rto_minimum_ms: Milliseconds | None = None
+    rto_maximum_ms: Milliseconds | None = Field(default=None, gt=0)
+    rto_initial_ms: Milliseconds | None = Field(default=None, gt=0)
+    timeout_limit: Count | None = None
 
     @classmethod
     def linux(cls, congestion: Literal["reno", "cubic"], *, family: Family = "ipv4", **changes: Any) -> Self:
@@ -119,10 +139,13 @@ class TcpOptions(BaseModel):
         round trip and at least 200 ms more, not at least 200 ms: that is RFC 6298's granularity.
         CUBIC looks for the end of slow start in the round trip (HyStart) and goes on faster until the first loss, Reno does not.
         """
+        names = {"reno": "newreno", "cubic": "cubic"}
+        if congestion not in names:
+            raise ParameterError("TcpOptions", "congestion", f"Linux has 'reno' and 'cubic' here, not {congestion!r}")
         defaults: dict[str, Any] = {
             "mss": {"ipv4": 1448, "ipv6": 1428}[family],
             "initial_window_segments": 10,
-            "congestion": {"reno": "newreno", "cubic": "cubic"}[congestion],
+            "congestion": names[congestion],
             "recovery": "rack-tlp",
             "reduction": "window",
             "cubic_searches": True if congestion == "cubic" else None,
@@ -141,37 +164,37 @@ class TcpOptions(BaseModel):
         """The options that are given, as the core names them."""
         given = self.model_dump(exclude={"preset"}, exclude_none=True)
         return {
-            f"{name.removesuffix('_ms')}_ps" if name.endswith("_ms") else name: round(value * 1_000_000_000)
+            f"{name.removesuffix('_ms')}_ps" if name.endswith("_ms") else name: round(value * PS_PER_MS)
             if name.endswith("_ms")
             else value
             for name, value in given.items()
         }
 
 
-class TcpTransfer(BaseModel):
+class TcpTransfer(Parameters):
     """A TCP connection: ``source`` connects and writes, ``destination`` receives.
 
     ``bulk`` always has something to send; ``transfer`` sends ``transfer_bytes`` and closes; ``on-off`` sends bursts of
     ``transfer_bytes``, with ``silence_ms`` after each was acknowledged, both exponentially distributed if ``exponential`` (then
-    these are the means). Ports that are not given are chosen: 5001 at the server, from 40000 at the client.
+    these are the means). At ``stop_s`` the application stops: what was not sent by then never is, and the connection closes. A
+    burst's short last segment waits for the acknowledgment of those before it (Nagle's algorithm, which ``options`` can switch
+    off), and that may be a delayed one. Ports that are not given are chosen: 5001 at the server, from 40000 at the client.
     """
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     source: str
     destination: str
     family: Family = "ipv4"
     application: Literal["bulk", "transfer", "on-off"] = "bulk"
-    transfer_bytes: int = Field(default=0, ge=0)
-    silence_ms: float = Field(default=0.0, ge=0)
+    transfer_bytes: int = Field(default=0, ge=0, lt=1 << 62)
+    silence_ms: Milliseconds = 0.0
     exponential: bool = False
-    start_s: float = Field(default=0.0, ge=0)
-    stop_s: float | None = Field(default=None, gt=0)
+    start_s: Seconds = 0.0
+    stop_s: Seconds | None = Field(default=None, gt=0)
     source_port: int | None = Field(default=None, ge=1, le=65535)
     destination_port: int = Field(default=5001, ge=1, le=65535)
     options: TcpOptions = TcpOptions()
     dscp: int = Field(default=0, ge=0, le=63)
-    goodput_bin_ms: float = Field(default=100.0, gt=0)
+    goodput_bin_ms: Milliseconds = Field(default=100.0, gt=0)
     log_window: bool = False
 
     @model_validator(mode="after")
@@ -180,9 +203,13 @@ class TcpTransfer(BaseModel):
             raise ValueError("transfer_bytes belongs to the applications transfer and on-off, which need it")
         if (self.silence_ms > 0) != (self.application == "on-off"):
             raise ValueError("silence_ms belongs to the application on-off, which needs it")
-        if self.stop_s is not None and self.stop_s < self.start_s:
-            raise ValueError(f"stop_s ({self.stop_s}) is before start_s ({self.start_s})")
+        _check_times(self.start_s, self.stop_s)
         return self
 
 
 Traffic = UdpStream | Ping
+
+
+def _check_times(start_s: float, stop_s: float | None) -> None:
+    if stop_s is not None and stop_s < start_s:
+        raise ValueError(f"stop_s ({stop_s:g}) is before start_s ({start_s:g})")

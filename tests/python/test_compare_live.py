@@ -11,7 +11,7 @@ import pytest
 from holdfast import demo
 from holdfast.compare import live, live_host, measures, mechanisms, runs, scenario
 from holdfast.errors import HoldfastError, LiveError
-from holdfast.topology import PS_PER_S
+from holdfast.parameters import PS_PER_S
 
 TRAFFIC = "pairs: [[h1, h2]]\n"
 

@@ -18,7 +18,8 @@ from holdfast.apps.router import RouterController, compile_router
 from holdfast.controller import ControlPlane
 from holdfast.discovery import DiscoveredTopology, Discovery, Incident, LinkDiscovery
 from holdfast.errors import NetworkError
-from holdfast.topology import PS_PER_MS, Topology
+from holdfast.parameters import PS_PER_MS
+from holdfast.topology import Topology
 
 QUICK = LinkDiscovery(interval_ms=20, settle_ms=12)
 PROGRAM = compile_router()

@@ -8,10 +8,22 @@ from typing import Any
 import polars as pl
 import pytest
 
-from holdfast import NetworkError, Program, SimulatedNetwork, Topology, TopologyError, UdpStream, results, topologies
+from holdfast import (
+    HoldfastError,
+    Jitter,
+    NetworkError,
+    Program,
+    SimulatedNetwork,
+    Topology,
+    TopologyError,
+    UdpStream,
+    results,
+    topologies,
+)
 from holdfast.apps.router import RouterController, compile_router
-from holdfast.link import GilbertElliott, core_parameters, reversed_link
-from holdfast.topology import PS_PER_S
+from holdfast.errors import ParameterError
+from holdfast.link import GilbertElliott, Queueing, Red, core_parameters, reversed_link
+from holdfast.parameters import PS_PER_MS, PS_PER_S
 
 YAML = """
 switches: [s1]
@@ -152,8 +164,8 @@ def test_the_models_reach_the_packets(tmp_path: Path) -> None:
             "give red or mark_above, not both",
         ),
         ({"mark_above": {}}, "give either packets or bytes"),
-        ({"loss": 1.5}, "loss: probability: Input should be less than or equal to 1"),
-        ({"loss": float("nan")}, "loss: probability: Input should be"),
+        ({"loss": 1.5}, "loss.probability: Input should be less than or equal to 1"),
+        ({"loss": float("nan")}, "loss.probability: Input should be"),
         ({"loss": {"model": "gilbert"}}, "model must be one of bernoulli, gilbert_elliott, trace"),
         ({"loss": {"model": "gilbert_elliott", "p": 2, "r": 0}}, "p: Input should be less than or equal to 1"),
         ({"loss": {"model": "trace"}}, "give either lost_packets or file"),
@@ -162,7 +174,14 @@ def test_the_models_reach_the_packets(tmp_path: Path) -> None:
             "lost_packets are below period_packets",
         ),
         ({"jitter": {"distribution": "trace"}}, "delays_ms belongs to the distribution trace, and is not empty"),
+        ({"jitter": {"distribution": "uniform", "mean_ms": 3}}, "mean_ms does not belong to the distribution uniform"),
+        (
+            {"jitter": {"distribution": "trace", "delays_ms": [-1]}},
+            "jitter.delays_ms.0: Input should be greater than or",
+        ),
         ({"delay_ms": float("nan")}, "delay_ms: Input should be"),
+        ({"delay_ms": 1e30}, "delay_ms: Input should be less than or equal to 3600000"),
+        ({"rate_bps": 1e30}, "rate_bps: Input should be less than"),
         ({"detection_delay_ms": -1}, "detection_delay_ms: Input should be greater than or equal to 0"),
         ({"reverse": {"cost": 3}}, "reverse.cost: Extra inputs are not permitted"),
     ],
@@ -171,6 +190,19 @@ def test_refusals(parameters: dict[str, Any], message: str) -> None:
     with pytest.raises(TopologyError, match=message) as caught:
         network(**parameters)
     assert "\n" not in str(caught.value)
+
+
+def test_a_model_alone_is_refused_as_in_a_link() -> None:
+    for refused, message in (
+        (
+            lambda: Jitter(distribution="uniform", low_ms=2, high_ms=1),
+            r"Jitter: high_ms \(1.0\) is below low_ms \(2.0\)",
+        ),
+        (lambda: Red(min_packets=1, max_packets=9, max_p=2), "Red: max_p: Input should be less than or equal to 1"),
+        (lambda: Queueing(queue={"red": {"min_packets": 9}}), "Queueing: queue.red: give min_packets and max_packets"),  # type: ignore[arg-type]
+    ):
+        with pytest.raises(ParameterError, match=f"^{message}"):
+            refused()
 
 
 def test_the_core_refuses_in_one_sentence() -> None:
@@ -246,13 +278,18 @@ def test_random_failures() -> None:
     assert 20 < len(drawn) / 2 < 60
     for wrong, message in (
         ({"name": "s2-s3", "mtbf_s": 1, "mttr_s": 1}, "what fails at random must be given once"),
-        ({"name": "s1", "mtbf_s": float("nan"), "mttr_s": 1}, "mtbf_s is nan; it must be above zero"),
+        ({"name": "s1", "mtbf_s": float("nan"), "mttr_s": 1}, "mtbf_s is nan; it must be a number"),
         ({"name": "s1", "mtbf_s": 1, "mttr_s": 0}, "mttr_s is 0; it must be above zero"),
         ({"name": "s1", "mtbf_s": 1, "mttr_s": 1, "one_way": True}, "only a link fails one way"),
         ({"name": "s9-s1", "mtbf_s": 1, "mttr_s": 1}, "there is no link 's9-s1'"),
-        ({"name": "s1", "mtbf_s": 1, "mttr_s": 1, "start_s": 99}, "has passed"),
+        ({"name": "s1", "mtbf_s": 1, "mttr_s": 1, "start_s": 99}, "start_s is 99 s, which has passed: it is 100 s"),
+        (
+            {"name": "s1", "mtbf_s": 1, "mttr_s": 1, "start_s": 200, "end_s": 150},
+            r"end_s \(150\) is before start_s \(200\)",
+        ),
+        ({"name": "s1", "mtbf_s": 1, "mttr_s": 1, "end_s": float("inf")}, "end_s is inf; it must be at most 9e"),
     ):
-        with pytest.raises(Exception, match=message):
+        with pytest.raises(HoldfastError, match=message):
             together.fail_randomly(**wrong)  # type: ignore[arg-type]
 
 
@@ -328,6 +365,73 @@ def test_a_program_that_reads_queues_has_some(tmp_path: Path, executor: str) -> 
     assert run("{mode: link}") == [(0, 0, 0), (1, 0, 0), (2, 0, 0), (1, 0, 0)]
 
 
+# The byte behind the Ethernet header says how often a packet is to be recirculated.
+RECIRCULATING = """
+#include <core.p4>
+#include <v1model.p4>
+
+header ethernet_t { bit<48> dst; bit<48> src; bit<16> type; }
+header passes_t { bit<8> left; }
+struct headers_t { ethernet_t ethernet; passes_t passes; }
+struct metadata_t { @field_list(1) bit<8> unused; }
+
+parser P(packet_in packet, out headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    state start { packet.extract(hdr.ethernet); packet.extract(hdr.passes); transition accept; }
+}
+control V(inout headers_t hdr, inout metadata_t meta) { apply {} }
+control I(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply { standard.egress_spec = 2; }
+}
+control E(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard) {
+    apply {
+        if (hdr.passes.left != 0) {
+            hdr.passes.left = hdr.passes.left - 1;
+            recirculate_preserving_field_list(1);
+        }
+    }
+}
+control C(inout headers_t hdr, inout metadata_t meta) { apply {} }
+control D(packet_out packet, in headers_t hdr) { apply { packet.emit(hdr); } }
+V1Switch(P(), V(), I(), E(), C(), D()) main;
+"""
+
+
+def test_a_recirculation_port_has_its_capacity_whatever_the_program_reads() -> None:
+    def arrivals_ms(queueing: dict[str, Any]) -> list[float]:
+        topology = Topology("one")
+        topology.add_switch("s1", queueing=queueing)
+        for host in ("h1", "h2"):
+            topology.add_host(host)
+            topology.add_link(host, "s1", rate_bps=1e12)
+        simulated = SimulatedNetwork(topology, Program.compile_text(RECIRCULATING, "recirculating.p4"))
+        for left in (3, 0, 1, 2):
+            simulated.core.send_frame("h1", b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([left]) + bytes(985))
+        arrivals = []
+        while simulated.now_ps < PS_PER_S:
+            arrivals += [n.time_ps for n in simulated.core.run(PS_PER_S) if n.kind == "host_frame"]
+        return [round(time_ps / PS_PER_MS, 3) for time_ps in arrivals]
+
+    assert arrivals_ms({}) == [0, 0, 0, 0]
+    # 1,000 bytes and the physical layer's 24 take 1.024 ms; the six passes are first in, first out.
+    assert arrivals_ms({"recirculation_rate_bps": 8e6}) == [0, 2.048, 5.12, 6.144]
+    # The packet with two passes left finds one that waits, and is lost.
+    few = {"recirculation_rate_bps": 8e6, "recirculation_queue": {"queue_packets": 1}}
+    assert arrivals_ms(few) == [0, 2.048, 4.096]
+
+
+def test_what_is_said_of_queues_counts_whatever_the_program_reads() -> None:
+    topology = Topology("one")
+    topology.add_switch("s1", queueing={"queue": {"queue_packets": 3}})
+    topology.add_host("h1")
+    topology.add_host("h2")
+    topology.add_link("h1", "s1", rate_bps=1e12)
+    topology.add_link("s1", "h2", rate_bps=8e6, queue_packets=100)
+    simulated = SimulatedNetwork(topology, compile_router(), [RouterController(reroute=False, reaction_delay_ms=0)])
+    flow = simulated.add(UdpStream(source="h1", destination="h2", packets_per_s=1e6, stop_s=20e-6))
+    simulated.run(1)
+    assert simulated.core.statistics(flow)["delivered"] == 1 + 3
+
+
 def test_what_is_read_decides() -> None:
     topology = Topology("one")
     topology.add_switch("s1", queueing={"queues": 2})
@@ -345,6 +449,10 @@ def test_what_is_read_decides() -> None:
         ({"queues": 2, "by_priority": {2: {"queue_packets": 1}}}, "by_priority has a queue that is not among 0 to 1"),
         ({"queue": {}}, "give queue_bytes or queue_packets"),
         ({"recirculation_rate_bps": 0}, "queueing.recirculation_rate_bps: Input should be greater than 0"),
+        ({"queue": {"queue_packets": -1}}, "queueing.queue.queue_packets: Input should be greater than or equal to 0"),
+        ({"mode": "link", "queues": 2}, "queues is of a traffic manager, and mode is 'link'"),
+        ({"mode": "link", "recirculation_rate_bps": 1e6}, "recirculation_rate_bps is of a traffic manager"),
+        ({"recirculation_queue": {"queue_packets": 5}}, "recirculation_queue needs recirculation_rate_bps"),
     ],
 )
 def test_refusals_of_queues(queueing: dict[str, Any], message: str) -> None:

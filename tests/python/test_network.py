@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import math
 from array import array
 from collections.abc import Mapping
 from itertools import pairwise
+from pathlib import Path
+from typing import Any
 
 import pytest
 
-from holdfast import NetworkError, Ping, Program, SimulatedNetwork, Topology, UdpStream
+from holdfast import (
+    HoldfastError,
+    NetworkError,
+    Ping,
+    Program,
+    SimulatedNetwork,
+    TcpOptions,
+    TcpTransfer,
+    Topology,
+    UdpStream,
+    results,
+)
+from holdfast._core import read_pcap
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.controller import Controller
 from holdfast.p4runtime import DigestList, IdleEntries
-from holdfast.topology import PS_PER_MS
+from holdfast.parameters import PS_PER_MS
 
 
 def line() -> Topology:
@@ -109,11 +124,141 @@ def test_refusals() -> None:
         SimulatedNetwork(line(), program, detection_delay_ms=-1)
     with pytest.raises(NetworkError, match="negative"):
         RouterController(reroute=True, reaction_delay_ms=-1)
+    with pytest.raises(NetworkError, match="there is a program for 's3', which is not a switch of the topology"):
+        SimulatedNetwork(line(), {"s1": program, "s2": program, "s3": program})
+    for seed in (-1, 1 << 64, 1.0):
+        with pytest.raises(NetworkError, match=f"seed is {seed}; it must be a whole number from 0"):
+            SimulatedNetwork(line(), program, seed=seed)  # type: ignore[arg-type]
     network = SimulatedNetwork(line(), program)
     with pytest.raises(NetworkError, match="no host 'h9'"):
         network.add(Ping(source="h1", destination="h9", stop_s=1))
     with pytest.raises(NetworkError, match="no switch 'h1'"):
         network.set_node("h1", up=False)
+
+
+@pytest.mark.parametrize(
+    ("time", "message"),
+    [
+        (-1, "is -1; it cannot be negative"),
+        (math.nan, "is nan; it must be a number"),
+        ("soon", "is 'soon'; it must be a number"),
+        (math.inf, "is inf; it must be at most 9e"),
+        (1e30, r"is 1e\+30; it must be at most 9e"),
+    ],
+)
+def test_times_that_are_none(time: Any, message: str) -> None:
+    network = SimulatedNetwork(line(), compile_router())
+    for parameter, give in (
+        ("until_s", lambda: network.run(time)),
+        ("at_s", lambda: network.set_link("s1-s2", up=False, at_s=time)),
+        ("at_s", lambda: network.set_node("s1", up=False, at_s=time)),
+        ("delay_ms", lambda: network.call_later(time, lambda: None)),
+        ("detection_delay_ms", lambda: SimulatedNetwork(line(), compile_router(), detection_delay_ms=time)),
+        ("reaction_delay_ms", lambda: RouterController(reroute=True, reaction_delay_ms=time)),
+    ):
+        with pytest.raises(NetworkError, match=f"^{parameter} {message}"):
+            give()
+    network.run(0.5)
+    assert network.now_ps == 500 * PS_PER_MS
+
+
+def test_times_that_have_passed() -> None:
+    network = SimulatedNetwork(line(), compile_router())
+    network.run(2)
+    network.run(2)
+    stream = {"source": "h1", "destination": "h2", "start_s": 1}
+    for parameter, give in (
+        ("until_s", lambda: network.run(1)),
+        ("at_s", lambda: network.set_link("s1-s2", up=False, at_s=1)),
+        ("at_s", lambda: network.set_node("s1", up=False, at_s=1)),
+        ("start_s", lambda: network.add(UdpStream(**stream, stop_s=3))),
+        ("start_s", lambda: network.add(Ping(**stream, stop_s=3))),
+        ("start_s", lambda: network.add_tcp(TcpTransfer(**stream))),
+    ):
+        with pytest.raises(NetworkError, match=f"^{parameter} is 1 s, which has passed: it is 2 s"):
+            give()
+
+
+def test_captures(tmp_path: Path) -> None:
+    topology = line()
+    topology.add_packet_generator("s1", 9, bytes(60), period_ms=1, count=3)
+    network = SimulatedNetwork(topology, compile_router(), [RouterController(reroute=False, reaction_delay_ms=0)])
+    for node, port, message in (
+        ("s9", 1, "there is no host or switch 's9'"),
+        ("h1", 1, r"'h1' has no port 1 \(known: 0\)"),
+        ("s1", 7, r"'s1' has no port 7 \(known: 1, 2, 9, 510\)"),
+        ("s1", 1, "No such file or directory"),
+    ):
+        with pytest.raises(HoldfastError, match=message):
+            network.capture(node, port, tmp_path / "absent/x.pcap")
+    ways = {"h1": 0, "s1": 2, "s2": 1, "h2": 0}
+    for node, port in ways.items():
+        network.capture(node, port, tmp_path / f"{node}.pcap")
+    network.capture("s1", 9, tmp_path / "generated.pcap")
+    network.add(UdpStream(source="h1", destination="h2", stop_s=0.01))
+    network.run(1)
+    times = [[time for time, _ in read_pcap(tmp_path / f"{node}.pcap")] for node in ways]
+    assert [len(of_node) for of_node in times] == [10] * 4
+    # 1,042 bytes and the physical layer's 24 take 8.528 us at 1 Gb/s; the link between the switches adds a millisecond.
+    assert [t - times[0][0] for t in (times[1][0], times[2][0], times[3][0])] == [
+        8_528_000,
+        1_017_056_000,
+        1_025_584_000,
+    ]
+    assert [data for _, data in read_pcap(tmp_path / "generated.pcap")] == [bytes(60)] * 3
+
+
+def test_traffic_that_makes_no_sense_is_one_sentence() -> None:
+    pair = {"source": "h1", "destination": "h2", "stop_s": 1}
+    for refused, message in (
+        (lambda: UdpStream(**{**pair, "stop_s": math.inf}), "UdpStream: stop_s: Input should be a finite number"),
+        (lambda: UdpStream(**pair, packets_per_s=-1), "UdpStream: packets_per_s: Input should be greater than 0"),
+        (lambda: UdpStream(**pair, rate=1), "UdpStream: rate: Extra inputs are not permitted"),
+        (lambda: UdpStream(source="h1", destination="h2"), "UdpStream: stop_s: Field required"),
+        (lambda: UdpStream(**pair, start_s=2), r"UdpStream: stop_s \(1\) is before start_s \(2\)"),
+        (lambda: Ping(**pair, start_s=2), r"Ping: stop_s \(1\) is before start_s \(2\)"),
+        (lambda: Ping(**pair, interval_ms=1e30), "Ping: interval_ms: Input should be less than or equal to 9000000000"),
+        (lambda: TcpOptions.linux("bbr"), "TcpOptions: congestion: Linux has 'reno' and 'cubic' here, not 'bbr'"),
+    ):
+        with pytest.raises(HoldfastError, match=f"^{message}$"):
+            refused()
+
+
+FLOODING = """
+#include <core.p4>
+#include <v1model.p4>
+struct headers_t {}
+struct metadata_t {}
+parser P(packet_in b, out headers_t h, inout metadata_t m, inout standard_metadata_t s) {
+    state start { transition accept; }
+}
+control C(inout headers_t h, inout metadata_t m) { apply {} }
+control I(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply { s.mcast_grp = 1; } }
+control E(inout headers_t h, inout metadata_t m, inout standard_metadata_t s) { apply {} }
+control D(packet_out b, in headers_t h) { apply {} }
+V1Switch(P(), C(), I(), E(), C(), D()) main;
+"""
+
+
+def test_a_stream_to_a_multicast_group() -> None:
+    star = Topology("star")
+    star.add_switch("s1")
+    for host, delay_ms in (("h1", 0), ("h2", 1), ("h3", 2)):
+        star.add_host(host)
+        star.add_link(host, "s1", delay_ms=delay_ms)
+    network = SimulatedNetwork(star, Program.compile_text(FLOODING, "flooding.p4"))
+    network.clients["s1"].multicast_group(1, [(2, 1), (3, 1)])
+    flow = network.add(UdpStream(source="h1", destination="239.1.2.3", stop_s=0.01))
+    network.set_link("h3-s1", up=False, at_s=0.0055)
+    network.run(1)
+    near, far = (results.packets(network.core, flow, host=host) for host in ("h2", "h3"))
+    assert near["received_ps"].null_count() == 0 and near.height == far.height == 10
+    # The sixth left at 5 ms and was on the way for 2; the fourth had arrived.
+    assert far["received_ps"].is_null().to_list() == [False] * 4 + [True] * 6
+    assert (far["received_ps"] - near["received_ps"])[:4].to_list() == [PS_PER_MS] * 4
+    assert network.core.statistics(flow, host="h3")["lost"] == 6
+    with pytest.raises(NetworkError, match=r"no host '10\.9\.9\.9'"):
+        network.add(UdpStream(source="h1", destination="10.9.9.9", stop_s=2))
 
 
 LEARNING = """

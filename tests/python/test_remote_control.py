@@ -16,8 +16,9 @@ from holdfast.discovery import LinkDiscovery
 from holdfast.errors import NetworkError
 from holdfast.network import LiveNetwork
 from holdfast.p4runtime.server import Server
+from holdfast.parameters import PS_PER_MS
 from holdfast.remote_control import RemoteControl
-from holdfast.topology import PS_PER_MS, Topology
+from holdfast.topology import Topology
 
 
 @pytest.fixture(scope="module")

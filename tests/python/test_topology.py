@@ -52,6 +52,11 @@ def test_ports_and_addresses_are_guessable() -> None:
         (lambda t: t.add_link("s1", "s4", a_port=2), "port 2 of 's1' is taken"),
         (lambda t: t.add_host("h3", "10.0.1.9/16"), "overlapping"),
         (lambda t: t.add_host("h3", "10.9.9.9"), "no room"),
+        (lambda t: t.add_host("h3", "10.9.9.0/24"), "host 'h3': 10.9.9.0 is the network address of 10.9.9.0/24"),
+        (lambda t: t.add_host("h3", "10.9.9.255/24"), "10.9.9.255 is the broadcast address of 10.9.9.0/24"),
+        (lambda t: t.add_host("h3", "10.9.9.254/24"), "10.9.9.254 is its gateway's address, the last of the subnet"),
+        (lambda t: t.add_host("h3", "224.0.0.1/24"), "224.0.0.1 is no address of a host"),
+        (lambda t: t.port_towards("s1", "s9"), "no link between switches 's1' and 's9'"),
         (lambda t: t.find_link("s1-s9"), "no link"),
     ],
 )

@@ -6,11 +6,11 @@ import os
 from pathlib import Path
 
 import pytest
-from pydantic import ValidationError
 
 from holdfast import HoldfastError, Jitter, SimulatedNetwork, Topology, UdpStream, results
 from holdfast.apps.router import RouterController, compile_router
-from holdfast.topology import PS_PER_MS
+from holdfast.errors import ParameterError
+from holdfast.parameters import PS_PER_MS
 
 LOGGED_BYTES = 32
 PERCENTILES = ("latency_p50_ps", "latency_p99_ps")
@@ -64,7 +64,7 @@ def test_what_needs_the_log_says_so() -> None:
             ask(flow)
     with pytest.raises(HoldfastError, match="log_packets"):
         net.core.received(flow, host="h2")
-    with pytest.raises(ValidationError, match="log_packets=False belongs to constant spacing"):
+    with pytest.raises(ParameterError, match="log_packets=False belongs to constant spacing"):
         UdpStream(source="h1", destination="h2", stop_s=1, spacing="poisson", log_packets=False)
 
 

@@ -21,7 +21,7 @@ from typing import Any, Literal
 from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, UdpEntry
 from holdfast.network import Network, SimulatedNetwork
-from holdfast.topology import PS_PER_MS, PS_PER_S
+from holdfast.parameters import PS_PER_MS, PS_PER_S
 from holdfast.traffic import Ping, TcpTransfer, UdpStream
 
 

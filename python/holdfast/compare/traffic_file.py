@@ -22,10 +22,10 @@ from collections.abc import Iterable
 from itertools import pairwise
 from typing import Any, Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 
 from holdfast.compare.routes import path_by_cost, path_delay_ms
-from holdfast.errors import ScenarioError, first_mistake
+from holdfast.errors import ParameterError, ScenarioError
 from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions
 
@@ -114,13 +114,13 @@ class TcpEntry(Entry):
     def _check_options(self) -> Self:
         try:
             self.tcp_options()
-        except ValidationError as error:
-            raise ValueError(f"options.{first_mistake(error)}") from None
+        except ParameterError as error:
+            raise ValueError(f"options.{error.field}: {error.sentence}") from None
         return self
 
     def tcp_options(self) -> TcpOptions:
         """For both ends."""
-        return TcpOptions.model_validate({**TcpOptions.linux("cubic").model_dump(exclude_none=True), **self.options})
+        return TcpOptions(**{**TcpOptions.linux("cubic").model_dump(exclude_none=True), **self.options})
 
 
 class TrafficFile(BaseModel):

@@ -35,7 +35,7 @@ from holdfast.errors import NetworkError
 from holdfast.p4runtime import p4data
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.received import Entry
-from holdfast.topology import PS_PER_MS
+from holdfast.parameters import PS_PER_MS
 
 HERE = FilePath(__file__).parent
 

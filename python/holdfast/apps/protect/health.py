@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 
 from holdfast.errors import NetworkError
-from holdfast.topology import PS_PER_MS
+from holdfast.parameters import PS_PER_MS
 
 READINGS_PER_PERIOD = 3
 """So that a path that falls silent at any time is silent for two whole intervals within one period."""

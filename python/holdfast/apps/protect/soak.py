@@ -26,7 +26,8 @@ from holdfast.apps.protect.controller import ProtectController, compile_protect
 from holdfast.apps.protect.health import Alarm, LatentErrorDetection
 from holdfast.apps.protect.tunnels import ROUTE_TABLE
 from holdfast.errors import HoldfastError
-from holdfast.topology import PS_PER_S, Topology
+from holdfast.parameters import PS_PER_S
+from holdfast.topology import Topology
 
 PLANES = 2
 """Transit nodes: path ``k`` of every connection leads over the ``k``-th."""

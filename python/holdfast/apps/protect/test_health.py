@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from holdfast.apps.protect.health import Alarm, HealthMonitor, LatentErrorDetection
 from holdfast.errors import NetworkError
-from holdfast.topology import PS_PER_MS
+from holdfast.parameters import PS_PER_MS
 
 NODES = (("a", "m1", "z"), ("a", "m2", "z"))
 INTERVAL_MS = 2000 / 3

@@ -22,8 +22,8 @@ from holdfast.apps.router import (
     compile_ipfrr,
     compile_router,
 )
+from holdfast.parameters import PS_PER_MS
 from holdfast.topologies import by_name
-from holdfast.topology import PS_PER_MS
 
 DETECTION_MS = 10.0
 PACKETS_PER_MS = 4

@@ -20,10 +20,10 @@ from holdfast.experiments import Finding, Setting
 from holdfast.experiments.gmpls_tcp_2001 import published
 from holdfast.experiments.gmpls_tcp_2001.topology import CASES, FAILING_LINK, Case, Parameters, case_study
 from holdfast.network import SimulatedNetwork
+from holdfast.parameters import PS_PER_MS
 from holdfast.results import packets
 from holdfast.statistics import summary
 from holdfast.sweep import Point
-from holdfast.topology import PS_PER_MS
 from holdfast.traffic import Ping, UdpStream
 
 BACKBONE_BPS = 10_000_000_000

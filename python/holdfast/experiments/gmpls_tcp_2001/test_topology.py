@@ -15,7 +15,7 @@ from holdfast.experiments.gmpls_tcp_2001.topology import (
     rtt_change,
     timing,
 )
-from holdfast.topology import PS_PER_MS
+from holdfast.parameters import PS_PER_MS
 
 FAST = Parameters(access_delays_ms=[55], backbone_bps=10_000_000_000)
 """The mean of access delays, and no time to speak of for sending."""

@@ -28,10 +28,10 @@ from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import setup
 from holdfast.link import Jitter
 from holdfast.network import SimulatedNetwork
+from holdfast.parameters import PS_PER_MS
 from holdfast.plots import intervals
 from holdfast.results import packets
 from holdfast.sweep import Point
-from holdfast.topology import PS_PER_MS
 from holdfast.traffic import Ping
 
 LAWS = ("around", "clipped")

@@ -30,9 +30,9 @@ from holdfast.errors import ExperimentError
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import drawing, instructions, published, setup
 from holdfast.network import SimulatedNetwork
+from holdfast.parameters import PS_PER_S
 from holdfast.plots import style
 from holdfast.sweep import Point
-from holdfast.topology import PS_PER_S
 
 SIZES_BYTES = (64, 512, 1500)
 

@@ -1,0 +1,58 @@
+"""What users give is checked here: fields of models, and times. What is wrong with it is one sentence.
+
+Times are written in seconds or milliseconds and counted in whole picoseconds, in signed 64 bits in results.
+"""
+
+from __future__ import annotations
+
+import math
+from numbers import Real
+from typing import Annotated, Any, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from holdfast.errors import NetworkError, ParameterError, place_of_mistake
+
+PS_PER_MS = 1_000_000_000
+PS_PER_S = 1_000_000_000_000
+
+LONGEST_S = 9_000_000
+"""The last time that there is: 104 days, which is less than 2^63 picoseconds."""
+
+Seconds: TypeAlias = Annotated[float, Field(ge=0, le=LONGEST_S)]
+"""A time, not below zero."""
+
+Milliseconds: TypeAlias = Annotated[float, Field(ge=0, le=LONGEST_S * 1000)]
+"""A time, not below zero."""
+
+
+class Parameters(BaseModel):
+    """A model whose fields users give. Raises :class:`holdfast.errors.ParameterError` on values that they cannot have."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise ParameterError(type(self).__name__, *place_of_mistake(error)) from None
+
+
+def ps_of_s(parameter: str, time_s: float) -> int:
+    """A time in seconds as whole picoseconds. Raises :class:`NetworkError`, with the parameter's name, if it is none."""
+    return _whole_ps(parameter, time_s, PS_PER_S)
+
+
+def ps_of_ms(parameter: str, time_ms: float) -> int:
+    """A time in milliseconds as whole picoseconds. Raises :class:`NetworkError`, with the parameter's name, if it is none."""
+    return _whole_ps(parameter, time_ms, PS_PER_MS)
+
+
+def _whole_ps(parameter: str, time: float, unit_ps: int) -> int:
+    if not isinstance(time, Real) or math.isnan(time):
+        raise NetworkError(f"{parameter} is {time!r}; it must be a number")
+    if time < 0:
+        raise NetworkError(f"{parameter} is {time:g}; it cannot be negative")
+    if time > (longest := LONGEST_S * PS_PER_S // unit_ps):
+        raise NetworkError(f"{parameter} is {time:g}; it must be at most {longest:g}")
+    return round(time * unit_ps)
