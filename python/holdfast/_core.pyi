@@ -637,8 +637,8 @@ class Network:
     def tcp_goodput(self, flow: int) -> bytes:
         """New bytes in order at the server of a TCP connection, by bin, as a little-endian int64 array."""
     def tcp_window(self, flow: int) -> dict[str, bytes]:
-        """The window of a TCP connection's client over time, if ``log_window`` was set. Columns as little-endian int64 arrays:
-        ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``."""
+        """The window of a TCP connection's client over time; HoldfastError if ``log_window`` was not set. Columns as little-endian
+        int64 arrays: ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``."""
     def corrupted(self, flow: int) -> int:
         """Packets that claim to be of a flow and reached a host damaged. They are not in the logs."""
     def link_counters(self, link: int) -> dict[str, int]:

@@ -666,9 +666,14 @@ impl Network {
         Ok(self.tcp_flow(flow)?.goodput())
     }
 
-    /// The window of a connection's client over time, if that was asked for.
+    /// The window of a connection's client over time; refused if that was not asked for.
     pub fn tcp_window(&self, flow: TcpFlowId) -> Result<&WindowLog, NetError> {
-        Ok(self.tcp_flow(flow)?.window())
+        self.tcp_flow(flow)?.window().ok_or_else(|| {
+            let number = flow.0;
+            NetError::Refused(format!(
+                "TCP flow {number} keeps no log of its window: that is there with log_window only"
+            ))
+        })
     }
 
     fn tcp_flow(&self, flow: TcpFlowId) -> Result<&TcpFlow, NetError> {

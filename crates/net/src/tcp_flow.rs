@@ -430,8 +430,9 @@ impl TcpFlow {
         &self.goodput
     }
 
-    pub(crate) fn window(&self) -> &WindowLog {
-        &self.window
+    /// If it is logged.
+    pub(crate) fn window(&self) -> Option<&WindowLog> {
+        self.log_window.then_some(&self.window)
     }
 }
 

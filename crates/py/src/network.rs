@@ -648,8 +648,8 @@ impl Network {
         Ok(PyBytes::new(py, &bins))
     }
 
-    /// The window of a TCP connection's client over time, if ``log_window`` was set. Columns as little-endian int64 arrays:
-    /// ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``.
+    /// The window of a TCP connection's client over time; HoldfastError if ``log_window`` was not set. Columns as little-endian
+    /// int64 arrays: ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``.
     fn tcp_window<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
         let columns = self.handle.call(py, move |n| {
             n.tcp_window(TcpFlowId(flow)).map(readings::window_columns)

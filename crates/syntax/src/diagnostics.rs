@@ -129,7 +129,11 @@ impl Diagnostic {
         if let Some(hint) = &self.hint {
             let _ = writeln!(out, "{margin} = hint: {hint}");
         }
-        out
+        // What a program, or a file's name, could make a terminal do.
+        out.replace(
+            |c: char| c.is_control() && !matches!(c, '\t' | '\n'),
+            "\u{fffd}",
+        )
     }
 }
 
@@ -187,16 +191,7 @@ fn snippet(out: &mut String, sources: &SourceMap, span: Span) -> String {
         0
     };
     let shown: Vec<char> = line.chars().skip(skip).take(MAX_LINE).collect();
-    let text: String = shown
-        .iter()
-        .map(|c| {
-            if c.is_control() && *c != '\t' {
-                '\u{fffd}'
-            } else {
-                *c
-            }
-        })
-        .collect();
+    let text: String = shown.iter().collect();
     // Tabs stay tabs in both lines, so that the carets stand under the text whatever the tab width.
     let pad: String = shown
         .iter()

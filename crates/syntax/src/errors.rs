@@ -249,7 +249,11 @@ pub(crate) fn file_too_large(span: Span, limit_mb: usize) -> Diagnostic {
 
 /// A character P4 has no use for.
 pub(crate) fn unexpected_character(span: Span, text: &str) -> Diagnostic {
-    Diagnostic::error("E0100", span, format!("unexpected character `{text}`"))
+    let character = match text.chars().next() {
+        Some(c) if c.is_control() => format!("U+{:04X}", u32::from(c)),
+        _ => format!("`{text}`"),
+    };
+    Diagnostic::error("E0100", span, format!("unexpected character {character}"))
 }
 
 /// A string without its closing quote.

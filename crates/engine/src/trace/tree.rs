@@ -52,7 +52,10 @@ fn describe(trace: &Trace, kind: &EventKind) -> String {
             now_ps,
             port,
             bytes,
-        } => format!("received {bytes} bytes at port {port}, {now_ps} ps"),
+        } => {
+            let unit = if *bytes == 1 { "byte" } else { "bytes" };
+            format!("received {bytes} {unit} at port {port}, {now_ps} ps")
+        }
         Block(block) => block.name().to_string(),
         State(state) => format!("state {}", program.parser.states[state.index()].name),
         Extract {
