@@ -8,13 +8,13 @@ same nodes and links run in real time in a native thread, hosts are Linux networ
 from __future__ import annotations
 
 import hashlib
+import operator
 import secrets
 import threading
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
-from numbers import Integral
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -56,11 +56,15 @@ class Network(ABC):
         ``programs``: one for all switches, or by switch name. ``detection_delay_ms``: from a port's change of state to
         the switch noticing it.
         """
-        if not (isinstance(seed, Integral) and 0 <= seed < 1 << 64):
+        try:
+            number = operator.index(seed)
+        except TypeError:
+            number = -1
+        if not 0 <= number < 1 << 64:
             raise NetworkError(f"seed is {seed!r}; it must be a whole number from 0 to 2^64 - 1")
         self.topology = topology
         self.controllers = list(controllers)
-        self.core = _core.Network(seed=int(seed), detection_delay_ps=ps_of_ms("detection_delay_ms", detection_delay_ms))
+        self.core = _core.Network(seed=number, detection_delay_ps=ps_of_ms("detection_delay_ms", detection_delay_ms))
         self.programs: dict[str, _core.Program] = {}
         self.devices: dict[str, Device] = {}
         self._agenda = Agenda()

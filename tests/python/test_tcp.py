@@ -70,7 +70,7 @@ def test_two_flows_share_and_fill_the_bottleneck() -> None:
     window = tcp_window(network.core, flows[0])
     assert window["time_ps"].is_sorted()
     assert window["srtt_ps"].max() > 19_000_000_000
-    silent = network.add_tcp(TcpTransfer(source="h1", destination="h3", server_port=80, start_s=30))
+    silent = network.add_tcp(TcpTransfer(source="h1", destination="h3", start_s=30))
     with pytest.raises(HoldfastError, match="log_window only"):
         tcp_window(network.core, silent)
 
