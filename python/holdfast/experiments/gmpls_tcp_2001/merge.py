@@ -18,9 +18,6 @@ AFTER_S = 0.5
 """For how long after the switch-back drops count; both paths together last 0.1 s at most."""
 
 DROPS = "queue_drops"
-SEEDS = 20
-"""At most: a drop or none is seen with few."""
-
 POINTS = switch_back.points(published.D_MS, ("electrical",))
 
 
@@ -36,9 +33,8 @@ def drops(point: Mapping[str, Any], seed: int) -> dict[str, int]:
 
 
 def measured(setting: Setting) -> pl.DataFrame:
-    """The runs, of at most :data:`SEEDS` seeds."""
-    few = Setting(setting.seeds[:SEEDS], setting.out, setting.jobs, setting.ray, setting.console)
-    return few.sweep("merge", f"{__name__}:drops", goodput.with_defaults(POINTS))
+    """The runs."""
+    return setting.sweep("merge", f"{__name__}:drops", goodput.with_defaults(POINTS))
 
 
 def overflowing(frame: pl.DataFrame) -> list[int]:
