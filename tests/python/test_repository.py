@@ -42,13 +42,21 @@ def test_readme_is_short_and_its_links_lead_somewhere() -> None:
         assert (ROOT / target).exists(), target
 
 
-def test_the_readmes_program_prints_what_it_says(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_readmes_program_prints_what_it_says(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.chdir(tmp_path)
     (program,) = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.DOTALL)
     exec(program, {})
     printed = capsys.readouterr().out
     sent, lost = re.search(r"# (\d+) sent, (\d+) lost", program).groups()  # type: ignore[union-attr]
     assert f"'sent': {sent}," in printed
     assert f"'lost': {lost}," in printed
+
+
+def test_nothing_large_was_added() -> None:
+    sizes = {path: (ROOT / path).stat().st_size for path in tracked() if (ROOT / path).is_file()}
+    assert not [path for path, size in sizes.items() if size > 1_000_000]
 
 
 def test_every_dependency_has_its_sentence() -> None:
