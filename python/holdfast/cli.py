@@ -457,6 +457,9 @@ def reproduce(
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="Show what there is, and how many runs it takes.")] = False,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many.", show_default="as many as the paper")] = None,
+    first_seed: Annotated[
+        int, typer.Option(min=0, help="The first of them: others than 1 to N judge what these were used to choose.")
+    ] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
     ray: Annotated[
         str | None,
@@ -480,7 +483,17 @@ def reproduce(
     chosen = experiments.find(experiment)
     try:
         with _interruptible():
-            reproduction.run(chosen, part or [], out, seeds=seeds, jobs=jobs, ray=ray, console=console, progress=errors)
+            reproduction.run(
+                chosen,
+                part or [],
+                out,
+                seeds=seeds,
+                first_seed=first_seed,
+                jobs=jobs,
+                ray=ray,
+                console=console,
+                progress=errors,
+            )
     except KeyboardInterrupt:
         errors.print("interrupted; the same command goes on from here", soft_wrap=True)
         raise typer.Exit(130) from None

@@ -1,7 +1,9 @@
 """``holdfast reproduce``: runs parts of an experiment and puts the paper's numbers beside ours.
 
-For each part ``<out>/<experiment>/`` gets ``<part>.csv`` (keys as printed, ``quantity``, ``paper``, ``ours``, ``low``, ``high``,
-``inside``), its pictures as PNG and SVG, and ``<part>.json`` with seeds and counts. The runs themselves are in ``sweeps/`` there;
+For each part ``<out>/<experiment>/`` gets ``<part>.csv``, its pictures as PNG and SVG, and ``<part>.json`` with seeds and counts.
+The columns of the CSV are the keys as printed, ``quantity``, ``ours`` with its interval ``low`` to ``high``, and, where the paper
+prints numbers, ``paper``, the interval of the difference, ``difference_low`` to ``difference_high``, and the ``verdict`` on it. The runs
+themselves are in ``sweeps/`` there;
 an interrupted command goes on from them. Which numbers, and how they are found, is the experiment's.
 """
 
@@ -9,7 +11,7 @@ from __future__ import annotations
 
 import json
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +21,21 @@ from rich.table import Table
 
 from holdfast import experiments, plots
 from holdfast.errors import ExperimentError
-from holdfast.experiments import Experiment, Finding, Part, PublishedTable, Setting
+from holdfast.experiments import (
+    AGREES,
+    BY_DEFINITION,
+    DIFFERS,
+    OPEN,
+    Experiment,
+    Finding,
+    Part,
+    PublishedTable,
+    Setting,
+)
 
+LARGEST_SEED = 2**64 - 1
 NUMBERS = ("quantity", "ours", "low", "high")
+JUDGED = ("paper", "difference_low", "difference_high", "verdict")
 
 
 def run(
@@ -30,12 +44,13 @@ def run(
     out: Path,
     *,
     seeds: int | None = None,
+    first_seed: int = 1,
     jobs: int = 1,
     ray: str | None = None,
     console: Console | None = None,
     progress: Console | None = None,
 ) -> dict[str, pl.DataFrame]:
-    """Runs the named parts, or all; returns the comparison of each that has numbers. ``seeds``: how many, from 1 on.
+    """Runs the named parts, or all; returns the comparison of each that has numbers. ``seeds``: how many, from ``first_seed`` on.
 
     ``console`` gets the tables, ``progress`` the progress bars.
     """
@@ -45,14 +60,20 @@ def run(
     count = experiment.seeds if seeds is None else seeds
     if count < 1:
         raise ExperimentError(f"seeds is {count}; it must be at least 1")
-    setting = Setting(tuple(range(1, count + 1)), out / experiment.name, jobs=jobs, ray=ray, console=progress)
+    if not 0 <= first_seed <= LARGEST_SEED - count + 1:
+        raise ExperimentError(
+            f"first_seed is {first_seed}; {count} seeds from there on must lie between 0 and 2^64 - 1"
+        )
+    setting = Setting(
+        tuple(range(first_seed, first_seed + count)), out / experiment.name, jobs=jobs, ray=ray, console=progress
+    )
     setting.out.mkdir(parents=True, exist_ok=True)
     comparisons = {}
     for part in chosen:
         if progress is not None:
             progress.print(f"{part.name}: {part.title}", highlight=False)
         finding = part.find(setting)
-        comparison = compare(part, finding)
+        comparison = compare(part, finding, count)
         _write(setting, part, finding, comparison)
         if comparison is not None:
             comparisons[part.name] = comparison
@@ -62,10 +83,11 @@ def run(
     return comparisons
 
 
-def compare(part: Part, finding: Finding) -> pl.DataFrame | None:
-    """The paper's numbers beside ours, in the paper's order; what only we have comes last.
+def compare(part: Part, finding: Finding, seeds: int) -> pl.DataFrame | None:
+    """The paper's numbers beside ours, over so many seeds, in the paper's order; what only we have comes last.
 
-    ``inside``: whether the paper's number, within its rounding, lies in our interval; null where one of the two is missing.
+    ``verdict`` and the interval that it is on are those of the column's :class:`~holdfast.experiments.Criterion`; null where one of
+    the two numbers is missing. A part of which the paper prints no numbers has ours alone.
     """
     if finding.numbers is None:
         if part.published is not None:
@@ -84,42 +106,82 @@ def compare(part: Part, finding: Finding) -> pl.DataFrame | None:
         if entry in ours:
             raise ExperimentError(f"{part.name} found two numbers for {entry}")
         ours[entry] = row
+    if part.published is None:
+        return finding.numbers.select(*keys, *NUMBERS)
     rows: list[dict[str, Any]] = []
-    for where, quantity, paper in part.published.entries() if part.published else ():
+    for where, quantity, paper in part.published.entries():
         found = ours.pop((*where.values(), quantity), None)
-        rows.append({**where, **_beside(quantity, paper, found, part.published)})
-    rows += [
-        {**dict(zip(keys, entry, strict=False)), **_beside(found["quantity"], None, found, None)}
-        for entry, found in ours.items()
-    ]
-    types = {"paper": pl.Float64, "ours": pl.Float64, "low": pl.Float64, "high": pl.Float64, "inside": pl.Boolean}
-    return pl.DataFrame(rows, infer_schema_length=None, schema_overrides=types)
+        judged = _judged(part.published, where, quantity, paper, found, seeds) if found else {}
+        rows.append({**where, **_row(quantity, found), "paper": paper, **judged})
+    rows += [{**dict(zip(keys, entry, strict=False)), **_row(entry[-1], found)} for entry, found in ours.items()]
+    types = dict.fromkeys(("paper", "ours", "low", "high", "difference_low", "difference_high"), pl.Float64)
+    frame = pl.DataFrame(
+        [dict.fromkeys(JUDGED) | row for row in rows],
+        infer_schema_length=None,
+        schema_overrides={**types, "verdict": pl.String},
+    )
+    return frame.select(*keys, "quantity", "paper", "ours", "low", "high", *JUDGED[1:])
 
 
-def _beside(
-    quantity: str, paper: float | None, found: dict[str, Any] | None, published: PublishedTable | None
+def _row(quantity: str, found: Mapping[str, Any] | None) -> dict[str, Any]:
+    return {"quantity": quantity, **{name: found[name] if found else None for name in NUMBERS[1:]}}
+
+
+def _judged(
+    published: PublishedTable,
+    where: Mapping[str, Any],
+    quantity: str,
+    paper: float,
+    found: Mapping[str, Any],
+    seeds: int,
 ) -> dict[str, Any]:
-    ours, low, high = (found[name] for name in ("ours", "low", "high")) if found else (None, None, None)
-    inside = None
-    if not (paper is None or published is None or low is None or high is None) and math.isfinite(high - low):
-        rounding = 0.5 * 10.0**-published.decimals + 1e-12
-        inside = low - rounding <= paper <= high + rounding
-    return {"quantity": quantity, "paper": paper, "ours": ours, "low": low, "high": high, "inside": inside}
+    criterion = published.criteria.get(quantity)
+    if criterion is None:
+        raise ExperimentError(f"{published.place} does not say when its {quantity} and ours agree")
+    if criterion.defined(where):
+        return {"verdict": BY_DEFINITION}
+    if found["low"] is None or found["high"] is None:
+        return {}
+    low, high = criterion.difference(paper, found["ours"], found["low"], found["high"], seeds)
+    verdict = criterion.verdict((low, high), published.rounding + 1e-12)
+    return {"difference_low": low, "difference_high": high, "verdict": verdict}
+
+
+def counts(comparison: pl.DataFrame) -> dict[str, int]:
+    """Of the paper's numbers: how many have each verdict."""
+    verdicts = comparison["verdict"].to_list() if "paper" in comparison.columns else []
+    return {verdict: verdicts.count(verdict) for verdict in (AGREES, DIFFERS, OPEN, BY_DEFINITION)}
+
+
+def in_words(comparison: pl.DataFrame) -> str:
+    """The same as a clause; empty where nothing is judged.
+
+    With how many numbers would differ by chance if all were the same.
+    """
+    found = counts(comparison)
+    judged = found[AGREES] + found[DIFFERS] + found[OPEN]
+    if judged + found[BY_DEFINITION] == 0:
+        return ""
+    words = f"of {judged} of the paper's numbers {found[AGREES]} agree within the margin, {found[DIFFERS]} differ, "
+    words += f"{found[OPEN]} are open"
+    return words + (
+        f"; {found[BY_DEFINITION]} follow from their definition and are not counted" if found[BY_DEFINITION] else ""
+    )
 
 
 def headline(part: Part, comparison: pl.DataFrame, seeds: int) -> str:
-    """What a part is, and how many of the paper's numbers it confirms."""
-    judged = comparison["inside"].drop_nulls()
-    verdict = (
-        f"; {judged.sum()} of {len(judged)} of the paper's numbers lie in our 95 % intervals" if len(judged) else ""
-    )
-    return f"{part.name} ({part.place}): {part.title}\n{seeds} seeds{verdict}"
+    """What a part is, and how many of the paper's numbers agree with ours."""
+    words = in_words(comparison)
+    return f"{part.name} ({part.place}): {part.title}\n{seeds} seeds" + (f"; {words}" if words else "")
+
+
+COLOURED = {AGREES: f"[green]{AGREES}[/]", DIFFERS: f"[red]{DIFFERS}[/]"}
 
 
 def table(part: Part, comparison: pl.DataFrame) -> Table:
     """A comparison for a terminal; ours with a decimal more than the paper's."""
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    keys = [c for c in comparison.columns if c not in (*NUMBERS, "paper", "inside")]
+    keys = [c for c in comparison.columns if c not in (*NUMBERS, *(JUDGED if part.published else ()))]
     for key in keys:
         result.add_column(key.replace("_", " "), no_wrap=True)
     result.add_column("", no_wrap=True)
@@ -132,7 +194,7 @@ def table(part: Part, comparison: pl.DataFrame) -> Table:
     for row in comparison.iter_rows(named=True):
         low, high = (_number(row[name], decimals + 1) for name in ("low", "high"))
         ours = (_number(row["ours"], decimals + 1), f"{low} .. {high}" if row["low"] is not None else "")
-        verdict = {True: "[green]inside[/]", False: "[red]outside[/]", None: ""}[row["inside"]]
+        verdict = COLOURED.get(row["verdict"], row["verdict"] or "") if beside else ""
         result.add_row(
             *(f"{row[key]:g}" if isinstance(row[key], float) else str(row[key]) for key in keys),
             row["quantity"].replace("_", " "),
@@ -156,9 +218,10 @@ def _write(setting: Setting, part: Part, finding: Finding, comparison: pl.DataFr
         file = _file(part, name)
         plots.save(figure, setting.out / f"{file}.png", setting.out / f"{file}.svg")
     about: dict[str, Any] = {"part": part.name, "place": part.place, "title": part.title, "seeds": len(setting.seeds)}
+    if setting.seeds[0] != 1:
+        about["first_seed"] = setting.seeds[0]
     if comparison is not None:
-        judged = comparison["inside"].drop_nulls()
-        about |= {"numbers": len(comparison), "compared": len(judged), "inside": int(judged.sum())}
+        about |= {"numbers": len(comparison), "verdicts": counts(comparison)}
     (setting.out / f"{part.name}.json").write_text(json.dumps(about, indent=2) + "\n")
 
 

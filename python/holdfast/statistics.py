@@ -79,6 +79,41 @@ def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tu
     return low, 1.0 if successes == trials else min(1.0, centre + reach)
 
 
+def difference_of_means(
+    low: float, high: float, seeds: int, reference: float, reference_seeds: int
+) -> tuple[float, float]:
+    """The interval of a mean less another of the same quantity, of which only the mean and its number of seeds are known.
+
+    ``low`` and ``high`` are Student's interval of ours over ``seeds``. The other's spread over its seeds is taken to be ours, as it
+    is where both are of one system: the two-sample t interval with ``seeds`` - 1 degrees of freedom.
+    """
+    if seeds < 1 or reference_seeds < 1:
+        raise SweepError(f"no difference of means of {seeds} and {reference_seeds} seeds")
+    ours, reach = (low + high) / 2, (high - low) / 2
+    if not math.isfinite(reach):
+        return -math.inf, math.inf
+    reach *= math.sqrt(1 + seeds / reference_seeds)
+    return ours - reference - reach, ours - reference + reach
+
+
+def difference_of_proportions(
+    ours: float, low: float, high: float, reference: float, reference_trials: int, confidence: float = 0.95
+) -> tuple[float, float]:
+    """Newcombe's interval of a proportion less another (Statistics in Medicine 17, 1998, method 10).
+
+    ``low`` and ``high`` are Wilson's interval of ours; the other is the proportion of ``reference_trials`` nearest to
+    ``reference``.
+    """
+    successes = round(reference * reference_trials)
+    if not 0 <= successes <= reference_trials:
+        raise SweepError(f"{reference:g} is no proportion")
+    reference_low, reference_high = wilson_interval(successes, reference_trials, confidence)
+    reference = successes / reference_trials
+    below = math.hypot(ours - low, reference_high - reference)
+    above = math.hypot(high - ours, reference - reference_low)
+    return ours - reference - below, ours - reference + above
+
+
 def bootstrap_interval(
     values: Sequence[float],
     statistic: Callable[[Sequence[float]], float] = statistics.median,

@@ -11,14 +11,16 @@ import time
 from collections.abc import Iterator
 from itertools import pairwise
 from pathlib import Path
+from random import Random
+from statistics import fmean
 
 import polars as pl
 import pytest
 from rich.console import Console
 
-from holdfast import experiments, fingerprint, plots, reproduce
+from holdfast import experiments, fingerprint, plots, reproduce, statistics
 from holdfast.errors import ExperimentError
-from holdfast.experiments import Experiment, Finding, Part, PublishedTable, gmpls_tcp_2001
+from holdfast.experiments import Criterion, Estimate, Experiment, Finding, Part, PublishedTable, gmpls_tcp_2001
 from holdfast.experiments.gmpls_tcp_2001 import published, table8, topology
 
 RUNS = """
@@ -31,10 +33,11 @@ def measure(point, seed):
 
 EXPERIMENT = """
 from holdfast import plots, reproduce, statistics
-from holdfast.experiments import Experiment, Finding, Part, PublishedTable
+from holdfast.experiments import Criterion, Estimate, Experiment, Finding, Part, PublishedTable
 
+MEAN = Criterion(4.0, "the draws differ by 4", Estimate.MEAN, 6, {"d_ms": 9})
 TABLE = PublishedTable("table1", "Table 1, page 7", "goodput over d", ("d_ms",), ("goodput", "seeds"),
-                       ((1, 102.0, None), (2, 52.0, 5), (4, 99.0, None)))
+                       ((1, 102.0, None), (2, 52.0, 5), (4, 99.0, None)), criteria={"goodput": MEAN})
 
 def goodput(setting):
     frame = setting.sweep("goodput", "tiny_runs:measure", [{"d_ms": d} for d in (1, 2, 5)])
@@ -44,7 +47,7 @@ def goodput(setting):
 
 def curve(setting):
     finding = goodput(setting)
-    comparison = reproduce.compare(EXPERIMENT.part("table1"), finding)
+    comparison = reproduce.compare(EXPERIMENT.part("table1"), finding, len(setting.seeds))
     figure = plots.paper_beside_ours(comparison, "d_ms", title="tiny", xlabel="d (ms)", ylabel="goodput")
     return Finding(figures={"": figure}, frames={"points": finding.numbers})
 
@@ -73,14 +76,15 @@ def test_a_part_has_the_papers_numbers_beside_ours(papers: Path, tmp_path: Path)
     console = Console(record=True, width=120)
     (comparison,) = reproduce.run(experiments.find("tiny"), ["table1"], tmp_path / "out", console=console).values()
     rows = {(row["d_ms"], row["quantity"]): row for row in comparison.to_dicts()}
-    assert list(comparison.columns) == ["d_ms", "quantity", "paper", "ours", "low", "high", "inside"]
+    columns = ["quantity", "paper", "ours", "low", "high", "difference_low", "difference_high", "verdict"]
+    assert list(comparison.columns) == ["d_ms", *columns]
     assert list(rows) == [(1, "goodput"), (2, "goodput"), (2, "seeds"), (4, "goodput"), (5, "goodput")]
     assert rows[1, "goodput"]["ours"] == pytest.approx(102, abs=2)
-    assert rows[1, "goodput"]["inside"] is True
+    assert rows[1, "goodput"]["verdict"] == "agrees"
     assert rows[1, "goodput"]["low"] < 102 < rows[1, "goodput"]["high"]
     # The paper's alone, and ours alone.
-    assert (rows[4, "goodput"]["paper"], rows[4, "goodput"]["ours"], rows[4, "goodput"]["inside"]) == (99, None, None)
-    assert (rows[5, "goodput"]["paper"], rows[5, "goodput"]["inside"]) == (None, None)
+    assert (rows[4, "goodput"]["paper"], rows[4, "goodput"]["ours"], rows[4, "goodput"]["verdict"]) == (99, None, None)
+    assert (rows[5, "goodput"]["paper"], rows[5, "goodput"]["verdict"]) == (None, None)
     csv = pl.read_csv(tmp_path / "out/tiny/table1.csv")
     assert csv.columns == comparison.columns
     assert csv["ours"].to_list() == pytest.approx(comparison["ours"].to_list(), abs=1e-6, nan_ok=True)
@@ -90,23 +94,21 @@ def test_a_part_has_the_papers_numbers_beside_ours(papers: Path, tmp_path: Path)
         "title": "goodput over d",
         "seeds": 6,
         "numbers": 5,
-        "compared": 2,
-        "inside": 2,
+        "verdicts": {"agrees": 2, "differs": 0, "open": 0, "by definition": 0},
     }
     text = console.export_text()
     assert "table1 (Table 1, page 7): goodput over d" in text
-    assert "6 seeds; 2 of 2 of the paper's numbers lie in our 95 % intervals" in text
+    assert "6 seeds; of 2 of the paper's numbers 2 agree within the margin, 0 differ, 0 are open" in text
 
 
-def test_what_lies_outside_is_said(papers: Path, tmp_path: Path) -> None:
+def test_what_differs_is_said(papers: Path, tmp_path: Path) -> None:
     text = (papers / "tiny/__init__.py").read_text()
     (papers / "tiny/__init__.py").write_text(text.replace("52.0", "20.0"))
     console = Console(record=True, width=120)
     comparison = reproduce.run(experiments.find("tiny"), ["table1"], tmp_path / "out", console=console)["table1"]
-    assert comparison["inside"].to_list() == [True, False, None, None, None]
+    assert comparison["verdict"].to_list() == ["agrees", "differs", None, None, None]
     text = console.export_text()
-    assert "1 of 2" in text
-    assert "outside" in text
+    assert "of 2 of the paper's numbers 1 agree within the margin, 1 differ" in text
 
 
 def test_an_experiment_without_parts_says_so(tmp_path: Path) -> None:
@@ -114,11 +116,13 @@ def test_an_experiment_without_parts_says_so(tmp_path: Path) -> None:
         reproduce.run(Experiment("none", "", "", 1), [], tmp_path)
     with pytest.raises(ExperimentError, match="seeds is 0"):
         reproduce.run(experiments.find("gmpls_tcp_2001"), ["table8"], tmp_path, seeds=0)
+    with pytest.raises(ExperimentError, match=r"first_seed is 18446744073709551615; 2 seeds from there on"):
+        reproduce.run(experiments.find("gmpls_tcp_2001"), ["table8"], tmp_path, seeds=2, first_seed=2**64 - 1)
 
 
 def test_one_seed_has_no_interval(papers: Path, tmp_path: Path) -> None:
     comparison = reproduce.run(experiments.find("tiny"), [], tmp_path / "out", seeds=1)["table1"]
-    assert comparison["inside"].to_list() == [None] * 5
+    assert comparison["verdict"].to_list() == ["open", "open", None, None, None]
     assert (tmp_path / "out/tiny/fig1.svg").is_file()
 
 
@@ -132,15 +136,70 @@ def test_parts_share_their_runs_and_pictures_are_reproducible(papers: Path, tmp_
     assert (about["runs"], about["runs_of_this_call"]) == (9, 0)
 
 
-def test_rounding_of_the_paper_is_allowed_for() -> None:
-    table = PublishedTable("t", "Table 1", "", ("d",), ("x",), ((1, 0.12), (2, 0.12)), decimals=2)
+def judged(criterion: Criterion, paper: float, ours: tuple[float, float, float], seeds: int, decimals: int = 2) -> str:
+    """The verdict on one number."""
+    table = PublishedTable("t", "Table 1", "", ("d",), ("x",), ((1, paper),), decimals, {"x": criterion})
     part = Part("t", "Table 1", "", lambda setting: Finding(), 1, table)
-    numbers = pl.DataFrame(
-        {"d": [1, 2], "quantity": ["x", "x"], "ours": [0.11, 0.11], "low": [0.1, 0.1], "high": [0.1151, 0.1149]}
-    )
-    comparison = reproduce.compare(part, Finding(numbers))
+    value, low, high = ours
+    numbers = pl.DataFrame({"d": [1], "quantity": ["x"], "ours": [value], "low": [low], "high": [high]})
+    comparison = reproduce.compare(part, Finding(numbers), seeds)
     assert comparison is not None
-    assert comparison["inside"].to_list() == [True, False]
+    verdict: str = comparison["verdict"].item()
+    return verdict
+
+
+def test_rounding_of_the_paper_is_allowed_for() -> None:
+    exact = Criterion(0.0, "exact")
+    assert judged(exact, 0.12, (0.1151, 0.1151, 0.1151), 1) == "open"
+    assert judged(exact, 0.12, (0.1149, 0.1149, 0.1149), 1) == "differs"
+
+
+@pytest.mark.parametrize(
+    ("interval", "seeds", "verdict"),
+    [
+        ((0.1, -0.3, 0.5), 100, "agrees"),
+        ((0.1, -9.0, 9.2), 100, "open"),  # a wide interval says nothing, and does not agree
+        ((0.8, 0.7, 0.9), 100, "agrees"),  # another number for certain, and near enough
+        ((0.8, 0.2, 1.4), 100, "open"),  # the paper's own chance is in it
+        ((1.5, 1.2, 1.8), 100, "differs"),
+        ((0.0, -float("inf"), float("inf")), 1, "open"),
+    ],
+)
+def test_a_mean(interval: tuple[float, float, float], seeds: int, verdict: str) -> None:
+    assert judged(Criterion(1.0, "", Estimate.MEAN, 100), 0.0, interval, seeds) == verdict
+
+
+def test_numbers_of_one_system_differ_in_one_of_twenty() -> None:
+    """The paper's seeds and ours drawn from one distribution: both estimates keep the error that they state."""
+    random = Random(1)
+    mean, proportion = Criterion(0.1, "", Estimate.MEAN, 150), Criterion(1.0, "", Estimate.PROPORTION, 150)
+    differ = {"mean": 0, "proportion": 0}
+    trials = 1000
+    for _ in range(trials):
+        paper, ours = ([random.gauss(0, 1) for _ in range(150)] for _ in range(2))
+        low, high = statistics.mean_interval(ours)
+        differ["mean"] += judged(mean, fmean(paper), (fmean(ours), low, high), 150) == "differs"
+        positive = sum(each > 0.5 for each in ours)
+        low, high = statistics.wilson_interval(positive, 150)
+        printed = 100 * sum(each > 0.5 for each in paper) / 150
+        entry = (100 * positive / 150, 100 * low, 100 * high)
+        differ["proportion"] += judged(proportion, printed, entry, 150) == "differs"
+    assert 0.03 <= differ["mean"] / trials <= 0.07
+    assert 0.03 <= differ["proportion"] / trials <= 0.07
+
+
+def test_what_follows_from_a_definition_is_not_judged() -> None:
+    assert judged(Criterion(1.0, "", by_definition={"d": 1}), 0.0, (0.0, 0.0, 0.0), 5) == "by definition"
+    assert judged(Criterion(1.0, "", by_definition={}), 0.0, (9.0, 9.0, 9.0), 5) == "by definition"
+    assert judged(Criterion(1.0, "", by_definition={"d": 2}), 0.0, (0.0, 0.0, 0.0), 5) == "agrees"
+
+
+def test_every_number_of_a_part_that_is_run_says_when_it_agrees() -> None:
+    for experiment in reproduce.everything():
+        for part in experiment.parts:
+            if part.published is not None:
+                assert set(part.published.columns) == set(part.published.criteria), part.name
+                assert all(each.reason for each in part.published.criteria.values()), part.name
 
 
 @pytest.mark.parametrize(
@@ -153,12 +212,16 @@ def test_rounding_of_the_paper_is_allowed_for() -> None:
             pl.DataFrame({"d": [1, 1], "quantity": ["x"] * 2, "ours": [1.0] * 2, "low": [1.0] * 2, "high": [1.0] * 2}),
             "two numbers",
         ),
+        (
+            pl.DataFrame({"d": [1], "quantity": ["x"], "ours": [1.0], "low": [1.0], "high": [1.0]}),
+            "does not say when its x and ours agree",
+        ),
     ],
 )
 def test_numbers_that_do_not_fit(numbers: pl.DataFrame | None, message: str) -> None:
     table = PublishedTable("t", "Table 1", "", ("d",), ("x",), ((1, 0.12),))
     with pytest.raises(ExperimentError, match=message):
-        reproduce.compare(Part("t", "Table 1", "", lambda setting: Finding(), 1, table), Finding(numbers))
+        reproduce.compare(Part("t", "Table 1", "", lambda setting: Finding(), 1, table), Finding(numbers), 5)
 
 
 COMMAND = """
@@ -197,6 +260,13 @@ def test_the_command(papers: Path) -> None:
     assert "A tiny paper; 6 seeds" in result.stdout
     assert "36" in result.stdout
     assert "gmpls_tcp_2001" in result.stdout
+    result = command(papers, "tiny", "table1", "--seeds", "2", "--first-seed", "7", "--out", "others")
+    assert result.returncode == 0, result.stderr
+    assert pl.read_parquet(papers.parent / "others/tiny/sweeps/goodput/rows.parquet")["seed"].unique().to_list() == [
+        7,
+        8,
+    ]
+    assert json.loads((papers.parent / "others/tiny/table1.json").read_text())["first_seed"] == 7
     result = command(papers, "tiny", "fig1", "table1", "--seeds", "3", "--jobs", "2")
     assert result.returncode == 0, result.stderr
     assert "95 % interval" in result.stdout

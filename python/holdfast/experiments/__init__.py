@@ -9,9 +9,11 @@ test. Nothing here runs a network.
 from __future__ import annotations
 
 import importlib
+import math
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from enum import Enum
 from pathlib import Path
 from typing import Any
 
@@ -19,15 +21,80 @@ import polars as pl
 from matplotlib.figure import Figure
 from rich.console import Console
 
-from holdfast import sweep
+from holdfast import statistics, sweep
 from holdfast.errors import ExperimentError
+
+
+class Estimate(Enum):
+    """What a printed number is, and so how far chance may have moved it."""
+
+    MEAN = "mean"
+    """Over the paper's seeds."""
+    PROPORTION = "proportion"
+    """Of the paper's seeds, in percent."""
+    EXACT = "exact"
+    """A formula, a count that nothing random changes, or a number without a word of how it was found."""
+
+
+AGREES, DIFFERS, OPEN, BY_DEFINITION = "agrees", "differs", "open", "by definition"
+"""The verdicts on a printed number; see :class:`Criterion`."""
+
+
+@dataclass(frozen=True)
+class Criterion:
+    """When a printed number and ours agree.
+
+    The verdict is on the 95 % interval of the difference, ours less the paper's. The interval covers the chance of both sides;
+    ``estimate`` and the paper's ``seeds`` give the paper's. The verdict is
+
+    - ``agrees`` if the whole interval lies within ``margin`` (in the column's unit) to both sides of 0,
+    - else ``differs`` if the interval, widened by the paper's rounding, does not contain 0,
+    - else ``open``: too few seeds to decide.
+
+    So a wide interval never agrees, and of numbers that are the same at most one in twenty differs by chance.
+
+    ``reason``: why that margin, in a sentence. A margin is smaller than the effects that the paper's conclusions rest on.
+    ``by_definition``: in rows with these keys (all rows, if there are none) the number follows from its definition or from the
+    configuration, so it is no evidence and is not judged; None if there are no such rows.
+    """
+
+    margin: float
+    reason: str
+    estimate: Estimate = Estimate.EXACT
+    seeds: int = 0
+    by_definition: Mapping[str, Any] | None = None
+
+    def defined(self, row: Mapping[str, Any]) -> bool:
+        """Whether the number in that row follows from its definition."""
+        keys = self.by_definition
+        return keys is not None and all(row[name] == value for name, value in keys.items())
+
+    def difference(self, paper: float, ours: float, low: float, high: float, seeds: int) -> tuple[float, float]:
+        """The 95 % interval of ours less the paper's; ``low`` to ``high`` is that of ours, over so many seeds."""
+        if not math.isfinite(high - low):
+            return -math.inf, math.inf
+        if self.estimate is Estimate.MEAN:
+            return statistics.difference_of_means(low, high, seeds, paper, self.seeds)
+        if self.estimate is Estimate.PROPORTION:
+            percent = (ours / 100, low / 100, high / 100, paper / 100)
+            below, above = statistics.difference_of_proportions(*percent, self.seeds)
+            return 100 * below, 100 * above
+        return low - paper, high - paper
+
+    def verdict(self, difference: tuple[float, float], rounding: float) -> str:
+        """What an interval of the difference says; ``rounding`` is half a unit of the paper's last digit."""
+        low, high = difference
+        if -self.margin <= low and high <= self.margin:
+            return AGREES
+        return DIFFERS if low > rounding or high < -rounding else OPEN
 
 
 @dataclass(frozen=True)
 class PublishedTable:
     """Numbers as a paper prints them: ``keys`` name a row, ``columns`` are what is printed in it.
 
-    ``decimals``: how many the paper gives, so half a unit of the last one is its rounding.
+    ``decimals``: how many the paper gives, so half a unit of the last one is its rounding. ``criteria``: by column, when the number
+    and ours agree; each column of a part that is run has one.
     """
 
     name: str
@@ -37,6 +104,12 @@ class PublishedTable:
     columns: tuple[str, ...]
     rows: tuple[tuple[Any, ...], ...]
     decimals: int = 2
+    criteria: Mapping[str, Criterion] = field(default_factory=dict)
+
+    @property
+    def rounding(self) -> float:
+        """Half a unit of the last printed digit."""
+        return 0.5 * 10.0**-self.decimals
 
     def frame(self) -> pl.DataFrame:
         """As printed."""

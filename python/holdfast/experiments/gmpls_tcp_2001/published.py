@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from holdfast.experiments import PublishedTable
+from holdfast.experiments import Criterion, Estimate, PublishedTable
 
 SEEDS = 150
 OPTICAL_TIMING_SEEDS = 140
@@ -56,6 +56,26 @@ D_MS = (1, 2, 10, 20, 50, 100)
 SWITCH_BACK = ("electrical", "optical", "none")
 MECHANISMS = ("local", "path", "loopback", "loopbackvar")
 
+
+def _change(margin: float, reason: str, baseline: dict[str, float] | None = None) -> Criterion:
+    """Of a goodput's change in percent, in the mean of the seeds; of the baseline itself it is 0."""
+    return Criterion(margin, reason, Estimate.MEAN, SEEDS, baseline)
+
+
+def _proportion(seeds: int = SEEDS, baseline: dict[str, float] | None = None) -> Criterion:
+    """Of the percentage of seeds in which something is the case."""
+    reason = "two runs of 150 seeds of one system differ by up to 11 points by chance, and no conclusion rests on less than 15"
+    return Criterion(15.0, reason, Estimate.PROPORTION, seeds, baseline)
+
+
+CHANGE_POINTS = 2.0
+CHANGE_REASON = "the paper tells d = 10 and 20 ms apart, which are 2.1 points apart"
+
+SWITCH_BACK_POINTS = 0.25
+SWITCH_BACK_REASON = "a third of the largest change in Table 6"
+
+RTT_CHANGE = Criterion(0.0, "computed from the delays that are given, not found by running", by_definition={})
+
 TABLE_3 = PublishedTable(
     name="table3",
     place="Table 3, section 5.2",
@@ -69,6 +89,11 @@ TABLE_3 = PublishedTable(
         (500, 4.39, 42.67, 5.33),
         (1000, 1.75, 49.33, 0.67),
     ),
+    criteria={
+        "goodput_change_percent": _change(CHANGE_POINTS, CHANGE_REASON, {"delta_ms": 0}),
+        "worse_percent": _proportion(baseline={"delta_ms": 0}),
+        "best_percent": _proportion(),
+    },
 )
 
 OPTICAL_TIMING = PublishedTable(
@@ -79,6 +104,7 @@ OPTICAL_TIMING = PublishedTable(
     columns=("best_percent",),
     rows=((0, 94), (5, 6), *((delta_ms, 0) for delta_ms in OPTICAL_TIMING_DELTA_MS[2:])),
     decimals=0,
+    criteria={"best_percent": _proportion(OPTICAL_TIMING_SEEDS)},
 )
 
 TABLE_4 = PublishedTable(
@@ -95,6 +121,12 @@ TABLE_4 = PublishedTable(
         (50, 81.67, -13.66, 100.00, 0.00),
         (100, 165.00, -31.48, 100.00, 0.00),
     ),
+    criteria={
+        "rtt_change_percent": RTT_CHANGE,
+        "goodput_change_percent": _change(CHANGE_POINTS, CHANGE_REASON, {"d_ms": 1}),
+        "worse_percent": _proportion(baseline={"d_ms": 1}),
+        "best_percent": _proportion(),
+    },
 )
 
 TABLE_5 = PublishedTable(
@@ -115,6 +147,7 @@ TABLE_5 = PublishedTable(
         )
         for delta_ms, change in zip(DELTA_MS, changes, strict=True)
     ),
+    criteria={"goodput_change_percent": _change(CHANGE_POINTS, CHANGE_REASON, {"d_ms": 1})},
 )
 
 TABLE_6 = PublishedTable(
@@ -131,6 +164,11 @@ TABLE_6 = PublishedTable(
         (50, 81.67, -0.39, 41.33),
         (100, 165.00, 0.73, 59.33),
     ),
+    criteria={
+        "rtt_change_percent": RTT_CHANGE,
+        "goodput_change_percent": _change(SWITCH_BACK_POINTS, SWITCH_BACK_REASON),
+        "optical_better_percent": _proportion(),
+    },
 )
 
 TABLE_7 = PublishedTable(
@@ -197,6 +235,10 @@ TABLE_8 = PublishedTable(
         for mechanism in MECHANISMS
     ),
     decimals=1,
+    criteria={
+        column: Criterion(0.1, "a tenth of a millisecond is what packets resolve")
+        for column in ("switching_delay_ms", "reverse_delay_ms", "rtt_change_ms")
+    },
 )
 """The paper has the formulas, so its numbers here are exact; a tenth is what a measurement with packets resolves."""
 

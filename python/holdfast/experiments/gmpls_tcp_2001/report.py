@@ -13,9 +13,11 @@ from pathlib import Path
 
 import polars as pl
 
+from holdfast import reproduce
 from holdfast.errors import ExperimentError
+from holdfast.experiments import AGREES, BY_DEFINITION, DIFFERS, OPEN, PublishedTable
 from holdfast.experiments.committed import Committed, Sections, markdown
-from holdfast.experiments.gmpls_tcp_2001 import conclusions, runs
+from holdfast.experiments.gmpls_tcp_2001 import conclusions, published, runs
 
 COMMITTED = Committed(Path(__file__).parent)
 read, seeds = COMMITTED.read, COMMITTED.seeds
@@ -56,17 +58,36 @@ def _key_columns(frame: pl.DataFrame) -> list[str]:
     return frame.columns[: frame.columns.index("quantity")]
 
 
-def inside() -> str:
-    """How many of each table's numbers lie in our intervals."""
-    rows = []
+def agreement() -> str:
+    """Of each table's numbers: how many agree with the paper's, by column, and the margins."""
+    rows: list[list[str]] = []
+    margins: dict[str, None] = {}
     for name in TABLES:
-        frame = read(name).drop_nulls("inside")
-        by = [
-            f"{quantity[0].removesuffix('_percent').replace('_', ' ')}: {found['inside'].sum()} of {len(found)}"
-            for quantity, found in frame.group_by(["quantity"], maintain_order=True)
-        ]
-        rows.append([name, str(seeds(name)), f"{frame['inside'].sum()} of {len(frame)}", "; ".join(by)])
-    return markdown(["table", "seeds", "inside", "by column"], rows)
+        frame, criteria = read(name), _published(name).criteria
+        for (quantity,), found in frame.filter(pl.col("verdict") != BY_DEFINITION).group_by(
+            ["quantity"], maintain_order=True
+        ):
+            number = reproduce.counts(found)
+            criterion = criteria[str(quantity)]
+            margins[f"{criterion.margin:g}: {criterion.reason}"] = None
+            rows.append(
+                [
+                    name,
+                    str(seeds(name)),
+                    str(quantity).removesuffix("_percent").replace("_", " "),
+                    f"{criterion.margin:g}",
+                    *(str(number[verdict]) for verdict in (AGREES, DIFFERS, OPEN)),
+                ]
+            )
+    total = pl.concat([read(name).select("paper", "verdict") for name in TABLES])
+    headings = ["table", "seeds", "column", "margin", "agree", "differ", "open"]
+    reasons = "\n".join(f"- {margin}." for margin in margins)
+    return f"In all: {reproduce.in_words(total)}.\n\n{markdown(headings, rows)}\n\nMargins, and why:\n\n{reasons}"
+
+
+def _published(name: str) -> PublishedTable:
+    (table,) = (table for table in published.TABLES if table.name == name)
+    return table
 
 
 def entries() -> str:
@@ -82,12 +103,12 @@ def entries() -> str:
                 f"{row['paper']:+.2f}",
                 f"{row['ours']:+.2f}",
                 _interval(row["low"], row["high"]),
-                "inside" if row["inside"] else "**outside**",
+                _interval(row["difference_low"], row["difference_high"]),
+                row["verdict"] if row["verdict"] != DIFFERS else f"**{DIFFERS}**",
             ]
-            for row in frame.drop_nulls(["paper", "inside"]).iter_rows(named=True)
-            if row["quantity"] != "rtt_change_percent" and not (row["paper"] == row["low"] == row["high"])
+            for row in frame.drop_nulls(["paper", "difference_low"]).iter_rows(named=True)
         ]
-        table = markdown(["", "", "paper, %", "ours, %", "95 % interval", ""], rows)
+        table = markdown(["", "", "paper, %", "ours, %", "95 % interval", "of the difference", ""], rows)
         parts.append(f"<details><summary>{name}, {seeds(name)} seeds</summary>\n\n{table}\n\n</details>")
     return "\n\n".join(parts)
 
@@ -190,7 +211,7 @@ def beyond() -> str:
 
 
 SECTIONS: Sections = (
-    ("Which of the paper's numbers lie inside our 95 % intervals", inside),
+    ("Which of the paper's numbers agree with ours", agreement),
     ("Every entry", entries),
     ("Conclusions", verdicts),
     ("Conclusions of the case study at a higher rate", faster),

@@ -15,6 +15,7 @@ from typing import Any
 import polars as pl
 
 from holdfast.errors import ExperimentError
+from holdfast.experiments import DIFFERS
 from holdfast.experiments.committed import Committed, Sections, markdown
 from holdfast.experiments.p4_protect_2020 import jitter, processing, published, scenarios
 
@@ -54,7 +55,7 @@ def beside() -> str:
                     row["quantity"].replace("_", " "),
                     f"{row['paper']:g}",
                     _number(row, decimals),
-                    "inside" if row["inside"] else "**outside**",
+                    row["verdict"] if row["verdict"] != DIFFERS else f"**{DIFFERS}**",
                 ]
             )
     return markdown(["part", "", "", "paper", "ours", ""], rows)
