@@ -1,10 +1,10 @@
 """``holdfast reproduce``: runs parts of an experiment and puts the paper's numbers beside ours.
 
 For each part ``<out>/<experiment>/`` gets ``<part>.csv``, its pictures as PNG and SVG, and ``<part>.json`` with seeds and counts.
-The columns of the CSV are the keys as printed, ``quantity``, ``ours`` with its interval ``low`` to ``high``, and, where the paper
-prints numbers, ``paper``, the interval of the difference, ``difference_low`` to ``difference_high``, and the ``verdict`` on it. The runs
-themselves are in ``sweeps/`` there;
-an interrupted command goes on from them. Which numbers, and how they are found, is the experiment's.
+The columns of the CSV are the keys as printed, ``quantity``, and ``ours`` with its interval ``low`` to ``high``. Where the paper
+prints numbers there are also ``paper``, the interval of the difference, ``difference_low`` to ``difference_high``, and the
+``verdict`` on it. The runs themselves are in ``sweeps/`` there; an interrupted command goes on from them. Which numbers, and how
+they are found, is the experiment's.
 """
 
 from __future__ import annotations
