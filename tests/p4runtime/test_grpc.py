@@ -318,7 +318,7 @@ def test_bytes_that_are_no_message(server: Server, method: str, data: bytes) -> 
             else:
                 channel.unary_unary(path)(data, timeout=5)
         except grpc.RpcError as e:
-            assert e.code().name != "DEADLINE_EXCEEDED"
+            assert e.code().name not in ("DEADLINE_EXCEEDED", "INTERNAL", "UNKNOWN")
         assert p4_grpc.P4RuntimeStub(channel).Capabilities(p4.CapabilitiesRequest()).p4runtime_api_version
 
 

@@ -16,7 +16,7 @@ from google.protobuf.message import DecodeError
 
 from holdfast import _core
 from holdfast._core import ControlError, HoldfastError, Program, Switch, WriteRequest
-from holdfast.p4runtime import packet_io
+from holdfast.p4runtime import limits, packet_io
 from holdfast.p4runtime.arbitration import Arbitration, Session, election_id_of
 from holdfast.p4runtime.errors import P4RuntimeError, batch_error, code_number, invalid_argument, unimplemented
 from holdfast.p4runtime.p4info import P4InfoIndex, parse_text
@@ -222,12 +222,13 @@ class Device:
     def write_serialized(self, data: bytes) -> None:
         """:meth:`write` for a request that has not been decoded, which plain ones need not be (see :mod:`.plain`)."""
         if not self._write_plain(WriteRequest.parse(data)):
-            self._write(decode_write(data))
+            self._write(decoded(p4runtime_pb2.WriteRequest, data))
 
     def _write_plain(self, request: WriteRequest | None) -> bool:
         """Whether that was all; if not, nothing has happened."""
         if request is None:
             return False
+        _check_size(len(request), limits.MAX_WRITE_UPDATES, "updates")
         with self._lock:
             self._check_device(request)
             self._arbitration.check_primary(request.role, request.role_id, request.election_id)
@@ -241,6 +242,7 @@ class Device:
         return failures is not None
 
     def _write(self, request: Proto) -> None:
+        _check_size(len(request.updates), limits.MAX_WRITE_UPDATES, "updates")
         with self._lock:
             self._check_client(request)
             pipeline = self._target()
@@ -264,6 +266,7 @@ class Device:
 
     def read_serialized(self, request: Proto) -> Iterator[Proto | bytes]:
         """:meth:`read` with some of the messages serialized already."""
+        _check_size(len(request.entities), limits.MAX_READ_ENTITIES, "entities")
         with self._lock:
             self._check_device(request)
             pipeline = self._target()
@@ -427,12 +430,18 @@ def _responses(responses: list[Proto | bytes], results: list[Result]) -> Iterato
         raise batch_error("read", results)
 
 
-def decode_write(data: bytes) -> Proto:
-    """The ``WriteRequest`` in these bytes. INVALID_ARGUMENT if there is none."""
+def decoded(kind: Proto, data: bytes) -> Proto:
+    """The message of that kind in these bytes. INVALID_ARGUMENT if there is none."""
     try:
-        return p4runtime_pb2.WriteRequest.FromString(data)
+        return kind.FromString(data)
     except DecodeError:
-        raise invalid_argument("this is no WriteRequest") from None
+        raise invalid_argument(f"this is no {kind.DESCRIPTOR.name}") from None
+
+
+def _check_size(count: int, most: int, what: str) -> None:
+    """RESOURCE_EXHAUSTED, before anything is done, if one request has more elements than are taken."""
+    if count > most:
+        raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the request has {count} {what}; {most} are taken in one")
 
 
 def no_pipeline() -> P4RuntimeError:
@@ -459,17 +468,23 @@ def _clear_initial_entries(old: Pipeline, new: Pipeline) -> list[_core.Update]:
 
 
 def _stream_error(message: Proto, error: P4RuntimeError) -> Proto:
-    """``StreamError`` for a message, which it carries back."""
+    """``StreamError`` for a message, which it carries back, with as much of its payload as tells it apart."""
     response = p4runtime_pb2.StreamMessageResponse()
     response.error.canonical_code = code_number(error.code)
     response.error.message = error.message
     kind = message.WhichOneof("update")
+    small = message.ByteSize() <= limits.MAX_ECHOED_BYTES
     if kind == "packet":
-        response.error.packet_out.packet_out.CopyFrom(message.packet)
+        echo = response.error.packet_out.packet_out
+        if small:
+            echo.CopyFrom(message.packet)
+        else:
+            echo.payload = message.packet.payload[: limits.MAX_ECHOED_BYTES]
     elif kind == "digest_ack":
-        response.error.digest_list_ack.digest_list_ack.CopyFrom(message.digest_ack)
+        echo = response.error.digest_list_ack.digest_list_ack
+        echo.digest_id, echo.list_id = message.digest_ack.digest_id, message.digest_ack.list_id
     else:
         response.error.other.SetInParent()
-        if kind == "other":
+        if kind == "other" and small:
             response.error.other.other.CopyFrom(message.other)
     return response

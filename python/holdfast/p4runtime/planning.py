@@ -85,7 +85,9 @@ class Planner:
         verb = _VERBS.get(update.type)
         kind = update.entity.WhichOneof("entity")
         if verb is None:
-            raise invalid_argument("the update has no type")
+            raise invalid_argument(
+                f"there is no update type {update.type}" if update.type else "the update has no type"
+            )
         if kind is None:
             raise invalid_argument("the update has no entity, or one of a later version of P4Runtime")
         message = getattr(update.entity, kind)

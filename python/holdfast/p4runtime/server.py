@@ -22,18 +22,16 @@ import grpc
 from google.protobuf.message import DecodeError
 
 from holdfast._core import HoldfastError, WriteRequest
+from holdfast.p4runtime import limits
 from holdfast.p4runtime.addresses import check, is_loopback
 from holdfast.p4runtime.arbitration import Session
-from holdfast.p4runtime.device import API_VERSION, Device, decode_write
+from holdfast.p4runtime.device import API_VERSION, Device, decoded
 from holdfast.p4runtime.errors import P4RuntimeError, code_number, invalid_argument, to_status
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 log = logging.getLogger(__name__)
 
-MAX_STREAMS = 48  # each occupies a worker thread as long as it is open
 _WORKERS = 64
-_QUEUE_MESSAGES = 8192  # notifications waiting for a slow client; packet-ins and digests beyond are dropped
-_MAX_MESSAGE_BYTES = 128 << 20  # specification, "gRPC Server Maximum Receive Message Size"
 _DIGEST_PERIOD_S = 0.01
 _STOP_S = 5.0
 
@@ -72,28 +70,81 @@ class _Undecodable:
     """In place of a message whose bytes are none."""
 
 
+class _Backlog:
+    """The bytes that wait on all streams of a server."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bytes = 0
+
+    def take(self, size: int) -> bool:
+        """Whether there is room for so many more; then they count."""
+        with self._lock:
+            if self._bytes + size > limits.MAX_QUEUED_BYTES_IN_ALL:
+                return False
+            self._bytes += size
+            return True
+
+    def give_back(self, size: int) -> None:
+        """So many have been sent or thrown away."""
+        with self._lock:
+            self._bytes -= size
+
+
 class _Stream:
     """What waits to be sent on one stream."""
 
-    def __init__(self) -> None:
-        self.items: queue.SimpleQueue[Proto | _End] = queue.SimpleQueue()
+    def __init__(self, backlog: _Backlog) -> None:
+        self._items: queue.SimpleQueue[tuple[Proto, int] | _End] = queue.SimpleQueue()
+        self._backlog = backlog
+        self._lock = threading.Lock()
+        self._bytes = 0
+        self._over = False
         self.dropped = 0
 
     def send(self, message: Proto) -> None:
         """Queues a message; notifications, but never arbitration, are dropped when the client does not keep up."""
-        if self.items.qsize() >= _QUEUE_MESSAGES and message.WhichOneof("update") != "arbitration":
-            self.dropped += 1
-        else:
-            self.items.put(message)
+        size = 0 if message.WhichOneof("update") == "arbitration" else message.ByteSize()
+        with self._lock:
+            full = self._items.qsize() >= limits.MAX_QUEUED_MESSAGES or self._bytes + size > limits.MAX_QUEUED_BYTES
+            if self._over or (size and (full or not self._backlog.take(size))):
+                self.dropped += 1
+                return
+            self._bytes += size
+            self._items.put((message, size))
 
     def end(self, error: P4RuntimeError | None = None) -> None:
-        self.items.put(_End(error))
+        """Behind what waits, the stream ends so."""
+        self._items.put(_End(error))
+
+    def take(self, timeout_s: float | None = None) -> Proto | _End:
+        """The next message; waits for it so long, then ``queue.Empty``."""
+        item = self._items.get(timeout=timeout_s)
+        if isinstance(item, _End):
+            return item
+        message, size = item
+        self._sent(size)
+        return message
+
+    def _sent(self, size: int) -> None:
+        with self._lock:
+            self._bytes -= size
+            self._backlog.give_back(size)
+
+    def discard(self) -> None:
+        """The client is gone: what waits for it goes, and nothing more is queued."""
+        with self._lock:
+            self._over = True
+            self._items = queue.SimpleQueue()
+            self._backlog.give_back(self._bytes)
+            self._bytes = 0
 
 
 class _Servicer:
     def __init__(self, devices: dict[int, Device]) -> None:
         self._devices = devices
         self._streams: set[_Stream] = set()
+        self._backlog = _Backlog()
         self._lock = threading.Lock()
         self._closing = False
 
@@ -104,32 +155,48 @@ class _Servicer:
         return p4runtime_pb2.WriteResponse()
 
     def _write(self, data: bytes) -> None:
-        self._device(WriteRequest.parse(data) or decode_write(data)).write_serialized(data)
+        self._device(WriteRequest.parse(data) or decoded(p4runtime_pb2.WriteRequest, data)).write_serialized(data)
 
-    def Read(self, request: Proto, context: grpc.ServicerContext) -> Iterator[Proto | bytes]:
-        responses = _answer(context, lambda: self._device(request).read_serialized(request))
+    def Read(self, data: bytes, context: grpc.ServicerContext) -> Iterator[Proto | bytes]:
+        def read() -> Iterator[Proto | bytes]:
+            request = decoded(p4runtime_pb2.ReadRequest, data)
+            return self._device(request).read_serialized(request)
+
+        responses = _answer(context, read)
         while (response := _answer(context, lambda: next(responses, None))) is not None:
             yield response
 
-    def SetForwardingPipelineConfig(self, request: Proto, context: grpc.ServicerContext) -> Proto:
-        return _answer(context, lambda: self._device(request).set_forwarding_pipeline_config(request))
+    def SetForwardingPipelineConfig(self, data: bytes, context: grpc.ServicerContext) -> Proto:
+        def set_config() -> Proto:
+            request = decoded(p4runtime_pb2.SetForwardingPipelineConfigRequest, data)
+            return self._device(request).set_forwarding_pipeline_config(request)
 
-    def GetForwardingPipelineConfig(self, request: Proto, context: grpc.ServicerContext) -> Proto:
-        return _answer(context, lambda: self._device(request).get_forwarding_pipeline_config(request))
+        return _answer(context, set_config)
 
-    def Capabilities(self, request: Proto, context: grpc.ServicerContext) -> Proto:
-        if not request.device_id:
-            return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
-        return _answer(context, lambda: self._device(request).capabilities(request))
+    def GetForwardingPipelineConfig(self, data: bytes, context: grpc.ServicerContext) -> Proto:
+        def get_config() -> Proto:
+            request = decoded(p4runtime_pb2.GetForwardingPipelineConfigRequest, data)
+            return self._device(request).get_forwarding_pipeline_config(request)
+
+        return _answer(context, get_config)
+
+    def Capabilities(self, data: bytes, context: grpc.ServicerContext) -> Proto:
+        def capabilities() -> Proto:
+            request = decoded(p4runtime_pb2.CapabilitiesRequest, data)
+            if not request.device_id:
+                return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
+            return self._device(request).capabilities(request)
+
+        return _answer(context, capabilities)
 
     def StreamChannel(self, requests: Iterator[Proto], context: grpc.ServicerContext) -> Iterator[Proto]:
-        stream = _Stream()
+        stream = _Stream(self._backlog)
         with self._lock:
-            refused = self._closing or len(self._streams) >= MAX_STREAMS
+            refused = self._closing or len(self._streams) >= limits.MAX_STREAMS
             if not refused:
                 self._streams.add(stream)
         if refused:
-            _abort(context, P4RuntimeError("RESOURCE_EXHAUSTED", f"the server takes {MAX_STREAMS} streams"))
+            _abort(context, P4RuntimeError("RESOURCE_EXHAUSTED", f"the server takes {limits.MAX_STREAMS} streams"))
         if not context.add_callback(stream.end):
             stream.end()  # over before it began
         reader = threading.Thread(
@@ -137,11 +204,17 @@ class _Servicer:
         )
         reader.start()
         try:
-            while not isinstance(item := stream.items.get(), _End):
+            try:
+                item = stream.take(limits.STREAM_HANDSHAKE_S)
+            except queue.Empty:
+                item = _End(P4RuntimeError("DEADLINE_EXCEEDED", "no arbitration update came on the stream"))
+            while not isinstance(item, _End):
                 yield item
+                item = stream.take()
             if item.error:
                 _abort(context, item.error)
         finally:
+            stream.discard()
             with self._lock:
                 self._streams.discard(stream)
 
@@ -208,7 +281,7 @@ class Server:
             raise invalid_argument("TLS files and insecure=True exclude each other")
         self._servicer = _Servicer(self._devices)
         self._executor = futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="p4runtime")
-        options = [("grpc.max_receive_message_length", _MAX_MESSAGE_BYTES), ("grpc.so_reuseport", 0)]
+        options = [("grpc.max_receive_message_length", limits.MAX_MESSAGE_BYTES), ("grpc.so_reuseport", 0)]
         self._server = grpc.server(self._executor, options=options)
         self._server.add_generic_rpc_handlers((_handlers(self._servicer),))
         self.port = self._listen(address, tls)
@@ -291,24 +364,29 @@ def _serialized(response: Proto | bytes) -> bytes:
 
 
 def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
-    """The service ``p4.v1.P4Runtime``, as the published ``add_P4RuntimeServicer_to_server`` has it but for what (de)serializes."""
+    """The service ``p4.v1.P4Runtime``, as the published ``add_P4RuntimeServicer_to_server`` has it, but requests come as bytes.
+
+    gRPC answers INTERNAL to a request that it cannot decode; the handlers answer INVALID_ARGUMENT. Write and Read know messages
+    that need not be decoded here.
+    """
     p4 = p4runtime_pb2
 
-    def unary(method: Callable[[Proto, grpc.ServicerContext], Any], request: Proto, response: Proto) -> Any:
-        return grpc.unary_unary_rpc_method_handler(method, request.FromString, response.SerializeToString)
+    def unary(method: Callable[[bytes, grpc.ServicerContext], Any], response: Proto) -> Any:
+        return grpc.unary_unary_rpc_method_handler(method, None, response.SerializeToString)
 
-    setting = p4.SetForwardingPipelineConfigRequest, p4.SetForwardingPipelineConfigResponse
-    getting = p4.GetForwardingPipelineConfigRequest, p4.GetForwardingPipelineConfigResponse
     methods = {
-        # Both know messages that need not be decoded here.
-        "Write": grpc.unary_unary_rpc_method_handler(servicer.Write, None, p4.WriteResponse.SerializeToString),
-        "Read": grpc.unary_stream_rpc_method_handler(servicer.Read, p4.ReadRequest.FromString, _serialized),
-        "SetForwardingPipelineConfig": unary(servicer.SetForwardingPipelineConfig, *setting),
-        "GetForwardingPipelineConfig": unary(servicer.GetForwardingPipelineConfig, *getting),
+        "Write": unary(servicer.Write, p4.WriteResponse),
+        "Read": grpc.unary_stream_rpc_method_handler(servicer.Read, None, _serialized),
+        "SetForwardingPipelineConfig": unary(
+            servicer.SetForwardingPipelineConfig, p4.SetForwardingPipelineConfigResponse
+        ),
+        "GetForwardingPipelineConfig": unary(
+            servicer.GetForwardingPipelineConfig, p4.GetForwardingPipelineConfigResponse
+        ),
         "StreamChannel": grpc.stream_stream_rpc_method_handler(
             servicer.StreamChannel, _stream_message, p4.StreamMessageResponse.SerializeToString
         ),
-        "Capabilities": unary(servicer.Capabilities, p4.CapabilitiesRequest, p4.CapabilitiesResponse),
+        "Capabilities": unary(servicer.Capabilities, p4.CapabilitiesResponse),
     }
     return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", methods)
 

@@ -1,0 +1,32 @@
+"""What a client can make a server hold or do at most. Each bound is one of a request, a stream or a connection, never of a switch.
+
+Packets and control share a processor, so work that one request asks for is bounded before it is begun; and what waits for a client
+that does not read is counted in bytes.
+"""
+
+from __future__ import annotations
+
+MAX_STREAMS = 48
+"""Open at one time; each occupies a worker thread."""
+
+MAX_MESSAGE_BYTES = 128 << 20
+"""Of one request (specification, "gRPC Server Maximum Receive Message Size")."""
+
+MAX_READ_ENTITIES = 1024
+"""Entities of one ``ReadRequest``: each is a selection of its own, and one wildcard selects all entities of a kind."""
+
+MAX_WRITE_UPDATES = 1 << 18
+"""Updates of one ``WriteRequest``."""
+
+MAX_QUEUED_MESSAGES = 8192
+MAX_QUEUED_BYTES = 16 << 20
+"""Notifications that wait on one stream for a client that reads slowly. Packet-ins, digests and errors beyond are dropped."""
+
+MAX_QUEUED_BYTES_IN_ALL = 64 << 20
+"""The same on all streams of a server together."""
+
+MAX_ECHOED_BYTES = 256
+"""Of a packet or another payload, in the error that answers the message that it came in."""
+
+STREAM_HANDSHAKE_S = 10.0
+"""From the beginning of a stream to its first arbitration update."""
