@@ -170,8 +170,11 @@ def test_roles_are_apart(bench: Bench) -> None:
     assert a.statuses() == b.statuses() == [(OK, 1)]
     assert may_write(bench, 1) == may_write(bench, 1, "acl") == "FAILED_PRECONDITION"
     assert may_write(bench, 1, "unheard") == "NOT_FOUND"
+    backup = stream(bench, None, role="acl")
     b.close()
     assert may_write(bench, 1, "acl") == "PERMISSION_DENIED"
+    backup.close()
+    assert may_write(bench, 1, "acl") == "NOT_FOUND"
     assert may_write(bench, 1) == "FAILED_PRECONDITION"
 
 
@@ -195,9 +198,21 @@ def test_limits(bench: Bench) -> None:
     for i in range(MAX_STREAMS_PER_ROLE):
         stream(bench, i)
     assert code_of(stream, bench, 99) == "RESOURCE_EXHAUSTED"
+    open_streams = []
     for i in range(MAX_ROLES - 1):
-        stream(bench, 1, role=f"role{i}").close()
+        open_streams.append(stream(bench, 1, role=f"role{i}"))
     assert code_of(stream, bench, 1, "one more") == "RESOURCE_EXHAUSTED"
+    open_streams.pop().close()
+    stream(bench, 1, "one more")
+
+
+def test_a_role_is_forgotten_with_its_last_stream(bench: Bench) -> None:
+    """Its highest election id too; that of the default role is remembered."""
+    for i in range(2 * MAX_ROLES):
+        stream(bench, 9, role=f"role{i}").close()
+    assert stream(bench, 1, role="role0").received[-1].arbitration.status.code == OK
+    stream(bench, 9).close()
+    assert stream(bench, 1).received[-1].arbitration.status.code == NOT_FOUND
 
 
 def test_order_of_checks_in_a_write(bench: Bench) -> None:

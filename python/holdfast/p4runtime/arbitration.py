@@ -1,7 +1,8 @@
 """Who may write: the rules of "Client Arbitration and Controller Replication" for one device.
 
 A :class:`Session` is one open stream; how messages travel on it is the transport's business. The election id that wins
-is the highest ever seen for a role, so a role can be without a primary while backups are connected. Every role has full
+is the highest ever seen for a role, so a role can be without a primary while backups are connected. A role other than the default
+one is forgotten with its last stream: else names that were used once would keep newcomers out for good. Every role has full
 access to the pipeline: no scheme of role configurations has been agreed upon, so a ``role.config`` is refused, as the
 specification demands. Callers hold the device's lock.
 """
@@ -15,7 +16,7 @@ from holdfast.p4runtime.errors import P4RuntimeError, code_number, invalid_argum
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 MAX_STREAMS_PER_ROLE = 16
-MAX_ROLES = 64  # a role is remembered for ever, with its highest election id
+MAX_ROLES = 64  # with open streams, and the default role
 
 
 @dataclass(eq=False)
@@ -60,7 +61,7 @@ class Arbitration:
         name, election_id = message.role.name, election_id_of(message)
         self._check(session, message, name, election_id)
         if name not in self._roles and len(self._roles) >= MAX_ROLES:
-            raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the device knows {MAX_ROLES} roles already")
+            raise P4RuntimeError("RESOURCE_EXHAUSTED", f"{MAX_ROLES} roles have open streams")
         role = self._roles.setdefault(name, _Role())
         if session.role is None:
             if len(role.sessions) >= MAX_STREAMS_PER_ROLE:
@@ -103,6 +104,8 @@ class Arbitration:
         if role.primary is session:
             role.primary = None
             self._notify(role, role.sessions)
+        if session.role and not role.sessions:
+            del self._roles[session.role]
 
     def check_primary(self, role_name: str, role_id: int, election_id: int | None) -> None:
         """The checks before a Write or SetForwardingPipelineConfig: NOT_FOUND, then PERMISSION_DENIED."""

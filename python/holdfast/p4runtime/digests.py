@@ -14,6 +14,9 @@ from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument
 from holdfast.p4runtime.p4info import Digest
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
+MAX_LIST_VALUES = 65_536
+"""Values of one list: it is sent when it has so many, whatever ``max_list_size`` and ``max_timeout_ns`` are."""
+
 MAX_UNACKNOWLEDGED = 65_536  # values remembered per digest; the oldest list is forgotten beyond
 
 
@@ -101,8 +104,8 @@ class DigestBuffers:
         if not stream.buffer:
             stream.first_ns = now_ns
         stream.buffer[value] = None
-        full = stream.config.max_list_size and len(stream.buffer) >= stream.config.max_list_size
-        if full or stream.config.max_timeout_ns == 0:
+        most = min(stream.config.max_list_size or MAX_LIST_VALUES, MAX_LIST_VALUES)
+        if len(stream.buffer) >= most or stream.config.max_timeout_ns == 0:
             self._flush(digest_id, stream, now_ns)
 
     def acknowledge(self, digest_id: int, list_id: int) -> None:
