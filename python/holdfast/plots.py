@@ -59,6 +59,8 @@ STYLES: Mapping[str, Style] = {
     "plain": Style("plain: IP router", "#999999", "^"),
     "unprotected": Style("unprotected: P4-Protect, other traffic", "#D55E00", "s"),
     "protected": Style("protected: P4-Protect, 1+1", "#009E73", "D"),
+    "window": Style("window: the paper's", "#009E73", "D"),
+    "vector": Style("vector: 802.1CB's", "#CC79A7", "o"),
     # Where a number is from.
     "kernel": Style("Linux, live", "#D55E00", "D"),
     "simulated": Style("simulated", "#0072B2", "^"),

@@ -72,15 +72,20 @@ def run(
     for part in chosen:
         if progress is not None:
             progress.print(f"{part.name}: {part.title}", highlight=False)
-        finding = part.find(setting)
-        comparison = compare(part, finding, count)
-        _write(setting, part, finding, comparison)
+        comparison = write(setting, part, part.find(setting))
         if comparison is not None:
             comparisons[part.name] = comparison
             if console is not None:
                 console.print(headline(part, comparison, count), markup=False, highlight=False)
                 console.print(table(part, comparison))
     return comparisons
+
+
+def write(setting: Setting, part: Part, finding: Finding) -> pl.DataFrame | None:
+    """Writes a part's files to the setting's folder; returns the comparison, if it has numbers."""
+    comparison = compare(part, finding, len(setting.seeds))
+    _write(setting, part, finding, comparison)
+    return comparison
 
 
 def compare(part: Part, finding: Finding, seeds: int) -> pl.DataFrame | None:

@@ -1,5 +1,5 @@
-// The least that a program can do with a packet: drop it, or send it out of OUTPUT_PORT as it came. What a switch and the
-// network around it cost with these two is not the cost of a program; `processing.py` takes it off.
+// The least that a program can do with a packet: drop it, send it as it came out of OUTPUT_PORT, or to the ports of OUTPUT_GROUP.
+// What a switch and the network around it cost with these is not the cost of a program; `processing.py` takes it off.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -21,8 +21,10 @@ control CarryChecksum(inout headers_t hdr, inout metadata_t meta) {
 
 control CarryIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     apply {
-#ifdef OUTPUT_PORT
+#if defined(OUTPUT_PORT)
         standard_metadata.egress_spec = OUTPUT_PORT;
+#elif defined(OUTPUT_GROUP)
+        standard_metadata.mcast_grp = OUTPUT_GROUP;
 #else
         mark_to_drop(standard_metadata);
 #endif

@@ -14,13 +14,16 @@ from holdfast.plots import style
 GRID = {"color": "#DDDDDD", "linewidth": 0.5}
 
 
-def shares(frame: pl.DataFrame, paper: float) -> Figure:
-    """Copies forwarded twice over how far the second path is behind, in shares of the number space (``behind``, ``twice``)."""
-    figure, axes = plt.subplots(figsize=(6.4, 3.6), dpi=130)
+def claim(frame: pl.DataFrame, readings: Mapping[str, float], paper_s: float) -> Figure:
+    """Copies forwarded twice over how far the second path is behind; and how long the window lasts by what is counted.
+
+    ``frame`` has both of the first in shares of the number space (``behind``, ``twice``); ``readings`` are seconds.
+    """
+    figure, (left, right) = plt.subplots(1, 2, figsize=(10.2, 3.6), dpi=130, width_ratios=(3, 2))
     for key, rows in frame.group_by(["sn_bits"], maintain_order=True):
         bits = int(str(key[0]))
         shade = plt.get_cmap("viridis")(0.9 * (bits - 4) / 8)
-        axes.plot(
+        left.plot(
             rows["behind"].to_list(),
             rows["twice"].to_list(),
             color=shade,
@@ -30,12 +33,22 @@ def shares(frame: pl.DataFrame, paper: float) -> Figure:
             linewidth=0.7,
             label=f"{bits} bits, measured",
         )
-    axes.axvline(0.5, color=style("ours").colour, linewidth=1, linestyle="--", label="the window: half of the space")
-    axes.axvline(paper, color=style("paper").colour, linewidth=1.2, label="what 1.6 s would be: 1.16 times the space")
-    axes.set_xlabel("how far path 2 is behind (packets, in number spaces)", fontsize=8)
-    axes.set_ylabel("forwarded twice (packets, in number spaces)", fontsize=8)
-    axes.set_title("How late a copy may come before it passes for a new packet", fontsize=9)
-    return _finished(figure, axes)
+    left.axvline(0.5, color="#444444", linewidth=1, linestyle="--", label="the window: half of the space")
+    left.set_xlabel("how far path 2 is behind (packets, in number spaces)", fontsize=8)
+    left.set_ylabel("forwarded twice (packets, in number spaces)", fontsize=8)
+    left.set_title("How late a copy may come before it passes for a new packet", fontsize=9)
+    names = list(readings)[::-1]
+    bar = right.barh(names, [readings[name] for name in names], color=style("ours").colour, height=0.62)
+    right.bar_label(bar, fmt="%.2f", fontsize=7, label_type="center", color="white")
+    right.axvline(paper_s, color="#444444", linewidth=1.2, linestyle=":", label=f"paper: {paper_s:g} s")
+    right.set_xlim(0, 1.25 * max(readings.values()))
+    right.set_xlabel("window of 2^31 packets at 1 Tb/s (s)", fontsize=8)
+    right.set_title("by what the 40 bytes count: bytes per copy", fontsize=9)
+    _finished(figure, left)
+    right.tick_params(labelsize=7)
+    right.legend(fontsize=6.5, loc="upper right")
+    figure.tight_layout()
+    return figure
 
 
 def bars(
@@ -53,7 +66,7 @@ def bars(
             [max(0.0, value - low) for _, value, low, _ in groups[name]],
             [max(0.0, high - value) for _, value, _, high in groups[name]],
         ]
-        bar = axes.bar(
+        axes.bar(
             places,
             values,
             width * 0.94,
@@ -62,10 +75,14 @@ def bars(
             error_kw={"elinewidth": 0.7, "capsize": 1.5, "ecolor": "#444444"},
             label=name,
         )
-        known = [f"{value:.0f}" if value == value else "" for value in values]
-        axes.bar_label(bar, known, fontsize=6, padding=2)
+        for place, value in zip(places, values, strict=True):
+            if value == value:
+                # At the foot, where no interval's line is.
+                axes.text(place, 6, f"{value:.0f}", fontsize=6.5, ha="center", va="bottom", color="white")
     axes.axhline(100, color="#444444", linewidth=0.7, linestyle=":")
     axes.set_xticks(range(len(labels)), labels, fontsize=7.5)
+    # Room for the legend.
+    axes.set_ylim(0, 1.25 * axes.get_ylim()[1])
     axes.set_ylabel("% of plain forwarding", fontsize=8)
     axes.set_title(title, fontsize=9)
     return _finished(figure, axes)

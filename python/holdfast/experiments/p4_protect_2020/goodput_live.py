@@ -2,7 +2,9 @@
 
 Every client and server is a namespace, joined by a veth pair to a network on the wall clock, in which the same programs forward as
 in :mod:`goodput`. Senders, receivers, kernel and switches share this machine's processors, so what is measured is how much work
-a packet is, not a line rate; only ratios within a run mean something. Needs root and iperf3, and says so where they are missing.
+a packet is, not a line rate; only ratios within a run mean something. What else runs on the machine takes part: the load when the
+runs begin is kept, and the picture says it. The runs are one sitting, and intervals over them do not cover another sitting or
+machine. Needs root and iperf3, and says so where they are missing.
 """
 
 from __future__ import annotations
@@ -91,7 +93,7 @@ def find(setting: Setting) -> Finding:
     machine = setup.machine()
     frame = replace(setting, jobs=1, ray=None).sweep("goodput_live", f"{__name__}:measure", POINTS)
     by_mode = long(frame)
-    return Finding(numbers(by_mode), {"": draw(by_mode)}, {"runs": frame, "machine": machine})
+    return Finding(numbers(by_mode), {"": draw(by_mode, machine)}, {"runs": frame, "machine": machine})
 
 
 def long(frame: pl.DataFrame) -> pl.DataFrame:
@@ -117,17 +119,17 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
     return pl.DataFrame(rows).select("pairs", "mode", "quantity", "ours", "low", "high")
 
 
-def draw(frame: pl.DataFrame) -> Figure:
+def draw(frame: pl.DataFrame, machine: pl.DataFrame) -> Figure:
     """As Figure 7."""
     figure = intervals(
         statistics.summary(frame, ["pairs", "mode"], "goodput_gbps"),
         "pairs",
         "mode",
-        title="TCP goodput on one machine, iperf3 through veth",
+        title=f"TCP goodput on one machine, iperf3 through veth\n{setup.disturbance(machine)}",
         xlabel="client/server pairs with 15 flows each",
         ylabel="goodput (Gb/s)",
     )
     figure.axes[0].set_ylim(bottom=0)
-    figure.set_size_inches(5.2, 3.6)
+    figure.set_size_inches(5.2, 3.8)
     figure.tight_layout()
     return figure

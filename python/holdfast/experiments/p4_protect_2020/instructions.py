@@ -1,7 +1,11 @@
-"""Instructions per packet for Figure 6, counted by valgrind where it is installed: the same on every run, unlike times.
+"""Instructions per packet for Figure 6, counted by valgrind where it is installed: unlike times, the same each time for one build.
 
 A process of its own runs all cases under callgrind. Between them it asks for its parent's process id, a call that it
 otherwise never makes, and callgrind writes what it has counted at each.
+
+Counted is what the main thread does in Holdfast's native core and in the machine code that it generates. The C library is left out:
+most of that is its allocator, and what this does for a packet depends on what the process has allocated before, so it differs from
+run to run by several percent of a hop. Copying of memory is left out with it, which is why one size of packets is enough.
 """
 
 from __future__ import annotations
@@ -12,27 +16,38 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
+from holdfast import _core
 from holdfast.errors import ExperimentError
 from holdfast.experiments import Setting
 from holdfast.experiments.p4_protect_2020 import setup
 from holdfast.sweep import Point
 
-PACKETS = 4096
-"""Whole rounds of 256."""
+PACKETS = 8192
+"""Whole rounds, and less than a millisecond of virtual time, the part of a run after which the core looks at the wall clock."""
+
+WARM_UP_PACKETS = 8192
+"""Before, so that what grows with the first packets has its size."""
 
 SIZES_BYTES = (64,)
-"""Fewer than are timed: but for copying, instructions are the same for all of them, and counting takes minutes."""
+"""Fewer than are timed: without copying, instructions are the same for all of them, and counting takes minutes."""
+
+COUNTED_OBJECTS = (Path(_core.__file__).name, "???")
+"""The native core, and callgrind's name for code that is in no file."""
+
+TIMEOUT_S = 3600
 
 FEWEST_SEEDS = 3
 """With fewer, somebody takes a quick look, and does without what takes minutes."""
 
 MARK = "getppid"
+READY = "ready"
 
 
 def counted(setting: Setting) -> pl.DataFrame:
@@ -54,50 +69,100 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     """Instructions per packet of each kind at both ends. Nothing depends on the seed."""
     del seed
     with tempfile.TemporaryDirectory() as directory:
-        out = Path(directory) / "callgrind"
+        out, go, said = (Path(directory) / name for name in ("callgrind", "go", "said"))
         command = [
-            "valgrind",
-            "--tool=callgrind",
-            f"--callgrind-out-file={out}",
-            f"--dump-before={MARK}*",
-            sys.executable,
-            "-m",
-            __name__,
+            *("valgrind", "--tool=callgrind", "--instr-atstart=no", "--separate-threads=yes"),
+            *(f"--callgrind-out-file={out}", f"--dump-before={MARK}*"),
+            *(sys.executable, "-m", __name__),
             *(str(point[name]) for name in ("size_bytes", "packets")),
+            str(go),
         ]
         # The package is found where this one is, whatever the working directory; hashes and so their tables stay the same.
         environment = {"PYTHONPATH": os.pathsep.join(filter(None, sys.path)), "PYTHONHASHSEED": "0"}
-        done = subprocess.run(
-            command, capture_output=True, text=True, env={**os.environ, **environment}, check=False, timeout=3600
-        )
-        if done.returncode:
-            raise ExperimentError(f"valgrind failed: {done.stderr.strip()[-300:]}")
-        names = done.stdout.splitlines()
-        totals = [_total(Path(f"{out}.{number}")) for number in range(1, 2 * len(names) + 1)]
-    # The dump before a case's second mark is what the case took.
-    return {name: totals[2 * i + 1] / point["packets"] for i, name in enumerate(names)}
+        with said.open("w") as output, (Path(directory) / "errors").open("w+") as errors:
+            process = subprocess.Popen(command, stdout=output, stderr=errors, env={**os.environ, **environment})
+            try:
+                if _is_ready(process, said):
+                    _instrument(process.pid)
+                    go.touch()
+                failed = process.wait(TIMEOUT_S) != 0
+            finally:
+                process.kill()
+                process.wait()
+            if failed:
+                errors.seek(0)
+                raise ExperimentError(f"valgrind failed: {errors.read().strip()[-300:]}")
+        names = said.read_text().splitlines()[1:]
+        # The dump before a case's second mark is what the case took. The main thread is the first.
+        return {name: _total(Path(f"{out}.{2 * i}-01")) / point["packets"] for i, name in enumerate(names, 1)}
+
+
+def _is_ready(process: subprocess.Popen[bytes], said: Path) -> bool:
+    """Waits until the process has said so, or is no more."""
+    while READY not in said.read_text():
+        if process.poll() is not None:
+            return False
+        time.sleep(0.2)
+    return True
+
+
+def _instrument(pid: int) -> None:
+    """From now on it counts. Instrumented code is slow, so everything is in place before."""
+    command = ["callgrind_control", "-i", "on", str(pid)]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise ExperimentError(f"callgrind_control failed: {done.stderr.strip()[-300:]}")
 
 
 def _total(dump: Path) -> int:
-    found = re.search(r"^(?:summary|totals): (\d+)", dump.read_text(), re.MULTILINE)
-    if found is None:
-        raise ExperimentError(f"callgrind's {dump.name} has no total")
-    return int(found[1])
+    """The instructions in :data:`COUNTED_OBJECTS` of one of callgrind's files (Callgrind Format Specification).
+
+    An object's name is given once, with a number that stands for it later. A line of costs is that of the object named last; the
+    one after ``calls=`` is the callee's.
+    """
+    names: dict[str, str] = {}
+    total, counts, is_call = 0, False, False
+    for line in dump.read_text().splitlines():
+        if found := re.match(r"(c?ob)=(\(\d+\))(?: (.+))?$", line):
+            kind, number, name = found.groups()
+            if name is not None:
+                names[number] = Path(name).name
+            if kind == "ob":
+                counts = names[number] in COUNTED_OBJECTS
+        elif line.startswith("calls="):
+            is_call = True
+        elif re.match(r"[+\-*\d]", line):
+            if counts and not is_call:
+                total += int(line.split()[-1])
+            is_call = False
+    if not total:
+        raise ExperimentError(f"callgrind's {dump.name} has no instructions of {' or '.join(COUNTED_OBJECTS)}")
+    return total
 
 
 def main(arguments: Iterable[str]) -> None:
-    """Under callgrind: every case once, its packets between two marks; prints the names of the cases."""
+    """Under callgrind: every case once, its packets between two marks; prints the names of the cases.
+
+    It says when all are in place, and goes on when there is a file of the given name.
+    """
     from holdfast.experiments.p4_protect_2020 import processing
 
-    size_bytes, packets = map(int, arguments)
-    for end, kinds in processing.KINDS.items():
-        for kind in kinds:
-            case = processing.Case.of(end, kind, size_bytes)
-            case.run(256)
-            os.getppid()
-            case.run(packets)
-            os.getppid()
-            print(f"{end} {kind}")
+    size_bytes, packets, go = arguments
+    cases = {
+        f"{end} {kind}": processing.Case.of(end, kind, int(size_bytes))
+        for end, kinds in processing.KINDS.items()
+        for kind in kinds
+    }
+    for case in cases.values():
+        case.run(WARM_UP_PACKETS)
+    print(READY, flush=True)
+    while not Path(go).exists():
+        time.sleep(0.02)
+    for name, case in cases.items():
+        os.getppid()
+        case.run(int(packets))
+        os.getppid()
+        print(name)
 
 
 if __name__ == "__main__":

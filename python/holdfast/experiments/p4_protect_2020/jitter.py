@@ -210,11 +210,11 @@ def draw_close(close: pl.DataFrame) -> Figure:
             ratio.with_columns(what=pl.lit("average deviation, % of unprotected")),
             _lost(close).select(columns).with_columns(what=pl.lit("pings lost, %")),
         ]
-    ).with_columns(pl.col("mode").replace({"protected": "window"}))
+    ).with_columns(pl.col("mode").replace({"protected": "window"}).alias("algorithm"))
     figure = intervals(
         both,
         "apart",
-        "mode",
+        "algorithm",
         "what",
         title="Pings close together: the window drops what is overtaken, the vector does not",
         xlabel="time between pings, in J",
@@ -222,5 +222,5 @@ def draw_close(close: pl.DataFrame) -> Figure:
     )
     for axes in figure.axes:
         axes.set_title(axes.get_title().removeprefix("what "), fontsize=8)
-    figure.axes[0].set_ylim(bottom=0)
+    figure.axes[0].set_ylim(bottom=-4)
     return figure

@@ -2,23 +2,29 @@
 
 The paper took hardware timestamps from the beginning of ingress to the beginning of egress. Here a switch in a simulated network,
 with one route, one flow and one connection, is given the same kind of packet over and over by packet generators, one packet at
-a time, and its links are down, so that nothing but the switch runs. That is timed in the thread's processor time. What the event
-loop and the ends of links cost is measured in the same turns with a program that only drops or only sends on (``carry.p4``) and
-taken off; what is left is the whole program, parser and checksums and egress and copying included.
+a time, and its links are down, so that nothing but the switch runs. What a packet costs is the instructions that valgrind counts
+(:mod:`.instructions`); a build and a processor's features change them a little, the load of the machine does not.
 
-Times are this machine's; instructions (``instructions.py``) are the same on every run.
+A hop is more than its program: the event loop and the ends of links are in it. A baseline is taken off: a program that only drops
+or only sends on (``carry.p4``). Which one it is decides the ratio: :data:`BASELINES` has the main one and three others, and a
+ratio's ``low`` to ``high`` is its range over them.
+
+Processor times are measured, too. They are one machine's in one sitting: within a sitting runs are alike, between sittings and
+machines they are not, so an interval over the runs of one sitting says nothing of the next. What is given is a 95 % prediction
+interval for another sitting, from the medians of those there are; of one sitting alone it is unbounded.
 """
 
 from __future__ import annotations
 
+import math
 import struct
 import tempfile
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
-from statistics import median
+from statistics import fmean, median, stdev
 from typing import Any
 
 import polars as pl
@@ -26,6 +32,7 @@ from matplotlib.figure import Figure
 
 from holdfast import _core, statistics
 from holdfast._core import Program
+from holdfast.controller import Controller
 from holdfast.errors import ExperimentError
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import drawing, instructions, published, setup
@@ -43,37 +50,58 @@ POINTS: list[Point] = [{"size_bytes": size, "turns": 60, "packets": 2000} for si
 
 PERIOD_PS = 100_000
 
-SEQUENCE_STEP = 1 << 24
-"""Between the sequence numbers of arriving copies: each is within the window of the one before, and 256 of them go around."""
+ROUND = 256
+"""Packets after which all begins anew."""
+
+SEQUENCE_STEP = (1 << published.CLAIM_SN_BITS) // ROUND
+"""Between the sequence numbers of arriving copies: each is within the window of the one before, and a round of them goes around."""
 
 PACKETS = PS_PER_S // PERIOD_PS
 """Per second of virtual time."""
 
-DROP, SEND = "drops", "sends"
+DROP, SEND, COPY = "drops", "sends", "copies"
+"""What ``carry.p4`` does with every packet: nothing goes on, one copy, or two by a multicast group."""
+
 SECOND = "second copy"
 """The copy of a packet that has come on the other path already."""
 
 VECTOR_SN_BITS = 8
-"""The vector algorithm takes only what is near; so in 256 packets its numbers go around once, one by one."""
+"""The vector algorithm takes only what is near; so in a round its numbers go around once, one by one."""
 
-KINDS = {
-    "PTI": (DROP, SEND, *published.MODES),
-    "PTE": (DROP, SEND, *published.MODES, SECOND, setup.VECTOR),
-}
-"""What is timed at each end: ``carry.p4`` twice, then the forwarding modes."""
+FORWARDING = {"PTI": published.MODES, "PTE": (*published.MODES, SECOND, setup.VECTOR)}
+"""By end, what is compared with plain forwarding."""
 
-OUTPUTS = {("PTI", "protected"): 2, ("PTE", SECOND): 0}
+KINDS = {"PTI": (DROP, SEND, COPY, *FORWARDING["PTI"]), "PTE": (DROP, SEND, *FORWARDING["PTE"])}
+"""What is run at each end: ``carry.p4``, then the forwarding modes."""
+
+OUTPUTS = {("PTI", "protected"): 2, ("PTI", COPY): 2, ("PTE", SECOND): 0}
 """Packets that leave per packet, where that is not one."""
+
+AS_MANY = "as_many_copies"
+BASELINES = (AS_MANY, "nothing", "one_copy", "drop")
+"""What is taken off a hop to leave the program: ``carry.p4`` with as many copies as the mode sends, which is the main one, because
+what it leaves is what the program does beyond moving packets; nothing; ``carry.p4`` with one copy; or with none."""
+
+GROUP = 1
 
 INGRESS_PORT = {"PTI": ("s1", 1), "PTE": ("s2", 2)}
 """Where the packets enter: from the host, and from path 1. Ports count in the order of :func:`setup.two_ends`'s links."""
 
 
 @cache
-def carry(port: int | None) -> Program:
-    """Sends everything out of a port, or drops it."""
-    defines = {} if port is None else {"OUTPUT_PORT": str(port)}
+def carry(kind: str, port: int) -> Program:
+    """Drops everything, sends it out of a port, or to multicast group :data:`GROUP`."""
+    defines = {DROP: {}, SEND: {"OUTPUT_PORT": str(port)}, COPY: {"OUTPUT_GROUP": str(GROUP)}}[kind]
     return Program.compile(str(Path(__file__).parent / "carry.p4"), defines=defines)
+
+
+class BothPaths(Controller):
+    """Makes the group by which s1 sends on both paths."""
+
+    def on_start(self) -> None:
+        """Once."""
+        replicas = [(self.topology.port_towards("s1", middle), 0) for middle in ("m1", "m2")]
+        self.clients["s1"].multicast_group(GROUP, replicas)
 
 
 def udp_frame(size_bytes: int, source: str, destination: str) -> bytes:
@@ -92,29 +120,29 @@ def _network(end: str, kind: str) -> SimulatedNetwork:
     """One pair of hosts; all switches run what is timed."""
     rate = {"rate_bps": 100_000_000_000_000}
     topology = setup.two_ends(1, clients=rate, servers=rate, path1=rate, path2=rate)
-    if kind in (DROP, SEND):
+    if kind in (DROP, SEND, COPY):
         # Out of the port that plain forwarding takes: towards path 1, or to the host.
-        port = {"PTI": 2, "PTE": 1}[end] if kind == SEND else None
-        return SimulatedNetwork(topology, carry(port), [])
+        program = carry(kind, {"PTI": 2, "PTE": 1}[end])
+        return SimulatedNetwork(topology, program, [BothPaths(reaction_delay_ms=0.0)] if kind == COPY else [])
     mode = "protected" if kind == SECOND else kind
     sn_bits = VECTOR_SN_BITS if kind == setup.VECTOR else published.CLAIM_SN_BITS
     program, controller = setup.forwarding(mode, [(setup.client(1), setup.server(1))], sn_bits)
     return SimulatedNetwork(topology, program, [controller])
 
 
-def _packets(end: str, kind: str, size_bytes: int) -> Iterator[bytes]:
-    """What arrives: one packet over and over, or copies of 256 packets."""
+def _packets(end: str, kind: str, size_bytes: int) -> list[bytes]:
+    """What arrives, over and over: :data:`ROUND` packets, all the same, or copies with sequence numbers of their own.
+
+    They are as many for every kind, because each has a generator of its own and the event loop's work grows with their number.
+    """
     topology = _network(end, DROP).topology
     client, server = (str(topology.hosts[name].address.ip) for name in (setup.client(1), setup.server(1)))
     plain = udp_frame(size_bytes, client, server)
     apart = {"protected": SEQUENCE_STEP, SECOND: 0, setup.VECTOR: 1}.get(kind)
-    if end == "PTE" and apart is not None:
-        copy = _copy(plain)
-        for step in range(256):
-            number = step * apart + 1
-            yield copy[:37] + number.to_bytes(4, "big") + copy[41:]
-    else:
-        yield plain
+    if end == "PTI" or apart is None:
+        return [plain] * ROUND
+    copy = _copy(plain)
+    return [copy[:37] + (step * apart + 1).to_bytes(4, "big") + copy[41:] for step in range(ROUND)]
 
 
 def _copy(packet: bytes) -> bytes:
@@ -146,10 +174,9 @@ class Case:
         for link in network.topology.links:
             network.set_link(link.name, up=False)
         network.run(1e-9)
-        packets = list(_packets(end, kind, size_bytes))
-        for i, packet in enumerate(packets):
+        period_ps = ROUND * PERIOD_PS
+        for i, packet in enumerate(_packets(end, kind, size_bytes)):
             start_ps = (i + 1) * PERIOD_PS
-            period_ps = len(packets) * PERIOD_PS
             network.core.add_packet_generator(switch, port, packet, period_ps=period_ps, start_ps=start_ps)
         return cls(network, switch)
 
@@ -174,7 +201,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
         cases = {kind: Case.of(end, kind, point["size_bytes"]) for kind in kinds}
         times: dict[str, list[float]] = {kind: [] for kind in kinds}
         for case in cases.values():
-            case.run(256)
+            case.run(ROUND)
         before = {kind: (case.packets, case.sent()) for kind, case in cases.items()}
         for _ in range(point["turns"]):
             for kind, case in cases.items():
@@ -190,14 +217,25 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     return result
 
 
-def own(row: Mapping[str, Any], end: str, mode: str) -> float:
-    """Of a program alone: without the event loop, and without the ends of the links that its packets leave by."""
-    loop, sending, whole = (float(row[f"{end} {kind}"]) for kind in (DROP, SEND, mode))
-    return whole - loop - OUTPUTS.get((end, mode), 1) * (sending - loop)
+def baseline(row: Mapping[str, Any], end: str, mode: str, name: str) -> float | None:
+    """What is taken off the hop of a mode; None where it was not run."""
+    if name == "nothing":
+        return 0.0
+    copies = {AS_MANY: OUTPUTS.get((end, mode), 1), "one_copy": 1, "drop": 0}[name]
+    value = row.get(f"{end} {(DROP, SEND, COPY)[copies]}")
+    return None if value is None else float(value)
+
+
+def relative(row: Mapping[str, Any], end: str, mode: str, name: str) -> float | None:
+    """In percent of plain forwarding, after the same kind of baseline has been taken off both."""
+    own, plain = baseline(row, end, mode, name), baseline(row, end, "plain", name)
+    if own is None or plain is None:
+        return None
+    return 100 * (float(row[f"{end} {mode}"]) - own) / (float(row[f"{end} plain"]) - plain)
 
 
 def find(setting: Setting) -> Finding:
-    """All modes at both ends: times relative to plain forwarding, and instructions where valgrind can count them.
+    """All modes at both ends, relative to plain forwarding: instructions where valgrind can count them, and one sitting's times.
 
     The times are measured by one process at a time, whatever ``jobs`` says.
     """
@@ -206,66 +244,96 @@ def find(setting: Setting) -> Finding:
     times = alone.sweep("processing", f"{__name__}:measure", POINTS)
     counted = instructions.counted(alone)
     rows = numbers(times, counted)
-    return Finding(rows, {"": draw(rows)}, {"runs": times, "instructions": counted, "machine": machine})
+    figure = draw(rows)
+    frames = {"runs": times, "instructions": counted, "machine": machine}
+    return Finding(rows, {} if figure is None else {"": figure}, frames)
 
 
 def numbers(times: pl.DataFrame, counted: pl.DataFrame) -> pl.DataFrame:
-    """By end and mode: medians over the runs, with bootstrap intervals; ratios are taken within a run."""
+    """By end and mode: ratios of instructions with each baseline, and of times over the sittings (column ``sitting``, if any).
+
+    ``relative_percent`` is the ratio of instructions with the main baseline, and its interval the range over the baselines.
+    """
+    if "sitting" not in times.columns:
+        times = times.with_columns(sitting=pl.lit(1))
     rows: list[dict[str, Any]] = []
-    for end, kinds in KINDS.items():
-        for mode in kinds[2:]:
+    for end, modes in FORWARDING.items():
+        for mode in modes:
+            for row in counted.filter(pl.col("size_bytes") == MAIN_BYTES).iter_rows(named=True):
+                rows += _counted_rows(row, end, mode)
             for size in dict.fromkeys(times["size_bytes"]):
-                runs = list(times.filter(pl.col("size_bytes") == size).iter_rows(named=True))
-                suffix = "" if size == MAIN_BYTES else f"_{size}_bytes"
-                relative = [100 * own(run, end, mode) / own(run, end, "plain") for run in runs]
-                hop = [100 * run[f"{end} {mode}"] / run[f"{end} plain"] for run in runs]
-                rows += [
-                    _row(end, mode, f"relative_percent{suffix}", relative),
-                    _row(end, mode, f"relative_hop_percent{suffix}", hop),
-                    _row(end, mode, f"ns_{size}_bytes", [own(run, end, mode) for run in runs]),
-                ]
-            for row in counted.iter_rows(named=True):
-                own_count = own(row, end, mode)
-                size = row["size_bytes"]
-                rows += [
-                    _row(end, mode, f"instructions_{size}_bytes", [own_count]),
-                    _row(
-                        end,
-                        mode,
-                        f"relative_instructions_percent_{size}_bytes",
-                        [100 * own_count / own(row, end, "plain")],
-                    ),
-                ]
+                of_size = times.filter(pl.col("size_bytes") == size)
+                for quantity, name in (("time_percent", AS_MANY), ("time_hop_percent", "nothing")):
+                    medians = sittings(of_size, end, mode, name)
+                    if medians:
+                        values = (fmean(medians), *next_sitting(medians))
+                        rows.append(_row(end, mode, f"{quantity}_{size}_bytes", *values))
     return pl.DataFrame(rows, infer_schema_length=None)
 
 
-def _row(end: str, mode: str, quantity: str, values: list[float]) -> dict[str, Any]:
-    low, high = statistics.bootstrap_interval(values)
-    return {"end": end, "mode": mode, "quantity": quantity, "ours": median(values), "low": low, "high": high}
+def _counted_rows(row: Mapping[str, Any], end: str, mode: str) -> list[dict[str, Any]]:
+    """What one row of counted instructions says of a mode."""
+    ratios = {name: relative(row, end, mode, name) for name in BASELINES}
+    known = {name: ratio for name, ratio in ratios.items() if ratio is not None}
+    hop, off = float(row[f"{end} {mode}"]), baseline(row, end, mode, AS_MANY) or 0.0
+    exact = {
+        **{f"relative_percent_{name}": ratio for name, ratio in known.items()},
+        "instructions_hop": hop,
+        "instructions": hop - off,
+    }
+    return [
+        _row(end, mode, "relative_percent", known[AS_MANY], min(known.values()), max(known.values())),
+        *(_row(end, mode, quantity, value, value, value) for quantity, value in exact.items()),
+    ]
 
 
-def draw(rows: pl.DataFrame) -> Figure:
-    """The paper's bars and ours: the program's own time, its instructions, and the whole hop."""
-    places = [(end, mode) for end, kinds in KINDS.items() for mode in kinds[2:]]
+def sittings(times: pl.DataFrame, end: str, mode: str, name: str) -> list[float]:
+    """Of each sitting in which the baseline was run, the median over its runs of the ratio to plain forwarding."""
+    medians = []
+    for _, runs in times.group_by(["sitting"], maintain_order=True):
+        ratios = [relative(run, end, mode, name) for run in runs.iter_rows(named=True)]
+        known = [ratio for ratio in ratios if ratio is not None]
+        if known:
+            medians.append(median(known))
+    return medians
+
+
+def next_sitting(medians: Sequence[float], confidence: float = 0.95) -> tuple[float, float]:
+    """Where another sitting's median lies, if sittings are independent draws of one normal law; unbounded after one sitting."""
+    if len(medians) < 2:
+        return -math.inf, math.inf
+    deviation = stdev(medians) * math.sqrt(1 + 1 / len(medians))
+    reach = statistics.student_quantile(confidence, len(medians) - 1) * deviation
+    return fmean(medians) - reach, fmean(medians) + reach
+
+
+def in_order(rows: pl.DataFrame, end: str, name: str) -> bool:
+    """Whether the modes of the paper cost more and more with a baseline: plain, unprotected, protected."""
+    of_end = rows.filter(pl.col("end") == end, pl.col("quantity") == f"relative_percent_{name}")
+    cost = dict(zip(of_end["mode"], of_end["ours"], strict=True))
+    return bool(cost["plain"] < cost["unprotected"] < cost["protected"])
+
+
+def _row(end: str, mode: str, quantity: str, ours: float, low: float, high: float) -> dict[str, Any]:
+    return {"end": end, "mode": mode, "quantity": quantity, "ours": ours, "low": low, "high": high}
+
+
+def draw(rows: pl.DataFrame) -> Figure | None:
+    """The paper's bars and ours: instructions of the program with the range over the baselines. None where none were counted."""
+    counted = rows.filter(pl.col("quantity") == "relative_percent")
+    if counted.is_empty():
+        return None
+    found = {(row["end"], row["mode"]): row for row in counted.iter_rows(named=True)}
     paper = {(row["end"], row["mode"]): value for row, _, value in published.FIGURE_6.entries()}
     paper |= {(end, "plain"): 100.0 for end in KINDS}
+    places = [(end, mode) for end, modes in FORWARDING.items() for mode in modes]
     groups = {
-        "paper: Tofino, ingress": [
+        "paper: time in the ingress of a Tofino": [
             (f"{end}\n{mode}", value := paper.get((end, mode), float("nan")), value, value) for end, mode in places
-        ]
+        ],
+        "ours: instructions of the program; lines: range over what is taken off": [
+            (f"{end}\n{mode}", *(found[end, mode][name] for name in ("ours", "low", "high"))) for end, mode in places
+        ],
     }
-    for label, quantity in (
-        ("ours: time of the program", "relative_percent"),
-        ("ours: its instructions", f"relative_instructions_percent_{MAIN_BYTES}_bytes"),
-        ("ours: time of a simulated hop", "relative_hop_percent"),
-    ):
-        found = {
-            (row["end"], row["mode"]): row for row in rows.filter(pl.col("quantity") == quantity).iter_rows(named=True)
-        }
-        if found:
-            groups[label] = [
-                (f"{end}\n{mode}", *(found[end, mode][n] for n in ("ours", "low", "high"))) for end, mode in places
-            ]
-    colours = [style("paper").colour, style("ours").colour, style("local").colour, style("path").colour]
-    looks = dict(zip(groups, colours, strict=False))
+    looks = dict(zip(groups, (style("paper").colour, style("ours").colour), strict=True))
     return drawing.bars(groups, looks, title=f"Processing a packet of {MAIN_BYTES} bytes, relative to plain forwarding")

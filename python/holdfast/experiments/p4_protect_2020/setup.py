@@ -51,6 +51,18 @@ def machine() -> pl.DataFrame:
     )
 
 
+DISTURBED_LOAD = 0.5
+"""Of a machine's load average before a measurement in real time: from there on something else ran half of the time or more."""
+
+
+def disturbance(machine: pl.DataFrame) -> str:
+    """What a headline over a measurement in real time has to say of its machine (:func:`machine`, one row per sitting)."""
+    loads, processors = machine["load_before"].to_list(), machine["processors"][0]
+    load = " to ".join(dict.fromkeys(f"{each:g}" for each in (min(loads), max(loads))))
+    kind = "a machine that was busy with other work" if max(loads) >= DISTURBED_LOAD else "an idle machine"
+    return f"on {kind} (load {load} on {processors} processors)"
+
+
 def one_run(setting: Setting) -> Setting:
     """For what is the same with every seed."""
     return replace(setting, seeds=setting.seeds[:1])
