@@ -1,11 +1,11 @@
-//! Capture files for Python. The format is `wire`'s.
+//! Capture files for Python. The formats are `wire`'s.
 
 use crate::errors::failed;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use std::fs::{self, File};
-use std::io::BufWriter;
-use std::path::PathBuf;
+use std::fs::File;
+use std::io::{self, BufWriter, Read};
+use std::path::{Path, PathBuf};
 
 /// Picoseconds in a nanosecond, the files' unit.
 const PS_PER_NS: u128 = 1000;
@@ -13,26 +13,52 @@ const PS_PER_NS: u128 = 1000;
 /// Picoseconds since 1970, where captures on the wall clock count from, are beyond 64 bits.
 type Picoseconds = u128;
 
-/// The frames of a pcap file of Ethernet frames, each with its time in picoseconds.
+/// Larger captures are for tools that do not hold them in memory.
+const MAX_FILE_BYTES: u64 = 1 << 30;
+
+/// What a file holds; not what would come out of a device or a pipe, where there may be no end. The beginning must be a capture's.
+fn read_capture(path: &Path) -> io::Result<Result<Vec<u8>, String>> {
+    if !std::fs::metadata(path)?.is_file() {
+        return Ok(Err("this is not a regular file".into()));
+    }
+    let mut file = File::open(path)?;
+    let mut bytes = Vec::new();
+    (&mut file).take(4).read_to_end(&mut bytes)?;
+    if !wire::capture::is_capture(&bytes) {
+        return Ok(Err(wire::pcap::ReadError::NotPcap.to_string()));
+    }
+    file.take(MAX_FILE_BYTES).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > MAX_FILE_BYTES {
+        return Ok(Err(format!(
+            "a capture of more than {} MiB is too large",
+            MAX_FILE_BYTES >> 20
+        )));
+    }
+    Ok(Ok(bytes))
+}
+
+/// The frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 where a file has none).
 #[pyfunction]
 pub(crate) fn read_pcap(
     py: Python<'_>,
     path: PathBuf,
 ) -> PyResult<Vec<(Picoseconds, Bound<'_, PyBytes>)>> {
-    let bytes = py.detach(|| fs::read(&path))?;
     let explain = |e: &dyn std::fmt::Display| failed(format!("{}: {e}", path.display()));
-    let reader = wire::pcap::Reader::new(&bytes).map_err(|e| explain(&e))?;
-    if reader.link_type() != wire::pcap::LINK_TYPE_ETHERNET {
-        return Err(explain(&format!(
-            "link type {} is not Ethernet",
-            reader.link_type()
-        )));
-    }
-    reader
-        .map(|record| {
-            let record = record.map_err(|e| explain(&e))?;
-            let time_ps = u128::from(record.time_ns) * PS_PER_NS;
-            Ok((time_ps, PyBytes::new(py, record.frame)))
+    let bytes = py
+        .detach(|| read_capture(&path))?
+        .map_err(|e| explain(&e))?;
+    wire::capture::Reader::new(&bytes)
+        .map_err(|e| explain(&e))?
+        .map(|packet| {
+            let packet = packet.map_err(|e| explain(&e))?;
+            if packet.link_type != wire::pcap::LINK_TYPE_ETHERNET {
+                return Err(explain(&format!(
+                    "link type {} is not Ethernet",
+                    packet.link_type
+                )));
+            }
+            let time_ps = u128::from(packet.record.time_ns) * PS_PER_NS;
+            Ok((time_ps, PyBytes::new(py, packet.record.frame)))
         })
         .collect()
 }

@@ -1,4 +1,4 @@
-//! `wire`: protocol headers as bytes and as values, checksums, and pcap files.
+//! `wire`: protocol headers as bytes and as values, checksums, and capture files (pcap, pcapng).
 //!
 //! One file per protocol, and always the same pair, so that learning one is learning all:
 //!
@@ -13,6 +13,7 @@
 
 mod address;
 pub mod arp;
+pub mod capture;
 pub mod checksum;
 pub mod ecn;
 pub mod ethernet;
@@ -21,6 +22,7 @@ pub mod icmpv6;
 pub mod ipv4;
 pub mod ipv6;
 pub mod pcap;
+pub mod pcapng;
 pub mod protection;
 pub mod rtag;
 pub mod tcp;

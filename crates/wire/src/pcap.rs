@@ -1,5 +1,5 @@
 //! Classic pcap files with nanosecond time stamps, as tcpdump and Wireshark read them. The reader also takes files with
-//! microseconds and of the other byte order. pcapng is not known here.
+//! microseconds and of the other byte order. [`crate::pcapng`] has the format that came after it, [`crate::capture`] takes both.
 
 use std::fmt;
 use std::io::{self, Write};
@@ -59,10 +59,10 @@ impl<W: Write> Writer<W> {
     }
 }
 
-/// Why bytes are not a pcap file.
+/// Why bytes are not a pcap or pcapng file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReadError {
-    /// The first bytes are not pcap's.
+    /// The first bytes are of neither format.
     NotPcap,
     /// The file ends inside a record, as when its writer was interrupted.
     Truncated,
@@ -73,14 +73,31 @@ pub enum ReadError {
 impl fmt::Display for ReadError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            ReadError::NotPcap => "not a pcap file (pcapng is not supported)",
+            ReadError::NotPcap => "not a pcap or pcapng file",
             ReadError::Truncated => "the file ends inside a record",
-            ReadError::Malformed => "a record's lengths or time are impossible",
+            ReadError::Malformed => "a record contradicts itself, or its time is impossible",
         })
     }
 }
 
 impl std::error::Error for ReadError {}
+
+/// Whether bytes begin as a pcap file does.
+pub fn is_pcap(bytes: &[u8]) -> bool {
+    format_of(bytes).is_some()
+}
+
+/// Whether a file is big-endian, and the nanoseconds in the unit of its fractions of seconds.
+fn format_of(bytes: &[u8]) -> Option<(bool, u32)> {
+    let magic = u32::from_le_bytes(*bytes.first_chunk()?);
+    match (magic, magic.swap_bytes()) {
+        (MAGIC_NANOSECONDS, _) => Some((false, 1)),
+        (MAGIC_MICROSECONDS, _) => Some((false, 1000)),
+        (_, MAGIC_NANOSECONDS) => Some((true, 1)),
+        (_, MAGIC_MICROSECONDS) => Some((true, 1000)),
+        _ => None,
+    }
+}
 
 /// One frame of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -105,15 +122,8 @@ pub struct Reader<'a> {
 impl<'a> Reader<'a> {
     /// Checks the file header.
     pub fn new(bytes: &'a [u8]) -> Result<Reader<'a>, ReadError> {
-        let (header, rest) = bytes.split_at_checked(24).ok_or(ReadError::NotPcap)?;
-        let magic = u32_le(header, 0);
-        let (big_endian, ns_per_fraction) = match (magic, magic.swap_bytes()) {
-            (MAGIC_NANOSECONDS, _) => (false, 1),
-            (MAGIC_MICROSECONDS, _) => (false, 1000),
-            (_, MAGIC_NANOSECONDS) => (true, 1),
-            (_, MAGIC_MICROSECONDS) => (true, 1000),
-            _ => return Err(ReadError::NotPcap),
-        };
+        let (big_endian, ns_per_fraction) = format_of(bytes).ok_or(ReadError::NotPcap)?;
+        let (header, rest) = bytes.split_at_checked(24).ok_or(ReadError::Truncated)?;
         let mut reader = Reader {
             rest,
             big_endian,
