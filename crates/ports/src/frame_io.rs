@@ -11,7 +11,7 @@
 
 use crate::interface::{index_of, is_running};
 use crate::link_watch::LinkWatch;
-use crate::{PacketCounters, PacketSocket, PortError};
+use crate::{PacketCounters, PacketSocket, PortError, TransmitKind};
 use net::clock::wall::{FrameIo, SendOutcome, Waker};
 use std::io;
 use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
@@ -155,7 +155,8 @@ impl PacketIo {
     pub fn open<S: AsRef<str>>(interfaces: &[S]) -> Result<PacketIo, PortError> {
         let mut io = PacketIo::new()?;
         for (number, name) in interfaces.iter().enumerate() {
-            io.add(number, PacketSocket::open(name.as_ref())?);
+            let socket = PacketSocket::open_port(name.as_ref(), TransmitKind::default())?;
+            io.add(number, socket);
         }
         Ok(io)
     }
@@ -288,7 +289,7 @@ impl PacketIo {
                 .is_ok_and(|&index| index != port.socket.index())
             {
                 // If that fails, the interface was gone again, or is not ready; then there will be news of it.
-                if let Ok(mut socket) = PacketSocket::open_with(name, port.socket.kind()) {
+                if let Ok(mut socket) = PacketSocket::open_port(name, port.socket.kind()) {
                     socket.continue_from(port.socket.counters());
                     self.polled[interface + OTHER_DESCRIPTORS].fd = socket.raw_fd();
                     port.socket = socket;

@@ -25,6 +25,7 @@
 //!   comes between bursts; a second worker would need locks on every packet.
 #![cfg(target_os = "linux")]
 
+mod claim;
 mod error;
 mod frame_io;
 mod instructions;

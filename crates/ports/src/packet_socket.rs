@@ -5,6 +5,7 @@
 //! wait ([`crate::PacketIo`] does that for many), and it knows nothing of what the frames mean.
 
 use crate::PortError;
+use crate::claim::Claim;
 use crate::interface::{index_of, mtu_of};
 use crate::offload::{VLAN_TAG_BYTES, VnetHeader, insert_vlan_tag};
 use crate::packet_queue::{PacketQueue, bind_packet_socket, open_packet_socket};
@@ -114,12 +115,22 @@ pub struct PacketSocket {
     counters: PacketCounters,
     // For frames that are longer than a slot of the ring.
     long_frame: Vec<u8>,
+    // If nobody else may have the interface.
+    _claim: Option<Claim>,
 }
 
 impl PacketSocket {
     /// Opens the interface (of the thread's network namespace) for all frames that arrive there, whatever their address.
     pub fn open(interface: &str) -> Result<PacketSocket, PortError> {
         PacketSocket::open_with(interface, TransmitKind::default())
+    }
+
+    /// Like [`Self::open_with`], as a port: [`PortError::Busy`] if the interface is a port of somebody else.
+    pub fn open_port(interface: &str, kind: TransmitKind) -> Result<PacketSocket, PortError> {
+        let claim = Claim::take(interface, index_of(interface)?)?;
+        let mut socket = PacketSocket::open_with(interface, kind)?;
+        socket._claim = Some(claim);
+        Ok(socket)
     }
 
     /// Like [`Self::open`], with a choice of how frames leave.
@@ -160,6 +171,7 @@ impl PacketSocket {
             ring,
             counters: PacketCounters::default(),
             long_frame: Vec::new(),
+            _claim: None,
             fd,
         };
         socket.open_xdp(Duration::from_millis(200))?;

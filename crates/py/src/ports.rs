@@ -39,7 +39,7 @@ impl Interfaces {
         let mut io = PacketIo::new().map_err(text)?;
         for (number, name) in network.interfaces() {
             let Interface { kind, counters } = self.get(number);
-            let mut socket = PacketSocket::open_with(name, kind).map_err(text)?;
+            let mut socket = PacketSocket::open_port(name, kind).map_err(text)?;
             socket.continue_from(counters);
             io.add(number, socket);
         }
@@ -123,7 +123,7 @@ impl NetworkHandle {
                     let found = all.find(|&(other, _)| other == number);
                     found.map(|(_, name)| name.to_owned())
                 })?;
-                let opened = PacketSocket::open_with(&name.unwrap_or_default(), kind);
+                let opened = PacketSocket::open_port(&name.unwrap_or_default(), kind);
                 match opened {
                     Ok(socket) => clock.call_with_io(move |_, io| {
                         packet_io(io).map(|io| io.add(number, socket))
