@@ -33,8 +33,8 @@ def test_ping_and_tcp_over_a_cut() -> None:
         tcp = start(namespaces["h1"], "iperf3", "--client", str(h2.ip), "--bitrate", "20M", "--time", "1", "--json")
         time.sleep(0.5)
         network.set_link("s1-s2", up=False)
-        pinged, sent = ping.communicate(timeout=30)[0], tcp.communicate(timeout=30)[0]
-        received = server.communicate(timeout=30)[0]
+        pinged, sent = ping.communicate(timeout=120)[0], tcp.communicate(timeout=120)[0]
+        received = server.communicate(timeout=120)[0]
         time.sleep(0.2)
         counted = controller.statistics(controller.connections[0])
         late = network.core.wall_statistics()["max_lateness_ps"] > 3_000_000_000

