@@ -18,6 +18,12 @@ Direction = Literal["a_to_b", "b_to_a"]
 DelayMs: TypeAlias = Annotated[float, Field(ge=0, le=3_600_000)]
 """A delay, up to an hour: far below what the network's time in picoseconds can count to."""
 
+PacketNumber: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 63)]
+"""Of packets of a direction, from 0 on."""
+
+MAX_TRACE_BYTES = 64 << 20
+"""The longest file of a loss trace."""
+
 Amount: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
 """Of packets or bytes that wait."""
 
@@ -95,8 +101,8 @@ class LossTrace(Parameters):
     """
 
     model: Literal["trace"]
-    lost_packets: tuple[int, ...] | None = None
-    period_packets: int | None = Field(default=None, ge=1)
+    lost_packets: tuple[PacketNumber, ...] | None = None
+    period_packets: int | None = Field(default=None, ge=1, lt=1 << 63)
     file: str | None = None
     repeat: bool = False
 
@@ -108,8 +114,6 @@ class LossTrace(Parameters):
             raise ValueError("repeat belongs to file; use period_packets with lost_packets")
         if self.lost_packets is None and self.period_packets is not None:
             raise ValueError("period_packets belongs to lost_packets; use repeat with file")
-        if any(number < 0 for number in self.lost_packets or ()):
-            raise ValueError("lost_packets count from 0")
         if self.period_packets is not None and any(n >= self.period_packets for n in self.lost_packets or ()):
             raise ValueError("lost_packets are below period_packets")
         return self
@@ -118,10 +122,24 @@ class LossTrace(Parameters):
         """As the native core takes it."""
         if self.file is None:
             return ("trace", list(self.lost_packets or ()), self.period_packets)
-        try:
-            return ("trace", Path(self.file).read_text(encoding="ascii"), self.repeat)
-        except (OSError, UnicodeDecodeError) as error:
-            raise NetworkError(f"loss trace {self.file}: {error}") from error
+        return ("trace", _read_trace(Path(self.file)), self.repeat)
+
+
+def _read_trace(path: Path) -> str:
+    """What the file of a loss trace holds; not what would come out of a device or a pipe, where there may be no end."""
+    try:
+        if not path.is_file() and path.exists():
+            raise NetworkError(f"loss trace {path}: this is not a regular file")
+        with path.open("rb") as file:
+            # What is no number of bytes known in advance, as in /proc, has an end here, too.
+            text = file.read(MAX_TRACE_BYTES + 1)
+    except OSError as error:
+        raise NetworkError(f"loss trace {path}: {error.strerror or error}") from None
+    if len(text) > MAX_TRACE_BYTES:
+        raise NetworkError(f"loss trace {path}: longer than {MAX_TRACE_BYTES >> 20} MiB")
+    if not text.isascii():
+        raise NetworkError(f"loss trace {path}: it must be made of 0 and 1")
+    return text.decode("ascii")
 
 
 _LOSS_MODELS: dict[str, type[Bernoulli | GilbertElliott | LossTrace]] = {

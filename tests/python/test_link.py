@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from holdfast import (
 )
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.errors import ParameterError
-from holdfast.link import GilbertElliott, Queueing, Red, core_parameters, reversed_link
+from holdfast.link import MAX_TRACE_BYTES, GilbertElliott, Queueing, Red, core_parameters, reversed_link
 from holdfast.parameters import PS_PER_MS, PS_PER_S
 
 YAML = """
@@ -130,8 +131,26 @@ def test_the_models_reach_the_packets(tmp_path: Path) -> None:
     trace.write_text("0 2")
     with pytest.raises(Exception, match="a loss trace must be made of 0 and 1"):
         network(loss={"model": "trace", "file": str(trace)})
-    with pytest.raises(NetworkError, match=r"loss trace .*nowhere"):
-        network(loss={"model": "trace", "file": str(tmp_path / "nowhere")})
+    long, fifo = tmp_path / "long", tmp_path / "fifo"
+    with long.open("wb") as file:
+        file.truncate(MAX_TRACE_BYTES + 1)
+    os.mkfifo(fifo)
+    trace.write_bytes(b"\xff0")
+    for path, message in (
+        (tmp_path / "nowhere", "No such file or directory"),
+        (long, "longer than 64 MiB"),
+        (fifo, "this is not a regular file"),
+        (tmp_path, "this is not a regular file"),
+        (Path("/dev/zero"), "this is not a regular file"),
+        (trace, "it must be made of 0 and 1"),
+    ):
+        with pytest.raises(NetworkError, match=f"^loss trace {path}: {message}$"):
+            network(loss={"model": "trace", "file": str(path)})
+
+
+def test_a_loss_trace_may_have_any_period() -> None:
+    _, counters = network(loss={"model": "trace", "lost_packets": [0, 5, 1 << 62], "period_packets": (1 << 63) - 1})
+    assert counters["loss_drops"] == 2
     # Frames of 1,000 bytes have 986 behind the Ethernet header.
     _, counters = network(mtu_bytes=986)
     assert (counters["mtu_drops"], counters["delivered"]) == (0, 100)
@@ -173,6 +192,15 @@ def test_the_models_reach_the_packets(tmp_path: Path) -> None:
             {"loss": {"model": "trace", "lost_packets": [7], "period_packets": 7}},
             "lost_packets are below period_packets",
         ),
+        (
+            {"loss": {"model": "trace", "lost_packets": [7], "period_packets": 1 << 63}},
+            "period_packets: Input should be less than 9223372036854775808",
+        ),
+        (
+            {"loss": {"model": "trace", "lost_packets": [1, -1]}},
+            "lost_packets.1: Input should be greater than or equal",
+        ),
+        ({"loss": {"model": "trace", "lost_packets": [10**30]}}, "lost_packets.0: Input should be less than"),
         ({"jitter": {"distribution": "trace"}}, "delays_ms belongs to the distribution trace, and is not empty"),
         ({"jitter": {"distribution": "uniform", "mean_ms": 3}}, "mean_ms does not belong to the distribution uniform"),
         (
