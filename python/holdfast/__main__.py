@@ -1,5 +1,17 @@
-"""``python -m holdfast``: the command, also where its script is not on the path."""
+"""The command ``holdfast``, also as ``python -m holdfast``. Ctrl-C ends it from here on, also while it imports its modules."""
 
-from holdfast.cli import main
+from __future__ import annotations
 
-main()
+from holdfast import interrupts
+
+
+def main() -> None:
+    """Entry point."""
+    interrupts.end_quietly()
+    from holdfast.cli import main as command
+
+    command()
+
+
+if __name__ == "__main__":
+    main()

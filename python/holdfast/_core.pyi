@@ -91,15 +91,16 @@ class Program:
         source: str, name: str = "program.p4", include_dirs: Sequence[str] = (), defines: dict[str, str] = ...
     ) -> Program: ...
     @staticmethod
-    def from_artifact(data: bytes) -> Program:
-        """Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT."""
+    def from_artifact(data: bytes, p4info: str = "") -> Program:
+        """Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT. An artifact does not hold
+        the program's P4Info, which can be given beside it."""
     def artifact(self) -> bytes:
         """The compiled program, as it travels in P4Runtime's device config."""
     @property
     def name(self) -> str: ...
     @property
     def p4info(self) -> str:
-        """P4Info in protobuf text format; empty for a program loaded from an artifact."""
+        """P4Info in protobuf text format; of a program loaded from an artifact what was given with it."""
     @property
     def warnings(self) -> list[Diagnostic]: ...
 
@@ -677,7 +678,7 @@ class Network:
         ``frames_out``, ``notifications_lost``."""
 
 def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]:
-    """The frames of a pcap file of Ethernet frames, each with its time in picoseconds."""
+    """The frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 where a file has none)."""
 
 def write_pcap(path: str | PathLike[str], frames: Sequence[tuple[int, bytes]]) -> None:
     """Writes frames, each with its time in picoseconds, to a pcap file (which keeps nanoseconds)."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import sys
 import warnings
 from collections.abc import Callable, Iterator
@@ -13,7 +12,6 @@ from enum import StrEnum
 from functools import partial
 from importlib.metadata import version
 from pathlib import Path
-from types import FrameType
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
@@ -22,6 +20,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
+from holdfast import interrupts
 from holdfast._core import CompileError, HoldfastError, Program
 from holdfast.errors import TopologyWarning
 
@@ -55,11 +54,22 @@ class Io(StrEnum):
     AF_XDP = "af_xdp"
 
 
+FIRST_LINKS = 40
+"""How many links of a large topology are shown on a terminal."""
+
+ARTIFACT_BEGINS = b"holdfast_ir "
+
 MAX_PORT = 510
 """The last port of a switch. The modules that know it take long to import."""
 
 Defines = Annotated[list[str], typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="Preprocessor macro.")]
 DeviceId = Annotated[int, typer.Option(help="P4Runtime device id of the switch.")]
+P4Info = Annotated[
+    Path | None,
+    typer.Option(
+        "--p4info", help="P4Info of a compiled program.", show_default="NAME.p4info.txtpb beside NAME.holdfast"
+    ),
+]
 Includes = Annotated[list[Path], typer.Option("--include", "-I", help="Directory to search for #include <...>.")]
 
 
@@ -131,6 +141,39 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
     return program
 
 
+def _is_artifact(file: Path) -> bool:
+    """Whether a file is what `compile` writes; else it is taken for source."""
+    if not file.is_file():
+        return False
+    with file.open("rb") as stream:
+        return stream.read(len(ARTIFACT_BEGINS)) == ARTIFACT_BEGINS
+
+
+def load_or_fail(
+    file: Path, defines: list[str], includes: list[Path], p4info: Path | None, *, needs_p4info: bool
+) -> Program:
+    """A program from its source, or from what `compile` made of it with its P4Info."""
+    if not _is_artifact(file):
+        if p4info is not None:
+            fail(f"--p4info belongs to a compiled program, and {str(file)!r} is source")
+        return compile_or_fail(file, defines, includes)
+    if defines or includes:
+        fail(f"{str(file)!r} is compiled: -D and -I belong to source")
+    beside = p4info or file.with_suffix(".p4info.txtpb")
+    text = ""
+    if beside.is_file():
+        try:
+            text = beside.read_text()
+        except UnicodeDecodeError:
+            fail(f"{str(beside)!r} is no P4Info in protobuf text format")
+    elif p4info is not None or needs_p4info:
+        fail(f"there is no P4Info {str(beside)!r} of the compiled program: give it with --p4info, or compile again")
+    try:
+        return Program.from_artifact(file.read_bytes(), text)
+    except HoldfastError as error:
+        fail(f"{file}: {error}")
+
+
 @app.command()
 def demo(
     live: Annotated[bool, typer.Option("--live", help="Real namespaces, kernel TCP, real time (needs root).")] = False,
@@ -167,31 +210,17 @@ def _show_comparison(run: Callable[[], Comparison], out: Path) -> None:
     from holdfast.compare import advice, terminal
 
     try:
-        with _interruptible():
+        with interrupts.raised():
             found = run()
     except KeyboardInterrupt:
         errors.print("interrupted; the same command goes on from here", soft_wrap=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(interrupts.STATUS) from None
     console.print(Text(f"{terminal.title(found)}\n", style="italic"))
     console.print(terminal.table(found))
     console.print(Text(f"\n{advice.advice(found)}\n"))
     for note in advice.notes(found):
         console.print(Text(f"* {note}", style="dim"))
     console.print(f"results in {out}/; open {out}/report.html", markup=False, highlight=False, soft_wrap=True)
-
-
-@contextmanager
-def _interruptible() -> Iterator[None]:
-    """Turns SIGTERM into the same clean way out as Ctrl-C, so that namespaces are removed."""
-
-    def interrupt(_signal: int, _frame: FrameType | None) -> None:
-        raise KeyboardInterrupt
-
-    previous = signal.signal(signal.SIGTERM, interrupt)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGTERM, previous)
 
 
 @app.command("compile")
@@ -207,6 +236,8 @@ def compile_command(
 
     A file without `main` is checked, and nothing is written.
     """
+    if _is_artifact(source):
+        fail(f"{str(source)!r} is compiled already: compile takes source")
     program = compile_or_fail(source, define, include, library=True)
     artifact = program.artifact()
     if emit_ir:
@@ -223,32 +254,37 @@ def compile_command(
 
 @app.command()
 def trace(
-    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model.")],
-    packet: Annotated[str, typer.Option(help="Hexadecimal bytes, or a pcap file.")],
+    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model, or what compile made of it.")],
+    packet: Annotated[str, typer.Option(help="Hexadecimal bytes, or a capture file (pcap, pcapng).")],
     entries: Annotated[
         Path | None, typer.Option(help="Table entries, groups and registers to install first (YAML).")
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port that the packet arrives on.")] = 1,
     assignments: Annotated[bool, typer.Option("--assignments", help="Every assignment to a variable, too.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    p4info: P4Info = None,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
     """Show the path of a packet through a program, step by step."""
     from holdfast import tracing
 
-    program = compile_or_fail(source, define, include)
+    program = load_or_fail(source, define, include, p4info, needs_p4info=entries is not None)
     packets = tracing.read_packets(packet)
     traces = tracing.trace(program, entries, packets, port, text=not as_json, assignments=assignments)
     if as_json:
         sys.stdout.write(json.dumps([json.loads(trace) for trace in traces], indent=2) + "\n")
     else:
-        sys.stdout.write("\n".join(traces))
+        # One by one: the traces of a large capture do not fit into memory.
+        for number, text in enumerate(traces):
+            sys.stdout.write(f"\n{text}" if number else text)
 
 
 @app.command()
 def switch(
-    source: Annotated[Path, typer.Argument(help="Program to load; a P4Runtime client may replace it.")],
+    source: Annotated[
+        Path, typer.Argument(help="P4_16 program, or what compile made of it; a P4Runtime client may replace it.")
+    ],
     interface: Annotated[list[str], typer.Option("--interface", "-i", metavar="PORT@NAME", help="A port.")] = [],  # noqa: B006
     grpc: Annotated[str, typer.Option(help="Address of the P4Runtime server.")] = "127.0.0.1:9559",
     insecure: Annotated[bool, typer.Option("--insecure", help="Plaintext on an address that is not loopback.")] = False,
@@ -261,14 +297,15 @@ def switch(
     io: Annotated[
         Io, typer.Option(help="How frames leave: af_xdp is faster, af_packet passes tc and tcpdump.")
     ] = Io.AUTO,
+    p4info: P4Info = None,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
     """Run a switch on Linux interfaces, controlled over P4Runtime (needs root)."""
     from holdfast import live_switch
 
-    program = compile_or_fail(source, define, include)
-    with _interruptible():
+    program = load_or_fail(source, define, include, p4info, needs_p4info=True)
+    with interrupts.raised():
         live_switch.run(
             program,
             [live_switch.parse_port(text) for text in interface],
@@ -296,7 +333,13 @@ STATUS_STYLES = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
 
 @app.command()
 def stf(
-    directory: Annotated[Path, typer.Argument(help="Scripts NAME.stf beside programs NAME.p4; also in folders below.")],
+    places: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...",
+            help="Scripts NAME.stf beside programs NAME.p4, or directories of them; also in folders below.",
+        ),
+    ],
     json_file: Annotated[
         Path | None, typer.Option("--json", metavar="FILE", help="Write the results here too.")
     ] = None,
@@ -309,17 +352,17 @@ def stf(
     """Run packet tests in p4c's script format on both executors; exit status 1 if one fails."""
     from holdfast import stf as suite
 
-    if not directory.is_dir():
-        fail(f"there is no directory {str(directory)!r}")
     _check_folder(json_file)
+    where = ", ".join(map(str, places))
     try:
-        chosen = suite.scripts(directory, pattern)
+        chosen = suite.scripts(places, pattern)
     except OSError as error:
-        fail(f"cannot read {error.filename or str(directory)!r}: {error.strerror or error}")
+        fail(f"cannot read {error.filename or where!r}: {error.strerror or error}")
     if not chosen:
-        fail(f"there is no script {pattern + '.stf'!r} in {str(directory)!r}")
+        fail(f"there is no script {pattern + '.stf'!r} in {where!r}")
     columns = (*Progress.get_default_columns(), MofNCompleteColumn())
-    with Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal) as bar:
+    bar = Progress(*columns, console=errors, transient=True, disable=not errors.is_terminal)
+    with interrupts.raised(), bar:
         task = bar.add_task("", total=len(chosen))
         show = partial(bar.update, task, advance=1)
         report = suite.run(
@@ -405,7 +448,7 @@ def _bench_live(size: list[int], io: Io, quick: bool, output: Path | None) -> No
     if reason := live_benchmark.reason_against():
         console.print(f"skipped: {reason}", highlight=False)
         return
-    with _interruptible():
+    with interrupts.raised():
         results = live_benchmark.run(size, io=io.value, quick=quick, progress=_progress)
     console.print(live_benchmark.table(results))
     for result in results:
@@ -428,8 +471,11 @@ def topology(
     ],
     as_yaml: Annotated[bool, typer.Option("--yaml", help="Write it as a YAML file to standard output.")] = False,
     draw: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it (.svg or .png).")] = None,
+    every_link: Annotated[
+        bool, typer.Option("--all", help=f"Every link also on a terminal, which else shows {FIRST_LINKS} at most.")
+    ] = False,
 ) -> None:
-    """Show, convert or draw a topology."""
+    """Show, convert or draw a topology. Links are shown by the names that other commands take."""
     from holdfast import topologies
 
     with warnings.catch_warnings(record=True) as caught:
@@ -445,8 +491,8 @@ def topology(
     if as_yaml:
         sys.stdout.write(loaded.to_yaml())
     elif draw is None:
-        # A file has room for the longest names.
-        (console if console.is_terminal else Console(width=1000)).print(topologies.table(loaded))
+        most = None if every_link or not sys.stdout.isatty() else FIRST_LINKS
+        sys.stdout.writelines(f"{line}\n" for line in topologies.listing(loaded, most))
 
 
 @app.command()
@@ -482,7 +528,7 @@ def reproduce(
         return
     chosen = experiments.find(experiment)
     try:
-        with _interruptible():
+        with interrupts.raised():
             reproduction.run(
                 chosen,
                 part or [],
@@ -496,7 +542,7 @@ def reproduce(
             )
     except KeyboardInterrupt:
         errors.print("interrupted; the same command goes on from here", soft_wrap=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(interrupts.STATUS) from None
     console.print(f"results in {out / experiment}/", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -637,6 +683,7 @@ def doctor() -> None:
 
 def main() -> None:
     """Entry point: every error of the family, and of the system, ends in one message and exit status 1."""
+    interrupts.end_quietly()
     try:
         app()
     except HoldfastError as error:
@@ -649,4 +696,4 @@ def main() -> None:
         sys.exit(1)
     except KeyboardInterrupt:
         errors.print("interrupted")
-        sys.exit(130)
+        sys.exit(interrupts.STATUS)

@@ -19,7 +19,8 @@ from rich.console import Console
 from rich.table import Table
 
 from holdfast import _core
-from holdfast.errors import LiveError
+from holdfast.errors import HoldfastError, LiveError
+from holdfast.p4runtime.addresses import is_loopback
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server, TlsFiles
 
@@ -31,9 +32,12 @@ Io = Literal["auto", "af_packet", "af_xdp"]
 _NODE = "switch"
 
 _OFFLOADS_HINT = (
-    "rx oversized drops: segments that the sending kernel left joined; at the other end of the cable, switch its offloads off: "
+    "segments that the sending kernel left joined are dropped; at the other end of the cable, switch its offloads off: "
     "ethtool -K NAME tso off gso off gro off"
 )
+
+_LOOK_S = 1.0
+"""How often a running switch looks whether there is something to say about its ports."""
 
 
 def parse_port(text: str) -> tuple[int, str]:
@@ -189,6 +193,13 @@ def run(
     # It knows this module.
     from holdfast.live_control import ControlSocket
 
+    if insecure and tls is not None:
+        raise LiveError("--insecure and --tls-certificate exclude each other")
+    if not insecure and tls is None and not is_loopback(address):
+        raise LiveError(
+            f"{address} is not loopback: give --tls-certificate and --tls-key, or ask for plaintext with --insecure"
+        )
+    hint = _OffloadsHint(console)
     live = LiveSwitch(program, device_id=device_id, cpu_port=cpu_port, executor=executor)
     for port, name in ports:
         live.add_port(port, name, io=io)
@@ -196,13 +207,14 @@ def run(
     server = Server([live.device], address, tls, insecure=insecure)
     try:
         with _interruption() as interrupted, ControlSocket(live, device_id):
-            _serve(live, server, program, device_id, console, interrupted)
+            _serve(live, server, program, device_id, console, interrupted, hint)
     except KeyboardInterrupt:
         pass  # the second one
     finally:
         server.stop()
         live.stop()
     _print_statistics(live, console)
+    hint.look(live)
 
 
 def _print_statistics(live: LiveSwitch, console: Console) -> None:
@@ -210,10 +222,31 @@ def _print_statistics(live: LiveSwitch, console: Console) -> None:
     if live.ports:
         rows = [{"port": port, "interface": name, **live.port_statistics(port)} for port, name in live.ports.items()]
         console.print(statistics_table(rows))
-        if any(row["rx_oversized_drops"] for row in rows):
-            console.print(_OFFLOADS_HINT)
     for reason, count in live.drops().items():
         console.print(f"dropped, {reason}: {count}")
+
+
+class _OffloadsHint:
+    """Says once what helps when frames come joined, as soon as the first are dropped: nothing else tells why TCP is slow."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._said = False
+
+    def look(self, live: LiveSwitch) -> None:
+        if self._said:
+            return
+        for port, name in live.ports.items():
+            try:
+                dropped = live.port_statistics(port)["rx_oversized_drops"]
+            except HoldfastError:
+                continue  # it was removed meanwhile
+            if dropped:
+                self._console.print(
+                    f"port {port}@{name}: {_OFFLOADS_HINT}", markup=False, highlight=False, soft_wrap=True
+                )
+                self._said = True
+                return
 
 
 @contextmanager
@@ -248,6 +281,7 @@ def _serve(
     device_id: int,
     console: Console,
     interrupted: threading.Event,
+    hint: _OffloadsHint,
 ) -> None:
     """Until somebody interrupts."""
     live.start()
@@ -255,7 +289,11 @@ def _serve(
     console.print(
         f"{program.name}: {len(live.ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it"
     )
+    next_look_s = time.monotonic()
     while not interrupted.is_set():
+        if (now_s := time.monotonic()) >= next_look_s:
+            hint.look(live)
+            next_look_s = now_s + _LOOK_S
         for notification in live.poll(0.2):
             if notification.kind == "port_change":
                 state = "up" if notification.up else "down"

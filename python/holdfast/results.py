@@ -47,13 +47,14 @@ def packets(core: _core.Network, flow: int, *, host: str | None = None) -> pl.Da
 
 
 def links(network: Network) -> pl.DataFrame:
-    """One row per direction of each link: ``link``, ``sender``, ``receiver`` and its counters so far."""
+    """One row per direction of each link: ``link`` (as ``set_link`` knows it), ``sender``, ``receiver`` and its counters so far."""
     rows = []
-    for link, link_id in zip(network.topology.links, network.link_ids, strict=True):
+    topology = network.topology
+    for name, link, link_id in zip(topology.link_names(), topology.links, network.link_ids, strict=True):
         counters = network.core.link_counters(link_id)
         for prefix, sender, receiver in (("a_to_b_", link.a, link.b), ("b_to_a_", link.b, link.a)):
             own = {name.removeprefix(prefix): n for name, n in counters.items() if name.startswith(prefix)}
-            rows.append({"link": link.name, "sender": sender, "receiver": receiver, **own})
+            rows.append({"link": name, "sender": sender, "receiver": receiver, **own})
     return pl.DataFrame(rows, infer_schema_length=None)
 
 

@@ -1,4 +1,4 @@
-"""Packet tests from scripts: a directory of them, one result each. What a script means is the native core's."""
+"""Packet tests from scripts: files, or all in directories, one result each. What a script means is the native core's."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from fnmatch import fnmatchcase
 from pathlib import Path
 
 from holdfast._core import run_stf, stf_scripts
+from holdfast.errors import ScenarioError
 
 
 @dataclass(frozen=True)
@@ -21,7 +22,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Report:
-    """All cases of a directory, in order of their names."""
+    """All cases, in the order in which they ran."""
 
     cases: list[Case]
 
@@ -35,9 +36,24 @@ class Report:
         return counts | {"cases": [asdict(case) for case in self.cases]}
 
 
-def scripts(directory: Path, pattern: str) -> dict[str, Path]:
-    """Scripts by name, which is the path from the directory without ``.stf``, those that the glob pattern fits."""
-    named = {path.relative_to(directory).with_suffix("").as_posix(): path for path in stf_scripts(directory)}
+def scripts(places: Sequence[Path], pattern: str) -> dict[str, Path]:
+    """The scripts that are given, and those in given directories and below, by name; those that the glob pattern fits.
+
+    A name is the path without ``.stf``, of a single directory's scripts from there. Raises OSError, and :class:`ScenarioError` on a
+    file that is no script.
+    """
+    named: dict[str, Path] = {}
+    for place in places:
+        if place.is_dir():
+            start = place if len(places) == 1 else Path()
+            found = {path.relative_to(start): path for path in stf_scripts(place)}
+        elif not place.exists():
+            raise ScenarioError(f"there is no file or directory {str(place)!r}")
+        elif place.suffix != ".stf":
+            raise ScenarioError(f"{str(place)!r} is no script: give NAME.stf, which is beside its program NAME.p4")
+        else:
+            found = {place: place}
+        named |= {name.with_suffix("").as_posix(): path for name, path in found.items()}
     return {name: path for name, path in named.items() if fnmatchcase(name, pattern)}
 
 

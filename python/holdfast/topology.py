@@ -144,7 +144,7 @@ class Link(Parameters):
 
     @property
     def name(self) -> str:
-        """``a-b``, the ends in the order of declaration."""
+        """``a-b``, the ends in the order of declaration; of parallel links the same (see :meth:`Topology.link_names`)."""
         return f"{self.a}-{self.b}"
 
 
@@ -297,8 +297,11 @@ class Topology:
             if used:
                 raise TopologyError(f"host {node!r} has a link already; hosts have one")
             return 0
-        port = next((port for port in range(1, 510) if port not in used), None)
-        if port is None:
+        # Large topologies have thousands of links: a generator would take twice as long.
+        port = 1
+        while port in used:
+            port += 1
+        if port > 509:
             raise TopologyError(f"switch {node!r} has no port left; it has links on all of 1 to 509")
         return port
 
@@ -356,9 +359,19 @@ class Topology:
             number = "1"
         if number.isdecimal() and 1 <= int(number) <= len(found):
             return found[int(number) - 1]
-        known = list(dict.fromkeys(link.name for link in self.links))
+        known = self.link_names()
         names = ", ".join(known[:20]) + (f" and {len(known) - 20} more" if len(known) > 20 else "")
         raise TopologyError(f"there is no link {name!r} (known: {names})")
+
+    def link_names(self) -> list[str]:
+        """How :meth:`find_link` knows each of :attr:`links`: ``a-b``, of parallel ones ``a-b#2`` and so on."""
+        names = []
+        parallel: dict[frozenset[str], int] = {}
+        for link in self.links:
+            ends = frozenset((link.a, link.b))
+            number = parallel[ends] = parallel.get(ends, 0) + 1
+            names.append(link.name if number == 1 else f"{link.name}#{number}")
+        return names
 
     @cached_property
     def graph(self) -> nx.Graph[str]:

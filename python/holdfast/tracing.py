@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -55,33 +57,33 @@ class Entries(BaseModel):
 
 
 def read_packets(text: str) -> list[bytes]:
-    """Packets from hexadecimal text (blanks, colons and a leading 0x are fine) or from a pcap file."""
+    """Packets from hexadecimal text (blanks, colons and a leading 0x are fine) or from a capture file (pcap, pcapng)."""
     path = Path(text)
-    if path.suffix in (".pcap", ".cap") or path.is_file():
+    if path.suffix in (".pcap", ".pcapng", ".cap") or os.path.exists(text):  # noqa: PTH110 - false, not an error, for long hexadecimal text
         try:
             return [data for _, data in _core.read_pcap(str(path))]
         except OSError as error:
-            raise ScenarioError(f"{path}: {error}") from error
+            raise ScenarioError(f"{path}: {error.strerror or error}") from None
     digits = text.removeprefix("0x").replace(":", "").replace(" ", "")
     try:
         return [bytes.fromhex(digits)]
     except ValueError:
-        raise ScenarioError(f"--packet: {text[:40]!r} is neither hexadecimal bytes nor a pcap file") from None
+        raise ScenarioError(f"--packet: {text[:40]!r} is neither hexadecimal bytes nor a capture file") from None
 
 
 def trace(
     program: _core.Program,
     entries: Path | None,
-    packets: list[bytes],
+    packets: Sequence[bytes],
     port: int,
     *,
     text: bool,
     assignments: bool = False,
-) -> list[str]:
+) -> Iterator[str]:
     """Runs the packets in order through one switch; one trace each, as indented text or as JSON, with assignments if wanted."""
     switch = _core.Switch(program, executor="interpreter")
     if entries is not None:
         client = LocalClient(Device(1, switch, executor="interpreter"))
         client.set_pipeline(program)
         yaml_model.read(entries, Entries).install(client)
-    return [switch.trace(port, packet, text=text, assignments=assignments) for packet in packets]
+    return (switch.trace(port, packet, text=text, assignments=assignments) for packet in packets)

@@ -17,9 +17,16 @@ from pathlib import Path
 import pytest
 
 from holdfast import _core, live_control
+from holdfast.errors import HoldfastError
+from holdfast.live_switch import LiveSwitch
 from holdfast.p4runtime import GrpcClient
 
 ROUTER = Path(__file__).parents[2] / "python/holdfast/apps/router/router.p4"
+COMMAND = (sys.executable, "-m", "holdfast")
+DEVICE_ID = os.getpid()
+OWN = ("--grpc", "127.0.0.1:0", "--device-id", str(DEVICE_ID))
+"""So that it gets in no way of other switches on this machine."""
+
 PORT_MACS = {1: bytes.fromhex("020100010001"), 2: bytes.fromhex("020100010002")}
 HOST_MACS = {1: bytes.fromhex("020000000001"), 2: bytes.fromhex("020000000002")}
 
@@ -43,16 +50,7 @@ def hosts() -> Iterator[dict[int, tuple[_core.Namespace, str]]]:
 def switch(hosts: dict[int, tuple[_core.Namespace, str]]) -> Iterator[tuple[subprocess.Popen[str], str]]:
     interfaces = [word for port, (_, outer) in hosts.items() for word in ("-i", f"{port}@{outer}")]
     process = subprocess.Popen(
-        [
-            sys.executable,
-            "-c",
-            "from holdfast.cli import main; main()",
-            "switch",
-            str(ROUTER),
-            *interfaces,
-            "--grpc",
-            "127.0.0.1:0",
-        ],
+        [*COMMAND, "switch", str(ROUTER), *interfaces, *OWN],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -72,7 +70,7 @@ def test_routes_and_packet_in_over_grpc(
     hosts: dict[int, tuple[_core.Namespace, str]], switch: tuple[subprocess.Popen[str], str]
 ) -> None:
     process, address = switch
-    with GrpcClient(address) as client:
+    with GrpcClient(address, device_id=DEVICE_ID) as client:
         for port in (1, 2):
             client.insert(
                 "RouterIngress.ipv4_lpm",
@@ -88,7 +86,7 @@ def test_routes_and_packet_in_over_grpc(
         counted = client.direct_counter("RouterIngress.ipv4_lpm", {"hdr.ipv4.dst_addr": "10.0.2.0/24"})
         assert counted == (20, 20 * 98)
         h1.run(["ping", "-n", "-c", "1", "-W", "1", "192.0.2.7"], check=False)
-        packet_in = next(client.packets_in(timeout_s=5))
+        packet_in = next(client.packets_in(timeout_s=60))
         assert packet_in.metadata["ingress_port"] == 1
         assert packet_in.payload[30:34] == bytes((192, 0, 2, 7))
     process.send_signal(signal.SIGINT)
@@ -96,19 +94,27 @@ def test_routes_and_packet_in_over_grpc(
 
 
 def check_clean_end(process: subprocess.Popen[str], ports: tuple[int, ...]) -> None:
-    stdout, stderr = process.communicate(timeout=20)
+    stdout, stderr = process.communicate(timeout=60)
     assert process.returncode == 0, stderr
     for port in ports:
         assert re.search(rf"{port}@hf\d+v\d+ +\d+ +\d+ +\d+ +\d+", stdout), stdout
     assert "Traceback" not in stderr
-    assert not live_control.socket_path(1).exists()
+    assert not live_control.socket_path(DEVICE_ID).exists()
 
 
 def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-c", "from holdfast.cli import main; main()", *arguments]
     return subprocess.run(
-        command, capture_output=True, text=True, timeout=60, check=False, env=os.environ | {"COLUMNS": "200"}
+        [*COMMAND, *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+        env=os.environ | {"COLUMNS": "200"},
     )
+
+
+def port(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return holdfast("port", *arguments, "--device-id", str(DEVICE_ID))
 
 
 def test_ports_from_the_command_line(
@@ -117,51 +123,132 @@ def test_ports_from_the_command_line(
     process, _ = switch
     with _core.Namespace("h3") as third:
         outer = third.add_veth("eth0")
-        added = holdfast("port", "add", f"3@{outer}", "--io", "af_packet")
+        added = port("add", f"3@{outer}", "--io", "af_packet")
         assert added.returncode == 0, added.stderr
-        rows = {row["port"]: row for row in json.loads(holdfast("port", "list", "--json").stdout)}
+        rows = {row["port"]: row for row in json.loads(port("list", "--json").stdout)}
         assert {port: row["interface"] for port, row in rows.items()} == {1: hosts[1][1], 2: hosts[2][1], 3: outer}
         assert [row["io"] for row in rows.values()][2] == "af_packet"
         assert all(row["up"] for row in rows.values())
         third.set_link("eth0", up=False)
-        deadline = time.monotonic() + 5
-        while "down" not in holdfast("port", "list").stdout:
+        deadline = time.monotonic() + 60
+        while "down" not in port("list").stdout:
             assert time.monotonic() < deadline
         for wrong, message in [
             (("add", f"3@{outer}"), "already"),
             (("add", "4@nosuch0"), "nosuch0"),
             (("remove", "9"), "no port 9"),
-            (("list", "--device-id", "77"), "device id 77"),
         ]:
-            refused = holdfast("port", *wrong)
+            refused = port(*wrong)
             assert refused.returncode == 1
             assert message in refused.stderr
             assert "Traceback" not in refused.stderr
-        removed = holdfast("port", "remove", "3")
+        absent = holdfast("port", "list", "--device-id", str(DEVICE_ID + 1_000_000_000))
+        assert absent.returncode == 1
+        assert f"device id {DEVICE_ID + 1_000_000_000}" in absent.stderr
+        removed = port("remove", "3")
         assert removed.returncode == 0
         assert f"3@{outer}" in removed.stdout
     # Another switch with the same device id would take this one's place.
-    second = holdfast("switch", str(ROUTER), "--grpc", "127.0.0.1:0")
+    second = holdfast("switch", str(ROUTER), *OWN)
     assert second.returncode == 1
-    assert "device id 1 is running" in second.stderr
+    assert f"device id {DEVICE_ID} is running" in second.stderr
     # What is no request is refused, and does not end the switch.
     for nonsense in (b"x\n", b"[]\n", b'{"verb": "add", "port": "x"}\n', b'{"verb": "dance"}\n'):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.connect(str(live_control.socket_path(1)))
+            connection.connect(str(live_control.socket_path(DEVICE_ID)))
             connection.sendall(nonsense)
             assert "error" in json.loads(connection.recv(4096))
     process.send_signal(signal.SIGTERM)
     check_clean_end(process, ports=(1, 2))
 
 
-def test_wrong_interface_is_one_message() -> None:
-    result = subprocess.run(
-        [sys.executable, "-c", "from holdfast.cli import main; main()", "switch", str(ROUTER), "-i", "1@nosuch0"],
-        capture_output=True,
-        text=True,
-        timeout=60,
-        check=False,
+def test_an_interface_is_a_port_of_one_switch(
+    hosts: dict[int, tuple[_core.Namespace, str]], switch: tuple[subprocess.Popen[str], str]
+) -> None:
+    process, _ = switch
+    outer = hosts[2][1]
+    taken = (
+        f"interface {outer} is a port of another switch already: process {process.pid} ({sys.executable} -m holdfast"
     )
+    second = ("switch", str(ROUTER), "--grpc", "127.0.0.1:0", "--device-id", str(DEVICE_ID + 1_000_000_000))
+    refused = holdfast(*second, "-i", f"5@{outer}")
+    assert refused.returncode == 1
+    assert taken in refused.stderr
+    assert refused.stderr.count("\n") == 1, refused.stderr
+    # By another name, too.
+    subprocess.run(["ip", "link", "property", "add", "dev", outer, "altname", f"{outer}-again"], check=True)
+    refused = holdfast(*second, "-i", f"5@{outer}-again")
+    assert f"interface {outer}-again is a port of another switch already: process {process.pid}" in refused.stderr
+    # And while the other one runs.
+    with LiveSwitch(_core.Program.compile(str(ROUTER))) as live:
+        with pytest.raises(HoldfastError, match="is a port of another switch already"):
+            live.add_port(5, outer)
+        assert live.ports == {}
+    again = port("add", f"5@{outer}")
+    assert (again.returncode, again.stdout) == (1, "")
+    assert "in use" in again.stderr or "is a port" in again.stderr
+    # An interface that is given back can be had, and one of a process that died.
+    assert port("remove", "2").returncode == 0
+    with LiveSwitch(_core.Program.compile(str(ROUTER))) as live:
+        live.add_port(5, outer)
+        refused = port("add", f"2@{outer}")
+        assert f"process {os.getpid()} (" in refused.stderr
+    assert port("add", f"2@{outer}").returncode == 0
+    process.kill()
+    process.wait()
+    with LiveSwitch(_core.Program.compile(str(ROUTER))) as live:
+        live.add_port(5, outer)
+        live.add_port(6, hosts[1][1])
+
+
+def test_joined_segments_are_explained_when_they_are_dropped(
+    hosts: dict[int, tuple[_core.Namespace, str]], switch: tuple[subprocess.Popen[str], str]
+) -> None:
+    process, _ = switch
+    namespace, outer = hosts[1]
+    subprocess.run(["ip", "link", "set", outer, "mtu", "60000"], check=True)
+    namespace.run(["ip", "link", "set", "eth0", "mtu", "60000"])
+    for _ in range(2):
+        namespace.run(["ping", "-n", "-c", "2", "-i", "0.01", "-W", "0.1", "-s", "50000", "10.0.2.1"], check=False)
+    assert process.stdout is not None
+    # The switch still runs.
+    hint = process.stdout.readline()
+    while hint.endswith(" is up\n"):
+        hint = process.stdout.readline()
+    assert hint.startswith(f"port 1@{outer}: segments that the sending kernel left joined are dropped; "), hint
+    assert process.poll() is None
+    process.send_signal(signal.SIGINT)
+    stdout, stderr = process.communicate(timeout=60)
+    assert process.returncode == 0, stderr
+    assert "oversized" in stdout
+    assert "ethtool" not in stdout
+
+
+def test_wrong_interface_is_one_message() -> None:
+    result = holdfast("switch", str(ROUTER), "-i", "1@nosuch0", *OWN)
     assert result.returncode == 1
     assert "nosuch0" in result.stderr
     assert "Traceback" not in result.stderr
+    assert result.stderr.count("\n") == 1, result.stderr
+
+
+@pytest.mark.parametrize("interrupt", [signal.SIGINT, signal.SIGTERM])
+def test_a_compiled_program_runs(
+    hosts: dict[int, tuple[_core.Namespace, str]], interrupt: signal.Signals, tmp_path: Path
+) -> None:
+    holdfast("compile", str(ROUTER), "-o", str(tmp_path / "x.holdfast"), "--p4info", str(tmp_path / "x.p4info.txtpb"))
+    command = [*COMMAND, "switch", str(tmp_path / "x.holdfast"), "-i", f"1@{hosts[1][1]}", *OWN]
+    environment = os.environ | {"COLUMNS": "200", "PYTHONUNBUFFERED": "1"}
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment)
+    try:
+        assert process.stdout is not None
+        first = process.stdout.readline()
+        assert first.startswith("router: 1 ports, P4Runtime on 127.0.0.1:"), process.communicate()[1]
+        address = first.split()[5].rstrip(",")
+        with GrpcClient(address, device_id=DEVICE_ID) as client:
+            client.insert("RouterIngress.ipv4_lpm", {"hdr.ipv4.dst_addr": "10.0.1.0/24"}, "RouterIngress.drop", {})
+        process.send_signal(interrupt)
+        check_clean_end(process, ports=(1,))
+    finally:
+        process.kill()
+        process.wait()

@@ -6,10 +6,12 @@ import subprocess
 import sys
 from pathlib import Path
 
+COMMAND = (sys.executable, "-m", "holdfast")
+
 
 def holdfast(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, "-c", "from holdfast.cli import main; main()", *arguments],
+        [*COMMAND, *arguments],
         capture_output=True,
         text=True,
         cwd=cwd,

@@ -3,18 +3,23 @@
 from __future__ import annotations
 
 import json
+import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from holdfast_command import holdfast
+from holdfast_command import COMMAND, holdfast
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
-from scapy.utils import wrpcap
+from scapy.utils import PcapNgWriter, wrpcap
 
 APPS = Path(__file__).parents[2] / "python/holdfast/apps"
 ROUTER = str(APPS / "router/router.p4")
+
+OWN = ("--grpc", "127.0.0.1:0", "--device-id", str(os.getpid()))
+"""Of a switch that gets in nobody's way: neither a port nor a name is taken on this machine."""
 
 ENTRIES = """
 tables:
@@ -87,11 +92,154 @@ def test_trace_pcap(entries: str, tmp_path: Path) -> None:
     assert len(json.loads(result.stdout)) == 2
 
 
+def test_trace_pcapng(entries: str, tmp_path: Path) -> None:
+    # Named as anybody names it: the first bytes say what it is.
+    file = tmp_path / "capture"
+    with PcapNgWriter(str(file)) as writer:
+        writer.write(Ether(packet()))
+        writer.write(Ether(packet("192.0.2.1")))
+    result = holdfast("trace", ROUTER, "--entries", entries, "--packet", str(file), "--json")
+    assert result.returncode == 0, result.stderr
+    forwarded, dropped = json.loads(result.stdout)
+    assert "RouterIngress.forward" in json.dumps(forwarded)
+    assert "RouterIngress.forward" not in json.dumps(dropped)
+
+
+def test_captures_that_cannot_be_read_are_one_sentence(tmp_path: Path) -> None:
+    with PcapNgWriter(str(tmp_path / "whole.pcapng")) as writer:
+        writer.write(Ether(packet()))
+    whole = (tmp_path / "whole.pcapng").read_bytes()
+    # Link type 113 in the interface description, which is the second block.
+    second = int.from_bytes(whole[4:8], "little") + 8
+    os.mkfifo(tmp_path / "fifo.pcap")
+    (tmp_path / "folder.pcap").mkdir()
+    for name, content, message in (
+        ("cut.pcapng", whole[:-3], "the file ends inside a record"),
+        ("cooked.pcapng", whole[:second] + b"\x71" + whole[second + 1 :], "link type 113 is not Ethernet"),
+        ("broken.pcapng", whole[:8] + bytes(4) + whole[12:], "a record contradicts itself"),
+        ("empty.pcap", b"", "not a pcap or pcapng file"),
+        ("text.pcap", b"no capture at all" * 9, "not a pcap or pcapng file"),
+        ("program", b"no capture at all" * 9, "not a pcap or pcapng file"),
+        ("absent.pcapng", None, "No such file or directory"),
+        ("fifo.pcap", None, "this is not a regular file"),
+        ("folder.pcap", None, "this is not a regular file"),
+    ):
+        if content is not None:
+            (tmp_path / name).write_bytes(content)
+        result = holdfast("trace", ROUTER, "--packet", name, cwd=tmp_path)
+        assert result.returncode == 1
+        assert result.stderr == f"error: {name}: {message}" + result.stderr.partition(message)[2]
+        assert result.stderr.count("\n") == 1
+    result = holdfast("trace", ROUTER, "--packet", "/dev/zero")
+    assert (result.returncode, result.stderr) == (1, "error: /dev/zero: this is not a regular file\n")
+
+
+def test_a_compiled_program_is_a_program(entries: str, tmp_path: Path) -> None:
+    assert holdfast("compile", ROUTER, "-o", "x.holdfast", "--p4info", "x.p4info.txtpb", cwd=tmp_path).returncode == 0
+    arguments = ("--entries", entries, "--packet", packet().hex())
+    traced = holdfast("trace", "x.holdfast", *arguments, cwd=tmp_path)
+    assert traced.returncode == 0, traced.stderr
+    assert traced.stdout == holdfast("trace", ROUTER, *arguments).stdout
+    (tmp_path / "x.p4info.txtpb").rename(tmp_path / "other.txtpb")
+    assert holdfast("trace", "x.holdfast", *arguments, "--p4info", "other.txtpb", cwd=tmp_path).stdout == traced.stdout
+    # Without entries there is nothing that needs P4Info.
+    assert "ipv4_lpm" in holdfast("trace", "x.holdfast", "--packet", packet().hex(), cwd=tmp_path).stdout
+    artifact = (tmp_path / "x.holdfast").read_bytes()
+    (tmp_path / "cut.holdfast").write_bytes(artifact[: len(artifact) // 2])
+    (tmp_path / "binary.txtpb").write_bytes(b"\xff\xfe")
+    for wrong, message in (
+        (["compile", "x.holdfast"], "'x.holdfast' is compiled already: compile takes source"),
+        (
+            ["switch", "x.holdfast"],
+            "there is no P4Info 'x.p4info.txtpb' of the compiled program: give it with --p4info",
+        ),
+        (["trace", "x.holdfast", *arguments], "there is no P4Info 'x.p4info.txtpb'"),
+        (["switch", "x.holdfast", "--p4info", "absent.txtpb"], "there is no P4Info 'absent.txtpb'"),
+        (["switch", "x.holdfast", "--p4info", "binary.txtpb"], "'binary.txtpb' is no P4Info in protobuf text format"),
+        (["switch", "x.holdfast", "--p4info", "other.txtpb", "-D", "A=1"], "-D and -I belong to source"),
+        (["trace", "cut.holdfast", "--packet", "00"], "error: cut.holdfast: not a compiled program: "),
+        (["trace", ROUTER, "--packet", "00", "--p4info", "other.txtpb"], "--p4info belongs to a compiled program"),
+        (["stf", "x.holdfast"], "'x.holdfast' is no script: give NAME.stf"),
+        (["bench", "-p", "x.holdfast"], "there is no benchmark 'x.holdfast'"),
+    ):
+        result = holdfast(*wrong, cwd=tmp_path)
+        assert result.returncode == 1
+        assert message in result.stderr, result.stderr
+        assert result.stderr.count("\n") == 1, result.stderr
+
+
+def outcome_of_interrupt(arguments: list[str], imports: int, cwd: Path) -> tuple[int | None, str]:
+    """Exit status and error output of a command that is interrupted after so many imports, whatever time they take."""
+    command = [sys.executable, "-X", "importtime", *COMMAND[1:], *arguments]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True, cwd=cwd)
+    assert process.stderr is not None
+    said = []
+    begun = False
+    for line in process.stderr:
+        # The interpreter writes a line about an import in pieces, so that others may begin inside it.
+        said.append(line)
+        if begun and (imports := imports - 1) == 0:
+            process.send_signal(signal.SIGINT)
+        begun = begun or line.rstrip().endswith("holdfast.interrupts")
+    return process.wait(timeout=60), "".join(said)
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        ["topology", "ring:4"],
+        ["trace", ROUTER, "--packet", "00"],
+        ["switch", ROUTER, *OWN],
+        ["compare", "ring:4", "--fail", "s1-s2", "--jobs", "1"],
+    ],
+)
+def test_an_interrupt_is_no_traceback_from_the_first_import_on(arguments: list[str], tmp_path: Path) -> None:
+    interrupted = 0
+    for imports in (1, 10, 100, 300, 500, 700, 900, 1100):
+        status, said = outcome_of_interrupt(arguments, imports, tmp_path)
+        assert "Traceback" not in said, said
+        if status == 130:
+            interrupted += 1
+            assert said.count("interrupted\n") == 1, said
+        elif arguments[0] == "switch":
+            assert status in (0, 1)  # with permission or without
+        else:
+            assert status == 0, said
+    assert interrupted >= 3
+
+
+def test_an_interrupt_that_is_ignored_stays_so(tmp_path: Path) -> None:
+    # As for a command in the background of a script.
+    script = 'trap "" INT; "$@" & wait'
+    command = ["sh", "-c", script, "sh", sys.executable, "-X", "importtime", *COMMAND[1:], "topology", "ring:4"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0)
+    assert process.stderr is not None
+    for line in process.stderr:
+        if line.rstrip().endswith("rich.console"):
+            os.killpg(process.pid, signal.SIGINT)
+    assert process.stdout is not None
+    assert "4 switches" in process.stdout.read()
+    assert process.wait(timeout=60) == 0
+
+
+@pytest.mark.parametrize(
+    "arguments",
+    [["topology", "fat-tree:8"], ["topology", "fat-tree:8", "--yaml"], ["trace", ROUTER, "--packet", "00" * 60]],
+)
+def test_a_reader_that_has_seen_enough_is_no_error(arguments: list[str]) -> None:
+    process = subprocess.Popen([*COMMAND, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stderr is not None
+    process.stdout.close()
+    assert process.stderr.read() == ""
+    assert process.wait(timeout=60) not in (0, 130)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         (["compile", "absent.p4"], "no file 'absent.p4'"),
-        (["trace", ROUTER, "--packet", "xyz"], "neither hexadecimal bytes nor a pcap file"),
+        (["trace", ROUTER, "--packet", "xyz"], "neither hexadecimal bytes nor a capture file"),
         (["trace", ROUTER, "--packet", "00", "--entries", "absent.yaml"], "absent.yaml"),
         (["trace", ROUTER, "--packet", "00", "--port", "100000"], "port"),
         (["switch", ROUTER, "-i", "veth0"], "PORT@NAME"),
@@ -115,7 +263,11 @@ def test_trace_pcap(entries: str, tmp_path: Path) -> None:
         (["reproduce", "gmpls_tcp_2001", "merge", "--out", "/dev/null"], "/dev/null/gmpls_tcp_2001"),
         (["switch", ROUTER, "--grpc", "127.0.0.1:999999"], "a port up to 65535"),
         (["switch", ROUTER, "--tls-key", ROUTER, "--tls-certificate", ROUTER], "no certificate and its key"),
-        (["switch", ROUTER, "-i", "1@absent0"], "absent0"),
+        (["switch", ROUTER, "-i", "1@absent0", *OWN], "absent0"),
+        (
+            ["switch", ROUTER, "--grpc", "0.0.0.0:0"],
+            "give --tls-certificate and --tls-key, or ask for plaintext with --insecure",
+        ),
         (["port", "add", "absent0"], "port 'absent0': write PORT@NAME"),
     ],
 )
@@ -129,7 +281,7 @@ def test_wrong_arguments_get_one_clear_message(arguments: list[str], message: st
 
 def test_a_full_disk_is_one_sentence() -> None:
     with Path("/dev/full").open("w") as full:
-        command = [sys.executable, "-m", "holdfast", "topology", "ring:4"]
+        command = [*COMMAND, "topology", "ring:4"]
         result = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, timeout=60, check=False)
     assert (result.returncode, result.stderr) == (1, "error: No space left on device\n")
 

@@ -60,6 +60,16 @@ def test_stf_says_what_passed_failed_and_was_skipped(scripts: Path, tmp_path: Pa
     assert cases["right"]["reason"] == ""
 
 
+def test_stf_takes_single_scripts(scripts: Path) -> None:
+    result = holdfast("stf", "right.stf", "-D", "STEP=1", "--all", cwd=scripts)
+    assert result.returncode == 0, result.stderr
+    assert "1 passed, 0 failed, 0 skipped" in result.stdout
+    result = holdfast("stf", "right.stf", "below", "right.stf", "-D", "STEP=1", "--all", cwd=scripts)
+    assert result.returncode == 1
+    assert "1 passed, 1 failed, 0 skipped" in result.stdout
+    assert "below/wrong" in result.stdout
+
+
 @pytest.mark.parametrize("executor", ["jit", "interpreter", "both"])
 def test_stf_filters_and_runs_on_the_executor_asked_for(scripts: Path, executor: str) -> None:
     arguments = ("--filter", "ri*", "--executor", executor, "--all")
@@ -75,7 +85,8 @@ def test_stf_filters_and_runs_on_the_executor_asked_for(scripts: Path, executor:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["no-such-directory"], "there is no directory 'no-such-directory'"),
+        (["no-such-directory"], "there is no file or directory 'no-such-directory'"),
+        (["{}/right.p4"], "right.p4' is no script: give NAME.stf"),
         (["{}", "--filter", "x*"], "no script"),
         (["{}", "--json", "no-such-directory/x.json"], "there is no directory for"),
         (["{}", "--executor", "gpu"], "'gpu' is not one of"),

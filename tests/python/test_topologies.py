@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import math
+import os
+import subprocess
+import time
 import warnings
 from itertools import pairwise
 from pathlib import Path
 
 import networkx as nx
 import pytest
-from holdfast_command import holdfast
+from holdfast_command import COMMAND, holdfast
 
-from holdfast import plots, topologies
+from holdfast import plots, results, topologies
 from holdfast._core import Program
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.errors import HoldfastError, TopologyError, TopologyWarning
@@ -394,6 +397,63 @@ def test_the_command(tmp_path: Path) -> None:
     assert result.returncode == 1
     assert "there is no topology 'torus'" in result.stderr
     assert "Traceback" not in result.stderr
+
+
+def test_parallel_links_are_shown_by_the_names_that_find_them(tmp_path: Path) -> None:
+    file = tmp_path / "twice.yaml"
+    file.write_text(
+        "switches: [s1, s2, s3]\nlinks:\n- {a: s1, b: s2}\n- {a: s2, b: s1}\n- {a: s1, b: s2}\n- {a: s2, b: s3}\n"
+    )
+    t = load(str(file))
+    assert t.link_names() == ["s1-s2", "s2-s1#2", "s1-s2#3", "s2-s3"]
+    assert [t.find_link(name) for name in t.link_names()] == [0, 1, 2, 3]
+    shown = [line.split()[0] for line in holdfast("topology", str(file)).stdout.splitlines()[2:]]
+    assert shown == t.link_names()
+    with pytest.raises(TopologyError, match=r"known: s1-s2, s2-s1#2, s1-s2#3, s2-s3"):
+        t.find_link("s1-s2#4")
+    network = SimulatedNetwork(t, compile_router(), [], seed=1)
+    assert results.links(network)["link"].to_list() == [name for name in t.link_names() for _ in range(2)]
+
+
+def shown_on_a_terminal(*arguments: str) -> list[str]:
+    """What the command writes to a terminal, line by line."""
+    primary, secondary = os.openpty()
+    with os.fdopen(primary, "rb", 0) as terminal:
+        process = subprocess.Popen([*COMMAND, "topology", *arguments], stdout=secondary, stderr=subprocess.DEVNULL)
+        os.close(secondary)
+        text = b""
+        try:
+            while part := terminal.read(1 << 16):
+                text += part
+        except OSError:  # its end
+            pass
+        assert process.wait(timeout=60) == 0
+    return text.decode().splitlines()
+
+
+def test_a_large_topology_is_summarised_on_a_terminal() -> None:
+    t = load("fat-tree:8")
+    whole = list(topologies.listing(t))
+    assert len(whole) == 2 + len(t.links)
+    assert holdfast("topology", "fat-tree:8").stdout.splitlines() == whole
+    assert shown_on_a_terminal("fat-tree:8", "--all") == whole
+    title, degrees, headings, *rows, more = shown_on_a_terminal("fat-tree:8")
+    assert title == whole[0] == "fat_tree_8: 80 switches, 128 hosts, 384 links"
+    assert degrees == "256 links are between switches: 4 to 8 at each, 6.4 on average"
+    assert headings.split() == whole[1].split()
+    assert [row.split() for row in rows] == [row.split() for row in whole[2:42]]
+    assert more.startswith("... and 344 more; --all")
+    # What is small enough is whole.
+    assert shown_on_a_terminal("ring:4") == list(topologies.listing(load("ring:4")))
+
+
+def test_showing_a_topology_takes_less_than_making_it() -> None:
+    # Processor time of this process, because neighbours do not count. It was fifteen times as much, and is a quarter.
+    begin = time.process_time()
+    t = load("waxman:200,beta=1")
+    made = time.process_time()
+    assert len(list(topologies.listing(t))) == len(t.links) + 2 > 3000
+    assert time.process_time() - made < made - begin
 
 
 README = Path(topologies.__file__).parent / "README.md"

@@ -189,9 +189,11 @@ impl Program {
         finish(py, compilation)
     }
 
-    /// Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT.
+    /// Loads what :meth:`artifact` gave (verified first). Raises :class:`ControlError` INVALID_ARGUMENT. An artifact does not hold
+    /// the program's P4Info, which can be given beside it.
     #[staticmethod]
-    fn from_artifact(py: Python<'_>, data: &[u8]) -> PyResult<Program> {
+    #[pyo3(signature = (data, p4info=String::new()), text_signature = "(data, p4info='')")]
+    fn from_artifact(py: Python<'_>, data: &[u8], p4info: String) -> PyResult<Program> {
         let loaded = py.detach(|| {
             let text = std::str::from_utf8(data).map_err(|e| e.to_string())?;
             let program = ir::text::parse(text).map_err(|e| e.to_string())?;
@@ -202,7 +204,7 @@ impl Program {
             Ok(program)
         });
         match loaded {
-            Ok(program) => Ok(Program::new(program, String::new(), Vec::new())),
+            Ok(program) => Ok(Program::new(program, p4info, Vec::new())),
             Err(why) => {
                 let why: String = why;
                 let message = format!("not a compiled program: {why}");
@@ -223,7 +225,7 @@ impl Program {
         &self.ir.name
     }
 
-    /// P4Info in protobuf text format; empty for a program loaded from an artifact.
+    /// P4Info in protobuf text format; of a program loaded from an artifact what was given with it.
     #[getter]
     fn p4info(&self) -> &str {
         &self.p4info

@@ -7,18 +7,19 @@ from __future__ import annotations
 
 import inspect
 import math
-from collections.abc import Callable, Mapping
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from rich.table import Table
+from rich.cells import cell_len
 
 from holdfast.errors import TopologyError
 from holdfast.link import describe_loss, describe_queue
 from holdfast.topologies.backbones import abilene, nsfnet
 from holdfast.topologies.random_graphs import erdos_renyi, waxman
 from holdfast.topologies.regular import fat_tree, grid, line, mesh, ring, star
-from holdfast.topology import Host, Topology
+from holdfast.topology import Host, Link, Topology
 
 GENERATORS: Mapping[str, Callable[..., Topology]] = {
     "line": line,
@@ -96,26 +97,57 @@ def load(text: str, **parameters: Any) -> Topology:
     return by_name(text)
 
 
-def table(topology: Topology) -> Table:
-    """The links, those of hosts at the end, for a terminal."""
-    hosts, switches = len(topology.hosts), len(topology.switches)
-    title = f"{topology.name}: {switches} switches, {hosts} hosts, {len(topology.links)} links"
-    result = Table(title=title, title_justify="left", box=None, pad_edge=False, padding=(0, 1, 0, 0))
-    result.add_column("link", overflow="fold", min_width=10)
-    for heading in ("ports", "rate", "delay", "queue", "loss", "host"):
-        result.add_column(heading, justify="right" if heading in ("rate", "delay", "queue") else "left", no_wrap=True)
-    for link in sorted(topology.links, key=lambda link: link.a in topology.hosts or link.b in topology.hosts):
-        host = topology.hosts.get(link.a) or topology.hosts.get(link.b)
-        result.add_row(
-            link.name,
-            f"{link.a_port}-{link.b_port}",
-            _rate(link.rate_bps),
-            f"{link.delay_ms:.4g} ms",
-            describe_queue(link),
-            describe_loss(link),
-            _addresses(host) if host else "",
-        )
-    return result
+_HEADINGS = ("link", "ports", "rate", "delay", "queue", "loss", "host")
+_RIGHT = ("rate", "delay", "queue")
+
+
+def listing(topology: Topology, most: int | None = None) -> Iterator[str]:
+    """What there is, and a line for each link, those of hosts at the end; of more than ``most`` links only the first ones."""
+    links = list(zip(topology.link_names(), topology.links, strict=True))
+    links.sort(key=lambda named: named[1].a in topology.hosts or named[1].b in topology.hosts)
+    yield f"{topology.name}: {len(topology.switches)} switches, {len(topology.hosts)} hosts, {len(links)} links"
+    if most is not None and len(links) > most:
+        yield _degrees(topology)
+    rows = [_HEADINGS, *(_row(topology, name, link) for name, link in links[:most])]
+    columns = [_padded(column, right=column[0] in _RIGHT) for column in zip(*rows, strict=True)]
+    for row in zip(*columns, strict=True):
+        yield " ".join(row).rstrip()
+    if most is not None and len(links) > most:
+        yield f"... and {len(links) - most} more; --all shows all, and a file or a pipe gets all"
+
+
+def _padded(column: Sequence[str], *, right: bool) -> list[str]:
+    """Texts with blanks up to the width of the widest, as a terminal counts it."""
+    widths = [len(text) if text.isascii() else cell_len(text) for text in column]
+    widest = max(widths)
+    blanks = (" " * (widest - width) for width in widths)
+    return [blank + text if right else text + blank for text, blank in zip(column, blanks, strict=True)]
+
+
+def _degrees(topology: Topology) -> str:
+    """Of links between switches, in one line."""
+    ends = Counter[str]()
+    between = 0
+    for link in topology.links:
+        if link.a in topology.switches and link.b in topology.switches:
+            between += 1
+            ends.update((link.a, link.b))
+    degrees = [ends[switch] for switch in topology.switches]
+    low, mean, high = min(degrees), 2 * between / len(degrees), max(degrees)
+    return f"{between} links are between switches: {low} to {high} at each, {mean:.3g} on average"
+
+
+def _row(topology: Topology, name: str, link: Link) -> tuple[str, ...]:
+    host = topology.hosts.get(link.a) or topology.hosts.get(link.b)
+    return (
+        name,
+        f"{link.a_port}-{link.b_port}",
+        _rate(link.rate_bps),
+        f"{link.delay_ms:.4g} ms",
+        describe_queue(link),
+        describe_loss(link),
+        _addresses(host) if host else "",
+    )
 
 
 def _addresses(host: Host) -> str:
@@ -137,12 +169,12 @@ __all__ = [
     "fat_tree",
     "grid",
     "line",
+    "listing",
     "load",
     "mesh",
     "nsfnet",
     "ring",
     "star",
-    "table",
     "usage",
     "waxman",
 ]

@@ -1,0 +1,47 @@
+"""What Ctrl-C does to the command. It imports next to nothing, because the first import can be interrupted already."""
+
+from __future__ import annotations
+
+import os
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager
+from types import FrameType
+from typing import NoReturn
+
+STATUS = 130
+"""The exit status of a command that was interrupted: 128 and SIGINT, as of a shell."""
+
+
+def _end(_signal: int, _frame: FrameType | None) -> NoReturn:
+    os.write(2, b"interrupted\n")
+    os._exit(STATUS)
+
+
+def end_quietly() -> None:
+    """From now on Ctrl-C ends the process at once: for as long as nothing must be cleaned up.
+
+    An exception would come out of whatever is imported just then: as a traceback, or not at all. A process that is to ignore
+    Ctrl-C, as in the background of a script, does so.
+    """
+    if signal.getsignal(signal.SIGINT) is not signal.SIG_IGN:
+        signal.signal(signal.SIGINT, _end)
+
+
+@contextmanager
+def raised() -> Iterator[None]:
+    """Within, Ctrl-C and SIGTERM raise KeyboardInterrupt: around what has something to clean up, such as namespaces."""
+
+    def interrupt(_signal: int, _frame: FrameType | None) -> None:
+        raise KeyboardInterrupt
+
+    before = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    if before[signal.SIGINT] is signal.SIG_IGN:
+        del before[signal.SIGINT]
+    for number in before:
+        signal.signal(number, interrupt)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
