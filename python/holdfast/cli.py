@@ -57,6 +57,9 @@ class Io(StrEnum):
 FIRST_LINKS = 40
 """How many links of a large topology are shown on a terminal."""
 
+TEXT_BYTES = 1 << 16
+"""How far to look for bytes that are no text."""
+
 ARTIFACT_BEGINS = b"holdfast_ir "
 
 MAX_PORT = 510
@@ -124,13 +127,25 @@ def macros(defines: list[str]) -> dict[str, str]:
     return {name: value if given else "1" for name, given, value in (d.partition("=") for d in defines)}
 
 
+def _check_includes(includes: list[Path]) -> None:
+    for directory in includes:
+        if not directory.is_dir():
+            fail(f"-I: there is no directory {str(directory)!r}")
+
+
 def compile_or_fail(source: Path, defines: list[str], includes: list[Path], library: bool = False) -> Program:
     """Compiles, printing warnings; diagnostics go to standard error as they are.
 
     A file without `main` ends the command: with success if ``library`` says that having checked it is enough.
     """
+    if source.is_dir():
+        fail(f"{str(source)!r} is a directory, and not a program")
     if not source.is_file():
         fail(f"there is no file {str(source)!r}")
+    with source.open("rb") as file:
+        if b"\0" in file.read(TEXT_BYTES):
+            fail(f"{str(source)!r} is no P4 source: it holds bytes that are no text")
+    _check_includes(includes)
     try:
         program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
     except CompileError as error:
@@ -353,6 +368,7 @@ def stf(
     from holdfast import stf as suite
 
     _check_folder(json_file)
+    _check_includes(include)
     where = ", ".join(map(str, places))
     try:
         chosen = suite.scripts(places, pattern)
@@ -685,7 +701,7 @@ def main() -> None:
     """Entry point: every error of the family, and of the system, ends in one message and exit status 1."""
     interrupts.end_quietly()
     try:
-        app()
+        app(prog_name="holdfast")
     except HoldfastError as error:
         _say("error", error)
         sys.exit(1)

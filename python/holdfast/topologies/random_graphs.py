@@ -19,6 +19,9 @@ from holdfast.topology import Position, Topology, propagation_delay_ms
 
 Edge = tuple[int, int]
 
+MAX_SIZE = 10_000
+"""Of a random topology: half a minute of drawing."""
+
 
 def waxman(
     size: int,
@@ -83,6 +86,8 @@ def erdos_renyi(
 def _check(size: int, hosts: int, side_km: float) -> None:
     if size < 1:
         raise TopologyError(f"size is {size}; it must be at least 1")
+    if size > MAX_SIZE:
+        raise TopologyError(f"size is {size}; it must be at most {MAX_SIZE}, because each two switches are looked at")
     if hosts < 0:
         raise TopologyError(f"hosts is {hosts}; it must be at least 0")
     if not 0 < side_km < math.inf:
