@@ -67,6 +67,7 @@ STYLES: Mapping[str, Style] = {
     "paper": Style("paper", "#999999", "s"),
     "ours": Style("ours", "#0072B2", "*"),
     "ns-3": Style("ns-3", "#D55E00", "o"),
+    "ns-2": Style("ns-2", "#E69F00", "s"),
 }
 """Every mechanism, protocol and source of numbers, and how it looks in all pictures; :func:`style` looks one up."""
 

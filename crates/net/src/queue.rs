@@ -4,9 +4,9 @@
 //! # What counts
 //!
 //! A limit is a number of packets or of frame bytes that may wait. The packet being transmitted does not wait: it does not
-//! count, and a packet that finds nothing before it is transmitted whatever the limit is. So is it in ns-2 (a `DropTail`
-//! queue of 50 holds 50 packets behind the one on the wire, and counts packets), in ns-3 (`DropTailQueue`, whose `MaxSize` is
-//! in packets or bytes) and in Linux (`pfifo`, `bfifo`).
+//! count, and a packet that finds nothing before it is transmitted whatever the limit is. So is it in ns-3 (`DropTailQueue`, whose
+//! `MaxSize` is in packets or bytes) and in Linux (`pfifo`, `bfifo`). ns-2's `DropTail` counts packets and one of them less: with
+//! `limit_` 50, 49 wait behind the one on the wire.
 //!
 //! # Random early detection
 //!

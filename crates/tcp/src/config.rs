@@ -304,8 +304,8 @@ impl Config {
     /// [`NewReno::NS2_2001`]; no delayed acknowledgments, limited transmit,
     /// window validation, restart after idle times, or Nagle.
     ///
-    /// What differs still: there the SYN counts as the first packet of the window (its acknowledgment opens the window by one,
-    /// and the first data leaves with it), window arithmetic is on floating packets, and nothing is ever given up.
+    /// What differs still: there the clock's phase is random, window arithmetic is on floating packets, and nothing is ever given
+    /// up. `benches/ns2_agreement.py` compares them.
     pub fn ns2_2001(mss: u32) -> Config {
         Config {
             mss,
