@@ -2,9 +2,9 @@
 // segments over one bottleneck with a drop-tail queue; timestamps, delayed acknowledgments.
 //
 // Everything that ns-3 decides by default differently is set here, where it can be set. No queue discipline stands in front of the
-// device queue. Prints `key value` lines; with --sample also `sample` lines: time, bytes that the receivers got, segments sent, drops, fast
-// recoveries, timeouts, sum of the congestion windows in bytes, congestion window of the first flow. The time is that of the processor during
-// Simulator::Run.
+// device queue, unless --minimum asks for RED or marks; then one packet waits in the device. Prints `key value` lines; with --sample also
+// `sample` lines: time, bytes that the receivers got, segments sent, drops, fast recoveries, timeouts, sum of the congestion windows in bytes,
+// congestion window of the first flow, marks. The time is that of the processor during Simulator::Run.
 
 #include <ns3/applications-module.h>
 #include <ns3/core-module.h>
@@ -29,6 +29,7 @@ static uint64_t recoveries = 0;
 static uint64_t timeouts = 0;
 static std::vector<uint32_t> windows;
 static ApplicationContainer sinks;
+static Ptr<QueueDisc> discipline;
 
 // NewReno with the threshold of RFC 5681: half of what was sent and not acknowledged (FlightSize), less the two segments of limited
 // transmit. ns-3 itself leaves out what was selectively acknowledged and what is lost, so that each recovery ends lower.
@@ -53,6 +54,8 @@ static void CountSegment(Ptr<const Packet> packet, const TcpHeader&, Ptr<const T
 }
 
 static void CountDrop(Ptr<const Packet>) { drops++; }
+
+static void CountItem(Ptr<const QueueDiscItem>) { drops++; }
 
 static void KeepWindow(uint32_t flow, uint32_t, uint32_t now) { windows[flow] = now; }
 
@@ -88,14 +91,16 @@ static void Sample(double every) {
         sum += window;
     }
     std::cout << "sample " << Simulator::Now().GetSeconds() << " " << Received() << " " << segments << " " << drops << " "
-              << recoveries << " " << timeouts << " " << sum << " " << windows[0] << "\n";
+              << recoveries << " " << timeouts << " " << sum << " " << windows[0] << " "
+              << (discipline ? discipline->GetStats().nTotalMarkedPackets : 0) << "\n";
     Simulator::Schedule(Seconds(every), &Sample, every);
 }
 
 int main(int argc, char* argv[]) {
     double seconds = 10, delay = 18, sample = 0;
-    uint32_t flows = 100, packets = 1000;
-    bool sack = true;
+    uint32_t flows = 100, packets = 1000, every = 2;
+    double minimum = -1, maximum = 0, maxP = 1, weight = 1;
+    bool sack = true, gentle = false, ecn = false, always = false;
     std::string congestion = "ns3::TcpNewReno", recovery = "ns3::TcpClassicRecovery", rate = "1Gbps", starts;
     CommandLine arguments(__FILE__);
     arguments.AddValue("seconds", "simulated time", seconds);
@@ -108,6 +113,14 @@ int main(int argc, char* argv[]) {
     arguments.AddValue("packets", "packets that the bottleneck's queue holds", packets);
     arguments.AddValue("starts", "when flows start in ms, with commas in between; else one each millisecond", starts);
     arguments.AddValue("sample", "seconds between samples; 0 is none", sample);
+    arguments.AddValue("minimum", "RED's lower threshold, in packets", minimum);
+    arguments.AddValue("maximum", "RED's upper threshold", maximum);
+    arguments.AddValue("max-p", "RED's probability at the upper threshold", maxP);
+    arguments.AddValue("weight", "RED's weight of the average", weight);
+    arguments.AddValue("gentle", "RED goes on to probability 1 at twice the upper threshold", gentle);
+    arguments.AddValue("every", "segments that are acknowledged together", every);
+    arguments.AddValue("ecn", "RED marks, and TCP reacts to marks", ecn);
+    arguments.AddValue("always", "RED marks above the upper threshold, too, instead of dropping", always);
     arguments.Parse(argc, argv);
     windows.resize(flows);
 
@@ -118,7 +131,7 @@ int main(int argc, char* argv[]) {
     Config::SetDefault("ns3::TcpSocket::InitialCwnd", UintegerValue(INITIAL_SEGMENTS));
     Config::SetDefault("ns3::TcpSocket::ConnTimeout", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::TcpSocket::DataRetries", UintegerValue(15));
-    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(2));
+    Config::SetDefault("ns3::TcpSocket::DelAckCount", UintegerValue(every));
     Config::SetDefault("ns3::TcpSocket::DelAckTimeout", TimeValue(MilliSeconds(200)));
     Config::SetDefault("ns3::TcpSocket::SndBufSize", UintegerValue(4 << 20));
     Config::SetDefault("ns3::TcpSocket::RcvBufSize", UintegerValue(4 << 20));
@@ -128,6 +141,9 @@ int main(int argc, char* argv[]) {
     Config::SetDefault("ns3::TcpSocketBase::MinRto", TimeValue(Seconds(1)));
     Config::SetDefault("ns3::TcpSocketBase::ClockGranularity", TimeValue(MilliSeconds(1)));
     Config::SetDefault("ns3::TcpCubic::HyStart", BooleanValue(false));
+    Config::SetDefault("ns3::TcpSocketBase::UseEcn", EnumValue(ecn ? TcpSocketState::On : TcpSocketState::Off));
+    // What Linux adds to BBR's window for acknowledgments that come in bunches is at most one of them then.
+    Config::SetDefault("ns3::TcpBbr::AckEpochAckedResetThresh", UintegerValue(0));
 
     NodeContainer routers(2), clients(flows), servers(flows);
     InternetStackHelper internet;
@@ -140,7 +156,8 @@ int main(int argc, char* argv[]) {
     PointToPointHelper bottleneck;
     bottleneck.SetDeviceAttribute("DataRate", StringValue(rate));
     bottleneck.SetChannelAttribute("Delay", TimeValue(Seconds(delay / 1000)));
-    bottleneck.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", StringValue(std::to_string(packets) + "p"));
+    bool managed = minimum >= 0;
+    bottleneck.SetQueue("ns3::DropTailQueue<Packet>", "MaxSize", StringValue(std::to_string(managed ? 1 : packets) + "p"));
 
     TrafficControlHelper control;
     Ipv4AddressHelper addresses("10.0.0.0", "255.255.255.252");
@@ -153,6 +170,17 @@ int main(int argc, char* argv[]) {
     NetDeviceContainer middle = bottleneck.Install(routers.Get(0), routers.Get(1));
     assign(middle);
     middle.Get(0)->GetObject<PointToPointNetDevice>()->GetQueue()->TraceConnectWithoutContext("Drop", MakeCallback(&CountDrop));
+    if (managed) {
+        TrafficControlHelper red;
+        red.SetRootQueueDisc("ns3::RedQueueDisc", "MinTh", DoubleValue(minimum), "MaxTh", DoubleValue(maximum), "MaxSize",
+                             QueueSizeValue(QueueSize(QueueSizeUnit::PACKETS, packets)), "LInterm", DoubleValue(1 / maxP), "QW",
+                             DoubleValue(weight), "Gentle", BooleanValue(gentle), "Wait", BooleanValue(false), "UseEcn",
+                             BooleanValue(ecn), "UseHardDrop", BooleanValue(!always), "MeanPktSize",
+                             UintegerValue(SEGMENT_BYTES + 52), "LinkBandwidth", DataRateValue(DataRate(rate)), "LinkDelay",
+                             TimeValue(Seconds(delay / 1000)));
+        discipline = red.Install(middle.Get(0)).Get(0);
+        discipline->TraceConnectWithoutContext("Drop", MakeCallback(&CountItem));
+    }
     // Without a queue discipline, what finds the device's queue full is dropped before it.
     routers.Get(0)->GetObject<TrafficControlLayer>()->TraceConnectWithoutContext("TcDrop", MakeCallback(&CountDrop));
 

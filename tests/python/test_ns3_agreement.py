@@ -10,7 +10,7 @@ import pytest
 
 sys.path.append(str(Path(__file__).parents[2] / "benches"))
 
-from ns3_agreement import METRICS, Case, bounds, comparison, truncated_cubic
+from ns3_agreement import ALGORITHMS, METRICS, PLANS, UNANCHORED, Case, Managed, bounds, comparison, truncated_cubic
 
 FULL_BUFFER = Case(1, 10, 40, 1.0)
 SHORT_BUFFER = Case(1, 10, 40, 0.5)
@@ -93,6 +93,7 @@ def runs(ours: float, needless_percent: float = 0.0, part: str = "steady") -> pl
                 "window_segments": 40.0,
                 "needless_percent": needless_percent,
                 "recoveries": 100,
+                "signals": 100,
             }
             for simulator, factor in (("ours", ours), ("ns-3", 1.0))
         ]
@@ -112,3 +113,42 @@ def test_a_ratio_beyond_its_bound_is_outside() -> None:
 def test_where_nothing_is_bounded_nothing_is_outside() -> None:
     assert within(runs(2.0, part="start")) == dict.fromkeys(METRICS)
     assert within(runs(2.0, needless_percent=1.1)) == dict.fromkeys(METRICS)
+
+
+def test_each_algorithm_is_in_one_part() -> None:
+    parts = [{algorithm for _, algorithms in plan for algorithm in algorithms} for plan in PLANS.values()]
+    assert sorted(name for part in parts for name in part) == sorted(ALGORITHMS)
+
+
+def test_what_has_no_anchor_is_shown_and_not_judged() -> None:
+    (case, algorithm), metrics = next(iter(UNANCHORED.items()))
+    frame = runs(1.0).with_columns(case=pl.lit(case), algorithm=pl.lit(algorithm))
+    cases = [case for plan in PLANS.values() for grid, _ in plan for case in grid]
+    found = {row["metric"]: row["within"] for row in comparison(frame, cases).iter_rows(named=True)}
+    assert {metric for metric, within in found.items() if within is None} == set(metrics)
+
+
+def test_bbr_may_be_a_percent_faster_than_ns3_and_have_its_extra_segments_less() -> None:
+    allowed = bounds(FULL_BUFFER, "bbr", 45, 0)
+    assert width(allowed, "throughput_mbps") == pytest.approx((0.01, 0.02))
+    assert width(allowed, "window_segments") == pytest.approx((0.1, 0.05))
+
+
+def test_red_leaves_more_to_chance_and_most_where_it_chose_few_packets() -> None:
+    few, many = (bounds(FULL_BUFFER, "sack, RED with ECN", 40, 0, signals) for signals in (4, 400))
+    assert width(few, "loss_percent") == pytest.approx((1.1, 1.1))
+    assert width(many, "loss_percent") == pytest.approx((0.2, 0.2))
+    assert few["window_segments"] == many["window_segments"] == pytest.approx((0.95, 1.05))
+    # Only where RED drops does a recovery end lower in ns-3.
+    dropped = bounds(FULL_BUFFER, "sack, RED", 40, 0, 400)
+    assert dropped["window_segments"][1] == pytest.approx(1.075)
+
+
+def test_thresholds_count_the_packet_that_waits_in_ns3s_device() -> None:
+    red = Managed(minimum=1 / 6, maximum=1 / 2, max_p=0.1, weight=0.002, ecn=False)
+    ours = red.ours(66)["red"]
+    assert (ours["min_packets"], ours["max_packets"]) == (11, 33)
+    assert {"--minimum=10", "--maximum=32", "--ecn=false"} <= set(red.ns3(66))
+    # Marked is what finds more than 33 here, and 33 behind the one in the device there.
+    assert Managed(minimum=1 / 2).ours(66) == {"mark_above": {"packets": 33}}
+    assert {"--minimum=33", "--maximum=33", "--always=true"} <= set(Managed(minimum=1 / 2).ns3(66))
