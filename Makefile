@@ -33,14 +33,15 @@ test-live: $(VENV)/.test-installed
 	$(BIN)/python -m pytest tests/live
 
 # Packets per second beside hand-written code, tables on their own, table updates per second through P4Runtime, simulated networks, and
-# one of them in ns-3 where that is installed. BENCH=--quick shows that it works, and compares a small dumbbell's results with ns-3's
-# and two flows with the kernel's.
+# one of them in ns-3 where that is installed. BENCH=--quick shows that it works, and compares small dumbbells' results with ns-2's and
+# ns-3's and two flows with the kernel's.
 bench: $(VENV)/.installed
 	$(BIN)/holdfast bench $(BENCH)
 	$(BIN)/holdfast bench --tables $(BENCH)
 	$(BIN)/python benches/p4runtime.py $(filter --quick,$(BENCH))
 	$(BIN)/holdfast bench --simulation $(BENCH)
 	$(BIN)/python benches/ns3_dumbbell.py $(if $(filter --quick,$(BENCH)),--quick --repeat 1)
+	$(if $(filter --quick,$(BENCH)),$(BIN)/python benches/ns2_agreement.py --quick)
 	$(if $(filter --quick,$(BENCH)),$(BIN)/python benches/ns3_agreement.py --quick)
 	$(if $(filter --quick,$(BENCH)),$(BIN)/python benches/live_agreement.py --quick)
 

@@ -482,13 +482,13 @@ def _cell(row: Mapping[str, Any]) -> str:
     return f"{text}: {mark}{row['ratio']:.3f} ({row['low']:.2f} to {row['high']:.2f})"
 
 
-LOOKS = {"newreno": "newreno-impatient", "sack, RFC threshold": "sack"}
-"""Whose look in pictures an algorithm has, where that is not its own name."""
+LOOKS = {"newreno": "newreno-impatient"}
+"""Whose look in pictures an algorithm has, where that is not its own name up to the first comma."""
 
 
 def look_of(algorithm: str) -> plots.Style:
     """How an algorithm looks in pictures."""
-    return plots.style(LOOKS.get(algorithm, algorithm))
+    return plots.style(LOOKS.get(algorithm, algorithm.split(",", maxsplit=1)[0]))
 
 
 def draw_ratios(table: pl.DataFrame, *paths: Path) -> None:
@@ -505,6 +505,8 @@ def draw_ratios(table: pl.DataFrame, *paths: Path) -> None:
                     [row["low"], row["high"]], [y, y], color="#DDDDDD", linewidth=5, solid_capstyle="butt", zorder=1
                 )
             hollow = "," in algorithm
+            if row["ratio"] is None:
+                continue
             axis.plot(
                 row["ratio"],
                 y,
