@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import yaml
 from pydantic import BaseModel, ValidationError
@@ -13,6 +13,18 @@ from pydantic import BaseModel, ValidationError
 from holdfast.errors import HoldfastError, ScenarioError, first_mistake
 
 M = TypeVar("M", bound=BaseModel)
+
+DEPTH = 100
+"""Mappings and lists within each other, aliases followed: more is refused."""
+
+TOO_DEEP = f"it is nested more than {DEPTH} deep"
+
+ALIASED = 100_000
+"""Values that aliases add to those that are written: more is refused. A file of a few lines can stand for any number of them."""
+
+
+class _RefusedError(yaml.MarkedYAMLError):
+    """YAML, but not what people write."""
 
 
 @contextmanager
@@ -26,17 +38,83 @@ def reading(path: Path, kind: type[HoldfastError]) -> Iterator[None]:
         raise kind(f"{path}: this is not text in UTF-8") from None
     except yaml.MarkedYAMLError as error:
         line = error.problem_mark.line + 1 if error.problem_mark else 1
-        raise kind(f"{path}:{line}: not YAML: {error.problem}") from None
+        refused = "" if isinstance(error, _RefusedError) else "not YAML: "
+        raise kind(f"{path}:{line}: {refused}{error.problem}") from None
     except (yaml.YAMLError, ValueError) as error:
         raise kind(f"{path}: not YAML: {error}") from None
     except RecursionError:
         raise kind(f"{path}: it is nested too deeply") from None
 
 
+class _Loader(yaml.SafeLoader):
+    """Stops where it becomes too deep, before it has read what is deeper still."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(text)
+        self._depth = 0
+
+    def compose_node(self, parent: yaml.Node | None, index: Any) -> yaml.Node | None:
+        """As its parent's, and counts."""
+        self._depth += 1
+        if self._depth > DEPTH + 1:
+            raise _RefusedError(None, None, TOO_DEEP, self.get_mark())  # type: ignore[no-untyped-call]
+        try:
+            node: yaml.Node | None = super().compose_node(parent, index)
+        finally:
+            self._depth -= 1
+        return node
+
+
+def compose(text: str) -> tuple[yaml.SafeLoader, yaml.Node | None]:
+    """The nodes of a document that is neither nested too deeply nor much larger than what is written, and what constructs values.
+
+    Every reader of YAML begins here; errors are :mod:`yaml`'s, for :func:`reading`.
+    """
+    loader = _Loader(text)
+    try:
+        root = loader.get_single_node()
+    finally:
+        loader.dispose()
+    if root is not None:
+        sizes: dict[int, tuple[int, int]] = {}
+        size, _ = _measure(root, sizes, set())
+        if size - len(sizes) > ALIASED:
+            raise _refused(root, f"its aliases stand for more than {ALIASED} values")
+    return loader, root
+
+
+def _measure(node: yaml.Node, sizes: dict[int, tuple[int, int]], above: set[int]) -> tuple[int, int]:
+    """How many values a node stands for with its aliases followed, and how deeply they are nested; each node is looked at once."""
+    if id(node) in above:
+        raise _refused(node, "an alias that contains itself")
+    if id(node) not in sizes:
+        size, depth = 1, 0
+        above.add(id(node))
+        for child in _children(node):
+            child_size, child_depth = _measure(child, sizes, above)
+            size, depth = size + child_size, max(depth, 1 + child_depth)
+        above.remove(id(node))
+        if depth > DEPTH:
+            raise _refused(node, TOO_DEEP)
+        sizes[id(node)] = size, depth
+    return sizes[id(node)]
+
+
+def _children(node: yaml.Node) -> list[yaml.Node]:
+    if isinstance(node, yaml.MappingNode):
+        return [each for pair in node.value for each in pair]
+    return list(node.value) if isinstance(node, yaml.SequenceNode) else []
+
+
+def _refused(node: yaml.Node, why: str) -> _RefusedError:
+    return _RefusedError(None, None, why, node.start_mark)
+
+
 def read(path: Path, model: type[M]) -> M:
     """The model that a file holds; an empty file holds one with all defaults. Raises :class:`ScenarioError`."""
     with reading(path, ScenarioError):
-        document = yaml.safe_load(path.read_text())
+        loader, root = compose(path.read_text())
+        document = None if root is None else loader.construct_document(root)
     if document is None:
         document = {}
     if not isinstance(document, Mapping):

@@ -233,6 +233,7 @@ def _given(scenario: Scenario, seed: int) -> dict[str, dict[str, Any]]:
                 transfer_bytes=entry.transfer_bytes,
                 congestion=_congestion(entry),
                 mss=entry.options.get("mss"),
+                bytes_per_s=None if entry.rate_bps is None else round(entry.rate_bps / 8),
                 nagle=options.nagle is not False,
             )
             window = options.window_limit_bytes

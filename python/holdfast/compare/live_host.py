@@ -24,7 +24,7 @@ from collections.abc import Callable, Iterator
 from contextlib import suppress
 from typing import Any
 
-SO_TIMESTAMPNS, SO_RCVBUFFORCE = 35, 33
+SO_TIMESTAMPNS, SO_RCVBUFFORCE, SO_MAX_PACING_RATE = 35, 33, 47
 SOL_RAW, ICMP_FILTER = 255, 1
 TCP_NOTSENT_LOWAT = 25
 ECHO_REPLY, ECHO_REQUEST = 0, 8
@@ -272,6 +272,9 @@ class Host:
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_CONGESTION, flow["congestion"].encode())
             connection.setsockopt(socket.IPPROTO_TCP, TCP_NOTSENT_LOWAT, NOT_SENT_LOW)
             connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, int(not flow["nagle"]))
+            if flow["bytes_per_s"] is not None:
+                # The kernel lets no more of it leave, nor sooner: as if the application wrote no faster.
+                connection.setsockopt(socket.SOL_SOCKET, SO_MAX_PACING_RATE, struct.pack("=Q", flow["bytes_per_s"]))
             if flow["mss"] is not None:
                 connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_MAXSEG, flow["mss"])
             connection.connect_ex((flow["address"], flow["port"]))

@@ -8,7 +8,7 @@ They are used in processes that were forked, so nothing here may start threads (
   of those that arrived one after the other.
 - *goodput*: new bytes in order at the receiver from the failure on; *completion*: from a transfer's start to its last byte.
 - *curves*: probes by the time of their arrival, and goodput, in bins, over all flows that the failure does not cut off by itself.
-- *timeouts*, *retransmitted*: of the sender of a connection that always sends.
+- *timeouts*, *retransmitted*: of the sender of a connection without an end.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any, Literal
 
+from holdfast.compare.routes import path_delay_ms
 from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, UdpEntry
 from holdfast.network import Network, SimulatedNetwork
@@ -101,8 +102,7 @@ def _add(network: SimulatedNetwork, scenario: Scenario, flow: Flow, index: int) 
     if isinstance(entry, TcpEntry):
         transfer = TcpTransfer(
             **ends,
-            application="bulk" if entry.transfer_bytes is None else "transfer",
-            transfer_bytes=entry.transfer_bytes or 0,
+            **_application(scenario, flow, entry),
             options=entry.tcp_options(),
             goodput_bin_ms=scenario.bin_ms,
         )
@@ -120,6 +120,18 @@ def _add(network: SimulatedNetwork, scenario: Scenario, flow: Flow, index: int) 
         source_port=5001 + index % 60_000,
     )
     return network.add(stream)
+
+
+def _application(scenario: Scenario, flow: Flow, entry: TcpEntry) -> dict[str, Any]:
+    """What writes: always, a transfer, or bursts, which begin as far apart as the rate says, unless the round trip is longer."""
+    if entry.transfer_bytes is not None:
+        return {"application": "transfer", "transfer_bytes": entry.transfer_bytes}
+    if entry.rate_bps is None:
+        return {"application": "bulk"}
+    every_ms = entry.burst_bytes * 8 * 1000 / entry.rate_bps
+    round_trip_ms = 2 * path_delay_ms(scenario.topology, flow.source, flow.destination)
+    silence_ms = max(1e-6, every_ms - round_trip_ms)
+    return {"application": "on-off", "transfer_bytes": entry.burst_bytes, "silence_ms": silence_ms}
 
 
 def entries(network: Network) -> list[int]:

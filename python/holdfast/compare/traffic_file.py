@@ -9,6 +9,7 @@
       - {}                               # a connection that always has something to send
       - {transfer_bytes: 50000, after_failure_s: -0.2, count: 8, every_ms: 100}
       - {source: h1, destination: h4, options: {congestion: bbr}}
+      - {source: h2, destination: h5, rate_bps: 2e6}    # an application that writes 2 Mb/s
     ping:
       - {source: h1, destination: h6, interval_ms: 10}
 
@@ -18,15 +19,17 @@ of its own goes on until the end. Hosts are checked here; networks are not known
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Any, Literal, Self
 
 from pydantic import BaseModel, ConfigDict, Field, model_validator
 
-from holdfast.compare.routes import path_by_cost, path_delay_ms
-from holdfast.errors import ParameterError, ScenarioError
-from holdfast.topology import Topology
+from holdfast import _core
+from holdfast.compare.routes import disjoint_path, path_by_cost, path_delay_ms
+from holdfast.errors import HoldfastError, ParameterError, ScenarioError
+from holdfast.link import reversed_link
+from holdfast.topology import Link, Topology
 from holdfast.traffic import TcpOptions
 
 PAIRS = 16
@@ -44,16 +47,30 @@ LIVE_PAIRS, LIVE_TCP_PAIRS, LIVE_PROBES_PER_S = 6, 3, 2000
 PROBE_PAYLOAD_BYTES = 100
 PROBE_WIRE_BITS = (PROBE_PAYLOAD_BYTES + 28 + 14 + 24) * 8
 PROBES_PER_S = (20, 500)
-"""At least and at most; as many as take up no more than a third of the slowest link if all pairs met there..."""
+"""At most, and at least if there are two pairs: where links are slower, there are fewer pairs..."""
 
 ALL_PROBES_PER_S = 8000
 """...and no more than so many in the network."""
 
 BULK_BPS = 5_000_000
-"""What a connection of the default traffic is about, by its window."""
+"""What a connection of the default traffic takes at most: by its window, or where round trips are short by its application."""
 
 MSS = 1448
-TRANSFER_BYTES = 50_000
+BURST_SEGMENTS = 4
+"""At once, of an application that writes at a rate: an even number, which is acknowledged without delay."""
+
+TRANSFER_BYTES, TRANSFERS, TRANSFER_EVERY_MS = 50_000, 4, 100.0
+"""Transfers of each pair with TCP, from ``TRANSFER_EVERY_MS`` before the failure on."""
+
+PAIR_BPS = BULK_BPS + TRANSFER_BYTES * 8 * 1000 / TRANSFER_EVERY_MS
+"""What a pair takes at most with its connection and its transfers."""
+
+PROBES_SHARE, TCP_SHARE = 1 / 3, 1 / 2
+"""Probes take up no more than that of the slowest link if all pairs met there. TCP takes no more than that of any link, if each
+pair were on its cheapest path and on the second, disjoint one at the same time, as it is with 1+1 protection."""
+
+PAIR_LEAST_BPS = 500_000
+"""A pair that could not have so much has no TCP: transfers would be of less than two packets."""
 
 
 class Entry(BaseModel):
@@ -101,26 +118,57 @@ class PingEntry(Entry):
 class TcpEntry(Entry):
     """Connections; with ``transfer_bytes`` they end, and the time that they take is measured.
 
-    ``count`` of them, one every ``every_ms``. ``options`` are fields of :class:`holdfast.traffic.TcpOptions`; what is not given is
-    as Linux has it with CUBIC.
+    ``count`` of them, one every ``every_ms``. ``rate_bps``: of one without an end, what its application writes at most; it has no
+    more to send, and does not catch up. ``options`` are fields of :class:`holdfast.traffic.TcpOptions`; what is not given is as
+    Linux has it with this ``congestion`` (CUBIC if none is given), or as the ``preset`` has it if one is given.
     """
 
     transfer_bytes: int | None = Field(default=None, gt=0)
+    rate_bps: float | None = Field(default=None, ge=1000, le=1e12)
     count: int = Field(default=1, ge=1, le=10_000)
     every_ms: float = Field(default=100.0, gt=0)
     options: dict[str, Any] = {}
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
+        if self.rate_bps is not None and self.transfer_bytes is not None:
+            raise ValueError("give transfer_bytes or rate_bps, not both")
         try:
-            self.tcp_options()
+            _try(self.tcp_options())
         except ParameterError as error:
             raise ValueError(f"options.{error.field}: {error.sentence}") from None
+        except HoldfastError as error:
+            raise ValueError(f"options: {error}") from None
         return self
 
     def tcp_options(self) -> TcpOptions:
-        """For both ends."""
-        return TcpOptions(**{**TcpOptions.linux("cubic").model_dump(exclude_none=True), **self.options})
+        """For both ends. Of Linux's choices those that belong to another choice than the file's are left out."""
+        given = {name: value for name, value in self.options.items() if value is not None}
+        if "preset" in given:
+            return TcpOptions(**given)
+        # Linux's options for Reno are all of BBR's, too: what CUBIC alone has is not among them.
+        linux = TcpOptions.linux("cubic" if given.get("congestion", "cubic") == "cubic" else "reno")
+        defaults = linux.model_dump(exclude_none=True, exclude={"preset"})
+        if given.get("delayed_ack_ms") == 0:
+            del defaults["quick_ack_segments"]
+        return TcpOptions(**{**defaults, **given})
+
+    @property
+    def burst_bytes(self) -> int:
+        """What an application of ``rate_bps`` writes at once."""
+        return BURST_SEGMENTS * (self.tcp_options().mss or MSS)
+
+
+def _try(options: TcpOptions) -> None:
+    """Raises what the core would say of them in a run."""
+    network = _core.Network()
+    mac, gateway = bytes(5) + b"\1", bytes(5) + b"\2"
+    for name, address in (("a", "10.0.0.1"), ("b", "10.0.0.2")):
+        network.add_host(name, mac=mac, ipv4=address, prefix_len=24, gateway_mac=gateway)
+    network.add_link("a", 0, "b", 0, rate_bps=1_000_000)
+    network.add_tcp(
+        "a", "b", client_port=1, server_port=2, start_ps=0, preset=options.preset, options=options.in_core_units()
+    )
 
 
 class TrafficFile(BaseModel):
@@ -182,26 +230,78 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
     """What is offered without a file: probes between up to 50 host pairs, and TCP between up to 16 of these.
 
     Pairs lie far apart in the order of the hosts. ``through``: links (their two ends) or switches (one name); pairs whose cheapest
-    path leads through one of them come first, so that a single failure meets traffic.
+    path leads through one of them come first, so that a single failure meets traffic. How much there is of it follows from the
+    slowest links (``PROBES_SHARE``, ``TCP_SHARE``), so that nothing is lost, but to the failure.
     """
     pairs = _default_pairs(topology, list(through))[: LIVE_PAIRS if live else None]
     if not pairs:
         raise ScenarioError(
             f"{topology.name}: there are no two hosts at different switches, so there is no traffic to disturb"
         )
-    slowest_bps = min(link.rate_bps for link in topology.links)
-    together = min(LIVE_PROBES_PER_S if live else ALL_PROBES_PER_S, slowest_bps / 3 / PROBE_WIRE_BITS)
-    rate = min(PROBES_PER_S[1], max(PROBES_PER_S[0], int(together / len(pairs))))
-    with_tcp = pairs[: LIVE_TCP_PAIRS if live else TCP_PAIRS[len(pairs) > PAIRS]]
-    bulk = [
-        TcpEntry(source=a, destination=b, options={"window_limit_bytes": _window_bytes(topology, a, b)})
-        for a, b in with_tcp
-    ]
+    slowest_bps = min(_rate_bps(link) for link in topology.links)
+    together = min(LIVE_PROBES_PER_S if live else ALL_PROBES_PER_S, slowest_bps * PROBES_SHARE / PROBE_WIRE_BITS)
+    pairs = pairs[: max(1, int(together / PROBES_PER_S[0]))]
+    rate = min(PROBES_PER_S[1], together / len(pairs))
+    with_tcp, pair_bps = _tcp_pairs(topology, pairs[: LIVE_TCP_PAIRS if live else TCP_PAIRS[len(pairs) > PAIRS]])
+    bulk_bps = pair_bps * BULK_BPS / PAIR_BPS
+    transfer_bytes = int(pair_bps * (1 - BULK_BPS / PAIR_BPS) / 8 * TRANSFER_EVERY_MS / 1000)
+    # Whatever begins together fills the same queue.
+    starts_s = [round(TRANSFER_EVERY_MS / 1000 * i / len(with_tcp), 6) for i in range(len(with_tcp))]
     transfers = [
-        TcpEntry(source=a, destination=b, transfer_bytes=TRANSFER_BYTES, after_failure_s=-0.1, count=4, every_ms=100.0)
-        for a, b in with_tcp
+        TcpEntry(
+            source=a,
+            destination=b,
+            transfer_bytes=transfer_bytes,
+            after_failure_s=-TRANSFER_EVERY_MS / 1000 + start_s,
+            count=TRANSFERS,
+            every_ms=TRANSFER_EVERY_MS,
+        )
+        for (a, b), start_s in zip(with_tcp, starts_s, strict=True)
     ]
-    return TrafficFile(pairs=pairs, udp=[UdpEntry(packets_per_s=rate)], tcp=bulk + transfers)
+    return TrafficFile(
+        pairs=pairs,
+        udp=[UdpEntry(packets_per_s=int(rate) if rate >= 1 else rate)],
+        tcp=[_bulk(topology, *pair, bulk_bps, at_s) for pair, at_s in zip(with_tcp, starts_s, strict=True)] + transfers,
+    )
+
+
+def _rate_bps(link: Link) -> float:
+    """Of the slower direction."""
+    return min(link.rate_bps, link.rate_bps if link.reverse is None else reversed_link(link).rate_bps)
+
+
+def _tcp_pairs(topology: Topology, pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], float]:
+    """Of these pairs those that have TCP, and what each of them takes, connection and transfers together, in bits per second."""
+    users: dict[int, int] = {}
+    chosen: list[tuple[str, str]] = []
+    each_bps = float(PAIR_BPS)
+    for pair in pairs:
+        links = _links_of(topology, *pair)
+        bps = min(TCP_SHARE * _rate_bps(topology.links[i]) / (users.get(i, 0) + 1) for i in links)
+        if bps >= PAIR_LEAST_BPS:
+            each_bps = min(each_bps, bps)
+            chosen.append(pair)
+            for i in links:
+                users[i] = users.get(i, 0) + 1
+    return chosen, each_bps
+
+
+def _links_of(topology: Topology, source: str, destination: str) -> set[int]:
+    """The hosts' own links, those of the cheapest path, and those of the second one, by their places in the topology."""
+    ends = [topology.attachment(name) for name in (source, destination)]
+    path = path_by_cost(topology, ends[0].switch, ends[1].switch)
+    hops = [*pairwise(path), *pairwise(disjoint_path(topology, path) or ())]
+    links = {topology.graph.edges[hop]["link"] for hop in hops}
+    return links | {topology.find_link(f"{end.host.name}-{end.switch}") for end in ends}
+
+
+def _bulk(topology: Topology, source: str, destination: str, rate_bps: float, start_s: float) -> TcpEntry:
+    """A connection of that rate: limited by its window if that is a few segments at least, or else by its application."""
+    window = round(rate_bps / 8 * 2 * path_delay_ms(topology, source, destination) / 1000)
+    if window >= BURST_SEGMENTS * MSS:
+        options = {"window_limit_bytes": window}
+        return TcpEntry(source=source, destination=destination, start_s=start_s, options=options)
+    return TcpEntry(source=source, destination=destination, start_s=start_s, rate_bps=rate_bps)
 
 
 def describe(traffic: TrafficFile) -> str:
@@ -211,12 +311,19 @@ def describe(traffic: TrafficFile) -> str:
     transfers = sum(len(traffic.ends(e)) * e.count for e in traffic.tcp if e.transfer_bytes is not None)
     parts = []
     if flows["udp"]:
-        rates = sorted({f"{entry.packets_per_s:g}" for entry in traffic.udp}, key=float)
+        rates = sorted({f"{entry.packets_per_s:.3g}" for entry in traffic.udp}, key=float)
         parts.append(f"{counted(flows['udp'], 'UDP stream')} of {' or '.join(rates)} packets/s")
     if flows["ping"]:
         parts.append(counted(flows["ping"], "ping"))
     if bulk:
-        parts.append(f"{counted(bulk, 'TCP connection')} that always send{'s' if bulk == 1 else ''}")
+        mbps = sorted({e.rate_bps / 1e6 for e in traffic.tcp if e.rate_bps is not None})
+        often = [e for e in traffic.tcp if e.transfer_bytes is None and e.rate_bps is None]
+        always = sum(len(traffic.ends(e)) * e.count for e in often)
+        if always:
+            parts.append(f"{counted(always, 'TCP connection')} that always send{'s' if always == 1 else ''}")
+        if bulk > always:
+            shown = f"{mbps[0]:.3g}" if mbps[0] == mbps[-1] else f"{mbps[0]:.3g} to {mbps[-1]:.3g}"
+            parts.append(f"{counted(bulk - always, 'TCP connection')} of {shown} Mb/s at most")
     if transfers:
         parts.append(f"{counted(transfers, 'TCP transfer')} of limited size")
     return ", ".join(parts) + f"; {counted(len(traffic.host_pairs()), 'host pair')}"
@@ -256,11 +363,6 @@ def _leads_through(topology: Topology, a: str, b: str, through: list[frozenset[s
     path = path_by_cost(topology, a, b)
     parts = {frozenset(link) for link in pairwise(path)} | {frozenset((node,)) for node in path}
     return any(each in parts for each in through)
-
-
-def _window_bytes(topology: Topology, source: str, destination: str) -> int:
-    round_trip_ms = 2 * path_delay_ms(topology, source, destination)
-    return max(4 * MSS, round(BULK_BPS / 8 * round_trip_ms / 1000))
 
 
 __all__ = [

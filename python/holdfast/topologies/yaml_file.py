@@ -34,7 +34,7 @@ from yaml.constructor import SafeConstructor
 
 from holdfast.errors import TopologyError
 from holdfast.topology import Topology
-from holdfast.yaml_model import reading
+from holdfast.yaml_model import compose, reading
 
 R = TypeVar("R")
 
@@ -91,8 +91,8 @@ def read(path: Path) -> Topology:
 
 def _parse(path: Path) -> dict[str, Node]:
     with reading(path, TopologyError):
-        composed = yaml.compose(path.read_text(), Loader=yaml.SafeLoader)
-    root = Node(path, 1, None) if composed is None else _node(path, composed, frozenset())
+        _, composed = compose(path.read_text())
+    root = Node(path, 1, None) if composed is None else _node(path, composed)
     document = root.mapping("a mapping of " + ", ".join(KEYS))
     for key, node in document.items():
         if key not in KEYS:
@@ -100,14 +100,11 @@ def _parse(path: Path) -> dict[str, Node]:
     return document
 
 
-def _node(path: Path, node: yaml.Node, above: frozenset[int]) -> Node:
+def _node(path: Path, node: yaml.Node) -> Node:
     """Converts YAML's representation, refusing doubled keys, which YAML's own loader would let pass."""
     line = node.start_mark.line + 1
-    if id(node) in above:
-        raise TopologyError(f"{path}:{line}: an alias that contains itself")
-    above |= {id(node)}
     if isinstance(node, yaml.SequenceNode):
-        return Node(path, line, [_node(path, item, above) for item in node.value])
+        return Node(path, line, [_node(path, item) for item in node.value])
     if not isinstance(node, yaml.MappingNode):
         try:
             return Node(path, line, SafeConstructor().construct_document(node))
@@ -121,7 +118,7 @@ def _node(path: Path, node: yaml.Node, above: frozenset[int]) -> Node:
             raise where.error("keys are plain words here")
         if key in mapping:
             raise where.error(f"{key!r} is declared twice (first in line {mapping[key].line})")
-        value = _node(path, value_node, above)
+        value = _node(path, value_node)
         mapping[key] = Node(path, where.line, value.value)
     return Node(path, line, mapping)
 

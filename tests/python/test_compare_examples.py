@@ -1,0 +1,149 @@
+"""Every example of a YAML file that a text of this package shows is read, and run as what it is: a traffic file or a topology."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import typer
+import yaml
+
+import holdfast
+from holdfast import SimulatedNetwork, cli
+from holdfast.apps.router import RouterController, compile_router
+from holdfast.compare import mechanisms, results, scenario, traffic_file
+from holdfast.topologies import yaml_file
+from holdfast.topology import Topology
+
+ROOT = Path(holdfast.__file__).parent
+REPOSITORY = ROOT.parent.parent
+
+TRAFFIC = set(traffic_file.TrafficFile.model_fields)
+TOPOLOGY = set(yaml_file.KEYS)
+
+BRIEF: dict[str, float | None] = {"before_s": 0.5, "down_s": 0.5, "after_s": 0.3}
+
+
+def helps(command: Any, name: str) -> Iterator[tuple[str, str]]:
+    """The help of each command, as it is written."""
+    yield f"{name} --help", "\n".join(text for text in (command.help, command.epilog) if text)
+    for each in getattr(command, "commands", {}).values():
+        yield from helps(each, f"{name} {each.name}")
+
+
+def examples() -> Iterator[tuple[str, str]]:
+    """Where it stands, and its text."""
+    texts = [(str(path.relative_to(REPOSITORY)), path.read_text()) for path in sorted(ROOT.rglob("*.py"))]
+    folders = (REPOSITORY, REPOSITORY / "docs")
+    pages = [*sorted(ROOT.rglob("*.md")), *(page for folder in folders for page in sorted(folder.glob("*.md")))]
+    texts += [(str(path.relative_to(REPOSITORY)), path.read_text()) for path in pages]
+    command = typer.main.get_command(cli.app)
+    texts += list(helps(command, "holdfast"))
+    for where, text in texts:
+        for line, found in blocks(text):
+            yield f"{where}:{line}", found
+
+
+def blocks(text: str) -> Iterator[tuple[int, str]]:
+    """Blocks of YAML in Markdown, up to the fence, and in reStructuredText, while lines are indented; with their first lines."""
+    lines = text.splitlines()
+    for i, line in enumerate(lines):
+        if not (begin := re.fullmatch(r"( *)(```|\.\. code-block:: )ya?ml", line)):
+            continue
+        taken = []
+        for each in lines[i + 1 :]:
+            if each.strip() == "```" if begin[2] == "```" else each.strip() and not each.startswith(begin[1] + " "):
+                break
+            taken.append(each)
+        yield i + 1, textwrap.dedent("\n".join(taken)).strip() + "\n"
+
+
+EXAMPLES = dict(examples())
+
+
+def keys(text: str) -> set[str]:
+    return set(yaml.safe_load(text))
+
+
+def those_of(known: set[str]) -> list[str]:
+    return [where for where, text in EXAMPLES.items() if keys(text) <= known]
+
+
+def test_every_example_is_of_a_known_kind() -> None:
+    assert {"python/holdfast/compare/traffic_file.py", "python/holdfast/topologies/yaml_file.py", "docs/AGENT.md"} <= {
+        where.rpartition(":")[0] for where in EXAMPLES
+    }
+    assert set(those_of(TRAFFIC)) | set(those_of(TOPOLOGY)) == set(EXAMPLES)
+
+
+@pytest.mark.parametrize("where", those_of(TRAFFIC))
+def test_a_traffic_file_runs(where: str, tmp_path: Path) -> None:
+    path = tmp_path / "traffic.yaml"
+    path.write_text(EXAMPLES[where])
+    given = scenario.build("ring:6", fail="s1-s2", traffic=path, when=BRIEF)
+    found = results.run(given, mechanisms.find(["static", "reroute", "1+1-vector"]), [1], tmp_path / "out")
+    assert sum(found.row("static", "none", 1)["sent"]) > 0
+    assert all(delivered > 0 for delivered in found.row("static", "none", 1)["goodput_bytes"])
+
+
+@pytest.mark.parametrize("where", those_of(TOPOLOGY))
+def test_a_topology_runs(where: str, tmp_path: Path) -> None:
+    """A fragment is run as part of a file that has what it lacks: two hosts, and the switches that it speaks of."""
+    text = EXAMPLES[where]
+    given: dict[str, Any] = yaml.safe_load(text)
+    for included in [given["include"]] if isinstance(given.get("include"), str) else given.get("include", ()):
+        (tmp_path / included).write_text("switches: [access]\n")
+    path = tmp_path / "example.yaml"
+    path.write_text(text)
+    if "hosts" not in given:
+        switches = list(given.get("switches", {"s1": None}))
+        more: dict[str, Any] = {"include": "example.yaml", "hosts": ["h1", "h2"]}
+        if "switches" not in given:
+            (tmp_path / "switches.yaml").write_text(yaml.safe_dump({"switches": switches}))
+            more["include"] = ["switches.yaml", "example.yaml"]
+        more["links"] = [{"a": "h1", "b": switches[0]}, {"a": "h2", "b": switches[-1]}]
+        path = tmp_path / "whole.yaml"
+        path.write_text(yaml.safe_dump(more))
+    elif "include" in given:
+        text = text.replace("links:\n", "links:\n  - {a: s1, b: access}\n", 1)
+        path.write_text(text)
+    topology = Topology.from_yaml(path)
+    network = SimulatedNetwork(
+        topology, compile_router(), [RouterController(reroute=True, reaction_delay_ms=100)], seed=1
+    )
+    network.run(0.05)
+
+
+@pytest.mark.parametrize("congestion", ["newreno", "cubic", "bbr"])
+def test_every_congestion_control_runs(congestion: str, tmp_path: Path) -> None:
+    path = tmp_path / "traffic.yaml"
+    options = f"options: {{congestion: {congestion}, window_limit_bytes: 20000}}"
+    path.write_text(f"pairs: [[h1, h2]]\ntcp:\n  - {{{options}}}\n  - {{transfer_bytes: 50000, {options}}}\n")
+    given = scenario.build("ring:4", fail="s1-s2", traffic=path, when=BRIEF)
+    found = results.run(given, mechanisms.find(["static"]), [1], tmp_path / "out")
+    row = found.row("static", "none", 1)
+    assert row["goodput_bytes"][0] > 100_000
+    assert row["completion_ms"][0] is not None
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        "{delayed_ack_ms: 0}",
+        "{preset: ns2-2001}",
+        "{recovery: newreno-impatient, newreno_exit: ssthresh}",
+        "{increase: per-byte, slow_start_limit_segments: 2}",
+        "{congestion: bbr, recovery: sack-prr}",
+        "{congestion: newreno, hystart: true}",
+    ],
+)
+def test_options_that_go_together_run(options: str, tmp_path: Path) -> None:
+    path = tmp_path / "traffic.yaml"
+    path.write_text(f"pairs: [[h1, h2]]\ntcp: [{{transfer_bytes: 50000, options: {options}}}]\n")
+    given = scenario.build("ring:4", fail="s1-s2", traffic=path, when=BRIEF)
+    found = results.run(given, mechanisms.find(["static"]), [1], tmp_path / "out")
+    assert found.row("static", "none", 1)["completion_ms"][0] is not None

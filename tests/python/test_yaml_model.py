@@ -1,0 +1,62 @@
+"""What hostile YAML does to the readers: each says one sentence at once, whatever the file would stand for."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from holdfast import yaml_model
+from holdfast.compare.traffic_file import TrafficFile
+from holdfast.errors import HoldfastError
+from holdfast.topology import Topology
+from holdfast.tracing import Entries
+
+READERS: dict[str, Callable[[Path], object]] = {
+    "traffic": lambda path: yaml_model.read(path, TrafficFile),
+    "entries": lambda path: yaml_model.read(path, Entries),
+    "topology": Topology.from_yaml,
+}
+
+
+def doubled(text: str, first: str, times: int) -> str:
+    """Lines of which each has nine aliases of the one before."""
+    lines = [f"a0: &a0 {first}"]
+    lines += [f"a{i}: &a{i} " + text % ",".join([f"*a{i - 1}"] * 9) for i in range(1, times)]
+    return "\n".join(lines) + "\n"
+
+
+FILES = {
+    "lists of lists": (doubled("[%s]", "[x, x]", 10), "its aliases stand for more than 100000 values"),
+    "merged mappings": (doubled("{<<: [%s]}", "{x: 1}", 10), "its aliases stand for more than 100000 values"),
+    "within traffic": ("udp: [{}]\n" + doubled("[%s]", "[x, x]", 10), "its aliases stand for more than 100000 values"),
+    "brackets": ("[" * 5000, "it is nested more than 100 deep"),
+    "a chain": ("a0: &a0 []\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 300)), "more than 100 deep"),
+    "itself": ("a: &a [*a]\n", "an alias that contains itself"),
+}
+
+
+@pytest.mark.parametrize("reader", READERS)
+@pytest.mark.parametrize("name", FILES)
+def test_a_bomb_is_one_sentence_at_once(name: str, reader: str, tmp_path: Path) -> None:
+    text, message = FILES[name]
+    path = tmp_path / "bomb.yaml"
+    path.write_text(text)
+    begin_s = time.process_time()
+    with pytest.raises(HoldfastError) as error:
+        READERS[reader](path)
+    assert time.process_time() - begin_s < 2
+    assert str(error.value).startswith(f"{path}:")
+    assert message in str(error.value)
+    assert "\n" not in str(error.value)
+
+
+def test_aliases_that_people_write_are_read(tmp_path: Path) -> None:
+    path = tmp_path / "traffic.yaml"
+    path.write_text(
+        "pairs: [[h1, h2]]\nudp:\n  - &slow {packets_per_s: 10}\n  - {<<: *slow, payload_bytes: 50}\n  - *slow\n"
+    )
+    read = yaml_model.read(path, TrafficFile)
+    assert [(each.packets_per_s, each.payload_bytes) for each in read.udp] == [(10, 100), (10, 50), (10, 100)]
