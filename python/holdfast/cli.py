@@ -591,8 +591,10 @@ def compare(
             metavar="FILE",
             help="UDP, TCP and ping, as holdfast.compare.traffic_file says (YAML).",
             show_default="16 host pairs, up to 50 in networks "
-            "of more than 32 hosts, with UDP of 20 to 500 packets/s; for 16 of them (in such networks 8) a TCP connection of "
-            "about 5 Mb/s, and four TCP transfers of 50 kB around the failure",
+            "of more than 32 hosts, with UDP of 20 to 500 packets/s, together at most a third of the slowest link; for 16 of them "
+            "(in such networks 8) a TCP connection of about 5 Mb/s, and four TCP transfers of 50 kB around the failure, less where "
+            "links are slow: at most half of any link, if each pair used its cheapest path and a disjoint one; a pair that could "
+            "not have 0.5 Mb/s has no TCP",
         ),
     ] = None,
     mechanisms: Annotated[
@@ -600,7 +602,10 @@ def compare(
         typer.Option(metavar="NAME,NAME,...", help="Which to compare; static always is.", show_default="all there are"),
     ] = None,
     seeds: Annotated[int, typer.Option(min=1, help="How many; the same ones for every mechanism.")] = 1,
-    jobs: Annotated[int | None, typer.Option(min=1, help="Processes.", show_default="one for each processor")] = None,
+    jobs: Annotated[
+        int | None,
+        typer.Option(min=1, help="Processes; results do not depend on it.", show_default="one for each processor"),
+    ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Where the results go.", show_default="out/compare or out/compare-live")
     ] = None,
@@ -621,6 +626,9 @@ def compare(
     executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
 ) -> None:
     """Fail a link, a switch, or every link, under each mechanism: what was lost, for how long, and at what price.
+
+    What is lost without the failure is subtracted, seed by seed. Mechanisms that differ by less than a margin, which the report
+    states, share their rank; where as much is lost without a failure as it costs, or a live run was disturbed, there is no ranking.
 
     Interrupted, it goes on where it stopped when it is called again.
     """

@@ -43,8 +43,8 @@ if TYPE_CHECKING:
 Scalar = bool | int | float | str | None
 Point = Mapping[str, Scalar]
 
-LINES = 10
-"""So many lines of progress where there is no terminal."""
+LINES, LINE_S = 10, 20.0
+"""So many lines of progress where there is no terminal, and more if so much time has passed since the last one."""
 
 MAX_FAILURES = 10
 """After so many failed runs the sweep gives up: something is wrong with all of them."""
@@ -87,10 +87,13 @@ def run(
     jobs: int = 1,
     ray: str | None = None,
     console: Console | None = None,
+    together: Sequence[str] = (),
 ) -> pl.DataFrame:
     """Runs the function with every point and seed; returns the rows, which are in ``out/rows.parquet`` too.
 
-    ``jobs``: processes on this machine. ``ray``: address of a Ray cluster instead, or ``local`` to start one of ``jobs``
+    ``jobs``: processes on this machine. ``together``: names in the points; a process goes on with runs that have the same values of
+    them as its last one as long as there are any, for functions that keep what such runs have in common. ``ray``: address of a Ray
+    cluster instead, or ``local`` to start one of ``jobs``
     processors. ``console``: where the progress bar goes; nowhere if None. Runs that fail do not stop the others; then it raises
     :class:`holdfast.errors.SweepError`, and a rerun repeats only those. With ``jobs`` above 1 the processes read the script that
     called this again, as those of :mod:`multiprocessing` do: the call belongs under ``if __name__ == "__main__":``.
@@ -108,7 +111,7 @@ def run(
                 f"{out}: {strangers} finished runs of other code or other points are not used", highlight=False
             )
         with _Bar(console, len(runs), len(runs) - len(todo)) as bar:
-            _work(sweep, todo, journal, bar, jobs, ray)
+            _work(sweep, todo, journal, bar, jobs, ray, together)
         rows = [{**each.point, "seed": each.seed, **journal.rows[each.key]} for each in runs]
     frame = pl.DataFrame(rows, infer_schema_length=None)
     _write_whole(out / "rows.parquet", lambda path: frame.write_parquet(path))
@@ -261,7 +264,15 @@ def _journal(path: Path) -> Iterator[_Journal]:
         yield _Journal(file)
 
 
-def _work(sweep: Sweep, todo: Sequence[Run], journal: _Journal, bar: _Bar, jobs: int, ray: str | None) -> None:
+def _work(
+    sweep: Sweep,
+    todo: Sequence[Run],
+    journal: _Journal,
+    bar: _Bar,
+    jobs: int,
+    ray: str | None,
+    together: Sequence[str],
+) -> None:
     """Runs what is left, and raises at the end if something failed."""
     from holdfast import sweep_workers
 
@@ -272,7 +283,7 @@ def _work(sweep: Sweep, todo: Sequence[Run], journal: _Journal, bar: _Bar, jobs:
     elif jobs == 1:
         outcomes = sweep_workers.in_this_process(sweep, todo)
     else:
-        outcomes = sweep_workers.in_processes(sweep, todo, jobs)
+        outcomes = sweep_workers.in_processes(sweep, todo, jobs, together)
     failures: list[Outcome] = []
     with closing(outcomes):
         for outcome in outcomes:
@@ -314,6 +325,7 @@ class _Bar:
             *columns, console=console, disable=console is None or self._lines is not None, speed_estimate_period=120
         )
         self._total, self._finished, self._before, self._begin = total, finished, finished, time.monotonic()
+        self._said_s = 0.0
         self._task = self._progress.add_task("runs", total=total, completed=finished)
 
     def __enter__(self) -> _Bar:
@@ -324,12 +336,14 @@ class _Bar:
         self._progress.stop()
 
     def advance(self) -> None:
-        """One more run is over. Where there is no terminal, every tenth part of all runs is a line."""
+        """One more run is over. Where there is no terminal, every tenth part of all runs is a line, and what takes long is more."""
         self._progress.advance(self._task)
         self._finished += 1
         done, total = self._finished, self._total
-        if self._lines is not None and done * LINES // total > (done - 1) * LINES // total:
-            took_s = time.monotonic() - self._begin
+        took_s = time.monotonic() - self._begin
+        due = done * LINES // total > (done - 1) * LINES // total or took_s - self._said_s >= LINE_S
+        if self._lines is not None and due:
+            self._said_s = took_s
             left_s = took_s / (done - self._before) * (total - done)
             left = f", about {left_s:.0f} s left" if done < total else ""
             self._lines.print(f"runs {done}/{total} after {took_s:.0f} s{left}", highlight=False)

@@ -14,6 +14,7 @@ import signal
 import socket
 import sys
 import traceback
+from collections import deque
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from multiprocessing import resource_tracker
@@ -71,6 +72,7 @@ class _Worker:
             signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
         self.index: int | None = None
+        self.group: tuple[Any, ...] | None = None
 
     def give(self, index: int, run: Run) -> None:
         """Hands it a run."""
@@ -112,14 +114,40 @@ def _serve(sweep: Sweep, connection: Connection, path: list[str]) -> None:
         return
 
 
-def in_processes(sweep: Sweep, todo: Sequence[Run], jobs: int) -> Generator[Outcome]:
+class _Waiting:
+    """Runs that nobody has yet, in groups that one process is to have if it can."""
+
+    def __init__(self, todo: Sequence[Run], together: Sequence[str]) -> None:
+        self._groups: dict[tuple[Any, ...], deque[tuple[int, Run]]] = {}
+        self._begun: set[tuple[Any, ...]] = set()
+        for index, run in enumerate(todo):
+            self._groups.setdefault(tuple(run.point.get(name) for name in together), deque()).append((index, run))
+
+    def __bool__(self) -> bool:
+        return bool(self._groups)
+
+    def next_for(self, worker: _Worker) -> tuple[int, Run]:
+        """Of the group that the worker has, or of the first that nobody has, or of the one with most left."""
+        group = worker.group
+        if group is None or group not in self._groups:
+            untouched = (each for each in self._groups if each not in self._begun)
+            group = next(untouched, None) or max(self._groups, key=lambda each: len(self._groups[each]))
+        self._begun.add(group)
+        worker.group = group
+        found = self._groups[group].popleft()
+        if not self._groups[group]:
+            del self._groups[group]
+        return found
+
+
+def in_processes(sweep: Sweep, todo: Sequence[Run], jobs: int, together: Sequence[str] = ()) -> Generator[Outcome]:
     """On that many processes. They are spawned, so they know nothing of this one but the name of the function."""
-    waiting = list(enumerate(todo))[::-1]
+    waiting = _Waiting(todo, together)
     workers: list[_Worker] = []
     try:
         for _ in range(min(jobs, len(todo))):
             workers.append(_Worker(sweep))
-            workers[-1].give(*waiting.pop())
+            workers[-1].give(*waiting.next_for(workers[-1]))
         while workers:
             ready = wait([worker.connection for worker in workers])
             for worker in [each for each in workers if each.connection in ready]:
@@ -130,7 +158,7 @@ def in_processes(sweep: Sweep, todo: Sequence[Run], jobs: int) -> Generator[Outc
                     if waiting:
                         workers.append(worker := _Worker(sweep))
                 if waiting:
-                    worker.give(*waiting.pop())
+                    worker.give(*waiting.next_for(worker))
                 elif worker in workers:
                     worker.stop()
                     workers.remove(worker)

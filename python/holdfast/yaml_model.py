@@ -17,7 +17,7 @@ M = TypeVar("M", bound=BaseModel)
 DEPTH = 100
 """Mappings and lists within each other, aliases followed: more is refused."""
 
-TOO_DEEP = f"it is nested more than {DEPTH} deep"
+TOO_DEEP = f"it is nested too deeply, more than {DEPTH} deep"
 
 ALIASED = 100_000
 """Values that aliases add to those that are written: more is refused. A file of a few lines can stand for any number of them."""
@@ -57,7 +57,7 @@ class _Loader(yaml.SafeLoader):
         """As its parent's, and counts."""
         self._depth += 1
         if self._depth > DEPTH + 1:
-            raise _RefusedError(None, None, TOO_DEEP, self.get_mark())  # type: ignore[no-untyped-call]
+            raise _RefusedError(None, None, TOO_DEEP, self.get_mark())
         try:
             node: yaml.Node | None = super().compose_node(parent, index)
         finally:

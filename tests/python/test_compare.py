@@ -6,6 +6,7 @@ import json
 import re
 import shutil
 import signal
+import statistics
 import subprocess
 import sys
 import time
@@ -18,7 +19,7 @@ import pytest
 
 from holdfast.compare import advice, report, results, runs, scenario, traffic_file
 from holdfast.compare import mechanisms as registry
-from holdfast.compare.comparison import Comparison
+from holdfast.compare.comparison import Comparison, Summary
 from holdfast.errors import ScenarioError, TopologyError
 from holdfast.topology import Topology
 
@@ -147,7 +148,11 @@ def test_each_mechanism_loses_what_its_delays_say(cut: tuple[Comparison, Path]) 
 def test_summaries_rank_and_advise(cut: tuple[Comparison, Path]) -> None:
     comparison, _ = cut
     by_name = {summary.mechanism: summary for summary in comparison.summaries}
-    assert [summary.rank for summary in comparison.summaries] == list(range(1, len(MECHANISMS) + 1))
+    ranks = [summary.rank for summary in comparison.summaries]
+    # Both kinds of 1+1 lose nothing at the same price, and nothing tells them apart.
+    assert ranks[:2] == [1, 1]
+    assert ranks[-2:] == [len(MECHANISMS) - 1, len(MECHANISMS)]
+    assert comparison.doubts == []
     assert comparison.summaries[0].mechanism.startswith("1+1")
     assert comparison.summaries[-1].mechanism == "static"
     assert by_name["static"].bytes_ratio == 1
@@ -227,7 +232,8 @@ def test_the_report_needs_nothing_else(cut: tuple[Comparison, Path]) -> None:
     assert all(note in said for note in advice.notes(comparison))
     assert all(name in said for name in MECHANISMS)
     classes = [each.get("class") or "" for each in page.drawn]
-    assert classes.count("link failed") == 1
+    # Once for wide windows, once for phones.
+    assert classes.count("link failed") == 2
     assert sum(style.startswith("curve m") for style in classes) == 3 * len(MECHANISMS)
     assert "nan" not in said.lower().split()
     assert not any("nan" in (value or "") for each in page.drawn for value in each.values())
@@ -238,7 +244,7 @@ def test_the_report_of_all_failures_has_their_distribution(square: Path, tmp_pat
     comparison = compare(square, "all", tmp_path, names)
     page = Page((tmp_path / "report.html").read_text())
     links = [each for each in page.drawn if (each.get("class") or "").startswith("link q")]
-    assert len(links) == len(comparison.scenario.failures)
+    assert len(links) == 2 * len(comparison.scenario.failures)
     # Each link knows its colour under each mechanism: s1-s2 costs static about 600 packets, and 1+1 none.
     assert {(link["data-static"], link["data-1p1"]) for link in links} == {("3", "0"), ("0", "0")}
     dots = [each for each in page.drawn if (each.get("class") or "").startswith("dot ")]
@@ -284,6 +290,50 @@ def test_the_report_opens_in_a_browser_without_errors(square: Path, tmp_path: Pa
     (title,) = re.findall("<title>(.*?)</title>", shown)[:1]
     assert "ERROR" not in title
     assert title.endswith("true,false,true,true,true reroute true")
+
+
+FITS = """<script>
+const narrow = document.createElement("iframe");
+narrow.srcdoc = document.documentElement.outerHTML.replace(new RegExp("<scr" + "ipt>[^]*?</scr" + "ipt>", "g"), "");
+narrow.style = "width: %(width)dpx; height: 4000px; border: 0";
+narrow.onload = () => {
+  const page = narrow.contentDocument, window = narrow.contentWindow, found = [];
+  const box = (part) => part.getBoundingClientRect();
+  const seen = (part) => box(part).width > 0;
+  found.push(page.documentElement.scrollWidth);
+  found.push([...page.querySelectorAll("svg")].filter(seen).every((each) => box(each).right <= %(width)d));
+  found.push([...page.querySelectorAll("td")].every((each) => seen(each) && box(each).right <= %(width)d));
+  found.push([...page.querySelectorAll(".dots")].map((figure) =>
+    [...figure.querySelectorAll("circle")].filter(seen).length));
+  const sizes = [...page.querySelectorAll(".rowname, #network .name")].filter(seen).map((each) => box(each).height);
+  found.push(sizes.length, sizes.every((each) => each >= 9));
+  document.title = found.join(" ");
+};
+document.body.append(narrow);
+</script>"""
+
+
+@pytest.mark.skipif(CHROMIUM is None, reason="there is no Chromium here")
+@pytest.mark.parametrize("width", [390, 1280])
+def test_the_report_is_readable_on_a_phone_and_on_a_desk(width: int, square: Path, tmp_path: Path) -> None:
+    """Nothing is cut off, every dot is in sight, and letters are of a size to be read."""
+    compare(square, "all", tmp_path, ["static", "reroute"])
+    tried = tmp_path / "tried.html"
+    text = (tmp_path / "report.html").read_text()
+    tried.write_text(text.replace("</body>", FITS % {"width": width} + "</body>"))
+    command = [str(CHROMIUM), "--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
+    command += ["--disable-background-networking", "--disable-component-update", "--disable-sync"]
+    command += [f"--user-data-dir={tmp_path / 'profile'}", "--window-size=1400,900", "--virtual-time-budget=5000"]
+    shown = subprocess.run(
+        [*command, "--dump-dom", str(tried)], capture_output=True, text=True, timeout=120, check=True
+    )
+    (title,) = re.findall("<title>(.*?)</title>", shown.stdout)[:1]
+    scroll_width, pictures_fit, cells_fit, dots, names, readable = title.split(" ")
+    assert int(scroll_width) <= width
+    assert (pictures_fit, cells_fit, readable) == ("true", "true", "true")
+    # Two links of each mechanism carry something, in both distributions.
+    assert all(int(count) >= 4 for count in dots.split(","))
+    assert int(names) > 4
 
 
 def test_same_seed_same_bytes_whatever_the_number_of_processes(square: Path, tmp_path: Path) -> None:
@@ -412,8 +462,8 @@ def test_all_switches_in_turn(square: Path, tmp_path: Path) -> None:
     assert [report._counted_share(comparison, failure, still) for failure in ("s1", "s2")] == [0, 1]
     assert "NaN" not in (tmp_path / "report.html").read_text()
     drawn = [each for each in page.drawn if (each.get("class") or "").startswith("failing q")]
-    assert [(each["data-static"], each["data-1p1"]) for each in drawn].count(("3", "0")) == 1
-    assert len(drawn) == 5
+    assert [(each["data-static"], each["data-1p1"]) for each in drawn].count(("3", "0")) == 2
+    assert len(drawn) == 2 * 5
 
 
 def test_what_differs_by_no_more_than_noise_is_as_good(cut: tuple[Comparison, Path]) -> None:
@@ -422,7 +472,7 @@ def test_what_differs_by_no_more_than_noise_is_as_good(cut: tuple[Comparison, Pa
     assert comparison.as_good(by_name["1+1"], by_name["1+1-vector"])
     assert comparison.as_good(by_name["mpls-path"], by_name["ip-frr"])
     assert not comparison.as_good(by_name["reroute"], by_name["ip-frr"])
-    assert not comparison.as_good(by_name["1+1"], replace(by_name["1+1"], lost_mean=1.0))
+    assert not comparison.as_good(by_name["1+1"], replace(by_name["1+1"], lost_mean=1.0, lost_by_seed=(1.0,)))
     said = advice.advice(comparison)
     assert "times the bytes of plain routing (1+1-vector is as good); if that is too dear" in said
     equals = re.search(r"times \((.*) and (.*) are as good\)\.", said)
@@ -433,13 +483,31 @@ def test_what_differs_by_no_more_than_noise_is_as_good(cut: tuple[Comparison, Pa
     assert any(note.startswith("As good: they lose the same within 5%") for note in advice.notes(comparison))
 
 
-def test_seeds_with_overlapping_intervals_are_as_good(cut: tuple[Comparison, Path]) -> None:
+def test_seeds_are_compared_pair_by_pair(cut: tuple[Comparison, Path]) -> None:
     comparison, _ = cut
-    one = replace(comparison.summaries[0], lost_mean=10.0, lost_low=8.0, lost_high=12.0)
-    near, far = (replace(one, lost_mean=mean, lost_low=mean - 2, lost_high=mean + 2) for mean in (13.0, 15.0))
-    assert comparison.as_good(one, near)
-    assert not comparison.as_good(one, far)
-    assert not comparison.as_good(one, replace(near, outage_mean_ms=one.outage_mean_ms + 3))
+    three = Comparison(comparison.scenario, comparison.mechanisms, [1], list(comparison._rows.values()))
+    three.seeds, three.seeds_agree = [1, 2, 3], False
+    still = replace(comparison.summaries[0], outage_mean_ms=1.0, outage_by_seed_ms=(1.0, 1.1, 0.9))
+
+    def losing(*lost: float, outage_ms: float = 1.0) -> Summary:
+        outages = tuple(outage_ms + each for each in (0.0, 0.1, -0.1))
+        return replace(
+            still,
+            lost_by_seed=lost,
+            lost_mean=statistics.fmean(lost),
+            outage_mean_ms=outage_ms,
+            outage_by_seed_ms=outages,
+        )
+
+    # The seeds differ by much more than the mechanisms; seed by seed the first is always ahead by about 3, or sometimes only.
+    one, always, sometimes = losing(10, 40, 70), losing(13, 43.5, 72.8), losing(20, 35, 74)
+    assert three.lost_less(one, replace(always, lost_by_seed=(16, 46.5, 75.8), lost_mean=46.1))
+    assert not three.lost_less(one, sometimes)
+    assert not three.lost_less(sometimes, one)
+    assert three.as_good(one, sometimes)
+    # Sure, but by less than the 5 % that matter.
+    assert three.as_good(losing(100, 400, 700), losing(103, 403.1, 702.9))
+    assert not three.as_good(one, losing(20, 35, 74, outage_ms=4.0))
 
 
 def test_default_traffic_goes_where_it_hurts(square: Path) -> None:
@@ -497,7 +565,8 @@ def test_the_command_prints_a_ranking_and_writes_files(square: Path, tmp_path: P
     assert "loses nothing" in result.stdout
     # Not a terminal: a line for each tenth of the runs.
     assert [line.split(" after ")[0] for line in result.stderr.splitlines()][-1] == "runs 32/32"
-    assert 10 <= result.stderr.count("runs ") <= 11
+    assert result.stderr.count("runs ") >= 10
+    assert all(" s left" in line for line in result.stderr.splitlines()[:-1])
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert (tmp_path / "out/compare/cases.parquet").is_file()
     assert pl.read_parquet(tmp_path / "out/compare/cases.parquet").height == 2 * len(MECHANISMS)

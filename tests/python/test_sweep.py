@@ -10,12 +10,13 @@ import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 
 import polars as pl
 import pytest
 from rich.console import Console
 
-from holdfast import demo, fingerprint, sweep
+from holdfast import demo, fingerprint, sweep, sweep_workers
 from holdfast.errors import SweepError
 from holdfast.sweep import Sweep
 from holdfast.sweep_workers import _Worker
@@ -87,6 +88,22 @@ def test_the_same_bytes_with_one_process_and_two(module: str, tmp_path: Path) ->
     assert sweep.run(f"{module}:measure", POINTS, range(1, 6), tmp_path / "two", jobs=2).equals(one)
     assert (tmp_path / "two/rows.parquet").read_bytes() == before
     assert json.loads((tmp_path / "two/sweep.json").read_text())["runs_of_this_call"] == 0
+
+
+def test_runs_that_belong_together_stay_with_a_process(module: str, tmp_path: Path) -> None:
+    one = sweep.run(f"{module}:measure", POINTS, range(1, 6), tmp_path / "one")
+    two = sweep.run(f"{module}:measure", POINTS, range(1, 6), tmp_path / "two", jobs=2, together=["mechanism"])
+    assert one.equals(two)
+    groups = [str(each) for each in "aaaabbbbcccc"]
+    waiting = sweep_workers._Waiting(
+        [sweep.Run({"group": each}, i, str(i)) for i, each in enumerate(groups)], ["group"]
+    )
+    first, second = SimpleNamespace(group=None), SimpleNamespace(group=None)
+    taken = [waiting.next_for(worker)[0] for worker in (first, second, first, second, first, second, first, second)]
+    assert taken == [0, 4, 1, 5, 2, 6, 3, 7]
+    # The last group is begun by one, and the other helps, as there is nothing else.
+    assert [waiting.next_for(worker)[0] for worker in (first, first, second, first)] == [8, 9, 10, 11]
+    assert not waiting
 
 
 def test_the_same_bytes_on_ray(module: str, tmp_path: Path) -> None:

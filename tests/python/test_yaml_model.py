@@ -32,7 +32,7 @@ FILES = {
     "lists of lists": (doubled("[%s]", "[x, x]", 10), "its aliases stand for more than 100000 values"),
     "merged mappings": (doubled("{<<: [%s]}", "{x: 1}", 10), "its aliases stand for more than 100000 values"),
     "within traffic": ("udp: [{}]\n" + doubled("[%s]", "[x, x]", 10), "its aliases stand for more than 100000 values"),
-    "brackets": ("[" * 5000, "it is nested more than 100 deep"),
+    "brackets": ("[" * 5000, "it is nested too deeply, more than 100 deep"),
     "a chain": ("a0: &a0 []\n" + "".join(f"a{i}: &a{i} [*a{i - 1}]\n" for i in range(1, 300)), "more than 100 deep"),
     "itself": ("a: &a [*a]\n", "an alias that contains itself"),
 }

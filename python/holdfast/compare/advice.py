@@ -18,24 +18,54 @@ HELPS = 0.9
 """One that loses more than this part of what ``static`` loses does not help."""
 
 
+TCP_SUFFERS_PERCENT = 10.0
+"""A mechanism that loses no packet, but more than that of TCP's goodput, is not praised without saying it."""
+
+
 def advice(comparison: Comparison) -> str:
-    """One plain sentence."""
-    best = comparison.summaries[0]
+    """One plain sentence, or why there is none."""
+    if comparison.doubts:
+        return f"Unreliable, so there is neither ranking nor advice: {comparison.doubts[0]}."
     static = _static(comparison)
-    if static.lost_mean == 0:
-        return "The failure costs this traffic nothing: nothing that it needs was on what failed."
+    best = comparison.summaries[0]
+    noise = comparison.noise
+    if static.lost_mean <= noise.packets and static.outage_mean_ms <= static.outage_unsteady_ms + noise.outage_ms:
+        if (static.goodput_lost_percent or 0.0) <= noise.goodput_percent and not static.transfers_unfinished:
+            return "The failure costs this traffic nothing: nothing that it needs was on what failed."
+        return (
+            "No probe met the failure, but TCP did: give UDP or ping on the same way to have a ranking of packets lost."
+        )
+    if not comparison.lost_less(best, static):
+        if comparison.back_sooner(best, static):
+            return f"{best.mechanism} has a shorter outage than static, but what they lose cannot be told apart."
+        return "No mechanism helps here as far as can be seen: none can be told from static by more than noise."
     if best.lost_mean > HELPS * static.lost_mean:
         return "No mechanism helps much here: what fails is the only way for most of what is lost."
     each = " per failure" if best.cases > 1 else ""
     text = f"{best.mechanism} loses {_loss(best, each)} at {best.bytes_ratio:.2f} times the bytes of plain routing"
     text += _equals(comparison, best)
     cheap = next((s for s in comparison.summaries if s.bytes_ratio <= CHEAP and s.mechanism != "static"), None)
-    if best.bytes_ratio > CHEAP and cheap is not None and cheap.lost_mean < HELPS * static.lost_mean:
-        text += f"; if that is too dear, {cheap.mechanism} loses {_loss(cheap, each)} at {cheap.bytes_ratio:.2f} times"
-        text += _equals(comparison, cheap)
-    if best.unprotected_pairs:
-        text += f"; {best.mechanism} cannot protect {best.unprotected_pairs} of {len(comparison.pairs)} host pairs"
+    if best.bytes_ratio > CHEAP and cheap is not None:
+        if comparison.lost_less(cheap, static) and cheap.lost_mean < HELPS * static.lost_mean:
+            text += (
+                f"; if that is too dear, {cheap.mechanism} loses {_loss(cheap, each)} at {cheap.bytes_ratio:.2f} times"
+            )
+            text += _equals(comparison, cheap)
+        else:
+            cheap = None
+    for named in {each.mechanism: each for each in (best, cheap) if each is not None}.values():
+        text += _but(comparison, named) if named is best or best.bytes_ratio > CHEAP else ""
     return text + "."
+
+
+def _but(comparison: Comparison, named: Summary) -> str:
+    """What packets do not say."""
+    text = ""
+    if (named.goodput_lost_percent or 0.0) > TCP_SUFFERS_PERCENT and named.lost_mean <= comparison.noise.packets:
+        text += f"; {named.mechanism} loses {named.goodput_lost_percent:.0f} % of TCP's goodput all the same"
+    if named.unprotected_pairs:
+        text += f"; {named.mechanism} cannot protect {named.unprotected_pairs} of {len(comparison.pairs)} host pairs"
+    return text
 
 
 def _equals(comparison: Comparison, chosen: Summary) -> str:
@@ -55,7 +85,9 @@ def _equals(comparison: Comparison, chosen: Summary) -> str:
 
 def _loss(summary: Summary, each: str) -> str:
     lost, outage = summary.lost_mean, summary.outage_worst_ms
-    packets = "nothing" if lost == 0 else f"{lost:.0f} packets{each}" if lost >= 10 else f"{lost:.2g} packets{each}"
+    packets = f"{lost:.0f} packets{each}" if lost >= 10 else f"{lost:.2g} packets{each}"
+    if lost <= 0:
+        packets = "nothing" if summary.lost_undisturbed == 0 else "no more than undisturbed"
     if outage < 1:
         return packets
     at_worst = " at worst" if summary.cases > 1 else ""
@@ -72,7 +104,7 @@ def notes(comparison: Comparison) -> list[str]:
     if scenario.live:
         late = comparison.late()
         again = (
-            f" {traffic_file.counted(int(late['repeated']), 'run')} had to be made again for it."
+            f" {traffic_file.counted(int(late['repeated']), 'run')} had to be made again, for that or for other disturbances."
             if late["repeated"]
             else ""
         )
@@ -87,24 +119,16 @@ def notes(comparison: Comparison) -> list[str]:
             f"Not protected on the whole path, for want of a second way: {counts} of {len(comparison.pairs)} host pairs."
             " Where there is none, they are as badly off as with static."
         )
-    if "as good" in advice(comparison):
-        by = (
-            "their 95 % intervals overlap"
-            if len(comparison.seeds) > 1 and not comparison.seeds_agree
-            else (f"they lose the same within {comparison.noise.share:.0%}")
-        )
-        found.append(
-            f"As good: {by}, and their outages are the same within {comparison.noise.share:.0%} or"
-            f" {comparison.noise.outage_ms:.0f} ms. The ranking has an order all the same."
-        )
-    if any(summary.lost_undisturbed for summary in summaries):
-        counts = _grouped(summaries, lambda s: s.lost_undisturbed)
-        found.append(f"Packets lost even without a failure (lossy or full links, or reordering): {counts}.")
+    found += _notes_of_noise(comparison)
     if any(summary.transfers_unfinished for summary in summaries):
         counts = _grouped(summaries, lambda s: s.transfers_unfinished)
         found.append(
             f"TCP transfers that were not finished at the end: {counts} of {summaries[0].transfers} that a failure affected."
-            " Mean and worst times are of those that were."
+            " Where one is not, the number of those that were is shown, and no time: a mean of these would flatter."
+        )
+    if any(s.added_latency_ms is None for s in summaries) and any(s.added_latency_ms is not None for s in summaries):
+        found.append(
+            "No latency and jitter: of a stream that others carried meanwhile nothing arrived, so a mean would be of other streams."
         )
     if comparison.seeds_agree:
         found.append(
@@ -112,8 +136,8 @@ def notes(comparison: Comparison) -> list[str]:
         )
     if not scenario.own_traffic:
         found.append(
-            "TCP connections of the default traffic are limited by their window, so a longer way costs goodput even where"
-            " nothing is lost."
+            "TCP connections of the default traffic are limited by their window or their application; a longer way can cost goodput"
+            " even where nothing is lost."
         )
     if len(scenario.failures) > 1:
         found += _notes_of_all(comparison)
@@ -122,6 +146,40 @@ def notes(comparison: Comparison) -> list[str]:
         if gone := len(comparison.probes) - len(comparison.measured(comparison.probes, failure)):
             found.append(f"{gone} streams begin or end at {failure}; nothing can help them, and they are not counted.")
     return [*found, *scenario.notes]
+
+
+def _notes_of_noise(comparison: Comparison) -> list[str]:
+    """By what rule mechanisms differ, and what was lost without a failure."""
+    scenario, summaries, noise = comparison.scenario, comparison.summaries, comparison.noise
+    found = [f"Not reliable: {doubt}." for doubt in comparison.doubts[1:]]
+    if "as good" in advice(comparison):
+        seeds = (
+            " or the 95 % interval of their differences, seed by seed, has zero in it,"
+            if len(comparison.seeds) > 1 and not comparison.seeds_agree
+            else ""
+        )
+        found.append(
+            f"As good: what they lose differs by no more than {noise.share:.0%} or {noise.packets:g} packets,{seeds} and so do"
+            f" their outages, by {noise.share:.0%} or {noise.outage_ms:g} ms. The ranking then looks at the bytes carried."
+        )
+    if any(summary.lost_undisturbed for summary in summaries):
+        counts = _grouped(summaries, lambda s: round(s.lost_undisturbed) or 1)
+        found.append(
+            f"Packets lost even without a failure (lossy or full links, or reordering): {counts}. They are subtracted, seed by"
+            " seed, from what is lost with the failure."
+            + (
+                " With one seed, a difference of no more than two mechanisms lose in this way is none."
+                if len(comparison.seeds) == 1 or comparison.seeds_agree
+                else ""
+            )
+        )
+    gains = [s for s in summaries if (s.goodput_lost_percent or 0.0) < -noise.goodput_percent]
+    if gains and not comparison.doubts and not scenario.live:
+        found.append(
+            f"TCP delivers more with the failure than without under {' and '.join(s.mechanism for s in gains)}: the way around"
+            " is faster for connections that are limited by a window, or what failed had held others back."
+        )
+    return found
 
 
 def _notes_of_all(comparison: Comparison) -> list[str]:

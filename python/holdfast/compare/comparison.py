@@ -2,14 +2,22 @@
 
 *Affected* flows of a failure are those that did worse with it than without, under any mechanism: the same flows for all of them.
 What is a mean over flows is one over these; what is lost, and the longest outage, are over all flows that are not cut off by
-themselves (a host at a switch that fails has no other). Nothing here runs a network, draws, or puts it into words.
+themselves (a host at a switch that fails has no other).
+
+What a mechanism loses *to the failure* is what it loses with the failure less what it loses without, with the same seed. Of two
+mechanisms one is better if it loses less to the failure, or else has the shorter outage, or else carries fewer bytes, each by more
+than a margin (:meth:`Comparison.lost_less`, :meth:`Comparison.back_sooner`). A rank is one more than the number of those that are
+better, so those that cannot be told apart share theirs. Where the runs carry no conclusion at all, there is no rank, and ``doubts``
+says why. Nothing here runs a network, draws, or puts it into words.
 """
 
 from __future__ import annotations
 
+import math
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -28,7 +36,8 @@ BULK_COLUMNS = ("goodput_bytes", "timeouts", "retransmitted_bytes")
 class Noise:
     """What two runs of the same may differ by: an outage by so many milliseconds, bytes and times by such a factor.
 
-    Of two mechanisms, what they lose by such a share or by so many packets, and their outages by the same share.
+    Of two mechanisms, what they lose by such a share or by so many packets, their outages by the same share, the part of TCP's
+    goodput that they lose by so many percent of it, and the bytes that they carry by so many times those of ``static``.
     """
 
     outage_ms: float
@@ -36,12 +45,29 @@ class Noise:
     completion: float
     share: float
     packets: float
+    goodput_percent: float
+    bytes_ratio: float
 
 
-SIMULATED = Noise(outage_ms=1.0, goodput=1.0, completion=1.01, share=0.05, packets=0.0)
+SIMULATED = Noise(
+    outage_ms=1.0, goodput=1.0, completion=1.01, share=0.05, packets=0.0, goodput_percent=1.0, bytes_ratio=0.005
+)
 """Outages are known to a probe's interval, and a few packets more or fewer were on the link when it broke."""
 
-LIVE = Noise(outage_ms=10.0, goodput=0.9, completion=2.0, share=0.2, packets=2.0)
+LIVE = Noise(outage_ms=10.0, goodput=0.9, completion=2.0, share=0.2, packets=2.0, goodput_percent=10.0, bytes_ratio=0.1)
+
+GAIN_PERCENT = 10.0
+"""More goodput with the failure than without, by so much of it, is no effect of the failure."""
+
+SAME_START = 0.7
+"""Before the failure a run is the undisturbed one again; live, its goodput there is no less than such a part of that, nor the
+other way round."""
+
+LOST_SHARE = 0.001
+"""Live, undisturbed, so much of all probes may be lost."""
+
+LATE_MS = 25.0
+"""Live, a run in which the network's clock or a sender of probes was later than that measured this machine."""
 
 
 @dataclass(frozen=True)
@@ -57,8 +83,11 @@ class FlowName:
 class Case:
     """What a failure cost under a mechanism, with a seed. ``carried``: it hit something that the mechanism uses.
 
-    ``outage_ms`` is the longest of any stream. ``goodput_lost_bytes`` is against the same mechanism undisturbed, from the failure
-    to the end, and so is the percentage; ``added_*`` are against ``static`` undisturbed. None: nothing to take a mean of.
+    ``lost_to_failure`` is ``lost`` less ``lost_undisturbed``: of the same flows without the failure. ``outage_ms`` is the longest
+    of any stream. ``goodput_lost_bytes`` is against the same mechanism undisturbed, from the failure to the end, and so is the
+    percentage; ``added_*`` are against ``static`` undisturbed, over the affected streams of which something arrives meanwhile
+    under any mechanism. None: of some of these nothing arrives under this one, or of ``completion_*`` that not all transfers were
+    finished, and a mean of the others would flatter; or there is nothing to take a mean of.
     """
 
     mechanism: str
@@ -68,9 +97,12 @@ class Case:
     affected_streams: int
     sent: int
     lost: int
+    lost_undisturbed: int
+    lost_to_failure: int
     duplicated: int
     reordered: int
     outage_ms: float
+    outage_undisturbed_ms: float
     goodput_undisturbed_bytes: int
     goodput_lost_bytes: int
     goodput_lost_percent: float | None
@@ -86,11 +118,14 @@ class Case:
 class Summary:
     """A mechanism in one line. Means are over all cases, medians over those that hit something that it uses.
 
-    ``lost_low`` and ``lost_high``: the interval of the mean with 95 % confidence, over the seeds; of a single seed there is none.
+    ``lost_*`` is what is lost to the failure, ``lost_undisturbed`` what is lost without, a mean over the seeds, and
+    ``lost_unsteady`` and ``outage_unsteady_ms`` the part of it, and of the outage without the failure, that can differ from run to
+    run. ``lost_low`` and ``lost_high``: the interval of the mean with 95 % confidence, over the seeds; of a single seed there is
+    none. ``*_by_seed``: means over the failures. ``rank``: None if the runs carry none.
     """
 
     mechanism: str
-    rank: int
+    rank: int | None
     cases: int
     carried: int
     lost_mean: float
@@ -99,12 +134,17 @@ class Summary:
     lost_median: float
     lost_worst: int
     worst_failure: str
-    lost_undisturbed: int
+    lost_by_seed: tuple[float, ...]
+    lost_undisturbed: float
+    lost_unsteady: float
+    outage_by_seed_ms: tuple[float, ...]
+    outage_unsteady_ms: float
     outage_mean_ms: float
     outage_median_ms: float
     outage_worst_ms: float
     goodput_lost_bytes_mean: float
     goodput_lost_percent: float | None
+    goodput_lost_by_seed: tuple[float, ...]
     completion_mean_ms: float | None
     completion_worst_ms: float | None
     transfers: int
@@ -131,8 +171,11 @@ class Comparison:
         self.pairs = scenario.traffic.host_pairs()
         self.probes, self.bulk, self.transfers = _flow_names(scenario)
         self.cases = [case for failure in scenario.failures for seed in seeds for case in self._cases(failure, seed)]
-        self.summaries = self._summaries()
-        """By rank."""
+        found = [self._summary(mechanism.name) for mechanism in self.mechanisms]
+        self.doubts = self._doubts(found)
+        """Why nothing follows from these runs, a sentence each; empty if something does."""
+        self.summaries = self._ranked(found)
+        """By rank; as the mechanisms are given if there is none."""
 
     def row(self, mechanism: str, failure: str, seed: int) -> Row:
         """A run; of a failure that nothing could notice the undisturbed one."""
@@ -154,29 +197,37 @@ class Comparison:
     def _cases(self, failure: str, seed: int) -> Iterator[Case]:
         probes, bulk, transfers = self._affected(failure, seed)
         measured = self.measured(self.probes, failure)
+        rows = [self.row(mechanism.name, failure, seed) for mechanism in self.mechanisms]
+        arriving = [i for i in probes if any(row["latency_ms"][i] is not None for row in rows)]
         for mechanism in self.mechanisms:
             row, still = self.row(mechanism.name, failure, seed), self.row(mechanism.name, NO_FAILURE, seed)
             plain = self.row("static", NO_FAILURE, seed)
             expected = sum(still["goodput_bytes"][i] for i in bulk)
             missing = expected - sum(row["goodput_bytes"][i] for i in bulk)
             completed = [row["completion_ms"][i] for i in transfers if row["completion_ms"][i] is not None]
+            finished = len(completed) == len(transfers)
+            lost, lost_still = (sum(each["lost"][i] for i in measured) for each in (row, still))
             yield Case(
                 mechanism=mechanism.name,
                 failure=failure,
                 seed=seed,
                 carried=self.is_carried(mechanism.name, failure, seed),
                 affected_streams=len(probes),
-                **{name: sum(row[name][i] for i in measured) for name in ("sent", "lost", "duplicated", "reordered")},
+                **{name: sum(row[name][i] for i in measured) for name in ("sent", "duplicated", "reordered")},
+                lost=lost,
+                lost_undisturbed=lost_still,
+                lost_to_failure=lost - lost_still,
                 outage_ms=max((row["outage_ms"][i] for i in measured), default=0.0),
+                outage_undisturbed_ms=max((still["outage_ms"][i] for i in measured), default=0.0),
                 goodput_undisturbed_bytes=expected,
                 goodput_lost_bytes=missing,
                 goodput_lost_percent=round(100 * missing / expected, 6) if expected else None,
                 transfers=len(transfers),
                 transfers_unfinished=len(transfers) - len(completed),
-                completion_mean_ms=_mean(completed),
-                completion_worst_ms=max(completed, default=None),
-                added_latency_ms=_mean_difference(row["latency_ms"], plain["latency_ms"], probes),
-                added_jitter_ms=_mean_difference(row["jitter_ms"], plain["jitter_ms"], probes),
+                completion_mean_ms=_mean(completed) if finished else None,
+                completion_worst_ms=max(completed, default=None) if finished else None,
+                added_latency_ms=_mean_difference(row["latency_ms"], plain["latency_ms"], arriving),
+                added_jitter_ms=_mean_difference(row["jitter_ms"], plain["jitter_ms"], arriving),
             )
 
     def _affected(self, failure: str, seed: int) -> tuple[list[int], list[int], list[int]]:
@@ -205,19 +256,17 @@ class Comparison:
                     transfers.add(i)
         return sorted(probes), sorted(bulk), sorted(transfers)
 
-    def _summaries(self) -> list[Summary]:
-        found = [self._summary(mechanism.name) for mechanism in self.mechanisms]
-        # What is no more than noise decides nothing.
-        step_ms = self.noise.outage_ms
-        found.sort(
-            key=lambda s: (round(s.lost_mean, 3), round(s.outage_mean_ms / step_ms), s.bytes_ratio, s.entries_mean)
-        )
-        return [Summary(**{**asdict(summary), "rank": i}) for i, summary in enumerate(found, start=1)]
+    def _ranked(self, found: list[Summary]) -> list[Summary]:
+        if self.doubts:
+            return found
+        ranks = {one.mechanism: 1 + sum(self.better(other, one) for other in found) for one in found}
+        found.sort(key=lambda s: (ranks[s.mechanism], s.lost_mean, s.outage_mean_ms, s.bytes_ratio, s.entries_mean))
+        return [replace(summary, rank=ranks[summary.mechanism]) for summary in found]
 
     def _summary(self, name: str) -> Summary:
         cases = [case for case in self.cases if case.mechanism == name]
         hit = [case for case in cases if case.carried] or cases
-        worst = max(cases, key=lambda case: (case.lost, case.outage_ms))
+        worst = max(cases, key=lambda case: (case.lost_to_failure, case.outage_ms))
         undisturbed = [self.row(name, NO_FAILURE, seed) for seed in self.seeds]
         plain = [self.row("static", NO_FAILURE, seed) for seed in self.seeds]
         base = sum(case.goodput_undisturbed_bytes for case in cases)
@@ -226,29 +275,32 @@ class Comparison:
         entries = undisturbed[0]["entries"]
         return Summary(
             mechanism=name,
-            rank=0,
+            rank=None,
             cases=len(cases),
             carried=sum(case.carried for case in cases),
-            lost_mean=statistics.fmean(case.lost for case in cases),
+            lost_mean=statistics.fmean(case.lost_to_failure for case in cases),
             lost_low=low,
             lost_high=high,
-            lost_median=statistics.median(case.lost for case in hit),
-            lost_worst=worst.lost,
+            lost_median=statistics.median(case.lost_to_failure for case in hit),
+            lost_worst=worst.lost_to_failure,
             worst_failure=worst.failure,
-            lost_undisturbed=sum(sum(row["lost"]) for row in undisturbed),
+            lost_by_seed=self._by_seed(cases, lambda case: case.lost_to_failure),
+            lost_undisturbed=statistics.fmean(sum(row["lost"]) for row in undisturbed),
+            lost_unsteady=statistics.fmean(case.lost_undisturbed * case.carried for case in cases),
+            outage_by_seed_ms=self._by_seed(cases, lambda case: case.outage_ms),
+            outage_unsteady_ms=statistics.fmean(case.outage_undisturbed_ms * case.carried for case in cases),
             outage_mean_ms=statistics.fmean(case.outage_ms for case in cases),
             outage_median_ms=statistics.median(case.outage_ms for case in hit),
             outage_worst_ms=max(case.outage_ms for case in cases),
             goodput_lost_bytes_mean=lost_bytes / len(cases),
             goodput_lost_percent=100 * lost_bytes / base if base else None,
-            completion_mean_ms=_mean([c.completion_mean_ms for c in hit if c.completion_mean_ms is not None]),
-            completion_worst_ms=max(
-                (c.completion_worst_ms for c in cases if c.completion_worst_ms is not None), default=None
-            ),
+            goodput_lost_by_seed=self._goodput_by_seed(cases),
+            completion_mean_ms=_mean_of_all([(c.completion_mean_ms, c.transfers) for c in cases if c.transfers]),
+            completion_worst_ms=_worst([c.completion_worst_ms for c in cases if c.transfers]),
             transfers=sum(case.transfers for case in cases),
             transfers_unfinished=sum(case.transfers_unfinished for case in cases),
-            added_latency_ms=_mean([c.added_latency_ms for c in hit if c.added_latency_ms is not None]),
-            added_jitter_ms=_mean([c.added_jitter_ms for c in hit if c.added_jitter_ms is not None]),
+            added_latency_ms=_mean_of_all([(c.added_latency_ms, 1) for c in cases if c.affected_streams]),
+            added_jitter_ms=_mean_of_all([(c.added_jitter_ms, 1) for c in cases if c.affected_streams]),
             bytes_ratio=statistics.fmean(
                 row["wire_bytes"] / base["wire_bytes"] if base["wire_bytes"] else 1.0
                 for row, base in zip(undisturbed, plain, strict=True)
@@ -259,25 +311,168 @@ class Comparison:
         )
 
     def _interval(self, cases: Sequence[Case]) -> tuple[float | None, float | None]:
-        """Of the mean of what is lost, seed by seed."""
+        """Of the mean of what is lost to the failure, seed by seed."""
         if len(self.seeds) < 2:
             return None, None
-        return mean_interval([statistics.fmean(c.lost for c in cases if c.seed == seed) for seed in self.seeds])
+        return mean_interval(self._by_seed(cases, lambda case: case.lost_to_failure))
+
+    def _by_seed(self, cases: Sequence[Case], value: Callable[[Case], float]) -> tuple[float, ...]:
+        return tuple(statistics.fmean(value(case) for case in cases if case.seed == seed) for seed in self.seeds)
+
+    def _goodput_by_seed(self, cases: Sequence[Case]) -> tuple[float, ...]:
+        """The percentage lost; empty if there is a seed without anything to lose."""
+        found = []
+        for seed in self.seeds:
+            lost, base = (
+                sum(getattr(case, name) for case in cases if case.seed == seed)
+                for name in ("goodput_lost_bytes", "goodput_undisturbed_bytes")
+            )
+            if not base:
+                return ()
+            found.append(100 * lost / base)
+        return tuple(found)
+
+    # ---- What can be told apart ----
+
+    def lost_less(self, one: Summary, other: Summary) -> bool:
+        """Whether one loses less to the failure than the other.
+
+        By more than noise: so many packets, or the share of the greater loss. With several seeds also: 95 % confidence in the
+        differences, seed by seed. With one seed, or where all give the same, also: more than both lose undisturbed in the runs that
+        the failure hit, as another run could lose that to nothing at all.
+        """
+        least = max(self.noise.packets, self.noise.share * max(abs(one.lost_mean), abs(other.lost_mean)))
+        return self._surely(
+            one.lost_by_seed, other.lost_by_seed, least, unsteady=one.lost_unsteady + other.lost_unsteady
+        )
+
+    def back_sooner(self, one: Summary, other: Summary) -> bool:
+        """Whether one has the shorter outage, by the same rule; undisturbed, the longer of both outages is noise."""
+        least = max(self.noise.outage_ms, self.noise.share * max(one.outage_mean_ms, other.outage_mean_ms))
+        unsteady = max(one.outage_unsteady_ms, other.outage_unsteady_ms)
+        return self._surely(one.outage_by_seed_ms, other.outage_by_seed_ms, least, unsteady=unsteady)
+
+    def delivers_more(self, one: Summary, other: Summary) -> bool:
+        """Whether one loses less of TCP's goodput. With one seed that is not known where probes are lost undisturbed."""
+        if not one.goodput_lost_by_seed or not other.goodput_lost_by_seed:
+            return False
+        unsteady = math.inf if one.lost_unsteady + other.lost_unsteady > self.noise.packets else 0.0
+        return self._surely(
+            one.goodput_lost_by_seed, other.goodput_lost_by_seed, self.noise.goodput_percent, unsteady=unsteady
+        )
+
+    def carries_less(self, one: Summary, other: Summary) -> bool:
+        """Whether one carries fewer bytes."""
+        return one.bytes_ratio < other.bytes_ratio - self.noise.bytes_ratio
+
+    def better(self, one: Summary, other: Summary) -> bool:
+        """By packets lost to the failure, or else by the outage, or else by bytes carried."""
+        for less in (self.lost_less, self.back_sooner, self.carries_less):
+            if less(one, other) or less(other, one):
+                return less(one, other)
+        return False
 
     def as_good(self, one: Summary, other: Summary) -> bool:
-        """Whether two mechanisms differ by no more than noise: in what they lose, by their intervals where there are any."""
+        """Whether neither loses less, nor is back sooner."""
+        tests = (self.lost_less, self.back_sooner)
+        return not any(less(one, other) or less(other, one) for less in tests)
 
-        def near(a: float, b: float, least: float) -> bool:
-            return abs(a - b) <= max(least, self.noise.share * max(a, b))
+    def best(self, less: Callable[[Summary, Summary], bool]) -> set[str]:
+        """The mechanisms that nobody is ahead of, if they are ahead of somebody; by one of the tests of this class."""
+        behind = {one.mechanism: [other for other in self.summaries if less(one, other)] for one in self.summaries}
+        beaten = {each.mechanism for others in behind.values() for each in others}
+        return {name for name, others in behind.items() if others and name not in beaten}
 
-        intervals = [
-            (s.lost_low, s.lost_high) for s in (one, other) if s.lost_low is not None and s.lost_high is not None
-        ]
-        lost = near(one.lost_mean, other.lost_mean, self.noise.packets)
-        if len(intervals) == 2 and not self.seeds_agree:
-            (low, high), (other_low, other_high) = intervals
-            lost = max(low, other_low) <= min(high, other_high)
-        return lost and near(one.outage_mean_ms, other.outage_mean_ms, self.noise.outage_ms)
+    def _surely(self, one: Sequence[float], other: Sequence[float], least: float, *, unsteady: float) -> bool:
+        """Whether the first is smaller, by more than ``least``."""
+        ahead = [b - a for a, b in zip(one, other, strict=True)]
+        if len(ahead) > 1 and not self.seeds_agree:
+            return statistics.fmean(ahead) > least and mean_interval(ahead)[0] > 0
+        return statistics.fmean(ahead) > max(least, unsteady)
+
+    # ---- What takes the ground from under all of it ----
+
+    def _doubts(self, found: Sequence[Summary]) -> list[str]:
+        doubts = []
+        if not self.probes:
+            doubts.append("this traffic has no UDP stream and no ping, so no lost packet was counted")
+        elif not any(self.measured(self.probes, failure) for failure in self.scenario.failures):
+            doubts.append("all probes begin or end at what fails, and nothing can help them")
+        if self.scenario.live:
+            doubts += self._doubts_of_live()
+        static = next(each for each in found if each.mechanism == "static")
+        cost, most = static.lost_mean, max(found, key=lambda s: s.lost_unsteady)
+        if most.lost_unsteady > self.noise.packets and most.lost_unsteady >= cost:
+            doubts.append(
+                f"without any failure {_span([s.lost_undisturbed for s in found])} packets are lost already, and the failure adds"
+                f" no more than that under static ({cost:.0f}{' on average' if len(self.scenario.failures) > 1 else ''}): links are"
+                " too full, or lossy; give less traffic, or more seeds"
+            )
+        least = min(found, key=lambda s: s.lost_mean)
+        if least.lost_mean < -max(self.noise.packets, self.noise.share * abs(cost)):
+            doubts.append(
+                f"{least.mechanism} lost {-least.lost_mean:.2g} packets less with the failure than without: what is lost"
+                " undisturbed differs from run to run by more than the failure costs"
+            )
+        gains = [s for s in found if s.goodput_lost_percent is not None and s.goodput_lost_percent < -GAIN_PERCENT]
+        if gains and (self.scenario.live or most.lost_undisturbed > self.noise.packets):
+            gain = min(gains, key=lambda s: s.goodput_lost_percent or 0.0)
+            doubts.append(
+                f"TCP delivered {-(gain.goodput_lost_percent or 0):.0f} % more with the failure than without under"
+                f" {gain.mechanism}: the undisturbed run was disturbed by something else"
+            )
+        return doubts
+
+    def _doubts_of_live(self) -> list[str]:
+        late = self.late()
+        doubts = []
+        if max(late["max_ms"], late["senders_ms"]) > LATE_MS:
+            doubts.append(
+                f"this machine held up the runs, the network's clock by up to {late['max_ms']:.0f} ms and senders of probes by"
+                f" up to {late['senders_ms']:.0f} ms"
+            )
+        for (mechanism, seed), why in self.disturbed().items():
+            doubts.append(f"{mechanism}{f' (run {seed})' if len(self.seeds) > 1 else ''}: {why}")
+            break
+        return doubts
+
+    def disturbed(self) -> dict[tuple[str, int], str]:
+        """Of a live comparison: mechanisms and seeds whose undisturbed run cannot be what the others are compared with, and why."""
+        found: dict[tuple[str, int], str] = {}
+        for mechanism in self.mechanisms:
+            for seed in self.seeds:
+                if (why := self._why_disturbed(mechanism.name, seed)) is not None:
+                    found[mechanism.name, seed] = why
+        return found
+
+    def _why_disturbed(self, mechanism: str, seed: int) -> str | None:
+        still = self._rows[mechanism, NO_FAILURE, seed]
+        lost = sum(still["lost"])
+        if not self._lossy() and lost > max(self.noise.packets, LOST_SHARE * sum(still["sent"])):
+            return f"{lost} packets were lost without a failure"
+        for failure in self.scenario.failures:
+            row = self._rows[mechanism, failure, seed]
+            if row["skipped"]:
+                continue
+            bulk = self.measured(self.bulk, failure)
+            before, now = (sum(each["goodput_bytes"][i] for i in bulk) for each in (still, row))
+            if now > (1 + GAIN_PERCENT / 100) * before:
+                return f"TCP delivered {100 * (now / before - 1) if before else 100:.0f} % more with the failure than without"
+            if len(bulk) == len(self.bulk):
+                first = round(self.scenario.times.failure_s * 1000) // self.scenario.bin_ms
+                start, again = (sum(each["goodput_curve"][:first]) for each in (still, row))
+                if min(start, again) < SAME_START * max(start, again):
+                    return (
+                        "TCP's goodput differed by a factor of"
+                        f" {max(start, again) / max(1, min(start, again)):.2g} before anything had failed"
+                    )
+        return None
+
+    def _lossy(self) -> bool:
+        """Whether links lose packets as they should."""
+        return any(
+            _loses(link) or (link.reverse is not None and _loses(link.reverse)) for link in self.scenario.topology.links
+        )
 
     def late(self) -> dict[str, float]:
         """Of a live comparison, in milliseconds: the network's clock, on average and at most, and the senders of probes at most.
@@ -289,10 +484,10 @@ class Comparison:
             "mean_ms": statistics.fmean(row["mean_lateness_ms"] for row in rows),
             "max_ms": max(row["max_lateness_ms"] for row in rows),
             "senders_ms": max(row["sender_lateness_ms"] for row in rows),
-            "repeated": sum(row["repeated"] for row in rows),
+            "repeated": sum(row["repeated"] for row in rows) + sum(row.get("attempt") or 0 for row in rows),
         }
 
-    @property
+    @cached_property
     def seeds_agree(self) -> bool:
         """Whether several seeds gave the same in everything, as they do where nothing is random."""
         first = {(c.mechanism, c.failure): c for c in self.cases if c.seed == self.seeds[0]}
@@ -342,13 +537,36 @@ def _flow_names(scenario: Scenario) -> tuple[list[FlowName], list[FlowName], lis
     return probes, [flow for flow in tcp if flow.kind == "bulk"], [flow for flow in tcp if flow.kind == "transfer"]
 
 
+def _loses(link: Any) -> bool:
+    return link.loss is not None and link.loss != 0.0
+
+
+def _span(values: Sequence[float]) -> str:
+    low, high = (f"{value:.0f}" for value in (min(values), max(values)))
+    return low if low == high else f"{low} to {high}"
+
+
 def _mean(values: Sequence[float]) -> float | None:
     return statistics.fmean(values) if values else None
+
+
+def _mean_of_all(weighed: Sequence[tuple[float | None, int]]) -> float | None:
+    """None if one of them is: the mean of the others would be one of other things."""
+    found = [(value, weight) for value, weight in weighed if value is not None]
+    if not found or len(found) < len(weighed):
+        return None
+    return sum(value * weight for value, weight in found) / sum(weight for _, weight in found)
+
+
+def _worst(values: Sequence[float | None]) -> float | None:
+    found = [value for value in values if value is not None]
+    return max(found) if found and len(found) == len(values) else None
 
 
 def _mean_difference(
     values: Sequence[float | None], base: Sequence[float | None], which: Sequence[int]
 ) -> float | None:
-    """Over those that have both."""
+    """None if one of them has none."""
     found = [(values[i], base[i]) for i in which]
-    return _mean([a - b for a, b in found if a is not None and b is not None])
+    differences = [a - b for a, b in found if a is not None and b is not None]
+    return _mean(differences) if len(differences) == len(found) else None

@@ -13,7 +13,10 @@ from html import escape
 from holdfast.plots import places_of
 from holdfast.topology import Topology
 
-LABELLED_SWITCHES = 40
+WIDE, NARROW = 760.0, 360.0
+"""Of the pictures of the network and of the distribution, in pixels: each is drawn for both, with letters of the same size."""
+
+LABELLED_SWITCHES = {WIDE: 40, NARROW: 16}
 """Above that only what fails has its name; the others show it under the pointer."""
 
 
@@ -69,9 +72,9 @@ class Panel:
     style: str
 
 
-def panel(spec: Panel, width: float, height: float, label: str, *, last: bool) -> str:
-    """Draws one; ``last``: with the scale of time below it."""
-    left, right, above, below = 36.0, 10.0, 8.0, 26.0 if last else 8.0
+def panel(spec: Panel, width: float, height: float, label: str) -> str:
+    """Draws one, with the scale of time below it: on a phone there is no other in sight."""
+    left, right, above, below = 36.0, 10.0, 8.0, 18.0
     inner_width, inner_height = width - left - right, height - above - below
     start, end = spec.span
 
@@ -92,8 +95,7 @@ def panel(spec: Panel, width: float, height: float, label: str, *, last: bool) -
     step = nice_step(end - start, 5)
     for i in range(math.ceil(start / step - 1e-9), math.floor(end / step + 1e-9) + 1):
         parts.append(line(x(i * step), above + inner_height, x(i * step), above + inner_height + 3, "axis"))
-        if last:
-            parts.append(text(x(i * step), above + inner_height + 14, f"{i * step:g}", anchor="middle", style="tick"))
+        parts.append(text(x(i * step), above + inner_height + 14, f"{i * step:g}", anchor="middle", style="tick"))
     if spec.still is not None:
         parts.append(f'<path d="{_steps(spec.still, x, y, start, end)}" class="still"/>')
     outline = _steps(spec.curve, x, y, start, end)
@@ -143,12 +145,13 @@ def network(
     ends: set[str],
     first: str | None,
     switches: Mapping[str, Mapping[str, float]],
+    width: float = WIDE,
 ) -> str:
     """The switches where they are, the links between them, and what fails.
 
     ``ends``: switches whose hosts have traffic. ``switches``: what the failure of each costs, by mechanism, if they fail in turn.
     """
-    width = 760.0
+    labelled = LABELLED_SWITCHES[width]
     places = {name: place for name, place in places_of(topology).items() if name in topology.switches}
     points, height = _fit(places, width)
     parts = []
@@ -164,7 +167,7 @@ def network(
         )
         if look.failed:
             parts.append(_cross((x1 + x2) / 2, (y1 + y2) / 2))
-    size = 5.5 if len(points) <= LABELLED_SWITCHES else 3.5
+    size = 5.5 if len(points) <= labelled else 3.5
     for name, (x, y) in points.items():
         style = "switch ends" if name in ends else "switch"
         data, more = "", ""
@@ -177,7 +180,7 @@ def network(
     if failed_switch is not None:
         parts.append(_cross(*points[failed_switch]))
     near = {end for look in links if look.failed for end in (look.a, look.b)} | {failed_switch}
-    named = [name for name in points if len(points) <= LABELLED_SWITCHES or name in near]
+    named = [name for name in points if len(points) <= labelled or name in near]
     parts += _labels(points, named, [(look.a, look.b) for look in links], width, height)
     return picture(width, height, parts, f"the network {topology.name}")
 
@@ -216,9 +219,10 @@ def _fit(places: Mapping[str, tuple[float, float]], width: float) -> tuple[dict[
     """Into the width, north up, with the ratio of the sides kept within reason; and the height that is needed."""
     xs, ys = zip(*places.values(), strict=True)
     wide, high = (max(xs) - min(xs)) or 1.0, (max(ys) - min(ys)) or 0.0
-    margin_x, margin_y = 70.0, 34.0
+    margin_x, margin_y = (70.0 if width == WIDE else 46.0), 34.0
     inner = width - 2 * margin_x
-    tall = min(max(inner * high / wide, 110.0), 470.0)
+    # What is narrow may be taller than it is, so that names have room.
+    tall = min(max(inner * high / wide, 110.0 if width == WIDE else 200.0), 470.0)
     points = {
         name: (
             margin_x + (x - min(xs)) / wide * inner,
@@ -239,7 +243,8 @@ def _labels(
     width: float,
     height: float,
 ) -> list[str]:
-    """Names beside their switches, on the side where they cover least."""
+    """Names beside their switches, on the side where they cover least. One that would cover another is left to the pointer."""
+    written: list[Box] = []
     taken: list[Box] = [(x - 6, y - 6, x + 6, y + 6) for x, y in points.values()]
     dots = [
         (ax + (bx - ax) * i / 24, ay + (by - ay) * i / 24)
@@ -265,6 +270,9 @@ def _labels(
             return hits + 100 * outside
 
         best = min(choices, key=lambda choice: burden(choice[3]))
+        if any(_overlap(best[3], other) for other in written):
+            continue
+        written.append(best[3])
         taken.append(best[3])
         parts.append(text(best[0], best[1], shown, anchor=best[2], style="name"))
     return parts
@@ -283,9 +291,9 @@ class Dots:
     values: Sequence[tuple[float, str]]
 
 
-def distribution(rows: Sequence[Dots], unit: str, *, floor: float) -> str:
+def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float = WIDE) -> str:
     """A row of dots per mechanism over a logarithmic scale; what is below ``floor`` stands at its left end."""
-    width, left, row_height = 760.0, 112.0, 34.0
+    left, row_height = 112.0 if width == WIDE else 94.0, 34.0
     top = max((value for row in rows for value, _ in row.values), default=floor)
     decades = max(1, math.ceil(math.log10(max(top, floor) / floor) - 1e-9))
     inner = width - left - 24

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from html import escape
 from pathlib import Path
 
@@ -16,7 +17,7 @@ from holdfast.compare.comparison import Comparison, Row, Summary
 from holdfast.compare.drawing import Curve, Dots, LinkLook, Panel
 from holdfast.compare.mechanisms import MECHANISMS
 from holdfast.compare.scenario import NO_FAILURE, link_names
-from holdfast.compare.terminal import difference, number
+from holdfast.compare.terminal import completion, difference, number
 
 HERE = Path(__file__).parent
 
@@ -29,8 +30,10 @@ PROBES_PER_BIN = 20
 
 NONE, TIMES = "\N{EN DASH}", "\N{MULTIPLICATION SIGN}"
 
-Column = tuple[str, str, Callable[[Summary], str], Callable[[Summary], float | None]]
-"""Heading, what stands below it, how it is shown, and what decides which is the best."""
+Less = Callable[[Summary, Summary], bool]
+
+Column = tuple[str, str, Callable[[Summary], str], Less | None]
+"""Heading, what stands below it, how it is shown, and the test of whether one is better than another; None: there is none."""
 
 
 def write(comparison: Comparison, path: Path) -> None:
@@ -100,10 +103,16 @@ def _subtitle(comparison: Comparison) -> str:
 # ---- The ranking ----
 
 
-def _columns(many: bool, seeds: int) -> list[Column]:
+def _columns(comparison: Comparison) -> list[Column]:
+    many, seeds = len(comparison.scenario.failures) > 1, len(comparison.seeds)
+    # What is lost and for how long is nobody's merit if the runs carry no conclusion; the price is known all the same.
+    lost_less, back_sooner, delivers_more = (
+        None if comparison.doubts else test
+        for test in (comparison.lost_less, comparison.back_sooner, comparison.delivers_more)
+    )
     lost: list[Column] = [
-        ("packets lost", "mean, 95 % interval" if seeds > 1 else "", _lost, lambda s: s.lost_mean),
-        ("longest outage", "ms", lambda s: number(s.outage_mean_ms), lambda s: s.outage_mean_ms),
+        ("packets lost", "mean, 95 % interval" if seeds > 1 else "", _lost, lost_less),
+        ("longest outage", "ms", lambda s: number(s.outage_mean_ms), back_sooner),
     ]
     if many:
         lost = [
@@ -111,35 +120,40 @@ def _columns(many: bool, seeds: int) -> list[Column]:
                 "packets lost",
                 "mean, worst",
                 lambda s: f"{number(s.lost_mean)}\n{s.lost_worst}",
-                lambda s: s.lost_mean,
+                lost_less,
             ),
             (
                 "outage",
                 "median, worst, ms",
                 lambda s: f"{number(s.outage_median_ms)}\n{number(s.outage_worst_ms)}",
-                lambda s: s.outage_mean_ms,
+                back_sooner,
             ),
         ]
-    return [
+    if any(summary.lost_undisturbed for summary in comparison.summaries):
+        lost.insert(1, ("lost without", "a failure", lambda s: number(s.lost_undisturbed), None))
+    columns: list[Column] = [
         *lost,
-        ("TCP goodput lost", "%, MB", _goodput_lost, lambda s: s.goodput_lost_percent),
-        ("TCP transfers", "mean, worst, ms", _completion, lambda s: None),
-        ("latency added", "ms", lambda s: difference(s.added_latency_ms), lambda s: None),
-        ("jitter added", "ms", lambda s: difference(s.added_jitter_ms), lambda s: None),
-        ("bytes carried", f"{TIMES} static", lambda s: f"{s.bytes_ratio:.2f}", lambda s: round(s.bytes_ratio, 2)),
+        ("TCP goodput lost", "%, MB", _goodput_lost, delivers_more),
+        ("TCP transfers", "mean, worst, ms", _completion, None),
+        ("latency added", "ms", lambda s: difference(s.added_latency_ms), None),
+        ("jitter added", "ms", lambda s: difference(s.added_jitter_ms), None),
+        ("bytes carried", f"{TIMES} static", lambda s: f"{s.bytes_ratio:.2f}", comparison.carries_less),
         (
             "state per switch",
             "mean, most",
             lambda s: f"{number(s.entries_mean)}\n{s.entries_max}",
-            lambda s: s.entries_mean,
+            lambda one, other: one.entries_mean < other.entries_mean,
         ),
     ]
+    if any(summary.unprotected_pairs for summary in comparison.summaries):
+        columns.append(("not protected", f"of {len(comparison.pairs)} pairs", lambda s: str(s.unprotected_pairs), None))
+    return columns
 
 
 def _lost(summary: Summary) -> str:
     if summary.lost_low is None:
         return number(summary.lost_mean)
-    return f"{number(summary.lost_mean)}\n{number(max(0.0, summary.lost_low))} to {number(summary.lost_high)}"
+    return f"{number(summary.lost_mean)}\n{number(summary.lost_low)} to {number(summary.lost_high)}"
 
 
 def _goodput_lost(summary: Summary) -> str:
@@ -149,43 +163,56 @@ def _goodput_lost(summary: Summary) -> str:
 
 
 def _completion(summary: Summary) -> str:
-    unfinished = f"{summary.transfers_unfinished} open" if summary.transfers_unfinished else ""
-    if summary.completion_mean_ms is None:
-        return f"{NONE}\n{unfinished}" if unfinished else NONE
-    worst = number(summary.completion_worst_ms)
-    return f"{number(summary.completion_mean_ms)}\n{worst}{', ' if unfinished else ''}{unfinished}"
+    shown = completion(summary, after="\nfinished")
+    if summary.transfers_unfinished:
+        return shown
+    return NONE if summary.completion_mean_ms is None else f"{shown}\n{number(summary.completion_worst_ms)}"
 
 
-def _cell(shown: str, *, best: bool) -> str:
-    """The first line large, the second small below it."""
+def _cell(shown: str, heading: str, unit: str, *, best: bool) -> str:
+    """The first line large, the second small below it. Where the table is too wide, cells say themselves what they are."""
     first, _, second = shown.partition("\n")
     small = f"<small>{escape(second)}</small>" if second else ""
-    return f'<td class="best">{escape(first)}{small}</td>' if best else f"<td>{escape(first)}{small}</td>"
+    label = f"{heading} ({unit})" if unit else heading
+    return f'<td{" class=best" if best else ""} data-head="{escape(label)}"><span>{escape(first)}{small}</span></td>'
 
 
 def _ranking(comparison: Comparison) -> str:
-    columns = _columns(len(comparison.scenario.failures) > 1, len(comparison.seeds))
-    if any(summary.unprotected_pairs for summary in comparison.summaries):
-        total = len(comparison.pairs)
-        columns.append(("not protected", f"of {total} pairs", lambda s: str(s.unprotected_pairs), lambda s: None))
+    columns = _columns(comparison)
     head = "".join(f"<th>{escape(name)}<small>{escape(unit) or '&nbsp;'}</small></th>" for name, unit, _, _ in columns)
-    best = []
-    for _, _, _, key in columns:
-        values = [value for summary in comparison.summaries if (value := key(summary)) is not None]
-        best.append(min(values) if len(set(values)) > 1 else None)
+    best = [set() if less is None else comparison.best(less) for _, _, _, less in columns]
     rows = []
     for summary in comparison.summaries:
         cells = "".join(
-            _cell(show(summary), best=least is not None and key(summary) == least)
-            for (_, _, show, key), least in zip(columns, best, strict=True)
+            _cell(show(summary), name, unit, best=summary.mechanism in ahead)
+            for (name, unit, show, _), ahead in zip(columns, best, strict=True)
         )
         swatch = f'<span class="swatch {_style(summary.mechanism)}"></span>'
-        rows.append(f"<tr><td>{summary.rank}. {swatch}<b>{escape(summary.mechanism)}</b></td>{cells}</tr>")
+        rank = "" if summary.rank is None else f"{summary.rank}. "
+        rows.append(f"<tr><td>{rank}{swatch}<b>{escape(summary.mechanism)}</b></td>{cells}</tr>")
     return (
-        f'<h2>Ranking</h2>\n<div class="scroll"><table>\n<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n'
+        f"<h2>{'The numbers, not ranked' if comparison.doubts else 'Ranking'}</h2>\n"
+        f'<div class="scroll"><table class="ranking">\n<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n'
         + "\n".join(rows)
-        + '\n</table></div>\n<p class="soft">By packets lost, then the outage, then bytes carried.'
-        " Bold: the best of its column.</p>"
+        + f'\n</table></div>\n<p class="soft">{escape(_rule(comparison))}</p>'
+    )
+
+
+def _rule(comparison: Comparison) -> str:
+    """What the order and bold numbers mean."""
+    noise = comparison.noise
+    bold = (
+        f"Bold: nobody in the column is better, and somebody is worse, by more than {noise.goodput_percent:g} points of goodput"
+        f" lost, {noise.bytes_ratio:g} of bytes carried"
+    )
+    if comparison.doubts:
+        return f"In no order. {bold}."
+    return (
+        "By packets lost to the failure, then the outage, then bytes carried. Packets differ if it is by more than"
+        f" {noise.share:.0%}{f' and {noise.packets:g}' if noise.packets else ''}, outages by more than {noise.share:.0%} and"
+        f" {noise.outage_ms:g} ms; with several seeds also with 95 % confidence, seed by seed, and with one by more than what is"
+        " lost, or out, without a failure. Those that do not differ have the same rank."
+        f" {bold}, or by these rules."
     )
 
 
@@ -198,7 +225,7 @@ def _network(comparison: Comparison) -> str:
     used: list[bool] = comparison.row("static", NO_FAILURE, comparison.seeds[0])["links_used"]
     lost: dict[tuple[str, str], list[int]] = {}
     for case in comparison.cases:
-        lost.setdefault((case.failure, case.mechanism), []).append(case.lost)
+        lost.setdefault((case.failure, case.mechanism), []).append(case.lost_to_failure)
     looks = []
     failed = {topology.find_link(name) for name in scenario.failures if name not in topology.switches}
     for name in link_names(topology):
@@ -211,12 +238,14 @@ def _network(comparison: Comparison) -> str:
         {name: _costs(comparison, lost, name) for name in topology.switches} if scenario.failed == "switches" else {}
     )
     ends = {topology.attachment(host).switch for pair in comparison.pairs for host in pair}
-    picture = drawing.network(topology, looks, switch, ends, "static" if many else None, switches)
+    first = "static" if many else None
+    picture = _for_both(partial(drawing.network, topology, looks, switch, ends, first, switches))
     if many:
         buttons = _buttons([(m.name, drawing.slug(m.name)) for m in comparison.mechanisms], "static")
         words = "".join(f'<span><i class="q{i}"></i>{word}</span>' for i, word in enumerate(drawing.DECADES))
         one = {"links": "link", "switches": "switch"}[scenario.failed]
-        caption = f"<span>Packets lost when the {one} fails:</span> {words}"
+        doubtful = " (unreliable, see above)" if comparison.doubts else ""
+        caption = f"<span>Packets lost when the {one} fails{doubtful}:</span> {words}"
         choice = f'<div class="choice" data-for="links">{buttons}</div>'
     else:
         failing = '<span><i class="failed"></i>fails</span>' if switch is None else f"<span>{TIMES} fails</span>"
@@ -225,16 +254,24 @@ def _network(comparison: Comparison) -> str:
         )
         choice = ""
     if not switches:
-        caption += "<span>● switch with hosts that have traffic</span>"
+        caption += '<span class="long">● switch with hosts that have traffic</span>'
     return (
         f'<h2>The network</h2>\n{choice}<figure id="network">{picture}\n'
         f'<figcaption class="key">{caption}</figcaption></figure>'
     )
 
 
+def _for_both(draw: Callable[..., str]) -> str:
+    """A picture for wide windows and one for phones, of which the style shows one."""
+    widths = {"wide": drawing.WIDE, "narrow": drawing.NARROW}
+    return "".join(f'<div class="{name}">{draw(width=width)}</div>' for name, width in widths.items())
+
+
 def _costs(comparison: Comparison, lost: Mapping[tuple[str, str], Sequence[int]], failure: str) -> dict[str, float]:
-    """By mechanism, the mean of what the failure loses."""
-    return {m.name: statistics.fmean(lost[failure, m.name]) for m in comparison.mechanisms}
+    """By mechanism, the mean of what the failure loses; nothing if that is no more than what is lost undisturbed."""
+    found = {m.name: statistics.fmean(lost[failure, m.name]) for m in comparison.mechanisms}
+    unsteady = {s.mechanism: s.lost_undisturbed for s in comparison.summaries}
+    return {name: 0.0 if cost <= unsteady[name] else cost for name, cost in found.items()}
 
 
 def _buttons(choices: Sequence[tuple[str, str]], pressed: str) -> str:
@@ -254,14 +291,14 @@ def _distributions(comparison: Comparison) -> str:
     figures = []
     for title, unit, value, floor in (
         ("Longest outage", "ms", "outage_ms", 1.0),
-        ("Packets lost", "packets", "lost", 1.0),
+        ("Packets lost", "packets", "lost_to_failure", 1.0),
     ):
         rows = []
         for summary in comparison.summaries:
             cases = [case for case in comparison.cases if case.mechanism == summary.mechanism and case.carried]
             values = [(float(getattr(case, value)), case.failure) for case in cases]
             rows.append(Dots(summary.mechanism, _style(summary.mechanism), values))
-        picture = drawing.distribution(rows, unit, floor=floor)
+        picture = _for_both(partial(drawing.distribution, rows, unit, floor=floor))
         caption = f"<figcaption>{title} ({unit})</figcaption>"
         figures.append(f'<figure class="dots">{caption}{picture}</figure>')
     return (
@@ -277,7 +314,7 @@ def _distributions(comparison: Comparison) -> str:
 def _over_time(comparison: Comparison) -> str:
     costs: dict[str, int] = {}
     for case in comparison.cases:
-        costs[case.failure] = costs.get(case.failure, 0) + case.lost
+        costs[case.failure] = costs.get(case.failure, 0) + case.lost_to_failure
     failures = sorted(comparison.scenario.failures, key=lambda name: -costs[name])[:CURVES]
     sections = []
     for i, failure in enumerate(failures):
@@ -322,23 +359,23 @@ def _lanes(comparison: Comparison, failure: str) -> str:
     heads = {where: f"probes delivered (%), {where}" for where in spans} if comparison.probes else {}
     heads |= {"TCP": "TCP goodput (Mb/s)"} if comparison.bulk else {}
     cells = ["<div></div>", *(f'<div class="head">{head}</div>' for head in heads.values())]
-    for i, summary in enumerate(comparison.summaries):
-        name, last = summary.mechanism, i == len(comparison.summaries) - 1
+    height = 92.0
+    for summary in comparison.summaries:
+        name = summary.mechanism
         case = cases[name]
         cells.append(
             f'<div class="lane"><span class="swatch {_style(name)}"></span>{escape(name)}'
-            f"<small>{case.lost} lost</small><small>outage {number(case.outage_ms)} ms</small></div>"
+            f"<small>{case.lost_to_failure} lost</small><small>outage {number(case.outage_ms)} ms</small></div>"
         )
-        height = 104.0 if last else 82.0
         share = _percent(probes(rows[name]), probes(still[name]), _counted_share(comparison, failure, still[name]))
         for (where, span), width in zip(spans.items() if comparison.probes else (), (330.0, 220.0), strict=False):
             shown = Panel(share, None, window, span, 125.0, _style(name))
-            picture = drawing.panel(shown, width, height, f"{name}: probes {where}", last=last)
+            picture = drawing.panel(shown, width, height, f"{name}: probes {where}")
             cells.append(f'<div data-head="{heads[where]}">{picture}</div>')
         if comparison.bulk:
             undisturbed = goodput(still[name]) if all_counted else None
             shown = Panel(goodput(rows[name]), undisturbed, window, whole, 1.08 * peak, _style(name))
-            picture = drawing.panel(shown, 330.0, height, f"{name}: TCP goodput", last=last)
+            picture = drawing.panel(shown, 330.0, height, f"{name}: TCP goodput")
             cells.append(f'<div data-head="{heads["TCP"]}">{picture}</div>')
     columns = " ".join(
         ["8.2rem", *(["3fr", "2fr"][: len(spans)] if comparison.probes else []), "3fr" * bool(comparison.bulk)]
@@ -388,7 +425,11 @@ def _percent(curve: Curve, still: Curve, share: float) -> Curve:
 # ---- In words ----
 
 DEFINITIONS = (
-    ("packets lost", "probes (UDP, ping) that never arrived, all streams together, over the whole run"),
+    (
+        "packets lost",
+        "probes (UDP, ping) that never arrived, all streams together, over the whole run, less those that the same mechanism loses"
+        " with the same seed without the failure",
+    ),
     (
         "longest outage",
         "the longest time between two arrivals of one stream, less the stream's interval; the worst stream counts",
@@ -400,12 +441,14 @@ DEFINITIONS = (
     ),
     (
         "TCP transfers",
-        "from the start of a transfer of limited size to its last byte, over those affected; open: not finished at the end",
+        "from the start of a transfer of limited size to its last byte, over those affected by any failure; if one was not finished"
+        " at the end, how many were",
     ),
     (
         "latency, jitter added",
         "against static undisturbed, of probes sent while the failure lasts; jitter is the mean absolute difference of"
-        " consecutive latencies; over the streams affected",
+        " consecutive latencies; over the streams affected of which something arrives then under any mechanism, and not shown if"
+        " of one of them nothing does",
     ),
     ("bytes carried", "by all links between switches in the undisturbed run"),
     (

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from holdfast import sweep
 from holdfast.compare import advice, live, report, runs, traffic_file
-from holdfast.compare.comparison import Comparison
+from holdfast.compare.comparison import Comparison, Row
 from holdfast.compare.mechanisms import Mechanism
 from holdfast.compare.scenario import NO_FAILURE, Scenario
 
@@ -46,14 +46,40 @@ def run(
         for failure in (NO_FAILURE, *scenario.failures)
     ]
     measured = live.measured if scenario.live else runs.measured
-    frame = sweep.run(measured, points, [0], out / "runs", jobs=jobs, console=console)
-    if scenario.live:
-        (out / "runs" / "journal.jsonl").unlink()
+    # A process that has built a network and run it undisturbed goes on with its failures.
+    together = ("mechanism", "network_seed")
+    frame = sweep.run(measured, points, [0], out / "runs", jobs=jobs, console=console, together=together)
     comparison = Comparison(scenario, mechanisms, seeds, frame.to_dicts())
+    if scenario.live:
+        comparison = _again(comparison, points, frame.to_dicts(), out / "runs", console)
     comparison.case_frame().write_parquet(out / "cases.parquet")
     comparison.flow_frame().write_parquet(out / "flows.parquet")
     (out / "summary.json").write_text(json.dumps(summary(comparison), indent=2) + "\n")
     report.write(comparison, out / "report.html")
+    return comparison
+
+
+def _again(
+    comparison: Comparison, points: Sequence[sweep.Point], rows: Sequence[Row], folder: Path, console: Console | None
+) -> Comparison:
+    """Makes all runs of a mechanism and a seed again whose undisturbed one was disturbed, a few times."""
+    (folder / "journal.jsonl").unlink()
+    kept = {(row["mechanism"], row["failure"], row["network_seed"]): row for row in rows}
+    for attempt in range(1, live.ATTEMPTS):
+        if not (disturbed := comparison.disturbed()):
+            break
+        if console is not None:
+            for (mechanism, _), why in disturbed.items():
+                console.print(f"{mechanism} again: {why}", highlight=False, markup=False, soft_wrap=True)
+        again: list[sweep.Point] = [
+            {**point, "attempt": attempt}
+            for point in points
+            if (point["mechanism"], point["network_seed"]) in disturbed
+        ]
+        frame = sweep.run(live.measured, again, [0], folder / f"again-{attempt}", console=console)
+        (folder / f"again-{attempt}" / "journal.jsonl").unlink()
+        kept |= {(row["mechanism"], row["failure"], row["network_seed"]): row for row in frame.to_dicts()}
+        comparison = Comparison(comparison.scenario, comparison.mechanisms, comparison.seeds, list(kept.values()))
     return comparison
 
 
@@ -78,6 +104,7 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         },
         "traffic": traffic_file.describe(scenario.traffic),
         "seeds": comparison.seeds,
+        "doubts": comparison.doubts,
         "advice": advice.advice(comparison),
         "notes": advice.notes(comparison),
         "mechanisms": [asdict(each) for each in comparison.summaries],

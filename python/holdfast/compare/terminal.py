@@ -50,6 +50,16 @@ def difference(value: float | None) -> str:
     )
 
 
+def completion(summary: Summary, *, of: str = " of ", after: str = "") -> str:
+    """The mean time of transfers; if one is not finished, how many were, as that mean would be of the fast ones."""
+    if summary.transfers_unfinished:
+        return f"{summary.transfers - summary.transfers_unfinished}{of}{summary.transfers}{after}"
+    return number(summary.completion_mean_ms)
+
+
+UNDISTURBED: Column = ("lost\nwith-\nout", lambda s: number(s.lost_undisturbed))
+"""Shown if anything is."""
+
 ONE: list[Column] = [
     ("lost\npack-\nets", lambda s: number(s.lost_mean)),
     ("longest\noutage\n(ms)", lambda s: number(s.outage_mean_ms)),
@@ -62,7 +72,7 @@ MANY: list[Column] = [
 ]
 COMMON: list[Column] = [
     ("TCP\nlost\n(%)", lambda s: number(s.goodput_lost_percent)),
-    ("trans-\nfer\n(ms)", lambda s: number(s.completion_mean_ms)),
+    ("trans-\nfer\n(ms)", lambda s: completion(s, of="/")),
     ("late-\nncy\n(ms)", lambda s: difference(s.added_latency_ms)),
     ("jit-\nter\n(ms)", lambda s: difference(s.added_jitter_ms)),
     ("bytes\nratio", lambda s: f"{s.bytes_ratio:.2f}"),
@@ -71,10 +81,12 @@ COMMON: list[Column] = [
 
 
 def table(comparison: Comparison) -> Table:
-    """Best first."""
+    """Best first, unless there is no ranking."""
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("", style="bold", no_wrap=True)
-    columns = [*(MANY if len(comparison.scenario.failures) > 1 else ONE), *COMMON]
+    many = len(comparison.scenario.failures) > 1
+    unsteady = [UNDISTURBED] if any(summary.lost_undisturbed for summary in comparison.summaries) else []
+    columns = [*(MANY if many else ONE)[:1], *unsteady, *(MANY if many else ONE)[1:], *COMMON]
     for heading, _ in columns:
         result.add_column(heading, justify="right", no_wrap=True)
     for each in comparison.summaries:

@@ -260,7 +260,7 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
     ]
     return TrafficFile(
         pairs=pairs,
-        udp=[UdpEntry(packets_per_s=int(rate) if rate >= 1 else rate)],
+        udp=[UdpEntry(packets_per_s=int(rate) if rate >= 1 else float(f"{rate:.2g}"))],
         tcp=[_bulk(topology, *pair, bulk_bps, at_s) for pair, at_s in zip(with_tcp, starts_s, strict=True)] + transfers,
     )
 
@@ -311,7 +311,7 @@ def describe(traffic: TrafficFile) -> str:
     transfers = sum(len(traffic.ends(e)) * e.count for e in traffic.tcp if e.transfer_bytes is not None)
     parts = []
     if flows["udp"]:
-        rates = sorted({f"{entry.packets_per_s:.3g}" for entry in traffic.udp}, key=float)
+        rates = sorted({f"{entry.packets_per_s:g}" for entry in traffic.udp}, key=float)
         parts.append(f"{counted(flows['udp'], 'UDP stream')} of {' or '.join(rates)} packets/s")
     if flows["ping"]:
         parts.append(counted(flows["ping"], "ping"))
