@@ -480,7 +480,9 @@ def test_what_differs_by_no_more_than_noise_is_as_good(cut: tuple[Comparison, Pa
     named = {*equals[1].split(", "), equals[2], *re.findall("too dear, (\\S+) loses", said)}
     # The way around the link is longer than the other path, and so is the outage.
     assert named == {"ip-frr", "mpls-path", "mpls-loopback"}
-    assert any(note.startswith("As good: they lose the same within 5%") for note in advice.notes(comparison))
+    assert any(
+        note.startswith("As good: what they lose differs by no more than 5%") for note in advice.notes(comparison)
+    )
 
 
 def test_seeds_are_compared_pair_by_pair(cut: tuple[Comparison, Path]) -> None:

@@ -35,12 +35,15 @@ def advice(comparison: Comparison) -> str:
         return (
             "No probe met the failure, but TCP did: give UDP or ping on the same way to have a ranking of packets lost."
         )
+    little = not comparison.lost_less(best, static) or best.lost_mean > HELPS * static.lost_mean
+    if little and _part_without_another_way(comparison) > 1 / 2:
+        return "No mechanism helps much here: what fails is the only way for most of what is lost."
     if not comparison.lost_less(best, static):
         if comparison.back_sooner(best, static):
             return f"{best.mechanism} has a shorter outage than static, but what they lose cannot be told apart."
         return "No mechanism helps here as far as can be seen: none can be told from static by more than noise."
-    if best.lost_mean > HELPS * static.lost_mean:
-        return "No mechanism helps much here: what fails is the only way for most of what is lost."
+    if little:
+        return f"No mechanism helps much here: {best.mechanism} loses {best.lost_mean / static.lost_mean:.0%} of what static loses."
     each = " per failure" if best.cases > 1 else ""
     text = f"{best.mechanism} loses {_loss(best, each)} at {best.bytes_ratio:.2f} times the bytes of plain routing"
     text += _equals(comparison, best)
@@ -56,6 +59,25 @@ def advice(comparison: Comparison) -> str:
     for named in {each.mechanism: each for each in (best, cheap) if each is not None}.values():
         text += _but(comparison, named) if named is best or best.bytes_ratio > CHEAP else ""
     return text + "."
+
+
+def _part_without_another_way(comparison: Comparison) -> float:
+    """Of what static loses to failures, the part lost to those after which some switches cannot reach each other."""
+    topology = comparison.scenario.topology
+    cut: dict[str, bool] = {}
+    for failure in comparison.scenario.failures:
+        graph = nx.MultiGraph(
+            [(link.a, link.b) for link in topology.links if {link.a, link.b} <= topology.switches.keys()]
+        )
+        if failure in topology.switches:
+            graph.remove_node(failure)
+        else:
+            link = topology.links[topology.find_link(failure)]
+            graph.remove_edge(link.a, link.b)
+        cut[failure] = not nx.is_connected(graph)
+    lost = [(case.lost_to_failure, cut[case.failure]) for case in comparison.cases if case.mechanism == "static"]
+    total = sum(count for count, _ in lost)
+    return sum(count for count, alone in lost if alone) / total if total > 0 else 0.0
 
 
 def _but(comparison: Comparison, named: Summary) -> str:
