@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import io
 import json
 from pathlib import Path
 
 import polars as pl
 import pytest
+from rich.console import Console
 
 from holdfast import demo
-from holdfast.compare import mechanisms, runs
+from holdfast.compare import advice, mechanisms, runs, terminal
 from holdfast.compare.comparison import Comparison
 from holdfast.errors import HoldfastError, ScenarioError
 
@@ -49,6 +51,17 @@ def test_files(found: tuple[Comparison, Path]) -> None:
     assert pl.read_parquet(out / "cases.parquet").height == len(demo.MECHANISMS)
     assert (out / "demo.png").read_bytes().startswith(b"\x89PNG")
     assert "link s1-s2 fails" in (out / "report.html").read_text()
+
+
+def test_the_readme_shows_what_it_prints(found: tuple[Comparison, Path]) -> None:
+    comparison, _ = found
+    said = io.StringIO()
+    console = Console(file=said, width=80, color_system=None)
+    for part in (f"{terminal.title(comparison)}\n", terminal.table(comparison), f"\n{advice.advice(comparison)}"):
+        console.print(part, highlight=False)
+    readme = (Path(__file__).parents[2] / "README.md").read_text()
+    shown = readme.partition("$ make demo\n")[2].partition("```")[0]
+    assert [line.rstrip() for line in said.getvalue().splitlines()] == shown.splitlines()
 
 
 def test_same_seed_same_bytes_other_seed_other_bytes(tmp_path: Path) -> None:

@@ -66,8 +66,9 @@ def _part_without_another_way(comparison: Comparison) -> float:
     topology = comparison.scenario.topology
     cut: dict[str, bool] = {}
     for failure in comparison.scenario.failures:
-        graph = nx.MultiGraph(
-            [(link.a, link.b) for link in topology.links if {link.a, link.b} <= topology.switches.keys()]
+        graph: nx.MultiGraph[str] = nx.MultiGraph()
+        graph.add_edges_from(
+            (link.a, link.b) for link in topology.links if {link.a, link.b} <= topology.switches.keys()
         )
         if failure in topology.switches:
             graph.remove_node(failure)
