@@ -58,11 +58,12 @@ pub struct Reached {
 pub type Target = fn(&[u8]) -> Reached;
 
 /// The targets by name.
-pub const TARGETS: [(&str, Target); 5] = [
+pub const TARGETS: [(&str, Target); 6] = [
     ("parse", parse),
     ("compile", compile),
     ("artifact", artifact),
     ("packet", packet),
+    ("capture", capture),
     ("generated", generated_program),
 ];
 
@@ -176,6 +177,24 @@ fn shape(program: &ir::Program) -> [u32; 8] {
         program.registers.len() + program.counters.len() + program.meters.len(),
     ];
     sizes.map(magnitude)
+}
+
+/// A capture file, of either format. Its packets lie in it, and a reader ends.
+pub fn capture(data: &[u8]) -> Reached {
+    let Ok(reader) = wire::capture::Reader::new(data) else {
+        return reached(Stage::Refused, wire::capture::is_capture(data));
+    };
+    let mut stored = 0;
+    let mut packets = 0;
+    for packet in reader {
+        let Ok(packet) = packet else {
+            return reached(Stage::Parsed, magnitude(packets));
+        };
+        packets += 1;
+        stored += packet.record.frame.len();
+        assert!(stored <= data.len(), "packets hold more than the file");
+    }
+    reached(Stage::Ran, (magnitude(packets), magnitude(stored)))
 }
 
 /// The text form of a program, as it comes in a device configuration. If it is valid both executors must run it, and alike.

@@ -57,6 +57,7 @@ pub fn seeds(target: &str) -> Vec<Vec<u8>> {
         }
         "artifact" => artifacts(),
         "packet" => histories(),
+        "capture" => captures(),
         "generated" => (0..RANDOM).map(generated::case).collect(),
         _ => Vec::new(),
     }
@@ -114,6 +115,65 @@ fn artifacts() -> Vec<Vec<u8>> {
         .iter()
         .map(|p| ir::text::print(p).into_bytes())
         .collect()
+}
+
+/// A file of the older format, and one of the newer in each byte order with every kind of block that has packets.
+fn captures() -> Vec<Vec<u8>> {
+    let mut writer = wire::pcap::Writer::new(Vec::new()).expect("memory takes a header");
+    for length in [0, 14, 60] {
+        writer
+            .write(1_000_000_007, &vec![0xab; length])
+            .expect("memory takes a packet");
+    }
+    vec![writer.into_inner(), pcapng(false), pcapng(true)]
+}
+
+/// Section header, interface with a resolution and an offset, enhanced, simple and obsolete packet, and a block that nobody knows.
+fn pcapng(big_endian: bool) -> Vec<u8> {
+    let u16 = |n: u16| match big_endian {
+        true => n.to_be_bytes(),
+        false => n.to_le_bytes(),
+    };
+    let u32 = |n: u32| match big_endian {
+        true => n.to_be_bytes(),
+        false => n.to_le_bytes(),
+    };
+    let block = |kind: u32, body: Vec<u8>| {
+        let length = u32(12 + body.len() as u32);
+        [&u32(kind)[..], &length, &body, &length].concat()
+    };
+    let frame = [0x5a; 16];
+    let section = [
+        &u32(0x1a2b_3c4d)[..],
+        &u16(1),
+        &u16(0),
+        &[0xff; 8], // of unknown length
+    ];
+    let options = [
+        &u16(9)[..],
+        &u16(1),
+        &[9, 0, 0, 0], // nanoseconds
+        &u16(14),
+        &u16(8),
+        &[0; 8],
+        &u16(0),
+        &u16(0),
+    ];
+    let interface = [&u16(1)[..], &u16(0), &u32(64), &options.concat()];
+    let times = [&u32(0)[..], &u32(1_000_000)].concat();
+    let lengths = [&u32(16)[..], &u32(20)].concat();
+    let enhanced = [&u32(0)[..], &times, &lengths, &frame];
+    let simple = [&u32(16)[..], &frame];
+    let obsolete = [&u16(0)[..], &u16(0), &times, &lengths, &frame];
+    [
+        block(0x0a0d_0d0a, section.concat()),
+        block(1, interface.concat()),
+        block(6, enhanced.concat()),
+        block(3, simple.concat()),
+        block(2, obsolete.concat()),
+        block(0x0bad, vec![0; 8]),
+    ]
+    .concat()
 }
 
 fn histories() -> Vec<Vec<u8>> {
