@@ -7,9 +7,9 @@ use ir::HashAlgorithm;
 
 /// Hashes `data`, then `payload`, into limbs (least significant first).
 ///
-/// `data` that is no whole number of 16-bit words is padded with a zero byte for the algorithms over words, *before* the
-/// payload follows; so is the payload at its end. The result is cut to, or extended with zeros to, the length of `out`; the
-/// caller cuts the last limb to the width it wants.
+/// The algorithms over 16-bit words see one run of bytes: a word may begin with the last byte of `data` and end with the first of
+/// `payload`, and only the last of all is padded with a zero byte. The result is cut to, or extended with zeros to, the length of
+/// `out`; the caller cuts the last limb to the width it wants.
 pub fn hash(algorithm: HashAlgorithm, data: &[u8], payload: &[u8], out: &mut [u64]) {
     if let HashAlgorithm::Identity = algorithm {
         return identity(data, payload, out);
@@ -18,10 +18,12 @@ pub fn hash(algorithm: HashAlgorithm, data: &[u8], payload: &[u8], out: &mut [u6
         HashAlgorithm::Crc32 => u64::from(!crc32_update(crc32_update(!0, data), payload)),
         HashAlgorithm::Crc16 => u64::from(crc16_update(crc16_update(0, data), payload)),
         HashAlgorithm::Csum16 => {
-            let sum = word_sum(data) + word_sum(payload);
+            let sum: u64 = words_of_both(data, payload).map(u64::from).sum();
             u64::from(!fold(sum))
         }
-        HashAlgorithm::Xor16 => u64::from(xor16(data) ^ xor16(payload)),
+        HashAlgorithm::Xor16 => {
+            words_of_both(data, payload).fold(0, |acc, word| acc ^ u64::from(word))
+        }
         HashAlgorithm::Identity => unreachable!("handled above"),
     };
     out.fill(0);
@@ -61,6 +63,18 @@ fn identity(data: &[u8], payload: &[u8], out: &mut [u64]) {
 fn words(data: &[u8]) -> impl Iterator<Item = u16> {
     data.chunks(2)
         .map(|pair| u16::from_be_bytes([pair[0], pair.get(1).copied().unwrap_or(0)]))
+}
+
+/// The words of `payload` behind those of `data`, as if the bytes lay one behind the other.
+fn words_of_both<'a>(data: &'a [u8], payload: &'a [u8]) -> impl Iterator<Item = u16> + 'a {
+    // The first byte of the payload is the second of a word that is counted with a zero there.
+    let shared = match data.len() % 2 {
+        0 => 0,
+        _ => payload.len().min(1),
+    };
+    let (completing, rest) = payload.split_at(shared);
+    let completing = completing.iter().map(|&byte| u16::from(byte));
+    words(data).chain(completing).chain(words(rest))
 }
 
 fn word_sum(data: &[u8]) -> u64 {
@@ -181,11 +195,31 @@ mod tests {
     }
 
     #[test]
-    fn odd_data_is_padded_before_the_payload() {
+    fn a_word_may_begin_in_the_data_and_end_in_the_payload() {
         let mut out = [0u64];
         hash(HashAlgorithm::Xor16, &[0xab], &[0x01, 0x02, 0x03], &mut out);
-        assert_eq!(out[0], 0xab00 ^ 0x0102 ^ 0x0300);
+        assert_eq!(out[0], 0xab01 ^ 0x0203);
         hash(HashAlgorithm::Csum16, &[0xab], &[0x01], &mut out);
-        assert_eq!(out[0], u64::from(csum16(&[0xab, 0, 1, 0])));
+        assert_eq!(out[0], u64::from(csum16(&[0xab, 1])));
+        let bytes: Vec<u8> = (0..23u8)
+            .map(|i| i.wrapping_mul(37).wrapping_add(11))
+            .collect();
+        for whole in 0..bytes.len() {
+            for split in 0..=whole {
+                let (data, payload) = bytes[..whole].split_at(split);
+                hash(HashAlgorithm::Csum16, data, payload, &mut out);
+                assert_eq!(
+                    out[0],
+                    u64::from(csum16(&bytes[..whole])),
+                    "{split} of {whole}"
+                );
+                hash(HashAlgorithm::Xor16, data, payload, &mut out);
+                assert_eq!(
+                    out[0],
+                    u64::from(xor16(&bytes[..whole])),
+                    "{split} of {whole}"
+                );
+            }
+        }
     }
 }

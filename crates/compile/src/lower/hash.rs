@@ -107,7 +107,7 @@ impl Lowerer<'_> {
             Algorithm::Random => return self.emit_random(dst),
         };
         let words = matches!(algorithm, HashAlgorithm::Csum16 | HashAlgorithm::Xor16);
-        let open = (0..data.parts.len()).find(|i| self.is_open(&data, *i, words));
+        let open = (0..data.parts.len()).find(|i| self.is_open(&data, *i, words, payload));
         let Some(at) = open else {
             let data = data.parts.into_iter().map(|p| self.filled(p)).collect();
             return self.emit(StmtKind::Hash {
@@ -161,15 +161,22 @@ impl Lowerer<'_> {
     }
 
     /// Whether the length of a part must be known to hash what comes after it. A varbit can stand with its bits at the
-    /// left of its full width, zeros after them, where the 16-bit sums, which ignore zero words, see whole words.
-    fn is_open(&self, data: &Data, at: usize, words: bool) -> bool {
+    /// left of its full width, zeros after them, where the 16-bit sums, which ignore zero words, see whole words: it begins
+    /// with one, and what follows it does, too, whatever its length is.
+    fn is_open(&self, data: &Data, at: usize, words: bool, payload: bool) -> bool {
         let slots = &self.program.slots;
+        let Part::Varbit(bits, _) = &data.parts[at] else {
+            return false;
+        };
         let width = |part: &Part| match part {
             Part::Bits(e) | Part::Varbit(e, _) => e.width(slots),
         };
+        let is_word = |n: u32| n.is_multiple_of(16);
         let before: u32 = data.parts[..at].iter().map(width).sum();
-        let whole = words && before.is_multiple_of(16) && width(&data.parts[at]).is_multiple_of(16);
-        matches!(data.parts[at], Part::Varbit(..)) && !whole
+        let last = at + 1 == data.parts.len() && !payload;
+        let full = bits.width(slots);
+        let whole = last || is_word(full) && self.varbit_lengths(full).into_iter().all(is_word);
+        !(words && is_word(before) && whole)
     }
 
     /// A part in its full width.
@@ -226,7 +233,13 @@ impl Lowerer<'_> {
                 return;
             };
             let given = l.scalar_arg(args, 2);
-            let differ = build::binary(BinaryOp::Ne, Expr::Slot(computed), given, &l.program.slots);
+            // As in the reference target, a checksum in a header that is not there is not wrong.
+            let there = l.validity_of_field(&given);
+            let slots = &l.program.slots;
+            let mut differ = build::binary(BinaryOp::Ne, Expr::Slot(computed), given, slots);
+            if let Some(there) = there {
+                differ = build::binary(BinaryOp::And, Expr::Slot(there), differ, slots);
+            }
             let fail = l.capture(|l| {
                 l.emit(StmtKind::Assign {
                     dst: error,
@@ -236,6 +249,14 @@ impl Lowerer<'_> {
             l.emit_if(differ, fail, Vec::new());
         });
         self.emit_if(cond, body, Vec::new());
+    }
+
+    /// The slot that says whether the header of a field is valid.
+    fn validity_of_field(&self, expr: &Expr) -> Option<SlotId> {
+        let Expr::Slot(slot) = expr else { return None };
+        let headers = self.program.headers.iter();
+        let mut of_field = headers.filter(|h| h.fields.iter().any(|f| f.slot == *slot));
+        of_field.next().map(|h| h.valid)
     }
 
     /// `update_checksum(condition, data, checksum, algorithm)`

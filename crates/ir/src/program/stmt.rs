@@ -142,9 +142,9 @@ pub enum StmtKind {
         /// Colour (any width of at least 2).
         dst: SlotId,
     },
-    /// Hashes the concatenation of `data`, most significant first, padded with zero bits at the end to whole bytes (whole
-    /// 16-bit words for `Csum16` and `Xor16`), then the unparsed payload if `payload`. The result is
-    /// truncated or zero-extended to the width of `dst`.
+    /// Hashes the concatenation of `data`, most significant first, padded with zero bits at the end to whole bytes, then the
+    /// unparsed payload if `payload`. For `Csum16` and `Xor16` one zero byte more follows behind all of it if the bytes are no
+    /// whole number of 16-bit words. The result is truncated or zero-extended to the width of `dst`.
     Hash {
         /// Destination.
         dst: SlotId,
