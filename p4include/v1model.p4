@@ -190,7 +190,8 @@ extern void resubmit_preserving_field_list(bit<8> index);
 extern void recirculate<T>(in T data);
 extern void recirculate_preserving_field_list(bit<8> index);
 
-// Cuts the outgoing packet to this many bytes.
+// Cuts the packet to this many bytes when it leaves at a port; the shortest length counts. Clones, replicas of a multicast group, and what is
+// resubmitted or recirculated are not cut.
 extern void truncate(in bit<32> length);
 
 extern void assert(in bool check);

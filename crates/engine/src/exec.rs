@@ -102,7 +102,7 @@ pub enum Way {
     /// Ingress has run, as by [`Executor::ingress`], and asked for more than a port: the state is that between the halves.
     AfterIngress,
     /// Egress for this port has run, as by [`Executor::egress`], and asked for more than to leave. A cut asked for by ingress is
-    /// among the intents, unless egress asked for another.
+    /// among the intents, unless egress asked for a shorter one.
     AfterEgress(u32),
 }
 
@@ -129,7 +129,7 @@ pub struct PacketContext<'a> {
     pub trace: Option<&'a mut Trace>,
 }
 
-/// Requests that a program makes with the externs of v1model; the last one of a kind counts.
+/// Requests that a program makes with the externs of v1model; the last one of a kind counts, of cuts the shortest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Intents {
     /// Clone session and what the copy preserves.
@@ -138,7 +138,7 @@ pub struct Intents {
     pub resubmit: Option<Option<FieldListId>>,
     /// Send the deparsed packet to the parser again.
     pub recirculate: Option<Option<FieldListId>>,
-    /// Cut the outgoing packet to this many bytes.
+    /// Cut the packet to this many bytes if it leaves.
     pub truncate: Option<u32>,
     /// The packet must be dropped, and why.
     pub drop: Option<DropReason>,

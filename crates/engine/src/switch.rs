@@ -16,11 +16,13 @@
 //! parser again; else it leaves at `egress_port`. A packet that an executor says must be dropped (step limit, failed
 //! assertion) makes no clones and goes nowhere.
 //!
+//! `truncate` cuts what leaves at a port, to the shortest length asked for. Whatever is made of the packet before then (a clone, a
+//! replica of a group, what is resubmitted or recirculated) is as long as if nothing had been asked for.
+//!
 //! # Where it differs from the reference target
 //!
 //! - Clones, resubmitted and recirculated packets keep `ingress_port` (there it becomes 0), and a clone from ingress keeps
 //!   what the parser wrote to metadata when it parsed the clone (there it is reset).
-//! - The last `truncate` of a pass counts (there the shortest does).
 //! - A chain of resubmissions, recirculations and clones of clones ends after [`MAX_PASSES`], and one received packet causes at most
 //!   [`MAX_WORK`] of them in all; what is beyond is dropped as [`DropReason::RecirculationLimit`].
 //!
@@ -621,6 +623,7 @@ impl Switch {
         };
         self.plan.set_instance_type(&mut pass.state, kind);
         let priority = self.plan.priority(&pass.state);
+        let truncate = truncate.filter(|_| group == 0);
         let copy = pass.enqueue(port, priority, consumed, truncate);
         if group != 0 {
             self.multicast(group, copy, out);
@@ -696,12 +699,13 @@ impl Switch {
         }
         copy.packet
             .replace_front(copy.consumed, &self.scratch.emitted);
-        if let Some(length) = intents.truncate.or(copy.truncate) {
-            copy.packet.truncate(length as usize);
-        }
         if let Some(preserve) = intents.recirculate {
             self.recirculate_copy(copy, preserve, out);
             return None;
+        }
+        let cuts = [intents.truncate, copy.truncate];
+        if let Some(length) = cuts.into_iter().flatten().min() {
+            copy.packet.truncate(length as usize);
         }
         let (port, bytes) = (copy.port, copy.packet.len());
         self.note(copy.lineage.branch, || EventKind::Sent { port, bytes });

@@ -52,6 +52,8 @@ pub struct CompileStats {
     pub code_bytes: usize,
     /// Instructions of the code generator's own intermediate form, before optimisation.
     pub instructions: usize,
+    /// Values that its blocks are given by those that lead to them. Beside the instructions, compilation takes as long as there are of these.
+    pub merged: usize,
     /// Machine code makes the replicas of multicast groups; else the switch does, if the program has any.
     pub makes_replicas: bool,
 }
@@ -524,12 +526,8 @@ unsafe fn send_replicas(
         return spare.push(packet);
     };
     let consumed = frame.consumed as usize;
-    let mut send = |port: u32, mut packet: Packet| {
-        if let Some(length) = frame.truncate.checked_sub(1) {
-            packet.truncate(length as usize);
-        }
-        out.push(Output::new(port, packet));
-    };
+    // Ingress may have asked to cut the packet, which does not concern its replicas, and egress did not.
+    let mut send = |port: u32, packet: Packet| out.push(Output::new(port, packet));
     let mut first = 0;
     for replica in others {
         let headers = &emitted[first..replica.end];

@@ -15,6 +15,7 @@ mod code;
 mod executor;
 mod frame;
 mod headers;
+mod memory;
 mod module;
 mod paths;
 mod preserving;

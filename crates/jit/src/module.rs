@@ -11,7 +11,7 @@ use crate::shims::Shim;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
 use cranelift_codegen::ir::types::I64;
-use cranelift_codegen::ir::{AbiParam, FuncRef};
+use cranelift_codegen::ir::{AbiParam, FuncRef, Function, Inst};
 use cranelift_codegen::isa::{OwnedTargetIsa, TargetFrontendConfig, TargetIsa};
 use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
@@ -199,6 +199,7 @@ impl Job {
             return Ok(None);
         }
         let instructions = function.dfg.num_insts();
+        let merged = merged(function);
         let isa = if instructions > LARGE_FUNCTION {
             isas.fast
         } else {
@@ -212,6 +213,7 @@ impl Job {
             id: self.id,
             context: self.context,
             instructions,
+            merged,
         }))
     }
 }
@@ -222,6 +224,20 @@ struct Compiled {
     id: FuncId,
     context: Context,
     instructions: usize,
+    merged: usize,
+}
+
+/// How many values blocks are given by those that lead to them.
+fn merged(function: &Function) -> usize {
+    let (dfg, layout) = (&function.dfg, &function.layout);
+    let values = |inst: Inst| {
+        let to = dfg.insts[inst].branch_destination(&dfg.jump_tables, &dfg.exception_tables);
+        to.iter()
+            .map(|call| call.len(&dfg.value_lists))
+            .sum::<usize>()
+    };
+    let ends = layout.blocks().filter_map(|block| layout.last_inst(block));
+    ends.map(values).sum()
 }
 
 impl Compiled {
@@ -236,6 +252,7 @@ impl Compiled {
             .define_function_bytes(self.id, alignment, code.code_buffer(), &relocations)
             .map_err(codegen_error)?;
         stats.instructions += self.instructions;
+        stats.merged += self.merged;
         stats.code_bytes += code.code_buffer().len();
         Ok(())
     }

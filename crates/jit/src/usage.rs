@@ -5,6 +5,7 @@
 //! particular path writes before it reads is left to the code generator's own analysis of values.
 
 use crate::headers::Headers;
+use crate::memory::in_memory;
 use ir::{
     ActionId, Expr, Field, HashAlgorithm, HeaderId, KeySet, Layout, Program, SlotId, Stmt,
     StmtKind, Transition,
@@ -189,10 +190,8 @@ pub(crate) fn shared_with_engine(program: &Program, egress: &Usage) -> Vec<bool>
 pub(crate) fn egress_changes(program: &Program, layout: &Layout) -> Vec<Range<usize>> {
     let egress = Usage::of_egress(program);
     let shared = shared_with_engine(program, &egress);
-    let written = |i: &usize| {
-        let in_memory = layout.slot_limbs(SlotId(*i as u32)) > crate::code::MAX_VALUE_LIMBS;
-        egress.writes[*i] && (shared[*i] || in_memory)
-    };
+    let in_memory = in_memory(program);
+    let written = |i: &usize| egress.writes[*i] && (shared[*i] || in_memory[*i]);
     let range = |i: usize| {
         let at = layout.offset(SlotId(i as u32));
         at..at + layout.slot_limbs(SlotId(i as u32))

@@ -310,8 +310,8 @@ impl Lowerer<'_> {
         if !self.info.called.iter().any(|(n, _)| *n == name) {
             self.info.called.push((name, id));
         }
-        // An action sees the control's variables, so its parameters are copies, except of constants.
-        let copies = self.bind(&action.params, args, true, false);
+        // An action of a control sees the control's variables, so its parameters are copies, except of constants.
+        let copies = self.bind(&action.params, args, !action.global, false);
         self.copy_outs.push(copies.clone());
         let exits = std::mem::take(&mut self.exits);
         self.returning(None, |l| l.statements(&action.body));

@@ -168,7 +168,8 @@ impl Run<'_, '_> {
             }
             StmtKind::Truncate { length } => {
                 let length = self.eval(length).low_u64() as u32;
-                self.cx.intents.truncate = Some(length);
+                let shortest = self.cx.intents.truncate.map_or(length, |l| l.min(length));
+                self.cx.intents.truncate = Some(shortest);
                 EventKind::Truncate(length)
             }
             _ => return,

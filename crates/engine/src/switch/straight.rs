@@ -242,14 +242,14 @@ impl Switch {
                 packet,
                 state: state.clone(),
                 consumed: stop.consumed,
-                truncate: stop.intents.truncate,
+                truncate: None,
                 enqueued_ps: now_ps,
                 lineage: Lineage::default(),
             };
             out.extend(self.after_egress(now_ps, copy, &intents, &mut work.emissions));
         } else {
             packet.replace_front(stop.consumed, &self.scratch.emitted);
-            if let Some(length) = intents.truncate.or(stop.intents.truncate) {
+            if let Some(length) = intents.truncate {
                 packet.truncate(length as usize);
             }
             let port = replica.port;

@@ -244,9 +244,11 @@ fn truncation_cuts_what_leaves() {
     );
     let mut both = switch(
         "truncate 32w5 assign %1 = 9w1",
-        "truncate 32w100 truncate 32w2",
+        "truncate 32w100 truncate 32w2 truncate 32w3",
     );
     assert_eq!(send(&mut both, &[1, 2, 3, 4, 5, 6]), [(1, vec![1, 2])]);
+    let mut longer = switch("truncate 32w3 assign %1 = 9w1", "truncate 32w5");
+    assert_eq!(send(&mut longer, &[1, 2, 3, 4, 5, 6]), [(1, vec![1, 2, 3])]);
 }
 
 #[test]

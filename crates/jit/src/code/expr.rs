@@ -41,6 +41,9 @@ impl Gen<'_, '_> {
                 then,
                 otherwise,
             } => {
+                if let Some(element) = self.chosen(expr) {
+                    return element;
+                }
                 let cond = self.expr(cond);
                 let then = self.expr(then);
                 let otherwise = self.expr(otherwise);

@@ -5,7 +5,7 @@
 //! until the end of the function.
 //!
 //! [`Gen`] is the state of generation; its methods are spread over the files of this module by subject: [`wide`]
-//! (operators), [`expr`], [`stmt`] (statements), [`table`] and [`in_place`] (lookups), [`parser`], [`bytes`] (packet bytes to values and
+//! (operators), [`expr`], [`stmt`] (statements), [`table`] and [`in_place`] (lookups), [`indexed`] (elements of stacks), [`parser`], [`bytes`] (packet bytes to values and
 //! back), [`hash`].
 
 mod ahead;
@@ -13,6 +13,7 @@ mod bytes;
 mod expr;
 mod hash;
 mod in_place;
+mod indexed;
 mod parser;
 mod replicas;
 mod stmt;
@@ -22,6 +23,7 @@ pub(crate) mod wide;
 
 use crate::frame::{Arrival, Frame, drop_code};
 use crate::headers::Headers;
+use crate::memory::in_memory;
 use crate::shims::Shim;
 use crate::usage::{Usage, shared_with_engine};
 use crate::views::{InPlaceTable, in_place};
@@ -162,6 +164,8 @@ pub(crate) struct Gen<'a, 'f> {
     program: &'a Program,
     layout: &'a Layout,
     half: Half,
+    /// By slot: whether it does not become values.
+    in_memory: Vec<bool>,
     places: Vec<Place>,
     /// Functions of [`Shim`], by its number.
     shims: &'a [FuncRef],
@@ -255,6 +259,7 @@ pub(crate) fn generate(
         program: input.program,
         layout: input.layout,
         half: input.half,
+        in_memory: in_memory(input.program),
         places: Vec::new(),
         shims: input.shims,
         tables_in_place: in_place(input.program),
@@ -339,13 +344,12 @@ impl Gen<'_, '_> {
             }
         }
         let zero = self.imm(0);
-        for (i, slot) in program.slots.iter().enumerate() {
-            let count = limbs_for(slot.width);
+        for i in 0..program.slots.len() {
             let place = match (usage.reads[i], usage.writes[i]) {
                 (false, false) => Place::Unused,
                 (false, true) if !exported[i] => Place::Unused,
                 (true, false) => Place::ReadOnly,
-                _ if count > MAX_VALUE_LIMBS => Place::Memory,
+                _ if self.in_memory[i] => Place::Memory,
                 _ => self.declare_values(SlotId(i as u32), imported[i], exported[i], zero),
             };
             self.places.push(place);

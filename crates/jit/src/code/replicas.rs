@@ -6,8 +6,9 @@
 
 use super::straight::Exports;
 use super::wide::limbs_for;
-use super::{Gen, MAX_VALUE_LIMBS, Place, nth};
+use super::{Gen, Place, nth};
 use crate::frame::{Frame, drop_code, way};
+use crate::memory::in_memory;
 use crate::paths::statements_in_egress;
 use crate::shims::Shim;
 use crate::usage::Usage;
@@ -28,8 +29,8 @@ const MAX_STATEMENTS: usize = 500;
 pub(super) fn can_replicate(program: &Program, egress: &Usage) -> bool {
     let asks = egress.clones || egress.repeats || egress.truncates || egress.ends_early;
     // What lies in memory would have to be restored for each.
-    let writes_memory = (program.slots.iter().zip(&egress.writes))
-        .any(|(slot, &written)| written && limbs_for(slot.width) > MAX_VALUE_LIMBS);
+    let writes_memory = (in_memory(program).iter().zip(&egress.writes))
+        .any(|(&in_memory, &written)| written && in_memory);
     !asks && !writes_memory && statements_in_egress(program) <= MAX_STATEMENTS
 }
 

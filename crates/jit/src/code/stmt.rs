@@ -122,8 +122,12 @@ impl Gen<'_, '_> {
             }
             StmtKind::Truncate { length } => {
                 let length = self.expr(length).low();
+                // The shortest counts; no length so far, which is a zero, becomes the greatest number.
+                let former = self.frame_word(offset_of!(Frame, truncate));
                 let one = self.imm(1);
-                let code = self.b.ins().iadd(length, one);
+                let former = self.b.ins().isub(former, one);
+                let shortest = self.b.ins().umin(length, former);
+                let code = self.b.ins().iadd(shortest, one);
                 self.store_frame(offset_of!(Frame, truncate), code);
             }
             _ => self.extern_call(stmt),
@@ -261,6 +265,7 @@ impl Gen<'_, '_> {
 
     /// Goes on at `yes` or `no`. Nothing in an expression has an effect, so what does not matter any more is not evaluated.
     fn branch(&mut self, cond: &Expr, yes: Block, no: Block) {
+        let whole = cond;
         let (a, b, is_or) = match cond {
             Expr::Unary { op, a } if *op == UnaryOp::Not => return self.branch(a, no, yes),
             Expr::Binary { op, a, b } if is_logical(*op, a, self) => (a, b, *op == BinaryOp::Or),
@@ -279,6 +284,9 @@ impl Gen<'_, '_> {
                     Some(true) => return self.branch(then, yes, no),
                     Some(false) => return self.branch(otherwise, yes, no),
                     None => {}
+                }
+                if let Some(element) = self.chosen(whole) {
+                    return self.branch_on(element.low(), yes, no, &[]);
                 }
                 let (first, second) = (self.b.create_block(), self.b.create_block());
                 self.branch(cond, first, second);
@@ -418,8 +426,16 @@ impl Gen<'_, '_> {
     }
 
     fn switch(&mut self, value: &Expr, cases: &[(Vec<Bits>, Vec<Stmt>)], default: &[Stmt]) -> bool {
+        let store = self.store_of(cases, default);
         let value = self.expr(value);
         let after = self.b.create_block();
+        if let Some(store) = store.filter(|_| value.width <= 64) {
+            for (other, block) in self.store_at(&value, &store, cases, after) {
+                self.continue_in(block);
+                self.body(&cases[other].1, after);
+            }
+            return self.join_in(after, true);
+        }
         let otherwise = self.b.create_block();
         let blocks: Vec<Block> = cases.iter().map(|_| self.b.create_block()).collect();
         if value.width <= 64 {

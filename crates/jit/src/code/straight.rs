@@ -11,7 +11,7 @@
 use super::bytes::{Packer, Window};
 use super::replicas::can_replicate;
 use super::wide::{Wide, limbs_for};
-use super::{Gen, MAX_VALUE_LIMBS, Place, constant_memory};
+use super::{Gen, Place, constant_memory};
 use crate::frame::{Arrival, Frame, drop_code, way};
 use crate::headers::{Headers, Home};
 use crate::paths::{
@@ -19,8 +19,10 @@ use crate::paths::{
 };
 use crate::usage::{Usage, may_replicate, shared_with_engine};
 use cranelift_codegen::ir::condcodes::IntCC;
-use cranelift_codegen::ir::types::I64;
-use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Value};
+use cranelift_codegen::ir::types::{I64, I64X2};
+use cranelift_codegen::ir::{
+    Block, BlockArg, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value,
+};
 use cranelift_frontend::Variable;
 use engine::DROP_PORT;
 use ir::{Expr, HeaderId, SlotId};
@@ -28,9 +30,13 @@ use smallvec::smallvec;
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::mem::offset_of;
+use std::ops::Range;
 
 /// Limbs of a slot that are cleared without a loop.
 const INLINE_CLEAR_LIMBS: usize = 16;
+
+/// Memory that is cleared may have so many limbs in between that need not be.
+const SMALL_GAP: usize = 8;
 
 /// The code is specialised for all outcomes of the parser that ordinary packets have, and for others if those are fewer than this.
 const MIN_TAILS: usize = 3;
@@ -47,7 +53,7 @@ pub(super) struct Straight {
     /// By slot: the header whose validity it is.
     validity_of: Vec<Option<HeaderId>>,
     /// By header: the address where it was extracted last, if some header may be.
-    sources: Vec<Option<Variable>>,
+    sources: Vec<Option<Source>>,
     /// Not zero if headers moved.
     pub(super) moved: Variable,
     pub(super) may_move: bool,
@@ -57,6 +63,14 @@ pub(super) struct Straight {
     pub(super) port: Variable,
     /// Checksums are being verified, or the parser runs.
     on_arrival: bool,
+}
+
+/// Where the address at which a header was extracted last is kept.
+#[derive(Clone, Copy)]
+enum Source {
+    Value(Variable),
+    /// For headers that live in memory; there is an address only if the header was extracted.
+    Memory(StackSlot),
 }
 
 /// What the engine finds in the state array when the function ends early.
@@ -158,7 +172,11 @@ pub(crate) fn tails(program: &ir::Program) -> Vec<Validity> {
 impl Straight {
     /// The variables with addresses of headers.
     pub(super) fn source_variables(&self) -> Vec<Variable> {
-        self.sources.iter().copied().flatten().collect()
+        let variable = |source: &Source| match source {
+            Source::Value(variable) => Some(*variable),
+            Source::Memory(_) => None,
+        };
+        self.sources.iter().flatten().filter_map(variable).collect()
     }
 }
 
@@ -275,27 +293,28 @@ impl Gen<'_, '_> {
         let program = self.program;
         let usage = Usage::of_straight(program, &headers);
         let zero = self.imm(0);
-        for (i, slot) in program.slots.iter().enumerate() {
+        for i in 0..program.slots.len() {
             let id = SlotId(i as u32);
             // What is only ever set to zero is zero.
             let place = match (usage.reads[i], usage.sets[i]) {
                 (false, _) if headers.stays_in_packet(id) => Place::InPacket,
-                (false, true) if exports.contains(i) => self.declare_straight(id, slot.width),
-                (false, _) => Place::Unused,
+                (false, false) => Place::Unused,
+                (false, true) if !exports.contains(i) => Place::Unused,
                 (true, false) => Place::Zero,
-                (true, true) => self.declare_straight(id, slot.width),
+                (_, true) if self.in_memory[i] => Place::Memory,
+                (_, true) => self.declare_values(id, false, false, zero),
             };
             self.places.push(place);
         }
+        self.clear_memory();
         let mut validity_of = vec![None; program.slots.len()];
         let mut sources = Vec::new();
         for (i, header) in program.headers.iter().enumerate() {
             let id = HeaderId(i as u32);
             validity_of[header.valid.index()] = Some(id);
-            let source = headers.is_extracted(id).then(|| self.b.declare_var(I64));
-            if let Some(source) = source {
-                self.b.def_var(source, self.packet);
-            }
+            let source = headers
+                .is_extracted(id)
+                .then(|| self.new_source(header.valid));
             sources.push(source);
         }
         let [moved, asked, port] = [(); 3].map(|()| self.b.declare_var(I64));
@@ -315,15 +334,32 @@ impl Gen<'_, '_> {
         });
     }
 
-    fn declare_straight(&mut self, slot: SlotId, width: u32) -> Place {
-        let zero = self.imm(0);
-        if limbs_for(width) <= MAX_VALUE_LIMBS {
-            return self.declare_values(slot, false, false, zero);
+    fn new_source(&mut self, valid: SlotId) -> Source {
+        if self.in_memory[valid.index()] {
+            let word = StackSlotData::new(StackSlotKind::ExplicitSlot, 8, 3);
+            return Source::Memory(self.b.create_sized_stack_slot(word));
         }
-        let offset = 8 * self.layout.offset(slot) as i64;
-        let first = self.b.ins().iadd_imm_u(self.state, offset);
-        self.clear_limbs(first, limbs_for(width));
-        Place::Memory
+        let variable = self.b.declare_var(I64);
+        self.b.def_var(variable, self.packet);
+        Source::Value(variable)
+    }
+
+    /// Clears the slots that live in memory, and what few limbs lie between them: nobody else keeps anything there.
+    fn clear_memory(&mut self) {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for i in (0..self.places.len()).filter(|&i| self.places[i] == Place::Memory) {
+            let slot = SlotId(i as u32);
+            let at = self.layout.offset(slot);
+            let end = at + self.layout.slot_limbs(slot);
+            match runs.last_mut() {
+                Some(run) if at <= run.end + SMALL_GAP => run.end = end,
+                _ => runs.push(at..end),
+            }
+        }
+        for run in runs {
+            let first = self.b.ins().iadd_imm_u(self.state, 8 * run.start as i64);
+            self.clear_limbs(first, run.len());
+        }
     }
 
     /// Clears memory.
@@ -336,18 +372,27 @@ impl Gen<'_, '_> {
             }
             return;
         }
-        let end = self.b.ins().iadd_imm_u(first, 8 * limbs as i64);
+        // A turn of the loop clears eight limbs; what is left is cleared behind it.
+        let turn = 8;
+        let (turns, rest) = (limbs / turn, limbs % turn);
+        let end = self.b.ins().iadd_imm_u(first, (8 * turn * turns) as i64);
         let (again, after) = (self.b.create_block(), self.b.create_block());
         self.b.append_block_param(again, I64);
         self.b.ins().jump(again, &[first.into()]);
         self.b.switch_to_block(again);
         let at = self.b.block_params(again)[0];
-        self.b.ins().store(flags, zero, at, 0);
-        let next = self.b.ins().iadd_imm_u(at, 8);
+        let zeros = self.b.ins().splat(I64X2, zero);
+        for i in 0..turn / 2 {
+            self.b.ins().store(flags, zeros, at, 16 * i as i32);
+        }
+        let next = self.b.ins().iadd_imm_u(at, 8 * turn as i64);
         let more = self.b.ins().icmp(IntCC::NotEqual, next, end);
         self.b.ins().brif(more, again, &[next.into()], after, &[]);
         self.b.seal_block(again);
         self.continue_in(after);
+        for i in 0..rest {
+            self.b.ins().store(flags, zero, end, 8 * i as i32);
+        }
     }
 
     pub(super) fn frame_word(&mut self, offset: usize) -> Value {
@@ -624,7 +669,11 @@ impl Gen<'_, '_> {
     /// Where a header was extracted last.
     pub(super) fn source(&mut self, header: HeaderId) -> Value {
         match self.straight_mut().sources[header.index()] {
-            Some(source) => self.b.use_var(source),
+            Some(Source::Value(variable)) => self.b.use_var(variable),
+            Some(Source::Memory(word)) => {
+                let at = self.b.ins().stack_addr(I64, word, 0);
+                self.b.ins().load(I64, MemFlagsData::trusted(), at, 0)
+            }
             None => self.packet,
         }
     }
@@ -717,8 +766,13 @@ impl Gen<'_, '_> {
             return;
         };
         let moves = straight.headers.moves(header);
-        if let Some(source) = straight.sources[header.index()] {
-            self.b.def_var(source, base);
+        match straight.sources[header.index()] {
+            Some(Source::Value(variable)) => self.b.def_var(variable, base),
+            Some(Source::Memory(word)) => {
+                let at = self.b.ins().stack_addr(I64, word, 0);
+                (self.b.ins()).store(MemFlagsData::trusted(), base, at, 0);
+            }
+            None => {}
         }
         if moves {
             self.note_move();

@@ -1,0 +1,148 @@
+//! Which slots live in the state array instead of in values.
+//!
+//! A value that differs by the way that was taken needs a place in every block where ways meet, one for each way that leads there: as
+//! many as there are elements in a header stack whose next element is extracted in a loop, for each field of each element. That is quadratic in the size
+//! of the stack, and nothing is gained: so many values lie in memory anyway. This module counts, from the program alone, and knows
+//! nothing of machine code.
+
+use crate::code::MAX_VALUE_LIMBS;
+use crate::code::wide::limbs_for;
+use ir::{ActionId, Program, SlotId, Stmt, StmtKind};
+use std::collections::BTreeSet;
+
+/// A slot of a header lives in memory if more ways than this lead to where its values meet.
+const MAX_MERGES: usize = 64;
+
+/// So do all slots of headers that more ways than this lead to, if there are [`MANY`] of them. All other slots are values.
+const SOME_MERGES: usize = 32;
+
+/// See [`SOME_MERGES`].
+const MANY: usize = 96;
+
+/// By slot: whether it lives in the state array. The same for a program whose parser has some of its states more than once.
+pub(crate) fn in_memory(program: &Program) -> Vec<bool> {
+    let mut in_memory: Vec<bool> = (program.slots.iter())
+        .map(|slot| limbs_for(slot.width) > MAX_VALUE_LIMBS)
+        .collect();
+    let merges = Merges::of(program).counts;
+    let mut merged: Vec<usize> = Vec::new();
+    for header in &program.headers {
+        let fields = header.fields.iter();
+        let slots = fields.flat_map(|f| [Some(f.slot), f.varbit_length]);
+        let slots = slots.flatten().chain([header.valid]).map(SlotId::index);
+        merged.extend(slots.filter(|&slot| merges[slot] > SOME_MERGES));
+    }
+    let most = if merged.len() > MANY {
+        SOME_MERGES
+    } else {
+        MAX_MERGES
+    };
+    for slot in merged {
+        in_memory[slot] |= merges[slot] > most;
+    }
+    in_memory
+}
+
+/// By slot: how many ways lead to where its values meet, all such places added up.
+struct Merges<'a> {
+    program: &'a Program,
+    counts: Vec<usize>,
+}
+
+/// Slots, in order.
+type Slots = BTreeSet<SlotId>;
+
+impl<'a> Merges<'a> {
+    fn of(program: &'a Program) -> Merges<'a> {
+        let mut merges = Merges {
+            program,
+            counts: vec![0; program.slots.len()],
+        };
+        // A state that is there more than once does not count more.
+        let mut most = merges.counts.clone();
+        for state in &program.parser.states {
+            merges.body(&state.body);
+            for (most, count) in most.iter_mut().zip(&mut merges.counts) {
+                *most = (*most).max(std::mem::take(count));
+            }
+        }
+        merges.counts = most;
+        for control in program.controls() {
+            merges.body(control);
+        }
+        merges
+    }
+
+    /// Counts in statements; gives the slots that they may assign.
+    fn body(&mut self, stmts: &'a [Stmt]) -> Slots {
+        let mut assigned = Slots::new();
+        for stmt in stmts {
+            self.stmt(&stmt.kind, &mut assigned);
+        }
+        assigned
+    }
+
+    fn stmt(&mut self, stmt: &'a StmtKind, assigned: &mut Slots) {
+        let ways: Vec<Slots> = match stmt {
+            StmtKind::Apply {
+                table,
+                hit,
+                action_run,
+                ..
+            } => {
+                assigned.extend(hit.iter().chain(action_run));
+                let actions = &self.program.tables[table.index()].actions;
+                actions.iter().map(|a| self.action(a.action)).collect()
+            }
+            StmtKind::Extract { header, .. }
+            | StmtKind::SetValid(header)
+            | StmtKind::SetInvalid(header) => {
+                let header = &self.program.headers[header.index()];
+                let fields = header.fields.iter();
+                assigned.insert(header.valid);
+                assigned.extend(
+                    fields
+                        .flat_map(|f| [Some(f.slot), f.varbit_length])
+                        .flatten(),
+                );
+                return;
+            }
+            _ => {
+                assigned.extend(destination(stmt));
+                stmt.inner()
+                    .into_iter()
+                    .map(|body| self.body(body))
+                    .collect()
+            }
+        };
+        let met: Slots = ways.iter().flatten().copied().collect();
+        if ways.len() > 1 {
+            for slot in &met {
+                self.counts[slot.index()] += ways.len();
+            }
+        }
+        assigned.extend(met);
+    }
+
+    /// The slots that an action may assign. What is counted in it counts wherever it may run.
+    fn action(&mut self, id: ActionId) -> Slots {
+        let action = &self.program.actions[id.index()];
+        let mut assigned = self.body(&action.body);
+        assigned.extend(action.params.iter().map(|p| p.slot));
+        assigned
+    }
+}
+
+/// The slot that a statement assigns, if it is not a header's.
+fn destination(stmt: &StmtKind) -> Option<SlotId> {
+    match stmt {
+        StmtKind::Assign { dst, .. }
+        | StmtKind::RegisterRead { dst, .. }
+        | StmtKind::MeterExecute { dst, .. }
+        | StmtKind::DirectMeterRead { dst, .. }
+        | StmtKind::Hash { dst, .. }
+        | StmtKind::Random { dst, .. }
+        | StmtKind::Lookahead { dst, .. } => Some(*dst),
+        _ => None,
+    }
+}
