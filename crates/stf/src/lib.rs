@@ -5,6 +5,7 @@
 //!
 //! - [`script`], [`parse`]: what a script says.
 //! - [`run`]: on one switch.
+//! - [`reference`]: what another switch did, from its captures.
 //! - [`suite`]: from files, a directory of them, on both executors or one.
 //!
 //! # The format, where the reference leaves it open
@@ -17,6 +18,7 @@
 #![forbid(unsafe_code)]
 
 pub mod parse;
+pub mod reference;
 mod resolve;
 pub mod run;
 pub mod script;

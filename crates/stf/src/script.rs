@@ -416,6 +416,15 @@ pub struct PacketPattern {
 }
 
 impl PacketPattern {
+    /// This packet and no other.
+    pub fn of(packet: &[u8]) -> PacketPattern {
+        let nibbles = packet.iter().flat_map(|byte| [byte >> 4, byte & 15]);
+        PacketPattern {
+            nibbles: nibbles.map(Some).collect(),
+            exact: true,
+        }
+    }
+
     /// Whether `packet` looks like this.
     pub fn matches(&self, packet: &[u8]) -> bool {
         let nibble = |i: usize| {

@@ -100,6 +100,27 @@ pub fn run_file(script: &Path, options: &Options, executors: Executors) -> TestR
     }
 }
 
+/// Runs a program on both executors with what a function gives as its script.
+pub(crate) fn run_script(
+    program: &Path,
+    options: &Options,
+    script: impl FnOnce() -> Result<Script, String>,
+) -> TestResult {
+    let name = program.file_stem().unwrap_or_default().to_string_lossy();
+    let outcome = test_program(program, options, Executors::Both, || {
+        script().map_err(failed)
+    });
+    let (status, reason) = match outcome {
+        Ok(()) => (Status::Passed, String::new()),
+        Err((status, reason)) => (status, reason),
+    };
+    TestResult {
+        name: name.into_owned(),
+        status,
+        reason,
+    }
+}
+
 fn failed(reason: impl Into<String>) -> (Status, String) {
     (Status::Failed, reason.into())
 }
@@ -109,31 +130,44 @@ fn skipped(reason: impl Into<String>) -> (Status, String) {
 }
 
 fn test(script: &Path, options: &Options, executors: Executors) -> Result<(), (Status, String)> {
-    let path = script.with_extension("p4");
-    if !path.is_file() {
+    let program = script.with_extension("p4");
+    if !program.is_file() {
         return Err(skipped("there is no program of this name beside it"));
     }
-    let outcome = compile::compile_file(&path, options);
+    test_program(&program, options, executors, || {
+        let text =
+            std::fs::read(script).map_err(|e| failed(format!("{}: {e}", script.display())))?;
+        let (parsed, problems) = parse(&String::from_utf8_lossy(&text));
+        if let Some(problem) = problems.first() {
+            return Err(failed(problem.to_string()));
+        }
+        if !parsed.checks_something() {
+            return Err(skipped(
+                "the script sends no packet and checks no state: nothing could fail",
+            ));
+        }
+        Ok(parsed)
+    })
+}
+
+fn test_program(
+    program: &Path,
+    options: &Options,
+    executors: Executors,
+    script: impl FnOnce() -> Result<Script, (Status, String)>,
+) -> Result<(), (Status, String)> {
+    let outcome = compile::compile_file(program, options);
     if let Some(architecture) = other_architecture(&outcome) {
         return Err(skipped(format!(
             "the program is for {architecture}, not v1model"
         )));
     }
-    let text = std::fs::read(script).map_err(|e| failed(format!("{}: {e}", script.display())))?;
-    let (parsed, problems) = parse(&String::from_utf8_lossy(&text));
-    if let Some(problem) = problems.first() {
-        return Err(failed(problem.to_string()));
-    }
-    if !parsed.checks_something() {
-        return Err(skipped(
-            "the script sends no packet and checks no state: nothing could fail",
-        ));
-    }
+    let script = script()?;
     let rendered = outcome.render();
     let Some(compiled) = outcome.compiled else {
         return Err(failed(format!("does not compile:\n{rendered}")));
     };
-    run_on(&parsed, Arc::new(compiled.program), executors).map_err(failed)
+    run_on(&script, Arc::new(compiled.program), executors).map_err(failed)
 }
 
 /// What the program includes in place of v1model.p4, if it does not include that, directly or not.

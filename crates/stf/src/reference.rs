@@ -1,0 +1,143 @@
+//! What another switch did, from its captures, on our executors.
+//!
+//! A case is a program `NAME.p4`, perhaps commands `NAME.stf` (entries, groups, sessions: whatever the other switch was told before the
+//! packets), and a directory `NAME` with a capture per port and direction, named as the reference switch names them: `XN_in.pcap` is what came in
+//! at port N, `XN_out.pcap` what it sent there; X is any word. [`run_case`] sends the one in the order of their times and expects the other, in order at
+//! each port; a port without a second file must stay silent. It does not start the other switch, and knows nothing of time but order.
+
+use crate::parse::parse;
+use crate::script::{Command, Line, PacketPattern, Script};
+use crate::suite::{TestResult, run_script};
+use compile::Options;
+use std::io;
+use std::path::{Path, PathBuf};
+use wire::pcap::Reader;
+
+/// The cases of a directory, in order of their names: the programs that have a directory of captures beside them.
+pub fn cases(directory: &Path) -> io::Result<Vec<PathBuf>> {
+    let mut cases = Vec::new();
+    for entry in std::fs::read_dir(directory)? {
+        let path = entry?.path();
+        if path.extension().is_some_and(|e| e == "p4") && path.with_extension("").is_dir() {
+            cases.push(path);
+        }
+    }
+    cases.sort();
+    Ok(cases)
+}
+
+/// Runs a case on both executors.
+pub fn run_case(program: &Path, options: &Options) -> TestResult {
+    run_script(program, options, || script(program))
+}
+
+/// Which way a capture went.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Direction {
+    In,
+    Out,
+}
+
+/// The commands, then the packets in the order of their times, then what the other switch made of them.
+fn script(program: &Path) -> Result<Script, String> {
+    let mut script = commands(&program.with_extension("stf"))?;
+    let captures = program.with_extension("");
+    let unreadable = |e: io::Error| format!("{}: {e}", captures.display());
+    let mut files = Vec::new();
+    for entry in std::fs::read_dir(&captures).map_err(unreadable)? {
+        let path = entry.map_err(unreadable)?.path();
+        if path.extension().is_some_and(|e| e == "pcap") {
+            let (port, direction) = port_of(&path).ok_or_else(|| {
+                format!(
+                    "{}: a capture is named after its port and direction, as pcap1_in.pcap",
+                    path.display()
+                )
+            })?;
+            files.push((port, direction, path));
+        }
+    }
+    files.sort_by(|a, b| (a.0, &a.2).cmp(&(b.0, &b.2)));
+    let (mut sent, mut expected) = (Vec::new(), Vec::new());
+    for (port, direction, path) in files {
+        for (time_ns, frame) in frames(&path)? {
+            match direction {
+                Direction::In => sent.push((time_ns, Command::Packet { port, data: frame })),
+                Direction::Out => {
+                    let pattern = PacketPattern::of(&frame);
+                    expected.push(Command::Expect { port, pattern });
+                }
+            }
+        }
+    }
+    if sent.is_empty() {
+        return Err(format!(
+            "{}: no packet in any capture of what came in",
+            captures.display()
+        ));
+    }
+    // Those of the same time stay in the order of their ports.
+    sent.sort_by_key(|(time_ns, _)| *time_ns);
+    let commands = sent.into_iter().map(|(_, packet)| packet).chain(expected);
+    // They stand in no line.
+    let lines = commands.map(|command| Line { number: 0, command });
+    script.lines.extend(lines);
+    Ok(script)
+}
+
+/// The commands before the packets; none if there is no file.
+fn commands(path: &Path) -> Result<Script, String> {
+    let text = match std::fs::read(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == io::ErrorKind::NotFound => Vec::new(),
+        Err(e) => return Err(format!("{}: {e}", path.display())),
+    };
+    let (script, problems) = parse(&String::from_utf8_lossy(&text));
+    if let Some(problem) = problems.first() {
+        return Err(problem.to_string());
+    }
+    for line in &script.lines {
+        if matches!(
+            line.command,
+            Command::Packet { .. } | Command::Expect { .. }
+        ) {
+            let number = line.number;
+            return Err(format!(
+                "line {number}: packets of a case with captures are in the captures, commands in the script"
+            ));
+        }
+    }
+    Ok(script)
+}
+
+/// Port and direction, from the name of a file: digits in front of `_in` or `_out`.
+fn port_of(path: &Path) -> Option<(u32, Direction)> {
+    let stem = path.file_stem()?.to_str()?;
+    let (name, direction) = match stem.rsplit_once('_')? {
+        (name, "in") => (name, Direction::In),
+        (name, "out") => (name, Direction::Out),
+        _ => return None,
+    };
+    let word = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let port = name[word.len()..].parse().ok()?;
+    Some((port, direction))
+}
+
+/// The frames of a capture, with their times.
+fn frames(path: &Path) -> Result<Vec<(u64, Vec<u8>)>, String> {
+    let wrong = |what: String| format!("{}: {what}", path.display());
+    let bytes = std::fs::read(path).map_err(|e| wrong(e.to_string()))?;
+    let reader = Reader::new(&bytes).map_err(|e| wrong(e.to_string()))?;
+    let mut frames = Vec::new();
+    for (i, record) in reader.enumerate() {
+        let record = record.map_err(|e| wrong(e.to_string()))?;
+        if record.frame.len() != record.original_len as usize {
+            let (stored, whole) = (record.frame.len(), record.original_len);
+            return Err(wrong(format!(
+                "packet {}: {stored} of {whole} bytes were stored; capture without a limit",
+                i + 1
+            )));
+        }
+        frames.push((record.time_ns, record.frame.to_vec()));
+    }
+    Ok(frames)
+}
