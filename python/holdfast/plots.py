@@ -199,29 +199,47 @@ def _panels(frame: pl.DataFrame, panel: str | None) -> list[tuple[str, pl.DataFr
     if panel is None:
         return [("", frame)]
     groups = frame.group_by([panel], maintain_order=True)
-    return [(f"{panel.replace('_', ' ')} {key[0]}", rows) for key, rows in groups]
+    name = f"{panel.removesuffix('_ms')} = {{}} ms" if panel.endswith("_ms") else f"{panel.replace('_', ' ')} {{}}"
+    return [(name.format(key[0]), rows) for key, rows in groups]
 
 
 def _side_by_side(
-    panels: Sequence[tuple[str, pl.DataFrame]], title: str, xlabel: str, ylabel: str, width: float = 2.6
+    panels: Sequence[tuple[str, pl.DataFrame]],
+    title: str,
+    xlabel: str,
+    ylabel: str,
+    width: float = 2.6,
+    columns: int = 0,
 ) -> tuple[Figure, list[Any]]:
-    """A figure with one axis per panel; they share the vertical scale."""
-    size = (width * len(panels) + 1.6, 3.4)
-    figure, grid = plt.subplots(1, len(panels), sharey=True, figsize=size, dpi=130, squeeze=False)
-    axes = list(grid[0])
+    """A figure with one axis per panel, in rows of so many ``columns`` if that is not 0; they share the vertical scale."""
+    columns = min(columns or len(panels), len(panels))
+    rows = math.ceil(len(panels) / columns)
+    size = (width * columns + 1.6, 3.4 if rows == 1 else 2.7 * rows + 0.5)
+    figure, grid = plt.subplots(rows, columns, sharey=True, figsize=size, dpi=130, squeeze=False)
+    axes = [axis for row in grid for axis in row]
+    for axis in axes[len(panels) :]:
+        axis.remove()
+    axes = axes[: len(panels)]
     for axis, (name, _) in zip(axes, panels, strict=True):
         axis.set_title(name, fontsize=8)
         axis.set_xlabel(xlabel, fontsize=8)
         axis.tick_params(labelsize=7)
         axis.grid(axis="y", color="#DDDDDD", linewidth=0.5)
         axis.set_axisbelow(True)
-    axes[0].set_ylabel(ylabel, fontsize=8)
+    for row in grid:
+        row[0].set_ylabel(ylabel, fontsize=8)
     figure.suptitle(title, fontsize=9)
     return figure, axes
 
 
-def _finish(figure: Figure, axes: Sequence[Any], legend: str = "") -> Figure:
-    axes[0].legend(fontsize=6.5, title=legend or None, title_fontsize=7)
+def _finish(figure: Figure, axes: Sequence[Any], legend: str = "", *, beside: bool = False) -> Figure:
+    """With a legend in the first panel, or ``beside`` the last, where it can lie over nothing."""
+    place: dict[str, Any] = {"loc": "upper left", "bbox_to_anchor": (1.01, 1.0), "borderaxespad": 0.0} if beside else {}
+    where = axes[-1] if beside else axes[0]
+    title = f"{legend.removesuffix('_ms')} (ms)" if beside and legend.endswith("_ms") else legend.replace("_", " ")
+    drawn = where.legend(fontsize=7 if beside else 6.5, title=title or None, title_fontsize=7, **place)
+    # Where the last row has a place left, the legend takes no room from the panels.
+    drawn.set_in_layout(not beside or where.get_subplotspec().is_last_col())
     figure.tight_layout()
     return figure
 
@@ -236,16 +254,20 @@ def curves(
     title: str,
     xlabel: str,
     ylabel: str,
+    columns: int = 0,
 ) -> Figure:
-    """``value`` over ``x`` (mostly time), a curve per value of ``over``, a panel per value of ``panel``."""
+    """``value`` over ``x`` (mostly time), a curve per value of ``over``, a panel per value of ``panel``.
+
+    Panels stand beside each other, or in rows of so many ``columns``.
+    """
     looks = _looks(_distinct(frame, over))
     panels = _panels(frame, panel)
-    figure, axes = _side_by_side(panels, title, xlabel, ylabel, width=3.4)
+    figure, axes = _side_by_side(panels, title, xlabel, ylabel, width=3.4, columns=columns)
     for axis, (_, rows) in zip(axes, panels, strict=True):
         for key, curve in rows.group_by([over], maintain_order=True):
             look = looks[key[0]]
-            axis.plot(curve[x].to_list(), curve[value].to_list(), color=look.colour, linewidth=1.1, label=look.label)
-    return _finish(figure, axes, over.replace("_", " "))
+            axis.plot(curve[x].to_list(), curve[value].to_list(), color=look.colour, linewidth=1.3, label=look.label)
+    return _finish(figure, axes, over, beside=True)
 
 
 def intervals(
@@ -280,7 +302,7 @@ def intervals(
                 label=look.label,
             )
         _set_ticks(axis, ticks)
-    return _finish(figure, axes, over.replace("_", " "))
+    return _finish(figure, axes, over, beside=True)
 
 
 def proportions(
@@ -304,7 +326,7 @@ def proportions(
             label=looks[name].label,
         )
     _set_ticks(axes[0], ticks)
-    return _finish(figure, axes, over.replace("_", " "))
+    return _finish(figure, axes, over)
 
 
 def histograms(
@@ -338,7 +360,7 @@ def histograms(
             fit = statistics.NormalDist(statistics.fmean(values), deviation)
             xs = [fit.mean + deviation * step / 20 for step in range(-70, 71)]
             axes[0].plot(xs, [100 * bin_width * fit.pdf(each) for each in xs], color=look.colour, linewidth=0.8)
-    return _finish(figure, axes, over.replace("_", " "))
+    return _finish(figure, axes, over)
 
 
 def _reach(values: Sequence[float], lows: Sequence[float], highs: Sequence[float]) -> list[list[float]]:

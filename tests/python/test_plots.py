@@ -74,7 +74,7 @@ def test_the_same_numbers_are_the_same_picture(draw: Callable[[], Figure], tmp_p
 
 def test_curves() -> None:
     axes = curve().axes
-    assert [axis.get_title() for axis in axes] == ["delta ms 5", "delta ms 50"]
+    assert [axis.get_title() for axis in axes] == ["delta = 5 ms", "delta = 50 ms"]
     assert [line.get_ydata()[-1] for line in axes[1].lines] == [19, 38]
     assert len({line.get_color() for line in axes[0].lines}) == 2
 
@@ -114,3 +114,20 @@ def test_what_only_one_of_the_two_has_is_drawn_alone() -> None:
     assert list(paper.get_ydata()) == [1, 3]
     assert list(ours.get_ydata()) == [1.1, 2.1]
     assert [tick.get_text() for tick in beside().axes[0].get_xticklabels()] == ["1", "2", "5"]
+
+
+@pytest.mark.parametrize("columns", [0, 2, 3])
+def test_a_legend_lies_over_no_panel(columns: int) -> None:
+    """Curves and intervals have theirs beside the last panel, in whatever number of columns the panels stand."""
+    frame = pl.DataFrame(
+        [{"t": t, "good": 10.0 * t * d, "d_ms": d, "delta_ms": e} for t in range(9) for d in (1, 2) for e in range(5)]
+    )
+    figure = plots.curves(frame, "t", "good", "d_ms", "delta_ms", title="t", xlabel="s", ylabel="%", columns=columns)
+    assert len(figure.axes) == 5
+    figure.canvas.draw()
+    (legend,) = (each for axis in figure.axes if (each := axis.get_legend()))
+    place = legend.get_window_extent()
+    assert not any(place.overlaps(axis.get_window_extent()) for axis in figure.axes)
+    assert figure.bbox.x0 <= place.x0
+    assert place.x1 <= figure.bbox.x1
+    assert figure.axes[0].get_title() == "delta = 0 ms"
