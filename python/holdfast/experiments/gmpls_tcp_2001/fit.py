@@ -1,19 +1,24 @@
-"""Which choice of what the paper leaves open comes closest to Tables 3 and 5.
+"""Which choice of what the paper leaves open comes closest to its Tables 3 and 5: chosen with some seeds, judged with others.
 
-Distance to a table: the root of the sum of squared differences between our and its goodput changes, in proportion to the root
-of the sum of its squares. 0 is agreement, 1 is as bad as saying that nothing ever changes. That to both is their mean. Table 4's
-goodput is a column of Table 5. Table 6 is left out: its changes are below 1 %, which takes far more seeds to see than a fit can
-have. Rate, buffer and window are varied together, everything else alone around :data:`UNKNOWNS`.
+:data:`FACTORS` are varied together. A candidate's score for a table is the logarithm of the likelihood of the paper's numbers if
+its 150 seeds were drawn as ours are: normal for each mean change, whose variance is the candidate's own over seeds (pooled over the
+table's entries) divided by their number, ours and the paper's; and beta-binomial for each proportion of seeds that are worse. So a
+candidate with the right means and too small a spread does not score well: Table 3's proportions imply a spread of about 14 %
+(:func:`implied_spread`). The entries of a table share a baseline and are not independent, so scores rank candidates and are no
+probabilities; how sure the ranks are comes from a bootstrap over the seeds.
 
-For every candidate the two numbers that conclusions hang on are there too: what a delay of 50 ms gains where the backup is shared,
-and what a backup of 100 ms costs.
+:data:`ROUNDS` halves the candidates, with more seeds each time. What remains, and what the other parts use, is judged with the
+setting's seeds, which may not be among those that chose. In each round half of the places are for the best at both tables together,
+half for the best at Table 3 alone: section 5 might have had another network than section 6.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean
+from dataclasses import dataclass, replace
+from itertools import product
+from statistics import NormalDist, fmean, stdev, variance
 from typing import Any
 
 import matplotlib.pyplot as plt
@@ -21,194 +26,352 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from holdfast import statistics
-from holdfast.experiments import Finding, PublishedTable, Setting
+from holdfast.errors import ExperimentError
+from holdfast.experiments import Finding, Setting
 from holdfast.experiments.gmpls_tcp_2001 import goodput, longer_path, published, timing
 from holdfast.experiments.gmpls_tcp_2001.runs import UNKNOWNS
 from holdfast.sweep import Point
 
-RATES_MBPS = (10.0, 20.0)
-BUFFERS_PACKETS = (50, 100)
-WINDOWS_PACKETS = (20, 32, 64)
-"""Varied together: ns-2's buffer and window are 50 and 20."""
+FACTORS: Mapping[str, tuple[Any, ...]] = {
+    "rate_mbps": (10.0, 20.0),
+    "buffer_packets": (50, 100),
+    "window_packets": (20, 32, 64),
+    "timing_link_ms": (10.0, 20.0, 40.0),
+    "rto_minimum_ms": (200, 1000),
+}
+"""ns-2's window is 20, its buffer 50; its least timeout was 0.2 s until May 2001, 1 s after it."""
 
-OTHERS: tuple[tuple[str, Any], ...] = (
-    ("rate_mbps", 34.0),
-    ("buffer_packets", 25),
-    ("timing_link_ms", 1.0),
-    ("timing_link_ms", 20.0),
-    ("recovery", "newreno-impatient"),
-    ("rto_minimum_ms", 200),
-    ("delayed_ack_ms", 100),
-)
-"""Varied one at a time."""
+Candidate = tuple[Any, ...]
+"""A value of each factor."""
 
-CANDIDATES: tuple[Mapping[str, Any], ...] = (
-    *(
-        {**UNKNOWNS, "rate_mbps": rate_mbps, "buffer_packets": buffer, "window_packets": window}
-        for rate_mbps in RATES_MBPS
-        for buffer in BUFFERS_PACKETS
-        for window in WINDOWS_PACKETS
-    ),
-    *({**UNKNOWNS, name: value} for name, value in OTHERS),
-)
+CANDIDATES: tuple[Candidate, ...] = tuple(product(*FACTORS.values()))
+USED: Candidate = tuple(UNKNOWNS[name] for name in FACTORS)
+"""What all other parts have."""
 
 POINTS: Mapping[str, Sequence[Point]] = {
     "table3": timing.points("timing", (0, 50, 250, 1000), published.TIMING_ACCESS_PERCENT),
-    "table5": longer_path.points((1, 20, 50, 100), (5, 100), end_s=6.5, curve_ms=0.0),
+    "table5": longer_path.points((1, 50, 100), (longer_path.DELTA_MS,), end_s=6.5, curve_ms=0.0),
 }
-"""Table 3 without delta = 500 ms, and Table 5's first and last column without d = 2 and 10 ms."""
+"""Table 3 without delta = 500 ms; of Table 5 the entries of delta = 5 ms with changes that few seeds can tell from none."""
 
-TABLES = {"table3": published.TABLE_3, "table5": published.TABLE_5}
+BOTH = "both"
 
-_COMPARED: Mapping[str, tuple[list[str], str, Mapping[str, Any]]] = {
-    "table3": (["delta_ms"], "after_failure", {"delta_ms": 0}),
-    "table5": (["d_ms", "delta_ms"], "after_failure", {"d_ms": 1}),
+_COMPARED: Mapping[str, tuple[list[str], Mapping[str, Any]]] = {
+    "table3": (["delta_ms"], {"delta_ms": 0}),
+    "table5": (["d_ms", "delta_ms"], {"d_ms": 1}),
 }
-"""How each table's change is formed: by which columns, of what, against what."""
+"""By which columns a table's goodput is compared, and against what."""
 
-HANGING_ON: Mapping[str, tuple[str, Mapping[str, Any]]] = {
-    "delta_50_ms_change_percent": ("table3", {"delta_ms": 50}),
-    "d_100_ms_change_percent": ("table5", {"d_ms": 100, "delta_ms": 5}),
+WORSE: Mapping[str, Mapping[tuple[Any, ...], float]] = {
+    "table3": {(row[0],): row[2] for row in published.TABLE_3.rows},
+    "table5": {},
+}
+"""The proportions of seeds that are worse that are scored, in percent."""
+
+MEANS: Mapping[str, Mapping[tuple[Any, ...], float]] = {
+    "table3": {(row[0],): row[1] for row in published.TABLE_3.rows},
+    "table5": {(row[0], row[1]): row[2] for row in published.TABLE_5.rows},
 }
 
+SELECTION_FIRST_SEED = 1001
+
+
+@dataclass(frozen=True)
+class Round:
+    """How many new seeds every candidate that is left gets, and how many stay for each of the two targets."""
+
+    seeds: int
+    stay: int
+
+
+ROUNDS: tuple[Round, ...] = (Round(2, 5), Round(3, 2))
 RESAMPLES = 400
+ROUNDING_VARIANCE = 10.0 ** (-2 * published.TABLE_3.decimals) / 12
+"""Of what the paper prints, uniform in the last decimal."""
+
+Changes = Mapping[tuple[Any, ...], Sequence[float]]
+"""By entry of a table: every seed's change in percent, in the order of the seeds."""
 
 
-def _changes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Of every run: the goodput's change in percent, with the table's keys."""
-    by, value, baseline = _COMPARED[table]
-    return goodput.relative(frame, by, value, baseline).with_columns(change=pl.col("relative_percent") - 100.0)
+def implied_spread(change_percent: float, worse_percent: float) -> float:
+    """The standard deviation over seeds with which a normal change of that mean is below zero in that proportion of them."""
+    return -change_percent / NormalDist().inv_cdf(worse_percent / 100)
 
 
-def _against(table: PublishedTable, changes: pl.DataFrame) -> dict[int, list[tuple[float, float]]]:
-    """By seed: our changes beside the paper's."""
-    pairs: dict[int, list[tuple[float, float]]] = {}
-    for row in changes.iter_rows(named=True):
-        paper = table.value("goodput_change_percent", **{key: row[key] for key in table.keys})
-        pairs.setdefault(row["seed"], []).append((row["change"], paper))
-    return pairs
+def score(table: str, changes: Changes) -> float:
+    """The logarithm of the likelihood of the paper's numbers."""
+    seeds = len(next(iter(changes.values())))
+    pooled = fmean(variance(values) for values in changes.values())
+    square = pooled * (1 / published.SEEDS + 1 / seeds) + ROUNDING_VARIANCE
+    total = 0.0
+    for entry, values in changes.items():
+        total -= 0.5 * (math.log(2 * math.pi * square) + (MEANS[table][entry] - fmean(values)) ** 2 / square)
+        if entry in WORSE[table]:
+            below = sum(value < 0 for value in values)
+            times = round(WORSE[table][entry] / 100 * published.SEEDS)
+            total += _beta_binomial(times, published.SEEDS, below + 0.5, seeds - below + 0.5)
+    return total
 
 
-def distance(seeds: Sequence[Sequence[tuple[float, float]]]) -> float:
-    """Of the seeds' mean changes to the paper's."""
-    papers = [paper for _, paper in seeds[0]]
-    means = [sum(seed[i][0] for seed in seeds) / len(seeds) for i in range(len(papers))]
-    return math.dist(means, papers) / math.hypot(*papers)
+def _beta_binomial(successes: int, trials: int, a: float, b: float) -> float:
+    """The logarithm of its probability."""
+
+    def beta(x: float, y: float) -> float:
+        return math.lgamma(x) + math.lgamma(y) - math.lgamma(x + y)
+
+    ways = math.lgamma(trials + 1) - math.lgamma(successes + 1) - math.lgamma(trials - successes + 1)
+    return ways + beta(successes + a, trials - successes + b) - beta(a, b)
 
 
-def find(setting: Setting) -> Finding:
-    """Distances of all candidates, with intervals of a bootstrap over the seeds, the best first."""
-    frames = {table: setting.sweep(f"fit_{table}", goodput.MEASURE, candidate_points(table)) for table in POINTS}
-    found = [(unknowns, _numbers(frames, unknowns)) for unknowns in CANDIDATES]
-    found.sort(key=lambda each: each[1]["distance"][0])
-    rows = [
-        {**unknowns, "quantity": name, "ours": value, "low": low, "high": high}
-        for unknowns, numbers in found
-        for name, (value, low, high) in numbers.items()
-    ]
-    numbers = pl.DataFrame(rows, schema_overrides={"low": pl.Float64, "high": pl.Float64})
-    return Finding(numbers, {"": _picture(numbers, len(setting.seeds))})
-
-
-FASTER: tuple[Mapping[str, Any], ...] = tuple(
-    {**UNKNOWNS, "rate_mbps": rate_mbps, "buffer_packets": buffer, "window_packets": 64}
-    for rate_mbps, buffer in ((34.0, 100), (34.0, 200), (155.0, 200), (155.0, 500))
-)
-"""What section 5 may have had, if it had not what sections 6 to 8 had: more packets on their way per flow."""
-
-
-def faster_points() -> list[Point]:
-    """Table 3's, for these."""
-    return [point for unknowns in FASTER for point in goodput.with_defaults(POINTS["table3"], **unknowns)]
-
-
-def find_faster(setting: Setting) -> Finding:
-    """Distances of :data:`FASTER` to Table 3 alone, and the changes themselves."""
-    frame = setting.sweep("fit_faster", goodput.MEASURE, faster_points())
-    rows: list[dict[str, Any]] = []
-    for unknowns in FASTER:
-        changes = _changes("table3", frame.filter(pl.col(n) == v for n, v in unknowns.items()))
-        near = distance(list(_against(TABLES["table3"], changes).values()))
-        rows.append({**unknowns, "quantity": "distance_table3", "ours": near, "low": None, "high": None})
-        for found in statistics.summary(changes, ["delta_ms"], "change").iter_rows(named=True):
-            name = f"delta_{found['delta_ms']}_ms_change_percent"
-            rows.append(
-                {**unknowns, "quantity": name, "ours": found["mean"], "low": found["low"], "high": found["high"]}
-            )
-    return Finding(pl.DataFrame(rows, schema_overrides={"low": pl.Float64, "high": pl.Float64}))
-
-
-def _as_run(table: str, unknowns: Mapping[str, Any]) -> dict[str, Any]:
-    """Only the timing study has links of that delay; elsewhere candidates that differ in nothing else are one."""
-    return dict(unknowns) if table == "table3" else {**unknowns, "timing_link_ms": UNKNOWNS["timing_link_ms"]}
-
-
-def candidate_points(table: str) -> list[Point]:
-    """Every candidate's points for a table, each once."""
-    points = [
-        point for unknowns in CANDIDATES for point in goodput.with_defaults(POINTS[table], **_as_run(table, unknowns))
-    ]
-    return list({tuple(point.items()): point for point in points}.values())
-
-
-Interval = tuple[float, float | None, float | None]
-
-
-def _numbers(frames: Mapping[str, pl.DataFrame], unknowns: Mapping[str, Any]) -> dict[str, Interval]:
-    """A candidate's distances and its two changes, each with its interval."""
-    changes = {
-        table: _changes(table, frame.filter(pl.col(n) == v for n, v in _as_run(table, unknowns).items()))
-        for table, frame in frames.items()
-    }
-    pairs = {table: list(_against(TABLES[table], found).values()) for table, found in changes.items()}
-    seeds = range(len(next(iter(pairs.values()))))
-
-    def overall(drawn: Sequence[float]) -> float:
-        return sum(distance([of_seeds[int(i)] for i in drawn]) for of_seeds in pairs.values()) / len(pairs)
-
-    low, high = (
-        statistics.bootstrap_interval(seeds, overall, resamples=RESAMPLES) if len(seeds) > 1 else (-math.inf, math.inf)
-    )
-    result: dict[str, Interval] = {"distance": (overall(seeds), low, high)}
-    result |= {f"distance_{table}": (distance(of_seeds), None, None) for table, of_seeds in pairs.items()}
-    for name, (table, keys) in HANGING_ON.items():
-        values = changes[table].filter(pl.col(n) == v for n, v in keys.items())["change"].to_list()
-        result[name] = (fmean(values), *statistics.mean_interval(values))
+def changes_of(table: str, frame: pl.DataFrame) -> dict[tuple[Any, ...], list[float]]:
+    """Of a candidate's runs."""
+    by, baseline = _COMPARED[table]
+    relative = goodput.relative(frame.sort("seed", maintain_order=True), by, "after_failure", baseline)
+    result: dict[tuple[Any, ...], list[float]] = {}
+    for row in relative.iter_rows(named=True):
+        result.setdefault(tuple(row[name] for name in by), []).append(row["relative_percent"] - 100.0)
     return result
 
 
-def _picture(numbers: pl.DataFrame, seeds: int) -> Figure:
-    """Every candidate's distances, the best on top; with the interval where there is one."""
-    candidates = numbers.filter(pl.col("quantity") == "distance").select(UNKNOWNS.keys()).rows(named=True)
-    figure, axis = plt.subplots(figsize=(7, 0.26 * len(candidates) + 1.4), dpi=130)
-    for name, colour, marker in (
-        ("distance", "#000000", "o"),
-        ("distance_table3", "#0072B2", "s"),
-        ("distance_table5", "#D55E00", "^"),
-    ):
-        rows = numbers.filter(pl.col("quantity") == name)
-        ours = rows["ours"].to_list()
-        heights = [-i for i in range(len(ours))]
-        axis.plot(ours, heights, marker, color=colour, markersize=4, label=name.replace("_", " to ", 1))
-        if name == "distance":
-            axis.hlines(heights, rows["low"].to_list(), rows["high"].to_list(), color=colour, linewidth=0.8)
-    axis.set_yticks([-i for i in range(len(candidates))], [_label(each) for each in candidates])
-    axis.tick_params(labelsize=7)
-    axis.grid(axis="x", color="#DDDDDD", linewidth=0.5)
-    axis.set_xlim(left=0)
-    axis.set_xlabel("distance (0: agreement, 1: no effect)", fontsize=8)
-    axis.set_title(f"distance to the paper's tables, {seeds} seeds; * is what is used", fontsize=9)
-    axis.legend(fontsize=7)
+def as_run(table: str, candidate: Candidate) -> Candidate:
+    """Only the timing study has links of that delay; elsewhere candidates that differ in nothing else are one."""
+    if table == "table3":
+        return candidate
+    return tuple(
+        UNKNOWNS[name] if name == "timing_link_ms" else value for name, value in zip(FACTORS, candidate, strict=True)
+    )
+
+
+def points(table: str, candidates: Sequence[Candidate]) -> list[Point]:
+    """Their points for a table, each once."""
+    different = dict.fromkeys(as_run(table, candidate) for candidate in candidates)
+    return [
+        point
+        for one in different
+        for point in goodput.with_defaults(POINTS[table], **dict(zip(FACTORS, one, strict=True)))
+    ]
+
+
+RUN_COLUMNS: Mapping[str, list[str]] = {table: [*FACTORS, *by, "seed"] for table, (by, _) in _COMPARED.items()}
+"""What names a run of a table."""
+
+Frames = dict[str, pl.DataFrame]
+"""Runs by table."""
+
+
+def _measured(setting: Setting, name: str, candidates: Sequence[Candidate]) -> Frames:
+    return {
+        table: setting.sweep(f"fit_{name}_{table}", goodput.MEASURE, points(table, candidates)).select(
+            *RUN_COLUMNS[table], "after_failure"
+        )
+        for table in POINTS
+    }
+
+
+def changes_by_candidate(
+    table: str, frame: pl.DataFrame, candidates: Sequence[Candidate]
+) -> dict[Candidate, dict[Any, list[float]]]:
+    """Each candidate's changes."""
+    runs = dict(frame.group_by(list(FACTORS)).__iter__())
+    return {candidate: changes_of(table, runs[as_run(table, candidate)]) for candidate in candidates}
+
+
+def scores(frames: Frames, candidates: Sequence[Candidate]) -> dict[Candidate, dict[str, float]]:
+    """Of each candidate, by table and for both."""
+    of = {table: changes_by_candidate(table, frame, candidates) for table, frame in frames.items()}
+    result = {}
+    for candidate in candidates:
+        each = {table: score(table, changes[candidate]) for table, changes in of.items()}
+        result[candidate] = {**each, BOTH: sum(each.values())}
+    return result
+
+
+def remaining(scored: Mapping[Candidate, Mapping[str, float]], stay: int) -> list[Candidate]:
+    """The best for both tables and the best for Table 3 alone, in turns."""
+    orders = [sorted(scored, key=lambda one: scored[one][target], reverse=True) for target in (BOTH, "table3")]
+    return list(dict.fromkeys(order[place] for place in range(min(stay, len(scored))) for order in orders))
+
+
+def selection_seeds() -> tuple[int, ...]:
+    """Of all rounds."""
+    return tuple(range(SELECTION_FIRST_SEED, SELECTION_FIRST_SEED + sum(each.seeds for each in ROUNDS)))
+
+
+def find(setting: Setting) -> Finding:
+    """All rounds, then the judgement with the setting's seeds."""
+    if both := set(setting.seeds) & set(selection_seeds()):
+        raise ExperimentError(f"seed {min(both)} chooses candidates; the fit has to be judged with other seeds")
+    if len(setting.seeds) < 2:
+        raise ExperimentError("the fit compares spreads over seeds, so it has to be judged with at least 2 of them")
+    left, seeds = list(CANDIDATES), selection_seeds()
+    frames: Frames = {}
+    rows: list[dict[str, Any]] = []
+    parts: list[Frames] = []
+    done = 0
+    for number, one in enumerate(ROUNDS, 1):
+        new = _measured(replace(setting, seeds=seeds[done : done + one.seeds]), f"round{number}", left)
+        parts.append(new)
+        frames = {table: pl.concat([frames[table], frame]) if frames else frame for table, frame in new.items()}
+        done += one.seeds
+        scored = scores({table: _only(table, frame, left) for table, frame in frames.items()}, left)
+        rows += _score_rows(f"round {number}, {done} seeds", scored)
+        left = remaining(scored, one.stay)
+    finalists = list(dict.fromkeys([*left, USED]))
+    held = _measured(setting, "holdout", finalists)
+    rows += judged(held, finalists)
+    numbers = pl.DataFrame(rows, infer_schema_length=None)
+    kept = {
+        f"runs_{table}": pl.concat([*(part[table] for part in parts), held[table]]).with_columns(
+            pl.col("after_failure").round(3)
+        )
+        for table in POINTS
+    }
+    return Finding(numbers, {"": picture(numbers, len(setting.seeds))}, kept)
+
+
+def _only(table: str, frame: pl.DataFrame, candidates: Sequence[Candidate]) -> pl.DataFrame:
+    """Runs of candidates that are still there."""
+    wanted = pl.DataFrame(
+        list(dict.fromkeys(as_run(table, one) for one in candidates)), schema=list(FACTORS), orient="row"
+    )
+    return frame.join(wanted.cast({n: frame.schema[n] for n in FACTORS}), on=list(FACTORS), how="semi")
+
+
+def _score_rows(stage: str, scored: Mapping[Candidate, Mapping[str, float]]) -> list[dict[str, Any]]:
+    return [
+        _row(candidate, stage, f"score_{target}", value)
+        for candidate, each in scored.items()
+        for target, value in each.items()
+    ]
+
+
+def _row(
+    candidate: Candidate, stage: str, quantity: str, ours: float, low: float | None = None, high: float | None = None
+) -> dict[str, Any]:
+    names = dict(zip(FACTORS, candidate, strict=True))
+    return {**names, "stage": stage, "quantity": quantity, "ours": ours, "low": low, "high": high}
+
+
+HELD_OUT = "held out"
+
+
+def judged(frames: Frames, finalists: Sequence[Candidate]) -> list[dict[str, Any]]:
+    """Each finalist's scores, ranks, distance from the paper, and numbers, with seeds that chose nothing."""
+    of = {table: changes_by_candidate(table, frame, finalists) for table, frame in frames.items()}
+    scored = scores(frames, finalists)
+    rows = _score_rows(HELD_OUT, scored)
+    firsts, ahead = _bootstrap(of, finalists)
+    for candidate in finalists:
+        for target in (*POINTS, BOTH):
+            rank = sorted((s[target] for s in scored.values()), reverse=True).index(scored[candidate][target]) + 1
+            rows.append(_row(candidate, HELD_OUT, f"rank_{target}", float(rank)))
+            rows.append(_row(candidate, HELD_OUT, f"first_{target}_percent", firsts[target][candidate]))
+            difference = scored[candidate][target] - scored[USED][target]
+            rows.append(_row(candidate, HELD_OUT, f"score_{target}_above_used", difference, *ahead[target][candidate]))
+        for table, changes in of.items():
+            rows += _entries(candidate, table, changes[candidate])
+    return rows
+
+
+def _bootstrap(
+    of: Mapping[str, Mapping[Candidate, Changes]], finalists: Sequence[Candidate]
+) -> tuple[dict[str, dict[Candidate, float]], dict[str, dict[Candidate, tuple[float, float]]]]:
+    """How often each is first at each target in percent, and the intervals of their scores above that of what is used."""
+    seeds = len(next(iter(of["table3"][USED].values())))
+    drawn: list[dict[str, dict[Candidate, float]]] = []
+
+    def again(chosen: Sequence[float]) -> float:
+        each: dict[str, dict[Candidate, float]] = {
+            table: {
+                candidate: score(table, {key: [values[int(i)] for i in chosen] for key, values in found.items()})
+                for candidate, found in changes.items()
+            }
+            for table, changes in of.items()
+        }
+        each[BOTH] = {candidate: sum(each[table][candidate] for table in of) for candidate in finalists}
+        drawn.append(each)
+        return 0.0
+
+    statistics.bootstrap_interval(range(seeds), again, resamples=RESAMPLES)
+    firsts: dict[str, dict[Candidate, float]] = {}
+    ahead: dict[str, dict[Candidate, tuple[float, float]]] = {}
+    for target in (*of, BOTH):
+        winners = [max(finalists, key=each[target].__getitem__) for each in drawn]
+        firsts[target] = {one: 100.0 * winners.count(one) / len(winners) for one in finalists}
+        ahead[target] = {}
+        for one in finalists:
+            differences = sorted(each[target][one] - each[target][USED] for each in drawn)
+            tail = round(0.025 * (len(differences) - 1))
+            ahead[target][one] = (differences[tail], differences[-1 - tail])
+    return firsts, ahead
+
+
+def _entries(candidate: Candidate, table: str, changes: Changes) -> list[dict[str, Any]]:
+    """Means with intervals, spreads, distances from the paper in points and in standard errors of the difference, proportions."""
+    rows = []
+    names = _COMPARED[table][0]
+    for entry, values in changes.items():
+        where = "_".join(f"{name.removesuffix('_ms')}_{value}" for name, value in zip(names, entry, strict=True))
+        mean, deviation = fmean(values), stdev(values)
+        apart = mean - MEANS[table][entry]
+        error = deviation * math.sqrt(1 / len(values) + 1 / published.SEEDS)
+        rows += [
+            _row(candidate, HELD_OUT, f"{table}_{where}_change_percent", mean, *statistics.mean_interval(values)),
+            _row(candidate, HELD_OUT, f"{table}_{where}_spread_percent", deviation),
+            _row(candidate, HELD_OUT, f"{table}_{where}_apart_points", apart),
+            _row(candidate, HELD_OUT, f"{table}_{where}_apart_errors", apart / error),
+        ]
+        if entry in WORSE[table]:
+            below = sum(value < 0 for value in values)
+            low, high = statistics.wilson_interval(below, len(values))
+            rows.append(
+                _row(
+                    candidate,
+                    HELD_OUT,
+                    f"{table}_{where}_worse_percent",
+                    100.0 * below / len(values),
+                    100.0 * low,
+                    100.0 * high,
+                )
+            )
+    return rows
+
+
+def label(candidate: Candidate) -> str:
+    """In a few words."""
+    rate, buffer, window, link_ms, rto_ms = candidate
+    return f"{rate:g} Mb/s, buffer {buffer}, window {window}, links {link_ms:g} ms, timeout {rto_ms / 1000:g} s"
+
+
+def picture(numbers: pl.DataFrame, seeds: int) -> Figure:
+    """Table 3's means of every finalist beside the paper's, the best for both tables on top."""
+    held = numbers.filter(pl.col("stage") == HELD_OUT)
+    order = held.filter(pl.col("quantity") == f"score_{BOTH}").sort("ours", descending=True).select(*FACTORS).rows()
+    drawn = {point["delta_ms"]: MEANS["table3"][point["delta_ms"],] for point in POINTS["table3"] if point["delta_ms"]}
+    figure, grid = plt.subplots(
+        1, len(drawn), sharey=True, figsize=(9.5, 0.35 * len(order) + 1.6), dpi=130, squeeze=False
+    )
+    axes = list(grid[0])
+    for axis, (delta_ms, paper) in zip(axes, drawn.items(), strict=True):
+        found = held.filter(pl.col("quantity") == f"table3_delta_{delta_ms}_change_percent")
+        of = {tuple(row[name] for name in FACTORS): row for row in found.iter_rows(named=True)}
+        for height, one in enumerate(order):
+            row = of[one]
+            axis.plot([row["low"], row["high"]], [-height, -height], color="#0072B2", linewidth=1.2)
+            axis.plot([row["ours"]], [-height], "o", color="#0072B2", markersize=4)
+        axis.axvline(paper, color="#D55E00", linewidth=1.2)
+        axis.axvline(0, color="#999999", linewidth=0.6)
+        axis.set_title(f"delta = {delta_ms} ms", fontsize=8)
+        axis.set_xlabel("goodput change (%)", fontsize=7)
+        axis.tick_params(labelsize=7)
+    axes[0].set_yticks(
+        [-height for height in range(len(order))],
+        [label(one) + (" *" if one == USED else "") for one in order],
+        fontsize=6.5,
+    )
+    figure.suptitle(
+        f"Table 3 with the candidates that were left, {seeds} seeds that chose nothing; line: the paper; *: used",
+        fontsize=8.5,
+    )
     figure.tight_layout()
     return figure
-
-
-def _label(candidate: Mapping[str, Any]) -> str:
-    """Rate, buffer and window, and what else is not as usual."""
-    others = [
-        f"{name} {value:g}" if isinstance(value, float | int) else str(value)
-        for name, value in candidate.items()
-        if name not in ("rate_mbps", "buffer_packets", "window_packets") and value != UNKNOWNS[name]
-    ]
-    name = f"{candidate['rate_mbps']:g} Mb/s, {candidate['buffer_packets']}, {candidate['window_packets']}"
-    return ", ".join([name, *others]) + (" *" if dict(candidate) == dict(UNKNOWNS) else "")

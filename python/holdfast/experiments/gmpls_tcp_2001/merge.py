@@ -1,11 +1,14 @@
 """Section 7.1: what is lost where working path and backup meet again, packet by packet at the links behind the merge point.
 
-The paper says that merging matters where that buffer overflows, and expects it for d = 50 and 100 ms. Here the drops are counted.
+The paper says that merging matters where that buffer overflows, and that it does for d = 50 and 100 ms. Here the drops are counted:
+at the merge point's own interface, LSR2-LSR3, which the paper names, and at that and the last link, LSR3-B, together. The last link
+has the access links' rate, so what is too much for it waits there.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
@@ -15,21 +18,32 @@ from holdfast.experiments import Finding, Setting
 from holdfast.experiments.gmpls_tcp_2001 import goodput, published, runs, switch_back
 
 AFTER_S = 0.5
-"""For how long after the switch-back drops count; both paths together last 0.1 s at most."""
+"""For how long after the switch-back drops count, and before it; both paths together last 0.1 s at most."""
+
+MERGE_POINT, BEHIND = "merge_point", "behind"
+LINKS: Mapping[str, tuple[str, ...]] = {MERGE_POINT: ("LSR2-LSR3",), BEHIND: ("LSR2-LSR3", "LSR3-B")}
+
+OVERFLOWING_PERCENT = 50.0
+"""A buffer overflows for some d if in more than half of the seeds it drops more after the switch-back than before."""
 
 DROPS = "queue_drops"
 POINTS = switch_back.points(published.D_MS, ("electrical",))
 
 
 def drops(point: Mapping[str, Any], seed: int) -> dict[str, int]:
-    """Packets that LSR2 and LSR3 dropped towards B in the :data:`AFTER_S` after the switch-back, and in as long before it."""
+    """Packets that these links dropped towards B in the :data:`AFTER_S` after the switch-back, and in as long before it."""
     network = runs.prepare(point, seed).network
     counts = []
     for end_s in (published.REPAIR_S - AFTER_S, published.REPAIR_S, published.REPAIR_S + AFTER_S):
         network.run(end_s)
-        behind = pl.concat_str("sender", "receiver", separator="-").is_in(["LSR2-LSR3", "LSR3-B"])
-        counts.append(int(results.links(network).filter(behind)[DROPS].sum()))
-    return {"merge_drops": counts[2] - counts[1], "drops_before": counts[1] - counts[0]}
+        links = results.links(network).with_columns(name=pl.concat_str("sender", "receiver", separator="-"))
+        counts.append({where: int(links.filter(pl.col("name").is_in(n))[DROPS].sum()) for where, n in LINKS.items()})
+    before, after, later = counts
+    found = {}
+    for where in LINKS:
+        found[f"{where}_drops"] = later[where] - after[where]
+        found[f"{where}_drops_before"] = after[where] - before[where]
+    return found
 
 
 def measured(setting: Setting) -> pl.DataFrame:
@@ -37,22 +51,52 @@ def measured(setting: Setting) -> pl.DataFrame:
     return setting.sweep("merge", f"{__name__}:drops", goodput.with_defaults(POINTS))
 
 
-def overflowing(frame: pl.DataFrame) -> list[int]:
-    """For which d more than a packet was lost, in the mean of the seeds."""
-    lost = statistics.summary(frame, ["d_ms"], "merge_drops")
-    return [row["d_ms"] for row in lost.iter_rows(named=True) if row["mean"] > 1.0]
+@dataclass(frozen=True)
+class Overflow:
+    """In how many percent of the seeds more is dropped after the switch-back than before, with Wilson's interval."""
+
+    d_ms: int
+    where: str
+    percent: float
+    low: float
+    high: float
+
+    @property
+    def verdict(self) -> bool | None:
+        """Whether it overflows; None if the interval does not say."""
+        if self.low > OVERFLOWING_PERCENT:
+            return True
+        return False if self.high < OVERFLOWING_PERCENT else None
+
+
+def overflows(frame: pl.DataFrame, where: str) -> list[Overflow]:
+    """By d, each seed against itself."""
+    found = []
+    for (d_ms,), rows in frame.group_by(["d_ms"], maintain_order=True):
+        more = int((rows[f"{where}_drops"] > rows[f"{where}_drops_before"]).sum())
+        low, high = statistics.wilson_interval(more, len(rows))
+        found.append(Overflow(d_ms, where, 100.0 * more / len(rows), 100.0 * low, 100.0 * high))
+    return found
+
+
+def numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """By d and place: the seeds in which it overflows, and mean drops after the switch-back and before."""
+    parts = []
+    for where in LINKS:
+        rows = [
+            {"d_ms": o.d_ms, "quantity": f"{where}_overflow_percent", "ours": o.percent, "low": o.low, "high": o.high}
+            for o in overflows(frame, where)
+        ]
+        parts.append(pl.DataFrame(rows))
+        parts += [
+            statistics.summary(frame, ["d_ms"], value).select(
+                "d_ms", quantity=pl.lit(value), ours="mean", low="low", high="high"
+            )
+            for value in (f"{where}_drops", f"{where}_drops_before")
+        ]
+    return pl.concat(parts)
 
 
 def find(setting: Setting) -> Finding:
     """Drops by d."""
-    frame = measured(setting)
-    return Finding(
-        pl.concat(
-            [
-                statistics.summary(frame, ["d_ms"], value).select(
-                    "d_ms", quantity=pl.lit(value), ours="mean", low="low", high="high"
-                )
-                for value in ("merge_drops", "drops_before")
-            ]
-        )
-    )
+    return Finding(numbers(measured(setting)))

@@ -8,8 +8,11 @@ README is what the files say, and the files what the runs say. How the results c
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
+from statistics import fmean
+from typing import Any
 
 import polars as pl
 
@@ -17,7 +20,7 @@ from holdfast import reproduce
 from holdfast.errors import ExperimentError
 from holdfast.experiments import AGREES, BY_DEFINITION, DIFFERS, OPEN, PublishedTable
 from holdfast.experiments.committed import Committed, Sections, markdown
-from holdfast.experiments.gmpls_tcp_2001 import conclusions, published, runs
+from holdfast.experiments.gmpls_tcp_2001 import conclusions, fit, longer_path, merge, published, runs, statements
 
 COMMITTED = Committed(Path(__file__).parent)
 read, seeds = COMMITTED.read, COMMITTED.seeds
@@ -26,24 +29,74 @@ TABLES = ("table3", "optical_timing", "table4", "table5", "table6", "table8")
 BEYOND = ("beyond_table3", "beyond_table5", "beyond_table6", "beyond_fig19")
 
 
-SWEEPS = {
-    "timing": (["delta_ms"], "after_failure"),
-    "timing_low_access": (["delta_ms"], "after_failure"),
-    "timing_optical": (["delta_ms"], "after_failure"),
-    "rtt_change": (["d_ms", "delta_ms"], "after_failure"),
-    "switch_back": (["d_ms", "strategy"], "after_repair"),
-    "merge": (["d_ms"], "merge_drops"),
-    "case_study": (["mechanism", "scenario"], "after_failure"),
+@dataclass(frozen=True)
+class Kept:
+    """Which runs of a sweep are kept: their keys and values, how a frame of them is made, and of how many seeds."""
+
+    sweep: str
+    keys: tuple[str, ...]
+    values: tuple[str, ...]
+    make: Callable[[pl.DataFrame], pl.DataFrame] = lambda frame: frame
+    seeds: int | None = None
+
+
+RUNS: Mapping[str, Kept] = {
+    "timing": Kept("timing", ("delta_ms",), ("after_failure",)),
+    "timing_low_access": Kept("timing_low_access", ("delta_ms",), ("after_failure",)),
+    "timing_optical": Kept("timing_optical", ("delta_ms",), ("after_failure",)),
+    "rtt_change": Kept("rtt_change", ("d_ms", "delta_ms"), ("after_failure",)),
+    "switch_back": Kept("switch_back", ("d_ms", "strategy"), ("after_repair",)),
+    "merge": Kept(
+        "merge", ("d_ms",), tuple(f"{where}_drops{when}" for where in merge.LINKS for when in ("", "_before"))
+    ),
+    "case_study": Kept("case_study", ("mechanism", "scenario"), ("after_failure",)),
+    "case_study_repair": Kept("case_study", ("mechanism", "scenario"), ("after_repair",), seeds=statements.CURVE_SEEDS),
+    "timing_curves": Kept(
+        "timing", ("delta_ms", "flows"), ("packets",), statements.timing_curves, statements.CURVE_SEEDS
+    ),
+    "recovery": Kept("rtt_change", ("delta_ms",), ("packets",), statements.recovery_curves, statements.CURVE_SEEDS),
+    "dips": Kept("switch_back_curves", ("d_ms", "strategy"), ("packets",), statements.dip_curves),
+    "half_longer": Kept("half_longer", ("d_ms",), ("after_failure",)),
+    "loads": Kept("loads", ("access_percent",), ("before_percent", "met_percent")),
 }
-"""Of which sweep's runs which goodput is kept, by what."""
+"""By the name of their file; :func:`holdfast.experiments.gmpls_tcp_2001.statements.measured` has the same frames."""
+
+CURVE = "packets"
+"""A column of curves; in a file the numbers stand beside each other, with spaces between."""
+
+
+def kept(name: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows of a file, from those of its sweep: goodput in packets, rounded to a thousandth."""
+    of = RUNS[name]
+    rows = of.make(frame if of.seeds is None else statements.first(frame, of.seeds)).select(
+        *of.keys, "seed", *of.values
+    )
+    if CURVE in of.values:
+        texts = [" ".join(f"{round(each, 3):g}" for each in curve) for curve in rows[CURVE].to_list()]
+        return rows.with_columns(pl.Series(CURVE, texts))
+    return rows.with_columns(pl.col(value).round(3) for value in of.values)
+
+
+def committed(name: str) -> pl.DataFrame:
+    """The committed runs of that name, as the parts have them from a sweep."""
+    frame = pl.read_csv(COMMITTED.results / f"runs_{name}.csv")
+    if CURVE in frame.columns:
+        curves = [[float(each) for each in text.split()] for text in frame[CURVE].to_list()]
+        frame = frame.with_columns(pl.Series(CURVE, curves))
+    if name.startswith("case_study"):
+        frame = frame.with_columns(
+            rate_mbps=pl.lit(runs.DEFAULTS["rate_mbps"]), access_percent=pl.lit(published.ACCESS_PERCENT)
+        )
+    return frame
 
 
 def collect(out: Path) -> None:
-    """Copies the parts' files from where ``holdfast reproduce`` wrote them, and writes the runs' goodputs, in packets."""
+    """Copies the parts' files from where ``holdfast reproduce`` wrote them, and writes the runs, of each sweep that is there."""
     COMMITTED.collect(out)
-    for name, (keys, value) in SWEEPS.items():
-        rows = pl.read_parquet(out / "sweeps" / name / "rows.parquet").select(*keys, "seed", pl.col(value).round(3))
-        rows.write_csv(COMMITTED.results / f"runs_{name}.csv")
+    for name, of in RUNS.items():
+        rows = out / "sweeps" / of.sweep / "rows.parquet"
+        if rows.is_file():
+            kept(name, pl.read_parquet(rows)).write_csv(COMMITTED.results / f"runs_{name}.csv")
 
 
 def _interval(low: float | None, high: float | None, decimals: int = 2) -> str:
@@ -118,6 +171,43 @@ def verdicts() -> str:
     return _verdicts("conclusions")
 
 
+def in_words() -> str:
+    """Each statement of the paper with its verdict, its claims, and what would decide those that are open."""
+    frame = read("statements")
+    counts = [
+        (verdict, frame.filter(pl.col("overall") == verdict)["statement"].n_unique())
+        for verdict in (conclusions.HOLDS, conclusions.REFUTED, conclusions.UNDECIDED)
+    ]
+    words = ", ".join(f"{count} {verdict}" for verdict, count in counts)
+    rows = []
+    for statement in published.STATEMENTS:
+        claims = frame.filter(pl.col("statement") == statement.name)
+        rows.append([f"**{statement.text}** ({statement.place})", f"**{claims['overall'][0]}**", "", ""])
+        for claim in claims.iter_rows(named=True):
+            needed = f"; about {claim['seeds_needed']} seeds would decide" if claim["seeds_needed"] else ""
+            number = f"{claim['ours']:+.2f} ({_interval(claim['low'], claim['high'])}) {claim['quantity']}"
+            rows.append([claim["about"], claim["verdict"] + needed, claim["bound"], number])
+    table = markdown(["statement, and its claims", "verdict", "holds if", "95 % interval"], rows)
+    return f"{len(published.STATEMENTS)} statements: {words}.\n\n{table}"
+
+
+def merging() -> str:
+    """In how many seeds buffers overflow behind the merge point, by d."""
+    frame = read("merge")
+    rows = []
+    for (d_ms,), numbers in frame.group_by(["d_ms"], maintain_order=True):
+        of = {row["quantity"]: row for row in numbers.iter_rows(named=True)}
+        cells = []
+        for where in merge.LINKS:
+            share, lost = of[f"{where}_overflow_percent"], of[f"{where}_drops"]
+            cells.append(
+                f"{share['ours']:.0f} % ({share['low']:.0f} .. {share['high']:.0f}), {lost['ours']:.2f} packets"
+            )
+        rows.append([f"d = {d_ms}", *cells])
+    headings = ["", "at LSR2-LSR3: seeds with more drops after than before, and drops", "at LSR2-LSR3 or LSR3-B"]
+    return f"{seeds('merge')} seeds.\n\n{markdown(headings, rows)}"
+
+
 def faster() -> str:
     """The same of the case study at a higher rate."""
     rate = f"{conclusions.FASTER_MBPS:g} Mb/s instead of {runs.UNKNOWNS['rate_mbps']:g}"
@@ -138,51 +228,100 @@ def _verdicts(part: str) -> str:
     return markdown(["conclusion", "verdict", "% or points, with 95 % interval"], rows)
 
 
+def _ordered(frame: pl.DataFrame, target: str) -> list[fit.Candidate]:
+    """Candidates, the best for a target first."""
+    scored = frame.filter(pl.col("quantity") == f"score_{target}").sort("ours", descending=True)
+    return scored.select(*fit.FACTORS).rows()
+
+
+def _numbers_of(frame: pl.DataFrame, one: fit.Candidate) -> dict[str, dict[str, Any]]:
+    """A candidate's rows by quantity."""
+    rows = frame.filter(pl.col(name) == value for name, value in zip(fit.FACTORS, one, strict=True))
+    return {row["quantity"]: row for row in rows.iter_rows(named=True)}
+
+
+def _score(numbers: Mapping[str, Mapping[str, Any]], target: str) -> str:
+    above = numbers[f"score_{target}_above_used"]
+    interval = _interval(above["low"], above["high"], 0)
+    first = numbers[f"first_{target}_percent"]["ours"]
+    return f"{numbers[f'score_{target}']['ours']:.0f}; {above['ours']:+.0f} ({interval}); {first:.0f} %"
+
+
 def fitted() -> str:
-    """The candidates, the nearest first, and what the two main effects are with each."""
+    """How the candidates were chosen, and those that were left with seeds that chose nothing."""
     frame = read("fit")
-    unknowns = list(runs.UNKNOWNS)
-    rows = []
-    for key, numbers in frame.group_by(unknowns, maintain_order=True):
-        of = {row["quantity"]: row for row in numbers.iter_rows(named=True)}
-        chosen = all(str(value) == str(runs.UNKNOWNS[name]) for name, value in zip(unknowns, key, strict=True))
-        changed = [
-            f"{name} {value}"
-            for name, value in zip(unknowns, key, strict=True)
-            if name not in ("rate_mbps", "buffer_packets", "window_packets") and str(value) != str(runs.UNKNOWNS[name])
-        ]
-        rows.append(
-            [
-                ("**used** " if chosen else "") + ", ".join([f"{key[0]:g} Mb/s, {key[1]}, {key[3]}", *changed]),
-                f"{of['distance']['ours']:.2f} ({of['distance']['low']:.2f} .. {of['distance']['high']:.2f})",
-                *(f"{of[f'distance_{table}']['ours']:.2f}" for table in ("table3", "table5")),
-                *(
-                    f"{of[name]['ours']:+.1f} ({_interval(of[name]['low'], of[name]['high'], 1)})"
-                    for name in ("delta_50_ms_change_percent", "d_100_ms_change_percent")
-                ),
-            ]
+    held = frame.filter(pl.col("stage") == fit.HELD_OUT)
+    stages = []
+    for (stage,), found in frame.filter(pl.col("stage") != fit.HELD_OUT).group_by(["stage"], maintain_order=True):
+        both, alone = (_ordered(found, target) for target in (fit.BOTH, "table3"))
+        used = (
+            f"what is used has rank {both.index(fit.USED) + 1} at both tables and {alone.index(fit.USED) + 1} at Table 3"
+            if fit.USED in both
+            else "what is used is no longer among them"
         )
-    headings = [
-        "rate, buffer, window",
-        "distance",
-        "Table 3",
-        "Table 5",
-        "delta = 50 ms gains, %",
-        "d = 100 ms costs, %",
+        stages.append(f"- {stage}: {len(both)} candidates; {used}.")
+    rows = [
+        [
+            fit.label(one) + (" **(used)**" if one == fit.USED else ""),
+            *(_score(_numbers_of(held, one), target) for target in (fit.BOTH, *fit.POINTS)),
+        ]
+        for one in _ordered(held, fit.BOTH)
     ]
-    return f"{seeds('fit')} seeds.\n\n" + markdown(headings, rows)
+    scores = markdown(["candidate", *(f"{t}: score; above used; first" for t in ("both", "Table 3", "Table 5"))], rows)
+    words = f"Judged with {seeds('fit')} seeds that chose nothing; chosen with others:"
+    return "\n\n".join([words, "\n".join(stages), scores, _distances(held)])
 
 
-def fitted_alone() -> str:
-    """Table 3 with more packets per flow."""
-    frame = read("fit_faster")
+def _distances(held: pl.DataFrame) -> str:
+    """Each finalist's numbers, and how far they are from the paper's."""
     rows = []
-    for key, numbers in frame.group_by(["rate_mbps", "buffer_packets", "window_packets"], maintain_order=True):
-        of = {row["quantity"]: row for row in numbers.iter_rows(named=True)}
-        changes = [f"{row['ours']:+.1f} ({_interval(row['low'], row['high'], 1)})" for row in list(of.values())[1:]]
-        rows.append([f"{key[0]:g} Mb/s, {key[1]}, {key[2]}", f"{of['distance_table3']['ours']:.2f}", *changes])
-    headings = ["rate, buffer, window", "distance", "delta = 50 ms, %", "250 ms", "1000 ms"]
-    return f"{seeds('fit_faster')} seeds.\n\n" + markdown(headings, rows)
+    for one in _ordered(held, fit.BOTH):
+        of = _numbers_of(held, one)
+        for name in [name.removesuffix("_apart_points") for name in of if name.endswith("_apart_points")]:
+            change, worse = of[f"{name}_change_percent"], of.get(f"{name}_worse_percent")
+            rows.append(
+                [
+                    fit.label(one),
+                    name.replace("_", " "),
+                    f"{change['ours']:+.1f} ({_interval(change['low'], change['high'], 1)})",
+                    f"{of[f'{name}_apart_points']['ours']:+.1f}",
+                    f"{of[f'{name}_apart_errors']['ours']:+.1f}",
+                    f"{of[f'{name}_spread_percent']['ours']:.1f}",
+                    f"{worse['ours']:.0f} %" if worse else "",
+                ]
+            )
+    headings = [
+        "candidate",
+        "entry",
+        "change, %",
+        "from the paper: points",
+        "standard errors",
+        "spread over seeds, %",
+        "worse",
+    ]
+    return f"<details><summary>Every entry</summary>\n\n{markdown(headings, rows)}\n\n</details>"
+
+
+def factors() -> str:
+    """The two main effects at each value of each factor, in the mean over all values of the others."""
+    first = fit.selection_seeds()[: fit.ROUNDS[0].seeds]
+    changes = {}
+    for table in fit.POINTS:
+        frame = read(f"fit_runs_{table}").filter(pl.col("seed").is_in(first))
+        of = fit.changes_by_candidate(table, frame, fit.CANDIDATES)
+        changes[table] = {one: {entry: fmean(values) for entry, values in found.items()} for one, found in of.items()}
+    rows = []
+    for place, (name, values) in enumerate(fit.FACTORS.items()):
+        for value in values:
+            those = [one for one in fit.CANDIDATES if one[place] == value]
+            gains = [changes["table3"][one][50,] for one in those]
+            costs = [changes["table5"][one][100, longer_path.DELTA_MS] for one in those]
+            cells = [f"{fmean(each):+.1f} ({min(each):+.1f} .. {max(each):+.1f})" for each in (gains, costs)]
+            rows.append([f"{name} = {value:g}", *cells])
+    headings = ["", "delta = 50 ms gains, %: mean, least and most of the candidates", "d = 100 ms costs, %: the same"]
+    return f"All {len(fit.CANDIDATES)} candidates with the {len(first)} seeds of the first round.\n\n" + markdown(
+        headings, rows
+    )
 
 
 def beyond() -> str:
@@ -213,10 +352,12 @@ def beyond() -> str:
 SECTIONS: Sections = (
     ("Which of the paper's numbers agree with ours", agreement),
     ("Every entry", entries),
+    ("The paper's statements", in_words),
     ("Conclusions", verdicts),
+    ("What is lost behind the merge point", merging),
     ("Conclusions of the case study at a higher rate", faster),
-    ("The fit, and how much the two main effects depend on it", fitted),
-    ("Table 3 alone with more packets per flow", fitted_alone),
+    ("The fit, judged with other seeds", fitted),
+    ("What the two main effects depend on", factors),
     ("Beyond the paper", beyond),
 )
 

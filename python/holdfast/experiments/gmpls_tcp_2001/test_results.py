@@ -12,19 +12,20 @@ from holdfast.experiments import Finding
 from holdfast.experiments.gmpls_tcp_2001 import (
     EXPERIMENT,
     conclusions,
+    fit,
     goodput,
+    loads,
     longer_path,
     mechanisms,
     merge,
+    published,
     report,
     runs,
+    statements,
     switch_back,
     timing,
 )
-
-
-def committed(sweep: str) -> pl.DataFrame:
-    return pl.read_csv(report.COMMITTED.results / f"runs_{sweep}.csv")
+from holdfast.experiments.gmpls_tcp_2001.report import committed
 
 
 def test_the_readme_is_what_the_files_say() -> None:
@@ -71,18 +72,126 @@ def test_verdicts_are_what_the_runs_say() -> None:
         *conclusions.shared(committed("timing")),
         *conclusions.alone(committed("timing_optical")),
         *conclusions.longer(committed("rtt_change")),
-        *conclusions.back(committed("switch_back"), merge.overflowing(committed("merge"))),
-        *conclusions.cases(
-            committed("case_study").with_columns(
-                rate_mbps=pl.lit(runs.DEFAULTS["rate_mbps"]), access_percent=pl.lit(80.0)
-            )
-        ),
+        *conclusions.back(committed("switch_back"), merge.overflows(committed("merge"), merge.BEHIND)),
+        *conclusions.cases(committed("case_study")),
     ]
     again = conclusions.rows(claims)
     kept = report.read("conclusions")
     assert kept["about"].to_list() == again["about"].to_list()
     assert kept["ours"].to_list() == pytest.approx(again["ours"].to_list(), abs=2e-3)
     assert kept["overall"].to_list() == again["overall"].to_list()
+
+
+def test_statements_are_what_the_runs_say() -> None:
+    """Every statement of the paper has a verdict, the one that follows from the committed runs."""
+    again = statements.judge({name: committed(name) for name in report.RUNS})
+    kept = report.read("statements")
+    assert kept["statement"].unique(maintain_order=True).to_list() == [each.name for each in published.STATEMENTS]
+    for name in ("statement", "overall", "about", "verdict", "bound"):
+        assert kept[name].to_list() == again[name].to_list()
+    for name in ("ours", "low", "high"):
+        assert kept[name].to_list() == pytest.approx(again[name].to_list(), abs=2e-3)
+
+
+def test_both_readmes_count_the_statements() -> None:
+    """Their sentences are by hand."""
+    frame = report.read("statements")
+    holds, refuted, undecided = (
+        frame.filter(pl.col("overall") == verdict)["statement"].n_unique()
+        for verdict in (conclusions.HOLDS, conclusions.REFUTED, conclusions.UNDECIDED)
+    )
+    words = f"{holds} hold, {refuted} are refuted and {undecided} are open"
+    root = next(folder for folder in report.COMMITTED.folder.parents if (folder / "Cargo.toml").is_file())
+    for readme in (report.COMMITTED.readme, root / "README.md"):
+        assert words in readme.read_text()
+
+
+def test_merging_is_what_the_runs_say() -> None:
+    again = merge.numbers(committed("merge"))
+    assert report.read("merge")["ours"].to_list() == pytest.approx(again["ours"].to_list(), abs=2e-3)
+
+
+def test_the_fit_is_what_its_runs_say() -> None:
+    """Scores and numbers of the candidates that were left, with seeds that are not among those that chose."""
+    frames = {table: report.read(f"fit_runs_{table}") for table in fit.POINTS}
+    kept = report.read("fit").filter(pl.col("stage") == fit.HELD_OUT)
+    finalists = kept.select(*fit.FACTORS).unique(maintain_order=True).rows()
+    held = {}
+    for table, frame in frames.items():
+        seeds = set(frame.filter(~pl.col("seed").is_in(fit.selection_seeds()))["seed"])
+        assert len(seeds) == report.seeds("fit")
+        held[table] = frame.filter(pl.col("seed").is_in(seeds))
+    again = fit.scores(held, finalists)
+    for one in finalists:
+        for target in (*fit.POINTS, fit.BOTH):
+            of = kept.filter(
+                *(pl.col(n) == v for n, v in zip(fit.FACTORS, one, strict=True)),
+                pl.col("quantity") == f"score_{target}",
+            )
+            assert of["ours"].item() == pytest.approx(again[one][target], rel=1e-4)
+    chosen = {
+        table: frame.filter(pl.col("seed").is_in(fit.selection_seeds()[: fit.ROUNDS[0].seeds]))
+        for table, frame in frames.items()
+    }
+    first = fit.scores(chosen, fit.CANDIDATES)
+    assert set(fit.remaining(first, fit.ROUNDS[0].stay)) == set(
+        report.read("fit").filter(pl.col("stage").str.starts_with("round 2")).select(*fit.FACTORS).rows()
+    )
+
+
+def test_a_rerun_of_the_fit_gives_the_committed_goodput() -> None:
+    """Of the candidate that came first."""
+    frame = report.read("fit_runs_table3")
+    [best] = (
+        report.read("fit")
+        .filter(pl.col("stage") == fit.HELD_OUT, pl.col("quantity") == "rank_both", pl.col("ours") == 1)
+        .select(*fit.FACTORS)
+        .rows()
+    )
+    [point] = [each for each in fit.points("table3", [best]) if each["delta_ms"] == 50]
+    seed = min(set(frame["seed"]) - set(fit.selection_seeds()))
+    kept = frame.filter(
+        *(pl.col(n) == v for n, v in zip(fit.FACTORS, best, strict=True)),
+        pl.col("delta_ms") == 50,
+        pl.col("seed") == seed,
+    )
+    assert round(runs.measure(point, seed)["after_failure"], 3) == kept["after_failure"].item()
+
+
+def _again(points: list[dict[str, Any]], chosen: dict[str, Any]) -> pl.DataFrame:
+    """A rerun with seed 2, as a sweep has it."""
+    [point] = [p for p in goodput.with_defaults(points) if all(p[key] == wanted for key, wanted in chosen.items())]
+    return pl.DataFrame([{**point, "seed": 2, **runs.measure(point, 2)}])
+
+
+@pytest.mark.parametrize(
+    ("name", "points", "chosen"),
+    [
+        ("dips", statements.curves_points(), {"d_ms": 20, "strategy": "optical"}),
+        ("recovery", longer_path.POINTS, {"d_ms": 100, "delta_ms": 50}),
+        ("timing_curves", timing.SHARED, {"delta_ms": 250}),
+        ("half_longer", statements.HALF_LONGER, {"d_ms": statements.HALF_LONGER_D_MS}),
+        ("case_study_repair", mechanisms.POINTS, {"mechanism": "path", "scenario": "B"}),
+    ],
+)
+def test_a_rerun_gives_the_committed_runs_of_the_statements(
+    name: str, points: list[dict[str, Any]], chosen: dict[str, Any]
+) -> None:
+    again = report.kept(name, _again(points, chosen))
+    kept = pl.read_csv(report.COMMITTED.results / f"runs_{name}.csv")
+    keys = [key for key in report.RUNS[name].keys if key in again.columns]
+    assert (
+        kept.join(again.select(*keys).unique(), on=keys, how="semi").filter(pl.col("seed") == 2).rows() == again.rows()
+    )
+
+
+def test_a_rerun_gives_the_committed_drops_and_loads() -> None:
+    [far] = [each for each in goodput.with_defaults(merge.POINTS) if each["d_ms"] == 50]
+    drops = committed("merge").filter(pl.col("d_ms") == 50, pl.col("seed") == 2)
+    assert merge.drops(far, 2) == drops.select(report.RUNS["merge"].values).row(0, named=True)
+    found = loads.measure(goodput.with_defaults(loads.POINTS)[0], 2)
+    kept = committed("loads").filter(pl.col("access_percent") == 90, pl.col("seed") == 2)
+    assert found == pytest.approx(kept.select(report.RUNS["loads"].values).row(0, named=True), abs=1e-3)
 
 
 @pytest.mark.parametrize(
@@ -114,10 +223,30 @@ def test_a_rerun_of_a_seed_gives_the_committed_goodput(
         ("within", -4.0, 4.9, conclusions.HOLDS),
         ("within", 4.0, 6.0, conclusions.UNDECIDED),
         ("within", 6.0, 8.0, conclusions.REFUTED),
+        ("unknown", 6.0, 8.0, conclusions.UNDECIDED),
     ],
 )
 def test_a_verdict(expected: str, low: float, high: float, verdict: str) -> None:
-    assert conclusions.Claim("c", "a", "q", (low + high) / 2, low, high, expected, 5.0).verdict == verdict
+    bound = 5.0 if expected == "within" else 0.0
+    assert conclusions.Claim("c", "a", "q", (low + high) / 2, low, high, expected, bound).verdict == verdict
+
+
+def test_a_verdict_about_another_bound_or_centre() -> None:
+    def verdict(expected: str, low: float, high: float, bound: float, centre: float = 0.0) -> str:
+        return conclusions.Claim("c", "a", "q", (low + high) / 2, low, high, expected, bound, centre).verdict
+
+    assert verdict("above", -9.0, -8.0, -10.0) == conclusions.HOLDS
+    assert verdict("above", -12.0, -11.0, -10.0) == conclusions.REFUTED
+    assert verdict("below", 80.0, 90.5, 91.0) == conclusions.HOLDS
+    assert verdict("within", 1.8, 2.4, 0.5, 3.0) == conclusions.REFUTED
+    assert verdict("within", 2.8, 3.2, 0.5, 3.0) == conclusions.HOLDS
+
+
+def test_how_many_seeds_would_decide() -> None:
+    """Half the distance takes four times as many; what is decided needs none."""
+    claim = conclusions.Claim("c", "a", "q", 1.0, -1.0, 3.0, "above", seeds=100)
+    assert claim.seeds_needed == 400
+    assert conclusions.Claim("c", "a", "q", 1.0, 0.5, 1.5, "above", seeds=100).seeds_needed is None
 
 
 def test_verdicts_together() -> None:
