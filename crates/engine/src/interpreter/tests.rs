@@ -294,8 +294,8 @@ fn checksums_with_and_without_payload() {
     }
     .switch();
     let sum = |bytes: &[u8]| crate::hash::csum16(bytes).to_be_bytes();
-    // The data are padded to whole words before the payload.
-    let [a, b] = sum(&[7, 0, 0, 0, 0x55, 0x66, 0x77]);
+    // The payload follows the data in the middle of a word.
+    let [a, b] = sum(&[7, 0, 0, 0x55, 0x66, 0x77]);
     assert_eq!(
         send(&mut switch, &[7, 1, 2, 0x55, 0x66, 0x77]),
         [(1, vec![7, a, b, 0x55, 0x66, 0x77])]
