@@ -138,23 +138,45 @@ impl Diagnostic {
 }
 
 /// Collects what is reported. Past a limit only the fact that there is more is kept, since nobody reads the rest.
-#[derive(Default)]
-pub(crate) struct Sink {
+#[derive(Debug, Default)]
+pub struct Sink {
     list: Vec<Diagnostic>,
+    errors: usize,
+    warnings: usize,
 }
 
 impl Sink {
-    const LIMIT: usize = 100;
+    /// This many errors are kept, and this many warnings.
+    pub const LIMIT: usize = 100;
 
-    pub(crate) fn push(&mut self, diagnostic: Diagnostic) {
-        match self.list.len() {
-            n if n < Sink::LIMIT => self.list.push(diagnostic),
-            Sink::LIMIT => self.list.push(crate::errors::too_many(diagnostic.span)),
+    /// Adds what is reported, unless it is more than anybody reads.
+    pub fn push(&mut self, diagnostic: Diagnostic) {
+        let (count, last): (_, fn(Span) -> Diagnostic) = match diagnostic.severity {
+            Severity::Error => (&mut self.errors, crate::errors::too_many),
+            Severity::Warning => (&mut self.warnings, crate::errors::too_many_warnings),
+        };
+        *count += 1;
+        match *count {
+            n if n <= Sink::LIMIT => self.list.push(diagnostic),
+            n if n == Sink::LIMIT + 1 => self.list.push(last(diagnostic.span)),
             _ => {}
         }
     }
 
-    pub(crate) fn into_vec(self) -> Vec<Diagnostic> {
+    /// [`Sink::push`] of what has not been said before.
+    pub fn push_new(&mut self, diagnostic: Diagnostic) {
+        if !self.list.contains(&diagnostic) {
+            self.push(diagnostic);
+        }
+    }
+
+    /// How many errors there were, kept or not.
+    pub fn errors(&self) -> usize {
+        self.errors
+    }
+
+    /// What was kept, in the order it was found.
+    pub fn into_vec(self) -> Vec<Diagnostic> {
         self.list
     }
 }

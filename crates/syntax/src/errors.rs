@@ -64,13 +64,19 @@ pub(crate) fn malformed_include(span: Span) -> Diagnostic {
         .hint("write `#include \"file\"` or `#include <file>`")
 }
 
-/// A directive nobody knows.
+/// A directive nobody knows. The reference compiler's preprocessor leaves such lines alone, and its lexer skips them.
 pub(crate) fn unknown_directive(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0005",
+    let diagnostic = Diagnostic::warning(
+        "W0005",
         span,
-        format!("there is no preprocessor directive `#{name}`"),
-    )
+        format!("there is no preprocessor directive `#{name}`; the line is ignored"),
+    );
+    diagnostic.hint("a comment starts with `//`")
+}
+
+/// A directive that other preprocessors have.
+pub(crate) fn unsupported_directive(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error("E0024", span, format!("`#{name}` is not supported"))
 }
 
 /// `#error`
@@ -188,11 +194,12 @@ pub(crate) fn macro_redefined(span: Span, name: &str, earlier: Span) -> Diagnost
 
 /// `##` makes something that is no token.
 pub(crate) fn bad_paste(span: Span, text: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0017",
+    Diagnostic::warning(
+        "W0017",
         span,
-        format!("`##` makes `{text}`, which is not a token"),
+        format!("`##` makes `{text}`, which is not one token; it stays two"),
     )
+    .hint("leave the `##` out")
 }
 
 /// `##` at the start or end of a macro.
@@ -202,10 +209,10 @@ pub(crate) fn paste_at_edge(span: Span) -> Diagnostic {
 
 /// `#` without a parameter after it.
 pub(crate) fn stringify_needs_param(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0019",
+    Diagnostic::warning(
+        "W0019",
         span,
-        "in a macro with parameters, `#` needs a parameter after it",
+        "in a macro with parameters, `#` has a parameter after it; this one stays as it is",
     )
 }
 
@@ -543,5 +550,14 @@ pub(crate) fn too_many(span: Span) -> Diagnostic {
         "E0299",
         span,
         "too many errors; this and all later ones are not shown",
+    )
+}
+
+/// Likewise.
+pub(crate) fn too_many_warnings(span: Span) -> Diagnostic {
+    Diagnostic::warning(
+        "W0298",
+        span,
+        "too many warnings; this and all later ones are not shown",
     )
 }

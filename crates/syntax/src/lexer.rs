@@ -13,6 +13,8 @@ pub(crate) fn lex(file: FileId, text: &str, interner: &mut Interner) -> Vec<Toke
         pos: 0,
         line_start: true,
         space_before: false,
+        in_directive: false,
+        string_left_open: false,
     };
     let mut tokens = Vec::new();
     loop {
@@ -38,6 +40,7 @@ pub(crate) fn lex(file: FileId, text: &str, interner: &mut Interner) -> Vec<Toke
         };
         let span = Span::new(file, start as u32, lexer.pos as u32);
         let (line_start, space_before) = (lexer.line_start, lexer.space_before);
+        lexer.in_directive |= line_start && kind == TokenKind::Hash;
         tokens.push(Token {
             kind,
             text: shown,
@@ -59,6 +62,8 @@ pub(crate) fn single(text: &str) -> Option<TokenKind> {
         pos: 0,
         line_start: false,
         space_before: false,
+        in_directive: false,
+        string_left_open: false,
     };
     if text.is_empty() || lexer.skip_blanks().is_some() || lexer.pos != 0 {
         return None;
@@ -72,6 +77,10 @@ struct Lexer<'a> {
     pos: usize,
     line_start: bool,
     space_before: bool,
+    /// Whether the line starts with `#`: such a line may be a comment, whose quotes and apostrophes need no partners.
+    in_directive: bool,
+    /// Whether a string did not end. Others are then not looked for beyond their lines, so that each byte is read a few times only.
+    string_left_open: bool,
 }
 
 impl Lexer<'_> {
@@ -91,6 +100,7 @@ impl Lexer<'_> {
             let rest = self.rest();
             if rest.starts_with('\n') {
                 self.line_start = true;
+                self.in_directive = false;
                 self.pos += 1;
             } else if let Some(len) = continuation(rest) {
                 self.pos += len;
@@ -160,10 +170,12 @@ impl Lexer<'_> {
                     self.pos += i + 1;
                     return TokenKind::Str;
                 }
+                b'\n' if self.in_directive || self.string_left_open => break,
                 b'\\' => i += 2,
                 _ => i += 1,
             }
         }
+        self.string_left_open |= !self.in_directive;
         let rest = self.rest();
         let line = &rest[..rest.find('\n').unwrap_or(rest.len())];
         // Brackets and semicolons at the end of the line were hardly meant to be in it.

@@ -80,6 +80,12 @@ impl Hidden {
         if other.ids().iter().all(|id| self.contains(*id)) {
             return self.clone();
         }
+        if let [id] = other.ids() {
+            let mut ids = self.ids().to_vec();
+            let place = ids.partition_point(|other| other < id);
+            ids.insert(place, *id);
+            return Hidden::from(ids);
+        }
         let mut ids = [self.ids(), other.ids()].concat();
         ids.sort_unstable();
         ids.dedup();
@@ -173,7 +179,6 @@ impl Preprocessor<'_> {
                 let operand = new.body.get(i + 1);
                 if token.kind == T::Hash && operand.is_none_or(|t| new.param(t).is_none()) {
                     self.sink.push(errors::stringify_needs_param(token.span));
-                    return false;
                 }
             }
         }
@@ -400,14 +405,15 @@ impl Preprocessor<'_> {
                 }
                 out.extend(right);
             } else {
-                self.join(&mut out, right, site);
+                self.join(used, &mut out, right, site);
             }
         }
         out
     }
 
-    /// Appends `right` to `left`, making one token of the two that meet.
-    fn join(&mut self, left: &mut Vec<Live>, right: Vec<Live>, site: Span) {
+    /// Appends `right` to `left`, making one token of the two that meet. Where they make none both stay, as with the reference
+    /// compiler's preprocessor, which takes programs for assembler.
+    fn join(&mut self, used: &Macro, left: &mut Vec<Live>, right: Vec<Live>, site: Span) {
         let mut right = right.into_iter();
         if let (Some(last), Some(first)) = (left.last_mut(), right.as_slice().first()) {
             let text = format!("{}{}", last.token.text, first.token.text);
@@ -419,7 +425,15 @@ impl Preprocessor<'_> {
                     last.hidden = last.hidden.and(&first.hidden);
                     right.next();
                 }
-                None => self.sink.push(errors::bad_paste(site, &text)),
+                // Two halves of a shift are no token here, but one in C.
+                None if last.token.kind == T::Gt && first.token.text.starts_with('>') => {
+                    last.token.joint = true;
+                }
+                None => {
+                    if self.bad_pastes.insert(used.id) {
+                        self.sink.push(errors::bad_paste(site, &text));
+                    }
+                }
             }
         }
         left.extend(right);
@@ -521,8 +535,12 @@ fn collect_actuals(used: &Macro, wanted: usize, todo: &mut Vec<Live>) -> Option<
 /// Where the run of operands joined by `##` that starts at `start` ends. `# param` is one operand.
 fn paste_group(used: &Macro, start: usize) -> usize {
     let operand_end = |i: usize| {
-        let stringify =
-            used.params.is_some() && used.body.get(i).is_some_and(|t| t.kind == T::Hash);
+        let hash = used.body.get(i).is_some_and(|t| t.kind == T::Hash);
+        let stringify = hash
+            && used
+                .body
+                .get(i + 1)
+                .is_some_and(|t| used.param(t).is_some());
         if stringify { i + 2 } else { i + 1 }
     };
     let mut end = operand_end(start);

@@ -74,6 +74,10 @@ struct Parser<'t> {
     partners: Vec<Option<u32>>,
     /// Whether every bracket has a partner.
     balanced: bool,
+    /// How many more `}` there are than `{`: so many `{` may be taken as written where they are missing.
+    missing_opens: usize,
+    /// Whether there are more `{` than `}`.
+    lacks_close: bool,
     scopes: Scopes,
     depth: usize,
     /// How high chains have made the tree so far, in the expression being read.
@@ -91,12 +95,16 @@ struct Parser<'t> {
 impl<'t> Parser<'t> {
     fn new(tokens: &'t [Token], sink: &'t mut Sink) -> Parser<'t> {
         let (partners, balanced) = recovery::partners(tokens);
+        let count = |kind| tokens.iter().filter(|t| t.kind == kind).count();
+        let (opens, closes) = (count(T::LBrace), count(T::RBrace));
         Parser {
             tokens,
             pos: 0,
             sink,
             partners,
             balanced,
+            missing_opens: closes.saturating_sub(opens),
+            lacks_close: opens > closes,
             scopes: Scopes {
                 stack: vec![HashMap::new()],
             },
@@ -184,6 +192,22 @@ impl<'t> Parser<'t> {
         } else {
             Err(self.expected(kind.describe()))
         }
+    }
+
+    /// A `{`. A missing one is reported, and taken as written if the file has a `}` too many, so that what follows is read as it was
+    /// meant.
+    fn open_brace(&mut self) -> Outcome<Span> {
+        if self.at(T::LBrace) || !self.lacks_open_brace() {
+            return self.expect(T::LBrace);
+        }
+        self.missing_opens -= 1;
+        let Failed = self.expected("`{`");
+        Ok(self.last_span().after())
+    }
+
+    /// Whether a `{` is missing here, most likely.
+    fn lacks_open_brace(&self) -> bool {
+        self.missing_opens > 0 && !matches!(self.kind(), T::LBrace | T::RBrace | T::Semi | T::Eof)
     }
 
     /// A name where one is declared or selected.

@@ -39,6 +39,8 @@ pub(crate) struct Preprocessor<'a> {
     /// How deep macro arguments are nested just now.
     pub(crate) argument_depth: usize,
     pub(crate) next_macro: u32,
+    /// Macros whose `##` made no token, which is said once for each.
+    pub(crate) bad_pastes: HashSet<u32>,
     out: Vec<Token>,
     open_files: usize,
     includes: usize,
@@ -69,6 +71,11 @@ impl Current<'_> {
     }
 }
 
+/// Whether a word of a directive is a line's number.
+fn is_number(text: &str) -> bool {
+    text.parse::<u32>().is_ok()
+}
+
 impl<'a> Preprocessor<'a> {
     pub(crate) fn new(
         loader: &'a dyn Loader,
@@ -84,6 +91,7 @@ impl<'a> Preprocessor<'a> {
             produced: 0,
             argument_depth: 0,
             next_macro: 0,
+            bad_pastes: HashSet::new(),
             out: Vec::new(),
             open_files: 0,
             includes: 0,
@@ -226,7 +234,7 @@ impl<'a> Preprocessor<'a> {
         let active = current.active();
         match &*word.text {
             "if" | "ifdef" | "ifndef" => self.open_condition(word, args, current),
-            "elif" => self.else_if(word, args, current),
+            "elif" | "elifdef" | "elifndef" => self.else_if(word, args, current),
             "else" => self.else_group(word, args, current),
             "endif" => {
                 self.no_more(word, args);
@@ -253,7 +261,13 @@ impl<'a> Preprocessor<'a> {
                 }
             }
             "line" => self.line_directive(word, args),
-            _ if word.kind == T::Int => self.line_directive(hash, line),
+            "import" | "include_next" | "embed" => self
+                .sink
+                .push(errors::unsupported_directive(word.span, &word.text)),
+            // `# 12 "file"`; with anything else after the number it is a comment like others.
+            number if is_number(number) && line.get(1).is_none_or(|t| t.kind == T::Str) => {
+                self.line_directive(hash, line);
+            }
             _ => self
                 .sink
                 .push(errors::unknown_directive(word.span, &word.text)),
@@ -281,27 +295,7 @@ impl<'a> Preprocessor<'a> {
 
     fn open_condition(&mut self, word: &Token, args: &[Token], current: &mut Current<'_>) {
         let enclosing = current.active();
-        let holds = enclosing
-            && match &*word.text {
-                "if" => self.condition(word, args),
-                directive => {
-                    let defined = match args.first() {
-                        Some(name) if name.kind.is_word() => Some(self.is_defined(&name.text)),
-                        _ => None,
-                    };
-                    match defined {
-                        Some(defined) => {
-                            self.no_more(word, &args[1..]);
-                            defined == (directive == "ifdef")
-                        }
-                        None => {
-                            self.sink
-                                .push(errors::macro_name_expected(word.span, directive));
-                            false
-                        }
-                    }
-                }
-            };
+        let holds = enclosing && self.holds(word, args);
         let taken = holds || !enclosing;
         current.conditions.push(Condition {
             opened: word.span,
@@ -311,17 +305,36 @@ impl<'a> Preprocessor<'a> {
         });
     }
 
+    /// Whether the condition of an `#if`, `#ifdef`, `#elif` and so on holds.
+    fn holds(&mut self, word: &Token, args: &[Token]) -> bool {
+        let directive = &*word.text;
+        if matches!(directive, "if" | "elif") {
+            return self.condition(word, args);
+        }
+        match args.split_first() {
+            Some((name, rest)) if name.kind.is_word() => {
+                self.no_more(word, rest);
+                self.is_defined(&name.text) == directive.ends_with("ifdef")
+            }
+            _ => {
+                self.sink
+                    .push(errors::macro_name_expected(word.span, directive));
+                false
+            }
+        }
+    }
+
     fn else_if(&mut self, word: &Token, args: &[Token], current: &mut Current<'_>) {
         let Some(open) = current.conditions.last_mut() else {
-            self.sink.push(errors::without_if(word.span, "elif"));
+            self.sink.push(errors::without_if(word.span, &word.text));
             return;
         };
         if let Some(earlier) = open.else_seen {
             self.sink
-                .push(errors::after_else(word.span, "elif", earlier));
+                .push(errors::after_else(word.span, &word.text, earlier));
         }
         open.active = false;
-        if !open.taken && open.else_seen.is_none() && self.condition(word, args) {
+        if !open.taken && open.else_seen.is_none() && self.holds(word, args) {
             open.active = true;
             open.taken = true;
         }

@@ -114,3 +114,15 @@ fn unreadable_and_huge_files() {
     .assert_eq(&parsed.render());
     assert_eq!(parsed.program.decls.len(), 1);
 }
+
+#[test]
+fn many_warnings_are_no_error() {
+    let parsed = syntax::parse_str(&"# a comment\n".repeat(1000));
+    assert_eq!(parsed.diagnostics.len(), 101);
+    assert!(!parsed.has_errors());
+    assert!(
+        parsed
+            .render()
+            .contains("warning[W0298]: too many warnings")
+    );
+}

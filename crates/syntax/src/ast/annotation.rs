@@ -35,14 +35,7 @@ impl Annotation {
     /// joined): `@name("a.b")` or `@name["a.b"]`.
     pub fn string(&self) -> Option<String> {
         match &self.body {
-            AnnotationBody::Tokens(tokens) if !tokens.is_empty() => tokens
-                .iter()
-                .map(|t| match &t.kind {
-                    AnnotationTokenKind::Str(s) => Some(&**s),
-                    AnnotationTokenKind::Symbol(s) if &**s == "++" => Some(""),
-                    _ => None,
-                })
-                .collect(),
+            AnnotationBody::Tokens(tokens) => string_of_tokens(tokens),
             AnnotationBody::List(exprs) => match exprs.as_slice() {
                 [
                     Expr {
@@ -82,11 +75,27 @@ impl Annotation {
     }
 }
 
+/// String literals in a row, or with `++` between them, joined; `None` if there is none, or anything else.
+pub fn string_of_tokens(tokens: &[AnnotationToken]) -> Option<String> {
+    let is_string = |t: &AnnotationToken| matches!(t.kind, AnnotationTokenKind::Str(_));
+    let part = |t: &AnnotationToken| match &t.kind {
+        AnnotationTokenKind::Str(s) => Some(s.to_string()),
+        AnnotationTokenKind::Symbol(s) if &**s == "++" => Some(String::new()),
+        _ => None,
+    };
+    let parts: Option<String> = tokens.iter().map(part).collect();
+    parts.filter(|_| tokens.iter().any(is_string))
+}
+
 /// A token of an unstructured annotation body.
 #[derive(Clone, Debug)]
 pub struct AnnotationToken {
     /// What it is.
     pub kind: AnnotationTokenKind,
+    /// The text: as written, or as made by a macro.
+    pub text: Arc<str>,
+    /// Whether blanks or a comment stand before it.
+    pub space_before: bool,
     /// Where it stands.
     pub span: Span,
 }

@@ -114,13 +114,15 @@ impl Parser<'_> {
             T::Str => AnnotationTokenKind::Str(super::expr::string_value(&text)),
             T::Int => match super::expr::int_literal(&text) {
                 Ok(literal) => AnnotationTokenKind::Int(literal),
-                Err(_) => AnnotationTokenKind::Symbol(text),
+                Err(_) => AnnotationTokenKind::Symbol(text.clone()),
             },
-            kind if kind.is_word() => AnnotationTokenKind::Word(text),
-            _ => AnnotationTokenKind::Symbol(text),
+            kind if kind.is_word() => AnnotationTokenKind::Word(text.clone()),
+            _ => AnnotationTokenKind::Symbol(text.clone()),
         };
         AnnotationToken {
             kind,
+            text,
+            space_before: token.space_before,
             span: token.span,
         }
     }

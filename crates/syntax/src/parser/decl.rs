@@ -91,6 +91,14 @@ fn global(kind: &DeclKind) -> &'static str {
     }
 }
 
+/// Whether a word lacks one letter of a keyword that stands before a name and parameters, as a function's type does.
+fn is_misspelt(word: &str) -> bool {
+    ["control", "parser", "action"].iter().any(|keyword| {
+        let without = |i: usize| keyword[..i] == word[..i] && keyword[i + 1..] == word[i..];
+        word.is_ascii() && keyword.len() == word.len() + 1 && (0..keyword.len()).any(without)
+    })
+}
+
 impl Parser<'_> {
     /// The whole program.
     pub(super) fn program(mut self) -> Program {
@@ -265,6 +273,9 @@ impl Parser<'_> {
             return Err(self.fail(errors::unknown_declaration(ty.span, &word.text)));
         };
         if self.at(T::LParen) || self.at(T::Lt) {
+            if is_named && self.at(T::LParen) && is_misspelt(&word.text) {
+                return Err(self.fail(errors::unknown_declaration(ty.span, &word.text)));
+            }
             return self.scoped(|p| p.function(start, ty, name));
         }
         self.check_no_array(ty.span)?;
@@ -489,7 +500,7 @@ impl Parser<'_> {
         let plain = self.kind().is_name() && self.kind_at(1) == T::LBrace;
         let underlying = if plain { None } else { Some(self.ty()?) };
         let name = self.name("an enum's name")?;
-        self.expect(T::LBrace)?;
+        self.open_brace()?;
         let valued = underlying.is_some();
         let members = self.comma_list(T::RBrace, true, |p| p.enum_member(valued))?;
         self.expect(T::RBrace)?;
@@ -522,7 +533,7 @@ impl Parser<'_> {
     }
 
     fn braced_names(&mut self, trailing_comma: bool) -> Outcome<Vec<Name>> {
-        self.expect(T::LBrace)?;
+        self.open_brace()?;
         let names = self.comma_list(T::RBrace, trailing_comma, |p| p.name("a name"))?;
         self.expect(T::RBrace)?;
         Ok(names)
@@ -588,9 +599,10 @@ impl Parser<'_> {
                 return Ok(DeclKind::ParserType(ty));
             }
             let constructor_params = p.constructor_params()?;
-            let open = p.expect(T::LBrace)?;
+            let open = p.open_brace()?;
+            let errors = p.sink.errors();
             let (locals, states) = p.parser_body(open);
-            if states.is_empty() {
+            if states.is_empty() && p.sink.errors() == errors {
                 p.report(errors::parser_without_states(
                     ty.name.span,
                     ty.name.as_str(),
@@ -635,7 +647,7 @@ impl Parser<'_> {
         }
         self.bump();
         let name = self.name("a state's name")?;
-        let open = self.expect(T::LBrace)?;
+        let open = self.open_brace()?;
         let outer = std::mem::replace(&mut self.in_state, true);
         let (body, transition) = self.scoped(|p| p.state_body(open));
         self.in_state = outer;
@@ -713,16 +725,20 @@ impl Parser<'_> {
                 return Ok(DeclKind::ControlType(ty));
             }
             let constructor_params = p.constructor_params()?;
-            let open = p.expect(T::LBrace)?;
+            let open = p.open_brace()?;
+            let errors = p.sink.errors();
             let (locals, apply) = p.control_body(open);
             let apply = apply.unwrap_or_else(|| {
                 let ends_early = !p.balanced && p.at_stray();
                 let name = &ty.name;
-                p.report(errors::control_without_apply(
-                    name.span,
-                    name.as_str(),
-                    ends_early,
-                ));
+                // A broken `apply`, or what was taken for something else, has been reported.
+                if p.sink.errors() == errors {
+                    p.report(errors::control_without_apply(
+                        name.span,
+                        name.as_str(),
+                        ends_early,
+                    ));
+                }
                 Block {
                     annotations: Vec::new(),
                     stmts: Vec::new(),
@@ -744,12 +760,18 @@ impl Parser<'_> {
         while !self.closes(open, "control") {
             let start = self.pos;
             let outcome = match &apply {
-                None if self.at(T::Apply) && matches!(self.kind_at(1), T::LBrace | T::At) => {
+                None if self.at(T::Apply)
+                    && (matches!(self.kind_at(1), T::LBrace | T::At) || self.missing_opens > 0) =>
+                {
                     self.bump();
                     self.body("control's `apply`")
                         .map(|block| apply = Some(block))
                 }
                 None => self.decl(Place::Control).map(|decl| locals.push(decl)),
+                Some(_) if self.lacks_close && self.token().line_start => {
+                    self.report(errors::unclosed_brace(self.span(), "control", open));
+                    break;
+                }
                 Some(block) => {
                     let span = block.span;
                     let here = self.span();

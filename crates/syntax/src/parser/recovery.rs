@@ -176,7 +176,7 @@ impl Parser<'_> {
         what: &str,
         mut item: impl FnMut(&mut Self) -> Outcome<R>,
     ) -> Outcome<Vec<R>> {
-        let open = self.expect(T::LBrace)?;
+        let open = self.open_brace()?;
         let mut items = Vec::new();
         self.bracketed(|p| {
             while !p.closes(open, what) {
@@ -212,6 +212,13 @@ impl Parser<'_> {
                 starts_declaration(self.kind()) && !matches!(self.kind(), T::Action | T::Table)
             }
             "parser" => starts_declaration(self.kind()),
+            // The next property of the table.
+            "key" | "list of actions" | "list of entries" => {
+                let name = usize::from(self.at(T::Const));
+                self.kind_at(name).is_name()
+                    && self.kind_at(name) != T::Priority
+                    && self.kind_at(name + 1) == T::Assign
+            }
             _ => {
                 let apply = self.at(T::Apply) && self.kind_at(1) == T::LBrace;
                 starts_declaration(self.kind()) || state || apply

@@ -355,7 +355,7 @@ impl Parser<'_> {
 
     /// A function's, action's or control's body. A broken header leaves the body unread: it is skipped by the caller.
     pub(super) fn body(&mut self, what: &str) -> Outcome<Block> {
-        if !matches!(self.kind(), T::LBrace | T::At) {
+        if !matches!(self.kind(), T::LBrace | T::At) && !self.lacks_open_brace() {
             return Err(self.expected("`{`"));
         }
         let outer = std::mem::replace(&mut self.in_state, false);

@@ -7,6 +7,8 @@
 #define G(a b) a
 #define H ## a
 #define I(x) #y
+#import <core.p4>
+#elifdef X
 #define defined 1
 #undef
 #ifdef

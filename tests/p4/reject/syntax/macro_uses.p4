@@ -9,3 +9,5 @@ const int C = NONE(1);
 const int D = CAT(x, +) 1;
 const int E = TWO(1, (2);
 const int F = ;
+#define J(x) x # 1
+const int G = J(1);
