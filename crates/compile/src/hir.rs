@@ -85,8 +85,11 @@ pub enum VarKind {
     ActionData,
     /// A constructor's parameter.
     ConstructorParam,
-    /// The variable of a `for ... in`; cannot be written.
-    Loop,
+    /// The variable of a `for ... in`.
+    Loop {
+        /// Whether the body writes to it; that changes nothing for the next round.
+        written: bool,
+    },
     /// An instance of an extern, parser or control.
     Instance(Rc<[Arg]>),
     /// A parser value set and its size.

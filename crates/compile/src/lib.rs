@@ -176,7 +176,7 @@ fn passes(
     diagnostics.extend(found);
     let mut lowered = lowered.filter(|_| !failed(diagnostics))?;
     indices::fold(&mut lowered.program, &lowered.next_indexes);
-    let (p4info, found) = p4info::build(&module, sources, &mut lowered);
+    let (p4info, found) = p4info::build(&module, &mut lowered);
     diagnostics.extend(found);
     validity::guard(&mut lowered.program);
     if failed(diagnostics) {

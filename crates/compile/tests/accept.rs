@@ -1,6 +1,6 @@
 //! Programs that are right: each compiles without an error, and what comes out is what was reviewed.
 //!
-//! For `tests/p4/accept/NAME.p4` the IR is in `NAME.ir` and the P4Info in `NAME.p4info`. Set `UPDATE_EXPECT=1` to write
+//! For `tests/p4/accept/NAME.p4` the IR is in `NAME.ir`, the P4Info in `NAME.p4info`, and warnings, if any, in `NAME.warnings`. Set `UPDATE_EXPECT=1` to write
 //! what is given now, and read it before committing.
 
 use std::path::{Path, PathBuf};
@@ -45,6 +45,11 @@ fn each_program_gives_its_ir_and_p4info() {
             compiled.program
         );
         expect_test::expect_file![path.with_extension("ir")].assert_eq(&text);
+        // Most have nothing to be warned of.
+        let warnings = path.with_extension("warnings");
+        if !rendered.is_empty() || warnings.exists() {
+            expect_test::expect_file![warnings].assert_eq(&rendered);
+        }
         expect_test::expect_file![path.with_extension("p4info")]
             .assert_eq(&compiled.p4info.to_text());
     }

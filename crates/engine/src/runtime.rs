@@ -432,6 +432,16 @@ impl Runtime {
         }
     }
 
+    /// What the entries of a table name, if it has an implementation.
+    pub fn targets(&self, table: TableId) -> impl Iterator<Item = Target> {
+        let attachment = self.attachments[table.index()].as_deref();
+        let implementation = attachment.and_then(|a| a.implementation.as_ref());
+        implementation.into_iter().flat_map(|i| {
+            let bindings = i.bindings.iter().flatten();
+            bindings.filter_map(|b| self.profiles[i.profile.index()].target(*b))
+        })
+    }
+
     /// Replaces what belongs to an entry; gives what did before. The target exists.
     pub fn attach(&mut self, table: TableId, entry: u32, new: Attached) -> Attached {
         let former = self.attached(table, entry);

@@ -38,7 +38,7 @@
 //!     outside its prefix or mask; a range is not empty. Tables without a key or with a selector have no entries.
 //! 18. An entry's priority is positive if the table needs one and zero if not; no two entries have equal matches and priority.
 //! 19. A direct counter or meter has no size and serves at most one table. A table's implementation is in range, and the
-//!     table has no entries; tables that share one have the same actions.
+//!     table has no entries; tables that share one may have different actions.
 //!
 //! # Parser
 //!

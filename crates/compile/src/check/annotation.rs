@@ -1,16 +1,41 @@
 //! Annotations whose form the language prescribes. What they mean to the control plane is for [`crate::p4info`].
 
+use std::collections::BTreeMap;
+
+use num_bigint::BigInt;
 use syntax::ast::{
     self, Annotation, AnnotationBody, AnnotationToken, AnnotationTokenKind, DeclKind,
 };
+use syntax::source::Span;
 
 use super::Checker;
 use crate::errors;
 use crate::fold;
 use crate::hir::ExprKind;
+use crate::p4info::INT32_MAX;
 
 /// Annotations with one string.
-const WITH_STRING: [&str; 3] = ["name", "deprecated", "noWarn"];
+const WITH_STRING: [&str; 8] = [
+    "name",
+    "deprecated",
+    "noWarn",
+    "brief",
+    "description",
+    "controller_header",
+    "p4runtime_role",
+    "selector_size_semantics",
+];
+
+/// Annotations with one number, and the largest that P4Runtime has a place for.
+const WITH_NUMBER: [(&str, u32); 4] = [
+    ("id", u32::MAX),
+    ("priority", u32::MAX),
+    ("max_group_size", INT32_MAX),
+    ("max_member_weight", INT32_MAX),
+];
+
+/// The annotation that says which role may deal with an object. What it says must never be lost.
+const ROLE: &str = "p4runtime_role";
 
 impl Checker {
     /// Checks the annotations of a declaration and of what is inside it.
@@ -72,14 +97,24 @@ impl Checker {
                 AnnotationBody::List(_) | AnnotationBody::KeyValue(_)
             )
         };
-        for (i, annotation) in annotations.iter().enumerate() {
+        // The first of each name, and the first that is structured.
+        let mut seen: BTreeMap<&str, (Span, Option<Span>)> = BTreeMap::new();
+        for annotation in annotations {
             let name = annotation.name.as_str();
-            let clash = annotations[..i].iter().find(|first| {
-                first.name.as_str() == name && (structured(first) || structured(annotation))
-            });
-            if let Some(first) = clash {
-                let message = errors::annotation_twice(annotation.span, name, first.span);
-                self.report(message);
+            let own = structured(annotation).then_some(annotation.span);
+            match seen.get_mut(name) {
+                None => {
+                    seen.insert(name, (annotation.span, own));
+                }
+                Some((first, first_structured)) => {
+                    let clash = own.map_or(*first_structured, |_| Some(*first));
+                    if let Some(clash) = clash {
+                        self.report(errors::annotation_twice(annotation.span, name, clash));
+                    } else if name == ROLE {
+                        self.report(errors::role_twice(annotation.span, *first));
+                    }
+                    *first_structured = first_structured.or(own);
+                }
             }
             self.annotation(annotation);
         }
@@ -87,20 +122,33 @@ impl Checker {
 
     fn annotation(&mut self, annotation: &Annotation) {
         let name = annotation.name.as_str();
-        if WITH_STRING.contains(&name) && !annotation.is_pragma && annotation.string().is_none() {
+        let lenient = annotation.is_pragma && name != ROLE;
+        if WITH_STRING.contains(&name) && !lenient && annotation.string().is_none() {
             self.report(errors::annotation_string(annotation.span, name));
             return;
         }
+        if let Some((_, limit)) = WITH_NUMBER.iter().find(|(known, _)| *known == name) {
+            let number = annotation.int().map(fold::literal);
+            if !number.is_some_and(|n| n >= BigInt::ZERO && n <= BigInt::from(*limit)) {
+                self.report(errors::annotation_number(annotation.span, name, *limit));
+                return;
+            }
+        }
+        if name == "selector_size_semantics" && crate::p4info::size_semantics(annotation).is_none()
+        {
+            self.report(errors::size_semantics(annotation.span));
+        }
         match &annotation.body {
-            AnnotationBody::Tokens(tokens) if name == "match" => {
+            body if name == "match" => {
                 let kinds = &self.module.types.match_kinds;
                 let known = |t: &AnnotationToken| matches!(&t.kind, AnnotationTokenKind::Word(word) if kinds.contains(word));
-                if !matches!(&tokens[..], [only] if known(only)) {
+                if !matches!(body, AnnotationBody::Tokens(tokens) if matches!(&tokens[..], [only] if known(only)))
+                {
                     self.report(errors::annotation_match_kind(annotation.span));
                 }
             }
-            AnnotationBody::Tokens(tokens) if name == "p4runtime_translation" => {
-                if !is_translation(tokens) {
+            body if name == "p4runtime_translation" => {
+                if !matches!(body, AnnotationBody::Tokens(tokens) if is_translation(tokens)) {
                     self.report(errors::annotation_translation(annotation.span));
                 }
             }
@@ -204,7 +252,9 @@ fn is_translation(tokens: &[AnnotationToken]) -> bool {
     use AnnotationTokenKind as T;
     let symbol = |t: &AnnotationToken, text: &str| matches!(&t.kind, T::Symbol(s) if &**s == text);
     let word = |t: &AnnotationToken, text: &str| matches!(&t.kind, T::Word(s) if &**s == text);
-    let number = |t: &AnnotationToken| matches!(t.kind, T::Int(_));
+    let widths = BigInt::from(1)..=BigInt::from(ir::Bits::MAX_WIDTH);
+    let number =
+        |t: &AnnotationToken| matches!(&t.kind, T::Int(n) if widths.contains(&fold::literal(n)));
     let [uri, comma, rest @ ..] = tokens else {
         return false;
     };

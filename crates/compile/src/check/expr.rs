@@ -558,12 +558,15 @@ impl Checker {
                 let var = self.module.var(*id).clone();
                 let direction = match var.kind {
                     VarKind::Local => return true,
+                    VarKind::Loop { .. } => {
+                        self.module.vars[id.index()].kind = VarKind::Loop { written: true };
+                        return true;
+                    }
                     VarKind::Param(ast::Direction::Out | ast::Direction::InOut) => return true,
                     VarKind::Param(ast::Direction::In) => "an `in` parameter",
                     VarKind::Param(ast::Direction::None) => "a parameter without direction",
                     VarKind::ActionData => "an action parameter that the control plane sets",
                     VarKind::ConstructorParam => "a constructor parameter",
-                    VarKind::Loop => "the variable of a `for` loop",
                     VarKind::Instance(_) | VarKind::ValueSet(_) => "an instance",
                 };
                 self.report(errors::read_only(expr.span, &var.name, direction, var.span));

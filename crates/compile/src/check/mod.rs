@@ -27,13 +27,15 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use syntax::ast;
-use syntax::diagnostics::Diagnostic;
+use syntax::diagnostics::{Diagnostic, Sink};
 use syntax::source::Span;
 
 use crate::errors;
 use crate::hir::{self, FuncId, Module, Var, VarId, VarKind};
 use crate::types::{BlockKind, StructId, Ty, TypeParamId};
 use scope::{Scopes, Symbol, TypeSymbol};
+
+pub(crate) use scope::closest;
 
 /// Checks a program. The module is complete only if there is no error among the diagnostics.
 pub fn check(program: &ast::Program) -> (Module, Vec<Diagnostic>) {
@@ -42,7 +44,7 @@ pub fn check(program: &ast::Program) -> (Module, Vec<Diagnostic>) {
         checker.top_level(decl);
         checker.check_annotations(decl);
     }
-    (checker.module, checker.diagnostics)
+    (checker.module, checker.diagnostics.into_vec())
 }
 
 /// Where a statement or expression stands, which limits what it may do.
@@ -76,7 +78,7 @@ struct Context {
 /// The state of the walk.
 struct Checker {
     module: Module,
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: Sink,
     scopes: Scopes,
     context: Context,
     /// Functions already specialised, by template and type arguments.
@@ -102,7 +104,7 @@ impl Checker {
         module.types.errors = ir::verify::CORE_ERRORS.map(Arc::from).to_vec();
         Checker {
             module,
-            diagnostics: Vec::new(),
+            diagnostics: Sink::default(),
             scopes: Scopes::new(),
             context: Context {
                 place: Place::Declaration,
@@ -123,13 +125,11 @@ impl Checker {
 
     fn report(&mut self, diagnostic: Diagnostic) {
         // The same place can be checked twice (a generic function); one message is enough.
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
+        self.diagnostics.push_new(diagnostic);
     }
 
     fn error_count(&self) -> usize {
-        self.diagnostics.iter().filter(|d| d.is_error()).count()
+        self.diagnostics.errors()
     }
 
     fn show(&self, ty: &Ty) -> String {

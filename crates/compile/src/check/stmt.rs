@@ -224,7 +224,7 @@ impl Checker {
             let id = c.new_var(
                 arc(&var.name),
                 ty.clone(),
-                VarKind::Loop,
+                VarKind::Loop { written: false },
                 annotations,
                 var.name.span,
             );

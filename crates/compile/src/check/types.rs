@@ -273,16 +273,18 @@ impl Checker {
         args: Vec<Ty>,
     ) -> Ty {
         let mut fields: Vec<FieldDef> = Vec::new();
+        let mut declared: BTreeMap<&str, Span> = BTreeMap::new();
         for field in &decl.fields {
             let mut ty = self.resolve(&field.ty);
-            if let Some(first) = fields.iter().find(|f| f.name == field.name.text) {
+            if let Some(first) = declared.get(field.name.as_str()) {
                 self.report(errors::duplicate(
                     field.name.span,
                     field.name.as_str(),
-                    first.span,
+                    *first,
                 ));
                 continue;
             }
+            declared.insert(field.name.as_str(), field.name.span);
             if !self.allowed_field(&ty, kind) {
                 let found = self.show(&ty);
                 self.report(errors::field_type(field.ty.span, &found, kind));

@@ -102,6 +102,54 @@ pub(crate) fn annotation_string(span: Span, name: &str) -> Diagnostic {
     Diagnostic::error("E1261", span, format!("`@{name}` needs one string"))
 }
 
+pub(crate) fn annotation_number(span: Span, name: &str, limit: u32) -> Diagnostic {
+    Diagnostic::error(
+        "E1264",
+        span,
+        format!("`@{name}` needs one number from 0 to {limit}"),
+    )
+}
+
+/// What `@pkginfo` and `@platform_property` have.
+pub(crate) fn annotation_pairs(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1265",
+        span,
+        format!("`@{name}` needs keys and values: `key = value, ...`"),
+    )
+}
+
+pub(crate) fn annotation_pair(span: Span, key: &str, wanted: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1266",
+        span,
+        format!("the value of `{key}` must be {wanted}"),
+    )
+}
+
+pub(crate) fn unknown_annotation_key(
+    span: Span,
+    key: &str,
+    annotation: &str,
+    like: Option<&str>,
+) -> Diagnostic {
+    let message = format!("`@{annotation}` has no key `{key}`; it is ignored");
+    similar(Diagnostic::warning("W1267", span, message), like)
+}
+
+pub(crate) fn size_semantics(span: Span) -> Diagnostic {
+    Diagnostic::error(
+        "E1268",
+        span,
+        "`@selector_size_semantics` needs \"sum_of_weights\" or \"sum_of_members\"",
+    )
+}
+
+pub(crate) fn role_twice(span: Span, first: Span) -> Diagnostic {
+    Diagnostic::error("E1269", span, "an object can be of one role only")
+        .label(first, "it is of this one")
+}
+
 pub(crate) fn annotation_match_kind(span: Span) -> Diagnostic {
     Diagnostic::error("E1262", span, "`@match` needs the name of a match kind")
 }
@@ -110,6 +158,6 @@ pub(crate) fn annotation_translation(span: Span) -> Diagnostic {
     Diagnostic::error(
         "E1263",
         span,
-        "`@p4runtime_translation` needs a URI and `string`, `bit<n>` or a number of bits",
+        "`@p4runtime_translation` needs a URI and `string`, or a number of bits from 1 to 65536 (or `bit<n>`)",
     )
 }

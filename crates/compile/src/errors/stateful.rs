@@ -20,15 +20,6 @@ pub(crate) fn entries_with_implementation(span: Span, table: &str) -> Diagnostic
     .hint("entries in the source cannot name members of an action profile")
 }
 
-pub(crate) fn implementation_shared(span: Span, profile: &str, table: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1282",
-        span,
-        format!("`{profile}` implements table `{table}` too, which has other actions"),
-    )
-    .hint("tables that share an action profile have the same actions")
-}
-
 pub(crate) fn direct_meter_outside(span: Span, meter: &str) -> Diagnostic {
     Diagnostic::error(
         "E1283",

@@ -86,6 +86,19 @@ pub(crate) fn id_twice(span: Span, id: u32) -> Diagnostic {
     Diagnostic::error("E1142", span, format!("the id {id:#x} is used twice"))
 }
 
+pub(crate) fn id_zero(span: Span) -> Diagnostic {
+    Diagnostic::error("E1148", span, "the id 0 means that there is none")
+}
+
+/// A number that the type of its field in P4Info cannot hold.
+pub(crate) fn beyond_p4info(span: Span, what: &str, value: u64, limit: u64) -> Diagnostic {
+    Diagnostic::error(
+        "E1149",
+        span,
+        format!("{what} is {value}, and the control plane can be told {limit} at most"),
+    )
+}
+
 pub(crate) fn control_name_twice(span: Span, name: &str, kind: &str) -> Diagnostic {
     Diagnostic::error(
         "E1143",

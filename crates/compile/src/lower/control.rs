@@ -1,5 +1,7 @@
 //! Instances, bodies of controls, tables and the actions tables run.
 
+use std::cell::RefCell;
+use std::collections::BTreeSet;
 use std::rc::Rc;
 
 use ir::{ActionScope, Expr, SlotId, StmtKind};
@@ -290,6 +292,7 @@ impl Lowerer<'_> {
             return;
         };
         let block = self.module.block(instance.block);
+        let applied = applied_tables(&block.apply);
         self.returning(None, |l| {
             for local in &block.locals {
                 match local {
@@ -297,7 +300,7 @@ impl Lowerer<'_> {
                         l.at(l.module.var(*var).span);
                         l.declare(*var, init.as_ref());
                     }
-                    Local::Table(table) if l.is_applied(&block.apply, *table) => {
+                    Local::Table(table) if applied.contains(&table.index()) => {
                         l.table(object, *table);
                     }
                     _ => {}
@@ -305,13 +308,6 @@ impl Lowerer<'_> {
             }
             l.statements(&block.apply);
         });
-    }
-
-    fn is_applied(&self, stmts: &[hir::Stmt], table: hir::TableId) -> bool {
-        applications(
-            stmts,
-            &|t| matches!(t, CallTarget::Table(id) if *id == table),
-        ) > 0
     }
 
     /// Applies a table of the current control.
@@ -450,7 +446,7 @@ impl Lowerer<'_> {
             ExternKind::DirectMeter(id) => Some(id),
             _ => None,
         });
-        let implementation = self.implementation(def, profile, &actions);
+        let implementation = self.implementation(def, profile);
         let id = ir::TableId(self.program.tables.len() as u32);
         self.program.tables.push(ir::Table {
             name,
@@ -678,6 +674,18 @@ fn scope(annotations: &[ast::Annotation]) -> ActionScope {
         (_, true) => ActionScope::DefaultOnly,
         _ => ActionScope::Both,
     }
+}
+
+/// Positions of the tables that are applied somewhere.
+fn applied_tables(stmts: &[hir::Stmt]) -> BTreeSet<usize> {
+    let found = RefCell::new(BTreeSet::new());
+    applications(stmts, &|target| {
+        if let CallTarget::Table(table) = target {
+            found.borrow_mut().insert(table.index());
+        }
+        false
+    });
+    found.into_inner()
 }
 
 /// Number of places where something is applied.

@@ -1,5 +1,7 @@
 //! Table entries from the source, and sets of values in selects.
 
+use std::collections::HashSet;
+
 use ir::{BinaryOp, Bits, Expr, KeyMatch, KeySet, MatchKind};
 
 use syntax::source::Span;
@@ -31,6 +33,7 @@ impl Lowerer<'_> {
             vec![0; def.entries.len()]
         };
         let mut out: Vec<ir::ConstEntry> = Vec::new();
+        let mut seen: HashSet<(Vec<KeyMatch>, i32)> = HashSet::new();
         for (entry, priority) in def.entries.iter().zip(priorities) {
             if def.keys.is_empty() || def.keys.iter().any(|k| k.match_kind == MatchKind::Selector) {
                 self.report(errors::unsupported(
@@ -51,8 +54,7 @@ impl Lowerer<'_> {
                 args,
             };
             for matches in self.combinations(matches, entry.span) {
-                let same = |e: &ir::ConstEntry| e.matches == matches && e.priority == priority;
-                if out.iter().any(same) {
+                if !seen.insert((matches.clone(), priority)) {
                     self.report(errors::duplicate_entry(entry.span));
                     continue;
                 }

@@ -80,10 +80,10 @@ impl Lowerer<'_> {
     /// Values in order; an earlier one is not changed by what a later one does.
     pub(super) fn eval_all(&mut self, exprs: &[&hir::Expr]) -> Vec<Value> {
         let mut values = Vec::new();
+        let last = exprs.iter().rposition(|e| has_effects(e));
         for (i, expr) in exprs.iter().enumerate() {
             let value = self.eval(expr);
-            let later = exprs[i + 1..].iter().any(|e| has_effects(e));
-            values.push(if later {
+            values.push(if last.is_some_and(|last| last > i) {
                 self.snapshot(value, &expr.ty, expr.span)
             } else {
                 value

@@ -25,7 +25,7 @@ use std::rc::Rc;
 
 use ir::{Expr, HeaderId, LabelId, Loc, SlotId, StmtKind};
 use syntax::ast;
-use syntax::diagnostics::Diagnostic;
+use syntax::diagnostics::{Diagnostic, Sink};
 use syntax::source::{SourceMap, Span};
 
 use crate::arch::{self, V1Switch};
@@ -70,7 +70,7 @@ pub(crate) fn lower(
             main: switch.main,
             next_indexes,
         }),
-        diagnostics,
+        diagnostics.into_vec(),
     )
 }
 
@@ -239,7 +239,7 @@ struct Lowerer<'m> {
     sources: &'m SourceMap,
     program: ir::Program,
     info: Info,
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: Sink,
     /// What variables stand for now.
     env: BTreeMap<VarId, Binding>,
     objects: Vec<Object>,
@@ -308,7 +308,7 @@ impl<'m> Lowerer<'m> {
                 ..ir::Program::empty(name)
             },
             info: Info::default(),
-            diagnostics: Vec::new(),
+            diagnostics: Sink::default(),
             env: BTreeMap::new(),
             objects: Vec::new(),
             anonymous: BTreeMap::new(),
@@ -343,9 +343,7 @@ impl<'m> Lowerer<'m> {
 
     fn report(&mut self, diagnostic: Diagnostic) {
         // A body that is inlined twice says everything twice.
-        if !self.diagnostics.contains(&diagnostic) {
-            self.diagnostics.push(diagnostic);
-        }
+        self.diagnostics.push_new(diagnostic);
     }
 
     /// Counts what the program grows by. Inlining can multiply without end; a program that does is reported once.

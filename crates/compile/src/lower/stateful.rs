@@ -61,27 +61,12 @@ impl Lowerer<'_> {
         &mut self,
         def: &hir::Table,
         profile: Option<usize>,
-        actions: &[ir::TableAction],
     ) -> Option<ir::ActionProfileId> {
         let ExternKind::Profile(id) = self.info.externs[profile?].kind else {
             return None;
         };
         if def.has_entries {
             self.report(errors::entries_with_implementation(def.span, &def.name));
-            return None;
-        }
-        let sorted = |actions: &[ir::TableAction]| {
-            let mut ids: Vec<_> = actions.iter().map(|a| a.action).collect();
-            ids.sort_unstable();
-            ids
-        };
-        let mut tables = self.program.tables.iter();
-        let other = tables
-            .find(|t| t.implementation == Some(id) && sorted(&t.actions) != sorted(actions))
-            .map(|t| t.name.clone());
-        if let Some(other) = other {
-            let name = self.program.action_profiles[id.index()].name.clone();
-            self.report(errors::implementation_shared(def.span, &name, &other));
             return None;
         }
         Some(id)

@@ -5,7 +5,7 @@ use ir::{BinaryOp, Bits, Expr, StmtKind};
 use super::place::{Lvalue, Value};
 use super::{ActionExit, Binding, Exit, Half, Lowerer, build};
 use crate::errors;
-use crate::hir::{self, StmtKind as Hir, VarId};
+use crate::hir::{self, StmtKind as Hir, VarId, VarKind};
 use crate::types::Ty;
 
 impl Lowerer<'_> {
@@ -318,6 +318,13 @@ impl Lowerer<'_> {
         let super::Place::Scalar(counter) = place else {
             return;
         };
+        // What the body writes to the variable must not change which values the next rounds have.
+        let var = &self.module.var(variable).kind;
+        let written = matches!(var, VarKind::Loop { written: true }).then_some(counter);
+        let counter = match written {
+            Some(_) => self.new_slot("$round", width),
+            None => counter,
+        };
         let end = self.new_slot("$end", width);
         let done = self.new_slot("$done", 1);
         self.env.insert(variable, Binding::Place(place));
@@ -335,25 +342,30 @@ impl Lowerer<'_> {
         });
         let signed = self.module.types.is_signed(&low.ty);
         let beyond = if signed { BinaryOp::Slt } else { BinaryOp::Ult };
-        let slots = self.program.slots.clone();
-        let over = build::binary(beyond, Expr::Slot(end), Expr::Slot(counter), &slots);
+        let slots = &self.program.slots;
+        let over = build::binary(beyond, Expr::Slot(end), Expr::Slot(counter), slots);
         // The last value is used too, even when counting further would overflow.
-        let cond = build::not(build::binary(BinaryOp::Or, Expr::Slot(done), over, &slots));
+        let cond = build::not(build::binary(BinaryOp::Or, Expr::Slot(done), over, slots));
+        let at_end = build::binary(BinaryOp::Eq, Expr::Slot(counter), Expr::Slot(end), slots);
+        let one = build::constant(width, 1);
+        let next = build::binary(BinaryOp::Add, Expr::Slot(counter), one, slots);
         self.looped(
             |_| cond,
-            |l| l.statements(body),
             |l| {
-                let at_end =
-                    build::binary(BinaryOp::Eq, Expr::Slot(counter), Expr::Slot(end), &slots);
+                if let Some(dst) = written {
+                    let value = Expr::Slot(counter);
+                    l.emit(StmtKind::Assign { dst, value });
+                }
+                l.statements(body);
+            },
+            |l| {
                 l.emit(StmtKind::Assign {
                     dst: done,
                     value: at_end,
                 });
-                let one = build::constant(width, 1);
-                let value = build::binary(BinaryOp::Add, Expr::Slot(counter), one, &slots);
                 l.emit(StmtKind::Assign {
                     dst: counter,
-                    value,
+                    value: next,
                 });
             },
         );

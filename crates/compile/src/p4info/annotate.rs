@@ -2,8 +2,8 @@
 
 use num_bigint::BigInt;
 use syntax::ast::{self, Annotation, AnnotationToken, AnnotationTokenKind, ExprKind};
-use syntax::diagnostics::Diagnostic;
-use syntax::source::SourceMap;
+use syntax::diagnostics::Sink;
+use syntax::source::Span;
 
 use super::{
     AnnotationBody, AnnotationValue, Annotations, NewTypeSpec, SizeSemantics, StructuredAnnotation,
@@ -19,13 +19,17 @@ const TOLD: [&str; 2] = ["name", "id"];
 pub(super) fn annotations(
     annotations: &[Annotation],
     without: &[&str],
-    sources: &SourceMap,
-    diagnostics: &mut Vec<Diagnostic>,
+    diagnostics: &mut Sink,
 ) -> Annotations {
     let mut out = Annotations::default();
     for annotation in annotations {
         let name = annotation.name.as_str();
         match (name, &annotation.body) {
+            // The server reads whose an object is from one string.
+            ("p4runtime_role", ast::AnnotationBody::Tokens(_)) => {
+                let role = annotation.string().unwrap_or_default();
+                out.unstructured.push(format!("@{name}(\"{role}\")"));
+            }
             ("brief", _) => out.brief = annotation.string(),
             ("description", _) => out.description = annotation.string(),
             _ if TOLD.contains(&name) || without.contains(&name) => {}
@@ -50,20 +54,24 @@ pub(super) fn annotations(
                     body,
                 });
             }
-            _ => out.unstructured.push(text(annotation, sources)),
+            _ => out.unstructured.push(text(annotation)),
         }
     }
     out
 }
 
+/// A constant that P4Info can tell.
+fn annotation_value(expr: &ast::Expr) -> Option<AnnotationValue> {
+    match constant(expr)? {
+        Constant::Number(number) => i64::try_from(number).ok().map(AnnotationValue::Number),
+        Constant::Text(text) => Some(AnnotationValue::Text(text)),
+        Constant::Truth(truth) => Some(AnnotationValue::Truth(truth)),
+    }
+}
+
 /// A constant; anything else is reported.
-fn value(expr: &ast::Expr, diagnostics: &mut Vec<Diagnostic>) -> Option<AnnotationValue> {
-    let found = match constant(expr) {
-        Some(Constant::Number(number)) => i64::try_from(number).ok().map(AnnotationValue::Number),
-        Some(Constant::Text(text)) => Some(AnnotationValue::Text(text)),
-        Some(Constant::Truth(truth)) => Some(AnnotationValue::Truth(truth)),
-        None => None,
-    };
+fn value(expr: &ast::Expr, diagnostics: &mut Sink) -> Option<AnnotationValue> {
+    let found = annotation_value(expr);
     if found.is_none() {
         diagnostics.push(errors::annotation_value(expr.span));
     }
@@ -113,23 +121,21 @@ fn constant(expr: &ast::Expr) -> Option<Constant> {
     }
 }
 
-/// An unstructured annotation as written.
-fn text(annotation: &Annotation, sources: &SourceMap) -> String {
+/// An unstructured annotation as written, but with macros expanded, and one blank for blanks and comments.
+fn text(annotation: &Annotation) -> String {
     let name = annotation.name.as_str();
     let ast::AnnotationBody::Tokens(tokens) = &annotation.body else {
         return format!("@{name}");
     };
-    let between = match (tokens.first(), tokens.last()) {
-        (Some(first), Some(last)) => sources.text(first.span.to(last.span)),
-        _ => "",
-    };
-    match between {
-        "" => format!(
-            "@{name}({})",
-            tokens.iter().map(token_text).collect::<Vec<_>>().join(" ")
-        ),
-        text => format!("@{name}({text})"),
+    let mut text = format!("@{name}(");
+    for (i, token) in tokens.iter().enumerate() {
+        if i > 0 && token.space_before {
+            text.push(' ');
+        }
+        text.push_str(&token.text);
     }
+    text.push(')');
+    text
 }
 
 pub(super) fn find<'a>(annotations: &'a [Annotation], name: &str) -> Option<&'a Annotation> {
@@ -157,62 +163,86 @@ pub(super) fn number(annotations: &[Annotation], name: &str) -> u32 {
         .unwrap_or(0)
 }
 
-/// `@a[k = "v"]`, or the same in parentheses.
-pub(super) fn strings(annotation: &Annotation) -> Vec<(String, String)> {
-    let pairs = |name: &str, text: &str| (name.to_string(), text.to_string());
+/// A key and its value.
+pub(super) struct Pair {
+    /// The key.
+    pub key: String,
+    /// The value if it is one.
+    pub value: Option<AnnotationValue>,
+    /// Where they stand.
+    pub span: Span,
+}
+
+/// What is in `@a[k = v, ...]`, or the same in parentheses; `None` if it is anything else.
+pub(super) fn pairs(annotation: &Annotation) -> Option<Vec<Pair>> {
     match &annotation.body {
-        ast::AnnotationBody::KeyValue(items) => items
-            .iter()
-            .filter_map(|i| match &i.value.kind {
-                ExprKind::Str(text) => Some(pairs(i.name.as_str(), text)),
-                _ => None,
-            })
-            .collect(),
-        ast::AnnotationBody::Tokens(tokens) => tokens
-            .windows(3)
-            .filter_map(|w| match (&w[0].kind, &w[2].kind) {
-                (AnnotationTokenKind::Word(name), AnnotationTokenKind::Str(text)) => {
-                    Some(pairs(name, text))
-                }
-                _ => None,
-            })
-            .collect(),
-        _ => Vec::new(),
+        ast::AnnotationBody::KeyValue(items) => Some(
+            items
+                .iter()
+                .map(|item| Pair {
+                    key: item.name.to_string(),
+                    value: annotation_value(&item.value),
+                    span: item.name.span.to(item.value.span),
+                })
+                .collect(),
+        ),
+        ast::AnnotationBody::Tokens(tokens) => {
+            let is_comma = |t: &AnnotationToken| is_symbol(t, ",");
+            tokens.split(is_comma).map(pair).collect()
+        }
+        _ => None,
     }
 }
 
-/// `@a[k = 1]`, or the same in parentheses.
-pub(super) fn numbers(annotation: &Annotation) -> Vec<(String, u32)> {
-    let number = |literal| fold::to_u32(&fold::literal(literal));
-    match &annotation.body {
-        ast::AnnotationBody::KeyValue(items) => items
-            .iter()
-            .filter_map(|i| match &i.value.kind {
-                ExprKind::Int(literal) => Some((i.name.to_string(), number(literal)?)),
-                _ => None,
-            })
-            .collect(),
-        ast::AnnotationBody::Tokens(tokens) => tokens
-            .windows(3)
-            .filter_map(|w| match (&w[0].kind, &w[2].kind) {
-                (AnnotationTokenKind::Word(name), AnnotationTokenKind::Int(literal)) => {
-                    Some((name.to_string(), number(literal)?))
-                }
-                _ => None,
-            })
-            .collect(),
-        _ => Vec::new(),
+/// `k = v` as tokens.
+fn pair(tokens: &[AnnotationToken]) -> Option<Pair> {
+    let [key, equals, value @ ..] = tokens else {
+        return None;
+    };
+    let AnnotationTokenKind::Word(name) = &key.kind else {
+        return None;
+    };
+    if !is_symbol(equals, "=") {
+        return None;
+    }
+    let last = value.last()?;
+    Some(Pair {
+        key: name.to_string(),
+        value: token_value(value),
+        span: key.span.to(last.span),
+    })
+}
+
+/// A string (in parts), a number or a truth value.
+fn token_value(tokens: &[AnnotationToken]) -> Option<AnnotationValue> {
+    let number = |value: BigInt| i64::try_from(value).ok().map(AnnotationValue::Number);
+    let kinds: Vec<&AnnotationTokenKind> = tokens.iter().map(|t| &t.kind).collect();
+    match kinds.as_slice() {
+        [AnnotationTokenKind::Int(literal)] => number(fold::literal(literal)),
+        [
+            AnnotationTokenKind::Symbol(minus),
+            AnnotationTokenKind::Int(literal),
+        ] if &**minus == "-" => number(-fold::literal(literal)),
+        [AnnotationTokenKind::Word(word)] if &**word == "true" => {
+            Some(AnnotationValue::Truth(true))
+        }
+        [AnnotationTokenKind::Word(word)] if &**word == "false" => {
+            Some(AnnotationValue::Truth(false))
+        }
+        _ => ast::string_of_tokens(tokens).map(AnnotationValue::Text),
     }
 }
 
-pub(super) fn size_semantics(annotations: &[Annotation]) -> Option<SizeSemantics> {
-    let text = find(annotations, "selector_size_semantics")?.string()?;
-    match text.to_ascii_lowercase().as_str() {
-        "sum_of_members" => Some(SizeSemantics::SumOfMembers(number(
-            annotations,
-            "max_member_weight",
-        ))),
-        _ => Some(SizeSemantics::SumOfWeights),
+fn is_symbol(token: &AnnotationToken, symbol: &str) -> bool {
+    matches!(&token.kind, AnnotationTokenKind::Symbol(s) if &**s == symbol)
+}
+
+/// What `@selector_size_semantics` says; the largest weight of a member is in another annotation.
+pub(crate) fn size_semantics(annotation: &Annotation) -> Option<SizeSemantics> {
+    match annotation.string()?.to_ascii_lowercase().as_str() {
+        "sum_of_members" => Some(SizeSemantics::SumOfMembers(0)),
+        "sum_of_weights" => Some(SizeSemantics::SumOfWeights),
+        _ => None,
     }
 }
 
@@ -228,17 +258,9 @@ pub(super) fn translation(tokens: &[AnnotationToken]) -> Option<NewTypeSpec> {
     });
     match width {
         Some(width) => Some(NewTypeSpec::TranslatedBits(uri, width)),
-        None if tokens.iter().any(|t| token_text(t) == "string") => {
+        None if tokens.iter().any(|t| &*t.text == "string") => {
             Some(NewTypeSpec::TranslatedString(uri))
         }
         None => None,
-    }
-}
-
-pub(super) fn token_text(token: &AnnotationToken) -> String {
-    match &token.kind {
-        AnnotationTokenKind::Word(text) | AnnotationTokenKind::Symbol(text) => text.to_string(),
-        AnnotationTokenKind::Str(text) => format!("\"{text}\""),
-        AnnotationTokenKind::Int(literal) => fold::literal(literal).to_string(),
     }
 }

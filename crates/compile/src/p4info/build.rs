@@ -2,15 +2,15 @@
 
 use num_bigint::BigInt;
 use syntax::ast::{self, Annotation};
-use syntax::diagnostics::Diagnostic;
-use syntax::source::{SourceMap, Span};
+use syntax::diagnostics::{Diagnostic, Sink};
+use syntax::source::Span;
 
 use super::annotate::{
-    annotations, find, given_id, local_name, number, numbers, size_semantics, strings, token_text,
-    translation,
+    annotations, find, given_id, local_name, number, pairs, size_semantics, translation,
 };
 use super::ids::{IdError, Kind, Symbols, member_ids};
 use super::*;
+use crate::check::closest;
 use crate::errors;
 use crate::fold;
 use crate::hir::{self, Module};
@@ -18,17 +18,12 @@ use crate::lower::{ExternInfo, ExternKind, Lowered};
 use crate::types::{FieldDef, StructDef, StructId, Ty};
 
 /// Makes the P4Info and sets the ids in the program.
-pub(crate) fn build(
-    module: &Module,
-    sources: &SourceMap,
-    lowered: &mut Lowered,
-) -> (P4Info, Vec<Diagnostic>) {
+pub(crate) fn build(module: &Module, lowered: &mut Lowered) -> (P4Info, Vec<Diagnostic>) {
     let mut builder = Builder {
         module,
-        sources,
         symbols: Symbols::default(),
         info: P4Info::default(),
-        diagnostics: Vec::new(),
+        diagnostics: Sink::default(),
     };
     builder.collect(lowered);
     builder.symbols.assign();
@@ -37,7 +32,7 @@ pub(crate) fn build(
     builder.tables(lowered);
     builder.externs(lowered);
     builder.rest(lowered);
-    (builder.info, builder.diagnostics)
+    (builder.info, builder.diagnostics.into_vec())
 }
 
 /// Annotations of action profiles that have fields of their own.
@@ -47,12 +42,24 @@ const PROFILE_ANNOTATIONS: [&str; 3] = [
     "max_member_weight",
 ];
 
+/// The keys of `@pkginfo`.
+const PACKAGE_FIELDS: [&str; 6] = ["name", "version", "organization", "contact", "url", "arch"];
+
+/// The keys of `@platform_property`: the fields of P4Info's `PlatformProperties`.
+const PLATFORM_PROPERTIES: [&str; 3] = [
+    "multicast_group_table_size",
+    "multicast_group_table_total_replicas",
+    "multicast_group_table_max_replicas_per_entry",
+];
+
+/// The largest number in a field of type int32.
+pub(crate) const INT32_MAX: u32 = i32::MAX as u32;
+
 struct Builder<'a> {
     module: &'a Module,
-    sources: &'a SourceMap,
     symbols: Symbols,
     info: P4Info,
-    diagnostics: Vec<Diagnostic>,
+    diagnostics: Sink,
 }
 
 fn extern_symbol(kind: &ExternKind) -> Kind {
@@ -64,6 +71,11 @@ fn extern_symbol(kind: &ExternKind) -> Kind {
         ExternKind::DirectMeter(_) => Kind::DirectMeter,
         ExternKind::Profile(_) => Kind::ActionProfile,
     }
+}
+
+/// Whether the control plane knows nothing of what has these annotations.
+fn is_hidden(annotations: &[Annotation]) -> bool {
+    find(annotations, "hidden").is_some()
 }
 
 /// A value in as many bytes as its type needs.
@@ -147,7 +159,7 @@ impl Builder<'_> {
     }
 
     fn annotations(&mut self, given: &[Annotation], without: &[&str]) -> Annotations {
-        annotations(given, without, self.sources, &mut self.diagnostics)
+        annotations(given, without, &mut self.diagnostics)
     }
 
     fn preamble(
@@ -169,8 +181,13 @@ impl Builder<'_> {
         let given: Vec<Option<u32>> = annotations.iter().map(|a| given_id(a)).collect();
         match member_ids(&given) {
             Ok(ids) => ids,
-            Err((_, id)) => {
-                self.diagnostics.push(errors::id_twice(span, id));
+            Err((position, id)) => {
+                let span = find(annotations[position], "id").map_or(span, |a| a.span);
+                let message = match id {
+                    0 => errors::id_zero(span),
+                    id => errors::id_twice(span, id),
+                };
+                self.diagnostics.push(message);
                 (1..=annotations.len() as u32).collect()
             }
         }
@@ -179,13 +196,34 @@ impl Builder<'_> {
     fn package(&mut self, lowered: &Lowered) {
         let var = self.module.var(lowered.main);
         let mut fields = BTreeMap::new();
-        if let Some(annotation) = find(&var.annotations, "pkginfo") {
-            fields.extend(strings(annotation));
+        for (key, value, span) in self.known_pairs(&var.annotations, "pkginfo", &PACKAGE_FIELDS) {
+            match value {
+                Some(AnnotationValue::Text(text)) => {
+                    fields.insert(key, text);
+                }
+                _ => self
+                    .diagnostics
+                    .push(errors::annotation_pair(span, &key, "a string")),
+            }
         }
         let arch = fields.remove("arch").unwrap_or_else(|| "v1model".into());
         let mut platform_properties = BTreeMap::new();
-        if let Some(annotation) = find(&var.annotations, "platform_property") {
-            platform_properties.extend(numbers(annotation));
+        for (key, value, span) in
+            self.known_pairs(&var.annotations, "platform_property", &PLATFORM_PROPERTIES)
+        {
+            match value.and_then(|v| match v {
+                AnnotationValue::Number(n) => u32::try_from(n).ok().filter(|n| *n <= INT32_MAX),
+                _ => None,
+            }) {
+                Some(number) => {
+                    platform_properties.insert(key, number);
+                }
+                None => {
+                    let wanted = format!("a number from 0 to {INT32_MAX}");
+                    self.diagnostics
+                        .push(errors::annotation_pair(span, &key, &wanted));
+                }
+            }
         }
         let annotations = self.annotations(&var.annotations, &["pkginfo", "platform_property"]);
         self.info.pkg_info = PkgInfo {
@@ -194,6 +232,49 @@ impl Builder<'_> {
             platform_properties,
             annotations,
         };
+    }
+
+    /// The pairs in an annotation of the package whose keys P4Info has; others are reported.
+    fn known_pairs(
+        &mut self,
+        annotations: &[Annotation],
+        name: &str,
+        known: &[&str],
+    ) -> Vec<(String, Option<AnnotationValue>, Span)> {
+        let mut out: Vec<(String, Option<AnnotationValue>, Span)> = Vec::new();
+        for annotation in annotations.iter().filter(|a| a.name.as_str() == name) {
+            let Some(pairs) = pairs(annotation) else {
+                self.diagnostics
+                    .push(errors::annotation_pairs(annotation.span, name));
+                continue;
+            };
+            for pair in pairs {
+                if !known.contains(&pair.key.as_str()) {
+                    let like = closest(&pair.key, known.iter().copied());
+                    self.diagnostics.push(errors::unknown_annotation_key(
+                        pair.span, &pair.key, name, like,
+                    ));
+                } else if let Some((_, _, first)) = out.iter().find(|(k, _, _)| *k == pair.key) {
+                    self.diagnostics
+                        .push(errors::duplicate(pair.span, &pair.key, *first));
+                } else {
+                    out.push((pair.key, pair.value, pair.span));
+                }
+            }
+        }
+        out
+    }
+
+    /// Reports a number that is too large for its field in P4Info.
+    fn bounded(&mut self, what: &str, value: u64, limit: u64, span: Span) {
+        if value > limit {
+            self.diagnostics
+                .push(errors::beyond_p4info(span, what, value, limit));
+        }
+    }
+
+    fn is_hidden_action(&self, action: hir::ActionId) -> bool {
+        is_hidden(&self.module.actions[action.index()].annotations)
     }
 
     /// The width that the control plane sees, and the name of the type if it is a new type.
@@ -254,7 +335,7 @@ impl Builder<'_> {
                     type_name,
                 });
             }
-            if find(&def.annotations, "hidden").is_none() {
+            if !is_hidden(&def.annotations) {
                 let preamble =
                     self.preamble(Kind::Action, &action.name.clone(), &def.annotations, &[]);
                 self.info.actions.push(Action { preamble, params });
@@ -263,7 +344,7 @@ impl Builder<'_> {
         for (name, declaration) in &lowered.info.called {
             let def = &module.actions[declaration.index()];
             let listed = self.info.actions.iter().any(|a| a.preamble.name == *name);
-            if !listed && find(&def.annotations, "hidden").is_none() {
+            if !listed && !is_hidden(&def.annotations) {
                 let preamble = self.preamble(Kind::Action, name, &def.annotations, &[]);
                 self.info.actions.push(Action {
                     preamble,
@@ -305,11 +386,17 @@ impl Builder<'_> {
                 });
             }
             lowered.program.tables[info.table.index()].id = self.symbols.id(Kind::Table, &name);
-            if find(&def.annotations, "hidden").is_some() {
+            if is_hidden(&def.annotations) {
                 continue;
             }
             let preamble = self.preamble(Kind::Table, &name, &def.annotations, &[]);
             let table = self.table(lowered, &info, def, preamble, match_fields);
+            self.bounded(
+                "the size of a table",
+                table.size,
+                ir::verify::MAX_TABLE_SIZE,
+                def.span,
+            );
             self.info.tables.push(table);
         }
     }
@@ -324,10 +411,12 @@ impl Builder<'_> {
     ) -> Table {
         let program = &lowered.program;
         let table = &program.tables[info.table.index()];
-        let action_refs = table
-            .actions
-            .iter()
-            .zip(&def.actions)
+        let listed = table.actions.iter().zip(&def.actions);
+        let visible: Vec<_> = listed
+            .filter(|(_, d)| !self.is_hidden_action(d.action))
+            .collect();
+        let action_refs = visible
+            .into_iter()
             .map(|(a, d)| ActionRef {
                 id: program.actions[a.action.index()].id,
                 scope: a.scope,
@@ -335,6 +424,11 @@ impl Builder<'_> {
             })
             .collect();
         let default = &program.actions[table.default_action.action.index()];
+        let position = table
+            .actions
+            .iter()
+            .position(|a| a.action == table.default_action.action);
+        let hidden_default = position.is_some_and(|i| self.is_hidden_action(def.actions[i].action));
         let args = default
             .params
             .iter()
@@ -350,12 +444,12 @@ impl Builder<'_> {
             preamble,
             match_fields,
             action_refs,
-            const_default_action_id: if table.const_default_action {
+            const_default_action_id: if table.const_default_action && !hidden_default {
                 default.id
             } else {
                 0
             },
-            initial_default_action: Some(TableActionCall {
+            initial_default_action: (!hidden_default).then(|| TableActionCall {
                 action_id: default.id,
                 arguments: args.collect(),
             }),
@@ -376,19 +470,23 @@ impl Builder<'_> {
     }
 
     fn externs(&mut self, lowered: &mut Lowered) {
+        let module = self.module;
         for (i, info) in lowered.info.externs.clone().into_iter().enumerate() {
             let kind = extern_symbol(&info.kind);
             let id = self.symbols.id(kind, &info.name);
             let preamble = self.preamble(kind, &info.name, &info.annotations, &PROFILE_ANNOTATIONS);
             let table = |direct: &dyn Fn(&crate::lower::TableInfo) -> bool| {
-                let table = lowered.info.tables.iter().find(|t| direct(t));
-                table.map(|t| lowered.program.tables[t.table.index()].id)
+                let table = lowered.info.tables.iter().find(|t| direct(t))?;
+                let told = !is_hidden(&module.tables[table.declaration.index()].annotations);
+                told.then(|| lowered.program.tables[table.table.index()].id)
             };
             match &info.kind {
                 ExternKind::Register(register, ty, index) => {
                     let size = lowered.program.registers[register.index()].size;
                     lowered.program.registers[register.index()].id = id;
                     let (type_spec, index_type_name) = (self.type_spec(ty), self.index_type(index));
+                    let limit = u64::from(INT32_MAX);
+                    self.bounded("the size of a register", size, limit, info.span);
                     self.info.registers.push(Register {
                         preamble,
                         type_spec,
@@ -448,7 +546,10 @@ impl Builder<'_> {
                     }
                 }
                 ExternKind::Profile(profile) => {
-                    let users = lowered.info.tables.iter().filter(|t| t.profile == Some(i));
+                    let users = lowered.info.tables.iter().filter(|t| {
+                        t.profile == Some(i)
+                            && !is_hidden(&module.tables[t.declaration.index()].annotations)
+                    });
                     let table_ids = users
                         .map(|t| lowered.program.tables[t.table.index()].id)
                         .collect();
@@ -458,7 +559,14 @@ impl Builder<'_> {
                     let mut semantics = None;
                     if let Some(selector) = &mut declared.selector {
                         max_group_size = number(&info.annotations, "max_group_size");
-                        semantics = size_semantics(&info.annotations);
+                        semantics = find(&info.annotations, "selector_size_semantics")
+                            .and_then(size_semantics)
+                            .map(|semantics| match semantics {
+                                SizeSemantics::SumOfMembers(_) => SizeSemantics::SumOfMembers(
+                                    number(&info.annotations, "max_member_weight"),
+                                ),
+                                SizeSemantics::SumOfWeights => SizeSemantics::SumOfWeights,
+                            });
                         selector.max_group_size = max_group_size.into();
                         selector.sum_of_members =
                             matches!(semantics, Some(SizeSemantics::SumOfMembers(_)));
@@ -484,7 +592,9 @@ impl Builder<'_> {
             set.id = self.symbols.id(Kind::ValueSet, &set.name);
             let (name, size) = (set.name.clone(), set.size);
             let preamble = self.preamble(Kind::ValueSet, &name, &module.var(var).annotations, &[]);
-            let fields = self.value_set_fields(&ty, module.var(var).span);
+            let span = module.var(var).span;
+            self.bounded("the size of a value set", size, u64::from(INT32_MAX), span);
+            let fields = self.value_set_fields(&ty, span);
             self.info.value_sets.push(ValueSet {
                 preamble,
                 fields,
@@ -527,15 +637,13 @@ impl Builder<'_> {
         let annotations: Vec<&[Annotation]> = fields.iter().map(|f| &*f.annotations).collect();
         let ids = self.member_ids(&annotations, span);
         let kind = |f: &FieldDef| match find(&f.annotations, "match").map(|a| &a.body) {
-            Some(ast::AnnotationBody::Tokens(tokens)) => {
-                match tokens.first().map(token_text).as_deref() {
-                    Some("ternary") => ir::MatchKind::Ternary,
-                    Some("lpm") => ir::MatchKind::Lpm,
-                    Some("range") => ir::MatchKind::Range,
-                    Some("optional") => ir::MatchKind::Optional,
-                    _ => ir::MatchKind::Exact,
-                }
-            }
+            Some(ast::AnnotationBody::Tokens(tokens)) => match tokens.first().map(|t| &*t.text) {
+                Some("ternary") => ir::MatchKind::Ternary,
+                Some("lpm") => ir::MatchKind::Lpm,
+                Some("range") => ir::MatchKind::Range,
+                Some("optional") => ir::MatchKind::Optional,
+                _ => ir::MatchKind::Exact,
+            },
             _ => ir::MatchKind::Exact,
         };
         fields
@@ -569,7 +677,7 @@ impl Builder<'_> {
         let ids = self.member_ids(&annotations, Span::default());
         let mut metadata = Vec::new();
         for ((name, field), id) in fields.iter().zip(ids) {
-            if find(&field.annotations, "hidden").is_some() {
+            if is_hidden(&field.annotations) {
                 continue;
             }
             let (bitwidth, type_name) = self.exposed(&field.ty);

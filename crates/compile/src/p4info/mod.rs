@@ -9,7 +9,8 @@ mod build;
 mod ids;
 mod text;
 
-pub(crate) use build::build;
+pub(crate) use annotate::size_semantics;
+pub(crate) use build::{INT32_MAX, build};
 
 use std::collections::BTreeMap;
 

@@ -110,6 +110,7 @@ impl P4Info {
                 }
             }
             w.annotations(&self.pkg_info.annotations);
+            w.doc(&self.pkg_info.annotations);
             w.string("arch", &self.pkg_info.arch);
             for key in ["organization", "contact", "url"] {
                 if let Some(value) = self.pkg_info.fields.get(key) {
@@ -130,10 +131,12 @@ impl P4Info {
         for action in &self.actions {
             w.message("actions", |w| {
                 w.preamble(&action.preamble);
-                action
-                    .params
-                    .iter()
-                    .for_each(|p| w.message("params", |w| p.write(w)));
+                action.params.iter().for_each(|p| {
+                    w.message("params", |w| {
+                        p.write(w);
+                        w.doc(&p.annotations);
+                    })
+                });
             });
         }
         self.action_profiles
@@ -324,7 +327,6 @@ impl Param {
         w.number("id", u64::from(self.id));
         w.string("name", &self.name);
         w.annotations(&self.annotations);
-        w.doc(&self.annotations);
         w.number("bitwidth", u64::from(self.bitwidth));
         w.type_name("type_name", &self.type_name);
     }

@@ -119,6 +119,17 @@ impl Switch {
         };
         if let Some(call) = &call {
             self.check_member_action(id, call)?;
+            if operation == Operation::Modify {
+                let runs = |target: &Target| match target {
+                    Target::Member(member) => *member == member_id,
+                    Target::Group(group) => profile.group(*group).is_some_and(|g| {
+                        let mut members = g.members.iter();
+                        members.any(|m| m.member_id == member_id)
+                    }),
+                    Target::OneShot(_) => false,
+                };
+                self.check_users(id, runs, &[call])?;
+            }
         }
         if operation == Operation::Insert {
             check_no_one_shots(profile, name)?;
@@ -130,24 +141,51 @@ impl Switch {
         Ok(Undo::ActionProfileMember(id, member_id, former))
     }
 
-    /// Every table of the profile may run the action.
+    /// Some table of the profile may run the action.
     fn check_member_action(
         &self,
         profile: ActionProfileId,
         call: &ActionCall,
     ) -> Result<(), ControlError> {
-        let tables = self.program().tables.iter().enumerate();
-        let mut used = false;
-        for (i, table) in tables {
-            if table.implementation == Some(profile) {
-                used = true;
-                let table = TableId(i as u32);
-                self.check_action(table, call.action, &call.args, ActionScope::DefaultOnly)?;
+        let mut why = None;
+        for table in self.tables_of(profile) {
+            match self.check_action(table, call.action, &call.args, ActionScope::DefaultOnly) {
+                Ok(_) => return Ok(()),
+                Err(error) => why = why.or(Some(error)),
             }
         }
-        if !used {
-            let name = &self.declared_profile(profile)?.name;
-            return Err(invalid(format!("no table is implemented by {name}")));
+        let name = &self.declared_profile(profile)?.name;
+        Err(why.unwrap_or_else(|| invalid(format!("no table is implemented by {name}"))))
+    }
+
+    /// The tables that a profile implements.
+    fn tables_of(&self, profile: ActionProfileId) -> impl Iterator<Item = TableId> {
+        let tables = self.program().tables.iter().enumerate();
+        tables
+            .filter(move |(_, table)| table.implementation == Some(profile))
+            .map(|(i, _)| TableId(i as u32))
+    }
+
+    /// Every table with an entry whose target `runs` the calls may do so. Tables of one profile have the same actions mostly, and
+    /// then there is nothing to look for.
+    fn check_users(
+        &self,
+        profile: ActionProfileId,
+        runs: impl Fn(&Target) -> bool,
+        calls: &[&ActionCall],
+    ) -> Result<(), ControlError> {
+        for table in self.tables_of(profile) {
+            let allowed = self.check_calls(table, calls);
+            if allowed.is_err() && self.runtime().targets(table).any(|t| runs(&t)) {
+                return allowed;
+            }
+        }
+        Ok(())
+    }
+
+    fn check_calls(&self, table: TableId, calls: &[&ActionCall]) -> Result<(), ControlError> {
+        for call in calls {
+            self.check_action(table, call.action, &call.args, ActionScope::DefaultOnly)?;
         }
         Ok(())
     }
@@ -208,6 +246,12 @@ impl Switch {
                 )));
             }
         }
+        let members = contents.members.iter();
+        let calls: Vec<&ActionCall> = members
+            .filter_map(|m| profile.member(m.member_id))
+            .collect();
+        let runs = |target: &Target| *target == Target::Group(group_id);
+        self.check_users(id, runs, &calls)?;
         let limit = selector.max_group_size;
         let max_size = contents.max_size;
         if limit > 0 && !(1..=limit).contains(&max_size) {
@@ -242,16 +286,20 @@ impl Switch {
         let name = &declared.name;
         let profile = self.runtime().profile(id);
         match target {
-            Target::Member(member) if profile.member(*member).is_none() => {
-                Err(not_found("member", *member, name))
-            }
-            Target::Member(_) => Ok(()),
+            Target::Member(member) => match profile.member(*member) {
+                None => Err(not_found("member", *member, name)),
+                Some(call) => self.check_calls(table, &[call]),
+            },
             Target::Group(group) => {
                 self.selector(id)?;
-                match profile.group(*group) {
-                    None => Err(not_found("group", *group, name)),
-                    Some(_) => Ok(()),
-                }
+                let Some(group) = profile.group(*group) else {
+                    return Err(not_found("group", *group, name));
+                };
+                let members = group.members.iter();
+                let calls: Vec<&ActionCall> = members
+                    .filter_map(|m| profile.member(m.member_id))
+                    .collect();
+                self.check_calls(table, &calls)
             }
             Target::OneShot(actions) => {
                 if profile.member_count() > 0 || profile.group_ids().next().is_some() {

@@ -242,8 +242,6 @@ const SPOILED: &[(u32, &str, &str)] = &[
         "size 5 implementation p1",
         "entry (exact 8w1) a0() size 5 implementation p0",
     ),
-    (19, "action a1 action a0", "action a1 action a0 action a2"),
-    (19, "action a1 action a0", "action a0"),
     (9, "\"s\" id 2 size", "\"p\" id 2 size"),
     (9, "\"s\" id 2 size", "\"s\" id 1 size"),
     (10, "crc32 : 14", "crc32 : 0"),
