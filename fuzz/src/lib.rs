@@ -6,6 +6,7 @@
 #![forbid(unsafe_code)]
 
 pub mod mutation;
+pub mod p4info;
 pub mod seeds;
 
 use compile::{Options, Outcome};
@@ -115,7 +116,8 @@ fn magnitude(count: usize) -> u32 {
     count.checked_ilog2().map_or(0, |log| log + 1)
 }
 
-/// All of the compiler. What it accepts is a valid program, its text form means the same, and both executors run it alike.
+/// All of the compiler. What it accepts is a valid program, its text form means the same, its P4Info can be read, and both executors
+/// run it alike.
 pub fn compile(data: &[u8]) -> Reached {
     let text = String::from_utf8_lossy(data);
     let options = Options::default();
@@ -131,6 +133,10 @@ pub fn compile(data: &[u8]) -> Reached {
     let Some(compiled) = &outcome.compiled else {
         return reached(refusal(&outcome), codes);
     };
+    let told = compiled.p4info.to_text();
+    if let Err(why) = p4info::check(&told) {
+        panic!("P4Info that cannot be read: {why}");
+    }
     let text = ir::text::print(&compiled.program);
     let again = ir::text::parse(&text).expect("the text form of a program can be read");
     assert!(

@@ -469,7 +469,8 @@ class P4InfoIndex:
                 seen[item.id] = item.name
 
 
-_ROLE = re.compile(r"@p4runtime_role\(\s*\"(.*)\"\s*\)", re.DOTALL)
+_IS_ROLE = re.compile(r"@p4runtime_role\b")
+_ROLE = re.compile(r"@p4runtime_role\(\s*\"([^\"]*)\"\s*\)")
 
 
 def _roles(message: Proto) -> Iterator[tuple[int, str]]:
@@ -483,9 +484,26 @@ def _roles(message: Proto) -> Iterator[tuple[int, str]]:
         message.digests,
     )
     for item in itertools.chain(*lists):
-        for annotation in item.preamble.annotations:
-            if match := _ROLE.fullmatch(annotation.strip()):
-                yield item.preamble.id, match[1]
+        preamble = item.preamble
+        roles = [_role(text, preamble.name) for text in map(str.strip, preamble.annotations) if _IS_ROLE.match(text)]
+        for annotation in preamble.structured_annotations:
+            if annotation.name == "p4runtime_role":
+                values = [e.string_value for e in annotation.expression_list.expressions if e.HasField("string_value")]
+                if len(values) != 1 or len(annotation.expression_list.expressions) != 1:
+                    raise invalid_argument(f"P4Info: the role of '{preamble.name}' is not one string")
+                roles += values
+        if len(roles) > 1:
+            raise invalid_argument(f"P4Info: '{preamble.name}' has {len(roles)} roles")
+        for role in roles:
+            yield preamble.id, role
+
+
+def _role(annotation: str, owner: str) -> str:
+    """What is not understood must not open an object to everybody."""
+    match = _ROLE.fullmatch(annotation)
+    if match is None:
+        raise invalid_argument(f"P4Info: the role of '{owner}' is not one string: {annotation}")
+    return match[1]
 
 
 def parse_text(text: str) -> Proto:

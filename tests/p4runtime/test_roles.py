@@ -1,0 +1,91 @@
+"""Roles that programs name in `@p4runtime_role`: other roles are refused, however the name is written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from conftest import HERE, P4INFO, REAL_CORE
+from raw import INSERT, MODIFY, Raw, exact, request, update
+
+from holdfast import _core
+from holdfast.errors import HoldfastError
+from holdfast.p4runtime import Device, LocalClient, P4InfoIndex, P4RuntimeError
+from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
+
+needs_core = pytest.mark.skipif(not REAL_CORE, reason="the native core is not built (make test builds it)")
+SOURCE = (HERE / "stateful.p4").read_text()
+ROLE = '@p4runtime_role("policy")'
+
+
+def program(role: str, macros: str = "") -> Any:
+    """stateful.p4 with something else in front of the table of role `policy`."""
+    assert ROLE in SOURCE
+    return _core.Program.compile_text(macros + SOURCE.replace(ROLE, role), "roles.p4")
+
+
+WRITINGS = {
+    "string": (ROLE, ""),
+    "macro": ("@p4runtime_role(POLICY)", '#define POLICY "policy"\n'),
+    "macro of a macro": ("@p4runtime_role(A)", '#define A B\n#define B "policy"\n'),
+    "the annotation by a macro": ("OWNED_BY(policy)", "#define OWNED_BY(x) @p4runtime_role(#x)\n"),
+    "parts": ('@p4runtime_role("pol" ++ "icy")', ""),
+    "structured": ("@p4runtime_role[POLICY]", '#define POLICY "policy"\n'),
+    "pragma": ('\n@pragma p4runtime_role "policy"\n', ""),
+}
+
+
+@needs_core
+@pytest.mark.parametrize("writing", WRITINGS)
+def test_another_role_may_not_write(writing: str) -> None:
+    compiled = program(*WRITINGS[writing])
+    raw = Raw(P4InfoIndex.from_text(compiled.p4info))
+    device = Device(1, _core.Switch(compiled, executor="interpreter"), executor="interpreter")
+    with LocalClient(device) as client:
+        client.set_pipeline(compiled)
+        for role in ("policy", "statistics"):
+            LocalClient(device, election_id=5, role=role)
+        table = raw.index.table("policers")
+        entry = raw.entry("policers", [exact(1, b"\0\0\0\1")], raw.action("police"))
+        default = p4.TableEntry(table_id=table.id, is_default_action=True, action=raw.action("NoAction"))
+        for kind, wanted in ((INSERT, entry), (MODIFY, default)):
+            with pytest.raises(P4RuntimeError) as e:
+                device.write(request(update(kind, table_entry=wanted), election_id=5, role="statistics"))
+            assert [f.code for f in e.value.failures] == ["PERMISSION_DENIED"]
+            device.write(request(update(kind, table_entry=wanted), election_id=5, role="policy"))
+
+
+@needs_core
+@pytest.mark.parametrize("role", ["@p4runtime_role(policy)", "@p4runtime_role", "@p4runtime_role(1)", ROLE + ROLE])
+def test_a_role_that_is_not_one_string_is_refused_by_the_compiler(role: str) -> None:
+    with pytest.raises(HoldfastError, match=r"roles.p4:81:\d+"):
+        program(role)
+
+
+@pytest.mark.parametrize(
+    "annotation",
+    [
+        "annotations: '@p4runtime_role(POLICY)'",
+        "annotations: '@p4runtime_role'",
+        'annotations: \'@p4runtime_role("a" "b")\'',
+        "annotations: '@p4runtime_role(\"a\")' annotations: '@p4runtime_role(\"b\")'",
+        "structured_annotations { name: 'p4runtime_role' kv_pair_list {} }",
+    ],
+)
+def test_a_p4info_whose_roles_are_not_understood_is_refused(annotation: str) -> None:
+    """In another compiler's P4Info: to ignore what it says of roles would let every role write."""
+    text = P4INFO.replace("tables {\n  preamble {", "tables { preamble { " + annotation, 1)
+    with pytest.raises(P4RuntimeError, match="role"):
+        P4InfoIndex.from_text(text)
+
+
+def test_roles_of_a_p4info() -> None:
+    for annotation in (
+        "annotations: '@p4runtime_role(\"policy\")'",
+        "structured_annotations { name: 'p4runtime_role' expression_list { expressions { string_value: 'policy' } } }",
+    ):
+        index = P4InfoIndex.from_text(P4INFO.replace("tables {\n  preamble {", "tables { preamble { " + annotation, 1))
+        assert list(index.roles.values()) == ["policy"]
+        assert not index.role_may("statistics", *index.roles)
+        assert index.role_may("policy", *index.roles)
+        assert index.role_may("", *index.roles)
