@@ -30,6 +30,17 @@ def test_the_profile_names_both_tables(setting: tuple[Device, Raw]) -> None:
     assert set(raw.index.action_profiles["shared"].table_ids) == {raw.index.table(name).id for name in "ab"}
 
 
+def test_the_client_knows_the_actions_of_both_tables() -> None:
+    program = _core.Program.compile(str(HERE.parent / "p4/run/action_profiles_different.p4"))
+    with LocalClient(Device(1, _core.Switch(program, executor="interpreter"), executor="interpreter")) as client:
+        client.set_pipeline(program)
+        for number, action in enumerate(("first", "second", "both"), 1):
+            info = client.p4info.action(action)
+            client.profile_member("shared", number, action, {param.name: 1 for param in info.params})
+        with pytest.raises(P4RuntimeError, match="nothing"):
+            client.profile_member("shared", 4, "nothing")
+
+
 def test_an_entry_names_what_its_table_can_run(setting: tuple[Device, Raw]) -> None:
     device, raw = setting
     profile = raw.index.action_profiles["shared"].id

@@ -148,7 +148,9 @@ class Client(ClientSession):
         message.action_profile_id, message.member_id = info.id, uint(member_id, 32, "member")
         if not info.table_ids:
             raise invalid_argument(f"action profile '{info.name}' implements no table")
-        fill_action(message.action, self.p4info.tables.by_id(info.table_ids[0]), action, params)
+        tables = [self.p4info.tables.by_id(id) for id in info.table_ids]
+        able = next((table for table in tables if table.actions.has(action)), tables[0])
+        fill_action(message.action, able, action, params)
         self._update(verb, entity, f"member {member_id} of {info.name}")
 
     def delete_profile_member(self, profile: str, member_id: int) -> None:

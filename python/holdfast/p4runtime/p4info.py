@@ -242,6 +242,14 @@ class Names(Generic[T]):
     def __contains__(self, id: object) -> bool:
         return id in self._by_id
 
+    def has(self, name: str) -> bool:
+        """Whether a name, as :meth:`__getitem__` takes it, is one object's."""
+        try:
+            self[name]
+        except P4RuntimeError:
+            return False
+        return True
+
     def get(self, id: int) -> T | None:
         """By id; None if there is none."""
         return self._by_id.get(id)

@@ -205,7 +205,7 @@ class Planner:
         elif kind == "action_profile_group_id" and profile.with_selector:
             entry.group_id = _id(action.action_profile_group_id, f"{table.label}: group")
         elif kind == "action_profile_action_set":
-            entry.action_set = profiles.set_from_message(self._index, profile, action.action_profile_action_set)
+            entry.action_set = profiles.set_from_message(table, profile, action.action_profile_action_set)
         else:
             wanted = "a member, a group or a one-shot set" if profile.with_selector else "a member"
             raise invalid_argument(f"{table.label}: the action is {kind or 'unset'}, this table takes {wanted}")

@@ -39,16 +39,20 @@ def member_from_message(index: P4InfoIndex, message: Proto, *, key_only: bool) -
         return ActionProfileMember(profile.id, message.member_id)
     if not message.HasField("action"):
         raise invalid_argument(f"action profile '{profile.name}': the member has no action")
-    action_id, args = _action(index, profile, message.action)
+    action_id, args = _member_action(index, profile, message.action)
     return ActionProfileMember(profile.id, message.member_id, action_id, args)
 
 
-def _action(index: P4InfoIndex, profile: ActionProfile, message: Proto) -> tuple[int, dict[int, bytes]]:
-    """An action of the tables that the profile implements, with its arguments."""
+def _member_action(index: P4InfoIndex, profile: ActionProfile, message: Proto) -> tuple[int, dict[int, bytes]]:
+    """An action of one of the tables that the profile implements, with its arguments.
+
+    Tables may differ in their actions; the core checks that an entry names what its own table can run.
+    """
     if not profile.table_ids:
         raise invalid_argument(f"action profile '{profile.name}' implements no table, so no action is its")
-    table = index.tables.by_id(profile.table_ids[0])
-    return table_entries.call_from_message(table, message, is_default=False)
+    tables = [index.tables.by_id(id) for id in profile.table_ids]
+    able = (table for table in tables if table.scopes.get(message.action_id, "default_only") != "default_only")
+    return table_entries.call_from_message(next(able, tables[0]), message, is_default=False)
 
 
 def group_from_message(index: P4InfoIndex, message: Proto, *, key_only: bool) -> ActionProfileGroup:
@@ -120,9 +124,9 @@ def _fill_watch(message: Proto, port: int | None, *, numeric: bool) -> None:
 
 
 def set_from_message(
-    index: P4InfoIndex, profile: ActionProfile, message: Proto
+    table: Table, profile: ActionProfile, message: Proto
 ) -> list[tuple[int, dict[int, bytes], int, int | None]]:
-    """The core's one-shot set of an ``ActionProfileActionSet``."""
+    """The core's one-shot set of an ``ActionProfileActionSet`` in an entry of the table."""
     what = f"action profile '{profile.name}', one-shot set"
     if not profile.with_selector:
         raise invalid_argument(f"action profile '{profile.name}' has no selector, so no one-shot sets")
@@ -132,7 +136,8 @@ def set_from_message(
         if not item.HasField("action"):
             raise invalid_argument(f"{what}: an action is missing")
         weight = checked_weight(profile, item.weight, what)
-        actions.append((*_action(index, profile, item.action), weight, watch_port(item, what)))
+        call = table_entries.call_from_message(table, item.action, is_default=False)
+        actions.append((*call, weight, watch_port(item, what)))
     size = sum(weight for _, _, weight, _ in actions) if profile.size_of_group == "weights" else len(actions)
     if profile.max_group_size and size > profile.max_group_size:
         raise invalid_argument(f"{what}: its size {size} is above {profile.max_group_size}")
