@@ -179,15 +179,9 @@ def build(
 
 
 def link_names(topology: Topology) -> list[str]:
-    """The links between switches, by names of their own: the second of parallel ones is ``a-b#2``."""
-    seen: dict[frozenset[str], int] = {}
-    names = []
-    for link in topology.links:
-        ends = frozenset((link.a, link.b))
-        seen[ends] = seen.get(ends, 0) + 1
-        if link.a in topology.switches and link.b in topology.switches:
-            names.append(link.name if seen[ends] == 1 else f"{link.name}#{seen[ends]}")
-    return names
+    """The links between switches, by names of their own."""
+    named = zip(topology.link_names(), topology.links, strict=True)
+    return [name for name, link in named if {link.a, link.b} <= topology.switches.keys()]
 
 
 def _failures(topology: Topology, fail: str) -> tuple[tuple[str, ...], list[frozenset[str]]]:

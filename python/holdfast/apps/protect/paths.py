@@ -8,7 +8,6 @@ tunnels, addresses or switches' tables.
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
@@ -90,16 +89,6 @@ def ends_of(name: str) -> tuple[tuple[str, int], tuple[str, int]]:
     return (a, int(a_port)), (b, int(b_port))
 
 
-def link_names(topology: Topology) -> list[str]:
-    """How :meth:`Topology.find_link` knows each link: ``a-b``, of parallel ones ``a-b#2``."""
-    names, parallel = [], Counter[frozenset[str]]()
-    for link in topology.links:
-        ends = frozenset((link.a, link.b))
-        parallel[ends] += 1
-        names.append(link.name if parallel[ends] == 1 else f"{link.name}#{parallel[ends]}")
-    return names
-
-
 def disjoint_paths(
     topology: Topology,
     ingress: str,
@@ -149,7 +138,7 @@ def _why(
 ) -> str:
     left = " in what is left of the network" if avoided else ""
     where = f"from {ends[0]} to {ends[1]}{left}"
-    names = link_names(topology)
+    names = topology.link_names()
     cut = [f"node {node}" for node in nodes] + [f"link {names[link]}" for link in links]
     if not cut:
         return f"there is no path {where}"

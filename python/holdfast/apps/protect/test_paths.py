@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.apps.protect.paths import Disjoint, NoDisjointPathsError, Path, disjoint_paths, link_names, path_along
+from holdfast.apps.protect.paths import Disjoint, NoDisjointPathsError, Path, disjoint_paths, path_along
 from holdfast.errors import NetworkError
 from holdfast.topologies import load
 from holdfast.topology import Topology
@@ -163,4 +163,4 @@ def test_hundred_nodes_are_quick_enough() -> None:
 
 @given(t=graphs())
 def test_names_of_links_are_found_again(t: Topology) -> None:
-    assert [t.find_link(name) for name in link_names(t)] == list(range(len(t.links)))
+    assert [t.find_link(name) for name in t.link_names()] == list(range(len(t.links)))
