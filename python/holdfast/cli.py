@@ -520,7 +520,11 @@ def reproduce(
     show: Annotated[bool, typer.Option("--list", help="Show what there is, and how many runs it takes.")] = False,
     seeds: Annotated[int | None, typer.Option(min=1, help="How many.", show_default="as many as the paper")] = None,
     first_seed: Annotated[
-        int, typer.Option(min=0, help="The first of them: others than 1 to N judge what these were used to choose.")
+        int,
+        typer.Option(
+            min=0,
+            help="The first one's number; choose with some seeds, judge with others.",
+        ),
     ] = 1,
     jobs: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
     ray: Annotated[

@@ -96,6 +96,9 @@ class LiveSwitch:
             raise LiveError(f"port {port} is not between 0 and {MAX_PORT}")
         if port in self._ports:
             raise LiveError(f"port {port} is {self._ports[port]} already")
+        if interface in self._ports.values():
+            other = next(number for number, name in self._ports.items() if name == interface)
+            raise LiveError(f"interface {interface} is port {other} of this switch already")
         self._network.add_port(_NODE, port, interface, io=io)
         self._ports[port] = interface
 

@@ -159,10 +159,7 @@ def counts(comparison: pl.DataFrame) -> dict[str, int]:
 
 
 def in_words(comparison: pl.DataFrame) -> str:
-    """The same as a clause; empty where nothing is judged.
-
-    With how many numbers would differ by chance if all were the same.
-    """
+    """The same as a clause; empty where nothing is judged."""
     found = counts(comparison)
     judged = found[AGREES] + found[DIFFERS] + found[OPEN]
     if judged + found[BY_DEFINITION] == 0:
@@ -191,7 +188,7 @@ def table(part: Part, comparison: pl.DataFrame) -> Table:
         result.add_column(key.replace("_", " "), no_wrap=True)
     result.add_column("", no_wrap=True)
     beside = part.published is not None
-    for heading in ("paper", "ours", "95 % interval") if beside else ("ours", "95 % interval"):
+    for heading in ("paper", "ours", "interval") if beside else ("ours", "interval"):
         result.add_column(heading, justify="right", no_wrap=True)
     if beside:
         result.add_column("")

@@ -45,8 +45,7 @@ def scripts(places: Sequence[Path], pattern: str) -> dict[str, Path]:
     named: dict[str, Path] = {}
     for place in places:
         if place.is_dir():
-            start = place if len(places) == 1 else Path()
-            found = {path.relative_to(start): path for path in stf_scripts(place)}
+            found = {path.relative_to(place) if len(places) == 1 else path: path for path in stf_scripts(place)}
         elif not place.exists():
             raise ScenarioError(f"there is no file or directory {str(place)!r}")
         elif place.suffix != ".stf":

@@ -59,16 +59,28 @@ class Entries(BaseModel):
 def read_packets(text: str) -> list[bytes]:
     """Packets from hexadecimal text (blanks, colons and a leading 0x are fine) or from a capture file (pcap, pcapng)."""
     path = Path(text)
-    if path.suffix in (".pcap", ".pcapng", ".cap") or os.path.exists(text):  # noqa: PTH110 - false, not an error, for long hexadecimal text
+    # For long hexadecimal text these are false; Path's own would raise.
+    is_there = os.path.exists(text) and not (os.path.isdir(text) and _is_hexadecimal(text))  # noqa: PTH110, PTH112
+    if path.suffix in (".pcap", ".pcapng", ".cap") or is_there:
         try:
             return [data for _, data in _core.read_pcap(str(path))]
         except OSError as error:
             raise ScenarioError(f"{path}: {error.strerror or error}") from None
-    digits = text.removeprefix("0x").replace(":", "").replace(" ", "")
+    if not _is_hexadecimal(text):
+        raise ScenarioError(f"--packet: {text[:40]!r} is neither hexadecimal bytes nor a capture file")
+    return [bytes.fromhex(_digits(text))]
+
+
+def _digits(text: str) -> str:
+    return text.removeprefix("0x").replace(":", "").replace(" ", "")
+
+
+def _is_hexadecimal(text: str) -> bool:
     try:
-        return [bytes.fromhex(digits)]
+        bytes.fromhex(_digits(text))
     except ValueError:
-        raise ScenarioError(f"--packet: {text[:40]!r} is neither hexadecimal bytes nor a capture file") from None
+        return False
+    return True
 
 
 def trace(

@@ -9,7 +9,7 @@ from conftest import Bench
 from raw import INSERT, MODIFY, Raw, exact, failures, group, read, read_entries, request, update, write
 
 from holdfast.p4runtime import LocalClient, P4RuntimeError
-from holdfast.p4runtime.arbitration import MAX_ROLES, MAX_STREAMS_PER_ROLE
+from holdfast.p4runtime.limits import MAX_ROLES, MAX_STREAMS_PER_ROLE
 from holdfast.p4runtime.stubs import any_pb2
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from raw import DELETE, INSERT, MODIFY, failures, read, update, write
 
-from holdfast.p4runtime import digests, packet_io
+from holdfast.p4runtime import limits, packet_io
 from holdfast.p4runtime.digests import DigestBuffers
 from holdfast.p4runtime.errors import P4RuntimeError
 from holdfast.p4runtime.p4info import ControllerHeader, Digest, Names, P4InfoIndex, Param
@@ -265,7 +265,7 @@ def test_without_ack_timeout_everything_is_sent() -> None:
 
 def test_a_list_has_a_bounded_number_of_values(monkeypatch: pytest.MonkeyPatch) -> None:
     """Whatever the client allows: what waits for a list to fill is memory."""
-    monkeypatch.setattr(digests, "MAX_LIST_VALUES", 5)
+    monkeypatch.setattr(limits, "MAX_DIGEST_LIST_VALUES", 5)
     for config in ({"max_list_size": 2**31 - 1, "max_timeout_ns": 2**62}, {"max_timeout_ns": 2**62}):
         made, sent = buffers(**config)
         for value in range(12):

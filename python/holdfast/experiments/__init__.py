@@ -49,11 +49,13 @@ class Criterion:
 
     - ``agrees`` if the whole interval lies within ``margin`` (in the column's unit) to both sides of 0,
     - else ``differs`` if the interval, widened by the paper's rounding, does not contain 0,
-    - else ``open``: too few seeds to decide.
+    - else ``open``: the interval decides neither.
 
-    So a wide interval never agrees, and of numbers that are the same at most one in twenty differs by chance.
+    So a wide interval never agrees, and of numbers that are the same at most one in twenty differs by chance. Where the paper
+    leaves open what decides (a baseline, a reading), an experiment may give the range over it as the interval, and says so.
 
-    ``reason``: why that margin, in a sentence. A margin is smaller than the effects that the paper's conclusions rest on.
+    ``reason``: why that margin, in a sentence. A margin is at most half of the effects that the paper's conclusions rest on, so two
+    numbers that agree keep the order that matters.
     ``by_definition``: in rows with these keys (all rows, if there are none) the number follows from its definition or from the
     configuration, so it is no evidence and is not judged; None if there are no such rows.
     """

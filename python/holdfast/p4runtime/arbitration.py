@@ -12,11 +12,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from holdfast.p4runtime import limits
 from holdfast.p4runtime.errors import P4RuntimeError, code_number, invalid_argument
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
-
-MAX_STREAMS_PER_ROLE = 16
-MAX_ROLES = 64  # with open streams, and the default role
 
 
 @dataclass(eq=False)
@@ -60,12 +58,16 @@ class Arbitration:
         """Handles a ``MasterArbitrationUpdate``; raises what the stream must be terminated with."""
         name, election_id = message.role.name, election_id_of(message)
         self._check(session, message, name, election_id)
-        if name not in self._roles and len(self._roles) >= MAX_ROLES:
-            raise P4RuntimeError("RESOURCE_EXHAUSTED", f"{MAX_ROLES} roles have open streams")
+        if name not in self._roles and len(self._roles) >= limits.MAX_ROLES:
+            raise P4RuntimeError(
+                "RESOURCE_EXHAUSTED", f"{limits.MAX_ROLES - 1} roles besides the default one have open streams"
+            )
         role = self._roles.setdefault(name, _Role())
         if session.role is None:
-            if len(role.sessions) >= MAX_STREAMS_PER_ROLE:
-                raise P4RuntimeError("RESOURCE_EXHAUSTED", f"{MAX_STREAMS_PER_ROLE} streams are open for this role")
+            if len(role.sessions) >= limits.MAX_STREAMS_PER_ROLE:
+                raise P4RuntimeError(
+                    "RESOURCE_EXHAUSTED", f"{limits.MAX_STREAMS_PER_ROLE} streams are open for this role"
+                )
             session.role = name
             role.sessions.append(session)
         session.election_id = election_id
@@ -86,6 +88,8 @@ class Arbitration:
                 raise P4RuntimeError("FAILED_PRECONDITION", f"this stream has role '{session.role}'; open another one")
         elif message.device_id != self._device_id:
             raise P4RuntimeError("NOT_FOUND", f"there is no device {message.device_id} here")
+        if len(name.encode()) > limits.MAX_ROLE_NAME_BYTES:
+            raise invalid_argument(f"a role's name has at most {limits.MAX_ROLE_NAME_BYTES} bytes")
         if message.role.id and not name:
             raise invalid_argument("role ids are not supported; use role names")
         if message.role.HasField("config"):

@@ -9,15 +9,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from holdfast.p4runtime import p4data
+from holdfast.p4runtime import limits, p4data
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument
 from holdfast.p4runtime.p4info import Digest
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
-
-MAX_LIST_VALUES = 65_536
-"""Values of one list: it is sent when it has so many, whatever ``max_list_size`` and ``max_timeout_ns`` are."""
-
-MAX_UNACKNOWLEDGED = 65_536  # values remembered per digest; the oldest list is forgotten beyond
 
 
 @dataclass
@@ -104,7 +99,7 @@ class DigestBuffers:
         if not stream.buffer:
             stream.first_ns = now_ns
         stream.buffer[value] = None
-        most = min(stream.config.max_list_size or MAX_LIST_VALUES, MAX_LIST_VALUES)
+        most = min(stream.config.max_list_size or limits.MAX_DIGEST_LIST_VALUES, limits.MAX_DIGEST_LIST_VALUES)
         if len(stream.buffer) >= most or stream.config.max_timeout_ns == 0:
             self._flush(digest_id, stream, now_ns)
 
@@ -131,7 +126,7 @@ class DigestBuffers:
         if stream.config.ack_timeout_ns:
             stream.lists[self._last_list_id] = (now_ns, tuple(stream.buffer))
             stream.unacknowledged.update(stream.buffer)
-            while len(stream.unacknowledged) > MAX_UNACKNOWLEDGED:
+            while len(stream.unacknowledged) > limits.MAX_UNACKNOWLEDGED_VALUES:
                 stream.forget(next(iter(stream.lists)))
         stream.buffer.clear()
         self._send(message)

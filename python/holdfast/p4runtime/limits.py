@@ -1,4 +1,4 @@
-"""What a client can make a server hold or do at most. Each bound is one of a request, a stream or a connection, never of a switch.
+"""What clients can make a server hold or do at most; tables, registers and the like have the sizes that their program gives them.
 
 Packets and control share a processor, so work that one request asks for is bounded before it is begun; and what waits for a client
 that does not read is counted in bytes.
@@ -8,6 +8,17 @@ from __future__ import annotations
 
 MAX_STREAMS = 48
 """Open at one time; each occupies a worker thread."""
+
+MAX_STREAMS_PER_ROLE = 16
+
+MAX_ROLES = 64
+"""Names of roles with open streams, the default role's included."""
+
+MAX_DIGEST_LIST_VALUES = 65_536
+"""Values of one digest list: it is sent when it has so many, whatever ``max_list_size`` and ``max_timeout_ns`` are."""
+
+MAX_UNACKNOWLEDGED_VALUES = 65_536
+"""Values remembered per digest until a list is acknowledged; the oldest list is forgotten beyond."""
 
 MAX_MESSAGE_BYTES = 128 << 20
 """Of one request (specification, "gRPC Server Maximum Receive Message Size")."""
@@ -21,6 +32,11 @@ MAX_WRITE_UPDATES = 1 << 18
 MAX_QUEUED_MESSAGES = 8192
 MAX_QUEUED_BYTES = 16 << 20
 """Notifications that wait on one stream for a client that reads slowly. Packet-ins, digests and errors beyond are dropped."""
+
+MAX_QUEUED_ARBITRATIONS = 1024
+"""Arbitration updates that wait likewise. They are never dropped: a stream with more ends."""
+
+MAX_ROLE_NAME_BYTES = 256
 
 MAX_QUEUED_BYTES_IN_ALL = 64 << 20
 """The same on all streams of a server together."""

@@ -99,19 +99,35 @@ class _Stream:
         self._backlog = backlog
         self._lock = threading.Lock()
         self._bytes = 0
+        self._arbitrations = 0
         self._over = False
         self.dropped = 0
 
     def send(self, message: Proto) -> None:
         """Queues a message; notifications, but never arbitration, are dropped when the client does not keep up."""
-        size = 0 if message.WhichOneof("update") == "arbitration" else message.ByteSize()
+        if message.WhichOneof("update") == "arbitration":
+            self._send_arbitration(message)
+            return
+        size = message.ByteSize()
         with self._lock:
             full = self._items.qsize() >= limits.MAX_QUEUED_MESSAGES or self._bytes + size > limits.MAX_QUEUED_BYTES
-            if self._over or (size and (full or not self._backlog.take(size))):
+            if self._over or full or not self._backlog.take(size):
                 self.dropped += 1
                 return
             self._bytes += size
             self._items.put((message, size))
+
+    def _send_arbitration(self, message: Proto) -> None:
+        """Beside what notifications may take: a client that reads slowly still learns who is the primary."""
+        with self._lock:
+            if self._over:
+                return
+            self._arbitrations += 1
+            if self._arbitrations > limits.MAX_QUEUED_ARBITRATIONS:
+                self._over = True
+                self.end(P4RuntimeError("RESOURCE_EXHAUSTED", "the client does not read the stream"))
+                return
+            self._items.put((message, 0))
 
     def end(self, error: P4RuntimeError | None = None) -> None:
         """Behind what waits, the stream ends so."""
@@ -128,6 +144,7 @@ class _Stream:
 
     def _sent(self, size: int) -> None:
         with self._lock:
+            self._arbitrations -= size == 0
             self._bytes -= size
             self._backlog.give_back(size)
 

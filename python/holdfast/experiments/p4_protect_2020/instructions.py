@@ -86,6 +86,8 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
                     _instrument(process.pid)
                     go.touch()
                 failed = process.wait(TIMEOUT_S) != 0
+            except subprocess.TimeoutExpired:
+                raise ExperimentError(f"valgrind was not done after {TIMEOUT_S:g} s") from None
             finally:
                 process.kill()
                 process.wait()
@@ -99,9 +101,12 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 
 def _is_ready(process: subprocess.Popen[bytes], said: Path) -> bool:
     """Waits until the process has said so, or is no more."""
+    deadline = time.monotonic() + TIMEOUT_S
     while READY not in said.read_text():
         if process.poll() is not None:
             return False
+        if time.monotonic() > deadline:
+            raise ExperimentError(f"valgrind was not ready after {TIMEOUT_S:g} s")
         time.sleep(0.2)
     return True
 
@@ -140,6 +145,11 @@ def _total(dump: Path) -> int:
     return total
 
 
+def _parent() -> str:
+    """The parent's process id; ``os.getppid`` is the mark."""
+    return Path("/proc/self/stat").read_text().rpartition(")")[2].split()[1]
+
+
 def main(arguments: Iterable[str]) -> None:
     """Under callgrind: every case once, its packets between two marks; prints the names of the cases.
 
@@ -156,7 +166,10 @@ def main(arguments: Iterable[str]) -> None:
     for case in cases.values():
         case.run(WARM_UP_PACKETS)
     print(READY, flush=True)
+    parent = _parent()
     while not Path(go).exists():
+        if _parent() != parent:
+            sys.exit("whoever wanted this is gone")
         time.sleep(0.02)
     for name, case in cases.items():
         os.getppid()

@@ -6,7 +6,7 @@ in the text is not here. Nothing here runs anything.
 
 from __future__ import annotations
 
-from holdfast.experiments import Criterion, PublishedTable
+from holdfast.experiments import Criterion, Estimate, PublishedTable
 
 RUNS = 20
 """Per experiment (section 6.2), with 95 % intervals."""
@@ -50,7 +50,9 @@ FIGURE_7 = PublishedTable(
     columns=("goodput_gbps",),
     rows=tuple((4, mode, 90) for mode in MODES),
     decimals=-1,
-    criteria={"goodput_gbps": Criterion(5.0, "the paper says about 90 Gb/s, which is to the nearest ten")},
+    criteria={
+        "goodput_gbps": Criterion(5.0, "the paper says about 90 Gb/s, which is to the nearest ten", Estimate.MEAN, RUNS)
+    },
 )
 """Of fewer pairs the text says only that they do not fill the link; of the modes, that they are almost identical."""
 
