@@ -15,7 +15,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, NoReturn
 
 import typer
-from rich.console import Console
 from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
@@ -23,6 +22,7 @@ from rich.text import Text
 from holdfast import interrupts
 from holdfast._core import CompileError, HoldfastError, Program
 from holdfast.errors import TopologyWarning
+from holdfast.terminal import Console, printable
 
 if TYPE_CHECKING:
     from holdfast.compare.comparison import Comparison
@@ -292,7 +292,7 @@ def trace(
     else:
         # One by one: the traces of a large capture do not fit into memory.
         for number, text in enumerate(traces):
-            sys.stdout.write(f"\n{text}" if number else text)
+            sys.stdout.write(printable(f"\n{text}" if number else text))
 
 
 @app.command()
@@ -508,7 +508,7 @@ def topology(
         sys.stdout.write(loaded.to_yaml())
     elif draw is None:
         most = None if every_link or not sys.stdout.isatty() else FIRST_LINKS
-        sys.stdout.writelines(f"{line}\n" for line in topologies.listing(loaded, most))
+        sys.stdout.writelines(f"{printable(line)}\n" for line in topologies.listing(loaded, most))
 
 
 @app.command()

@@ -226,7 +226,7 @@ def _print_statistics(live: LiveSwitch, console: Console) -> None:
         rows = [{"port": port, "interface": name, **live.port_statistics(port)} for port, name in live.ports.items()]
         console.print(statistics_table(rows))
     for reason, count in live.drops().items():
-        console.print(f"dropped, {reason}: {count}")
+        console.print(f"dropped, {reason}: {count}", markup=False)
 
 
 class _OffloadsHint:
@@ -290,7 +290,8 @@ def _serve(
     live.start()
     server.start()
     console.print(
-        f"{program.name}: {len(live.ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it"
+        f"{program.name}: {len(live.ports)} ports, P4Runtime on {server.address}, device {device_id}; Ctrl-C ends it",
+        markup=False,
     )
     next_look_s = time.monotonic()
     while not interrupted.is_set():
@@ -300,4 +301,4 @@ def _serve(
         for notification in live.poll(0.2):
             if notification.kind == "port_change":
                 state = "up" if notification.up else "down"
-                console.print(f"port {notification.port} is {state}")
+                console.print(f"port {notification.port} is {state}", markup=False)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -14,6 +16,8 @@ from holdfast_command import COMMAND, holdfast
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgWriter, wrpcap
+
+from holdfast import terminal
 
 APPS = Path(__file__).parents[2] / "python/holdfast/apps"
 ROUTER = str(APPS / "router/router.p4")
@@ -370,3 +374,38 @@ def test_bench_measures_tables(tmp_path: Path) -> None:
     (measured,) = json.loads(file.read_text())
     assert (measured["table"], measured["entries"]) == ("lpm_32_1m", 10_000)
     assert measured["lookup_ns"] > 0
+
+
+TITLE = "\x1b]0;title\x07\x1b[31m\x9b1m"
+"""Sets a terminal's title, then its colour, twice."""
+
+
+def test_no_text_of_a_file_reaches_the_terminal_as_a_command(tmp_path: Path) -> None:
+    topology = {"name": f"x{TITLE}", "hosts": ["h1"], "switches": ["s1"], "links": [{"a": "h1", "b": "s1"}]}
+    (tmp_path / "title.yaml").write_text(json.dumps(topology))
+    (tmp_path / "entries.yaml").write_text(json.dumps({"tables": {f"t{TITLE}": []}}))
+    program = Path(ROUTER)
+    artifact = tmp_path / "r.holdfast"
+    assert holdfast("compile", str(program), "-o", str(artifact), cwd=tmp_path).returncode == 0
+    text = artifact.read_text()
+    artifact.write_text(re.sub(r'file 0 "[^"]*"', lambda found: f'{found.group(0)[:-1]}{TITLE}"', text, count=1))
+    for arguments in (
+        ["topology", "title.yaml"],
+        ["topology", f"ring:{TITLE}"],
+        ["trace", str(program), "--entries", "entries.yaml", "--packet", "00"],
+        ["trace", str(artifact), "--packet", "00" * 60],
+        ["trace", str(program), "--packet", f"{TITLE}.pcap"],
+    ):
+        result = holdfast(*arguments, cwd=tmp_path)
+        shown = result.stdout + result.stderr
+        assert shown
+        assert "Traceback" not in shown
+        assert not set(shown) & {"\x1b", "\x07", "\x9b"}, (arguments, shown)
+
+
+def test_a_console_keeps_colours_and_replaces_commands() -> None:
+    stream = io.StringIO()
+    console = terminal.Console(file=stream, force_terminal=True, color_system="standard")
+    console.print(f"[red]a{TITLE}[/]", highlight=False)
+    assert stream.getvalue().startswith("\x1b[31ma\ufffd]0;title")
+    assert "\x1b]0" not in stream.getvalue()
