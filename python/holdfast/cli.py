@@ -39,6 +39,9 @@ console = Console(emoji=False)
 errors = Console(stderr=True, emoji=False)
 
 
+ENTRIES_EXAMPLE = "tables: {ipv4_lpm: [{match: {hdr.ipv4.dst_addr: 10.0.0.0/8}, action: drop}]}"
+
+
 class Executor(StrEnum):
     """The two executors of the switch."""
 
@@ -272,7 +275,10 @@ def trace(
     source: Annotated[Path, typer.Argument(help="P4_16 program for v1model, or what compile made of it.")],
     packet: Annotated[str, typer.Option(help="Hexadecimal bytes, or a capture file (pcap, pcapng).")],
     entries: Annotated[
-        Path | None, typer.Option(help="Table entries, groups and registers to install first (YAML).")
+        Path | None,
+        typer.Option(
+            help=f"What to install first (YAML), as in {ENTRIES_EXAMPLE}; also multicast_groups, clone_sessions, registers."
+        ),
     ] = None,
     port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port that the packet arrives on.")] = 1,
     assignments: Annotated[bool, typer.Option("--assignments", help="Every assignment to a variable, too.")] = False,

@@ -76,7 +76,7 @@ def run(
         if comparison is not None:
             comparisons[part.name] = comparison
             if console is not None:
-                console.print(headline(part, comparison, count), markup=False, highlight=False)
+                console.print(headline(part, comparison, setting.seeds), markup=False, highlight=False)
                 console.print(table(part, comparison))
     return comparisons
 
@@ -162,19 +162,19 @@ def in_words(comparison: pl.DataFrame) -> str:
     """The same as a clause; empty where nothing is judged."""
     found = counts(comparison)
     judged = found[AGREES] + found[DIFFERS] + found[OPEN]
-    if judged + found[BY_DEFINITION] == 0:
-        return ""
+    defined = f"{found[BY_DEFINITION]} follow from their definition and are not counted"
+    if judged == 0:
+        return f"of the paper's numbers {defined}" if found[BY_DEFINITION] else ""
     words = f"of {judged} of the paper's numbers {found[AGREES]} agree within the margin, {found[DIFFERS]} differ, "
     words += f"{found[OPEN]} are open"
-    return words + (
-        f"; {found[BY_DEFINITION]} follow from their definition and are not counted" if found[BY_DEFINITION] else ""
-    )
+    return words + (f"; {defined}" if found[BY_DEFINITION] else "")
 
 
-def headline(part: Part, comparison: pl.DataFrame, seeds: int) -> str:
-    """What a part is, and how many of the paper's numbers agree with ours."""
+def headline(part: Part, comparison: pl.DataFrame, seeds: Sequence[int]) -> str:
+    """What a part is, with which seeds, and how many of the paper's numbers agree with ours."""
     words = in_words(comparison)
-    return f"{part.name} ({part.place}): {part.title}\n{seeds} seeds" + (f"; {words}" if words else "")
+    which = f" ({seeds[0]} to {seeds[-1]})" if seeds[0] != 1 else ""
+    return f"{part.name} ({part.place}): {part.title}\n{len(seeds)} seeds{which}" + (f"; {words}" if words else "")
 
 
 COLOURED = {AGREES: f"[green]{AGREES}[/]", DIFFERS: f"[red]{DIFFERS}[/]"}

@@ -18,6 +18,7 @@ from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgWriter, wrpcap
 
 from holdfast import terminal
+from holdfast.cli import ENTRIES_EXAMPLE
 
 APPS = Path(__file__).parents[2] / "python/holdfast/apps"
 ROUTER = str(APPS / "router/router.p4")
@@ -72,6 +73,13 @@ def test_a_library_is_checked_and_cannot_run(tmp_path: Path) -> None:
     result = holdfast("trace", str(source), "--packet", "00")
     assert result.returncode == 1
     assert "nothing to run" in result.stderr
+
+
+def test_trace_with_the_entries_of_the_help(tmp_path: Path) -> None:
+    assert ENTRIES_EXAMPLE in " ".join(holdfast("trace", "--help").stdout.replace("│", " ").split())
+    (tmp_path / "entries.yaml").write_text(ENTRIES_EXAMPLE)
+    text = holdfast("trace", ROUTER, "--entries", "entries.yaml", "--packet", packet().hex(), cwd=tmp_path).stdout
+    assert "RouterIngress.drop" in text
 
 
 def test_trace_hexadecimal(entries: str) -> None:

@@ -267,6 +267,7 @@ def test_the_command(papers: Path) -> None:
         8,
     ]
     assert json.loads((papers.parent / "others/tiny/table1.json").read_text())["first_seed"] == 7
+    assert "2 seeds (7 to 8); of 2 of" in result.stdout
     result = command(papers, "tiny", "fig1", "table1", "--seeds", "3", "--jobs", "2")
     assert result.returncode == 0, result.stderr
     assert "interval" in result.stdout
