@@ -24,14 +24,14 @@ TCP_SUFFERS_PERCENT = 10.0
 
 def advice(comparison: Comparison) -> str:
     """One plain sentence, or why there is none."""
-    if comparison.doubts:
-        return f"Unreliable, so there is neither ranking nor advice: {comparison.doubts[0]}."
+    if comparison.unranked is not None:
+        return f"{comparison.unranked}."
     static = _static(comparison)
     best = comparison.summaries[0]
     noise = comparison.noise
     if static.lost_mean <= noise.packets and static.outage_mean_ms <= static.outage_unsteady_ms + noise.outage_ms:
         if (static.goodput_lost_percent or 0.0) <= noise.goodput_percent and not static.transfers_unfinished:
-            return "The failure costs this traffic nothing: nothing that it needs was on what failed."
+            return "The failure costs this traffic nothing that is measured here."
         return (
             "No probe met the failure, but TCP did: give UDP or ping on the same way to have a ranking of packets lost."
         )
@@ -174,7 +174,7 @@ def notes(comparison: Comparison) -> list[str]:
 def _notes_of_noise(comparison: Comparison) -> list[str]:
     """By what rule mechanisms differ, and what was lost without a failure."""
     scenario, summaries, noise = comparison.scenario, comparison.summaries, comparison.noise
-    found = [f"Not reliable: {doubt}." for doubt in comparison.doubts[1:]]
+    found = [f"Not reliable: {doubt}." for doubt in comparison.doubts if doubt not in (comparison.unranked or "")]
     if "as good" in advice(comparison):
         seeds = (
             " or the 95 % interval of their differences, seed by seed, has zero in it,"
@@ -186,7 +186,7 @@ def _notes_of_noise(comparison: Comparison) -> list[str]:
             f" their outages, by {noise.share:.0%} or {noise.outage_ms:g} ms. The ranking then looks at the bytes carried."
         )
     if any(summary.lost_undisturbed for summary in summaries):
-        counts = _grouped(summaries, lambda s: round(s.lost_undisturbed) or 1)
+        counts = _grouped(summaries, lambda s: max(1, round(s.lost_undisturbed)) if s.lost_undisturbed else 0)
         found.append(
             f"Packets lost even without a failure (lossy or full links, or reordering): {counts}. They are subtracted, seed by"
             " seed, from what is lost with the failure."
@@ -196,11 +196,24 @@ def _notes_of_noise(comparison: Comparison) -> list[str]:
                 else ""
             )
         )
-    gains = [s for s in summaries if (s.goodput_lost_percent or 0.0) < -noise.goodput_percent]
-    if gains and not comparison.doubts and not scenario.live:
+    gains = [s.mechanism for s in summaries if (s.goodput_lost_percent or 0.0) < -noise.goodput_percent]
+    if gains and comparison.unranked is None and not scenario.live:
+        # Static has no way around.
+        around = [name for name in gains if name != "static"]
+        if around:
+            found.append(
+                f"TCP delivers more with the failure than without under {' and '.join(around)}: the way around is better for it"
+                " than what failed."
+            )
+        if "static" in gains:
+            found.append(
+                "TCP delivers more with the failure than without under static: what failed had held others back."
+            )
+    fewer = [s.mechanism for s in summaries if s.mechanism != "static" and comparison.surely_gains(s)]
+    if fewer and comparison.unranked is None:
         found.append(
-            f"TCP delivers more with the failure than without under {' and '.join(s.mechanism for s in gains)}: the way around"
-            " is faster for connections that are limited by a window, or what failed had held others back."
+            f"Fewer packets are lost with the failure than without under {' and '.join(fewer)}, with every confidence that the"
+            " seeds give: the way around is better than what failed."
         )
     return found
 

@@ -23,7 +23,7 @@ from typing import Any
 import polars as pl
 
 from holdfast.compare.mechanisms import Mechanism
-from holdfast.compare.scenario import NO_FAILURE, Scenario
+from holdfast.compare.scenario import NO_FAILURE, Scenario, link_names
 from holdfast.statistics import mean_interval
 
 Row = Mapping[str, Any]
@@ -68,6 +68,35 @@ LOST_SHARE = 0.001
 
 LATE_MS = 25.0
 """Live, a run in which the network's clock or a sender of probes was later than that measured this machine."""
+
+
+COUNTED_OF_CASE = (
+    "sent",
+    "lost",
+    "lost_undisturbed",
+    "lost_to_failure",
+    "duplicated",
+    "reordered",
+    "outage_ms",
+    "outage_undisturbed_ms",
+)
+COUNTED = (
+    "lost_mean",
+    "lost_low",
+    "lost_high",
+    "lost_median",
+    "lost_worst",
+    "worst_failure",
+    "lost_by_seed",
+    "lost_undisturbed",
+    "lost_unsteady",
+    "outage_by_seed_ms",
+    "outage_unsteady_ms",
+    "outage_mean_ms",
+    "outage_median_ms",
+    "outage_worst_ms",
+)
+"""Fields of a :class:`Case` and of a :class:`Summary` that say nothing where no probe was counted."""
 
 
 @dataclass(frozen=True)
@@ -174,6 +203,8 @@ class Comparison:
         found = [self._summary(mechanism.name) for mechanism in self.mechanisms]
         self.doubts = self._doubts(found)
         """Why nothing follows from these runs, a sentence each; empty if something does."""
+        self.unranked = self._unranked(found)
+        """Why there is no ranking, as a clause that begins a sentence; None if there is one."""
         self.summaries = self._ranked(found)
         """By rank; as the mechanisms are given if there is none."""
 
@@ -257,7 +288,7 @@ class Comparison:
         return sorted(probes), sorted(bulk), sorted(transfers)
 
     def _ranked(self, found: list[Summary]) -> list[Summary]:
-        if self.doubts:
+        if self.unranked is not None:
             return found
         ranks = {one.mechanism: 1 + sum(self.better(other, one) for other in found) for one in found}
         found.sort(key=lambda s: (ranks[s.mechanism], s.lost_mean, s.outage_mean_ms, s.bytes_ratio, s.entries_mean))
@@ -377,6 +408,10 @@ class Comparison:
         tests = (self.lost_less, self.back_sooner)
         return not any(less(one, other) or less(other, one) for less in tests)
 
+    def surely_gains(self, one: Summary) -> bool:
+        """Whether it loses fewer packets with the failure than without, with 95 % confidence over several seeds."""
+        return one.lost_high is not None and not self.seeds_agree and one.lost_high < 0
+
     def best(self, less: Callable[[Summary, Summary], bool]) -> set[str]:
         """The mechanisms that nobody is ahead of, if they are ahead of somebody; by one of the tests of this class."""
         behind = {one.mechanism: [other for other in self.summaries if less(one, other)] for one in self.summaries}
@@ -394,10 +429,6 @@ class Comparison:
 
     def _doubts(self, found: Sequence[Summary]) -> list[str]:
         doubts = []
-        if not self.probes:
-            doubts.append("this traffic has no UDP stream and no ping, so no lost packet was counted")
-        elif not any(self.measured(self.probes, failure) for failure in self.scenario.failures):
-            doubts.append("all probes begin or end at what fails, and nothing can help them")
         if self.scenario.live:
             doubts += self._doubts_of_live()
         static = next(each for each in found if each.mechanism == "static")
@@ -409,19 +440,54 @@ class Comparison:
                 " too full, or lossy; give less traffic, or more seeds"
             )
         least = min(found, key=lambda s: s.lost_mean)
-        if least.lost_mean < -max(self.noise.packets, self.noise.share * abs(cost)):
+        if not self.surely_gains(least) and least.lost_mean < -max(self.noise.packets, self.noise.share * abs(cost)):
             doubts.append(
                 f"{least.mechanism} lost {-least.lost_mean:.2g} packets less with the failure than without: what is lost"
                 " undisturbed differs from run to run by more than the failure costs"
             )
         gains = [s for s in found if s.goodput_lost_percent is not None and s.goodput_lost_percent < -GAIN_PERCENT]
-        if gains and (self.scenario.live or most.lost_undisturbed > self.noise.packets):
+        # Simulated, nothing else runs beside it, and more is the merit of a better way around.
+        if gains and self.scenario.live:
             gain = min(gains, key=lambda s: s.goodput_lost_percent or 0.0)
             doubts.append(
                 f"TCP delivered {-(gain.goodput_lost_percent or 0):.0f} % more with the failure than without under"
                 f" {gain.mechanism}: the undisturbed run was disturbed by something else"
             )
         return doubts
+
+    def _unranked(self, found: Sequence[Summary]) -> str | None:
+        """No packet counted, nothing of this traffic on what fails, or a doubt."""
+        if self.uncounted is not None:
+            return f"No ranking: {self.uncounted}"
+        static = next(each for each in found if each.mechanism == "static")
+        if not static.carried:
+            count = len(self.scenario.failures)
+            name = (
+                f"{self.scenario.failed} {self.scenario.failures[0]}"
+                if count == 1
+                else f"none of {count} {self.scenario.failed}"
+            )
+            used = [name for name in link_names(self.scenario.topology) if self._uses(name)]
+            others = f" ({', '.join(used[:3])}{' or others' if len(used) > 3 else ''})" if used else ""
+            return (
+                f"No ranking: {name} carries {'none' if count == 1 else 'any'} of this traffic under plain routing, so this failure"
+                f" says nothing of what mechanisms do for it; choose another{others}"
+            )
+        return f"Unreliable, so there is neither ranking nor advice: {self.doubts[0]}" if self.doubts else None
+
+    def _uses(self, link: str) -> bool:
+        """Whether static's traffic is on it, undisturbed."""
+        index = self.scenario.topology.find_link(link)
+        return bool(self._rows["static", NO_FAILURE, self.seeds[0]]["links_used"][index])
+
+    @cached_property
+    def uncounted(self) -> str | None:
+        """Why no packet is counted under any failure, in words; None if some are."""
+        if not self.probes:
+            return "no UDP stream or ping to count"
+        if not any(self.measured(self.probes, failure) for failure in self.scenario.failures):
+            return "all probes begin or end at what fails, and nothing can help them"
+        return None
 
     def _doubts_of_live(self) -> list[str]:
         late = self.late()
@@ -495,8 +561,16 @@ class Comparison:
         return bool(others) and all(replace(c, seed=self.seeds[0]) == first[c.mechanism, c.failure] for c in others)
 
     def case_frame(self) -> pl.DataFrame:
-        """All cases."""
-        return pl.DataFrame([asdict(case) for case in self.cases], infer_schema_length=None)
+        """All cases; what was not counted is null."""
+        frame = pl.DataFrame([asdict(case) for case in self.cases], infer_schema_length=None)
+        if self.uncounted is not None:
+            frame = frame.with_columns(pl.lit(None).cast(frame.schema[name]).alias(name) for name in COUNTED_OF_CASE)
+        return frame
+
+    def summary_of(self, one: Summary) -> dict[str, Any]:
+        """As it stands in files; what was not counted is None."""
+        nothing = dict.fromkeys(COUNTED, None) if self.uncounted is not None else {}
+        return {**asdict(one), **nothing}
 
     def flow_frame(self) -> pl.DataFrame:
         """All flows of all runs that took place, the undisturbed ones included: a row each."""

@@ -106,10 +106,11 @@ def _subtitle(comparison: Comparison) -> str:
 def _columns(comparison: Comparison) -> list[Column]:
     many, seeds = len(comparison.scenario.failures) > 1, len(comparison.seeds)
     # What is lost and for how long is nobody's merit if the runs carry no conclusion; the price is known all the same.
-    lost_less, back_sooner, delivers_more = (
-        None if comparison.doubts else test
-        for test in (comparison.lost_less, comparison.back_sooner, comparison.delivers_more)
+    counted = comparison.uncounted is None
+    lost_less, back_sooner = (
+        None if comparison.unranked is not None else test for test in (comparison.lost_less, comparison.back_sooner)
     )
+    delivers_more = None if comparison.unranked is not None and counted else comparison.delivers_more
     lost: list[Column] = [
         ("packets lost", "mean, 95 % interval" if seeds > 1 else "", _lost, lost_less),
         ("longest outage", "ms", lambda s: number(s.outage_mean_ms), back_sooner),
@@ -129,7 +130,9 @@ def _columns(comparison: Comparison) -> list[Column]:
                 back_sooner,
             ),
         ]
-    if any(summary.lost_undisturbed for summary in comparison.summaries):
+    if not counted:
+        lost = [(name, unit, lambda _: NONE, None) for name, unit, _, _ in lost]
+    elif any(summary.lost_undisturbed for summary in comparison.summaries):
         lost.insert(1, ("lost without", "a failure", lambda s: number(s.lost_undisturbed), None))
     columns: list[Column] = [
         *lost,
@@ -191,7 +194,7 @@ def _ranking(comparison: Comparison) -> str:
         rank = "" if summary.rank is None else f"{summary.rank}. "
         rows.append(f"<tr><td>{rank}{swatch}<b>{escape(summary.mechanism)}</b></td>{cells}</tr>")
     return (
-        f"<h2>{'The numbers, not ranked' if comparison.doubts else 'Ranking'}</h2>\n"
+        f"<h2>{'The numbers, not ranked' if comparison.unranked is not None else 'Ranking'}</h2>\n"
         f'<div class="scroll"><table class="ranking">\n<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n'
         + "\n".join(rows)
         + f'\n</table></div>\n<p class="soft">{escape(_rule(comparison))}</p>'
@@ -205,7 +208,7 @@ def _rule(comparison: Comparison) -> str:
         f"Bold: nobody in the column is better, and somebody is worse, by more than {noise.goodput_percent:g} points of goodput"
         f" lost, {noise.bytes_ratio:g} of bytes carried"
     )
-    if comparison.doubts:
+    if comparison.unranked is not None:
         return f"In no order. {bold}."
     return (
         "By packets lost to the failure, then the outage, then bytes carried. Packets differ if it is by more than"
@@ -244,7 +247,7 @@ def _network(comparison: Comparison) -> str:
         buttons = _buttons([(m.name, drawing.slug(m.name)) for m in comparison.mechanisms], "static")
         words = "".join(f'<span><i class="q{i}"></i>{word}</span>' for i, word in enumerate(drawing.DECADES))
         one = {"links": "link", "switches": "switch"}[scenario.failed]
-        doubtful = " (unreliable, see above)" if comparison.doubts else ""
+        doubtful = " (unreliable, see above)" if comparison.unranked is not None else ""
         caption = f"<span>Packets lost when the {one} fails{doubtful}:</span> {words}"
         choice = f'<div class="choice" data-for="links">{buttons}</div>'
     else:
@@ -359,13 +362,18 @@ def _lanes(comparison: Comparison, failure: str) -> str:
     heads = {where: f"probes delivered (%), {where}" for where in spans} if comparison.probes else {}
     heads |= {"TCP": "TCP goodput (Mb/s)"} if comparison.bulk else {}
     cells = ["<div></div>", *(f'<div class="head">{head}</div>' for head in heads.values())]
-    height = 92.0
+    height, counted = 92.0, comparison.uncounted is None
     for summary in comparison.summaries:
         name = summary.mechanism
         case = cases[name]
         cells.append(
             f'<div class="lane"><span class="swatch {_style(name)}"></span>{escape(name)}'
-            f"<small>{case.lost_to_failure} lost</small><small>outage {number(case.outage_ms)} ms</small></div>"
+            + (
+                f"<small>{case.lost_to_failure} lost</small><small>outage {number(case.outage_ms)} ms</small>"
+                if counted
+                else ""
+            )
+            + "</div>"
         )
         share = _percent(probes(rows[name]), probes(still[name]), _counted_share(comparison, failure, still[name]))
         for (where, span), width in zip(spans.items() if comparison.probes else (), (330.0, 220.0), strict=False):

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -107,5 +106,5 @@ def summary(comparison: Comparison) -> dict[str, Any]:
         "doubts": comparison.doubts,
         "advice": advice.advice(comparison),
         "notes": advice.notes(comparison),
-        "mechanisms": [asdict(each) for each in comparison.summaries],
+        "mechanisms": [comparison.summary_of(each) for each in comparison.summaries],
     }

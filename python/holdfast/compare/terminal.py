@@ -84,9 +84,11 @@ def table(comparison: Comparison) -> Table:
     """Best first, unless there is no ranking."""
     result = Table(box=None, pad_edge=False, padding=(0, 1, 0, 0))
     result.add_column("", style="bold", no_wrap=True)
-    many = len(comparison.scenario.failures) > 1
+    measures = MANY if len(comparison.scenario.failures) > 1 else ONE
+    if comparison.uncounted is not None:
+        measures = [(heading, lambda _: number(None)) for heading, _ in measures]
     unsteady = [UNDISTURBED] if any(summary.lost_undisturbed for summary in comparison.summaries) else []
-    columns = [*(MANY if many else ONE)[:1], *unsteady, *(MANY if many else ONE)[1:], *COMMON]
+    columns = [*measures[:1], *unsteady, *measures[1:], *COMMON]
     for heading, _ in columns:
         result.add_column(heading, justify="right", no_wrap=True)
     for each in comparison.summaries:
