@@ -120,8 +120,8 @@ class Case:
     of any stream. ``goodput_lost_bytes`` is against the same mechanism undisturbed, from the failure to the end, over all
     ``connections`` that were affected; the percentage is the mean of what each of these lost of its own. ``added_*`` are against
     ``static`` undisturbed, over the affected streams of which something arrives meanwhile under any mechanism. None: of some of
-    these nothing arrives under this one, or of ``completion_*`` that not all transfers were finished, and a mean of the others would
-    flatter; or there is nothing to take a mean of.
+    these nothing arrives under this one, or of ``completion_*`` that not all transfers were finished, and a mean of the others
+    would flatter; or there is nothing to take a mean of.
     """
 
     mechanism: str

@@ -215,7 +215,8 @@ def _rule(comparison: Comparison) -> str:
         "By packets lost to the failure, then the outage, then bytes carried; where packets seem to differ, but the runs"
         " cannot confirm it, by an outage of the same direction only. Packets differ if it is by more than"
         f" {noise.share:.0%}{f' and {noise.packets:g}' if noise.packets else ''}, mean outages by more than"
-        f" {noise.share:.0%} and {noise.outage_ms:.3g} ms; with several seeds also with 95 % confidence, seed by seed, and with one by more than what is"
+        f" {noise.share:.0%} and {noise.outage_ms:.3g} ms; with several seeds also with 95 % confidence, seed by seed, and"
+        " with one by more than what is"
         " lost, or out, without a failure. Those that do not differ have the same rank."
         f" {bold}, or by these rules."
     )
