@@ -104,7 +104,7 @@ fn captures_are_sent_in_the_order_of_their_times_and_compared() {
     let case = Case::new("same", &[(IN_0, &first), (IN_2, &second), (OUT_1, &left())]);
     assert_eq!(case.run(), (Status::Passed, String::new()));
     let found = reference::cases(&case.directory).expect("the directory");
-    assert_eq!(found, [case.program.clone()]);
+    assert_eq!(found, std::slice::from_ref(&case.program));
 
     // Another byte, a packet too few, a packet at a port that is silent.
     let mut other = left();
