@@ -22,6 +22,7 @@ from rich.text import Text
 from holdfast import interrupts
 from holdfast._core import CompileError, HoldfastError, Program
 from holdfast.errors import TopologyWarning
+from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 from holdfast.terminal import Console, printable
 
 if TYPE_CHECKING:
@@ -67,6 +68,11 @@ ARTIFACT_BEGINS = b"holdfast_ir "
 
 MAX_PORT = 510
 """The last port of a switch. The modules that know it take long to import."""
+
+MAX_SEEDS = 100_000
+MAX_JOBS = 1024
+
+MAX_ARTIFACT_BYTES = 1 << 30
 
 Defines = Annotated[list[str], typer.Option("--define", "-D", metavar="NAME[=VALUE]", help="Preprocessor macro.")]
 DeviceId = Annotated[int, typer.Option(help="P4Runtime device id of the switch.")]
@@ -179,15 +185,19 @@ def load_or_fail(
         fail(f"{str(file)!r} is compiled: -D and -I belong to source")
     beside = p4info or file.with_suffix(".p4info.txtpb")
     text = ""
-    if beside.is_file():
+    if beside.exists():
         try:
-            text = beside.read_text()
+            text = read_regular(beside, MOST_TEXT_BYTES, HoldfastError).decode()
         except UnicodeDecodeError:
             fail(f"{str(beside)!r} is no P4Info in protobuf text format")
     elif p4info is not None or needs_p4info:
         fail(f"there is no P4Info {str(beside)!r} of the compiled program: give it with --p4info, or compile again")
     try:
-        return Program.from_artifact(file.read_bytes(), text)
+        artifact = read_regular(file, MAX_ARTIFACT_BYTES, HoldfastError)
+    except HoldfastError as error:
+        fail(str(error))
+    try:
+        return Program.from_artifact(artifact, text)
     except HoldfastError as error:
         fail(f"{file}: {error}")
 
@@ -524,15 +534,18 @@ def reproduce(
         list[str] | None, typer.Argument(help="Figures and tables, as in table3 fig14; all if none.")
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="Show what there is, and how many runs it takes.")] = False,
-    seeds: Annotated[int | None, typer.Option(min=1, help="How many.", show_default="as many as the paper")] = None,
+    seeds: Annotated[
+        int | None, typer.Option(min=1, max=MAX_SEEDS, help="How many.", show_default="as many as the paper")
+    ] = None,
     first_seed: Annotated[
         int,
         typer.Option(
             min=0,
+            max=2**32 - 1,
             help="The first one's number; choose with some seeds, judge with others.",
         ),
     ] = 1,
-    jobs: Annotated[int, typer.Option(min=1, help="Processes on this machine.")] = 1,
+    jobs: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Processes on this machine.")] = 1,
     ray: Annotated[
         str | None,
         typer.Option(metavar="ADDRESS", help="A Ray cluster instead; local starts one of --jobs processors."),
@@ -611,10 +624,12 @@ def compare(
         str | None,
         typer.Option(metavar="NAME,NAME,...", help="Which to compare; static always is.", show_default="all there are"),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, help="How many; the same ones for every mechanism.")] = 1,
+    seeds: Annotated[int, typer.Option(min=1, max=MAX_SEEDS, help="How many; the same ones for every mechanism.")] = 1,
     jobs: Annotated[
         int | None,
-        typer.Option(min=1, help="Processes; results do not depend on it.", show_default="one for each processor"),
+        typer.Option(
+            min=1, max=MAX_JOBS, help="Processes; results do not depend on it.", show_default="one for each processor"
+        ),
     ] = None,
     out: Annotated[
         Path | None, typer.Option(help="Where the results go.", show_default="out/compare or out/compare-live")

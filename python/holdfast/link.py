@@ -5,6 +5,8 @@ Everything here is data that is checked; the models themselves are in the native
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -12,6 +14,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from holdfast.errors import NetworkError
 from holdfast.parameters import PS_PER_MS, Milliseconds, Parameters
+from holdfast.regular_files import read_regular
 
 Direction = Literal["a_to_b", "b_to_a"]
 
@@ -118,28 +121,36 @@ class LossTrace(Parameters):
             raise ValueError("lost_packets are below period_packets")
         return self
 
-    def core_value(self) -> tuple[str, list[int], int | None] | tuple[str, str, bool]:
+    def core_value(self, traces: Traces) -> tuple[str, list[int], int | None] | tuple[str, str, bool]:
         """As the native core takes it."""
         if self.file is None:
             return ("trace", list(self.lost_packets or ()), self.period_packets)
-        return ("trace", _read_trace(Path(self.file)), self.repeat)
+        return ("trace", traces.text(self.file), self.repeat)
 
 
-def _read_trace(path: Path) -> str:
-    """What the file of a loss trace holds; not what would come out of a device or a pipe, where there may be no end."""
-    try:
-        if not path.is_file() and path.exists():
-            raise NetworkError(f"loss trace {path}: this is not a regular file")
-        with path.open("rb") as file:
-            # What is no number of bytes known in advance, as in /proc, has an end here, too.
-            text = file.read(MAX_TRACE_BYTES + 1)
-    except OSError as error:
-        raise NetworkError(f"loss trace {path}: {error.strerror or error}") from None
-    if len(text) > MAX_TRACE_BYTES:
-        raise NetworkError(f"loss trace {path}: longer than {MAX_TRACE_BYTES >> 20} MiB")
-    if not text.isascii():
-        raise NetworkError(f"loss trace {path}: it must be made of 0 and 1")
-    return text.decode("ascii")
+class Traces:
+    """The files of loss traces, each read once and shared by all directions that have it. Raises :class:`NetworkError`."""
+
+    def __init__(self) -> None:
+        self._texts: dict[str, str] = {}
+
+    def text(self, file: str) -> str:
+        """What a file holds: a 0 or a 1 at least, and else blanks."""
+        if file not in self._texts:
+            text = read_regular(Path(file), MAX_TRACE_BYTES, NetworkError, "loss trace")
+            if text.translate(None, b"01 \t\n\v\f\r"):
+                raise NetworkError(f"loss trace {file}: it must be made of 0 and 1")
+            if b"0" not in text and b"1" not in text:
+                raise NetworkError(f"loss trace {file}: it must be at least one packet long")
+            self._texts[file] = text.decode("ascii")
+        return self._texts[file]
+
+
+def trace_digests(links: Iterable[Any]) -> dict[str, str]:
+    """The files of all the links' loss traces, with SHA-256 of what they hold. Raises :class:`NetworkError` as they do."""
+    losses = [direction.loss for link in links for direction in (link, link.reverse) if direction is not None]
+    files = dict.fromkeys(loss.file for loss in losses if isinstance(loss, LossTrace) and loss.file is not None)
+    return {file: hashlib.sha256(Traces().text(file).encode("ascii")).hexdigest() for file in files}
 
 
 _LOSS_MODELS: dict[str, type[Bernoulli | GilbertElliott | LossTrace]] = {
@@ -156,15 +167,15 @@ class Red(Parameters):
     upper one. ``ecn`` marks what can be marked instead of dropping it.
     """
 
-    min_packets: int | None = Field(default=None, ge=0)
-    max_packets: int | None = Field(default=None, ge=1)
-    min_bytes: int | None = Field(default=None, ge=0)
-    max_bytes: int | None = Field(default=None, ge=1)
+    min_packets: Amount | None = None
+    max_packets: int | None = Field(default=None, ge=1, lt=1 << 62)
+    min_bytes: Amount | None = None
+    max_bytes: int | None = Field(default=None, ge=1, lt=1 << 62)
     max_p: float = Field(default=0.02, gt=0, le=1)
-    weight: float = Field(default=0.002, gt=0, le=1)
+    weight: float = Field(default=0.002, ge=2**-32, le=1)
     gentle: bool = False
     ecn: bool = False
-    mean_packet_bytes: int = Field(default=500, ge=1)
+    mean_packet_bytes: int = Field(default=500, ge=1, lt=1 << 62)
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -196,8 +207,8 @@ class Red(Parameters):
 class MarkAbove(Parameters):
     """Marks every packet that finds more than this waiting (DCTCP's K), and drops it if it cannot be marked."""
 
-    packets: int | None = Field(default=None, ge=0)
-    bytes: int | None = Field(default=None, ge=0)
+    packets: Amount | None = None
+    bytes: Amount | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -375,15 +386,16 @@ def queue_parameters(queue: Any) -> dict[str, Any]:
     }
 
 
-def core_parameters(link: Any) -> dict[str, Any]:
-    """The keywords of the native core for a link, without its ``reverse``."""
+def core_parameters(link: Any, traces: Traces | None = None) -> dict[str, Any]:
+    """The keywords of the native core for a link, without its ``reverse``. ``traces``: of the network that the link is in."""
+    loss = link.loss.core_value(traces or Traces()) if isinstance(link.loss, LossTrace) else link.loss
     down_ms = link.detection_down_ms if link.detection_down_ms is not None else link.detection_delay_ms
     up_ms = link.detection_up_ms if link.detection_up_ms is not None else link.detection_delay_ms
     return {
         "rate_bps": link.rate_bps,
         "delay_ps": _ps(link.delay_ms),
         "jitter": ("none", 0, 0) if link.jitter is None else link.jitter.core_value(),
-        "loss": link.loss if isinstance(link.loss, int | float) else link.loss.core_value(),
+        "loss": loss if isinstance(loss, int | float | tuple) else loss.core_value(),
         "detection_down_ps": None if down_ms is None else _ps(down_ms),
         "detection_up_ps": None if up_ms is None else _ps(up_ms),
         "mtu_bytes": link.mtu_bytes,

@@ -23,7 +23,7 @@ from holdfast import _core
 from holdfast.agenda import Agenda
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
-from holdfast.link import core_parameters, reversed_link
+from holdfast.link import Traces, core_parameters, reversed_link
 from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server
@@ -81,7 +81,8 @@ class Network(ABC):
                 self.core.set_queueing(name, switch.queueing.mode, **switch.queueing.core_parameters())
             self.devices[name] = Device(switch.index, core, executor=executor)
         self._add_hosts()
-        self.link_ids = [self._add_link(link) for link in topology.links]
+        traces = Traces()
+        self.link_ids = [self._add_link(link, traces) for link in topology.links]
         self.generator_ids = [self._add_packet_generator(generator) for generator in topology.packet_generators]
         self._clients: Mapping[str, Client] = {}
 
@@ -89,10 +90,10 @@ class Network(ABC):
     def _add_hosts(self) -> None:
         """Adds the nodes at the edge, whatever they are."""
 
-    def _add_link(self, link: Link) -> int:
-        core = self.core.add_link(link.a, link.a_port, link.b, link.b_port, **core_parameters(link))
+    def _add_link(self, link: Link, traces: Traces) -> int:
+        core = self.core.add_link(link.a, link.a_port, link.b, link.b_port, **core_parameters(link, traces))
         if link.reverse is not None:
-            self.core.configure_direction(core, "b_to_a", **core_parameters(reversed_link(link)))
+            self.core.configure_direction(core, "b_to_a", **core_parameters(reversed_link(link), traces))
         return core
 
     def _add_packet_generator(self, generator: PacketGenerator) -> int:

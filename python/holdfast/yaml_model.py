@@ -11,6 +11,7 @@ import yaml
 from pydantic import BaseModel, ValidationError
 
 from holdfast.errors import HoldfastError, ScenarioError, first_mistake
+from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 
 M = TypeVar("M", bound=BaseModel)
 
@@ -113,7 +114,7 @@ def _refused(node: yaml.Node, why: str) -> _RefusedError:
 def read(path: Path, model: type[M]) -> M:
     """The model that a file holds; an empty file holds one with all defaults. Raises :class:`ScenarioError`."""
     with reading(path, ScenarioError):
-        loader, root = compose(path.read_text())
+        loader, root = compose(read_regular(path, MOST_TEXT_BYTES, ScenarioError).decode())
         document = None if root is None else loader.construct_document(root)
     if document is None:
         document = {}

@@ -284,6 +284,20 @@ def test_a_reader_that_has_seen_enough_is_no_error(arguments: list[str]) -> None
             ["switch", ROUTER, "--grpc", "0.0.0.0:0"],
             "give --tls-certificate and --tls-key, or ask for plaintext with --insecure",
         ),
+        (["compare", "ring:4", "--seeds", "100000000000"], "'--seeds': Input should be less than or equal to 100000 "),
+        (["compare", "ring:4", "--jobs", "1025"], "'--jobs': Input should be less than or equal to 1024 "),
+        (
+            ["reproduce", "gmpls_tcp_2001", "--seeds", "100001"],
+            "'--seeds': Input should be less than or equal to 100000 ",
+        ),
+        (
+            ["reproduce", "gmpls_tcp_2001", "--jobs", "100000000000"],
+            "'--jobs': Input should be less than or equal to 1024 ",
+        ),
+        (
+            ["reproduce", "gmpls_tcp_2001", "--first-seed", str(1 << 64)],
+            "'--first-seed': Input should be less than or equal to",
+        ),
         (["port", "add", "absent0"], "port 'absent0': write PORT@NAME"),
     ],
 )
@@ -312,6 +326,13 @@ def test_a_topology_is_whole_in_a_file(tmp_path: Path) -> None:
     (tmp_path / "long.yaml").write_text(f"switches: [{', '.join(names)}]\nlinks: [{{a: {names[0]}, b: {names[1]}}}]\n")
     result = holdfast("topology", "long.yaml", cwd=tmp_path)
     assert f"{names[0]}-{names[1]} 1-1   1 Gb/s" in result.stdout
+
+
+def test_a_pipe_is_no_p4info(tmp_path: Path) -> None:
+    assert holdfast("compile", ROUTER, cwd=tmp_path).returncode == 0
+    os.mkfifo(tmp_path / "pipe")
+    result = holdfast("trace", "router.holdfast", "--p4info", "pipe", "--packet", "00", cwd=tmp_path)
+    assert (result.returncode, result.stderr) == (1, "error: pipe: this is not a regular file\n")
 
 
 def test_wrong_entries_name_what_is_wrong(tmp_path: Path) -> None:

@@ -25,6 +25,7 @@ from holdfast.apps.router import RouterController, compile_router
 from holdfast.errors import ParameterError
 from holdfast.link import MAX_TRACE_BYTES, GilbertElliott, Queueing, Red, core_parameters, reversed_link
 from holdfast.parameters import PS_PER_MS, PS_PER_S
+from holdfast.regular_files import read_regular
 
 YAML = """
 switches: [s1]
@@ -129,9 +130,10 @@ def test_the_models_reach_the_packets(tmp_path: Path) -> None:
         _, counters = network(loss={"model": "trace", "file": str(trace), "repeat": repeat})
         assert counters["loss_drops"] == lost
     trace.write_text("0 2")
-    with pytest.raises(Exception, match="a loss trace must be made of 0 and 1"):
+    with pytest.raises(NetworkError, match=f"^loss trace {trace}: it must be made of 0 and 1$"):
         network(loss={"model": "trace", "file": str(trace)})
-    long, fifo = tmp_path / "long", tmp_path / "fifo"
+    long, fifo, blank = tmp_path / "long", tmp_path / "fifo", tmp_path / "blank"
+    blank.write_text("\n ")
     with long.open("wb") as file:
         file.truncate(MAX_TRACE_BYTES + 1)
     os.mkfifo(fifo)
@@ -143,9 +145,32 @@ def test_the_models_reach_the_packets(tmp_path: Path) -> None:
         (tmp_path, "this is not a regular file"),
         (Path("/dev/zero"), "this is not a regular file"),
         (trace, "it must be made of 0 and 1"),
+        (blank, "it must be at least one packet long"),
     ):
         with pytest.raises(NetworkError, match=f"^loss trace {path}: {message}$"):
             network(loss={"model": "trace", "file": str(path)})
+    with pytest.raises(NetworkError, match=r"^loss trace '\\x00x': no file has such a name$"):
+        network(loss={"model": "trace", "file": "\0x"})
+
+
+def test_a_loss_trace_is_read_once_for_all_directions(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    trace = tmp_path / "lost.txt"
+    trace.write_text("01")
+    loss = {"model": "trace", "file": str(trace), "repeat": True}
+    reads: list[Path] = []
+
+    def counted(path: Path, *others: Any) -> bytes:
+        reads.append(path)
+        return read_regular(path, *others)
+
+    monkeypatch.setattr("holdfast.link.read_regular", counted)
+    _, counters = network(loss=loss, reverse={"loss": {**loss, "repeat": False}})
+    assert (counters["loss_drops"], counters["delivered"]) == (50, 50)
+    assert reads == [trace]
+    # Another network finds what is there then.
+    trace.write_text("1")
+    _, counters = network(loss=loss)
+    assert counters["loss_drops"] == 100
 
 
 def test_a_loss_trace_may_have_any_period() -> None:
@@ -178,6 +203,16 @@ def test_a_loss_trace_may_have_any_period() -> None:
         ({"red": {"min_packets": 5, "max_bytes": 9}}, "give min_packets and max_packets, or min_bytes and max_bytes"),
         ({"red": {"min_packets": 5, "max_packets": 5}}, r"the lower threshold \(5\) is not below the upper one \(5\)"),
         ({"red": {"min_packets": 5, "max_packets": 9, "weight": float("nan")}}, "red.weight: Input should be"),
+        ({"red": {"min_packets": 1, "max_packets": 10**26}}, "red.max_packets: Input should be less than"),
+        ({"red": {"min_packets": 1, "max_packets": 1e26}}, "red.max_packets: "),
+        ({"red": {"min_packets": 1 << 62, "max_packets": 1 << 63}}, "red.min_packets: Input should be less than"),
+        ({"red": {"min_bytes": -1, "max_bytes": 9}}, "red.min_bytes: Input should be greater than or equal to 0"),
+        ({"red": {"min_bytes": 1, "max_bytes": 10**26}}, "red.max_bytes: Input should be less than"),
+        ({"red": {"min_bytes": 1, "max_bytes": 9, "mean_packet_bytes": 10**26}}, "red.mean_packet_bytes: Input"),
+        ({"red": {"min_bytes": 1, "max_bytes": 9, "mean_packet_bytes": 0}}, "red.mean_packet_bytes: Input"),
+        ({"red": {"min_bytes": 1, "max_bytes": 9, "weight": 1e-12}}, "red.weight: Input should be greater than or"),
+        ({"mark_above": {"bytes": 10**26}}, "mark_above.bytes: Input should be less than"),
+        ({"mark_above": {"packets": 10**26}}, "mark_above.packets: Input should be less than"),
         (
             {"red": {"min_packets": 1, "max_packets": 9}, "mark_above": {"packets": 3}},
             "give red or mark_above, not both",

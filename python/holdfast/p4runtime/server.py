@@ -28,12 +28,16 @@ from holdfast.p4runtime.arbitration import Session
 from holdfast.p4runtime.device import API_VERSION, Device, decoded
 from holdfast.p4runtime.errors import P4RuntimeError, code_number, invalid_argument, to_status
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
+from holdfast.regular_files import read_regular
 
 log = logging.getLogger(__name__)
 
 _WORKERS = 64
 _DIGEST_PERIOD_S = 0.01
 _STOP_S = 5.0
+
+MOST_PEM_BYTES = 16 << 20
+"""Of a file of keys or certificates; the authorities of a whole system have less than one MiB."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +49,13 @@ class TlsFiles:
     client_ca: Path | None = None
 
     def server_credentials(self) -> grpc.ServerCredentials:
-        """For gRPC, which says to its log alone what is wrong with a file: so OSError tells, as for one that cannot be read."""
+        """For gRPC, which says to its log alone what is wrong with a file: so HoldfastError tells, or OSError if it is no PEM."""
+        # OpenSSL would wait for what a pipe brings.
+        contents = {
+            file: read_regular(Path(file), MOST_PEM_BYTES, HoldfastError)
+            for file in (self.key, self.certificate, self.client_ca)
+            if file is not None
+        }
         try:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_cert_chain(self.certificate, self.key)
         except ssl.SSLError:
@@ -54,8 +64,8 @@ class TlsFiles:
             ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER).load_verify_locations(self.client_ca or self.certificate)
         except ssl.SSLError:
             raise OSError(f"{self.client_ca} holds no certificate (PEM)") from None
-        pair = (Path(self.key).read_bytes(), Path(self.certificate).read_bytes())
-        ca = Path(self.client_ca).read_bytes() if self.client_ca else None
+        pair = (contents[self.key], contents[self.certificate])
+        ca = contents[self.client_ca] if self.client_ca is not None else None
         return grpc.ssl_server_credentials([pair], root_certificates=ca, require_client_auth=ca is not None)
 
 
@@ -314,7 +324,7 @@ class Server:
                 port = self._server.add_insecure_port(address)
             else:
                 port = self._server.add_secure_port(address, tls.server_credentials())
-        except OSError as e:
+        except (OSError, HoldfastError) as e:
             raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}: {e}") from None
         except RuntimeError:
             port = 0  # gRPC does not say why

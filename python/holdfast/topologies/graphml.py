@@ -20,6 +20,7 @@ import unicodedata
 import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import ParseError
@@ -27,6 +28,7 @@ from xml.etree.ElementTree import ParseError
 import networkx as nx
 
 from holdfast.errors import TopologyError, TopologyWarning
+from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 from holdfast.topologies.hosts import add_host_at
 from holdfast.topology import Position, Topology, great_circle_km, propagation_delay_ms
 
@@ -68,10 +70,9 @@ def _warn(text: str) -> None:
 
 
 def _parse(path: Path) -> nx.MultiGraph[Any]:
+    content = read_regular(path, MOST_TEXT_BYTES, TopologyError)
     try:
-        graph: Any = nx.read_graphml(path, force_multigraph=True)
-    except OSError as error:
-        raise TopologyError(f"{path}: {error.strerror}") from None
+        graph: Any = nx.read_graphml(BytesIO(content), force_multigraph=True)
     except ParseError as error:
         raise TopologyError(f"{path}:{error.position[0]}: not XML: {error}") from None
     except (nx.NetworkXError, KeyError, ValueError, TypeError, AttributeError) as error:

@@ -33,6 +33,7 @@ from pydantic import BaseModel
 from yaml.constructor import SafeConstructor
 
 from holdfast.errors import TopologyError
+from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
 from holdfast.topology import Topology
 from holdfast.yaml_model import compose, reading
 
@@ -40,6 +41,8 @@ R = TypeVar("R")
 
 KEYS = ("name", "include", "hosts", "switches", "link_defaults", "links", "packet_generators")
 
+MOST_FILES, DEEPEST = 1000, 50
+"""So many files are read for a topology, and are within each other; and in all as much as :mod:`holdfast.regular_files` says."""
 
 _FOUND = {type(None): "nothing", dict: "a mapping", list: "a list", str: "a text"}
 
@@ -78,8 +81,9 @@ class Node:
 def read(path: Path) -> Topology:
     """Reads a topology file and those that it includes, and checks that hosts can reach each other."""
     topology = Topology(path.stem)
-    root = _parse(path)
-    _add_document(topology, root, path, (path.resolve(),))
+    files = _Files()
+    root = files.parse(path)
+    _add_document(topology, root, path, (path.resolve(),), files)
     if "name" in root:
         topology.name = root["name"].expect(str, "a name")
     try:
@@ -89,9 +93,27 @@ def read(path: Path) -> Topology:
     return topology
 
 
-def _parse(path: Path) -> dict[str, Node]:
-    with reading(path, TopologyError):
-        _, composed = compose(path.read_text())
+class _Files:
+    """The files of a topology, bounded together: a few that include each other twice stand for any number."""
+
+    def __init__(self) -> None:
+        self._left, self._left_bytes = MOST_FILES, MOST_TEXT_BYTES
+
+    def parse(self, path: Path) -> dict[str, Node]:
+        """A file, by key."""
+        if not self._left:
+            raise TopologyError(f"{path}: a topology is made of at most {MOST_FILES} files, each inclusion counted")
+        self._left -= 1
+        with reading(path, TopologyError):
+            content = read_regular(path, MOST_TEXT_BYTES, TopologyError)
+            self._left_bytes -= len(content)
+            if self._left_bytes < 0:
+                raise TopologyError(f"{path}: with it the topology's files have more than {MOST_TEXT_BYTES >> 20} MiB")
+            _, composed = compose(content.decode())
+        return _document(path, composed)
+
+
+def _document(path: Path, composed: yaml.Node | None) -> dict[str, Node]:
     root = Node(path, 1, None) if composed is None else _node(path, composed)
     document = root.mapping("a mapping of " + ", ".join(KEYS))
     for key, node in document.items():
@@ -132,9 +154,11 @@ def _at(node: Node) -> Iterator[None]:
         raise node.error(str(error)) from None
 
 
-def _add_document(topology: Topology, document: dict[str, Node], path: Path, chain: tuple[Path, ...]) -> None:
+def _add_document(
+    topology: Topology, document: dict[str, Node], path: Path, chain: tuple[Path, ...], files: _Files
+) -> None:
     if "include" in document:
-        _include(topology, document["include"], path, chain)
+        _include(topology, document["include"], path, chain, files)
     for name, node in _named(document.get("hosts"), "hosts"):
         with _at(node):
             topology.add_host(name, **_fields(node, ("address", "ipv6", "position")))
@@ -149,17 +173,22 @@ def _add_document(topology: Topology, document: dict[str, Node], path: Path, cha
     )
 
 
-def _include(topology: Topology, node: Node, path: Path, chain: tuple[Path, ...]) -> None:
+def _include(topology: Topology, node: Node, path: Path, chain: tuple[Path, ...], files: _Files) -> None:
     for entry in node.value if isinstance(node.value, list) else [node]:
         name = entry.expect(str, "the name of a file")
         included = path.parent / name
-        resolved = included.resolve()
+        try:
+            resolved, is_there = included.resolve(), included.exists()
+        except (OSError, ValueError):
+            raise entry.error(f"no file has such a name, {name!r}") from None
         if resolved in chain:
             names = " -> ".join(file.name for file in (*chain[chain.index(resolved) :], resolved))
             raise entry.error(f"files include each other in a circle: {names}")
-        if not included.is_file():
+        if not is_there:
             raise entry.error(f"there is no file {str(included)!r} to include")
-        _add_document(topology, _parse(included), included, (*chain, resolved))
+        if len(chain) == DEEPEST:
+            raise entry.error(f"files include each other more than {DEEPEST} deep")
+        _add_document(topology, files.parse(included), included, (*chain, resolved), files)
 
 
 def _named(node: Node | None, what: str) -> Iterator[tuple[str, Node]]:

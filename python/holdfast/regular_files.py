@@ -1,0 +1,52 @@
+"""Files that users name, read whole: regular ones, up to a size. A pipe or a device may have no end, and may never answer."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from holdfast.errors import HoldfastError
+
+MOST_TEXT_BYTES = 64 << 20
+"""Of a file that people or tools write as text."""
+
+
+def read_regular(path: Path, most_bytes: int, kind: type[HoldfastError], what: str = "") -> bytes:
+    """What a regular file holds. What hinders that is raised as an error of this kind; ``what`` goes before the path there.
+
+    It never waits for somebody who writes, and reads no more than ``most_bytes`` and one.
+    """
+    shown = f"{what} {path}".lstrip() if str(path).isprintable() else f"{what} {str(path)!r}".lstrip()
+    try:
+        # A device can notice that it is opened.
+        if not stat.S_ISREG(path.stat().st_mode):
+            raise kind(f"{shown}: this is not a regular file")
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+        try:
+            if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+                raise kind(f"{shown}: this is not a regular file")
+            content = _read(descriptor, most_bytes + 1)
+        finally:
+            os.close(descriptor)
+    except BlockingIOError:
+        raise kind(f"{shown}: reading it would wait for more") from None
+    except OSError as error:
+        raise kind(f"{shown}: {error.strerror or error}") from None
+    except ValueError:
+        raise kind(f"{shown}: no file has such a name") from None
+    if len(content) > most_bytes:
+        size = f"{most_bytes >> 20} MiB" if most_bytes >> 20 else f"{most_bytes >> 10} KiB"
+        raise kind(f"{shown}: longer than {size}")
+    return content
+
+
+def _read(descriptor: int, most_bytes: int) -> bytes:
+    """Up to that many bytes: what is no number of bytes known in advance, as in /proc, has an end here, too."""
+    content = bytearray()
+    while part := os.read(descriptor, min(1 << 20, most_bytes - len(content))):
+        content += part
+    return bytes(content)
+
+
+__all__ = ["MOST_TEXT_BYTES", "read_regular"]
