@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import hashlib
 import math
 import os
 import subprocess
 import time
 import warnings
-from itertools import pairwise
+from itertools import combinations, pairwise
 from pathlib import Path
 
 import networkx as nx
@@ -19,7 +20,7 @@ from holdfast._core import Program
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.errors import HoldfastError, TopologyError, TopologyWarning
 from holdfast.network import SimulatedNetwork
-from holdfast.topologies import backbones, load, yaml_file
+from holdfast.topologies import backbones, load, waxman, yaml_file
 from holdfast.topology import Topology, great_circle_km, propagation_delay_ms
 from holdfast.traffic import UdpStream
 
@@ -81,6 +82,30 @@ def test_random_topologies_are_connected_and_follow_from_the_seed() -> None:
         assert not same(drawn[3], drawn[4])
     assert len(load("erdos-renyi:12,p=0,hosts=0").links) == 11
     assert len(load("erdos-renyi:12,p=1,hosts=0").links) == 66
+
+
+def test_joining_what_does_not_hang_together_takes_no_longer_than_drawing() -> None:
+    begin_s = time.process_time()
+    t = waxman(1500, beta=1e-9, alpha=0.001, hosts=0)
+    assert time.process_time() - begin_s < 30
+    assert (len(t.links), len(t.parts())) == (1499, 1)
+    # Of points alone it is the shortest tree that there is.
+    t = waxman(150, beta=1e-9, alpha=0.001, hosts=0)
+    ends = {name: switch.position or (0.0, 0.0) for name, switch in t.switches.items()}
+    complete: nx.Graph[str] = nx.Graph()
+    complete.add_weighted_edges_from((a, b, math.dist(ends[a], ends[b])) for a, b in combinations(ends, 2))
+    shortest = nx.minimum_spanning_tree(complete, algorithm="kruskal")
+    assert {frozenset((link.a, link.b)) for link in t.links} == {frozenset(edge) for edge in shortest.edges}
+
+
+def test_random_topologies_are_those_of_their_seeds() -> None:
+    texts = (
+        load(f"waxman:{size},beta={beta},alpha={alpha},seed={seed}").to_yaml()
+        for size in (2, 5, 20)
+        for beta, alpha in (("0.000001", "0.01"), ("0.05", "0.25"), ("0.2", "0.25"), ("0.6", "0.01"))
+        for seed in (1, 2, 3)
+    )
+    assert hashlib.sha256("".join(texts).encode()).hexdigest()[:16] == "3ccc3d0f51fa90e3"
 
 
 def test_a_waxman_link_is_as_long_as_the_way() -> None:
@@ -199,6 +224,20 @@ def test_yaml_includes(tmp_path: Path) -> None:
     (tmp_path / "parts/core.yaml").write_text("include: ../whole.yaml\n")
     with pytest.raises(TopologyError, match=r"core.yaml:1: .*whole.yaml -> more.yaml -> core.yaml -> whole.yaml$"):
         load(str(tmp_path / "whole.yaml"))
+
+
+def test_inclusions_are_bounded(tmp_path: Path) -> None:
+    (tmp_path / "0.yaml").write_text("hosts: []\n")
+    for i in range(1, 60):
+        (tmp_path / f"{i}.yaml").write_text(f"include: [{i - 1}.yaml, {i - 1}.yaml]\n")
+    assert yaml_file._Files().parse(tmp_path / "9.yaml").keys() == {"include"}
+    with pytest.raises(TopologyError, match=r"^[^\n]*: a topology is made of at most 1000 files, each inclusion count"):
+        load(str(tmp_path / "12.yaml"))
+    with pytest.raises(TopologyError, match=r"10.yaml:1: files include each other more than 50 deep$"):
+        load(str(tmp_path / "59.yaml"))
+    (tmp_path / "name.yaml").write_text('include: "\\0"\n')
+    with pytest.raises(TopologyError, match=r"name.yaml:1: no file has such a name, '\\x00'$"):
+        load(str(tmp_path / "name.yaml"))
 
 
 PAIR = "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n- {a: h1, b: s1}\n- {a: s1, b: h2}\n"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable
-from itertools import pairwise
+from itertools import combinations, pairwise
 from random import Random
 
 from holdfast.errors import TopologyError
@@ -20,7 +20,7 @@ from holdfast.topology import Position, Topology, propagation_delay_ms
 Edge = tuple[int, int]
 
 MAX_SIZE = 10_000
-"""Of a random topology: half a minute of drawing."""
+"""Of a random topology: less than a minute, whether it is drawn or joined."""
 
 
 def waxman(
@@ -43,21 +43,14 @@ def waxman(
             raise TopologyError(f"{name} is {value:g}; it must be above 0 and at most 1")
     random = Random(seed)
     positions = _positions(random, size, side_km)
-    largest = max((math.dist(p, q) for p in positions for q in positions), default=0.0) or 1.0
+    largest = max((math.dist(p, q) for p, q in combinations(positions, 2)), default=0.0) or 1.0
     edges = [
         (i, j)
         for i in range(size)
         for j in range(i + 1, size)
         if random.random() < beta * math.exp(-math.dist(positions[i], positions[j]) / (alpha * largest))
     ]
-    while len(parts := _parts(size, edges)) > 1:
-        outside = [j for part in parts[1:] for j in part]
-        edges.append(
-            min(
-                ((i, j) for i in parts[0] for j in outside),
-                key=lambda edge: (math.dist(positions[edge[0]], positions[edge[1]]), edge),
-            )
-        )
+    edges += _shortest_joins(positions, _parts(size, edges))
     return _build(f"waxman_{size}_{seed}", positions, edges, hosts, rate_bps)
 
 
@@ -120,6 +113,26 @@ def _parts(size: int, edges: Iterable[Edge]) -> list[list[int]]:
     for i in range(size):
         parts.setdefault(find(i), []).append(i)
     return list(parts.values())
+
+
+def _shortest_joins(positions: list[Position], parts: list[list[int]]) -> list[Edge]:
+    """The shortest links that join the parts, one after the other, to the first (Prim's algorithm); of equals the first ends."""
+    part_of = {i: part for part in parts for i in part}
+    nearest = {j: (math.inf, -1) for part in parts[1:] for j in part}
+    new, joins = parts[0], []
+    while nearest:
+        for i in new:
+            here = positions[i]
+            for j, near in nearest.items():
+                distance = math.dist(here, positions[j])
+                if distance <= near[0] and (distance, i) < near:
+                    nearest[j] = (distance, i)
+        (_, i), j = min((near, j) for j, near in nearest.items())
+        joins.append((i, j))
+        new = part_of[j]
+        for member in new:
+            del nearest[member]
+    return joins
 
 
 def _build(name: str, positions: list[Position], edges: Iterable[Edge], hosts: int, rate_bps: int) -> Topology:
