@@ -22,7 +22,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
-from holdfast.errors import SweepError
+from holdfast.errors import HoldfastError, SweepError
 from holdfast.fingerprint import fingerprint
 from holdfast.sweep import Run, Sweep, run_one
 
@@ -43,9 +43,11 @@ class Outcome:
 
 
 def execute(sweep: Sweep, index: int, run: Run) -> Outcome:
-    """One run. Whatever it raises is its outcome, except an interruption."""
+    """One run. Whatever it raises is its outcome, except an interruption: a mistake as its sentence, a defect with its place."""
     try:
         return Outcome(index, json.dumps(run_one(sweep.function, run.point, run.seed)))
+    except HoldfastError as error:
+        return Outcome(index, None, str(error))
     except Exception:  # noqa: BLE001 - reported with the point and the seed
         return Outcome(index, None, traceback.format_exc())
 

@@ -626,6 +626,13 @@ WRONG_TOPOLOGIES = {
         "there are no links between switches that could fail",
     ),
     "absent": ({}, "t.yaml: No such file or directory"),
+    "no loss trace": (
+        {
+            "t.yaml": "hosts: [h1, h2]\nswitches: [s1, s2]\nlinks:\n  - {a: h1, b: s1}\n  - {a: s2, b: h2}\n"
+            "  - {a: s1, b: s2, reverse: {loss: {model: trace, file: lost.txt}}}\n"
+        },
+        "loss trace lost.txt: No such file or directory",
+    ),
 }
 
 
@@ -678,7 +685,21 @@ def test_wrong_arguments_get_one_sentence(arguments: list[str], message: str, sq
         ("udp: [{source: h1, destination: h9}]", "udp.0: there is no host 'h9' (known: h1, h2, h3)"),
         ("pairs: [[h1, h1]]\nudp: [{}]", "pairs: 'h1' is paired with itself"),
         ("pairs: [[h1]]\nudp: [{}]", "pairs.0"),
-        ("pairs: [[h1, h2]]\nudp: [{packets_per_s: -5}]", "udp.0.packets_per_s: Input should be greater than 0"),
+        ("pairs: [[h1, h2]]\nudp: [{packets_per_s: -5}]", "udp.0.packets_per_s: Input should be greater than or"),
+        ("pairs: [[h1, h2]]\nudp: [{packets_per_s: 1.0e-320}]", "udp.0.packets_per_s: Input should be greater than"),
+        ("pairs: [[h1, h2]]\nping: [{interval_ms: 1.0e-7}]", "ping.0.interval_ms: Input should be greater than or"),
+        ("pairs: [[h1, h2]]\nping: [{interval_ms: 1.0e+300}]", "ping.0.interval_ms: Input should be less than or"),
+        ("pairs: [[h1, h2]]\ntcp: [{every_ms: 1.0e-300}]", "tcp.0.every_ms: Input should be greater than or equal"),
+        (f"pairs: [[h1, h2]]\ntcp: [{{transfer_bytes: {10**26}}}]", "tcp.0.transfer_bytes: Input should be less than"),
+        ("pairs: [[h1, h2]]\ntcp: [{start_s: 1.0e+300}]", "tcp.0.start_s: Input should be less than"),
+        (
+            "pairs: [[h1, h2]]\nudp: [{packets_per_s: 800000}]\nping: [{interval_ms: 0.002}]",
+            "udp and ping: 1.3e+06 packets per second in all; at most 1000000",
+        ),
+        (
+            "pairs: [[h1, h2], [h2, h3], [h1, h3]]\ntcp: [{count: 7000, every_ms: 0.001}]",
+            "tcp: 21000 connections in all; at most 20000",
+        ),
         ("pairs: [[h1, h2]]\ntcp: [{transfer_bytes: 0}]", "tcp.0.transfer_bytes"),
         ("pairs: [[h1, h2]]\ntcp: [{options: {speed: 1}}]", "tcp.0: options.speed: Extra inputs"),
         ("pairs: [[h1, h2]]\ntcp: [{options: {congestion: none}}]", "tcp.0: options.congestion"),
@@ -697,8 +718,35 @@ def test_a_wrong_traffic_file_gets_one_sentence(text: str, message: str, square:
     assert str(path) in str(error.value)
 
 
-def test_a_run_that_fails_says_why(square: Path, tmp_path: Path) -> None:
+def test_a_run_that_fails_says_why() -> None:
+    with pytest.raises(ScenarioError, match=r"(?s)^a run failed:\nTraceback .*KeyError: 'defect'"):
+        runs._in_child(lambda: {}["defect"])
+
+
+def test_a_mistake_that_only_a_run_finds_is_its_sentence(square: Path, tmp_path: Path) -> None:
     path = build(square, "all").write(tmp_path)
     prepared = runs.Prepared(str(path), "static", 1)
-    with pytest.raises(ScenarioError, match="there is no link 's1-s9'"):
+    with pytest.raises(ScenarioError, match=r"^there is no link 's1-s9'[^\n]*$"):
         runs._in_child(lambda: prepared._finish("s1-s9"))
+
+
+def test_the_probes_of_a_run_are_bounded_in_all(square: Path, tmp_path: Path) -> None:
+    path = tmp_path / "t.yaml"
+    path.write_text("pairs: [[h1, h2]]\nudp: [{packets_per_s: 1000000}]\n")
+    assert scenario.build(str(square), fail="s1-s2", traffic=path).traffic.udp[0].packets_per_s == 1_000_000
+    with pytest.raises(ScenarioError, match=r"udp and ping: 1.02e\+08 packets in all in 102 s; at most 100000000$"):
+        when = {"before_s": 1.0, "down_s": 1.0, "after_s": 100.0}
+        scenario.build(str(square), fail="s1-s2", traffic=path, when=when)
+
+
+def test_other_loss_traces_are_other_runs(tmp_path: Path) -> None:
+    topology, trace = tmp_path / "t.yaml", tmp_path / "lost.txt"
+    topology.write_text(
+        "hosts: [h1, h2]\nswitches: [s1, s2]\nlinks:\n  - {a: h1, b: s1}\n  - {a: s2, b: h2}\n"
+        f"  - {{a: s1, b: s2, loss: {{model: trace, file: '{trace}', repeat: true}}}}\n"
+    )
+    names = []
+    for text in ("01", "01", "00"):
+        trace.write_text(text)
+        names.append(scenario.build(str(topology), fail="s1-s2").write(tmp_path / "runs").name)
+    assert names[0] == names[1] != names[2]

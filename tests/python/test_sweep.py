@@ -44,6 +44,10 @@ def sometimes(point, seed):
         raise ValueError("the cable is cut")
     return slow(point, seed)
 
+def mistaken(point, seed):
+    from holdfast.errors import NetworkError
+    raise NetworkError('nothing is called "9"')
+
 def never(point, seed):
     raise RuntimeError("no")
 
@@ -354,6 +358,14 @@ def test_a_journal_that_was_damaged_costs_what_it_lost(module: str, tmp_path: Pa
     assert len(calls(tmp_path)) == 3
     kept, garbage, again = journal.read_bytes().splitlines()
     assert (kept, garbage, json.loads(again)["row"]) == (first, b"\xff\x00", json.loads(second)["row"])
+
+
+@pytest.mark.parametrize("jobs", [1, 2])
+def test_a_mistake_is_shown_as_its_sentence_alone(module: str, jobs: int, tmp_path: Path) -> None:
+    with pytest.raises(SweepError) as caught:
+        sweep.run(f"{module}:mistaken", [{"d": 1}], [1, 2], tmp_path / "out", jobs=jobs)
+    assert ', seed 1:\nnothing is called "9"\nThis one again: ' in str(caught.value)
+    assert "Traceback" not in str(caught.value)
 
 
 def test_it_gives_up_when_everything_fails(module: str, tmp_path: Path) -> None:

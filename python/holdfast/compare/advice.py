@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 import networkx as nx
 
@@ -38,11 +38,6 @@ def advice(comparison: Comparison) -> str:
     little = not comparison.lost_less(best, static) or best.lost_mean > HELPS * static.lost_mean
     if little and _part_without_another_way(comparison) > 1 / 2:
         return "No mechanism helps much here: what fails is the only way for most of what is lost."
-    if comparison.seems_less(best, static) and _random(comparison):
-        return (
-            f"{best.mechanism} lost {packets(best.lost_mean)} on average and static {static.lost_mean:.0f}, but"
-            f" {_seeds_cannot(comparison)} that it loses less; use --seeds {_more_seeds(comparison)}."
-        )
     if not comparison.lost_less(best, static):
         if comparison.back_sooner(best, static):
             return f"{best.mechanism} has a shorter outage than static, but what they lose cannot be told apart."
@@ -61,48 +56,9 @@ def advice(comparison: Comparison) -> str:
             text += _equals(comparison, cheap)
         else:
             cheap = None
-    text += _unconfirmed(comparison, best)
     for named in {each.mechanism: each for each in (best, cheap) if each is not None}.values():
         text += _but(comparison, named) if named is best or best.bytes_ratio > CHEAP else ""
     return text + "."
-
-
-def _random(comparison: Comparison) -> bool:
-    """Whether there are seeds that differ."""
-    return len(comparison.seeds) > 1 and not comparison.seeds_agree
-
-
-def _seeds_cannot(comparison: Comparison) -> str:
-    return f"{len(comparison.seeds)} {'runs' if comparison.scenario.live else 'seeds'} cannot confirm"
-
-
-def _more_seeds(comparison: Comparison) -> int:
-    return max(5, 2 * len(comparison.seeds))
-
-
-def _unconfirmed(comparison: Comparison, best: Summary) -> str:
-    """Differences from the best one, in either direction, that means show and these seeds do not confirm."""
-    if not _random(comparison):
-        return ""
-    text = ""
-    if more := [s for s in comparison.summaries if comparison.seems_less(best, s) and s.rank == best.rank]:
-        shown = [f"{s.mechanism} ({s.lost_mean:.0f}{'' if i else ' on average'})" for i, s in enumerate(more)]
-        text += f"; {_seeds_cannot(comparison)} that {best.mechanism} loses less than {listed(shown)}"
-    for one in comparison.summaries:
-        if comparison.seems_less(one, best):
-            text += f"; {one.mechanism} lost {one.lost_mean:.2g} on average, but {_seeds_cannot(comparison)} that this is less"
-    return f"{text}; use --seeds {_more_seeds(comparison)}" if text else ""
-
-
-def listed(names: Sequence[str]) -> str:
-    """``a, b and c``."""
-    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
-
-
-def packets(count: float) -> str:
-    """``1 packet``, ``1.5 packets``, ``20 packets``."""
-    shown = f"{count:.0f}" if abs(count) >= 10 else f"{count:.2g}"
-    return f"{shown} packet{'' if shown == '1' else 's'}"
 
 
 def _part_without_another_way(comparison: Comparison) -> float:
@@ -146,18 +102,19 @@ def _equals(comparison: Comparison, chosen: Summary) -> str:
     ]
     if not equal:
         return ""
-    return f" ({listed(equal)} {'is' if len(equal) == 1 else 'are'} as good)"
+    names = " and ".join([", ".join(equal[:-1]), equal[-1]] if len(equal) > 1 else equal)
+    return f" ({names} {'is' if len(equal) == 1 else 'are'} as good)"
 
 
 def _loss(summary: Summary, each: str) -> str:
     lost, outage = summary.lost_mean, summary.outage_worst_ms
-    what = f"{packets(lost)}{each}"
+    packets = f"{lost:.0f} packets{each}" if lost >= 10 else f"{lost:.2g} packets{each}"
     if lost <= 0:
-        what = "nothing" if summary.lost_undisturbed == 0 else "no more than undisturbed"
+        packets = "nothing" if summary.lost_undisturbed == 0 else "no more than undisturbed"
     if outage < 1:
-        return what
+        return packets
     at_worst = " at worst" if summary.cases > 1 else ""
-    return f"{what} (outage {outage:.0f} ms{at_worst})"
+    return f"{packets} (outage {outage:.0f} ms{at_worst})"
 
 
 def notes(comparison: Comparison) -> list[str]:

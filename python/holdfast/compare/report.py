@@ -205,18 +205,15 @@ def _rule(comparison: Comparison) -> str:
     """What the order and bold numbers mean."""
     noise = comparison.noise
     bold = (
-        f"Bold: cannot be told from the best of the column, where any can, by more than {noise.goodput_percent:g}"
-        f" point{'' if noise.goodput_percent == 1 else 's'} of goodput lost and three segments for each failure,"
-        f" {noise.bytes_ratio:g} of bytes carried"
+        f"Bold: nobody in the column is better, and somebody is worse, by more than {noise.goodput_percent:g} points of goodput"
+        f" lost, {noise.bytes_ratio:g} of bytes carried"
     )
     if comparison.unranked is not None:
         return f"In no order. {bold}."
     return (
-        "By packets lost to the failure, then the outage, then bytes carried; where packets seem to differ, but the runs"
-        " cannot confirm it, by an outage of the same direction only. Packets differ if it is by more than"
-        f" {noise.share:.0%}{f' and {noise.packets:g}' if noise.packets else ''}, mean outages by more than"
-        f" {noise.share:.0%} and {noise.outage_ms:.3g} ms; with several seeds also with 95 % confidence, seed by seed, and"
-        " with one by more than what is"
+        "By packets lost to the failure, then the outage, then bytes carried. Packets differ if it is by more than"
+        f" {noise.share:.0%}{f' and {noise.packets:g}' if noise.packets else ''}, outages by more than {noise.share:.0%} and"
+        f" {noise.outage_ms:g} ms; with several seeds also with 95 % confidence, seed by seed, and with one by more than what is"
         " lost, or out, without a failure. Those that do not differ have the same rank."
         f" {bold}, or by these rules."
     )
@@ -447,9 +444,8 @@ DEFINITIONS = (
     ),
     (
         "TCP goodput lost",
-        "what connections which always send delivered less than under the same mechanism undisturbed, from the failure to the end:"
-        " the mean of what each lost of its own, and the bytes that all lost for each failure; over the connections that the"
-        " failure affected under any mechanism and with any seed",
+        "bytes that connections which always send delivered less than the same mechanism delivers undisturbed, from the failure to"
+        " the end; over the connections that the failure affected under any mechanism",
     ),
     (
         "TCP transfers",

@@ -23,7 +23,7 @@ from holdfast.compare import scenario as scenarios
 from holdfast.compare.measures import add_traffic, entries, links_used, simulated
 from holdfast.compare.mechanisms import MECHANISMS, Built, Setting
 from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
-from holdfast.errors import ScenarioError
+from holdfast.errors import HoldfastError, ScenarioError
 from holdfast.network import Network, SimulatedNetwork
 from holdfast.topology import Topology
 
@@ -150,6 +150,8 @@ def _in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
     if not text:
         raise ScenarioError(f"the process of a run ended with status {status}")
     answer: dict[str, Any] = json.loads(text)
+    if "mistake" in answer:
+        raise ScenarioError(answer["mistake"])
     if "error" in answer:
         raise ScenarioError(f"a run failed:\n{answer['error']}")
     result: dict[str, Any] = answer["row"]
@@ -162,6 +164,8 @@ def _child(work: Callable[[], dict[str, Any]], reader: int, writer: int) -> None
         os.close(reader)
         try:
             text = json.dumps({"row": work()})
+        except HoldfastError as error:
+            text = json.dumps({"mistake": str(error)})
         except BaseException:  # noqa: BLE001 - handed to the parent
             text = json.dumps({"error": traceback.format_exc()})
         with os.fdopen(writer, "w") as stream:

@@ -21,6 +21,7 @@ from holdfast import topologies, yaml_model
 from holdfast.compare import traffic_file
 from holdfast.compare.traffic_file import TrafficFile
 from holdfast.errors import ScenarioError, TopologyWarning, first_mistake
+from holdfast.link import trace_digests
 from holdfast.topology import Topology
 
 NO_FAILURE = "none"
@@ -86,6 +87,8 @@ class Scenario:
     executor: Literal["jit", "interpreter"] = "jit"
     notes: tuple[str, ...] = field(default=())
     live: bool = False
+    loss_traces: Mapping[str, str] = field(default_factory=dict)
+    """The files that the topology names, with digests of what they held: with others the runs are others."""
 
     @property
     def failed(self) -> str:
@@ -108,6 +111,7 @@ class Scenario:
             "times": self.times.model_dump(),
             "executor": self.executor,
             "live": self.live,
+            **({"loss_traces": dict(self.loss_traces)} if self.loss_traces else {}),
         }
         text = json.dumps(needed, indent=1, sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
@@ -175,6 +179,7 @@ def build(
         executor=executor,
         notes=tuple(str(each.message) for each in caught),
         live=live,
+        loss_traces=trace_digests(topology.links),
     )
 
 

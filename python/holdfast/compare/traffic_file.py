@@ -14,7 +14,8 @@
       - {source: h1, destination: h6, interval_ms: 10}
 
 Times are ``start_s`` from the beginning, or ``after_failure_s`` from the failure, before which it is negative. What has no end
-of its own goes on until the end. Hosts are checked here; networks are not known.
+of its own goes on until the end. UDP packets and echo requests are a million per second at most in all, 100 million in a run, and
+connections 20,000. Hosts are checked here; networks are not known.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from holdfast import _core
 from holdfast.compare.routes import disjoint_path, path_by_cost, path_delay_ms
 from holdfast.errors import HoldfastError, ParameterError, ScenarioError
 from holdfast.link import reversed_link
+from holdfast.parameters import LONGEST_S, Seconds
 from holdfast.topology import Link, Topology
-from holdfast.traffic import TcpOptions
+from holdfast.traffic import ByteCount, TcpOptions
 
 PAIRS = 16
 """Host pairs that have traffic when there is no file, if there are so many; on larger networks each host is in one pair..."""
@@ -69,6 +71,18 @@ PROBES_SHARE, TCP_SHARE = 1 / 3, 1 / 2
 """Probes take up no more than that of the slowest link if all pairs met there. TCP takes no more than that of any link, if each
 pair were on its cheapest path and on the second, disjoint one at the same time, as it is with 1+1 protection."""
 
+SHORTEST_MS = 0.001
+"""Between two echo requests of a ping, or the beginnings of two connections."""
+
+MOST_PROBES_PER_S = 1_000_000
+"""A file's UDP packets and echo requests in all, and of one stream alone."""
+
+MOST_PROBES = 100_000_000
+"""The same over a whole run, which keeps 32 bytes of each."""
+
+MOST_CONNECTIONS = 20_000
+"""A file's TCP connections in all."""
+
 PAIR_LEAST_BPS = 500_000
 """A pair that could not have so much has no TCP: transfers would be of less than two packets."""
 
@@ -80,8 +94,8 @@ class Entry(BaseModel):
 
     source: str | None = None
     destination: str | None = None
-    start_s: float | None = Field(default=None, ge=0)
-    after_failure_s: float | None = None
+    start_s: Seconds | None = None
+    after_failure_s: float | None = Field(default=None, ge=-LONGEST_S, le=LONGEST_S)
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
@@ -103,7 +117,7 @@ class Entry(BaseModel):
 class UdpEntry(Entry):
     """A stream whose packets are probes: each is counted, and its way measured."""
 
-    packets_per_s: float = Field(default=500.0, gt=0, le=1_000_000)
+    packets_per_s: float = Field(default=500.0, ge=1e-6, le=MOST_PROBES_PER_S)
     payload_bytes: int = Field(default=PROBE_PAYLOAD_BYTES, ge=28, le=9000)
     spacing: Literal["constant", "poisson"] = "constant"
 
@@ -111,7 +125,7 @@ class UdpEntry(Entry):
 class PingEntry(Entry):
     """Echo requests; the replies are the probes, and latency is the round trip."""
 
-    interval_ms: float = Field(default=10.0, gt=0)
+    interval_ms: float = Field(default=10.0, ge=SHORTEST_MS, le=LONGEST_S * 1000)
     payload_bytes: int = Field(default=56, ge=16, le=9000)
 
 
@@ -123,10 +137,10 @@ class TcpEntry(Entry):
     Linux has it with this ``congestion`` (CUBIC if none is given), or as the ``preset`` has it if one is given.
     """
 
-    transfer_bytes: int | None = Field(default=None, gt=0)
+    transfer_bytes: ByteCount | None = None
     rate_bps: float | None = Field(default=None, ge=1000, le=1e12)
     count: int = Field(default=1, ge=1, le=10_000)
-    every_ms: float = Field(default=100.0, gt=0)
+    every_ms: float = Field(default=100.0, ge=SHORTEST_MS, le=LONGEST_S * 1000)
     options: dict[str, Any] = {}
 
     @model_validator(mode="after")
@@ -224,6 +238,20 @@ class TrafficFile(BaseModel):
                     raise ScenarioError(f"{where}: there is no host {name!r} (known: {', '.join(known[:20])}{more})")
             if not 0 <= (begins_s := entry.begins_s(failure_s)) < end_s:
                 raise ScenarioError(f"{where}: it would begin at {begins_s:g} s; the run is from 0 to {end_s:g} s")
+        self._check_amount(failure_s, end_s)
+
+    def _check_amount(self, failure_s: float, end_s: float) -> None:
+        """Each entry is bounded by itself; there can be any number of entries and pairs."""
+        probes: list[tuple[float, UdpEntry | PingEntry]] = [(udp.packets_per_s, udp) for udp in self.udp]
+        probes += [(1000 / ping.interval_ms, ping) for ping in self.ping]
+        rates = [(rate_per_s * len(self.ends(entry)), entry) for rate_per_s, entry in probes]
+        if (per_s := sum(rate_per_s for rate_per_s, _ in rates)) > MOST_PROBES_PER_S * (1 + 1e-9):
+            raise ScenarioError(f"udp and ping: {per_s:.6g} packets per second in all; at most {MOST_PROBES_PER_S}")
+        count = sum(rate_per_s * (end_s - entry.begins_s(failure_s)) for rate_per_s, entry in rates)
+        if count > MOST_PROBES:
+            raise ScenarioError(f"udp and ping: {count:.6g} packets in all in {end_s:g} s; at most {MOST_PROBES}")
+        if (connections := sum(entry.count * len(self.ends(entry)) for entry in self.tcp)) > MOST_CONNECTIONS:
+            raise ScenarioError(f"tcp: {connections} connections in all; at most {MOST_CONNECTIONS}")
 
 
 def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live: bool = False) -> TrafficFile:
