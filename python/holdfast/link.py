@@ -13,7 +13,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import BeforeValidator, Field, model_validator
 
 from holdfast.errors import NetworkError
-from holdfast.parameters import PS_PER_MS, Milliseconds, Parameters
+from holdfast.parameters import PS_PER_MS, Parameters
 from holdfast.regular_files import read_regular
 
 Direction = Literal["a_to_b", "b_to_a"]
@@ -26,6 +26,9 @@ PacketNumber: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 63)]
 
 MAX_TRACE_BYTES = 64 << 20
 """The longest file of a loss trace."""
+
+MOST_LOST = 100_000_000
+"""Of all links with files of loss traces, each of which keeps 8 bytes of a packet that it loses."""
 
 Amount: TypeAlias = Annotated[int, Field(ge=0, lt=1 << 62)]
 """Of packets or bytes that wait."""
@@ -133,24 +136,33 @@ class Traces:
 
     def __init__(self) -> None:
         self._texts: dict[str, str] = {}
+        self._lost: dict[str, int] = {}
+        self._lost_in_all = 0
 
     def text(self, file: str) -> str:
-        """What a file holds: a 0 or a 1 at least, and else blanks."""
+        """What a file holds, for one more direction: a 0 or a 1 at least, and else blanks."""
         if file not in self._texts:
             text = read_regular(Path(file), MAX_TRACE_BYTES, NetworkError, "loss trace")
             if text.translate(None, b"01 \t\n\v\f\r"):
                 raise NetworkError(f"loss trace {file}: it must be made of 0 and 1")
             if b"0" not in text and b"1" not in text:
                 raise NetworkError(f"loss trace {file}: it must be at least one packet long")
-            self._texts[file] = text.decode("ascii")
+            self._texts[file], self._lost[file] = text.decode("ascii"), text.count(b"1")
+        self._lost_in_all += self._lost[file]
+        if self._lost_in_all > MOST_LOST:
+            raise NetworkError(f"loss trace {file}: with it more than {MOST_LOST} packets are lost, all links together")
         return self._texts[file]
 
 
 def trace_digests(links: Iterable[Any]) -> dict[str, str]:
     """The files of all the links' loss traces, with SHA-256 of what they hold. Raises :class:`NetworkError` as they do."""
-    losses = [direction.loss for link in links for direction in (link, link.reverse) if direction is not None]
-    files = dict.fromkeys(loss.file for loss in losses if isinstance(loss, LossTrace) and loss.file is not None)
-    return {file: hashlib.sha256(Traces().text(file).encode("ascii")).hexdigest() for file in files}
+    traces, digests = Traces(), dict[str, str]()
+    for link in links:
+        for direction in (link,) if link.reverse is None else (link, reversed_link(link)):
+            if isinstance(direction.loss, LossTrace) and (file := direction.loss.file) is not None:
+                text = traces.text(file)
+                digests[file] = digests.get(file) or hashlib.sha256(text.encode("ascii")).hexdigest()
+    return digests
 
 
 _LOSS_MODELS: dict[str, type[Bernoulli | GilbertElliott | LossTrace]] = {
@@ -231,8 +243,8 @@ class Ordering(Parameters):
     ``sequence_bits`` if that is less than their field's: 16 in an R-TAG, 32 in a protection header.
     """
 
-    max_delay_ms: Milliseconds = Field(gt=0)
-    take_any_ms: Milliseconds = Field(gt=0)
+    max_delay_ms: float = Field(gt=0, le=1e9)
+    take_any_ms: float = Field(gt=0, le=1e9)
     buffer_packets: int = Field(default=1024, ge=1, le=1 << 20)
     sequence_bits: int | None = Field(default=None, ge=2, le=32)
 

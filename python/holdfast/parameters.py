@@ -19,6 +19,9 @@ PS_PER_S = 1_000_000_000_000
 LONGEST_S = 9_000_000
 """The last time that there is: 104 days, which is less than 2^63 picoseconds."""
 
+SHORTEST_MS = 0.00001
+"""Between two packets that are sent at an interval: 100 million per second."""
+
 Seconds: TypeAlias = Annotated[float, Field(ge=0, le=LONGEST_S)]
 """A time, not below zero."""
 

@@ -34,7 +34,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
-from holdfast.errors import SweepError
+from holdfast.errors import HoldfastError, SweepError
 from holdfast.fingerprint import fingerprint
 
 if TYPE_CHECKING:
@@ -374,7 +374,7 @@ def main(arguments: Sequence[str]) -> None:
         sys.exit(f"error: the seed is {seed!r}; a whole number is expected")
     try:
         result = run_one(function, point, int(seed))
-    except SweepError as error:
+    except HoldfastError as error:
         sys.exit(f"error: {error}")
     sys.stdout.write(json.dumps(result, indent=2) + "\n")
 

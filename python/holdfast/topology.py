@@ -34,7 +34,7 @@ from holdfast.link import (
     check_queue,
     link_towards,
 )
-from holdfast.parameters import Milliseconds, Parameters
+from holdfast.parameters import LONGEST_S, SHORTEST_MS, Milliseconds, Parameters
 
 FIBRE_KM_PER_MS = 299.792458 * 2 / 3
 """How far light gets in fibre: two thirds of its speed in vacuum."""
@@ -158,8 +158,8 @@ class PacketGenerator(Parameters):
     switch: str
     port: int = Field(ge=0, le=510)
     packet: bytes
-    period_ms: Milliseconds | None = Field(default=None, gt=0)
-    count: int = Field(default=0, ge=0)
+    period_ms: float | None = Field(default=None, ge=SHORTEST_MS, le=LONGEST_S * 1000)
+    count: int = Field(default=0, ge=0, lt=1 << 62)
     start_ms: Milliseconds = 0.0
     on_port_down: bool = False
     on_port_up: bool = False

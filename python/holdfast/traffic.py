@@ -11,7 +11,7 @@ from typing import Annotated, Any, Literal, Self, TypeAlias
 from pydantic import Field, model_validator
 
 from holdfast.errors import ParameterError
-from holdfast.parameters import PS_PER_MS, Milliseconds, Parameters, Seconds
+from holdfast.parameters import LONGEST_S, PS_PER_MS, SHORTEST_MS, Milliseconds, Parameters, Seconds
 
 Count: TypeAlias = Annotated[int, Field(ge=1, lt=1 << 32)]
 """Of segments."""
@@ -40,7 +40,7 @@ class UdpStream(Parameters):
     source: str
     destination: str
     family: Family = "ipv4"
-    packets_per_s: float = Field(default=1000.0, gt=0, le=100_000_000)
+    packets_per_s: float = Field(default=1000.0, ge=1e-7, le=100_000_000)
     spacing: Literal["constant", "poisson"] = "constant"
     payload_bytes: int = Field(default=1000, ge=28, le=9000)
     start_s: Seconds = 0.0
@@ -71,7 +71,7 @@ class Ping(Parameters):
     source: str
     destination: str
     family: Family = "ipv4"
-    interval_ms: Milliseconds = Field(default=100.0, gt=0)
+    interval_ms: float = Field(default=100.0, ge=SHORTEST_MS, le=LONGEST_S * 1000)
     payload_bytes: int = Field(default=56, ge=16, le=9000)
     start_s: Seconds = 0.0
     stop_s: Seconds = Field(gt=0)

@@ -167,6 +167,9 @@ def test_a_loss_trace_is_read_once_for_all_directions(tmp_path: Path, monkeypatc
     _, counters = network(loss=loss, reverse={"loss": {**loss, "repeat": False}})
     assert (counters["loss_drops"], counters["delivered"]) == (50, 50)
     assert reads == [trace]
+    monkeypatch.setattr("holdfast.link.MOST_LOST", 1)
+    with pytest.raises(NetworkError, match=r"lost.txt: with it more than 1 packets are lost, all links together$"):
+        network(loss=loss, reverse={"loss": {**loss, "repeat": False}})
     # Another network finds what is there then.
     trace.write_text("1")
     _, counters = network(loss=loss)
@@ -198,6 +201,11 @@ def test_a_loss_trace_may_have_any_period() -> None:
         ({"ordering": {"max_delay_ms": 5, "take_any_ms": 4}}, "take_any_ms .4. is below max_delay_ms"),
         ({"ordering": {"max_delay_ms": 1e-12, "take_any_ms": 4}}, "less than a picosecond"),
         ({"ordering": {"max_delay_ms": 5}}, "take_any_ms"),
+        (
+            {"ordering": {"max_delay_ms": 9e9, "take_any_ms": 9e9}},
+            "ordering.max_delay_ms: Input should be less than or",
+        ),
+        ({"ordering": {"max_delay_ms": 5, "take_any_ms": 9e9}}, "ordering.take_any_ms: Input should be less than or"),
         ({"queue_bytes": 10, "queue_packets": 3}, "give queue_bytes or queue_packets, not both"),
         ({"queue_packets": -1}, "queue_packets: Input should be greater than or equal to 0"),
         ({"red": {"min_packets": 5, "max_bytes": 9}}, "give min_packets and max_packets, or min_bytes and max_bytes"),

@@ -366,6 +366,8 @@ def test_a_mistake_is_shown_as_its_sentence_alone(module: str, jobs: int, tmp_pa
         sweep.run(f"{module}:mistaken", [{"d": 1}], [1, 2], tmp_path / "out", jobs=jobs)
     assert ', seed 1:\nnothing is called "9"\nThis one again: ' in str(caught.value)
     assert "Traceback" not in str(caught.value)
+    with pytest.raises(SystemExit, match=r'^error: nothing is called "9"$'):
+        sweep.main([f"{module}:mistaken", '{"d": 1}', "1"])
 
 
 def test_it_gives_up_when_everything_fails(module: str, tmp_path: Path) -> None:

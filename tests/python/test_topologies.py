@@ -260,6 +260,14 @@ PAIR = "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n- {a: h1, b: s1}\n- {a: s1, b: 
             PAIR.replace("[s1]", "[s1, s2]").replace("a: s1, b: h2", "a: s2, b: h2"),
             ": there is no path between hosts 'h1' (at 's1') and 'h2' (at 's2')",
         ),
+        (
+            PAIR + "packet_generators:\n- {switch: s1, port: 9, packet: 'ff', period_ms: 1.0e-9}\n",
+            ":7: packet generator of 's1': period_ms: Input should be greater than or equal to",
+        ),
+        (
+            PAIR + f"packet_generators:\n- {{switch: s1, port: 9, packet: 'ff', period_ms: 1, count: {10**26}}}\n",
+            ":7: packet generator of 's1': count: Input should be less than",
+        ),
         ("include: other.yaml\n", ":1: there is no file"),
         ("include: topology.yaml\n", ":1: files include each other in a circle: topology.yaml -> topology.yaml"),
         ("switches: {s1: {colour: red}}\n", ":1: unknown option 'colour' in line 1 (known: position, queueing)"),
