@@ -9,6 +9,7 @@ from pathlib import Path
 
 from holdfast._core import run_stf, stf_scripts
 from holdfast.errors import ScenarioError
+from holdfast.regular_files import MOST_TEXT_BYTES
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,18 @@ def run(
     def cases() -> Iterator[Case]:
         for name, path in chosen.items():
             progress(name)
+            if reason := _reason_against(path):
+                yield Case(name, "failed", reason)
+                continue
             yield Case(name, *run_stf(path, executor, include_dirs=includes, defines=dict(defines)))
 
     return Report(list(cases()))
+
+
+def _reason_against(path: Path) -> str:
+    """Why a script is not read: what has no end would be read without end. Empty if it can be; what is not there, the core says."""
+    if path.exists() and not path.is_file():
+        return "the script is not a regular file"
+    if path.exists() and path.stat().st_size > MOST_TEXT_BYTES:
+        return f"the script is longer than {MOST_TEXT_BYTES >> 20} MiB"
+    return ""

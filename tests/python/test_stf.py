@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 from holdfast_command import holdfast
+
+from holdfast import stf
+from holdfast.regular_files import MOST_TEXT_BYTES
 
 ECHO = """
 #include <core.p4>
@@ -96,3 +100,18 @@ def test_stf_says_what_is_wrong_with_its_arguments(scripts: Path, arguments: lis
     result = holdfast("stf", *(argument.format(scripts) for argument in arguments))
     assert result.returncode != 0
     assert message in result.stderr
+
+
+def test_a_script_without_an_end_is_not_read(scripts: Path) -> None:
+    for name in ("pipe", "device", "long"):
+        (scripts / f"{name}.p4").write_text(ECHO)
+    os.mkfifo(scripts / "pipe.stf")
+    (scripts / "device.stf").symlink_to("/dev/zero")
+    with (scripts / "long.stf").open("wb") as file:
+        file.truncate(MOST_TEXT_BYTES + 1)
+    cases = stf.run(stf.scripts([scripts], "[pdl]*"), "jit", [], {}, lambda _: None).cases
+    assert {case.name: (case.status, case.reason) for case in cases} == {
+        "pipe": ("failed", "the script is not a regular file"),
+        "device": ("failed", "the script is not a regular file"),
+        "long": ("failed", "the script is longer than 64 MiB"),
+    }
