@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import statistics
+from collections.abc import Callable, Sequence
 
 import networkx as nx
 
 from holdfast.compare import traffic_file
-from holdfast.compare.comparison import Comparison, Summary
-from holdfast.compare.scenario import link_names
+from holdfast.compare.comparison import Comparison, Summary, packets, percent
+from holdfast.compare.scenario import NO_FAILURE, Scenario, link_names
 from holdfast.topology import Topology
 
 CHEAP = 1.2
@@ -17,6 +18,7 @@ CHEAP = 1.2
 HELPS = 0.9
 """One that loses more than this part of what ``static`` loses does not help."""
 
+AS_FEW = "as few packets"
 
 TCP_SUFFERS_PERCENT = 10.0
 """A mechanism that loses no packet, but more than that of TCP's goodput, is not praised without saying it."""
@@ -27,7 +29,9 @@ def advice(comparison: Comparison) -> str:
     if comparison.unranked is not None:
         return f"{comparison.unranked}."
     static = _static(comparison)
-    best = comparison.summaries[0]
+    # What only seems to lose less than static is no headline where another does for sure.
+    sure = (one for one in comparison.summaries if comparison.lost_less(one, static))
+    best = next(sure, comparison.summaries[0])
     noise = comparison.noise
     if static.lost_mean <= noise.packets and static.outage_mean_ms <= static.outage_unsteady_ms + noise.outage_ms:
         if (static.goodput_lost_percent or 0.0) <= noise.goodput_percent and not static.transfers_unfinished:
@@ -38,27 +42,74 @@ def advice(comparison: Comparison) -> str:
     little = not comparison.lost_less(best, static) or best.lost_mean > HELPS * static.lost_mean
     if little and _part_without_another_way(comparison) > 1 / 2:
         return "No mechanism helps much here: what fails is the only way for most of what is lost."
+    if comparison.seems_less(best, static) and _random(comparison):
+        return (
+            f"{best.mechanism} lost {packets(best.lost_mean)} on average and static {static.lost_mean:.0f}, but"
+            f" {_seeds_cannot(comparison)} that it loses less; use --seeds {_more_seeds(comparison)}."
+        )
     if not comparison.lost_less(best, static):
         if comparison.back_sooner(best, static):
             return f"{best.mechanism} has a shorter outage than static, but what they lose cannot be told apart."
         return "No mechanism helps here as far as can be seen: none can be told from static by more than noise."
     if little:
-        return f"No mechanism helps much here: {best.mechanism} loses {best.lost_mean / static.lost_mean:.0%} of what static loses."
-    each = " per failure" if best.cases > 1 else ""
-    text = f"{best.mechanism} loses {_loss(best, each)} at {best.bytes_ratio:.2f} times the bytes of plain routing"
-    text += _equals(comparison, best)
-    cheap = next((s for s in comparison.summaries if s.bytes_ratio <= CHEAP and s.mechanism != "static"), None)
-    if best.bytes_ratio > CHEAP and cheap is not None:
-        if comparison.lost_less(cheap, static) and cheap.lost_mean < HELPS * static.lost_mean:
-            text += (
-                f"; if that is too dear, {cheap.mechanism} loses {_loss(cheap, each)} at {cheap.bytes_ratio:.2f} times"
-            )
-            text += _equals(comparison, cheap)
-        else:
-            cheap = None
-    for named in {each.mechanism: each for each in (best, cheap) if each is not None}.values():
-        text += _but(comparison, named) if named is best or best.bytes_ratio > CHEAP else ""
-    return text + "."
+        part = percent(best.lost_mean / static.lost_mean)
+        return f"No mechanism helps much here: {best.mechanism} loses {part} of what static loses."
+    cheap = _cheap(comparison, static) if best.bytes_ratio > CHEAP else None
+    named = [best] if cheap is None else [best, cheap]
+    other = cheap or static
+    outages = comparison.back_sooner(best, other) or comparison.back_sooner(other, best)
+    text = (
+        f"{best.mechanism} loses {_loss(comparison, best, outages=outages)} at {best.bytes_ratio:.2f} times the bytes of plain"
+        f" routing{_equals(comparison, best)}"
+    )
+    if cheap is not None:
+        text += (
+            f"; if that is too dear, {cheap.mechanism} loses {_loss(comparison, cheap, outages=outages)} at"
+            f" {cheap.bytes_ratio:.2f} times{_equals(comparison, cheap)}"
+        )
+    return f"{text}{_unconfirmed(comparison, best)}{_tcp(comparison, named)}{_unprotected(comparison, named)}."
+
+
+def _cheap(comparison: Comparison, static: Summary) -> Summary | None:
+    """The first that is cheap and loses clearly less than static."""
+    helpful = (
+        one
+        for one in comparison.summaries
+        if one.bytes_ratio <= CHEAP and comparison.lost_less(one, static) and one.lost_mean < HELPS * static.lost_mean
+    )
+    return next(helpful, None)
+
+
+def _random(comparison: Comparison) -> bool:
+    """Whether there are seeds that differ."""
+    return len(comparison.seeds) > 1 and not comparison.seeds_agree
+
+
+def _seeds_cannot(comparison: Comparison) -> str:
+    return f"{len(comparison.seeds)} {'runs' if comparison.scenario.live else 'seeds'} cannot confirm"
+
+
+def _more_seeds(comparison: Comparison) -> int:
+    return max(5, 2 * len(comparison.seeds))
+
+
+def _unconfirmed(comparison: Comparison, best: Summary) -> str:
+    """Differences from the best one, in either direction, that means show and these seeds do not confirm."""
+    if not _random(comparison):
+        return ""
+    text = ""
+    if more := [s for s in comparison.summaries if comparison.seems_less(best, s) and s.rank == best.rank]:
+        shown = [f"{s.mechanism} ({s.lost_mean:.0f}{'' if i else ' on average'})" for i, s in enumerate(more)]
+        text += f"; {_seeds_cannot(comparison)} that {best.mechanism} loses less than {listed(shown)}"
+    for one in comparison.summaries:
+        if comparison.seems_less(one, best):
+            text += f"; {one.mechanism} lost {packets(one.lost_mean)} on average, but {_seeds_cannot(comparison)} that this is less"
+    return f"{text}; use --seeds {_more_seeds(comparison)}" if text else ""
+
+
+def listed(names: Sequence[str]) -> str:
+    """``a, b and c``."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
 def _part_without_another_way(comparison: Comparison) -> float:
@@ -81,40 +132,82 @@ def _part_without_another_way(comparison: Comparison) -> float:
     return sum(count for count, alone in lost if alone) / total if total > 0 else 0.0
 
 
-def _but(comparison: Comparison, named: Summary) -> str:
-    """What packets do not say."""
-    text = ""
-    if (named.goodput_lost_percent or 0.0) > TCP_SUFFERS_PERCENT and named.lost_mean <= comparison.noise.packets:
-        text += f"; {named.mechanism} loses {named.goodput_lost_percent:.0f} % of TCP's goodput all the same"
-    if named.unprotected_pairs:
-        text += f"; {named.mechanism} cannot protect {named.unprotected_pairs} of {len(comparison.pairs)} host pairs"
+def _tcp(comparison: Comparison, named: Sequence[Summary]) -> str:
+    """What TCP loses under those that are named, if one of them loses no packet, but much of this."""
+    shown = [(one, each) for one in named if (each := one.goodput_lost_percent) is not None]
+    suffers = [one for one, each in shown if each > TCP_SUFFERS_PERCENT and one.lost_mean <= comparison.noise.packets]
+    if not suffers:
+        return ""
+    if len(shown) == 1:
+        one, each = shown[0]
+        text = f"; {one.mechanism} loses {each:.0f} % of TCP's goodput all the same"
+    else:
+        parts = [
+            f"{one.mechanism} {'' if i else 'loses '}{each:.0f} %{' all the same,' if one in suffers else ''}"
+            for i, (one, each) in enumerate(shown)
+        ]
+        text = f"; of TCP's goodput {' and '.join(parts).removesuffix(',')}"
+    if any(_slowed_by_a_window(comparison, one) for one in suffers):
+        text += " (connections are limited by their windows, and the path is longer)"
     return text
 
 
+def _slowed_by_a_window(comparison: Comparison, one: Summary) -> bool:
+    """Whether connections are the default traffic's, which are limited by their windows, and the path is longer meanwhile."""
+    scenario = comparison.scenario
+    if scenario.own_traffic or any(entry.rate_bps is not None for entry in scenario.traffic.tcp):
+        return False
+    usual = [ms for ms in comparison.row("static", NO_FAILURE, comparison.seeds[0])["latency_ms"] if ms is not None]
+    longer_ms = one.added_latency_ms or 0.0
+    return bool(usual) and longer_ms > comparison.noise.share * statistics.fmean(usual)
+
+
+def _unprotected(comparison: Comparison, named: Sequence[Summary]) -> str:
+    return "".join(
+        f"; {one.mechanism} cannot protect {one.unprotected_pairs} of {traffic_file.counted(len(comparison.pairs), 'host pair')}"
+        for one in named
+        if one.unprotected_pairs
+    )
+
+
 def _equals(comparison: Comparison, chosen: Summary) -> str:
-    """Names those that differ from the chosen one by no more than noise, and are cheap if it is."""
+    """Names those of the same rank that no test tells from the chosen one: not by packets, outage or TCP's loss."""
+    tests = (comparison.lost_less, comparison.back_sooner, comparison.delivers_more, comparison.seems_less)
     equal = [
         other.mechanism
         for other in comparison.summaries
         if other is not chosen
-        and (other.bytes_ratio <= CHEAP) == (chosen.bytes_ratio <= CHEAP)
-        and comparison.as_good(chosen, other)
+        and other.rank == chosen.rank
+        and not any(less(chosen, other) or less(other, chosen) for less in tests)
     ]
     if not equal:
         return ""
-    names = " and ".join([", ".join(equal[:-1]), equal[-1]] if len(equal) > 1 else equal)
-    return f" ({names} {'is' if len(equal) == 1 else 'are'} as good)"
+    return f" ({listed(equal)} lose{'s' if len(equal) == 1 else ''} {AS_FEW})"
 
 
-def _loss(summary: Summary, each: str) -> str:
-    lost, outage = summary.lost_mean, summary.outage_worst_ms
-    packets = f"{lost:.0f} packets{each}" if lost >= 10 else f"{lost:.2g} packets{each}"
-    if lost <= 0:
-        packets = "nothing" if summary.lost_undisturbed == 0 else "no more than undisturbed"
-    if outage < 1:
-        return packets
-    at_worst = " at worst" if summary.cases > 1 else ""
-    return f"{packets} (outage {outage:.0f} ms{at_worst})"
+def _loss(comparison: Comparison, one: Summary, *, outages: bool) -> str:
+    """What it loses, and, where outages tell, for how long it is out with the failure, and without if that is material."""
+    cases = [case for case in comparison.cases if case.mechanism == one.mechanism]
+    many = len(comparison.scenario.failures) > 1
+    lost = packets(one.lost_mean)
+    if many:
+        lost += " per failure"
+    elif _random(comparison):
+        lost += f" on average over {len(comparison.seeds)} {'runs' if comparison.scenario.live else 'seeds'}"
+    if one.lost_mean <= 0:
+        lost = "nothing" if one.lost_undisturbed == 0 else "no more than undisturbed"
+    if many:
+        worst = max(cases, key=lambda case: case.outage_ms)
+        outage_ms, still_ms = worst.outage_ms, worst.outage_undisturbed_ms
+    else:
+        outage_ms, still_ms = one.outage_mean_ms, statistics.fmean(case.outage_undisturbed_ms for case in cases)
+    if not outages or outage_ms < 1:
+        return lost
+    noise = comparison.noise
+    # A gap of two intervals of the probes is what jitter alone makes.
+    material = still_ms > max(2 * noise.outage_ms, noise.share * outage_ms)
+    still = f", and {still_ms:.0f} ms without a failure" if material else ""
+    return f"{lost} (outage {outage_ms:.0f} ms{' at worst' if many else ''}{still})"
 
 
 def notes(comparison: Comparison) -> list[str]:
@@ -155,7 +248,8 @@ def notes(comparison: Comparison) -> list[str]:
         )
     if comparison.seeds_agree:
         found.append(
-            f"All {len(comparison.seeds)} seeds gave the same: nothing here is random (no jitter, no loss, no Poisson stream)."
+            f"All {len(comparison.seeds)} seeds gave the same: nothing here is random (no jitter, no loss, no Poisson stream), so"
+            f" further seeds add nothing. {_resolution(scenario)}"
         )
     if not scenario.own_traffic:
         found.append(
@@ -167,23 +261,35 @@ def notes(comparison: Comparison) -> list[str]:
     elif scenario.failures[0] in scenario.topology.switches:
         failure = scenario.failures[0]
         if gone := len(comparison.probes) - len(comparison.measured(comparison.probes, failure)):
-            found.append(f"{gone} streams begin or end at {failure}; nothing can help them, and they are not counted.")
+            streams = "1 stream begins or ends" if gone == 1 else f"{gone} streams begin or end"
+            nobody = "it, and it is" if gone == 1 else "them, and they are"
+            found.append(f"{streams} at {failure}; nothing can help {nobody} not counted.")
     return [*found, *scenario.notes]
+
+
+def _resolution(scenario: Scenario) -> str:
+    """How well lost packets and outages are known where nothing is random."""
+    intervals = [1000 / entry.packets_per_s for entry in scenario.traffic.udp]
+    intervals += [entry.interval_ms for entry in scenario.traffic.ping]
+    if not intervals:
+        return ""
+    low, high = (f"{each(intervals):.3g}" for each in (min, max))
+    return f"Outages are known to the interval of the probes, {low if low == high else f'{low} to {high}'} ms."
 
 
 def _notes_of_noise(comparison: Comparison) -> list[str]:
     """By what rule mechanisms differ, and what was lost without a failure."""
     scenario, summaries, noise = comparison.scenario, comparison.summaries, comparison.noise
     found = [f"Not reliable: {doubt}." for doubt in comparison.doubts if doubt not in (comparison.unranked or "")]
-    if "as good" in advice(comparison):
+    if AS_FEW in advice(comparison):
         seeds = (
-            " or the 95 % interval of their differences, seed by seed, has zero in it,"
-            if len(comparison.seeds) > 1 and not comparison.seeds_agree
-            else ""
+            " or the 95 % interval of their differences, seed by seed, has zero in it," if _random(comparison) else ""
         )
+        few = f" or {packets(noise.packets)}," if noise.packets else ","
         found.append(
-            f"As good: what they lose differs by no more than {noise.share:.0%} or {noise.packets:g} packets,{seeds} and so do"
-            f" their outages, by {noise.share:.0%} or {noise.outage_ms:g} ms. The ranking then looks at the bytes carried."
+            f"As few packets: what they lose differs by no more than {percent(noise.share)}{few}{seeds} and so do their outages,"
+            f" by {percent(noise.share)} or {noise.outage_ms:.3g} ms, and TCP's loss, by {noise.goodput_percent:g} % of its goodput"
+            " or three segments. Then the ranking looks at the bytes carried; what has the fewest table entries is named first."
         )
     if any(summary.lost_undisturbed for summary in summaries):
         counts = _grouped(summaries, lambda s: max(1, round(s.lost_undisturbed)) if s.lost_undisturbed else 0)
@@ -222,8 +328,9 @@ def _notes_of_all(comparison: Comparison) -> list[str]:
     scenario = comparison.scenario
     count, what = len(scenario.failures), scenario.failed
     carried = _static(comparison).carried // len(comparison.seeds)
+    carry = "carries" if carried == 1 else "carry"
     found = [
-        f"Under static {carried} of {count} {what} carry this traffic. Means are over all {count} failures, medians over those"
+        f"Under static {carried} of {count} {what} {carry} this traffic. Means are over all {count} failures, medians over those"
         f" of {what} that the mechanism itself uses."
     ]
     if what == "switches":

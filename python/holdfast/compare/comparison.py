@@ -1,8 +1,8 @@
 """From runs to what they say: a case per mechanism, failure and seed, a summary per mechanism, and the ranking.
 
-*Affected* flows of a failure are those that did worse with it than without, under any mechanism: the same flows for all of them.
-What is a mean over flows is one over these; what is lost, and the longest outage, are over all flows that are not cut off by
-themselves (a host at a switch that fails has no other).
+*Affected* flows of a failure are those that did worse with it than without, under any mechanism and with any seed: the same flows
+for all of them. What is a mean over flows is one over these; what is lost, and the longest outage, are over all flows that are not
+cut off by themselves (a host at a switch that fails has no other).
 
 What a mechanism loses *to the failure* is what it loses with the failure less what it loses without, with the same seed. Of two
 mechanisms one is better if it loses less to the failure, or else has the shorter outage, or else carries fewer bytes, each by more
@@ -18,6 +18,7 @@ import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
+from itertools import product
 from typing import Any
 
 import polars as pl
@@ -50,11 +51,14 @@ class Noise:
 
 
 SIMULATED = Noise(
-    outage_ms=1.0, goodput=1.0, completion=1.01, share=0.05, packets=0.0, goodput_percent=1.0, bytes_ratio=0.005
+    outage_ms=1.0, goodput=0.99, completion=1.01, share=0.05, packets=0.0, goodput_percent=1.0, bytes_ratio=0.005
 )
 """Outages are known to a probe's interval, and a few packets more or fewer were on the link when it broke."""
 
 LIVE = Noise(outage_ms=10.0, goodput=0.9, completion=2.0, share=0.2, packets=2.0, goodput_percent=10.0, bytes_ratio=0.1)
+
+FEW_BYTES = 3 * 1448
+"""What connections lose to a failure differs by more than so much: three segments of Ethernet's length."""
 
 GAIN_PERCENT = 10.0
 """More goodput with the failure than without, by so much of it, is no effect of the failure."""
@@ -113,10 +117,11 @@ class Case:
     """What a failure cost under a mechanism, with a seed. ``carried``: it hit something that the mechanism uses.
 
     ``lost_to_failure`` is ``lost`` less ``lost_undisturbed``: of the same flows without the failure. ``outage_ms`` is the longest
-    of any stream. ``goodput_lost_bytes`` is against the same mechanism undisturbed, from the failure to the end, and so is the
-    percentage; ``added_*`` are against ``static`` undisturbed, over the affected streams of which something arrives meanwhile
-    under any mechanism. None: of some of these nothing arrives under this one, or of ``completion_*`` that not all transfers were
-    finished, and a mean of the others would flatter; or there is nothing to take a mean of.
+    of any stream. ``goodput_lost_bytes`` is against the same mechanism undisturbed, from the failure to the end, over all
+    ``connections`` that were affected; the percentage is the mean of what each of these lost of its own. ``added_*`` are against
+    ``static`` undisturbed, over the affected streams of which something arrives meanwhile under any mechanism. None: of some of
+    these nothing arrives under this one, or of ``completion_*`` that not all transfers were finished, and a mean of the others
+    would flatter; or there is nothing to take a mean of.
     """
 
     mechanism: str
@@ -135,6 +140,7 @@ class Case:
     goodput_undisturbed_bytes: int
     goodput_lost_bytes: int
     goodput_lost_percent: float | None
+    connections: int
     transfers: int
     transfers_unfinished: int
     completion_mean_ms: float | None
@@ -196,10 +202,14 @@ class Comparison:
         self.mechanisms = list(mechanisms)
         self.seeds = list(seeds)
         self._rows = {(row["mechanism"], row["failure"], row["network_seed"]): row for row in rows}
-        self.noise = LIVE if scenario.live else SIMULATED
+        self.noise = SIMULATED
+        if scenario.live:
+            late = self.late()
+            known_ms = max(LIVE.outage_ms, late["max_ms"] + late["senders_ms"])
+            self.noise = replace(LIVE, outage_ms=known_ms)
         self.pairs = scenario.traffic.host_pairs()
         self.probes, self.bulk, self.transfers = _flow_names(scenario)
-        self.cases = [case for failure in scenario.failures for seed in seeds for case in self._cases(failure, seed)]
+        self.cases = [case for failure in scenario.failures for case in self._cases(failure)]
         found = [self._summary(mechanism.name) for mechanism in self.mechanisms]
         self.doubts = self._doubts(found)
         """Why nothing follows from these runs, a sentence each; empty if something does."""
@@ -225,8 +235,14 @@ class Comparison:
         gone = {name for name in topology.hosts if topology.attachment(name).switch == failure}
         return [i for i, flow in enumerate(flows) if flow.source not in gone and flow.destination not in gone]
 
-    def _cases(self, failure: str, seed: int) -> Iterator[Case]:
-        probes, bulk, transfers = self._affected(failure, seed)
+    def _cases(self, failure: str) -> Iterator[Case]:
+        affected = self._affected(failure)
+        for seed in self.seeds:
+            yield from self._cases_of(failure, seed, *affected)
+
+    def _cases_of(
+        self, failure: str, seed: int, probes: Sequence[int], bulk: Sequence[int], transfers: Sequence[int]
+    ) -> Iterator[Case]:
         measured = self.measured(self.probes, failure)
         rows = [self.row(mechanism.name, failure, seed) for mechanism in self.mechanisms]
         arriving = [i for i in probes if any(row["latency_ms"][i] is not None for row in rows)]
@@ -252,7 +268,8 @@ class Comparison:
                 outage_undisturbed_ms=max((still["outage_ms"][i] for i in measured), default=0.0),
                 goodput_undisturbed_bytes=expected,
                 goodput_lost_bytes=missing,
-                goodput_lost_percent=round(100 * missing / expected, 6) if expected else None,
+                goodput_lost_percent=_mean_lost_percent(still["goodput_bytes"], row["goodput_bytes"], bulk),
+                connections=len(bulk),
                 transfers=len(transfers),
                 transfers_unfinished=len(transfers) - len(completed),
                 completion_mean_ms=_mean(completed) if finished else None,
@@ -261,12 +278,15 @@ class Comparison:
                 added_jitter_ms=_mean_difference(row["jitter_ms"], plain["jitter_ms"], arriving),
             )
 
-    def _affected(self, failure: str, seed: int) -> tuple[list[int], list[int], list[int]]:
-        """The probes, the bulk connections and the transfers that did worse under some mechanism."""
+    def _affected(self, failure: str) -> tuple[list[int], list[int], list[int]]:
+        """The probes, the bulk connections and the transfers that did worse under some mechanism, with some seed.
+
+        Connections only if they deliver something in every undisturbed run: of nothing, no part can be lost.
+        """
         probes: set[int] = set()
         bulk: set[int] = set()
         transfers: set[int] = set()
-        for mechanism in self.mechanisms:
+        for mechanism, seed in product(self.mechanisms, self.seeds):
             if not self.is_carried(mechanism.name, failure, seed):
                 continue
             row, still = self.row(mechanism.name, failure, seed), self.row(mechanism.name, NO_FAILURE, seed)
@@ -285,13 +305,22 @@ class Comparison:
                 before, now = still["completion_ms"][i], row["completion_ms"][i]
                 if before is not None and (now is None or now > self.noise.completion * before):
                     transfers.add(i)
-        return sorted(probes), sorted(bulk), sorted(transfers)
+        undisturbed = [self.row(each.name, NO_FAILURE, seed) for each in self.mechanisms for seed in self.seeds]
+        delivering = [i for i in sorted(bulk) if all(still["goodput_bytes"][i] for still in undisturbed)]
+        return sorted(probes), delivering, sorted(transfers)
 
     def _ranked(self, found: list[Summary]) -> list[Summary]:
         if self.unranked is not None:
             return found
         ranks = {one.mechanism: 1 + sum(self.better(other, one) for other in found) for one in found}
-        found.sort(key=lambda s: (ranks[s.mechanism], s.lost_mean, s.outage_mean_ms, s.bytes_ratio, s.entries_mean))
+        rest = sorted(found, key=lambda s: (ranks[s.mechanism], s.lost_mean, s.outage_mean_ms, s.bytes_ratio))
+        found = []
+        while rest:
+            first = rest[0]
+            # Of those that nothing else tells apart, the one with the least state is named first.
+            alike = [s for s in rest if ranks[s.mechanism] == ranks[first.mechanism] and self._alike(first, s)]
+            found += sorted(alike, key=lambda s: s.entries_mean)
+            rest = [s for s in rest if s not in alike]
         return [replace(summary, rank=ranks[summary.mechanism]) for summary in found]
 
     def _summary(self, name: str) -> Summary:
@@ -300,7 +329,6 @@ class Comparison:
         worst = max(cases, key=lambda case: (case.lost_to_failure, case.outage_ms))
         undisturbed = [self.row(name, NO_FAILURE, seed) for seed in self.seeds]
         plain = [self.row("static", NO_FAILURE, seed) for seed in self.seeds]
-        base = sum(case.goodput_undisturbed_bytes for case in cases)
         low, high = self._interval(cases)
         lost_bytes = sum(case.goodput_lost_bytes for case in cases)
         entries = undisturbed[0]["entries"]
@@ -324,7 +352,7 @@ class Comparison:
             outage_median_ms=statistics.median(case.outage_ms for case in hit),
             outage_worst_ms=max(case.outage_ms for case in cases),
             goodput_lost_bytes_mean=lost_bytes / len(cases),
-            goodput_lost_percent=100 * lost_bytes / base if base else None,
+            goodput_lost_percent=_percent_of(cases),
             goodput_lost_by_seed=self._goodput_by_seed(cases),
             completion_mean_ms=_mean_of_all([(c.completion_mean_ms, c.transfers) for c in cases if c.transfers]),
             completion_worst_ms=_worst([c.completion_worst_ms for c in cases if c.transfers]),
@@ -352,16 +380,9 @@ class Comparison:
 
     def _goodput_by_seed(self, cases: Sequence[Case]) -> tuple[float, ...]:
         """The percentage lost; empty if there is a seed without anything to lose."""
-        found = []
-        for seed in self.seeds:
-            lost, base = (
-                sum(getattr(case, name) for case in cases if case.seed == seed)
-                for name in ("goodput_lost_bytes", "goodput_undisturbed_bytes")
-            )
-            if not base:
-                return ()
-            found.append(100 * lost / base)
-        return tuple(found)
+        found = [_percent_of([case for case in cases if case.seed == seed]) for seed in self.seeds]
+        known = tuple(each for each in found if each is not None)
+        return known if len(known) == len(found) else ()
 
     # ---- What can be told apart ----
 
@@ -372,10 +393,8 @@ class Comparison:
         differences, seed by seed. With one seed, or where all give the same, also: more than both lose undisturbed in the runs that
         the failure hit, as another run could lose that to nothing at all.
         """
-        least = max(self.noise.packets, self.noise.share * max(abs(one.lost_mean), abs(other.lost_mean)))
-        return self._surely(
-            one.lost_by_seed, other.lost_by_seed, least, unsteady=one.lost_unsteady + other.lost_unsteady
-        )
+        least, unsteady = self._least_packets(one, other), one.lost_unsteady + other.lost_unsteady
+        return self._surely(one.lost_by_seed, other.lost_by_seed, least, unsteady=unsteady)
 
     def back_sooner(self, one: Summary, other: Summary) -> bool:
         """Whether one has the shorter outage, by the same rule; undisturbed, the longer of both outages is noise."""
@@ -384,8 +403,13 @@ class Comparison:
         return self._surely(one.outage_by_seed_ms, other.outage_by_seed_ms, least, unsteady=unsteady)
 
     def delivers_more(self, one: Summary, other: Summary) -> bool:
-        """Whether one loses less of TCP's goodput. With one seed that is not known where probes are lost undisturbed."""
+        """Whether one loses less of TCP's goodput, by more than a few segments for each failure.
+
+        With one seed that is not known where probes are lost undisturbed.
+        """
         if not one.goodput_lost_by_seed or not other.goodput_lost_by_seed:
+            return False
+        if other.goodput_lost_bytes_mean - one.goodput_lost_bytes_mean <= FEW_BYTES:
             return False
         unsteady = math.inf if one.lost_unsteady + other.lost_unsteady > self.noise.packets else 0.0
         return self._surely(
@@ -397,11 +421,28 @@ class Comparison:
         return one.bytes_ratio < other.bytes_ratio - self.noise.bytes_ratio
 
     def better(self, one: Summary, other: Summary) -> bool:
-        """By packets lost to the failure, or else by the outage, or else by bytes carried."""
-        for less in (self.lost_less, self.back_sooner, self.carries_less):
+        """By packets lost to the failure, or else by the outage, or else by bytes carried.
+
+        Where the means of packets differ by more than noise, but the runs cannot confirm it, the outage decides only in the same
+        direction, and bytes do not: who seems to lose more is not ahead for being cheaper.
+        """
+        if self.lost_less(one, other) or self.lost_less(other, one):
+            return self.lost_less(one, other)
+        if self.seems_less(other, one):
+            return False
+        if self.seems_less(one, other):
+            return self.back_sooner(one, other)
+        for less in (self.back_sooner, self.carries_less):
             if less(one, other) or less(other, one):
                 return less(one, other)
         return False
+
+    def seems_less(self, one: Summary, other: Summary) -> bool:
+        """Whether one loses less on average by more than noise, but these runs cannot confirm it."""
+        return other.lost_mean - one.lost_mean > self._least_packets(one, other) and not self.lost_less(one, other)
+
+    def _least_packets(self, one: Summary, other: Summary) -> float:
+        return max(self.noise.packets, self.noise.share * max(abs(one.lost_mean), abs(other.lost_mean)))
 
     def as_good(self, one: Summary, other: Summary) -> bool:
         """Whether neither loses less, nor is back sooner."""
@@ -412,11 +453,17 @@ class Comparison:
         """Whether it loses fewer packets with the failure than without, with 95 % confidence over several seeds."""
         return one.lost_high is not None and not self.seeds_agree and one.lost_high < 0
 
+    def _alike(self, one: Summary, other: Summary) -> bool:
+        """Whether they are as good, and do not seem to differ either."""
+        return self.as_good(one, other) and not self.seems_less(one, other) and not self.seems_less(other, one)
+
     def best(self, less: Callable[[Summary, Summary], bool]) -> set[str]:
-        """The mechanisms that nobody is ahead of, if they are ahead of somebody; by one of the tests of this class."""
-        behind = {one.mechanism: [other for other in self.summaries if less(one, other)] for one in self.summaries}
-        beaten = {each.mechanism for others in behind.values() for each in others}
-        return {name for name, others in behind.items() if others and name not in beaten}
+        """Those that nobody is ahead of, by one of the tests of this class, if the test tells any apart.
+
+        The column's best value is among them, and what the test tells from it is not.
+        """
+        beaten = {one.mechanism for one in self.summaries if any(less(other, one) for other in self.summaries)}
+        return {each.mechanism for each in self.summaries} - beaten if beaten else set()
 
     def _surely(self, one: Sequence[float], other: Sequence[float], least: float, *, unsteady: float) -> bool:
         """Whether the first is smaller, by more than ``least``."""
@@ -434,15 +481,17 @@ class Comparison:
         static = next(each for each in found if each.mechanism == "static")
         cost, most = static.lost_mean, max(found, key=lambda s: s.lost_unsteady)
         if most.lost_unsteady > self.noise.packets and most.lost_unsteady >= cost:
+            span = _span([s.lost_undisturbed for s in found])
+            already = "1 packet is lost" if span == "1" else f"{span} packets are lost"
             doubts.append(
-                f"without any failure {_span([s.lost_undisturbed for s in found])} packets are lost already, and the failure adds"
+                f"without any failure {already} already, and the failure adds"
                 f" no more than that under static ({cost:.0f}{' on average' if len(self.scenario.failures) > 1 else ''}): links are"
                 " too full, or lossy; give less traffic, or more seeds"
             )
         least = min(found, key=lambda s: s.lost_mean)
         if not self.surely_gains(least) and least.lost_mean < -max(self.noise.packets, self.noise.share * abs(cost)):
             doubts.append(
-                f"{least.mechanism} lost {-least.lost_mean:.2g} packets less with the failure than without: what is lost"
+                f"{least.mechanism} lost {packets(-least.lost_mean)} less with the failure than without: what is lost"
                 " undisturbed differs from run to run by more than the failure costs"
             )
         gains = [s for s in found if s.goodput_lost_percent is not None and s.goodput_lost_percent < -GAIN_PERCENT]
@@ -515,7 +564,7 @@ class Comparison:
         still = self._rows[mechanism, NO_FAILURE, seed]
         lost = sum(still["lost"])
         if not self._lossy() and lost > max(self.noise.packets, LOST_SHARE * sum(still["sent"])):
-            return f"{lost} packets were lost without a failure"
+            return f"{packets(lost)} {'was' if lost == 1 else 'were'} lost without a failure"
         for failure in self.scenario.failures:
             row = self._rows[mechanism, failure, seed]
             if row["skipped"]:
@@ -609,6 +658,29 @@ def _flow_names(scenario: Scenario) -> tuple[list[FlowName], list[FlowName], lis
         for _ in range(entry.count)
     ]
     return probes, [flow for flow in tcp if flow.kind == "bulk"], [flow for flow in tcp if flow.kind == "transfer"]
+
+
+def packets(count: float) -> str:
+    """``1 packet``, ``1.5 packets``, ``20 packets``."""
+    shown = f"{count:.0f}" if abs(count) >= 10 else f"{count:.2g}"
+    return f"{shown} packet{'' if shown == '1' else 's'}"
+
+
+def percent(share: float) -> str:
+    """``5 %`` of 0.05."""
+    return f"{100 * share:.0f} %"
+
+
+def _mean_lost_percent(before: Sequence[int], now: Sequence[int], which: Sequence[int]) -> float | None:
+    """Of what each connection delivered before, a mean over these connections."""
+    mean = _mean([100 * (before[i] - now[i]) / before[i] for i in which])
+    return None if mean is None else round(mean, 6)
+
+
+def _percent_of(cases: Sequence[Case]) -> float | None:
+    """The mean over connections that cases of one mechanism lost of their goodput."""
+    found = [(case.goodput_lost_percent, case.connections) for case in cases if case.connections]
+    return _mean_of_all(found)
 
 
 def _loses(link: Any) -> bool:

@@ -13,7 +13,7 @@ from html import escape
 from pathlib import Path
 
 from holdfast.compare import advice, drawing, traffic_file
-from holdfast.compare.comparison import Comparison, Row, Summary
+from holdfast.compare.comparison import Comparison, Row, Summary, percent
 from holdfast.compare.drawing import Curve, Dots, LinkLook, Panel
 from holdfast.compare.mechanisms import MECHANISMS
 from holdfast.compare.scenario import NO_FAILURE, link_names
@@ -173,7 +173,11 @@ def _completion(summary: Summary) -> str:
 
 
 def _cell(shown: str, heading: str, unit: str, *, best: bool) -> str:
-    """The first line large, the second small below it. Where the table is too wide, cells say themselves what they are."""
+    """The first line large, the second small below it. Where the table is too wide, cells say themselves what they are.
+
+    A terminal's hyphen for nothing is a dash here.
+    """
+    shown = "\n".join(NONE if line == number(None) else line for line in shown.split("\n"))
     first, _, second = shown.partition("\n")
     small = f"<small>{escape(second)}</small>" if second else ""
     label = f"{heading} ({unit})" if unit else heading
@@ -205,15 +209,18 @@ def _rule(comparison: Comparison) -> str:
     """What the order and bold numbers mean."""
     noise = comparison.noise
     bold = (
-        f"Bold: nobody in the column is better, and somebody is worse, by more than {noise.goodput_percent:g} points of goodput"
-        f" lost, {noise.bytes_ratio:g} of bytes carried"
+        f"Bold: cannot be told from the best of the column, where any can, by more than {noise.goodput_percent:g}"
+        f" point{'' if noise.goodput_percent == 1 else 's'} of goodput lost and three segments for each failure,"
+        f" {noise.bytes_ratio:g} of bytes carried"
     )
     if comparison.unranked is not None:
         return f"In no order. {bold}."
     return (
-        "By packets lost to the failure, then the outage, then bytes carried. Packets differ if it is by more than"
-        f" {noise.share:.0%}{f' and {noise.packets:g}' if noise.packets else ''}, outages by more than {noise.share:.0%} and"
-        f" {noise.outage_ms:g} ms; with several seeds also with 95 % confidence, seed by seed, and with one by more than what is"
+        "By packets lost to the failure, then the outage, then bytes carried; where packets seem to differ, but the runs"
+        " cannot confirm it, by an outage of the same direction only. Packets differ if it is by more than"
+        f" {percent(noise.share)}{f' and {noise.packets:g}' if noise.packets else ''}, mean outages by more than"
+        f" {percent(noise.share)} and {noise.outage_ms:.3g} ms; with several seeds also with 95 % confidence, seed by seed, and"
+        " with one by more than what is"
         " lost, or out, without a failure. Those that do not differ have the same rank."
         f" {bold}, or by these rules."
     )
@@ -444,8 +451,9 @@ DEFINITIONS = (
     ),
     (
         "TCP goodput lost",
-        "bytes that connections which always send delivered less than the same mechanism delivers undisturbed, from the failure to"
-        " the end; over the connections that the failure affected under any mechanism",
+        "what connections which always send delivered less than under the same mechanism undisturbed, from the failure to the end:"
+        " the mean of what each lost of its own, and the bytes that all lost for each failure; over the connections that the"
+        " failure affected under any mechanism and with any seed",
     ),
     (
         "TCP transfers",
