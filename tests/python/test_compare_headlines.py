@@ -38,6 +38,7 @@ def test_a_failure_that_carries_nothing_is_said_to(tmp_path: Path) -> None:
     assert said.startswith("No ranking: link s1-s2 carries none of this traffic under plain routing")
     assert "choose another" in said
     assert "Unreliable" not in said
+    assert not any(note.startswith("Not reliable") for note in advice.notes(found))
     assert [each.rank for each in found.summaries] == [None] * 3
     path = tmp_path / "report.html"
     report.write(found, path)
@@ -305,6 +306,12 @@ def test_tcp_is_said_of_both_that_are_named(tmp_path: Path) -> None:
     goodput = {("1+1-vector", True): [740_000], ("reroute", True): [750_000], ("static", True): [0]}
     said = advice.advice(made_up(givens(tmp_path), CLEAR, goodput_bytes=goodput, wire_bytes=DEAR))
     assert said.endswith("; of TCP's goodput 1+1-vector loses 26 % all the same, and reroute 25 %.")
+    # Of one that loses packets, too; of little nothing is said.
+    goodput = {("1+1-vector", True): [1_000_000], ("reroute", True): [800_000], ("static", True): [0]}
+    said = advice.advice(made_up(givens(tmp_path), CLEAR, goodput_bytes=goodput, wire_bytes=DEAR))
+    assert said.endswith("; of TCP's goodput 1+1-vector loses 0 % and reroute 20 %.")
+    goodput[("reroute", True)] = [950_000]
+    assert "TCP" not in advice.advice(made_up(givens(tmp_path), CLEAR, goodput_bytes=goodput, wire_bytes=DEAR))
 
 
 def test_windows_are_the_reason_only_in_default_traffic_on_a_longer_path(tmp_path: Path) -> None:

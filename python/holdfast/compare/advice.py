@@ -21,7 +21,7 @@ HELPS = 0.9
 AS_FEW = "as few packets"
 
 TCP_SUFFERS_PERCENT = 10.0
-"""A mechanism that loses no packet, but more than that of TCP's goodput, is not praised without saying it."""
+"""A mechanism that loses more than that of TCP's goodput is not praised for its packets without saying it."""
 
 
 def advice(comparison: Comparison) -> str:
@@ -133,14 +133,14 @@ def _part_without_another_way(comparison: Comparison) -> float:
 
 
 def _tcp(comparison: Comparison, named: Sequence[Summary]) -> str:
-    """What TCP loses under those that are named, if one of them loses no packet, but much of this."""
+    """What TCP loses under those that are named, if it is much under one of them; all the same, if that one loses no packet."""
     shown = [(one, each) for one in named if (each := one.goodput_lost_percent) is not None]
-    suffers = [one for one, each in shown if each > TCP_SUFFERS_PERCENT and one.lost_mean <= comparison.noise.packets]
-    if not suffers:
+    if not any(each > TCP_SUFFERS_PERCENT for _, each in shown):
         return ""
+    suffers = [one for one, each in shown if each > TCP_SUFFERS_PERCENT and one.lost_mean <= comparison.noise.packets]
     if len(shown) == 1:
         one, each = shown[0]
-        text = f"; {one.mechanism} loses {each:.0f} % of TCP's goodput all the same"
+        text = f"; {one.mechanism} loses {each:.0f} % of TCP's goodput{' all the same' if suffers else ''}"
     else:
         parts = [
             f"{one.mechanism} {'' if i else 'loses '}{each:.0f} %{' all the same,' if one in suffers else ''}"

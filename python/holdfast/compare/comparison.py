@@ -479,6 +479,8 @@ class Comparison:
         if self.scenario.live:
             doubts += self._doubts_of_live()
         static = next(each for each in found if each.mechanism == "static")
+        if not static.carried:
+            return doubts  # Nothing was hit, so that what is lost undisturbed is not held against it.
         cost, most = static.lost_mean, max(found, key=lambda s: s.lost_unsteady)
         if most.lost_unsteady > self.noise.packets and most.lost_unsteady >= cost:
             span = _span([s.lost_undisturbed for s in found])
@@ -519,8 +521,8 @@ class Comparison:
             used = [name for name in link_names(self.scenario.topology) if self._uses(name)]
             others = f" ({', '.join(used[:3])}{' or others' if len(used) > 3 else ''})" if used else ""
             return (
-                f"No ranking: {name} carries {'none' if count == 1 else 'any'} of this traffic under plain routing, so this failure"
-                f" says nothing of what mechanisms do for it; choose another{others}"
+                f"No ranking: {name} carries {'none' if count == 1 else 'any'} of this traffic under plain routing, so this says"
+                f" nothing of what mechanisms do for it; choose another{others}"
             )
         return f"Unreliable, so there is neither ranking nor advice: {self.doubts[0]}" if self.doubts else None
 
