@@ -59,7 +59,7 @@ STYLES: Mapping[str, Style] = {
     "plain": Style("plain: IP router", "#999999", "^"),
     "unprotected": Style("unprotected: P4-Protect, other traffic", "#D55E00", "s"),
     "protected": Style("protected: P4-Protect, 1+1", "#009E73", "D"),
-    "window": Style("window: the paper's", "#009E73", "D"),
+    "window": Style("window: the paper's", "#009E73", "v"),
     "vector": Style("vector: 802.1CB's", "#CC79A7", "o"),
     # Where a number is from.
     "kernel": Style("Linux, live", "#D55E00", "D"),
@@ -67,7 +67,7 @@ STYLES: Mapping[str, Style] = {
     "paper": Style("paper", "#999999", "s"),
     "ours": Style("ours", "#0072B2", "*"),
     "ns-3": Style("ns-3", "#D55E00", "o"),
-    "ns-2": Style("ns-2", "#E69F00", "s"),
+    "ns-2": Style("ns-2", "#E69F00", "P"),
 }
 """Every mechanism, protocol and source of numbers, and how it looks in all pictures; :func:`style` looks one up."""
 

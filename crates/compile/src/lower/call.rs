@@ -165,9 +165,13 @@ impl Lowerer<'_> {
                         value
                     })
                 }
-                Arg::Out(e) => Ready::Lvalue(self.lvalue(e), None),
+                Arg::Out(e) => {
+                    let lvalue = self.lvalue(e);
+                    Ready::Lvalue(self.saved(lvalue), None)
+                }
                 Arg::InOut(e) => {
                     let lvalue = self.lvalue(e);
+                    let lvalue = self.saved(lvalue);
                     let value = self.read_lvalue(&lvalue);
                     let value = if later {
                         self.snapshot(value, &e.ty, e.span)
@@ -212,9 +216,23 @@ impl Lowerer<'_> {
                         slots.insert(s);
                     });
                 }
+                self.rivals(lvalue, &mut slots);
             }
         }
         slots
+    }
+
+    /// A member of a header union that becomes valid makes the others invalid.
+    fn rivals(&self, lvalue: &Lvalue, slots: &mut std::collections::BTreeSet<ir::SlotId>) {
+        match lvalue {
+            Lvalue::Place(place) => {
+                let others = header_of(place).and_then(|id| self.siblings.get(&id));
+                let headers = others.into_iter().flatten();
+                slots.extend(headers.map(|other| self.program.headers[other.index()].valid));
+            }
+            Lvalue::Element(items, _) => items.iter().for_each(|item| self.rivals(item, slots)),
+            Lvalue::Slice(..) | Lvalue::PlusSlice(..) | Lvalue::Ignore => {}
+        }
     }
 
     /// Binds parameters to arguments. `by_copy`: the body can reach the arguments by other names. `fixed`: parameters
@@ -429,7 +447,10 @@ impl Lowerer<'_> {
     /// The `out` argument at a position.
     pub(super) fn out_arg(&mut self, args: &[Arg], i: usize) -> (Lvalue, Ty, Span) {
         match args.get(i) {
-            Some(Arg::Out(e) | Arg::InOut(e)) => (self.lvalue(e), e.ty.clone(), e.span),
+            Some(Arg::Out(e) | Arg::InOut(e)) => {
+                let lvalue = self.lvalue(e);
+                (self.saved(lvalue), e.ty.clone(), e.span)
+            }
             Some(Arg::Ignore(ty)) => (Lvalue::Ignore, ty.clone(), Span::default()),
             _ => (Lvalue::Ignore, Ty::Missing, Span::default()),
         }

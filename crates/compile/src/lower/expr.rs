@@ -10,6 +10,9 @@ use crate::fold;
 use crate::hir::{self, BinaryOp as Op, Call, CallTarget, ExprKind};
 use crate::types::Ty;
 
+/// The name of the slots that copies of indexes have.
+const INDEX: &str = "$index";
+
 /// What a path of fields and indexes leads to.
 enum Reference {
     Lvalue(Lvalue),
@@ -162,15 +165,7 @@ impl Lowerer<'_> {
                 // The index may be changed by what is written through it.
                 let index = match index {
                     Expr::Slot(_) | Expr::Const(_) => index,
-                    _ => {
-                        let width = index.width(&self.program.slots);
-                        let slot = self.new_slot("$index", width);
-                        self.emit(StmtKind::Assign {
-                            dst: slot,
-                            value: index,
-                        });
-                        Expr::Slot(slot)
-                    }
+                    _ => self.index_slot(index),
                 };
                 Reference::Lvalue(lvalue.element(&index))
             }
@@ -198,6 +193,57 @@ impl Lowerer<'_> {
         }
     }
 
+    /// A copy of an index.
+    fn index_slot(&mut self, index: Expr) -> Expr {
+        let width = index.width(&self.program.slots);
+        let slot = self.new_slot(INDEX, width);
+        self.emit(StmtKind::Assign {
+            dst: slot,
+            value: index,
+        });
+        Expr::Slot(slot)
+    }
+
+    /// An lvalue that goes on naming what it names now, whatever becomes of the variables in its indexes: what is written through
+    /// it is written later (specification, "Calling convention": "the corresponding l-value is saved").
+    pub(super) fn saved(&mut self, lvalue: Lvalue) -> Lvalue {
+        self.saved_with(lvalue, &mut Vec::new())
+    }
+
+    /// `copies`: indexes with their copies; the elements of a stack share theirs.
+    fn saved_with(&mut self, lvalue: Lvalue, copies: &mut Vec<(Expr, Expr)>) -> Lvalue {
+        match lvalue {
+            Lvalue::Element(items, index) => {
+                let index = self.saved_index(index, copies);
+                let items = items.into_iter().map(|i| self.saved_with(i, copies));
+                Lvalue::Element(items.collect(), index)
+            }
+            Lvalue::Slice(inner, high, low) => {
+                Lvalue::Slice(Box::new(self.saved_with(*inner, copies)), high, low)
+            }
+            Lvalue::PlusSlice(inner, low, width) => {
+                let low = self.saved_index(low, copies);
+                Lvalue::PlusSlice(Box::new(self.saved_with(*inner, copies)), low, width)
+            }
+            Lvalue::Place(_) | Lvalue::Ignore => lvalue,
+        }
+    }
+
+    fn saved_index(&mut self, index: Expr, copies: &mut Vec<(Expr, Expr)>) -> Expr {
+        match &index {
+            Expr::Const(_) => return index,
+            // Such a slot is written once, before it is read.
+            Expr::Slot(slot) if self.program.slots[slot.index()].name == INDEX => return index,
+            _ => {}
+        }
+        if let Some((_, copy)) = copies.iter().find(|(of, _)| *of == index) {
+            return copy.clone();
+        }
+        let copy = self.index_slot(index.clone());
+        copies.push((index, copy.clone()));
+        copy
+    }
+
     /// `stack.next` or `stack.last`; if there is none the parser rejects.
     fn stack_end(&mut self, base: Reference, is_next: bool) -> Reference {
         let Reference::Lvalue(Lvalue::Place(super::Place::Stack(items, next))) = base else {
@@ -222,6 +268,15 @@ impl Lowerer<'_> {
             items.iter().cloned().map(Lvalue::Place).collect(),
             index,
         ))
+    }
+
+    /// What is assigned to: named before the value is computed, which may change an index.
+    pub(super) fn target(&mut self, target: &hir::Expr, value: &hir::Expr) -> Lvalue {
+        let lvalue = self.lvalue(target);
+        match has_effects(value) {
+            true => self.saved(lvalue),
+            false => lvalue,
+        }
     }
 
     /// What an expression names, to be written to.

@@ -34,12 +34,12 @@ impl Lowerer<'_> {
                 self.env.insert(*var, Binding::Value(Value::Object(object)));
             }
             Hir::Assign(target, value) => {
-                let lvalue = self.lvalue(target);
+                let lvalue = self.target(target, value);
                 let value_of = self.eval(value);
                 self.assign(&lvalue, value_of, &target.ty, stmt.span);
             }
             Hir::AssignOp(op, target, value) => {
-                let lvalue = self.lvalue(target);
+                let lvalue = self.target(target, value);
                 let right = self.scalar(value);
                 let old = self.read_lvalue(&lvalue);
                 let left = self.bits(old, &target.ty);

@@ -1,11 +1,10 @@
 """Which choice of what the paper leaves open comes closest to its Tables 3 and 5: chosen with some seeds, judged with others.
 
 :data:`FACTORS` are varied together. A candidate's score for a table is the logarithm of the likelihood of the paper's numbers if
-its 150 seeds were drawn as ours are: normal for each mean change, whose variance is the candidate's own over seeds (pooled over the
-table's entries) divided by their number, ours and the paper's; and beta-binomial for each proportion of seeds that are worse. So a
-candidate with the right means and too small a spread does not score well: Table 3's proportions imply a spread of about 14 %
-(:func:`implied_spread`). The entries of a table share a baseline and are not independent, so scores rank candidates and are no
-probabilities; how sure the ranks are comes from a bootstrap over the seeds.
+its 150 seeds were drawn as ours are: normal for each mean change, whose variance is the candidate's own over seeds divided by their
+number, ours and the paper's (of few seeds that of all entries together); and beta-binomial for each proportion of seeds that are
+worse. The entries of a table share a baseline and are not independent, so scores rank candidates and are no probabilities; how sure
+the ranks are comes from a bootstrap over the seeds. Table 3's means and proportions imply a spread (:func:`implied_spread`).
 
 :data:`ROUNDS` halves the candidates, with more seeds each time. What remains, and what the other parts use, is judged with the
 setting's seeds, which may not be among those that chose. In each round half of the places are for the best at both tables together,
@@ -85,6 +84,9 @@ class Round:
 
 
 ROUNDS: tuple[Round, ...] = (Round(2, 5), Round(3, 2))
+OWN_VARIANCE_SEEDS = 10
+"""From how many on an entry has a variance of its own; of fewer that would be too uncertain."""
+
 RESAMPLES = 400
 ROUNDING_VARIANCE = 10.0 ** (-2 * published.TABLE_3.decimals) / 12
 """Of what the paper prints, uniform in the last decimal."""
@@ -102,9 +104,10 @@ def score(table: str, changes: Changes) -> float:
     """The logarithm of the likelihood of the paper's numbers."""
     seeds = len(next(iter(changes.values())))
     pooled = fmean(variance(values) for values in changes.values())
-    square = pooled * (1 / published.SEEDS + 1 / seeds) + ROUNDING_VARIANCE
     total = 0.0
     for entry, values in changes.items():
+        spread = pooled if seeds < OWN_VARIANCE_SEEDS else variance(values)
+        square = spread * (1 / published.SEEDS + 1 / seeds) + ROUNDING_VARIANCE
         total -= 0.5 * (math.log(2 * math.pi * square) + (MEANS[table][entry] - fmean(values)) ** 2 / square)
         if entry in WORSE[table]:
             below = sum(value < 0 for value in values)

@@ -47,7 +47,7 @@ UNKNOWNS: Point = {
     "rto_minimum_ms": 1000,
     "delayed_ack_ms": 0,
 }
-"""What the paper leaves open, as ns-2 had it in that month; the rate is the middle of an estimate. ``fit`` varies them."""
+"""What the paper leaves open: TCP as ns-2 had it in that month, the rest as Tables 3 and 5 suggested. ``fit`` varies them."""
 
 DEFAULTS: Point = {
     "source_nodes": published.SOURCE_NODES,
