@@ -695,7 +695,7 @@ def test_captures(tmp_path: Path) -> None:
     path.write_bytes(b"not a capture")
     with pytest.raises(HoldfastError, match="pcap"):
         _core.read_pcap(path)
-    path.write_bytes(struct.pack("<IHHiIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 113))
+    path.write_bytes(struct.pack("<IHHiIII IIII", 0xA1B2C3D4, 2, 4, 0, 0, 65535, 113, 0, 0, 1, 1) + b"x")
     with pytest.raises(HoldfastError, match="113"):
         _core.read_pcap(path)
 
