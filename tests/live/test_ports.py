@@ -223,7 +223,7 @@ def test_mistakes_are_explained(live: LiveSwitch, hosts: list[tuple[_core.Namesp
     live.add_port(0, first)
     for port, interface, message in [
         (0, second, "already"),
-        (1, first, "in use"),
+        (1, first, "is port 0 of this switch already"),
         (510, second, "controller"),
         (-1, second, "not between"),
         (600, second, "not between"),
