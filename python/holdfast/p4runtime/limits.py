@@ -1,7 +1,7 @@
 """What clients can make a server hold or do at most; tables, registers and the like have the sizes that their program gives them.
 
-Packets and control share a processor, so work that one request asks for is bounded before it is begun; and what waits for a client
-that does not read is counted in bytes.
+Packets and control share a processor, so a request with too many elements is refused before any work is done. What waits for a
+client that does not read is counted in bytes. The answer of a Read and the number of Reads at one time are not bounded.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ MAX_QUEUED_ARBITRATIONS = 1024
 MAX_ROLE_NAME_BYTES = 256
 
 MAX_QUEUED_BYTES_IN_ALL = 64 << 20
-"""The same on all streams of a server together."""
+"""What :data:`MAX_QUEUED_BYTES` is for one stream, for all streams of a server together."""
 
 MAX_ECHOED_BYTES = 256
 """Of a packet or another payload, in the error that answers the message that it came in."""
