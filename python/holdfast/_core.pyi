@@ -311,6 +311,14 @@ class Switch:
     def table_entries(self, table_id: int = 0, include_default: bool = False) -> list[TableEntry]:
         """All entries of a table (0: of every table) in a stable order, constant entries included. The default entry comes
         last; its ``is_const`` says whether it may be changed."""
+    def snapshot_table(self, table_id: int) -> TableSnapshot:
+        """Begins to read the entries of a table, as they are now, in slices."""
+    def read_snapshot(
+        self, snapshot: TableSnapshot, place: int, most: int
+    ) -> tuple[list[TableEntry], int | None]:
+        """Entries of a snapshot, the default one left out, from a place in it on (0 is the first), and the place that follows; None
+        at the end. It looks at up to ``most`` places; some may be empty. Counts and times of hits are those of now. Raises
+        :class:`ControlError` ABORTED if the program was replaced."""
     def table_entry(self, key: TableEntry) -> TableEntry | None:
         """The entry with this key (table, matches and priority, or the default entry); None if there is none."""
     def multicast_groups(self) -> list[MulticastGroup]: ...
@@ -383,6 +391,12 @@ class WriteRequest:
 PlainTable = tuple[int, Sequence[tuple[int, str, int]], Sequence[tuple[int, Sequence[tuple[int, int]]]]]
 
 @final
+class TableSnapshot:
+    """What a table held at one moment (see :meth:`Switch.snapshot_table`)."""
+
+    table_id: int
+
+@final
 class PlainTables:
     """Tables whose entries may be written and read as bytes. Those that the program does not have in this form are left out."""
 
@@ -390,10 +404,16 @@ class PlainTables:
     def __len__(self) -> int:
         """How many tables."""
     def write(self, switch: Switch, request: WriteRequest, rollback: bool) -> list[tuple[int, str, str]] | None:
-        """Applies a request's updates to a switch, with no packet in between, and lists those that failed: position, status name,
-        message. None, and nothing happens, if not all of them are plain. ``rollback``: all or nothing."""
-    def read(self, switch: Switch, table_id: int, counters: bool, entities_per_response: int) -> list[bytes] | None:
-        """The entries of a table but the default one, as serialized ``p4.v1.ReadResponse``; None if the table is not plain."""
+        """Applies a request's updates to a switch, in order, and lists those that failed: position, status name, message. None, and
+        nothing happens, if not all of them are plain. ``rollback``: all or nothing, with no packet in between; else packets pass
+        after every fraction of a millisecond."""
+    def read(
+        self, switch: Switch, snapshot: TableSnapshot, place: int, most: int, counters: bool
+    ) -> tuple[bytes, int | None] | None:
+        """Entries of a snapshot as :meth:`Switch.read_snapshot` gives them, but as a serialized ``p4.v1.ReadResponse``. None if the
+        table is not plain, or the program another."""
+    def __contains__(self, table_id: int) -> bool:
+        """Whether it has a table."""
 
 @final
 class Notification:
@@ -675,7 +695,7 @@ class Network:
         """Whether a port has a signal: there is a link, and it works towards this port; or it is an interface that is up."""
     def wall_statistics(self) -> dict[str, int]:
         """How well the wall clock keeps up, while it runs: ``events``, ``max_lateness_ps``, ``total_lateness_ps``, ``frames_in``,
-        ``frames_out``, ``notifications_lost``."""
+        ``frames_out``, ``max_command_ps`` (the longest that a call from outside held up packets), ``notifications_lost``."""
 
 def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]:
     """The frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 where a file has none)."""

@@ -213,6 +213,15 @@ class FakeSwitch:
         else:
             store[key] = copied
 
+    def snapshot_table(self, table_id: int) -> list[TableEntry]:
+        return self.table_entries(table_id)
+
+    def read_snapshot(
+        self, snapshot: list[TableEntry], place: int, most: int
+    ) -> tuple[list[TableEntry], int | None]:
+        end = place + most
+        return snapshot[place:end], end if end < len(snapshot) else None
+
     def table_entries(self, table_id: int = 0, include_default: bool = False) -> list[TableEntry]:
         if table_id and table_id not in self.tables:
             raise refused("INVALID_ARGUMENT", f"no table {table_id}")

@@ -35,6 +35,7 @@
 mod copies;
 mod straight;
 
+use crate::control::Snapshots;
 use crate::exec::{DropReason, Executor, Intents, PacketContext};
 use crate::footprint::Footprint;
 use crate::interpreter::Interpreter;
@@ -278,6 +279,7 @@ pub struct Switch {
     config: SwitchConfig,
     runtime: Runtime,
     replication: Replication,
+    snapshots: Snapshots,
     plan: Plan,
     program: Arc<Program>,
     /// By reason.
@@ -333,6 +335,7 @@ impl Switch {
             executor,
             config,
             replication: Replication::default(),
+            snapshots: Snapshots::default(),
             drops: [0; DropReason::ALL.len()],
             has_straight: true,
             reach_bytes: program.reach_bytes().unwrap_or(usize::MAX),
@@ -372,6 +375,14 @@ impl Switch {
 
     pub(crate) fn replication(&self) -> &Replication {
         &self.replication
+    }
+
+    pub(crate) fn snapshots(&self) -> &Snapshots {
+        &self.snapshots
+    }
+
+    pub(crate) fn snapshots_mut(&mut self) -> &mut Snapshots {
+        &mut self.snapshots
     }
 
     pub(crate) fn replication_mut(&mut self) -> &mut Replication {

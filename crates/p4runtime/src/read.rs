@@ -1,38 +1,29 @@
-//! `ReadResponse`: the entries of a table as bytes.
+//! `ReadResponse`: entries of a table as bytes.
 
 use crate::protobuf::{NotPlain, put_bytes, put_message, put_number};
 use crate::tables::{PlainTable, PlainTables};
-use engine::Switch;
 use engine::control::{EntryAction, InstalledEntry};
 use ir::{Bits, KeyMatch, Program};
 
 impl PlainTables {
-    /// All entries of a table but the default one, in the switch's order, as serialized `p4.v1.ReadResponse`s of up to
-    /// `entities_per_response` entries. With `counters`, entries carry their direct counter if they have one. The switch must
-    /// run these tables' program.
-    pub fn read(
+    /// Entries of a table, but the default one, as a serialized `p4.v1.ReadResponse`. With `counters`, entries carry their direct
+    /// counter if they have one.
+    pub fn response(
         &self,
-        switch: &Switch,
         table_id: u32,
+        entries: &[InstalledEntry],
         counters: bool,
-        entities_per_response: usize,
-    ) -> Result<Vec<Vec<u8>>, NotPlain> {
+    ) -> Result<Vec<u8>, NotPlain> {
         let table = self.get(table_id)?;
-        let entries = switch.read_entries(table.table).map_err(|_| NotPlain)?;
-        let chunks = entries.chunks(entities_per_response.max(1));
-        let responses = chunks.map(|entries| {
-            let mut out = Vec::with_capacity(entries.len() * 64);
-            for entry in entries {
-                let program = &self.program;
-                put_message(&mut out, 1, |out| {
-                    put_message(out, 2, |out| {
-                        put_entry(out, program, table_id, table, entry, counters);
-                    });
+        let mut out = Vec::with_capacity(entries.len() * 64);
+        for entry in entries {
+            put_message(&mut out, 1, |out| {
+                put_message(out, 2, |out| {
+                    put_entry(out, &self.program, table_id, table, entry, counters);
                 });
-            }
-            out
-        });
-        Ok(responses.collect())
+            });
+        }
+        Ok(out)
     }
 }
 

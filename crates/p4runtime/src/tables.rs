@@ -95,6 +95,11 @@ impl PlainTables {
         &self.program
     }
 
+    /// Whether this is one.
+    pub fn has(&self, id: u32) -> bool {
+        self.by_id.contains_key(&id)
+    }
+
     pub(crate) fn get(&self, id: u32) -> Result<&PlainTable, NotPlain> {
         self.by_id.get(&id).ok_or(NotPlain)
     }

@@ -642,26 +642,25 @@ fn entries_are_read_as_they_were_written() {
                 put_message(out, 1, |out| put_bytes(out, 2, entry));
             }
         });
-        let read = tables().read(&switch, table_id(name), false, 512).unwrap();
-        assert_eq!(read, [expected], "{name}");
-        let singly = tables().read(&switch, table_id(name), false, 1).unwrap();
-        assert_eq!(singly.concat(), read.concat());
-        assert_eq!(singly.len(), of_table.len());
+        assert_eq!(response(&switch, name, false), Ok(expected), "{name}");
     }
-    let counted = tables()
-        .read(&switch, table_id("exact_t"), true, 512)
-        .unwrap();
+    let counted = response(&switch, "exact_t", true).unwrap();
     let mut with_counter = entries[4].1.clone();
     put_bytes(&mut with_counter, 7, &[]);
     assert_eq!(
         counted,
-        [message(|out| put_message(out, 1, |out| put_bytes(
-            out,
-            2,
-            &with_counter
-        )))]
+        message(|out| put_message(out, 1, |out| put_bytes(out, 2, &with_counter)))
     );
-    assert_eq!(tables().read(&switch, 1, false, 512), Err(NotPlain));
+    assert_eq!(tables().response(1, &[], false), Err(NotPlain));
+}
+
+/// All entries of a table.
+fn response(switch: &Switch, table: &str, counters: bool) -> Result<Vec<u8>, NotPlain> {
+    let tables = tables();
+    let table = tables.get(table_id(table)).unwrap().table;
+    let entries = switch.read_entries(table).unwrap();
+    let id = tables.program.tables[table.index()].id;
+    tables.response(id, &entries, counters)
 }
 
 #[test]

@@ -12,6 +12,7 @@ use engine::control::{
 use engine::runtime::CounterData;
 use ir::{ActionCall, ActionId, Bits, KeyMatch, MatchKind, Program, TableId};
 pub(crate) use objects::{ObjectRecord, TargetRecord};
+use std::sync::Arc;
 
 /// A match of one key field.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -496,7 +497,12 @@ fn arg_records(program: &Program, action: ActionId, args: &[Bits]) -> Vec<(u32, 
     ids.zip(args.iter().map(Bits::to_be_bytes)).collect()
 }
 
-fn entry_record(program: &Program, table: TableId, installed: &InstalledEntry) -> EntryRecord {
+/// An entry with ids for numbers.
+pub(crate) fn entry_record(
+    program: &Program,
+    table: TableId,
+    installed: &InstalledEntry,
+) -> EntryRecord {
     let declared = &program.tables[table.index()];
     let entry = &installed.entry;
     let matches = declared
@@ -530,6 +536,15 @@ fn entry_record(program: &Program, table: TableId, installed: &InstalledEntry) -
         counter: installed.counter.map(|c| (c.packets, c.bytes)),
         is_const: installed.is_const,
     }
+}
+
+/// Begins to read a table.
+pub(crate) fn snapshot_table(
+    switch: &mut engine::Switch,
+    table_id: u32,
+) -> Result<Arc<engine::control::TableSnapshot>, ControlError> {
+    let table = table(switch.program(), table_id)?;
+    switch.snapshot_table(table)
 }
 
 /// The entries of a table (0: of all tables, in the program's order), each table's default entry last.

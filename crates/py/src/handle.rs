@@ -56,6 +56,28 @@ impl NetworkHandle {
         result.map_err(failed)
     }
 
+    /// Does something with the network in parts until one gives something, with packets between them, while other Python threads
+    /// run.
+    pub(crate) fn call_in_steps<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        mut step: impl FnMut(&mut net::Network) -> Option<Result<T, NetError>> + Send + 'static,
+    ) -> PyResult<T> {
+        let result = py.detach(|| match &*self.read() {
+            State::Idle(network) => {
+                let mut network = network.lock().unwrap_or_else(PoisonError::into_inner);
+                loop {
+                    if let Some(result) = step(&mut network) {
+                        break result;
+                    }
+                }
+            }
+            State::Running(clock) => clock.call_in_steps(step).and_then(|result| result),
+            State::Lost(reason) => Err(NetError::Stopped(reason.clone())),
+        });
+        result.map_err(failed)
+    }
+
     /// Takes the network from its clock, if one has it, and gives it to another or to none.
     fn exchange(&self, f: impl FnOnce(State) -> (State, Result<(), String>)) -> Result<(), String> {
         let mut state = self.state.write().unwrap_or_else(PoisonError::into_inner);

@@ -59,7 +59,7 @@ mod _core {
     #[pymodule_export]
     use crate::stf::{run_stf, stf_scripts};
     #[pymodule_export]
-    use crate::switch::Switch;
+    use crate::switch::{Switch, TableSnapshot};
     use pyo3::prelude::*;
 
     /// The names that Python's annotations use.

@@ -1,12 +1,18 @@
 //! Table entries as serialized P4Runtime messages, in and out. What is done with them is crate `p4runtime`'s business.
 
 use crate::program::Program;
-use crate::switch::Switch;
+use crate::switch::{Switch, TableSnapshot};
 use engine::control::ControlError;
 use p4runtime::{ActionInfo, FieldInfo, TableInfo};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Of updates, after which packets pass.
+const STEP: Duration = Duration::from_micros(300);
+/// Updates between two looks at the clock.
+const UPDATES_PER_LOOK: usize = 16;
 
 /// Position, status name and message of an update that was refused.
 type FailedUpdate = (usize, &'static str, String);
@@ -74,8 +80,9 @@ impl PlainTables {
         self.tables.len()
     }
 
-    /// Applies a request's updates to a switch, with no packet in between, and lists those that failed: position, status
-    /// name, message. None, and nothing happens, if not all of them are plain. ``rollback``: all or nothing.
+    /// Applies a request's updates to a switch, in order, and lists those that failed: position, status name, message. None, and
+    /// nothing happens, if not all of them are plain. ``rollback``: all or nothing, with no packet in between; else packets pass
+    /// after every fraction of a millisecond.
     fn write(
         &self,
         py: Python<'_>,
@@ -90,36 +97,59 @@ impl PlainTables {
             return Ok(None);
         };
         let program = self.tables.program().clone();
-        let results = switch.with(py, move |switch| {
-            Arc::ptr_eq(switch.program(), &program)
-                .then(|| failures(switch.write_batch(updates, rollback)))
-        })?;
-        Ok(results)
+        if rollback {
+            return switch.with(py, move |switch| {
+                Arc::ptr_eq(switch.program(), &program)
+                    .then(|| failures(switch.write_batch(updates, true)))
+            });
+        }
+        let mut updates = updates.into_iter().enumerate();
+        let mut failures = Vec::new();
+        switch.in_steps(py, move |switch| {
+            if !Arc::ptr_eq(switch.program(), &program) {
+                return Some(None);
+            }
+            let begin = Instant::now();
+            for (at, update) in updates.by_ref() {
+                if let Err(error) = switch.write(update) {
+                    failures.push((at, error.code.name(), error.message));
+                }
+                if at % UPDATES_PER_LOOK == 0 && begin.elapsed() > STEP {
+                    return None;
+                }
+            }
+            Some(Some(std::mem::take(&mut failures)))
+        })
     }
 
-    /// The entries of a table but the default one, as serialized ``p4.v1.ReadResponse``s; None if the table is not plain.
+    /// Entries of a snapshot from a place in it on, as a serialized ``p4.v1.ReadResponse``, and the place that follows, None at the
+    /// end; None if the table is not plain.
     fn read<'py>(
         &self,
         py: Python<'py>,
         switch: &Switch,
-        table_id: u32,
+        snapshot: &TableSnapshot,
+        place: u32,
+        most: u32,
         counters: bool,
-        entities_per_response: usize,
-    ) -> PyResult<Option<Vec<Bound<'py, PyBytes>>>> {
-        let tables = self.tables.clone();
-        let responses = switch.with(py, move |switch| {
-            let same = Arc::ptr_eq(switch.program(), tables.program());
-            same.then(|| tables.read(switch, table_id, counters, entities_per_response))
-        })?;
-        let Some(Ok(responses)) = responses else {
+    ) -> PyResult<Option<(Bound<'py, PyBytes>, Option<u32>)>> {
+        let (program, _, entries, next) = switch.snapshot_slice(py, snapshot, place, most)?;
+        if !Arc::ptr_eq(&program, self.tables.program()) {
             return Ok(None);
-        };
-        let bytes = responses.iter().map(|data| PyBytes::new(py, data));
-        Ok(Some(bytes.collect()))
+        }
+        let table_id = snapshot.table_id;
+        let response = py.detach(|| self.tables.response(table_id, &entries, counters));
+        let response = response.ok();
+        Ok(response.map(|data| (PyBytes::new(py, &data), next)))
+    }
+
+    /// Whether it has a table.
+    fn __contains__(&self, table_id: u32) -> bool {
+        self.tables.has(table_id)
     }
 }
 
-fn failures(results: Vec<Result<(), ControlError>>) -> Vec<(usize, &'static str, String)> {
+fn failures(results: Vec<Result<(), ControlError>>) -> Vec<FailedUpdate> {
     let failed = results.into_iter().enumerate().filter_map(|(at, result)| {
         let error = result.err()?;
         Some((at, error.code.name(), error.message))

@@ -9,8 +9,9 @@ use crate::objects::{
 };
 use crate::program::{ExecutorKind, Program};
 use crate::records;
-use engine::control::ControlError;
+use engine::control::{ControlError, InstalledEntry};
 use engine::{DROP_PORT, Packet, SwitchConfig};
+use ir::TableId;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
 use std::collections::BTreeMap;
@@ -22,6 +23,17 @@ enum Home {
     Alone(Box<Mutex<engine::Switch>>),
     /// In a network, under this name.
     Node(Arc<NetworkHandle>, String),
+}
+
+/// A program, one of its tables, some entries of it, and the place of the next ones.
+pub(crate) type Slice = (Arc<ir::Program>, TableId, Vec<InstalledEntry>, Option<u32>);
+
+/// What a table held at one moment.
+#[pyclass(module = "holdfast._core", frozen)]
+pub(crate) struct TableSnapshot {
+    inner: Arc<engine::control::TableSnapshot>,
+    #[pyo3(get)]
+    pub(crate) table_id: u32,
 }
 
 /// One switch: standing alone, or a node of a network (then calls are run by the worker that owns it).
@@ -79,6 +91,30 @@ impl Switch {
         }
     }
 
+    /// Does something with the switch in parts until one gives something; packets may pass between two parts.
+    pub(crate) fn in_steps<T: Send + 'static>(
+        &self,
+        py: Python<'_>,
+        mut step: impl FnMut(&mut engine::Switch) -> Option<T> + Send + 'static,
+    ) -> PyResult<T> {
+        match &self.home {
+            Home::Alone(switch) => Ok(py.detach(|| {
+                loop {
+                    let mut switch = switch.lock().unwrap_or_else(PoisonError::into_inner);
+                    if let Some(result) = step(&mut switch) {
+                        break result;
+                    }
+                }
+            })),
+            Home::Node(network, name) => {
+                let name = name.clone();
+                network.call_in_steps(py, move |network| {
+                    network.switch_mut(&name).map(&mut step).transpose()
+                })
+            }
+        }
+    }
+
     /// Like [`Self::with`] for what the switch may refuse.
     fn try_with<T: Send + 'static>(
         &self,
@@ -87,6 +123,21 @@ impl Switch {
     ) -> PyResult<T> {
         self.with(py, f)?
             .map_err(|e| control_error(py, e.code.name(), &e.message))
+    }
+
+    /// The switch's program, and a slice of a table of it.
+    pub(crate) fn snapshot_slice(
+        &self,
+        py: Python<'_>,
+        snapshot: &TableSnapshot,
+        place: u32,
+        most: u32,
+    ) -> PyResult<Slice> {
+        let inner = snapshot.inner.clone();
+        self.try_with(py, move |switch| {
+            let (entries, next) = switch.read_snapshot(&inner, place, most)?;
+            Ok((switch.program().clone(), inner.table(), entries, next))
+        })
     }
 
     fn alone(&self) -> PyResult<()> {
@@ -218,6 +269,28 @@ impl Switch {
         .iter()
         .map(|record| records::table_entry(py, record))
         .collect()
+    }
+
+    /// Begins to read the entries of a table, as they are now, in slices.
+    fn snapshot_table(&self, py: Python<'_>, table_id: u32) -> PyResult<TableSnapshot> {
+        let inner = self.try_with(py, move |switch| by_id::snapshot_table(switch, table_id))?;
+        Ok(TableSnapshot { inner, table_id })
+    }
+
+    /// Entries of a snapshot from a place in it on (0 is the first), and the place that follows; None at the end.
+    fn read_snapshot(
+        &self,
+        py: Python<'_>,
+        snapshot: &TableSnapshot,
+        place: u32,
+        most: u32,
+    ) -> PyResult<(Vec<TableEntry>, Option<u32>)> {
+        let (program, table, entries, next) = self.snapshot_slice(py, snapshot, place, most)?;
+        let records = entries
+            .iter()
+            .map(|entry| by_id::entry_record(&program, table, entry));
+        let entries = records.map(|record| records::table_entry(py, &record));
+        Ok((entries.collect::<PyResult<_>>()?, next))
     }
 
     /// The entry with this key (table, matches and priority, or the default entry); None if there is none.

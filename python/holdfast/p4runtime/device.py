@@ -7,6 +7,7 @@ calls from several threads follow one another, so a write never overlaps a chang
 
 from __future__ import annotations
 
+import itertools
 import threading
 from collections.abc import Callable, Iterator
 from functools import lru_cache
@@ -21,7 +22,7 @@ from holdfast.p4runtime.arbitration import Arbitration, Session, election_id_of
 from holdfast.p4runtime.errors import P4RuntimeError, batch_error, code_number, invalid_argument, unimplemented
 from holdfast.p4runtime.p4info import P4InfoIndex, parse_text
 from holdfast.p4runtime.pipeline import Pipeline, Result, check_belongs
-from holdfast.p4runtime.plain import ENTITIES_PER_RESPONSE
+from holdfast.p4runtime.snapshots import ENTRIES_PER_SLICE, Snapshots
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 from holdfast.p4runtime.translation import Mappings
 
@@ -258,7 +259,7 @@ class Device:
         return bool(atomicity != p4runtime_pb2.WriteRequest.CONTINUE_ON_ERROR)
 
     def read(self, request: Proto) -> Iterator[Proto]:
-        """``ReadRequest`` to ``ReadResponse`` messages, as of now.
+        """``ReadRequest`` to ``ReadResponse`` messages, as of now; taking them does not lock the device.
 
         Raises after the last one if a request was refused.
         """
@@ -270,17 +271,9 @@ class Device:
         with self._lock:
             self._check_device(request)
             pipeline = self._target()
-            responses: list[Proto | bytes] = []
-            results: list[Result] = []
-            for wanted in request.entities:
-                try:
-                    responses += _read_entity(pipeline, wanted, request.role)
-                    results.append(None)
-                except P4RuntimeError as e:
-                    results.append((e.code, e.message))
-                except ControlError as e:
-                    results.append((e.code, str(e)))
-        return _responses(responses, results)
+            snapshots = Snapshots(pipeline.switch)
+            found = [_entities(pipeline, wanted, request.role, snapshots) for wanted in request.entities]
+        return _responses(found)
 
     def capabilities(self, request: Proto) -> Proto:
         """``CapabilitiesRequest`` to ``CapabilitiesResponse``."""
@@ -411,21 +404,40 @@ class Device:
         self._arbitration.check_primary(request.role, request.role_id, election_id_of(request))
 
 
-def _read_entity(pipeline: Pipeline, wanted: Proto, role: str) -> list[Proto | bytes]:
-    plain = pipeline.read_plain(wanted, role)
-    if plain is not None:
-        return list(plain)
-    entities = list(pipeline.read(wanted, role))
-    chunks = range(0, len(entities), ENTITIES_PER_RESPONSE)
-    return [p4runtime_pb2.ReadResponse(entities=entities[at : at + ENTITIES_PER_RESPONSE]) for at in chunks]
+def _entities(
+    pipeline: Pipeline, wanted: Proto, role: str, snapshots: Snapshots
+) -> Iterator[Proto | bytes] | P4RuntimeError:
+    """Responses with what an ``Entity`` of a request selects, or what it is refused with."""
+    try:
+        plain = pipeline.read_plain(wanted, role, snapshots)
+        return _in_messages(pipeline.read(wanted, role, snapshots)) if plain is None else plain
+    except P4RuntimeError as e:
+        return e
+    except ControlError as e:
+        return P4RuntimeError(e.code, str(e))
+
+
+def _in_messages(entities: Iterator[Proto]) -> Iterator[Proto]:
+    while some := list(itertools.islice(entities, ENTRIES_PER_SLICE)):
+        yield p4runtime_pb2.ReadResponse(entities=some)
 
 
 def _decoded(response: Proto | bytes) -> Proto:
     return p4runtime_pb2.ReadResponse.FromString(response) if isinstance(response, bytes) else response
 
 
-def _responses(responses: list[Proto | bytes], results: list[Result]) -> Iterator[Proto | bytes]:
-    yield from responses
+def _responses(found: list[Iterator[Proto | bytes] | P4RuntimeError]) -> Iterator[Proto | bytes]:
+    results: list[Result] = []
+    for responses in found:
+        try:
+            if isinstance(responses, P4RuntimeError):
+                raise responses
+            yield from responses
+            results.append(None)
+        except P4RuntimeError as e:
+            results.append((e.code, e.message))
+        except ControlError as e:
+            results.append((e.code, str(e)))
     if any(results):
         raise batch_error("read", results)
 

@@ -1,7 +1,7 @@
 """What clients can make a server hold or do at most; tables, registers and the like have the sizes that their program gives them.
 
 Packets and control share a processor, so a request with too many elements is refused before any work is done. What waits for a
-client that does not read is counted in bytes. The answer of a Read and the number of Reads at one time are not bounded.
+client that does not read is counted in bytes. A Read is answered in slices, and as many are computed as the client takes.
 """
 
 from __future__ import annotations
@@ -25,6 +25,26 @@ MAX_MESSAGE_BYTES = 128 << 20
 
 MAX_READ_ENTITIES = 1024
 """Entities of one ``ReadRequest``: each is a selection of its own, and one wildcard selects all entities of a kind."""
+
+MAX_READS = 8
+"""In progress at one time; each occupies a worker thread."""
+
+READ_STALL_S = 10.0
+"""A Read is cancelled when its client has not taken a message for so long."""
+
+MAX_CALLS = 256
+"""In progress or waiting for a worker thread; later ones are refused (RESOURCE_EXHAUSTED)."""
+
+MAX_CALLS_PER_CONNECTION = 128
+
+CONNECTION_IDLE_S = 300.0
+"""A connection without calls is closed after so long; gRPC clients open another one when they need it."""
+
+KEEPALIVE_S = 30.0
+"""A client that was not heard for so long is asked for a sign of life."""
+
+KEEPALIVE_TIMEOUT_S = 20.0
+"""Its connection is closed when none comes."""
 
 MAX_WRITE_UPDATES = 1 << 18
 """Updates of one ``WriteRequest``."""

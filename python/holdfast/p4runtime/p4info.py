@@ -478,7 +478,7 @@ class P4InfoIndex:
 
 
 _IS_ROLE = re.compile(r"@p4runtime_role\b")
-_ROLE = re.compile(r"@p4runtime_role\(\s*\"([^\"]*)\"\s*\)")
+_ROLE = re.compile(r'@p4runtime_role\(\s*"((?:[^"\\]|\\.)*)"\s*\)')
 
 
 def _roles(message: Proto) -> Iterator[tuple[int, str]]:
@@ -511,7 +511,7 @@ def _role(annotation: str, owner: str) -> str:
     match = _ROLE.fullmatch(annotation)
     if match is None:
         raise invalid_argument(f"P4Info: the role of '{owner}' is not one string: {annotation}")
-    return match[1]
+    return re.sub(r"\\(.)", r"\1", match[1])
 
 
 def parse_text(text: str) -> Proto:

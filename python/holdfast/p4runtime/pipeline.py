@@ -28,7 +28,8 @@ from holdfast.p4runtime.digests import DigestBuffers
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument
 from holdfast.p4runtime.p4info import P4InfoIndex, Table
 from holdfast.p4runtime.planning import Notes, Plan, Planner
-from holdfast.p4runtime.reading import Reader
+from holdfast.p4runtime.reading import Reader, idle_entry
+from holdfast.p4runtime.snapshots import Snapshots
 from holdfast.p4runtime.stubs import Proto
 from holdfast.p4runtime.table_entries import EntryKey, entry_key
 
@@ -61,7 +62,6 @@ class Pipeline:
 
     def _attach(self) -> None:
         self._planner = Planner(self.index, self.notes, self.digests, self.initial_defaults)
-        self._reader = Reader(self.index, self.switch, self.notes, self.digests)
 
     def adopt(self, notes: Notes, digests: DigestBuffers | None = None) -> None:
         """Takes over what another pipeline kept."""
@@ -179,19 +179,28 @@ class Pipeline:
 
     # ---- Read ----
 
-    def read_plain(self, entity: Proto, role: str) -> list[bytes] | None:
-        """Serialized ``ReadResponse`` messages with all entries of a table, if that is wanted and they are plain."""
+    def read_plain(self, entity: Proto, role: str, snapshots: Snapshots) -> Iterator[bytes] | None:
+        """Serialized ``ReadResponse`` messages with all entries of a table, if that is wanted and they are plain.
+
+        To be called while the device is locked; the messages may be taken later.
+        """
         if self._plain is None or self.notes.entries or role or entity.WhichOneof("entity") != "table_entry":
             return None
-        return plain.read(self._plain, self.switch, entity.table_entry)
+        wanted = entity.table_entry
+        if wanted.table_id not in self._plain or not plain.is_plain_read(wanted):
+            return None
+        return plain.read(self._plain, snapshots.table(wanted.table_id), wanted)
 
-    def read(self, entity: Proto, role: str) -> Iterator[Proto]:
-        """The ``Entity`` messages that a request ``Entity`` selects."""
-        return self._reader.read(entity, role)
+    def read(self, entity: Proto, role: str, snapshots: Snapshots) -> Iterator[Proto]:
+        """The ``Entity`` messages that a request ``Entity`` selects.
+
+        To be called while the device is locked; the messages may be taken later.
+        """
+        return Reader(self.index, self.switch, self.notes, self.digests, snapshots).read(entity, role)
 
     def idle_entry(self, entry: TableEntry) -> Proto:
         """The ``TableEntry`` of an idle notification."""
-        return self._reader.idle_entry(entry)
+        return idle_entry(self.index, self.notes, entry)
 
     # ---- Moving to another program ----
 

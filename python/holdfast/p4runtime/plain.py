@@ -7,17 +7,17 @@ wrong, goes the way of :mod:`.pipeline` and :mod:`.table_entries`, so errors are
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TypeAlias
 
 from holdfast import _core
 from holdfast._core import PlainTables, Program, Switch
 from holdfast.p4runtime.p4info import P4InfoIndex, Table
+from holdfast.p4runtime.snapshots import ENTRIES_PER_SLICE, Snapshot, replaced
 from holdfast.p4runtime.stubs import Proto
 
 Failure: TypeAlias = tuple[int, str, str]
 """Of one update of a request: position, status name, message."""
-
-ENTITIES_PER_RESPONSE = 512
 
 
 def plain_tables(index: P4InfoIndex, program: Program, switch: Switch) -> PlainTables | None:
@@ -39,10 +39,20 @@ def _description(table: Table) -> _core.PlainTable:
     return table.id, fields, [(a.id, [(p.id, p.width) for p in a.params]) for a in actions]
 
 
-def read(tables: PlainTables, switch: Switch, wanted: Proto) -> list[bytes] | None:
-    """Serialized ``ReadResponse`` messages for a ``TableEntry`` that asks for all entries of one table, else None."""
+def is_plain_read(wanted: Proto) -> bool:
+    """Whether a ``TableEntry`` asks for all entries of one table, with or without their direct counters."""
     set_fields = {field.name for field, _ in wanted.ListFields()}
-    if not set_fields <= {"table_id", "counter_data"}:
-        return None
-    counters = "counter_data" in set_fields
-    return tables.read(switch, wanted.table_id, counters, ENTITIES_PER_RESPONSE)
+    return bool(wanted.table_id) and set_fields <= {"table_id", "counter_data"}
+
+
+def read(tables: PlainTables, snapshot: Snapshot, wanted: Proto) -> Iterator[bytes]:
+    """Serialized ``ReadResponse`` messages with the entries of a table."""
+    counters = wanted.HasField("counter_data")
+    place: int | None = 0
+    while place is not None:
+        slice = tables.read(snapshot.switch, snapshot.core, place, ENTRIES_PER_SLICE, counters)
+        if slice is None:
+            raise replaced()
+        response, place = slice
+        if response:
+            yield response

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
@@ -11,20 +12,28 @@ from holdfast.p4runtime.digests import DigestBuffers
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplemented
 from holdfast.p4runtime.p4info import Names, P4InfoIndex, T, Table
 from holdfast.p4runtime.planning import EntryNote, Notes, cell_of, object_id
+from holdfast.p4runtime.snapshots import Snapshots
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
+from holdfast.p4runtime.table_entries import EntryKey
 
 if TYPE_CHECKING:
     from holdfast._core import Match
 
 
 class Reader:
-    """Reads a switch whose program has this P4Info."""
+    """Reads a switch whose program has this P4Info, for one request.
 
-    def __init__(self, index: P4InfoIndex, switch: Switch, notes: Notes, digests: DigestBuffers) -> None:
+    Its methods are called while the device is locked. What they return may be taken later: it is of the time of the call.
+    """
+
+    def __init__(
+        self, index: P4InfoIndex, switch: Switch, notes: Notes, digests: DigestBuffers, snapshots: Snapshots
+    ) -> None:
         self._index = index
         self._switch = switch
         self._notes = notes
         self._digests = digests
+        self._snapshots = snapshots
 
     def read(self, entity: Proto, role: str) -> Iterator[Proto]:
         """The ``Entity`` messages that a request ``Entity`` selects, of those that the role may have."""
@@ -78,7 +87,8 @@ class Reader:
             )
             if any(filters):
                 raise invalid_argument("a read of all tables takes no other filter; name a table")
-            return (m for t in self._wanted(self._index.tables, 0, role) for m in self._entries(t, message))
+            tables = self._wanted(self._index.tables, 0, role)
+            return itertools.chain.from_iterable([self._entries(table, message) for table in tables])
         table = self._index.tables.by_id(message.table_id)
         table_entries.check_resources(table, message, writing=False)
         if message.is_default_action and (message.match or message.priority):
@@ -91,7 +101,18 @@ class Reader:
 
     def _entries(self, table: Table, message: Proto) -> Iterator[Proto]:
         wanted = table_entries.matches_from_message(table, message.match) if message.match else None
-        for entry in self._candidates(table, message, wanted):
+        candidates = self._candidates(table, message, wanted)
+        return self._filtered(table, message, wanted, candidates, self._snapshots.entry_notes(self._notes))
+
+    def _filtered(
+        self,
+        table: Table,
+        message: Proto,
+        wanted: dict[int, Match] | None,
+        candidates: Iterable[TableEntry],
+        notes: dict[EntryKey, EntryNote],
+    ) -> Iterator[Proto]:
+        for entry in candidates:
             if entry.is_default != message.is_default_action or (
                 message.priority and entry.priority != message.priority
             ):
@@ -102,7 +123,7 @@ class Reader:
             if wanted is not None and matches != wanted:
                 continue
             key = (table.id, tuple(sorted(matches.items())), entry.priority, entry.is_default)
-            note = self._notes.entries.get(key, EntryNote())
+            note = notes.get(key, EntryNote())
             if message.metadata in (b"", note.metadata) and message.controller_metadata in (
                 0,
                 note.controller_metadata,
@@ -117,7 +138,7 @@ class Reader:
         if wanted is not None and bool(message.priority) == table.needs_priority:
             entry = self._switch.table_entry(TableEntry(table.id, wanted, priority=message.priority))
             return () if entry is None else (entry,)
-        return self._switch.table_entries(table.id)
+        return self._snapshots.table(table.id).entries()
 
     def _entry(self, table: Table, entry: TableEntry, note: EntryNote, wanted: Proto) -> Proto:
         """``TableEntry``, with those of its resources that are wanted."""
@@ -149,17 +170,6 @@ class Reader:
         elif entry.action_id:
             table_entries.fill_action(found.action.action, table.actions, entry.action_id, entry.args)
 
-    def idle_entry(self, entry: TableEntry) -> Proto:
-        """The ``TableEntry`` of an idle notification."""
-        table = self._index.tables.by_id(entry.table_id)
-        found = table_entries.key_message(table, entry)
-        matches = table_entries.canonical_matches(table, entry.matches)
-        key = (table.id, tuple(sorted(matches.items())), entry.priority, False)
-        note = self._notes.entries.get(key, EntryNote())
-        found.metadata, found.controller_metadata = note.metadata, note.controller_metadata
-        found.idle_timeout_ns = entry.idle_timeout_ns
-        return found
-
     def _direct(self, message: Proto, role: str, what: str, resources: tuple[str, ...]) -> Iterator[Proto]:
         """The table entries that a read of a direct resource selects, with the resources."""
         wanted = p4runtime_pb2.TableEntry()
@@ -170,34 +180,21 @@ class Reader:
         ids = self._direct_ids(what)
         if wanted.table_id and self._index.tables.by_id(wanted.table_id).id not in ids:
             raise invalid_argument(f"table {wanted.table_id} has no direct {what}")
-        found = [entry for entry in self._table_entries(wanted, role) if entry.table_id in ids]
-        if wanted.match and not found:
-            raise P4RuntimeError("NOT_FOUND", "there is no such table entry")
-        return iter(found)
+        found = (entry for entry in self._table_entries(wanted, role) if entry.table_id in ids)
+        return _at_least_one(found) if wanted.match else found
 
     def _direct_ids(self, what: str) -> set[int]:
         tables = self._index.tables
         return {t.id for t in tables if (t.direct_counter_id if what == "counter" else t.direct_meter_id)}
 
     def _direct_counters(self, message: Proto, role: str) -> Iterator[Proto]:
-        for entry in self._direct(message, role, "counter", ("counter_data",)):
-            if entry.HasField("counter_data"):
-                entity = p4runtime_pb2.Entity()
-                entity.direct_counter_entry.data.CopyFrom(entry.counter_data)
-                entity.direct_counter_entry.table_entry.CopyFrom(_key_of(entry))
-                yield entity
+        entries = self._direct(message, role, "counter", ("counter_data",))
+        return (_direct_counter(entry) for entry in entries if entry.HasField("counter_data"))
 
     def _direct_meters(self, message: Proto, role: str) -> Iterator[Proto]:
         counted = message.HasField("counter_data")
         resources = ("meter_config", "meter_counter_data") if counted else ("meter_config",)
-        for entry in self._direct(message, role, "meter", resources):
-            entity = p4runtime_pb2.Entity()
-            if entry.HasField("meter_config"):
-                entity.direct_meter_entry.config.CopyFrom(entry.meter_config)
-            if counted:
-                entity.direct_meter_entry.counter_data.CopyFrom(entry.meter_counter_data)
-            entity.direct_meter_entry.table_entry.CopyFrom(_key_of(entry))
-            yield entity
+        return (_direct_meter(entry, counted=counted) for entry in self._direct(message, role, "meter", resources))
 
     # ---- Everything else ----
 
@@ -292,6 +289,42 @@ class Reader:
             notes_of = self._notes.sessions
             return [replication.session_message(s, notes_of.get(s.session_id, frozenset())) for s in sessions]
         raise invalid_argument("the packet replication engine entry has no type")
+
+
+def idle_entry(index: P4InfoIndex, notes: Notes, entry: TableEntry) -> Proto:
+    """The ``TableEntry`` of an idle notification."""
+    table = index.tables.by_id(entry.table_id)
+    found = table_entries.key_message(table, entry)
+    matches = table_entries.canonical_matches(table, entry.matches)
+    key = (table.id, tuple(sorted(matches.items())), entry.priority, False)
+    note = notes.entries.get(key, EntryNote())
+    found.metadata, found.controller_metadata = note.metadata, note.controller_metadata
+    found.idle_timeout_ns = entry.idle_timeout_ns
+    return found
+
+
+def _at_least_one(entries: Iterator[Proto]) -> Iterator[Proto]:
+    first = next(entries, None)
+    if first is None:
+        raise P4RuntimeError("NOT_FOUND", "there is no such table entry")
+    return itertools.chain([first], entries)
+
+
+def _direct_counter(entry: Proto) -> Proto:
+    entity = p4runtime_pb2.Entity()
+    entity.direct_counter_entry.data.CopyFrom(entry.counter_data)
+    entity.direct_counter_entry.table_entry.CopyFrom(_key_of(entry))
+    return entity
+
+
+def _direct_meter(entry: Proto, *, counted: bool) -> Proto:
+    entity = p4runtime_pb2.Entity()
+    if entry.HasField("meter_config"):
+        entity.direct_meter_entry.config.CopyFrom(entry.meter_config)
+    if counted:
+        entity.direct_meter_entry.counter_data.CopyFrom(entry.meter_counter_data)
+    entity.direct_meter_entry.table_entry.CopyFrom(_key_of(entry))
+    return entity
 
 
 def _key_of(entry: Proto) -> Proto:

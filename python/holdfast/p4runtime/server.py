@@ -33,6 +33,7 @@ from holdfast.regular_files import read_regular
 log = logging.getLogger(__name__)
 
 _WORKERS = 64
+"""Of which streams and Reads leave some to other calls (see :mod:`.limits`)."""
 _DIGEST_PERIOD_S = 0.01
 _STOP_S = 5.0
 
@@ -167,9 +168,56 @@ class _Stream:
             self._bytes = 0
 
 
+@dataclass(eq=False)
+class _Read:
+    """One in progress."""
+
+    cancel: Callable[[], object]
+    waits_since: float | None = None
+    """When the client was given a message that it has not taken yet."""
+
+
+class _Reads:
+    """Those in progress: so many at a time, of which one computes, and each ends when its client does not read."""
+
+    def __init__(self) -> None:
+        self._reads: set[_Read] = set()
+        self._lock = threading.Lock()
+        self._computing = threading.Lock()
+
+    def begin(self, cancel: Callable[[], object]) -> _Read:
+        """One more. ``cancel`` ends it."""
+        with self._lock:
+            if len(self._reads) >= limits.MAX_READS:
+                raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the server answers {limits.MAX_READS} Reads at a time")
+            read = _Read(cancel)
+            self._reads.add(read)
+            return read
+
+    def next_of(self, responses: Iterator[Proto | bytes]) -> Proto | bytes | None:
+        """The next message. Threads that compute would take the interpreter from each other, and from what writes."""
+        with self._computing:
+            return next(responses, None)
+
+    def end(self, read: _Read) -> None:
+        """It is over."""
+        with self._lock:
+            self._reads.discard(read)
+
+    def cancel_stalled(self, now: float) -> None:
+        """Ends those whose client has not taken a message for too long."""
+        with self._lock:
+            reads = list(self._reads)
+        for read in reads:
+            since = read.waits_since
+            if since is not None and now - since > limits.READ_STALL_S:
+                read.cancel()
+
+
 class _Servicer:
     def __init__(self, devices: dict[int, Device]) -> None:
         self._devices = devices
+        self._reads = _Reads()
         self._streams: set[_Stream] = set()
         self._backlog = _Backlog()
         self._lock = threading.Lock()
@@ -189,9 +237,15 @@ class _Servicer:
             request = decoded(p4runtime_pb2.ReadRequest, data)
             return self._device(request).read_serialized(request)
 
-        responses = _answer(context, read)
-        while (response := _answer(context, lambda: next(responses, None))) is not None:
-            yield response
+        progress = _answer(context, lambda: self._reads.begin(context.cancel))
+        try:
+            responses = _answer(context, read)
+            while (response := _answer(context, lambda: self._reads.next_of(responses))) is not None:
+                progress.waits_since = time.monotonic()
+                yield response
+                progress.waits_since = None
+        finally:
+            self._reads.end(progress)
 
     def SetForwardingPipelineConfig(self, data: bytes, context: grpc.ServicerContext) -> Proto:
         def set_config() -> Proto:
@@ -273,6 +327,10 @@ class _Servicer:
                 device.close(session)
             stream.end(error)
 
+    def cancel_stalled_reads(self) -> None:
+        """To be called now and then."""
+        self._reads.cancel_stalled(time.monotonic())
+
     def end_streams(self) -> None:
         """Ends all streams and takes no more."""
         with self._lock:
@@ -308,8 +366,15 @@ class Server:
             raise invalid_argument("TLS files and insecure=True exclude each other")
         self._servicer = _Servicer(self._devices)
         self._executor = futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="p4runtime")
-        options = [("grpc.max_receive_message_length", limits.MAX_MESSAGE_BYTES), ("grpc.so_reuseport", 0)]
-        self._server = grpc.server(self._executor, options=options)
+        options = [
+            ("grpc.max_receive_message_length", limits.MAX_MESSAGE_BYTES),
+            ("grpc.so_reuseport", 0),
+            ("grpc.max_concurrent_streams", limits.MAX_CALLS_PER_CONNECTION),
+            ("grpc.max_connection_idle_ms", int(limits.CONNECTION_IDLE_S * 1000)),
+            ("grpc.keepalive_time_ms", int(limits.KEEPALIVE_S * 1000)),
+            ("grpc.keepalive_timeout_ms", int(limits.KEEPALIVE_TIMEOUT_S * 1000)),
+        ]
+        self._server = grpc.server(self._executor, options=options, maximum_concurrent_rpcs=limits.MAX_CALLS)
         self._server.add_generic_rpc_handlers((_handlers(self._servicer),))
         self.port = self._listen(address, tls)
         """The port it listens on; 0 for a Unix socket."""
@@ -334,6 +399,7 @@ class Server:
 
     def _flush_digests(self) -> None:
         while not self._stopping.wait(_DIGEST_PERIOD_S):
+            self._servicer.cancel_stalled_reads()
             for device in self._devices.values():
                 device.flush_digests(time.time_ns())
 

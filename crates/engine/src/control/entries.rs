@@ -196,6 +196,7 @@ impl Switch {
         let number = self.find_entry(table, &entry.matches, entry.priority)?;
         let former = self.runtime().attached(table, number);
         let action = self.check_entry_action(table, &entry, former.target.as_ref())?;
+        self.keep_for_snapshots(table, number);
         let now_ps = self.runtime().now_ps();
         let runtime = self.runtime_mut();
         let contents = runtime.table_mut(table);
@@ -219,6 +220,7 @@ impl Switch {
     ) -> Result<Undo, ControlError> {
         self.check_writable(table)?;
         let number = self.find_entry(table, matches, priority)?;
+        self.keep_for_snapshots(table, number);
         let runtime = self.runtime_mut();
         let attached = runtime.attach(table, number, Attached::default());
         let removed = runtime.table_mut(table).remove(number);
@@ -271,7 +273,7 @@ impl Switch {
         })
     }
 
-    fn installed_entry(&self, table: TableId, number: u32) -> InstalledEntry {
+    pub(super) fn installed_entry(&self, table: TableId, number: u32) -> InstalledEntry {
         let contents = self.runtime().table(table);
         let call = self.action_call(table, number);
         let installed = contents.entry(number);

@@ -10,10 +10,13 @@ mod entries;
 pub mod ids;
 mod objects;
 mod profiles;
+mod snapshot;
 
 pub use crate::profile::{GroupContents, GroupMember, Target, WeightedAction};
 pub use entries::{Entry, EntryAction, InstalledEntry};
 pub use objects::{CloneSession, MulticastGroup, Replica};
+pub(crate) use snapshot::Snapshots;
+pub use snapshot::TableSnapshot;
 
 use crate::digest::{self, DigestConfig};
 use crate::meter::{Meter, MeterConfig};

@@ -335,6 +335,7 @@ impl Switch {
         data: CounterData,
     ) -> Result<Undo, ControlError> {
         let entry = self.find_entry(table, matches, priority)?;
+        self.keep_for_snapshots(table, entry);
         let cell = self.runtime_mut().table_mut(table).counter_mut(entry);
         let cell = cell.ok_or_else(|| invalid("the table has no direct counter"))?;
         let former = std::mem::replace(cell, data);
@@ -353,6 +354,7 @@ impl Switch {
             return Err(invalid("the table has no direct meter"));
         }
         config.map_or(Ok(()), check_meter_config)?;
+        self.keep_for_snapshots(table, entry);
         let now_ps = self.runtime().now_ps();
         let mut attached = self.runtime().attached(table, entry);
         attached.meter = reconfigured(attached.meter, config, now_ps);

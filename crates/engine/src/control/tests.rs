@@ -3,6 +3,7 @@
 mod batches;
 mod entries;
 mod objects;
+mod snapshots;
 
 use super::*;
 use crate::test_programs::{Bodies, send};

@@ -108,6 +108,11 @@ impl Entries {
             .is_some_and(|&sequence| sequence != FREE)
     }
 
+    /// One more than the highest number that was given.
+    pub fn numbers(&self) -> u32 {
+        self.sequences.len() as u32
+    }
+
     /// Place in the order of insertion.
     pub fn sequence(&self, entry: u32) -> u64 {
         self.sequences[entry as usize]

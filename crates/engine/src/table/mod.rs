@@ -341,6 +341,23 @@ impl Table {
         self.entries.get(&self.shape, entry)
     }
 
+    /// One more than the highest number that an entry has or had.
+    pub fn numbers(&self) -> u32 {
+        self.entries.numbers()
+    }
+
+    /// An entry's place in the order of insertion; None if there is none of this number.
+    pub fn sequence(&self, entry: u32) -> Option<u64> {
+        self.entries
+            .contains(entry)
+            .then(|| self.entries.sequence(entry))
+    }
+
+    /// The place in the order of insertion that the next entry takes.
+    pub fn next_sequence(&self) -> u64 {
+        self.next_sequence
+    }
+
     /// The entries in the order in which they were inserted.
     pub fn entries(&self) -> Vec<u32> {
         self.entries.in_order()

@@ -28,7 +28,7 @@
 //! # Control
 //!
 //! Another thread controls the network with closures ([`WallClock::call`]), which run between events: what one closure does
-//! is atomic for packets.
+//! is atomic for packets. What takes long is done in steps ([`WallClock::call_in_steps`]), with packets between them.
 
 use crate::{NetError, Network, Notification};
 use std::any::Any;
@@ -130,6 +130,8 @@ pub struct WallStatistics {
     pub frames_in: u64,
     /// Frames that went to external interfaces.
     pub frames_out: u64,
+    /// The longest that a closure, or a step of one, held up events and frames: what control costs packets at most.
+    pub max_command_ps: u64,
     /// Notifications lost because nobody polled.
     pub notifications_lost: u64,
 }
@@ -151,8 +153,12 @@ impl RealTime {
 /// What another thread wants done.
 type Run = Box<dyn FnOnce(&mut Network, &mut dyn FrameIo) + Send>;
 
+/// A part of what another thread wants done; whether it was the last.
+type Step = Box<dyn FnMut(&mut Network) -> bool + Send>;
+
 enum Command {
     Run(Run),
+    Steps(Step),
     Stop,
 }
 
@@ -196,6 +202,7 @@ impl WallClock {
             network,
             io,
             commands: receiver,
+            steps: VecDeque::new(),
             shared: Arc::clone(&shared),
             time,
             longest_sleep: if waker.is_some() {
@@ -243,6 +250,23 @@ impl WallClock {
         self.post_command(Command::Run(Box::new(move |network, io| {
             // The caller waits, so this fails only if the caller's thread died.
             let _ = answer.send(run(network, io));
+        })))?;
+        result.recv().map_err(|_| gone())
+    }
+
+    /// Runs a closure on the network again and again until it gives something, which is the result. Between two runs come due
+    /// events, frames and other closures.
+    pub fn call_in_steps<R: Send + 'static>(
+        &self,
+        mut step: impl FnMut(&mut Network) -> Option<R> + Send + 'static,
+    ) -> Result<R, NetError> {
+        let (answer, result) = mpsc::sync_channel(1);
+        self.post_command(Command::Steps(Box::new(move |network| {
+            let done = step(network);
+            let is_done = done.is_some();
+            // The caller waits, so this fails only if the caller's thread died.
+            let _ = done.map(|done| answer.send(done));
+            is_done
         })))?;
         result.recv().map_err(|_| gone())
     }
@@ -330,6 +354,8 @@ struct EventLoop {
     network: Network,
     io: Box<dyn FrameIo + Send>,
     commands: Receiver<Command>,
+    /// What is done in steps, the next one first.
+    steps: VecDeque<Step>,
     shared: Arc<Shared>,
     time: RealTime,
     longest_sleep: Duration,
@@ -359,10 +385,37 @@ impl EventLoop {
         self.send_outbound();
     }
 
+    /// The commands that wait, and one step of what is done in steps.
     fn run_commands(&mut self) -> AfterCommands {
+        let after = self.take_commands();
+        let Some(mut step) = self.steps.pop_front() else {
+            return after;
+        };
+        let begin = Instant::now();
+        if !step(&mut self.network) {
+            self.steps.push_back(step);
+        }
+        self.count_command(begin);
+        match after {
+            AfterCommands::Sleep if !self.steps.is_empty() => AfterCommands::GoOn,
+            after => after,
+        }
+    }
+
+    fn count_command(&mut self, begin: Instant) {
+        let taken_ps = begin.elapsed().as_nanos() as u64 * PS_PER_NS;
+        self.statistics.max_command_ps = self.statistics.max_command_ps.max(taken_ps);
+    }
+
+    fn take_commands(&mut self) -> AfterCommands {
         for _ in 0..COMMAND_BURST {
             match self.commands.try_recv() {
-                Ok(Command::Run(run)) => run(&mut self.network, &mut *self.io),
+                Ok(Command::Run(run)) => {
+                    let begin = Instant::now();
+                    run(&mut self.network, &mut *self.io);
+                    self.count_command(begin);
+                }
+                Ok(Command::Steps(step)) => self.steps.push_back(step),
                 Ok(Command::Stop) | Err(TryRecvError::Disconnected) => {
                     return AfterCommands::Stop;
                 }

@@ -1,0 +1,130 @@
+"""A switch in real time that carries 10,000 packets/s between two modelled hosts, with a P4Runtime server beside it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+from p4.v1 import p4runtime_pb2 as p4
+
+from holdfast import _core
+from holdfast.p4runtime import Device, GrpcClient, Server
+
+HERE = Path(__file__).parent
+PACKETS_PER_S = 10_000
+
+
+@dataclass
+class Steady:
+    """What the tests act on."""
+
+    core: _core.Network
+    device: Device
+    server: Server
+
+    def longest_pause_ms(self) -> float:
+        """How late an event of the network was at most: packets waited so long."""
+        return self.core.wall_statistics()["max_lateness_ps"] / 1e9
+
+    def fill(self, entries: int, batch: int = 1 << 16) -> None:
+        """Puts entries 1 to ``entries`` into the table of addresses."""
+        for start in range(1, entries + 1, batch):
+            numbers = range(start, min(start + batch, entries + 1))
+            self.device.write(request(self.device, p4.Update.INSERT, numbers))
+
+
+def request(device: Device, kind: int, numbers: range, *, atomicity: int = 0, metadata: bytes = b"") -> p4.WriteRequest:
+    """One update of the table of addresses for each number."""
+    assert device._running is not None
+    index = device._running.index
+    table, action = index.table("addresses"), index.action("note")
+    written = p4.WriteRequest(device_id=1, atomicity=atomicity)
+    written.election_id.low = 1
+    for number in numbers:
+        update = written.updates.add(type=kind)
+        entry = update.entity.table_entry
+        entry.table_id = table.id
+        match = entry.match.add(field_id=1)
+        match.exact.value = number.to_bytes(6, "big").lstrip(b"\0") or b"\0"
+        if kind != p4.Update.DELETE:
+            entry.action.action.action_id = action.id
+            entry.action.action.params.add(param_id=1, value=b"\1")
+        entry.metadata = metadata
+    return written
+
+
+@contextmanager
+def steady() -> Iterator[Steady]:
+    """It runs while inside."""
+    program = _core.Program.compile(str(HERE / "steady.p4"))
+    core = _core.Network()
+    switch = core.add_switch("s1", program)
+    for number, name in enumerate(("a", "b")):
+        core.add_host(
+            name,
+            mac=bytes([2, 0, 0, 0, 0, number]),
+            ipv4=f"10.0.0.{number + 1}",
+            prefix_len=8,
+            gateway_mac=bytes([2, 0, 0, 0, 0, 1 - number]),
+        )
+        core.add_link(name, 0, "s1", number, rate_bps=10**10)
+    device = Device(1, switch)
+    device.load(program)
+    core.add_udp_stream(
+        "a",
+        "b",
+        packets_per_s=PACKETS_PER_S,
+        payload_bytes=64,
+        start_ps=0,
+        stop_ps=10**16,
+        log_packets=False,
+    )
+    with Server([device], "127.0.0.1:0") as server:
+        core.start()
+        try:
+            yield Steady(core, device, server)
+        finally:
+            core.stop()
+
+
+class Writer:
+    """A primary that writes one update after another, and how long each took at most."""
+
+    def __init__(self, steady: Steady, *, period_s: float = 0.02) -> None:
+        self.client = GrpcClient(steady.server.address)
+        self.slowest_s = 0.0
+        self.writes = 0
+        self._steady = steady
+        self._period_s = period_s
+        self._over = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+        self.error: Exception | None = None
+
+    def _run(self) -> None:
+        number = 1 << 32
+        kinds = (p4.Update.INSERT, p4.Update.MODIFY, p4.Update.DELETE)
+        try:
+            while not self._over.is_set():
+                update = request(self._steady.device, kinds[self.writes % 3], range(number, number + 1))
+                begin = time.monotonic()
+                self.client._call_write(update)
+                self.slowest_s = max(self.slowest_s, time.monotonic() - begin)
+                self.writes += 1
+                self._over.wait(self._period_s)
+        except Exception as e:
+            self.error = e
+
+    def __enter__(self) -> Writer:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._over.set()
+        self._thread.join()
+        self.client.close()
+        if self.error:
+            raise self.error

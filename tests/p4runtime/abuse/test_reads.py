@@ -1,0 +1,158 @@
+"""Reads of large tables: packets and writes go on beside them, and each shows one moment."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from conftest import Bench, make_bench
+from p4.v1 import p4runtime_pb2 as p4
+from p4.v1 import p4runtime_pb2_grpc as p4_grpc
+
+from abuse.steady import Steady, Writer, request, steady
+from holdfast.p4runtime import GrpcClient, P4RuntimeError, limits
+from holdfast.p4runtime.server import _Reads
+
+ENTRIES = 100_000
+
+
+@pytest.fixture
+def loaded() -> Iterator[Steady]:
+    with steady() as found:
+        with GrpcClient(found.server.address):  # so that it is the primary for fill
+            found.fill(ENTRIES)
+        yield found
+
+
+def all_entries(device_id: int = 1, table: int = 0) -> p4.ReadRequest:
+    return p4.ReadRequest(device_id=device_id, entities=[p4.Entity(table_entry=p4.TableEntry(table_id=table))])
+
+
+def addresses(responses: list[p4.ReadResponse]) -> list[tuple[int, bytes]]:
+    entries = [entity.table_entry for response in responses for entity in response.entities]
+    return [
+        (int.from_bytes(e.match[0].exact.value, "big"), e.action.action.params[0].value + e.metadata) for e in entries
+    ]
+
+
+@pytest.mark.parametrize("noted", [False, True], ids=["plain", "with metadata"])
+@pytest.mark.parametrize("named", [False, True], ids=["all tables", "one table"])
+def test_a_read_is_of_one_moment(*, noted: bool, named: bool) -> None:
+    """Whatever is written while its messages are taken (specification, "Parallelism of Read and Write Requests")."""
+    with steady() as found:
+        device = found.device
+        with GrpcClient(found.server.address):
+            found.fill(3000)
+            if noted:
+                device.write(request(device, p4.Update.INSERT, range(3001, 3004), metadata=b"m"))
+            assert device._running is not None
+            table = device._running.index.table("addresses").id if named else 0
+            expected = sorted(addresses(list(device.read(all_entries(table=table)))))
+            assert len(expected) == 3003 if noted else 3000
+            responses = device.read(all_entries(table=table))
+            first = next(responses)
+            device.write(request(device, p4.Update.DELETE, range(1, 2001)))
+            device.write(request(device, p4.Update.INSERT, range(5000, 9000)))
+            device.write(request(device, p4.Update.INSERT, range(1, 100), metadata=b"other" if noted else b""))
+            if noted:
+                device.write(request(device, p4.Update.MODIFY, range(3001, 3004), metadata=b"other"))
+            assert sorted(addresses([first, *responses])) == expected
+
+
+def test_a_new_program_ends_a_read() -> None:
+    with steady() as found, GrpcClient(found.server.address):
+        found.fill(3000)
+        responses = found.device.read(all_entries())
+        next(responses)
+        found.device.load(found.device.switch.program)
+        with pytest.raises(P4RuntimeError, match="ABORTED.*replaced"):
+            list(responses)
+
+
+def test_packets_and_writes_go_on_beside_reads(loaded: Steady) -> None:
+    """Readers in a loop, of one table and of all tables. Before, 100,000 entries halted packets for 100 ms and writes for 7 s."""
+    over = threading.Event()
+
+    def loop(table: int) -> None:
+        with grpc.insecure_channel(loaded.server.address) as channel:
+            while not over.is_set():
+                for _ in p4_grpc.P4RuntimeStub(channel).Read(all_entries(table=table)):
+                    if over.is_set():
+                        break
+
+    assert loaded.device._running is not None
+    table = loaded.device._running.index.table("addresses").id
+    readers = [threading.Thread(target=loop, args=(table,)), threading.Thread(target=loop, args=(0,))]
+    with Writer(loaded) as writer:
+        for reader in readers:
+            reader.start()
+        time.sleep(4)
+        over.set()
+        for reader in readers:
+            reader.join()
+    assert writer.writes > 20
+    # Both clients compute in the interpreter of this process, so these are bounds for a busy machine.
+    assert writer.slowest_s < 1.0
+    assert loaded.longest_pause_ms() < 50
+
+
+def test_a_batch_lets_packets_pass(loaded: Steady) -> None:
+    """50,000 inserts halted them for 78 ms."""
+    before = loaded.longest_pause_ms()
+    with GrpcClient(loaded.server.address) as client:
+        client._call_write(request(loaded.device, p4.Update.INSERT, range(ENTRIES + 1, ENTRIES + 50_001)))
+        found = len(addresses(list(loaded.device.read(all_entries()))))
+    assert found == ENTRIES + 50_000
+    assert loaded.longest_pause_ms() <= max(20.0, before)
+
+
+def test_unread_reads_do_not_lock_others_out(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
+    """70 of them took all workers: writes timed out."""
+    monkeypatch.setattr(limits, "READ_STALL_S", 2.0)
+    with grpc.insecure_channel(loaded.server.address) as channel, Writer(loaded) as writer:
+        stub = p4_grpc.P4RuntimeStub(channel)
+        unread = [stub.Read(all_entries()) for _ in range(70)]
+        time.sleep(1.5)
+        assert writer.writes > 10
+        refused = 0
+        for call in unread:
+            if call.done() and call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
+                refused += 1
+        assert refused == 70 - limits.MAX_READS
+        deadline = time.monotonic() + 20
+        while loaded.server._servicer._reads._reads and time.monotonic() < deadline:
+            time.sleep(0.1)
+        assert not loaded.server._servicer._reads._reads, "those that stall are cancelled"
+        assert len(addresses(list(stub.Read(all_entries())))) >= ENTRIES
+    assert writer.slowest_s < 1.0
+
+
+def test_stalled_reads_are_those_that_wait_for_their_client() -> None:
+    reads = _Reads()
+    cancelled: list[str] = []
+    waiting, computing = (reads.begin(lambda name=name: cancelled.append(name)) for name in ("waiting", "computing"))
+    waiting.waits_since = 100.0
+    reads.cancel_stalled(100.0 + limits.READ_STALL_S)
+    assert cancelled == []
+    reads.cancel_stalled(100.1 + limits.READ_STALL_S)
+    assert cancelled == ["waiting"]
+    reads.end(waiting)
+    reads.end(computing)
+    for _ in range(limits.MAX_READS):
+        reads.begin(lambda: None)
+    with pytest.raises(P4RuntimeError, match="RESOURCE_EXHAUSTED"):
+        reads.begin(lambda: None)
+
+
+def test_one_request_opens_one_snapshot_of_a_table() -> None:
+    """However often it names it: each update would have to keep entries for each."""
+    bench: Bench = make_bench("fake")
+    opened: list[int] = []
+    snapshot_table = bench.switch.snapshot_table
+    bench.switch.snapshot_table = lambda id: opened.append(id) or snapshot_table(id)
+    wanted = p4.Entity(table_entry=p4.TableEntry())
+    list(bench.device.read(p4.ReadRequest(device_id=1, entities=[wanted] * limits.MAX_READ_ENTITIES)))
+    assert sorted(opened) == sorted(table.id for table in bench.index.tables)
