@@ -313,9 +313,7 @@ class Switch:
         last; its ``is_const`` says whether it may be changed."""
     def snapshot_table(self, table_id: int) -> TableSnapshot:
         """Begins to read the entries of a table, as they are now, in slices."""
-    def read_snapshot(
-        self, snapshot: TableSnapshot, place: int, most: int
-    ) -> tuple[list[TableEntry], int | None]:
+    def read_snapshot(self, snapshot: TableSnapshot, place: int, most: int) -> tuple[list[TableEntry], int | None]:
         """Entries of a snapshot, the default one left out, from a place in it on (0 is the first), and the place that follows; None
         at the end. It looks at up to ``most`` places; some may be empty. Counts and times of hits are those of now. Raises
         :class:`ControlError` ABORTED if the program was replaced."""

@@ -216,9 +216,7 @@ class FakeSwitch:
     def snapshot_table(self, table_id: int) -> list[TableEntry]:
         return self.table_entries(table_id)
 
-    def read_snapshot(
-        self, snapshot: list[TableEntry], place: int, most: int
-    ) -> tuple[list[TableEntry], int | None]:
+    def read_snapshot(self, snapshot: list[TableEntry], place: int, most: int) -> tuple[list[TableEntry], int | None]:
         end = place + most
         return snapshot[place:end], end if end < len(snapshot) else None
 

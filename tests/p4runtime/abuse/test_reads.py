@@ -8,11 +8,11 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
+from abuse.steady import Steady, Writer, request, steady
 from conftest import Bench, make_bench
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 
-from abuse.steady import Steady, Writer, request, steady
 from holdfast.p4runtime import GrpcClient, P4RuntimeError, limits
 from holdfast.p4runtime.server import _Reads
 
@@ -68,7 +68,7 @@ def test_a_new_program_ends_a_read() -> None:
         responses = found.device.read(all_entries())
         next(responses)
         found.device.load(found.device.switch.program)
-        with pytest.raises(P4RuntimeError, match="ABORTED.*replaced"):
+        with pytest.raises(P4RuntimeError, match=r"ABORTED.*replaced"):
             list(responses)
 
 
