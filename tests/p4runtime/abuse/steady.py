@@ -9,9 +9,11 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+import grpc
 from p4.v1 import p4runtime_pb2 as p4
 
 from holdfast import _core
+from holdfast.errors import HoldfastError
 from holdfast.p4runtime import Device, GrpcClient, Server
 
 HERE = Path(__file__).parent
@@ -102,7 +104,7 @@ class Writer:
         self._period_s = period_s
         self._over = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
-        self.error: Exception | None = None
+        self.error: grpc.RpcError | HoldfastError | None = None
 
     def _run(self) -> None:
         number = 1 << 32
@@ -115,7 +117,7 @@ class Writer:
                 self.slowest_s = max(self.slowest_s, time.monotonic() - begin)
                 self.writes += 1
                 self._over.wait(self._period_s)
-        except Exception as e:
+        except (grpc.RpcError, HoldfastError) as e:
             self.error = e
 
     def __enter__(self) -> Writer:
