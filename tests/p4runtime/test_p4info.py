@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import pytest
 from conftest import HERE, P4INFO, REAL_CORE
+from p4.v1 import p4runtime_pb2
 
 from holdfast import _core
-from holdfast.p4runtime import P4InfoIndex, P4RuntimeError
+from holdfast.p4runtime import P4InfoIndex, P4RuntimeError, table_entries
 from holdfast.p4runtime.p4data import width_of
 from holdfast.p4runtime.p4info import parse_text
 
@@ -128,7 +129,6 @@ def test_a_whole_name_wins_over_an_ending() -> None:
         ('actions { preamble { id: 1 name: "a" } } actions { preamble { id: 1 name: "b" } }', "taken"),
         ('actions { preamble { id: 1 name: "a" } } tables { preamble { id: 1 name: "t" } }', "both have id 1"),
         ('tables { preamble { id: 5 name: "t" } match_fields { id: 1 name: "f" bitwidth: 8 } }', "match type"),
-        ('tables { preamble { id: 5 name: "t" } match_fields { id: 1 name: "f" match_type: EXACT } }', "no width"),
         ('tables { preamble { id: 5 name: "t" } direct_resource_ids: 3 }', "direct resource id 3"),
         ("tables { nonsense: 1 }", "P4Info text"),
     ],
@@ -141,3 +141,34 @@ def test_contradictions_are_refused(text: str, message: str) -> None:
 
 def test_the_text_is_the_message(index: P4InfoIndex) -> None:
     assert parse_text(P4INFO) == index.message
+
+
+def test_a_key_without_a_width_does_not_close_the_other_tables() -> None:
+    """Enumerations without a representation and errors have no values in P4Runtime, but their tables may have constant entries."""
+    text = """
+        tables {
+          preamble { id: 33554433 name: "I.kinds" alias: "kinds" }
+          match_fields { id: 1 name: "meta.kind" match_type: EXACT }
+          action_refs { id: 16777217 }
+          size: 16
+        }
+        actions { preamble { id: 16777217 name: "NoAction" alias: "NoAction" } }
+    """
+    table = P4InfoIndex.from_text(text).table("kinds")
+    given = p4runtime_pb2.FieldMatch(field_id=1)
+    given.exact.value = b"\1"
+    with pytest.raises(P4RuntimeError, match="its type has no values in P4Runtime"):
+        table_entries.matches_from_message(table, [given])
+
+
+def test_the_name_of_a_role_may_hold_a_quote() -> None:
+    text = r"""
+        tables {
+          preamble { id: 33554433 name: "I.t" alias: "t" annotations: "@p4runtime_role(\"a\\\"b\")" }
+          match_fields { id: 1 name: "meta.x" match_type: EXACT bitwidth: 8 }
+          size: 16
+        }
+    """
+    index = P4InfoIndex.from_text(text)
+    assert index.role_may('a"b', 33554433)
+    assert not index.role_may("a", 33554433)

@@ -46,7 +46,7 @@ class Named(Protocol):
 
 @dataclass(frozen=True)
 class MatchField:
-    """A key field of a table. ``width`` in bits; 0 for a string (then it is translated)."""
+    """A key field of a table. ``width`` in bits; 0 for a string (then it is translated) and for what clients cannot give."""
 
     id: int
     name: str
@@ -417,7 +417,9 @@ class P4InfoIndex:
         translation = self._translation(message.type_name.name)
         if translation is not None and kind not in ("exact", "optional"):
             raise unimplemented(f"P4Info: {what} is translated; only exact and optional matches can be")
-        width = 0 if translation is not None and translation.is_text else _width(message.bitwidth, what)
+        # An enum or error without a representation has no width, and no value that a client could give.
+        is_text = translation is not None and translation.is_text
+        width = 0 if is_text or not message.bitwidth else _width(message.bitwidth, what)
         return MatchField(message.id, message.name, width, kind, translation)
 
     def _action(self, message: Proto) -> Action:

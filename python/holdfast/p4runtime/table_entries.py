@@ -80,6 +80,8 @@ def _match_from_message(owner: Matched, match_field: MatchField, message: Proto)
         if match_field.translation is not None:
             number = match_field.translation.to_switch(getattr(message, kind).value, what)
             return "exact" if match_field.kind == "exact" else "optional", codec.encode(number)
+        if not match_field.width:
+            raise invalid_argument(f"{what}: its type has no values in P4Runtime, so entries cannot name it")
         match = _MATCH_READERS[match_field.kind](getattr(message, kind), match_field.width, what)
     except P4RuntimeError as e:
         # "Match Format": whatever is wrong with a match, bytestrings included, is INVALID_ARGUMENT.

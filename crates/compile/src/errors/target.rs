@@ -90,6 +90,16 @@ pub(crate) fn id_zero(span: Span) -> Diagnostic {
     Diagnostic::error("E1148", span, "the id 0 means that there is none")
 }
 
+pub(crate) fn controller_field(span: Span, name: &str) -> Diagnostic {
+    Diagnostic::error(
+        "E1150",
+        span,
+        format!(
+            "'{name}' has no fixed width; the fields of a header to or from the controller have one"
+        ),
+    )
+}
+
 /// A number that the type of its field in P4Info cannot hold.
 pub(crate) fn beyond_p4info(span: Span, what: &str, value: u64, limit: u64) -> Diagnostic {
     Diagnostic::error(

@@ -681,6 +681,10 @@ impl Builder<'_> {
                 continue;
             }
             let (bitwidth, type_name) = self.exposed(&field.ty);
+            if bitwidth == 0 && type_name.is_none() {
+                self.diagnostics
+                    .push(errors::controller_field(field.span, name));
+            }
             let annotations = self.annotations(&field.annotations, &[]);
             metadata.push(Param {
                 id,

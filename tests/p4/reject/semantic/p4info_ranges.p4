@@ -6,8 +6,15 @@ header h_t {
     bit<8> b;
 }
 
+@controller_header("packet_in")
+header in_t {
+    bit<9> port;
+    varbit<16> rest;
+}
+
 struct headers_t {
     h_t h;
+    in_t first;
 }
 
 struct metadata_t {
