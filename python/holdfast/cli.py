@@ -318,10 +318,16 @@ def switch(
     ],
     interface: Annotated[list[str], typer.Option("--interface", "-i", metavar="PORT@NAME", help="A port.")] = [],  # noqa: B006
     grpc: Annotated[str, typer.Option(help="Address of the P4Runtime server.")] = "127.0.0.1:9559",
-    insecure: Annotated[bool, typer.Option("--insecure", help="Plaintext on an address that is not loopback.")] = False,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Whoever reaches the address may write, also if it is not loopback.")
+    ] = False,
     tls_certificate: Annotated[Path | None, typer.Option(help="PEM file of the server's certificate.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
     tls_client_ca: Annotated[Path | None, typer.Option(help="Clients must have a certificate signed by it.")] = None,
+    pipeline_role: Annotated[
+        list[str],
+        typer.Option(metavar="ROLE", help="A role that may replace the program; the default role always may."),
+    ] = [],  # noqa: B006
     device_id: DeviceId = 1,
     cpu_port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port of the controller.")] = MAX_PORT,
     executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
@@ -344,6 +350,7 @@ def switch(
             address=grpc,
             tls=live_switch.tls_files(tls_certificate, tls_key, tls_client_ca),
             insecure=insecure,
+            pipeline_roles=pipeline_role,
             device_id=device_id,
             cpu_port=cpu_port,
             executor=executor.value,

@@ -73,6 +73,7 @@ class LiveSwitch:
         device_id: int = 1,
         cpu_port: int = MAX_PORT,
         executor: Literal["jit", "interpreter"] = "jit",
+        pipeline_roles: Sequence[str] = (),
     ) -> None:
         if reason := _core.interfaces_ready():
             raise LiveError(f"cannot open network interfaces: {reason}")
@@ -80,7 +81,7 @@ class LiveSwitch:
         self._cpu_port = cpu_port
         self._ports: dict[int, str] = {}
         self.switch = self._network.add_switch(_NODE, program, executor=executor, cpu_port=cpu_port)
-        self.device = Device(device_id, self.switch, executor=executor)
+        self.device = Device(device_id, self.switch, executor=executor, pipeline_roles=pipeline_roles)
         self.device.load(program)
 
     @property
@@ -187,6 +188,7 @@ def run(
     address: str,
     tls: TlsFiles | None,
     insecure: bool,
+    pipeline_roles: Sequence[str],
     device_id: int,
     cpu_port: int,
     executor: Literal["jit", "interpreter"],
@@ -196,14 +198,19 @@ def run(
     # It knows this module.
     from holdfast.live_control import ControlSocket
 
-    if insecure and tls is not None:
-        raise LiveError("--insecure and --tls-certificate exclude each other")
-    if not insecure and tls is None and not is_loopback(address):
-        raise LiveError(
-            f"{address} is not loopback: give --tls-certificate and --tls-key, or ask for plaintext with --insecure"
-        )
+    authenticates = tls is not None and tls.client_ca is not None
+    if insecure and authenticates:
+        raise LiveError("--insecure and --tls-client-ca exclude each other")
+    if not authenticates and not is_loopback(address):
+        if not insecure:
+            raise LiveError(
+                f"{address} is not loopback, so whoever reaches it could write: give --tls-certificate, --tls-key and "
+                "--tls-client-ca, or allow that with --insecure"
+            )
+        warning = f"whoever reaches {address} can write to this switch"
+        console.print(warning, style="bold", markup=False, highlight=False, soft_wrap=True)
     hint = _OffloadsHint(console)
-    live = LiveSwitch(program, device_id=device_id, cpu_port=cpu_port, executor=executor)
+    live = LiveSwitch(program, device_id=device_id, cpu_port=cpu_port, executor=executor, pipeline_roles=pipeline_roles)
     for port, name in ports:
         live.add_port(port, name, io=io)
     # The server first: an address that cannot be had must not leave a running network behind.

@@ -288,7 +288,7 @@ def test_tls(bench: Bench, tmp_path: Path) -> None:
         with pytest.raises(P4RuntimeError):
             GrpcClient(server.address, timeout_s=2.0)
     with pytest.raises(P4RuntimeError, match="exclude each other"):
-        Server([bench.device], "127.0.0.1:0", files, insecure=True)
+        Server([bench.device], "127.0.0.1:0", TlsFiles(files.certificate, files.key, files.certificate), insecure=True)
     with pytest.raises(P4RuntimeError, match="cannot listen"):
         Server([bench.device], "127.0.0.1:0", TlsFiles(tmp_path / "none", tmp_path / "none"))
 

@@ -282,7 +282,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(arguments: list[str]) -> None
         (["switch", ROUTER, "-i", "1@absent0", *OWN], "absent0"),
         (
             ["switch", ROUTER, "--grpc", "0.0.0.0:0"],
-            "give --tls-certificate and --tls-key, or ask for plaintext with --insecure",
+            "--tls-client-ca, or allow that with --insecure",
         ),
         (["compare", "ring:4", "--seeds", "100000000000"], "'--seeds': Input should be less than or equal to 100000 "),
         (["compare", "ring:4", "--jobs", "1025"], "'--jobs': Input should be less than or equal to 1024 "),

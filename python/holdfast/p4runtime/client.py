@@ -34,7 +34,7 @@ from holdfast.p4runtime.entity_messages import (
     read_replicas,
     uint,
 )
-from holdfast.p4runtime.errors import P4RuntimeError, from_status, invalid_argument
+from holdfast.p4runtime.errors import DETAILS_BYTES_KEY, P4RuntimeError, from_status, invalid_argument
 from holdfast.p4runtime.received import Arbitration, Entry, Event, Group, Member, StreamError
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2, p4runtime_pb2_grpc, status_pb2
 
@@ -42,6 +42,7 @@ __all__ = ["Atomicity", "Client", "GrpcClient", "LocalClient", "PipelineAction"]
 
 _HANDSHAKE_S = 10.0
 _METADATA_BYTES = 16 << 20  # errors of large batches travel as metadata ("gRPC Metadata Maximum Size")
+_CALL_METADATA = ((DETAILS_BYTES_KEY, str(_METADATA_BYTES)),)
 _MESSAGE_BYTES = 128 << 20
 
 
@@ -497,7 +498,7 @@ class GrpcClient(Client):
 
     def _call(self, method: Any, request: Proto) -> Any:
         try:
-            return method(request, timeout=self._timeout_s)
+            return method(request, timeout=self._timeout_s, metadata=_CALL_METADATA)
         except grpc.RpcError as e:
             raise _from_rpc_error(e) from None
 
@@ -506,7 +507,7 @@ class GrpcClient(Client):
 
     def _call_read(self, request: Proto) -> Iterable[Proto]:
         try:
-            yield from self._stub.Read(request, timeout=self._timeout_s)
+            yield from self._stub.Read(request, timeout=self._timeout_s, metadata=_CALL_METADATA)
         except grpc.RpcError as e:
             raise _from_rpc_error(e) from None
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Literal
 
@@ -44,8 +44,8 @@ class Device:
 
     ``executor``: what a pushed program is verified on; give the switch's. ``packet_out`` takes a packet with its
     packet-out header; by default the switch's own. ``translations``: what values of translated types mean (see
-    :mod:`.translation`). ``load_program`` and ``make_switch`` are for switches that are not
-    the native core's.
+    :mod:`.translation`). ``pipeline_roles``: the roles besides the default one that may set the pipeline.
+    ``load_program`` and ``make_switch`` are for switches that are not the native core's.
     """
 
     def __init__(
@@ -56,6 +56,7 @@ class Device:
         executor: Literal["jit", "interpreter"] = "jit",
         packet_out: Callable[[bytes], None] | None = None,
         translations: Mappings | None = None,
+        pipeline_roles: Collection[str] = (),
         load_program: Callable[[bytes], Program] = _load_program,
         make_switch: Callable[[Program], Switch] | None = None,
     ) -> None:
@@ -69,6 +70,7 @@ class Device:
         self._arbitration = Arbitration(device_id)
         self._packet_out = packet_out or switch.packet_out
         self._translations = translations
+        self._pipeline_roles = frozenset(pipeline_roles)
         self._load_program = load_program
         self._make_switch = make_switch or (lambda program: _core.Switch(program, executor=executor))
         self._running: Pipeline | None = None
@@ -288,6 +290,9 @@ class Device:
         actions = p4runtime_pb2.SetForwardingPipelineConfigRequest
         with self._lock:
             self._check_client(request)
+            if request.role and request.role not in self._pipeline_roles:
+                # A client can make up a role, and the pipeline is everybody's.
+                raise P4RuntimeError("PERMISSION_DENIED", f"role '{request.role}' may not set the pipeline")
             if request.action == actions.COMMIT:
                 self._commit_saved(request)
             elif request.action == actions.VERIFY:

@@ -104,6 +104,32 @@ def to_status(error: P4RuntimeError) -> Proto:
     return status
 
 
+DETAILS_BYTES_KEY = "holdfast-error-details-bytes"
+"""Metadata of a call: how many bytes of error details the client takes."""
+
+
+def fitting_status(error: P4RuntimeError, most_bytes: int) -> tuple[P4RuntimeError, Proto]:
+    """:func:`to_status` in at most so many bytes, and the error as it then is.
+
+    Messages go first, then the OK elements and failures at the end of the batch; the error's message says so. A position in the
+    details is always one in the batch.
+    """
+    status = to_status(error)
+    if status.ByteSize() <= most_bytes:
+        return error, status
+    bare = [replace(failure, message="") for failure in error.failures]
+    short = P4RuntimeError(error.code, f"{error.message}; details without messages", bare, error.batch_size)
+    status = to_status(short)
+    while status.ByteSize() > most_bytes and status.details:
+        # An element has at least its type's name.
+        kept = len(status.details) * most_bytes // status.ByteSize()
+        del status.details[min(kept, len(status.details) - 1) :]
+        short.message = status.message = (
+            f"{error.message}; details of the first {len(status.details)} without messages: more would not fit into metadata"
+        )
+    return short, status
+
+
 def from_status(status: Proto) -> P4RuntimeError:
     """The error that a ``google.rpc.Status`` with ``p4.v1.Error`` details tells of.
 

@@ -64,5 +64,8 @@ MAX_QUEUED_BYTES_IN_ALL = 64 << 20
 MAX_ECHOED_BYTES = 256
 """Of a packet or another payload, in the error that answers the message that it came in."""
 
+ERROR_DETAILS_BYTES = 4096
+"""Of the details of an error, for a client that does not say that it takes more: a default gRPC client takes 8 KiB of metadata."""
+
 STREAM_HANDSHAKE_S = 10.0
 """From the beginning of a stream to its first arbitration update."""

@@ -26,7 +26,13 @@ from holdfast.p4runtime import limits
 from holdfast.p4runtime.addresses import check, is_loopback
 from holdfast.p4runtime.arbitration import Session
 from holdfast.p4runtime.device import API_VERSION, Device, decoded
-from holdfast.p4runtime.errors import P4RuntimeError, code_number, invalid_argument, to_status
+from holdfast.p4runtime.errors import (
+    DETAILS_BYTES_KEY,
+    P4RuntimeError,
+    code_number,
+    fitting_status,
+    invalid_argument,
+)
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 from holdfast.regular_files import read_regular
 
@@ -349,7 +355,7 @@ class Server:
     """Devices behind an address; a context manager that runs while inside.
 
     ``address`` is as in ``127.0.0.1:9559``; with port 0 a free one is taken, and :attr:`address` tells which. Without
-    TLS the address must be a loopback one, unless plaintext is asked for by name with ``insecure=True``. Raises
+    client certificates the address must be a loopback one, unless that is asked for by name with ``insecure=True``. Raises
     :class:`P4RuntimeError` if it cannot listen there.
     """
 
@@ -362,8 +368,13 @@ class Server:
             raise invalid_argument(
                 f"{address} is not loopback: give TLS files, or ask for plaintext with insecure=True"
             )
-        if tls is not None and insecure:
-            raise invalid_argument("TLS files and insecure=True exclude each other")
+        authenticates = tls is not None and tls.client_ca is not None
+        if authenticates and insecure:
+            raise invalid_argument("client_ca and insecure=True exclude each other")
+        if not authenticates and not is_loopback(address):
+            if not insecure:
+                raise invalid_argument(f"whoever reaches {address} could write: give client_ca, or say insecure=True")
+            log.warning("whoever reaches %s can write to the switches here", address)
         self._servicer = _Servicer(self._devices)
         self._executor = futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="p4runtime")
         options = [
@@ -506,9 +517,17 @@ def _answer(context: grpc.ServicerContext, call: Callable[[], Any]) -> Any:
         _abort(context, P4RuntimeError("INTERNAL", "the server failed; its log says how"))
 
 
+def _details_bytes(context: grpc.ServicerContext) -> int:
+    """How many the details of an error may have."""
+    given = dict(context.invocation_metadata()).get(DETAILS_BYTES_KEY, "")
+    text = given if isinstance(given, str) and given.isdecimal() and len(given) < 10 else ""
+    return int(text) if text else limits.ERROR_DETAILS_BYTES
+
+
 def _abort(context: grpc.ServicerContext, error: P4RuntimeError) -> NoReturn:
     if error.failures:
-        context.set_trailing_metadata((("grpc-status-details-bin", to_status(error).SerializeToString()),))
+        error, status = fitting_status(error, _details_bytes(context))
+        context.set_trailing_metadata((("grpc-status-details-bin", status.SerializeToString()),))
     number = code_number(error.code)
     code = next(c for c in grpc.StatusCode if c.value[0] == number)
     context.abort(code, error.message)

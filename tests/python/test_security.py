@@ -1,0 +1,42 @@
+"""docs/SECURITY.md says what holds."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import grpc
+import pytest
+
+from holdfast import _core
+from holdfast.p4runtime import Device, GrpcClient, P4RuntimeError, Server, limits
+from holdfast.p4runtime.server import TlsFiles
+
+ROOT = Path(__file__).parents[2]
+TEXT = (ROOT / "docs/SECURITY.md").read_text(encoding="utf-8")
+
+
+def test_the_limits_are_those_of_the_server() -> None:
+    rows = re.findall(r"^\| `([A-Z_]+)` \| ([\d,.]+) \|", TEXT, re.MULTILINE)
+    said = {name: float(value.replace(",", "")) for name, value in rows}
+    assert said == {name: value for name, value in vars(limits).items() if name.isupper()}
+
+
+def test_certificates_made_so_are_taken_and_others_refused(tmp_path: Path) -> None:
+    if shutil.which("openssl") is None:
+        pytest.skip("openssl, which makes the test's certificates, is not installed")
+    (script,) = re.findall(r"```sh\n(.*?)```", TEXT, re.DOTALL)
+    subprocess.run(["sh", "-e", "-c", script], cwd=tmp_path, check=True, capture_output=True)
+    files = {path.name: path.read_bytes() for path in tmp_path.glob("*.pem")}
+    program = _core.Program.compile(str(ROOT / "tests/p4runtime/basic.p4"))
+    device = Device(1, _core.Switch(program))
+    tls = TlsFiles(tmp_path / "server.pem", tmp_path / "server-key.pem", tmp_path / "ca.pem")
+    with Server([device], "0.0.0.0:0", tls) as server:
+        address = f"localhost:{server.port}"
+        known = grpc.ssl_channel_credentials(files["ca.pem"], files["client-key.pem"], files["client.pem"])
+        with GrpcClient(address, credentials=known) as client:
+            assert client.is_primary
+        with pytest.raises(P4RuntimeError):
+            GrpcClient(address, credentials=grpc.ssl_channel_credentials(files["ca.pem"]), timeout_s=2.0)
