@@ -42,6 +42,7 @@ __all__ = [
     "Switch",
     "TableBenchmark",
     "TableEntry",
+    "TableSnapshot",
     "Update",
     "ValueSetMembers",
     "WriteRequest",
@@ -410,7 +411,7 @@ class PlainTables:
     ) -> tuple[bytes, int | None] | None:
         """Entries of a snapshot as :meth:`Switch.read_snapshot` gives them, but as a serialized ``p4.v1.ReadResponse``. None if the
         table is not plain, or the program another."""
-    def __contains__(self, table_id: int) -> bool:
+    def __contains__(self, table_id: int, /) -> bool:
         """Whether it has a table."""
 
 @final
