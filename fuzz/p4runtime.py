@@ -111,7 +111,7 @@ class Likely:
         if random.random() < 0.15:
             entry.metadata = b"m"
         if table.supports_idle_timeout and random.random() < 0.5:
-            entry.idle_timeout_ns = random.randrange(3)
+            entry.idle_timeout_ns = random.choice((0, 999_999, 1_000_000, 2**62))
         if table.direct_meter_id and random.random() < 0.5:
             self.config(random, entry.meter_config)
         if table.direct_counter_id and random.random() < 0.2:

@@ -341,18 +341,20 @@ class Switch:
         """Whether a port is up, as the switch knows it."""
     def drops(self) -> dict[str, int]:
         """Counted drops by reason."""
-    def take_digests(self) -> list[tuple[int, bytes]]:
-        """Takes the messages of digests without a :class:`DigestConfig` that wait: (digest id, the members side by side, the first in
-        the highest bits), in the order of ids and of sending."""
+    def take_digests(self, most: int | None = None) -> list[tuple[int, bytes]]:
+        """Takes messages of digests without a :class:`DigestConfig` that wait, ``most`` at a time: (digest id, the members side by
+        side, the first in the highest bits), in the order of ids and of sending. In a network, a notification says that more wait."""
+    def digests_lost(self) -> int:
+        """Digest messages that were lost because too many waited."""
     def digest_configs(self) -> list[DigestConfig]:
         """The digests that have a configuration."""
     def take_digest_lists(self) -> list[DigestList]:
         """Takes the lists of configured digests that are due at the switch's time."""
     def acknowledge_digest(self, digest_id: int, list_id: int) -> bool:
         """Acknowledges a digest list; whether it was waiting for that."""
-    def take_idle_entries(self) -> list[TableEntry]:
-        """Takes the entries that became idle, as they are, in the order in which they did. One that stays idle is named again
-        after every further timeout."""
+    def take_idle_entries(self, most: int | None = None) -> list[TableEntry]:
+        """Takes entries that became idle, ``most`` at a time, as they are, in the order in which they did. Each waits once, and its
+        timeout starts again when it is taken. In a network, a notification says that more wait."""
     def set_now_ps(self, now_ps: int) -> None:
         """Tells a switch that stands alone the time for what follows, which never runs back. Packets bring their own."""
     def next_deadline_ps(self) -> int | None:
@@ -634,8 +636,10 @@ class Network:
         instant by the numbers of links, switches and flows, not as they were scheduled."""
     def run(self, until_ps: int) -> list[Notification]:
         """Virtual clock: runs to ``until_ps`` or to the first instant with notifications, whichever is first."""
-    def start(self) -> None:
-        """Wall clock: runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here."""
+    def start(self, *, copies_per_s: int = 200_000) -> None:
+        """Wall clock: runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here. Each switch makes
+        ``copies_per_s`` copies of copies at most, of all packets together (resubmissions, recirculations and clones behind the first
+        two passes); others are dropped as ``recirculation_limit``."""
     def poll(self, timeout_s: float) -> list[Notification]:
         """Wall clock: notifications since the last call; waits up to the timeout for one."""
     def stop(self) -> None:

@@ -67,6 +67,7 @@ TEXT_BYTES = 1 << 16
 ARTIFACT_BEGINS = b"holdfast_ir "
 
 MAX_PORT = 510
+COPIES_PER_S = 200_000
 """The last port of a switch. The modules that know it take long to import."""
 
 MAX_SEEDS = 100_000
@@ -328,6 +329,9 @@ def switch(
         list[str],
         typer.Option(metavar="ROLE", help="A role that may replace the program; the default role always may."),
     ] = [],  # noqa: B006
+    copies_per_s: Annotated[
+        int, typer.Option(min=0, help="Most recirculations and clones of clones in a second, of all packets.")
+    ] = COPIES_PER_S,
     device_id: DeviceId = 1,
     cpu_port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port of the controller.")] = MAX_PORT,
     executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
@@ -351,6 +355,7 @@ def switch(
             tls=live_switch.tls_files(tls_certificate, tls_key, tls_client_ca),
             insecure=insecure,
             pipeline_roles=pipeline_role,
+            copies_per_s=copies_per_s,
             device_id=device_id,
             cpu_port=cpu_port,
             executor=executor.value,

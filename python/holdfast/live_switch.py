@@ -60,10 +60,16 @@ def tls_files(certificate: Path | None, key: Path | None, client_ca: Path | None
     return TlsFiles(certificate, key, client_ca)
 
 
+COPIES_PER_S = 200_000
+"""Resubmissions, recirculations and clones per second behind the first two passes of a packet, of all packets together. What a
+program lets go round without end must not take the time of other packets; drops count as ``recirculation_limit``."""
+
+
 class LiveSwitch:
     """A switch whose ports are Linux interfaces. It forwards from :meth:`start` to :meth:`stop`; a context manager does both.
 
-    Controlled in this process through :attr:`switch` and :attr:`device`, and over gRPC by whoever serves the device.
+    Controlled in this process through :attr:`switch` and :attr:`device`, and over gRPC by whoever serves the device. It makes
+    ``copies_per_s`` copies of copies at most (see :data:`COPIES_PER_S`).
     """
 
     def __init__(
@@ -74,12 +80,14 @@ class LiveSwitch:
         cpu_port: int = MAX_PORT,
         executor: Literal["jit", "interpreter"] = "jit",
         pipeline_roles: Sequence[str] = (),
+        copies_per_s: int = COPIES_PER_S,
     ) -> None:
         if reason := _core.interfaces_ready():
             raise LiveError(f"cannot open network interfaces: {reason}")
         self._network = _core.Network()
         self._cpu_port = cpu_port
         self._ports: dict[int, str] = {}
+        self._copies_per_s = copies_per_s
         self.switch = self._network.add_switch(_NODE, program, executor=executor, cpu_port=cpu_port)
         self.device = Device(device_id, self.switch, executor=executor, pipeline_roles=pipeline_roles)
         self.device.load(program)
@@ -136,7 +144,7 @@ class LiveSwitch:
 
     def start(self) -> None:
         """Opens the interfaces and forwards from now on."""
-        self._network.start()
+        self._network.start(copies_per_s=self._copies_per_s)
 
     def stop(self) -> None:
         """Stops forwarding and closes the interfaces. Counters can still be read."""
@@ -189,6 +197,7 @@ def run(
     tls: TlsFiles | None,
     insecure: bool,
     pipeline_roles: Sequence[str],
+    copies_per_s: int,
     device_id: int,
     cpu_port: int,
     executor: Literal["jit", "interpreter"],
@@ -210,7 +219,14 @@ def run(
         warning = f"whoever reaches {address} can write to this switch"
         console.print(warning, style="bold", markup=False, highlight=False, soft_wrap=True)
     hint = _OffloadsHint(console)
-    live = LiveSwitch(program, device_id=device_id, cpu_port=cpu_port, executor=executor, pipeline_roles=pipeline_roles)
+    live = LiveSwitch(
+        program,
+        device_id=device_id,
+        cpu_port=cpu_port,
+        executor=executor,
+        pipeline_roles=pipeline_roles,
+        copies_per_s=copies_per_s,
+    )
     for port, name in ports:
         live.add_port(port, name, io=io)
     # The server first: an address that cannot be had must not leave a running network behind.
@@ -224,6 +240,7 @@ def run(
         server.stop()
         live.stop()
     _print_statistics(live, console)
+    _print_losses(live, server, console)
     hint.look(live)
 
 
@@ -234,6 +251,18 @@ def _print_statistics(live: LiveSwitch, console: Console) -> None:
         console.print(statistics_table(rows))
     for reason, count in live.drops().items():
         console.print(f"dropped, {reason}: {count}", markup=False)
+
+
+def _print_losses(live: LiveSwitch, server: Server, console: Console) -> None:
+    """What controllers were not told."""
+    losses = {
+        "digest messages lost, too many waited": live.switch.digests_lost(),
+        "packet-ins shorter than their header": live.device.short_packet_ins,
+        "notifications dropped, clients read too slowly": server.notifications_dropped,
+    }
+    for what, count in losses.items():
+        if count:
+            console.print(f"{what}: {count}", markup=False)
 
 
 class _OffloadsHint:

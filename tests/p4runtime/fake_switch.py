@@ -270,8 +270,11 @@ class FakeSwitch:
     def drops(self) -> dict[str, int]:
         return {}
 
-    def take_digests(self) -> list[tuple[int, bytes]]:
-        taken, self.digests_waiting = self.digests_waiting, []
+    def take_digests(self, most: int | None = None) -> list[tuple[int, bytes]]:
+        taken, self.digests_waiting = (
+            self.digests_waiting[:most],
+            self.digests_waiting[len(self.digests_waiting[:most]) :],
+        )
         return taken
 
     def packet_out(self, packet: bytes) -> None:

@@ -404,14 +404,14 @@ def test_idle_timeouts_are_kept(device: Device, raw: Raw) -> None:
     without_action = p4.TableEntry()
     without_action.CopyFrom(entry)
     without_action.ClearField("action")
-    without_action.idle_timeout_ns = 7
+    without_action.idle_timeout_ns = 7_000_000
     write(device, update(MODIFY, table_entry=without_action))
     (found,) = read_entries(device, p4.TableEntry(table_id=entry.table_id))
-    assert (found.idle_timeout_ns, found.action) == (7, entry.action)
+    assert (found.idle_timeout_ns, found.action) == (7_000_000, entry.action)
     write(device, update(DELETE, table_entry=entry))
     write(device, update(INSERT, table_entry=entry), update(MODIFY, table_entry=without_action), atomicity=1)
     (found,) = read_entries(device, p4.TableEntry(table_id=entry.table_id))
-    assert (found.idle_timeout_ns, found.action) == (7, entry.action)
+    assert (found.idle_timeout_ns, found.action) == (7_000_000, entry.action)
 
 
 def test_idle_notifications(device: Device, raw: Raw) -> None:
@@ -426,13 +426,17 @@ def test_idle_notifications(device: Device, raw: Raw) -> None:
         streams[role] = session
     entries = [
         raw.entry(
-            "learned", [exact(1, bytes([i]))], raw.action("forward", b"\1"), idle_timeout_ns=i * 1000, metadata=b"m"
+            "learned",
+            [exact(1, bytes([i]))],
+            raw.action("forward", b"\1"),
+            idle_timeout_ns=i * 1_000_000,
+            metadata=b"m",
         )
         for i in (1, 2, 9)
     ]
     device.write(request(*(update(INSERT, table_entry=e) for e in entries), election_id=1_000))
     sent.clear()
-    device.switch.set_now_ps(3_000_000)
+    device.switch.set_now_ps(3_000_000_000)
     device.collect_idle(77)
     assert {role for role, _ in sent} == {"", "policy"}
     notification = sent[0][1].idle_timeout_notification
@@ -446,8 +450,8 @@ def test_idle_notifications(device: Device, raw: Raw) -> None:
     sent.clear()
     device.collect_idle(78)
     assert sent == []
-    device.switch.process(0, packet(9), 8_000_000)
-    device.switch.set_now_ps(9_500_000)
+    device.switch.process(0, packet(9), 8_000_000_000)
+    device.switch.set_now_ps(9_500_000_000)
     device.collect_idle(79)
     named = {m.match[0].exact.value for m in sent[0][1].idle_timeout_notification.table_entry}
     assert named == {b"\1", b"\2"}
@@ -510,7 +514,7 @@ def test_reconciling_keeps_everything(device: Device, raw: Raw, program: Any) ->
     config = p4.MeterConfig(**RATES)
     write(device, update(INSERT, table_entry=policer(raw, meter_config=config, metadata=b"m")))
     write(device, update(MODIFY, **rate(raw, config=config)), update(MODIFY, **kinds(raw, b"\1")))
-    timed = raw.entry("learned", [exact(1, b"\1")], raw.action("forward", b"\1"), idle_timeout_ns=5)
+    timed = raw.entry("learned", [exact(1, b"\1")], raw.action("forward", b"\1"), idle_timeout_ns=5_000_000)
     write(device, update(INSERT, table_entry=timed))
     before = everything(device)
     message = p4.SetForwardingPipelineConfigRequest(device_id=1)

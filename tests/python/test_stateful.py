@@ -328,9 +328,32 @@ def test_idle_timeouts_come_by_themselves(program: Program, ids: Ids) -> None:
     (second,) = network.run(30 * MS)
     assert (second.kind, second.time_ps // MS) == ("idle_timeout", 14)
     assert [e.matches for e in switch.take_idle_entries()] == [{1: ("exact", b"\x03")}]
-    # It stays idle, and is named again after each timeout; untaken, once.
+    # It stays idle, and is named again after each timeout; until it is taken, once.
     assert [time // MS for _, time in notifications(network, 60 * MS)] == [24]
-    assert len(switch.take_idle_entries()) == 4
+    assert len(switch.take_idle_entries()) == 1
+
+
+def test_what_is_not_taken_is_announced_again(program: Program, ids: Ids) -> None:
+    network = Network()
+    switch = hosts(network, program)
+    entries = [exact(ids.metered, kind, action_id=ids.learn, idle_timeout_ns=10_000_000) for kind in range(3, 8)]
+    assert write(switch, "insert", *entries) == [None] * 5
+    taken = []
+    for _ in range(3):
+        (idle,) = network.run(15 * MS)
+        assert (idle.kind, idle.time_ps) == ("idle_timeout", 10 * MS)
+        taken.append(len(switch.take_idle_entries(2)))
+    assert taken == [2, 2, 1]
+    assert network.run(15 * MS) == []
+    for kind in (3, 4, 5):
+        network.send_frame("h1", bytes([kind, 0, 0]))
+    assert [n.kind for n in network.run(19 * MS)] == ["digest"]
+    assert network.run(19 * MS) == [], "said once"
+    assert len(switch.take_digests(2)) == 2
+    assert [n.kind for n in network.run(19 * MS)] == ["digest"]
+    assert len(switch.take_digests(2)) == 1
+    assert network.run(19 * MS) == []
+    assert switch.digests_lost() == 0
 
 
 def test_digest_lists_are_due_in_network_time(program: Program, ids: Ids) -> None:

@@ -4,12 +4,25 @@
 //! without more ado. One with a configuration hands over lists that are *due*: as soon as a list is full, or its first message
 //! is as old as the configuration says. A message that waits already is not sent again; nor is one of a list that was handed
 //! over, until that is acknowledged or its acknowledgement time is over.
+//!
+//! What waits and what is remembered is bounded, in messages and in bytes: what comes when too much waits is lost, and counted; of
+//! lists that wait for an acknowledgement the oldest is forgotten.
 
 use ir::{Bits, DigestId, Program};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// Messages of one type that may wait; more are lost, and counted.
 pub const MAX_WAITING: usize = 1 << 16;
+
+/// Bytes of messages of one type that may wait. As many may be remembered until they are acknowledged.
+pub const MAX_WAITING_BYTES: usize = 8 << 20;
+
+/// Of a message, besides its values.
+const OVERHEAD_BYTES: usize = 64;
+
+fn bytes_of(values: &[u64]) -> usize {
+    OVERHEAD_BYTES + size_of_val(values)
+}
 
 /// How a digest type is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -47,6 +60,11 @@ pub struct Queue {
     outstanding: BTreeMap<u64, (u64, Vec<Vec<u64>>)>,
     /// How often each message is in an outstanding list.
     suppressed: BTreeMap<Vec<u64>, usize>,
+    /// Of what waits.
+    waiting_bytes: usize,
+    /// Of outstanding lists: messages and bytes.
+    outstanding_messages: usize,
+    outstanding_bytes: usize,
     last_list_id: u64,
     lost: u64,
 }
@@ -55,6 +73,8 @@ pub struct Queue {
 #[derive(Clone, Debug)]
 pub struct DigestQueue {
     queues: Vec<Queue>,
+    /// Somebody was told that messages are due, and took none since.
+    announced: bool,
 }
 
 impl DigestQueue {
@@ -66,6 +86,7 @@ impl DigestQueue {
         };
         DigestQueue {
             queues: program.digests.iter().map(queue).collect(),
+            announced: false,
         }
     }
 
@@ -75,10 +96,12 @@ impl DigestQueue {
         if queue.config.is_some() && queue.is_suppressed(values, now_ps) {
             return;
         }
-        if queue.waiting.len() >= MAX_WAITING {
+        let bytes = bytes_of(values);
+        if queue.waiting.len() >= MAX_WAITING || queue.waiting_bytes + bytes > MAX_WAITING_BYTES {
             queue.lost += 1;
             return;
         }
+        queue.waiting_bytes += bytes;
         queue.waiting.push_back((now_ps, values.to_vec()));
         if queue.config.is_some() {
             queue.waiting_values.insert(values.to_vec());
@@ -97,22 +120,41 @@ impl DigestQueue {
         let former = queue.clone();
         if former.config.is_none() || config.is_none() {
             queue.waiting.clear();
+            queue.waiting_bytes = 0;
             queue.waiting_values.clear();
             queue.outstanding.clear();
+            (queue.outstanding_messages, queue.outstanding_bytes) = (0, 0);
             queue.suppressed.clear();
         }
         queue.config = config;
+        self.announced = false;
         former
     }
 
     /// Undoes [`DigestQueue::set_config`].
     pub fn restore(&mut self, digest: DigestId, queue: Queue) {
         self.queues[digest.index()] = queue;
+        self.announced = false;
     }
 
     /// Messages lost because too many waited.
     pub fn lost(&self) -> u64 {
         self.queues.iter().map(|q| q.lost).sum()
+    }
+
+    /// Whether messages are due that [`DigestQueue::announce`] was not called for since the last were taken.
+    pub fn is_unannounced(&self, now_ps: u64) -> bool {
+        !self.announced && self.due_ps().is_some_and(|due_ps| due_ps <= now_ps)
+    }
+
+    /// The controller is told that messages are due.
+    pub fn announce(&mut self) {
+        self.announced = true;
+    }
+
+    /// Whether it was told, and took none since.
+    pub fn is_announced(&self) -> bool {
+        self.announced
     }
 
     /// Whether any message waits.
@@ -127,6 +169,7 @@ impl DigestQueue {
 
     /// Takes the lists that are due, of types with a configuration, by type and then in the order in which they were sent.
     pub fn take_due(&mut self, now_ps: u64) -> Vec<DigestList> {
+        self.announced = false;
         let mut lists = Vec::new();
         for (i, queue) in self.queues.iter_mut().enumerate() {
             while queue.config.is_some() && queue.due_ps().is_some_and(|due_ps| due_ps <= now_ps) {
@@ -136,12 +179,16 @@ impl DigestQueue {
         lists
     }
 
-    /// Takes the waiting messages of types without a configuration.
-    pub fn take_unconfigured(&mut self, now_ps: u64) -> Vec<DigestList> {
+    /// Takes waiting messages of types without a configuration, so many at most.
+    pub fn take_unconfigured(&mut self, now_ps: u64, most: usize) -> Vec<DigestList> {
+        self.announced = false;
         let mut lists = Vec::new();
+        let mut left = most;
         for (i, queue) in self.queues.iter_mut().enumerate() {
-            if queue.config.is_none() && !queue.waiting.is_empty() {
-                lists.push(queue.take_list(DigestId(i as u32), now_ps));
+            if queue.config.is_none() && !queue.waiting.is_empty() && left > 0 {
+                let list = queue.take_messages(DigestId(i as u32), now_ps, left);
+                left -= list.messages.len();
+                lists.push(list);
             }
         }
         lists
@@ -149,6 +196,7 @@ impl DigestQueue {
 
     /// Takes all waiting messages, due or not, as lists, by type and then in the order in which they were sent.
     pub fn take(&mut self, now_ps: u64) -> Vec<DigestList> {
+        self.announced = false;
         let mut lists = Vec::new();
         for (i, queue) in self.queues.iter_mut().enumerate() {
             while !queue.waiting.is_empty() {
@@ -196,7 +244,9 @@ impl Queue {
         let Some((_, messages)) = self.outstanding.remove(&list_id) else {
             return false;
         };
+        self.outstanding_messages -= messages.len();
         for message in messages {
+            self.outstanding_bytes -= bytes_of(&message);
             if let Some(count) = self.suppressed.get_mut(&message) {
                 *count -= 1;
                 if *count == 0 {
@@ -208,23 +258,26 @@ impl Queue {
     }
 
     fn take_list(&mut self, digest: DigestId, now_ps: u64) -> DigestList {
-        let config = self.config.unwrap_or_default();
-        let limit = match config.max_list_size {
-            0 => self.waiting.len(),
-            n => self.waiting.len().min(n as usize),
+        let most = match self.config.unwrap_or_default().max_list_size {
+            0 => usize::MAX,
+            n => n as usize,
         };
+        self.take_messages(digest, now_ps, most)
+    }
+
+    fn take_messages(&mut self, digest: DigestId, now_ps: u64, most: usize) -> DigestList {
+        let limit = self.waiting.len().min(most);
         let first_ps = self.waiting.front().map_or(now_ps, |(at, _)| *at);
         let taken: Vec<Vec<u64>> = self.waiting.drain(..limit).map(|(_, m)| m).collect();
+        let taken_bytes: usize = taken.iter().map(|m| bytes_of(m)).sum();
+        self.waiting_bytes -= taken_bytes;
         for message in &taken {
             self.waiting_values.remove(message);
         }
         self.last_list_id += 1;
         let messages = taken.iter().map(|m| self.unpack(m)).collect();
-        if config.ack_timeout_ns != 0 {
-            for message in &taken {
-                *self.suppressed.entry(message.clone()).or_insert(0) += 1;
-            }
-            self.outstanding.insert(self.last_list_id, (now_ps, taken));
+        if self.config.unwrap_or_default().ack_timeout_ns != 0 {
+            self.remember(now_ps, taken, taken_bytes);
         }
         DigestList {
             digest,
@@ -232,6 +285,22 @@ impl Queue {
             first_ps,
             messages,
         }
+    }
+
+    /// The last list is outstanding until it is acknowledged.
+    fn remember(&mut self, now_ps: u64, taken: Vec<Vec<u64>>, bytes: usize) {
+        while (self.outstanding_messages + taken.len() > MAX_WAITING
+            || self.outstanding_bytes + bytes > MAX_WAITING_BYTES)
+            && let Some((&oldest, _)) = self.outstanding.first_key_value()
+        {
+            self.release(oldest);
+        }
+        self.outstanding_messages += taken.len();
+        self.outstanding_bytes += bytes;
+        for message in &taken {
+            *self.suppressed.entry(message.clone()).or_insert(0) += 1;
+        }
+        self.outstanding.insert(self.last_list_id, (now_ps, taken));
     }
 
     fn unpack(&self, message: &[u64]) -> Vec<Bits> {

@@ -2,30 +2,44 @@
 //!
 //! A hit only notes its time in the table; it moves no timer. A timer that is over looks whether there was a hit since,
 //! and if so starts again for the rest. So a timer runs at most once in a timeout, however many packets there are. An entry
-//! that stays idle is named again after each further timeout.
+//! that is idle waits to be taken, once, without a timer; when it is taken, its timer starts again. So what waits is bounded by
+//! the entries, however short their timeouts are and however slowly it is taken.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// The least timeout of an entry. Shorter ones would have the timers take the time of packets.
+pub const MIN_IDLE_TIMEOUT_NS: u64 = 1_000_000;
 
 /// An entry: its table, and its place in the table's order of insertion, which no other entry will have.
 pub(crate) type EntryKey = (u32, u64);
+
+/// Where an entry is.
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Its timer runs: when it is over, and what the timeout counts from, if there was no hit since.
+    Timed { deadline_ps: u64, start_ps: u64 },
+    /// It waits to be taken, at this place of the queue.
+    Idle(u64),
+}
 
 #[derive(Clone, Copy, Debug)]
 struct Timer {
     /// The number of the entry.
     entry: u32,
-    /// When it is over.
-    deadline_ps: u64,
-    /// What its timeout counts from, if there was no hit since.
-    start_ps: u64,
+    place: Place,
 }
 
 /// The timers of one switch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct IdleTimers {
     timers: BTreeMap<EntryKey, Timer>,
-    deadlines: BTreeMap<(u64, EntryKey), ()>,
-    /// Entries to be named, with their numbers.
-    idle: Vec<(EntryKey, u32)>,
+    deadlines: BTreeSet<(u64, EntryKey)>,
+    /// Entries to be named.
+    idle: BTreeMap<u64, EntryKey>,
+    /// The next place in the queue.
+    next_place: u64,
+    /// Somebody was told that entries wait, and took none since.
+    announced: bool,
 }
 
 /// What is known of an entry when its timer is over.
@@ -42,37 +56,53 @@ fn after(start_ps: u64, timeout_ns: u64) -> u64 {
 impl IdleTimers {
     /// Starts the timer of an entry, or stops it if the timeout is 0.
     pub(crate) fn set(&mut self, key: EntryKey, entry: u32, activity: Activity) {
-        if let Some(former) = self.timers.remove(&key) {
-            self.deadlines.remove(&(former.deadline_ps, key));
-        }
+        self.remove(key);
         if activity.timeout_ns != 0 {
             self.start(key, entry, activity.last_hit_ps, activity.timeout_ns);
         }
     }
 
+    /// Forgets an entry.
+    pub(crate) fn remove(&mut self, key: EntryKey) {
+        match self.timers.remove(&key).map(|timer| timer.place) {
+            Some(Place::Timed { deadline_ps, .. }) => {
+                self.deadlines.remove(&(deadline_ps, key));
+            }
+            Some(Place::Idle(place)) => {
+                self.idle.remove(&place);
+                // With the last of them goes what was told.
+                self.announced &= self.has_idle();
+            }
+            None => {}
+        }
+    }
+
     fn start(&mut self, key: EntryKey, entry: u32, start_ps: u64, timeout_ns: u64) {
         let deadline_ps = after(start_ps, timeout_ns);
-        let timer = Timer {
-            entry,
+        let place = Place::Timed {
             deadline_ps,
             start_ps,
         };
-        self.timers.insert(key, timer);
-        self.deadlines.insert((deadline_ps, key), ());
+        self.timers.insert(key, Timer { entry, place });
+        self.deadlines.insert((deadline_ps, key));
     }
 
-    /// When the next timer is over.
+    /// When the next timer will be over.
     pub(crate) fn next_ps(&self) -> Option<u64> {
-        Some(self.deadlines.first_key_value()?.0.0)
+        Some(self.deadlines.first()?.0)
     }
 
-    /// Follows the timers that are over; `activity` is `None` for an entry that is there no longer.
+    /// Follows the timers that are over, so many at most; `activity` is `None` for an entry that is there no longer.
     pub(crate) fn run(
         &mut self,
         now_ps: u64,
+        most: usize,
         activity: impl Fn(EntryKey, u32) -> Option<Activity>,
     ) {
-        while let Some((&(deadline_ps, key), ())) = self.deadlines.first_key_value() {
+        for _ in 0..most {
+            let Some(&(deadline_ps, key)) = self.deadlines.first() else {
+                return;
+            };
             if deadline_ps > now_ps {
                 return;
             }
@@ -80,16 +110,21 @@ impl IdleTimers {
             let Some(timer) = self.timers.remove(&key) else {
                 continue;
             };
+            let Place::Timed { start_ps, .. } = timer.place else {
+                continue;
+            };
             let Some(known) = activity(key, timer.entry).filter(|a| a.timeout_ns != 0) else {
                 continue;
             };
-            let start_ps = known.last_hit_ps.max(timer.start_ps);
-            let idle_ps = after(start_ps, known.timeout_ns);
-            if idle_ps > now_ps {
+            let start_ps = known.last_hit_ps.max(start_ps);
+            if after(start_ps, known.timeout_ns) > now_ps {
                 self.start(key, timer.entry, start_ps, known.timeout_ns);
             } else {
-                self.idle.push((key, timer.entry));
-                self.start(key, timer.entry, now_ps, known.timeout_ns);
+                let place = Place::Idle(self.next_place);
+                self.idle.insert(self.next_place, key);
+                self.next_place += 1;
+                let entry = timer.entry;
+                self.timers.insert(key, Timer { entry, place });
             }
         }
     }
@@ -99,8 +134,36 @@ impl IdleTimers {
         !self.idle.is_empty()
     }
 
-    /// Takes the entries to be named.
-    pub(crate) fn take(&mut self) -> Vec<(EntryKey, u32)> {
-        std::mem::take(&mut self.idle)
+    /// Whether there are entries to be named of which nobody was told since some were last taken.
+    pub(crate) fn is_unannounced(&self) -> bool {
+        self.has_idle() && !self.announced
+    }
+
+    /// Somebody is told that entries wait.
+    pub(crate) fn announce(&mut self) {
+        self.announced = true;
+    }
+
+    /// Takes entries to be named, so many at most, with their numbers. Their timers start again, for those that are still there.
+    pub(crate) fn take(
+        &mut self,
+        now_ps: u64,
+        most: usize,
+        activity: impl Fn(EntryKey, u32) -> Option<Activity>,
+    ) -> Vec<(EntryKey, u32)> {
+        self.announced = false;
+        let mut taken = Vec::new();
+        while taken.len() < most
+            && let Some((_, key)) = self.idle.pop_first()
+        {
+            let Some(timer) = self.timers.remove(&key) else {
+                continue;
+            };
+            if let Some(known) = activity(key, timer.entry).filter(|a| a.timeout_ns != 0) {
+                taken.push((key, timer.entry));
+                self.start(key, timer.entry, now_ps, known.timeout_ns);
+            }
+        }
+        taken
     }
 }

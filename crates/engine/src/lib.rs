@@ -42,12 +42,14 @@ pub mod table;
 mod test_programs;
 pub mod trace;
 pub mod value_set;
+mod work_rate;
 
 pub use control::{ControlError, ControlErrorCode};
 pub use exec::{
     DropReason, Executor, Intents, PacketContext, Stop, Straight, StraightContext, Way,
 };
 pub use footprint::Footprint;
+pub use idle::MIN_IDLE_TIMEOUT_NS;
 pub use interpreter::Interpreter;
 pub use observed::{TimeObserved, cares_about_queues, time_observed};
 pub use packet::{Packet, Spare};

@@ -728,25 +728,41 @@ impl Runtime {
         self.idle_timers.set(key, entry, activity);
     }
 
-    /// Follows the idle timers up to the time last set; whether entries wait for [`Runtime::take_idle`].
-    pub fn run_idle_timers(&mut self) -> bool {
+    /// Stops the idle timer of an entry that is about to go.
+    pub(crate) fn stop_idle_timer(&mut self, table: TableId, entry: u32) {
+        let contents = &self.tables[table.index()];
+        if contents.last_hit_ps(entry).is_some()
+            && let Some(installed) = contents.entry(entry)
+            && installed.idle_timeout_ns != 0
+        {
+            self.idle_timers.remove((table.0, installed.sequence));
+        }
+    }
+
+    /// Follows the idle timers up to the time last set, so many at most; whether entries wait for [`Runtime::take_idle`].
+    pub fn run_idle_timers(&mut self, most: usize) -> bool {
         let tables = &self.tables;
-        self.idle_timers.run(self.now_ps, |key, entry| {
-            let installed = installed(tables, key, entry)?;
-            let last_hit_ps = tables[key.0 as usize].last_hit_ps(entry)?;
-            Some(Activity {
-                last_hit_ps,
-                timeout_ns: installed.idle_timeout_ns,
-            })
-        });
+        self.idle_timers
+            .run(self.now_ps, most, |key, entry| activity(tables, key, entry));
         self.idle_timers.has_idle()
     }
 
-    /// Takes the entries that became idle and are still there, in the order in which they did.
-    pub fn take_idle(&mut self) -> Vec<(TableId, u32)> {
-        let idle = self.idle_timers.take().into_iter();
-        let there = idle.filter(|&(key, entry)| installed(&self.tables, key, entry).is_some());
-        there.map(|(key, entry)| (TableId(key.0), entry)).collect()
+    /// Takes entries that became idle and are still there, so many at most, in the order in which they did. Their timeouts start again.
+    pub fn take_idle(&mut self, most: usize) -> Vec<(TableId, u32)> {
+        let tables = &self.tables;
+        let of = |key, entry| activity(tables, key, entry);
+        let taken = self.idle_timers.take(self.now_ps, most, of).into_iter();
+        taken.map(|(key, entry)| (TableId(key.0), entry)).collect()
+    }
+
+    /// Whether idle entries wait that [`Runtime::announce_idle`] was not called for since the last were taken.
+    pub fn has_unannounced_idle(&self) -> bool {
+        self.idle_timers.is_unannounced()
+    }
+
+    /// The controller is told that idle entries wait.
+    pub fn announce_idle(&mut self) {
+        self.idle_timers.announce();
     }
 
     /// When the next idle timer will be over.
@@ -776,6 +792,16 @@ impl Runtime {
     pub fn value_set_mut(&mut self, value_set: ValueSetId) -> &mut ValueSet {
         &mut self.value_sets[value_set.index()]
     }
+}
+
+/// What an idle timer asks of an entry, if it is still the same one.
+fn activity(tables: &[Table], key: EntryKey, entry: u32) -> Option<Activity> {
+    let timeout_ns = installed(tables, key, entry)?.idle_timeout_ns;
+    let last_hit_ps = tables[key.0 as usize].last_hit_ps(entry)?;
+    Some(Activity {
+        last_hit_ps,
+        timeout_ns,
+    })
 }
 
 /// The entry of this number, if it is still the same one.

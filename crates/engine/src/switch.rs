@@ -24,7 +24,8 @@
 //! - Clones, resubmitted and recirculated packets keep `ingress_port` (there it becomes 0), and a clone from ingress keeps
 //!   what the parser wrote to metadata when it parsed the clone (there it is reset).
 //! - A chain of resubmissions, recirculations and clones of clones ends after [`MAX_PASSES`], and one received packet causes at most
-//!   [`MAX_WORK`] of them in all; what is beyond is dropped as [`DropReason::RecirculationLimit`].
+//!   [`MAX_WORK`] of them in all; in real time all packets together cause so many per second ([`Switch::set_copies_per_s`]). What is
+//!   beyond is dropped as [`DropReason::RecirculationLimit`].
 //!
 //! # Two ways to use it
 //!
@@ -44,6 +45,7 @@ use crate::plan::{EgressStart, Plan};
 use crate::replication::Replication;
 use crate::runtime::Runtime;
 use crate::trace::{CopyKind, EventKind, Recorder, Trace};
+use crate::work_rate::WorkRate;
 use ir::{Loc, Program};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
@@ -288,6 +290,8 @@ pub struct Switch {
     max_work: u32,
     /// How many of them the packet being received may still cause.
     work_left: u32,
+    /// How many there may be in a time; simulated switches have no such bound.
+    work_rate: Option<WorkRate>,
     interpreter: Option<Arc<Interpreter>>,
     // Buffers that are used again from packet to packet.
     free_states: Vec<Vec<u64>>,
@@ -342,6 +346,7 @@ impl Switch {
             program,
             max_work: MAX_WORK,
             work_left: MAX_WORK,
+            work_rate: None,
             recorder: None,
             interpreter: None,
             free_states: Vec::new(),
@@ -415,6 +420,12 @@ impl Switch {
         self.max_work = max_work;
     }
 
+    /// Sets how many copies of copies (resubmissions, recirculations and clones behind the first two passes of a packet) there may be
+    /// in a second of all packets; without it, as at first, as many as [`MAX_WORK`] allows.
+    pub fn set_copies_per_s(&mut self, copies_per_s: Option<u64>) {
+        self.work_rate = copies_per_s.map(WorkRate::new);
+    }
+
     /// Tells the time to what the control plane does next (an entry is idle from its insertion on). Packets bring their own.
     pub fn set_now_ps(&mut self, now_ps: u64) {
         self.runtime.set_now_ps(now_ps);
@@ -426,8 +437,9 @@ impl Switch {
         self.runtime.set_port_up(port, up);
     }
 
-    /// Takes over from another switch, whose place it takes, what the agent knows: the time and the state of ports.
+    /// Takes over from another switch, whose place it takes, what the agent knows: the time, the state of ports, the rate of copies.
     pub fn take_over_agent(&mut self, former: &Switch) {
+        self.work_rate = former.work_rate;
         self.runtime.set_now_ps(former.runtime.now_ps());
         self.runtime.set_ports(former.runtime.ports().clone());
     }

@@ -59,12 +59,12 @@ pub(crate) struct Generator {
     generated: u64,
 }
 
-/// What a switch has for its controller.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Announced {
-    digests: bool,
-    idle: bool,
-}
+/// In real time, packets wait while timers are followed: so many at once.
+const TIMERS_AT_ONCE: usize = 128;
+/// In real time, until the other timers that are over.
+const TIMERS_PAUSE_PS: u64 = 1_000_000_000;
+/// In real time, between two words to the controller that entries are idle. It takes many at once rather than each alone.
+const IDLE_PAUSE_PS: u64 = 25_000_000_000;
 
 impl Network {
     /// Adds a packet generator to a switch.
@@ -228,35 +228,56 @@ impl Network {
 
     /// Announces what is due, and comes back when something else will be.
     pub(crate) fn run_agent(&mut self, node: NodeId) {
-        let now_ps = self.now_ps;
+        let (now_ps, real_time) = (self.now_ps, self.real_time);
         let NodeKind::Switch(switch) = &mut self.nodes[node.0 as usize].kind else {
             return;
         };
         if !switch.has_deadlines {
             return;
         }
+        let idle_from_ps = switch.idle_from_ps;
         let Some(engine) = switch.engine_mut() else {
             return;
         };
         engine.set_now_ps(now_ps);
         let runtime = engine.runtime_mut();
-        let idle = runtime.run_idle_timers();
-        let due_ps = runtime.digests().due_ps();
-        let digests = due_ps.is_some_and(|due_ps| due_ps <= now_ps);
-        // A list that is due and was announced stays so until it is taken; then the agent is woken.
-        let later = [runtime.next_idle_ps(), due_ps.filter(|_| !digests)];
-        let next_ps = later.into_iter().flatten().min();
-        let waiting = Announced { digests, idle };
-        let before = std::mem::replace(&mut switch.announced, waiting);
+        let most = if real_time {
+            TIMERS_AT_ONCE
+        } else {
+            usize::MAX
+        };
+        runtime.run_idle_timers(most);
+        let mut idle = runtime.has_unannounced_idle();
+        let mut next_idle_ps = runtime.next_idle_ps();
+        if real_time {
+            next_idle_ps = next_idle_ps.map(|at_ps| at_ps.max(now_ps + TIMERS_PAUSE_PS));
+            if idle && now_ps < idle_from_ps {
+                idle = false;
+                next_idle_ps =
+                    Some(next_idle_ps.map_or(idle_from_ps, |at_ps| at_ps.min(idle_from_ps)));
+            }
+        }
+        let queue = runtime.digests_mut();
+        let digests = queue.is_unannounced(now_ps);
+        if digests {
+            queue.announce();
+        }
+        // What was announced stays due until it is taken; then the agent is woken.
+        let due_ps = queue.due_ps().filter(|_| !queue.is_announced());
+        if idle {
+            runtime.announce_idle();
+            switch.idle_from_ps = now_ps.saturating_add(IDLE_PAUSE_PS);
+        }
+        let next_ps = [next_idle_ps, due_ps].into_iter().flatten().min();
         if let Some(next_ps) = next_ps
             && switch.wake(next_ps)
         {
             self.events.push(next_ps, Event::Agent { node });
         }
-        if digests && !before.digests {
+        if digests {
             self.notify(node, NotificationEvent::Digest);
         }
-        if idle && !before.idle {
+        if idle {
             self.notify(node, NotificationEvent::IdleTimeout);
         }
     }

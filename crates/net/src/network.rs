@@ -70,6 +70,8 @@ pub struct Network {
     pub(crate) steps: u64,
     pub(crate) ahead: Ahead,
     pub(crate) visits: Visits,
+    /// The wall clock runs: what takes long makes packets wait.
+    pub(crate) real_time: bool,
 }
 
 /// Building.
@@ -102,6 +104,7 @@ impl Network {
             steps: 0,
             ahead: Ahead::default(),
             visits: Visits::default(),
+            real_time: false,
         }
     }
 
@@ -619,6 +622,17 @@ impl Network {
                 Pipeline::Test(_) => Err(not_a_switch(name)),
             },
             _ => Err(not_a_switch(name)),
+        }
+    }
+
+    /// Sets the rate of copies of copies of all switches ([`Switch::set_copies_per_s`]).
+    pub fn set_copies_per_s(&mut self, copies_per_s: Option<u64>) {
+        for node in &mut self.nodes {
+            if let NodeKind::Switch(switch) = &mut node.kind
+                && let Some(engine) = switch.engine_mut()
+            {
+                engine.set_copies_per_s(copies_per_s);
+            }
         }
     }
 

@@ -4,7 +4,6 @@
 //! `latency_ps` later; what comes out of the CPU port then is a packet-in. With one, see `traffic_manager`. Failing a switch
 //! loses what is inside, but not its tables and registers.
 
-use crate::agent::Announced;
 use crate::traffic_manager::{Queueing, TrafficManager, TrafficManagerConfig};
 use engine::port_state::PortStates;
 use engine::{Output, Packet, Scratch, Switch, TimeObserved};
@@ -39,8 +38,8 @@ pub(crate) struct SwitchNode {
     pub(crate) time_observed: TimeObserved,
     /// When the agent's next event is.
     pub(crate) wake_ps: Option<u64>,
-    /// What the controller was told and has not taken yet.
-    pub(crate) announced: Announced,
+    /// In real time, when the controller may be told of idle entries again.
+    pub(crate) idle_from_ps: u64,
     pub(crate) queueing: Queueing,
     pub(crate) traffic_config: TrafficManagerConfig,
     /// The program that `queueing` was decided for.
@@ -70,7 +69,7 @@ impl SwitchNode {
             pipeline,
             latency_ps,
             wake_ps: None,
-            announced: Announced::default(),
+            idle_from_ps: 0,
             queueing: Queueing::Auto,
             traffic_config: TrafficManagerConfig::default(),
             queueing_of: None,

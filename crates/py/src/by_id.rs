@@ -674,10 +674,14 @@ fn cells<T>(
     }
 }
 
-/// The messages of digests without a configuration that wait: P4Runtime id, and the members side by side, the first in the highest bits.
-pub(crate) fn take_digests(switch: &mut engine::Switch, now_ps: u64) -> Vec<(u32, Vec<u8>)> {
+/// Messages of digests without a configuration that wait, so many at most: P4Runtime id, and the members side by side, the first in the highest bits.
+pub(crate) fn take_digests(
+    switch: &mut engine::Switch,
+    now_ps: u64,
+    most: usize,
+) -> Vec<(u32, Vec<u8>)> {
     let program = switch.program().clone();
-    let lists = switch.take_unconfigured_digests(now_ps);
+    let lists = switch.take_unconfigured_digests(now_ps, most);
     let lists = objects::digest_lists(&program, lists).into_iter();
     let messages = lists.flat_map(|(id, _, messages)| messages.into_iter().map(move |m| (id, m)));
     messages.collect()

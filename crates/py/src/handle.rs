@@ -110,16 +110,20 @@ impl NetworkHandle {
         }
     }
 
-    pub(crate) fn start(&self) -> Result<(), String> {
+    /// Starts the wall clock; switches make so many copies of copies per second.
+    pub(crate) fn start(&self, copies_per_s: u64) -> Result<(), String> {
         self.exchange(|state| match state {
             State::Idle(network) => {
-                let network = network.into_inner().unwrap_or_else(PoisonError::into_inner);
+                let mut network = network.into_inner().unwrap_or_else(PoisonError::into_inner);
                 match self.interfaces.open(&network) {
                     Err(reason) => (idle(network), Err(reason)),
-                    Ok(io) => match WallClock::start(network, io) {
-                        Ok(clock) => (State::Running(clock), Ok(())),
-                        Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
-                    },
+                    Ok(io) => {
+                        network.set_copies_per_s(Some(copies_per_s));
+                        match WallClock::start(network, io) {
+                            Ok(clock) => (State::Running(clock), Ok(())),
+                            Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
+                        }
+                    }
                 }
             }
             State::Running(clock) => (
@@ -135,7 +139,10 @@ impl NetworkHandle {
             State::Running(clock) => {
                 self.keep_counters(&clock);
                 match clock.stop() {
-                    Ok((network, _)) => (idle(network), Ok(())),
+                    Ok((mut network, _)) => {
+                        network.set_copies_per_s(None);
+                        (idle(network), Ok(()))
+                    }
                     Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
                 }
             }

@@ -513,9 +513,13 @@ impl Switch {
         })
     }
 
-    /// Takes the entries that became idle, as they are, in the order in which they did.
-    fn take_idle_entries(&self, py: Python<'_>) -> PyResult<Vec<TableEntry>> {
-        let entries = self.with(py, by_id::objects::take_idle_entries)?;
+    /// Takes entries that became idle, ``most`` at a time, as they are, in the order in which they did. Their timeouts start again.
+    #[pyo3(signature = (most=None))]
+    fn take_idle_entries(&self, py: Python<'_>, most: Option<usize>) -> PyResult<Vec<TableEntry>> {
+        let most = most.unwrap_or(usize::MAX);
+        let entries = self.with(py, move |switch| {
+            by_id::objects::take_idle_entries(switch, most)
+        })?;
         let entries = entries.iter();
         entries
             .map(|record| records::table_entry(py, record))
@@ -543,17 +547,28 @@ impl Switch {
         self.with(py, |switch| switch.runtime().next_deadline_ps())
     }
 
-    /// Takes the messages of digests without a configuration that wait: (digest id, the members side by side, the first in the highest bits), in the order
+    /// Takes messages of digests without a configuration that wait, ``most`` at a time: (digest id, the members side by side, the first in the highest bits), in the order
     /// of ids and of sending.
-    fn take_digests<'py>(&self, py: Python<'py>) -> PyResult<Vec<(u32, Bound<'py, PyBytes>)>> {
-        let messages = self.with(py, |switch| {
+    #[pyo3(signature = (most=None))]
+    fn take_digests<'py>(
+        &self,
+        py: Python<'py>,
+        most: Option<usize>,
+    ) -> PyResult<Vec<(u32, Bound<'py, PyBytes>)>> {
+        let most = most.unwrap_or(usize::MAX);
+        let messages = self.with(py, move |switch| {
             let now_ps = switch.runtime().now_ps();
-            by_id::take_digests(switch, now_ps)
+            by_id::take_digests(switch, now_ps, most)
         })?;
         Ok(messages
             .into_iter()
             .map(|(id, value)| (id, PyBytes::new(py, &value)))
             .collect())
+    }
+
+    /// Digest messages that were lost because too many waited.
+    fn digests_lost(&self, py: Python<'_>) -> PyResult<u64> {
+        self.with(py, |switch| switch.runtime().digests().lost())
     }
 
     /// Hands a packet (with its packet-out header) to the CPU port. In a network, it enters at the current time.

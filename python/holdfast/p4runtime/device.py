@@ -187,9 +187,12 @@ class Device:
                 self._running.digests.add(digest_id, value, now_ns)
 
     def collect_digests(self, now_ns: int) -> None:
-        """Takes the digest messages that wait in the switch; to be called when the network says that there are some."""
+        """Takes digest messages that wait in the switch; to be called whenever the network says that there are some.
+
+        If more wait than are taken at once, the network says so again.
+        """
         with self._lock:
-            for digest_id, value in self.switch.take_digests():
+            for digest_id, value in self.switch.take_digests(limits.MAX_DIGESTS_TAKEN):
                 self.digest(digest_id, int.from_bytes(value, "big"), now_ns)
 
     def flush_digests(self, now_ns: int) -> int | None:
@@ -201,13 +204,16 @@ class Device:
             return self._running.digests.next_due_ns()
 
     def collect_idle(self, now_ns: int) -> None:
-        """Tells the primaries of the entries that became idle; to be called when the network says that there are some."""
+        """Tells the primaries of entries that became idle; to be called whenever the network says that there are some.
+
+        If more wait than are taken at once, the network says so again.
+        """
         with self._lock:
             pipeline = self._running
             if pipeline is None:
                 return
             notifications: dict[int, Proto] = {}
-            for entry in self.switch.take_idle_entries():
+            for entry in self.switch.take_idle_entries(limits.MAX_IDLE_ENTRIES):
                 response = notifications.setdefault(entry.table_id, p4runtime_pb2.StreamMessageResponse())
                 response.idle_timeout_notification.timestamp = now_ns
                 response.idle_timeout_notification.table_entry.append(pipeline.idle_entry(entry))

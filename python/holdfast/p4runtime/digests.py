@@ -14,10 +14,15 @@ from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument
 from holdfast.p4runtime.p4info import Digest
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
+_OVERHEAD_BYTES = 128
+"""Of a value in Python, in a dictionary."""
+
 
 @dataclass
 class _Stream:
     config: Proto
+    most: int
+    """Values of so many bytes as are gathered."""
     buffer: dict[int, None] = field(default_factory=dict)  # in order, without repeats
     first_ns: int = 0
     lists: dict[int, tuple[int, tuple[int, ...]]] = field(
@@ -68,7 +73,8 @@ class DigestBuffers:
         if present:
             self._streams[digest.id].config = copy
         else:
-            self._streams[digest.id] = _Stream(copy)
+            value_bytes = p4data.width_of(digest.type_spec, self._types) // 8 + _OVERHEAD_BYTES
+            self._streams[digest.id] = _Stream(copy, max(limits.MAX_DIGEST_BYTES // value_bytes, 1))
             self._specs[digest.id] = digest.type_spec
 
     def entries(self, digest_id: int = 0) -> list[Proto]:
@@ -99,7 +105,7 @@ class DigestBuffers:
         if not stream.buffer:
             stream.first_ns = now_ns
         stream.buffer[value] = None
-        most = min(stream.config.max_list_size or limits.MAX_DIGEST_LIST_VALUES, limits.MAX_DIGEST_LIST_VALUES)
+        most = min(stream.config.max_list_size or stream.most, stream.most, limits.MAX_DIGEST_LIST_VALUES)
         if len(stream.buffer) >= most or stream.config.max_timeout_ns == 0:
             self._flush(digest_id, stream, now_ns)
 
@@ -126,7 +132,7 @@ class DigestBuffers:
         if stream.config.ack_timeout_ns:
             stream.lists[self._last_list_id] = (now_ns, tuple(stream.buffer))
             stream.unacknowledged.update(stream.buffer)
-            while len(stream.unacknowledged) > limits.MAX_UNACKNOWLEDGED_VALUES:
+            while len(stream.unacknowledged) > min(stream.most, limits.MAX_UNACKNOWLEDGED_VALUES):
                 stream.forget(next(iter(stream.lists)))
         stream.buffer.clear()
         self._send(message)

@@ -14,11 +14,20 @@ MAX_STREAMS_PER_ROLE = 16
 MAX_ROLES = 64
 """Names of roles with open streams, the default role's included."""
 
-MAX_DIGEST_LIST_VALUES = 65_536
+MAX_DIGEST_LIST_VALUES = 4096
 """Values of one digest list: it is sent when it has so many, whatever ``max_list_size`` and ``max_timeout_ns`` are."""
 
 MAX_UNACKNOWLEDGED_VALUES = 65_536
 """Values remembered per digest until a list is acknowledged; the oldest list is forgotten beyond."""
+
+MAX_DIGEST_BYTES = 8 << 20
+"""Of the values of one digest that are gathered, and of those that are remembered: fewer values are if they are long."""
+
+MAX_DIGESTS_TAKEN = 512
+"""Digest messages taken from a switch at once. Between two such slices others have their turn."""
+
+MAX_IDLE_ENTRIES = 256
+"""Entries of one idle notification; the others come in further ones."""
 
 MAX_MESSAGE_BYTES = 128 << 20
 """Of one request (specification, "gRPC Server Maximum Receive Message Size")."""

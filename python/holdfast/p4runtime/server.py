@@ -225,6 +225,8 @@ class _Servicer:
         self._devices = devices
         self._reads = _Reads()
         self._streams: set[_Stream] = set()
+        self._dropped = 0
+        """On streams that are over."""
         self._backlog = _Backlog()
         self._lock = threading.Lock()
         self._closing = False
@@ -304,6 +306,7 @@ class _Servicer:
             stream.discard()
             with self._lock:
                 self._streams.discard(stream)
+                self._dropped += stream.dropped
 
     def _read_stream(self, requests: Iterator[Proto], stream: _Stream) -> None:
         device: Device | None = None
@@ -336,6 +339,11 @@ class _Servicer:
     def cancel_stalled_reads(self) -> None:
         """To be called now and then."""
         self._reads.cancel_stalled(time.monotonic())
+
+    def notifications_dropped(self) -> int:
+        """So far, on all streams."""
+        with self._lock:
+            return self._dropped + sum(stream.dropped for stream in self._streams)
 
     def end_streams(self) -> None:
         """Ends all streams and takes no more."""
@@ -413,6 +421,11 @@ class Server:
             self._servicer.cancel_stalled_reads()
             for device in self._devices.values():
                 device.flush_digests(time.time_ns())
+
+    @property
+    def notifications_dropped(self) -> int:
+        """Packet-ins, digests, idle notifications and errors that clients lost because they read too slowly."""
+        return self._servicer.notifications_dropped()
 
     def start(self) -> None:
         """Answers from now on."""

@@ -39,11 +39,14 @@ class Steady:
             self.device.write(request(self.device, p4.Update.INSERT, numbers))
 
 
-def request(device: Device, kind: int, numbers: range, *, atomicity: int = 0, metadata: bytes = b"") -> p4.WriteRequest:
+def request(
+    device: Device, kind: int, numbers: range, *, atomicity: int = 0, metadata: bytes = b"", timeout_ns: int = 0
+) -> p4.WriteRequest:
     """One update of the table of addresses for each number."""
     assert device._running is not None
     index = device._running.index
-    table, action = index.table("addresses"), index.action("note")
+    table = index.table("addresses")
+    action = next(a for a in table.actions if a.name.endswith(("note", "sample")))
     written = p4.WriteRequest(device_id=1, atomicity=atomicity)
     written.election_id.low = 1
     for number in numbers:
@@ -54,15 +57,16 @@ def request(device: Device, kind: int, numbers: range, *, atomicity: int = 0, me
         match.exact.value = number.to_bytes(6, "big").lstrip(b"\0") or b"\0"
         if kind != p4.Update.DELETE:
             entry.action.action.action_id = action.id
-            entry.action.action.params.add(param_id=1, value=b"\1")
-        entry.metadata = metadata
+            for param in action.params:
+                entry.action.action.params.add(param_id=param.id, value=b"\1")
+        entry.metadata, entry.idle_timeout_ns = metadata, timeout_ns
     return written
 
 
 @contextmanager
-def steady() -> Iterator[Steady]:
+def steady(source: str = "steady.p4") -> Iterator[Steady]:
     """It runs while inside."""
-    program = _core.Program.compile(str(HERE / "steady.p4"))
+    program = _core.Program.compile(str(HERE / source))
     core = _core.Network()
     switch = core.add_switch("s1", program)
     for number, name in enumerate(("a", "b")):

@@ -1,6 +1,7 @@
 //! Table entries and default actions: what the control plane may say, checked against the program.
 
 use super::{ControlError, ControlErrorCode, Undo};
+use crate::idle::MIN_IDLE_TIMEOUT_NS;
 use crate::meter::{Meter, MeterConfig};
 use crate::profile::Target;
 use crate::runtime::{Attached, CounterData};
@@ -21,7 +22,8 @@ pub struct Entry {
     pub priority: i32,
     /// What a hit runs.
     pub action: EntryAction,
-    /// Nanoseconds without a hit after which [`Switch::take_idle_entries`] names the entry; 0 is never.
+    /// Nanoseconds without a hit after which [`Switch::take_idle_entries`] names the entry; 0 is never, and the least is
+    /// [`MIN_IDLE_TIMEOUT_NS`](crate::MIN_IDLE_TIMEOUT_NS).
     pub idle_timeout_ns: u64,
     /// Configuration of the direct meter, if the table has one; without it everything is green.
     pub meter: Option<MeterConfig>,
@@ -130,12 +132,15 @@ impl Switch {
         Ok(self.action_call(table, 0))
     }
 
-    /// Entries that have been idle for as long as their timeout, in the order in which they became so; each is named again after every
-    /// further timeout without a hit.
-    pub fn take_idle_entries(&mut self, now_ps: u64) -> Vec<(TableId, InstalledEntry)> {
+    /// Takes entries that have been idle for as long as their timeout, so many at most, in the order in which they became so. Each is
+    /// named again after a further timeout without a hit, which starts now.
+    pub fn take_idle_entries(
+        &mut self,
+        now_ps: u64,
+        most: usize,
+    ) -> Vec<(TableId, InstalledEntry)> {
         self.runtime_mut().set_now_ps(now_ps);
-        self.runtime_mut().run_idle_timers();
-        let idle = self.runtime_mut().take_idle().into_iter();
+        let idle = self.runtime_mut().take_idle(most).into_iter();
         idle.map(|(table, number)| (table, self.installed_entry(table, number)))
             .collect()
     }
@@ -222,6 +227,7 @@ impl Switch {
         let number = self.find_entry(table, matches, priority)?;
         self.keep_for_snapshots(table, number);
         let runtime = self.runtime_mut();
+        runtime.stop_idle_timer(table, number);
         let attached = runtime.attach(table, number, Attached::default());
         let removed = runtime.table_mut(table).remove(number);
         Ok(Undo::Deleted(
@@ -369,6 +375,12 @@ impl Switch {
             return Err(invalid(format!(
                 "table {} does not support idle timeouts",
                 declared.name
+            )));
+        }
+        if (1..MIN_IDLE_TIMEOUT_NS).contains(&entry.idle_timeout_ns) {
+            return Err(invalid(format!(
+                "table {}: the least idle timeout is {MIN_IDLE_TIMEOUT_NS} ns, not {}",
+                declared.name, entry.idle_timeout_ns
             )));
         }
         if let Some(config) = entry.meter {

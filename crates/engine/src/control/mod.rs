@@ -338,6 +338,7 @@ impl Switch {
         let runtime = self.runtime_mut();
         match undo {
             Undo::Inserted(table, entry) => {
+                runtime.stop_idle_timer(table, entry);
                 runtime.attach(table, entry, Attached::default());
                 runtime.table_mut(table).remove(entry);
             }

@@ -216,9 +216,10 @@ impl Switch {
         self.runtime_mut().digests_mut().take_due(now_ps)
     }
 
-    /// Takes the waiting messages of digests without a configuration.
-    pub fn take_unconfigured_digests(&mut self, now_ps: u64) -> Vec<DigestList> {
-        self.runtime_mut().digests_mut().take_unconfigured(now_ps)
+    /// Takes waiting messages of digests without a configuration, so many at most.
+    pub fn take_unconfigured_digests(&mut self, now_ps: u64, most: usize) -> Vec<DigestList> {
+        let digests = self.runtime_mut().digests_mut();
+        digests.take_unconfigured(now_ps, most)
     }
 
     /// The configuration of a digest, if it has one.

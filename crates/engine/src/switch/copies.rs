@@ -204,6 +204,12 @@ impl Switch {
         if lineage.passes >= MAX_PASSES || self.work_left == 0 {
             return None;
         }
+        let now_ps = self.runtime.now_ps();
+        if let Some(rate) = &mut self.work_rate
+            && !rate.take(now_ps, lineage.passes)
+        {
+            return None;
+        }
         self.work_left -= 1;
         Some(Lineage {
             passes: lineage.passes + 1,

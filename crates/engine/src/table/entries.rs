@@ -18,8 +18,6 @@ pub struct Installed {
     pub idle_timeout_ns: u64,
     /// Place in the order of insertion.
     pub sequence: u64,
-    /// The hit time after which idleness was reported already.
-    pub(super) idle_reported_ps: Option<u64>,
 }
 
 /// What a table's entries must be able to say of their matches.
@@ -38,7 +36,6 @@ enum Form {
 struct Extra {
     is_const: bool,
     idle_timeout_ns: u64,
-    idle_reported_ps: Option<u64>,
 }
 
 /// Place in the order of insertion of a number that is free.
@@ -155,7 +152,6 @@ impl Entries {
         let extra = Extra {
             is_const: installed.is_const,
             idle_timeout_ns: installed.idle_timeout_ns,
-            idle_reported_ps: installed.idle_reported_ps,
         };
         self.set_extra(entry, extra);
     }
@@ -198,31 +194,12 @@ impl Entries {
             is_const: extra.is_const,
             idle_timeout_ns: extra.idle_timeout_ns,
             sequence: self.sequence(entry),
-            idle_reported_ps: extra.idle_reported_ps,
         })
     }
 
     /// Whether the entry has these matches, packed.
     pub fn has_matches(&self, entry: u32, packed: &[u64]) -> bool {
         self.matches[entry as usize * self.stride..][..self.stride] == *packed
-    }
-
-    /// The entries whose timeout is over, given when each was hit last, and that were not reported since; then they are.
-    pub fn take_idle(&mut self, now_ps: u64, last_hit_ps: impl Fn(u32) -> u64) -> Vec<u32> {
-        let mut idle = Vec::new();
-        for (&entry, extra) in &mut self.extras {
-            let hit_ps = last_hit_ps(entry);
-            let timeout_ps = u128::from(extra.idle_timeout_ns) * 1000;
-            let expired = timeout_ps != 0
-                && u128::from(now_ps.saturating_sub(hit_ps)) >= timeout_ps
-                && extra.idle_reported_ps != Some(hit_ps);
-            if expired {
-                extra.idle_reported_ps = Some(hit_ps);
-                idle.push(entry);
-            }
-        }
-        idle.sort_unstable_by_key(|&entry| self.sequence(entry));
-        idle
     }
 
     /// Matches as they are kept.

@@ -418,7 +418,6 @@ impl Table {
                 is_const: new.is_const,
                 idle_timeout_ns: new.idle_timeout_ns,
                 sequence,
-                idle_reported_ps: None,
             },
             record,
             counter: CounterData::default(),
@@ -511,16 +510,6 @@ impl Table {
         let mut record = vec![0; self.stride];
         fill_record(&mut record, action, args);
         self.records.set_default(&record);
-    }
-
-    /// Entries that have not been hit for as long as their idle timeout and were not reported since.
-    pub fn take_idle(&mut self, now_ps: u64) -> Vec<u32> {
-        if !self.has_timeout {
-            return Vec::new();
-        }
-        let last_hit_ps = &self.last_hit_ps;
-        self.entries
-            .take_idle(now_ps, |entry| last_hit_ps[entry as usize])
     }
 
     /// Bytes that the table's contents take on the heap.

@@ -30,6 +30,7 @@
 //! Another thread controls the network with closures ([`WallClock::call`]), which run between events: what one closure does
 //! is atomic for packets. What takes long is done in steps ([`WallClock::call_in_steps`]), with packets between them.
 
+use crate::notification::NotificationEvent;
 use crate::{NetError, Network, Notification};
 use std::any::Any;
 use std::collections::VecDeque;
@@ -195,6 +196,7 @@ impl WallClock {
         network.capture_epoch_ns = since_epoch
             .map_or(0, |time| time.as_nanos() as u64)
             .saturating_sub(time.start_ps / PS_PER_NS);
+        network.real_time = true;
         let (commands, receiver) = mpsc::channel();
         let shared = Arc::new(Shared::default());
         let waker = io.waker();
@@ -216,6 +218,7 @@ impl WallClock {
             .name("holdfast-net".to_owned())
             .spawn(move || {
                 event_loop.run();
+                event_loop.network.real_time = false;
                 event_loop.network
             })
             .map_err(|error| NetError::Io(format!("cannot start a thread: {error}")))?;
@@ -440,7 +443,12 @@ impl EventLoop {
         if !self.network.notifications.is_empty() {
             let mut waiting = locked(&self.shared.notifications);
             for notification in self.network.notifications.drain(..) {
-                if waiting.len() < MAX_NOTIFICATIONS {
+                // What is said once, until it is heeded, is never lost.
+                let once = matches!(
+                    notification.event,
+                    NotificationEvent::Digest | NotificationEvent::IdleTimeout
+                );
+                if once || waiting.len() < MAX_NOTIFICATIONS {
                     waiting.push_back(notification);
                 } else {
                     self.statistics.notifications_lost += 1;

@@ -1,6 +1,7 @@
 //! Entries and default actions of tables: what fits, what is refused, what becomes idle.
 
 use super::*;
+use crate::MIN_IDLE_TIMEOUT_NS;
 
 #[test]
 fn entries_come_and_go() {
@@ -121,7 +122,7 @@ fn what_does_not_fit_is_refused() {
     }
     let timeout = forward(ternary(1, 1), 1, 1);
     let timeout = Entry {
-        idle_timeout_ns: 5,
+        idle_timeout_ns: 5_000_000,
         ..timeout
     };
     assert_eq!(refused(TERNARY, timeout), InvalidArgument);
@@ -202,6 +203,76 @@ fn default_actions_are_set_and_reset() {
     assert_eq!(send(&mut switch, &[1, 0, 0]), []);
 }
 
+/// What is idle at a time, and is taken then.
+fn idle_at(switch: &mut Switch, now_ps: u64) -> Vec<(ir::TableId, InstalledEntry)> {
+    switch.set_now_ps(now_ps);
+    switch.runtime_mut().run_idle_timers(usize::MAX);
+    switch.take_idle_entries(now_ps, usize::MAX)
+}
+
+#[test]
+fn an_idle_entry_waits_once_however_late_it_is_taken() {
+    const MS: u64 = 1_000_000_000;
+    let mut switch = switch();
+    for number in 1..=3 {
+        let entry = Entry {
+            idle_timeout_ns: MIN_IDLE_TIMEOUT_NS,
+            ..forward(exact(number), 0, 1)
+        };
+        switch.insert_entry(EXACT, entry).expect("fits");
+    }
+    for ms in 1..1000 {
+        switch.set_now_ps(ms * MS);
+        switch.runtime_mut().run_idle_timers(2);
+        assert_eq!(switch.runtime().has_unannounced_idle(), ms == 1);
+        switch.runtime_mut().announce_idle();
+    }
+    assert_eq!(switch.runtime().next_deadline_ps(), None);
+    // One is gone, one is given another time: neither waits.
+    switch.delete_entry(EXACT, &exact(1), 0).expect("is there");
+    let entry = Entry {
+        idle_timeout_ns: 5_000_000_000,
+        ..forward(exact(2), 0, 1)
+    };
+    switch.modify_entry(EXACT, entry).expect("is there");
+    assert_eq!(switch.take_idle_entries(1000 * MS, 1).len(), 1);
+    assert_eq!(switch.take_idle_entries(1000 * MS, 1), []);
+    // Its timeout starts when it is taken.
+    assert_eq!(switch.runtime().next_deadline_ps(), Some(1001 * MS));
+}
+
+#[test]
+fn a_timeout_below_the_least_is_refused() {
+    let mut switch = switch();
+    let entry = Entry {
+        idle_timeout_ns: 30,
+        ..forward(exact(1), 0, 1)
+    };
+    let refused = switch.insert_entry(EXACT, entry).expect_err("too short");
+    assert_eq!(refused.code, ControlErrorCode::InvalidArgument);
+    assert!(
+        refused
+            .message
+            .contains("the least idle timeout is 1000000 ns, not 30")
+    );
+}
+
+#[test]
+fn entries_that_go_leave_no_timer() {
+    let mut switch = switch();
+    for number in 0..100 {
+        let entry = Entry {
+            idle_timeout_ns: 3_600_000_000_000,
+            ..forward(exact(number), 0, 1)
+        };
+        switch.insert_entry(EXACT, entry).expect("fits");
+        switch
+            .delete_entry(EXACT, &exact(number), 0)
+            .expect("is there");
+    }
+    assert_eq!(switch.runtime().next_deadline_ps(), None);
+}
+
 #[test]
 fn idle_entries_are_named_once_per_idle_period() {
     const MS: u64 = 1_000_000_000;
@@ -211,19 +282,19 @@ fn idle_entries_are_named_once_per_idle_period() {
         ..forward(exact(1), 0, 1)
     };
     switch.insert_entry(EXACT, entry).expect("fits");
-    assert_eq!(switch.take_idle_entries(4 * MS), []);
-    let idle = switch.take_idle_entries(5 * MS);
+    assert_eq!(idle_at(&mut switch, 4 * MS), []);
+    let idle = idle_at(&mut switch, 5 * MS);
     assert_eq!(idle.len(), 1);
     assert_eq!((idle[0].0, idle[0].1.idle_ns), (EXACT, Some(5_000_000)));
-    assert_eq!(switch.take_idle_entries(6 * MS), []);
+    assert_eq!(idle_at(&mut switch, 6 * MS), []);
     let mut out = Vec::new();
     switch.receive(7 * MS, 0, Packet::new(&[1, 0, 0]), &mut out);
-    assert_eq!(switch.take_idle_entries(11 * MS), []);
-    assert_eq!(switch.take_idle_entries(12 * MS).len(), 1);
+    assert_eq!(idle_at(&mut switch, 11 * MS), []);
+    assert_eq!(idle_at(&mut switch, 12 * MS).len(), 1);
     // Still idle: named again after another timeout.
-    assert_eq!(switch.take_idle_entries(16 * MS), []);
+    assert_eq!(idle_at(&mut switch, 16 * MS), []);
     assert_eq!(switch.runtime().next_deadline_ps(), Some(17 * MS));
-    assert_eq!(switch.take_idle_entries(17 * MS).len(), 1);
+    assert_eq!(idle_at(&mut switch, 17 * MS).len(), 1);
     // What is undone has its timer; what is gone has none.
     let without = |operation| Update {
         operation,
@@ -246,8 +317,8 @@ fn idle_entries_are_named_once_per_idle_period() {
     ];
     let results = switch.write_batch(updates, true);
     assert!(results.iter().all(Result::is_err));
-    assert_eq!(switch.take_idle_entries(22 * MS).len(), 1);
+    assert_eq!(idle_at(&mut switch, 22 * MS).len(), 1);
     switch.write(without(Operation::Modify)).expect("is there");
-    assert_eq!(switch.take_idle_entries(99 * MS), []);
+    assert_eq!(idle_at(&mut switch, 99 * MS), []);
     assert_eq!(switch.runtime().next_deadline_ps(), None);
 }

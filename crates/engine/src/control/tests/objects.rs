@@ -1,6 +1,7 @@
 //! Digests, registers, counters, meters, groups, sessions and value sets.
 
 use super::*;
+use crate::digest::DigestQueue;
 use crate::port_state::PortStates;
 
 #[test]
@@ -53,7 +54,7 @@ fn digests_are_due_when_full_or_old() {
     for _ in 0..3 {
         learn(&mut switch, 1, 2);
     }
-    assert_eq!(taken(switch.take_unconfigured_digests(MS)), []);
+    assert_eq!(taken(switch.take_unconfigured_digests(MS, usize::MAX)), []);
     assert_eq!(
         switch.runtime().next_deadline_ps(),
         Some(6 * MS),
@@ -414,4 +415,54 @@ fn arrays_are_written_and_listed_as_a_whole() {
         switch.nonzero_counters(CounterId(0)),
         Ok(Some(vec![0, 1, 2, 3]))
     );
+}
+
+#[test]
+fn digests_are_bounded_in_bytes_and_taken_in_slices() {
+    let mut queue = DigestQueue::new(switch().program());
+    let digest = ir::DigestId(0);
+    let message = |i: u64| {
+        let mut message = vec![7; 1000];
+        message[..2].copy_from_slice(&[i % 200, i / 200]);
+        message
+    };
+    for i in 0..10_000 {
+        queue.push(digest, &message(i), i);
+    }
+    let kept = crate::digest::MAX_WAITING_BYTES / (64 + 8000);
+    assert_eq!(queue.lost(), 10_000 - kept as u64);
+    assert!(queue.is_unannounced(0));
+    queue.announce();
+    assert!(!queue.is_unannounced(0));
+    let mut queue = DigestQueue::new(switch().program());
+    for i in 0..10 {
+        queue.push(digest, &message(i), i);
+    }
+    let taken = |queue: &mut DigestQueue| {
+        let lists = queue.take_unconfigured(20, 4);
+        lists.iter().map(|l| l.messages.len()).sum::<usize>()
+    };
+    queue.announce();
+    assert_eq!(taken(&mut queue), 4);
+    assert!(queue.is_unannounced(20), "there is more");
+    assert_eq!(
+        (taken(&mut queue), taken(&mut queue), taken(&mut queue)),
+        (4, 2, 0)
+    );
+    // What nobody acknowledges is remembered within the same bounds.
+    let config = DigestConfig {
+        max_list_size: 1,
+        max_timeout_ns: 0,
+        ack_timeout_ns: u64::MAX,
+    };
+    queue.set_config(digest, Some(config));
+    let sent = kept as u64 + 10;
+    for i in 0..sent {
+        queue.push(digest, &message(i), i);
+        assert_eq!(queue.take_due(i).len(), 1);
+    }
+    queue.push(digest, &message(sent - 1), sent);
+    assert!(queue.is_empty(), "the latest is remembered");
+    queue.push(digest, &message(0), sent);
+    assert!(!queue.is_empty(), "the oldest is forgotten");
 }

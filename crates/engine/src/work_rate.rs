@@ -1,0 +1,76 @@
+//! How many copies of copies a switch makes in a time.
+//!
+//! One packet may cause thousands of copies ([`MAX_WORK`](crate::switch::MAX_WORK)), each of which costs as much as a packet. In real
+//! time a few packets of a program that clones and recirculates without end would take the time of all others, so what goes round
+//! more than [`FREE_PASSES`] times has a rate. A simulation needs none: it takes the time that it takes.
+
+/// Resubmissions, recirculations and clones of a packet in a row that do not count: what programs need to do one thing at a time.
+pub(crate) const FREE_PASSES: u32 = 2;
+
+/// Copies that may be made at once after a pause.
+const BURST: u64 = 512;
+
+const PS_PER_S: u64 = 1_000_000_000_000;
+
+/// A token bucket.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WorkRate {
+    /// Time that a copy takes.
+    ps_per_copy: u64,
+    /// Up to when the time is taken.
+    taken_ps: u64,
+}
+
+impl WorkRate {
+    /// So many copies per second; none at all if that is 0.
+    pub(crate) fn new(copies_per_s: u64) -> WorkRate {
+        WorkRate {
+            ps_per_copy: PS_PER_S
+                .checked_div(copies_per_s)
+                .unwrap_or(u64::MAX)
+                .max(1),
+            taken_ps: 0,
+        }
+    }
+
+    /// Whether one more copy may be made now, by something that has made so many passes already.
+    pub(crate) fn take(&mut self, now_ps: u64, passes: u32) -> bool {
+        if passes < FREE_PASSES {
+            return true;
+        }
+        if self.ps_per_copy == u64::MAX {
+            return false;
+        }
+        let full_ps = now_ps.saturating_sub(self.ps_per_copy.saturating_mul(BURST));
+        let next_ps = self.taken_ps.max(full_ps).saturating_add(self.ps_per_copy);
+        if next_ps > now_ps {
+            return false;
+        }
+        self.taken_ps = next_ps;
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn copies_have_a_rate_and_a_burst() {
+        let mut rate = WorkRate::new(1000);
+        let made =
+            |rate: &mut WorkRate, now_ps| (0..10_000).filter(|_| rate.take(now_ps, 2)).count();
+        assert_eq!(made(&mut rate, PS_PER_S), BURST as usize);
+        assert_eq!(made(&mut rate, PS_PER_S), 0);
+        assert_eq!(made(&mut rate, PS_PER_S + PS_PER_S / 100), 10);
+        assert_eq!(made(&mut rate, 9 * PS_PER_S), BURST as usize);
+        assert!(rate.take(9 * PS_PER_S, 1), "the first passes are free");
+    }
+
+    #[test]
+    fn no_rate_is_none() {
+        let mut rate = WorkRate::new(0);
+        assert!(rate.take(0, 1) && !rate.take(u64::MAX, 2));
+        assert!(WorkRate::new(u64::MAX).take(PS_PER_S, 2));
+    }
+}

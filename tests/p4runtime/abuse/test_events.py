@@ -1,0 +1,132 @@
+"""Idle entries, digests and packets that go round without end, beside a steady stream and a primary that writes."""
+
+from __future__ import annotations
+
+import resource
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+from abuse.steady import Steady, Writer, request, steady
+from p4.v1 import p4runtime_pb2 as p4
+
+from holdfast.p4runtime import P4RuntimeError, limits
+from holdfast.p4runtime.received import IdleEntries
+
+LONGEST_WRITE_S = 0.2
+"""Of the primary, plus what a busy machine may add."""
+SLACK_S = 0.8
+
+
+@pytest.fixture
+def switch() -> Iterator[Steady]:
+    with steady("events.p4") as steady_switch:
+        yield steady_switch
+
+
+@contextmanager
+def served(switch: Steady) -> Iterator[None]:
+    """Hands the device what the network says, as whoever runs a switch does."""
+    over = threading.Event()
+
+    def serve() -> None:
+        while not over.is_set():
+            for notification in switch.core.poll(0.1):
+                if notification.kind == "digest":
+                    switch.device.collect_digests(time.time_ns())
+                elif notification.kind == "idle_timeout":
+                    switch.device.collect_idle(time.time_ns())
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+def memory_mb() -> float:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+
+
+def test_an_idle_timeout_has_a_least(switch: Steady) -> None:
+    with Writer(switch), pytest.raises(P4RuntimeError) as raised:
+        switch.device.write(request(switch.device, p4.Update.INSERT, range(1, 2), timeout_ns=30))
+    (failure,) = raised.value.failures
+    assert failure.code == "INVALID_ARGUMENT"
+    assert "the least idle timeout is 1000000 ns, not 30" in failure.message
+
+
+def test_thousands_of_idle_entries_leave_packets_and_writes_their_time(switch: Steady) -> None:
+    named: list[int] = []
+    with Writer(switch) as writer, served(switch):
+        entries = range(1, 2001)
+        switch.device.write(request(switch.device, p4.Update.INSERT, entries, timeout_ns=1_000_000))
+        time.sleep(0.5)
+        before_mb, writes = memory_mb(), writer.writes
+        time.sleep(2)
+        begin = time.monotonic()
+        switch.device.write(request(switch.device, p4.Update.DELETE, entries))
+        deletion_s = time.monotonic() - begin
+        grown_mb = memory_mb() - before_mb
+        while (event := writer.client.poll(0.5)) is not None:
+            if isinstance(event, IdleEntries):
+                named.append(len(event.entries))
+    assert sum(named) > 2000, "each is named, and named again"
+    assert max(named) <= limits.MAX_IDLE_ENTRIES
+    assert writer.writes - writes > 20
+    assert writer.slowest_s < LONGEST_WRITE_S + SLACK_S
+    assert deletion_s < 2
+    # It was 1.5 GB in 9 s.
+    assert grown_mb < 32
+
+
+def test_digests_with_a_huge_list_and_timeout_are_bounded(switch: Steady) -> None:
+    lists: list[int] = []
+    assert switch.device._running is not None
+    (digest,) = switch.device._running.index.digests
+    with Writer(switch) as writer, served(switch):
+        writer.client.on_digest = lambda digest_list: lists.append(len(digest_list.values))
+        configured = p4.WriteRequest(device_id=1)
+        configured.election_id.low = 1
+        entry = configured.updates.add(type=p4.Update.INSERT).entity.digest_entry
+        entry.digest_id = digest.id
+        entry.config.max_list_size = 2**31 - 1
+        entry.config.max_timeout_ns = entry.config.ack_timeout_ns = 2**62
+        switch.device.write(configured)
+        # The stream's own address: each of its packets sends a digest now.
+        switch.device.write(request(switch.device, p4.Update.INSERT, range(0x020000000001, 0x020000000002)))
+        time.sleep(1)
+        before_mb = memory_mb()
+        time.sleep(3)
+        grown_mb = memory_mb() - before_mb
+        begin = time.monotonic()
+        configured.updates[0].type = p4.Update.DELETE
+        switch.device.write(configured)
+        deletion_s = time.monotonic() - begin
+    assert lists and set(lists) == {limits.MAX_DIGEST_LIST_VALUES}
+    assert writer.slowest_s < LONGEST_WRITE_S + SLACK_S
+    # It was 60 s.
+    assert deletion_s < 2
+    assert grown_mb < 64
+
+
+def test_packets_that_go_round_have_a_rate(switch: Steady) -> None:
+    """100 packets a second that double until 4,096 copies are made each."""
+    with Writer(switch):
+        session = p4.WriteRequest(device_id=1)
+        session.election_id.low = 1
+        clone = session.updates.add(type=p4.Update.INSERT).entity.packet_replication_engine_entry.clone_session_entry
+        clone.session_id = 1
+        clone.replicas.add(egress_port=2, instance=1)
+        switch.device.write(session)
+        for _ in range(300):
+            switch.device.switch.packet_out(bytes(12) + b"\x88\xb5" + bytes(50))
+            time.sleep(0.01)
+    assert switch.device.switch.drops()["recirculation_limit"] > 10_000
+    # The stream's packets and these are due all the time: nothing waited for long, so copies did not take the time of packets.
+    assert switch.longest_pause_ms() < 100
