@@ -54,8 +54,11 @@ control SteadyIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 }
 
 control SteadyEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
+    counter(1, CounterType.packets) rounds;
+
     apply {
         if (hdr.ethernet.type == 0x88b5) {
+            rounds.count(0);
             clone(CloneType.E2E, 1);
             recirculate_preserving_field_list(0);
         }
