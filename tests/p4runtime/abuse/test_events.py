@@ -124,14 +124,12 @@ def test_packets_that_go_round_have_a_rate(switch: Steady) -> None:
         clone.session_id = 1
         clone.replicas.add(egress_port=2, instance=1)
         switch.device.write(session)
-        begin = time.monotonic()
         for _ in range(300):
             switch.device.switch.packet_out(bytes(12) + b"\x88\xb5" + bytes(50))
             time.sleep(0.01)
-        elapsed_s = time.monotonic() - begin
     assert switch.device._running is not None
     (rounds,) = switch.device._running.index.counters
     (cell,) = switch.device.switch.counters(rounds.id)
-    # What has a rate, a burst of it, and the first three rounds of each packet.
-    assert 300 * 7 < cell.packets <= 200_000 * elapsed_s + 512 + 300 * 7
+    # The first three rounds of each packet are free; of the others a burst of 512 is made at one time.
+    assert 300 * 7 < cell.packets <= 300 * (7 + 512)
     assert switch.device.switch.drops()["recirculation_limit"] > 300
