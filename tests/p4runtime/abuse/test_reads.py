@@ -106,7 +106,8 @@ def test_a_batch_lets_packets_pass(loaded: Steady) -> None:
         client._call_write(request(loaded.device, p4.Update.INSERT, range(ENTRIES + 1, ENTRIES + 50_001)))
         found = len(addresses(list(loaded.device.read(all_entries()))))
     assert found == ENTRIES + 50_000
-    assert loaded.longest_pause_ms() <= max(20.0, before)
+    # Without slices it is above this on an idle machine; a busy one alone makes 36.
+    assert loaded.longest_pause_ms() <= max(50.0, before)
 
 
 def test_unread_reads_do_not_lock_others_out(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
