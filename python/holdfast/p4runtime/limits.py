@@ -14,7 +14,7 @@ MAX_STREAMS_PER_ROLE = 16
 MAX_ROLES = 64
 """Names of roles with open streams, the default role's included."""
 
-MAX_DIGEST_LIST_VALUES = 4096
+MAX_DIGEST_LIST_VALUES = 1024
 """Values of one digest list: it is sent when it has so many, whatever ``max_list_size`` and ``max_timeout_ns`` are."""
 
 MAX_UNACKNOWLEDGED_VALUES = 65_536

@@ -17,8 +17,8 @@ from holdfast.p4runtime import P4RuntimeError, limits
 from holdfast.p4runtime.received import IdleEntries
 
 LONGEST_WRITE_S = 0.2
-"""Of the primary, plus what a busy machine may add."""
-SLACK_S = 0.8
+"""Of the primary, plus what a busy machine may add: the client that reads all this computes in the same interpreter."""
+SLACK_S = 1.8
 
 
 @pytest.fixture
