@@ -306,7 +306,7 @@ def step(random: Random, twins: Twins, likely: Likely, ids: Ids, kept: list[str]
         before = twins.state() if request.atomicity else None
         answer = twins.answers(lambda device: device.write(request))
         if isinstance(answer, tuple) and before is not None:
-            assert unordered(twins.state()) == unordered(before), f"not rolled back: {answer}"
+            assert twins.state() == before, f"not rolled back: {answer}"
     elif what < 0.85:
         data = damaged(random, write_request(random, likely, ids).SerializeToString())
         kept.append(f"write {data!r}")

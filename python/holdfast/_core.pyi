@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any, Literal, Self, final
 
 __all__ = [
+    "COPIES_PER_S",
     "ActionProfileGroup",
     "ActionProfileMember",
     "Benchmark",
@@ -433,6 +434,9 @@ class Notification:
     up: bool
     data: bytes
 
+COPIES_PER_S: int
+"""Copies of copies that :meth:`Network.start` allows per second, unless it is told otherwise."""
+
 @final
 class Network:
     """Nodes and links on one of two clocks. See :mod:`holdfast.network` for the face of it."""
@@ -636,7 +640,7 @@ class Network:
         instant by the numbers of links, switches and flows, not as they were scheduled."""
     def run(self, until_ps: int) -> list[Notification]:
         """Virtual clock: runs to ``until_ps`` or to the first instant with notifications, whichever is first."""
-    def start(self, *, copies_per_s: int = 200_000) -> None:
+    def start(self, *, copies_per_s: int = ...) -> None:
         """Wall clock: runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here. Each switch makes
         ``copies_per_s`` copies of copies at most, of all packets together (resubmissions, recirculations and clones behind the first
         two passes); others are dropped as ``recirculation_limit``."""

@@ -67,8 +67,10 @@ TEXT_BYTES = 1 << 16
 ARTIFACT_BEGINS = b"holdfast_ir "
 
 MAX_PORT = 510
-COPIES_PER_S = 200_000
 """The last port of a switch. The modules that know it take long to import."""
+
+COPIES_PER_S = 200_000
+"""Of :data:`holdfast._core.COPIES_PER_S`, likewise."""
 
 MAX_SEEDS = 100_000
 MAX_JOBS = 1024
@@ -330,7 +332,10 @@ def switch(
         typer.Option(metavar="ROLE", help="A role that may replace the program; the default role always may."),
     ] = [],  # noqa: B006
     copies_per_s: Annotated[
-        int, typer.Option(min=0, help="Most recirculations and clones of clones in a second, of all packets.")
+        int,
+        typer.Option(
+            min=0, help="Most resubmissions, recirculations and clones in a second behind a packet's first two."
+        ),
     ] = COPIES_PER_S,
     device_id: DeviceId = 1,
     cpu_port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port of the controller.")] = MAX_PORT,

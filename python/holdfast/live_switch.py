@@ -60,16 +60,11 @@ def tls_files(certificate: Path | None, key: Path | None, client_ca: Path | None
     return TlsFiles(certificate, key, client_ca)
 
 
-COPIES_PER_S = 200_000
-"""Resubmissions, recirculations and clones per second behind the first two passes of a packet, of all packets together. What a
-program lets go round without end must not take the time of other packets; drops count as ``recirculation_limit``."""
-
-
 class LiveSwitch:
     """A switch whose ports are Linux interfaces. It forwards from :meth:`start` to :meth:`stop`; a context manager does both.
 
-    Controlled in this process through :attr:`switch` and :attr:`device`, and over gRPC by whoever serves the device. It makes
-    ``copies_per_s`` copies of copies at most (see :data:`COPIES_PER_S`).
+    Controlled in this process through :attr:`switch` and :attr:`device`, and over gRPC by whoever serves the device. For
+    ``copies_per_s`` see :meth:`holdfast._core.Network.start`.
     """
 
     def __init__(
@@ -80,7 +75,7 @@ class LiveSwitch:
         cpu_port: int = MAX_PORT,
         executor: Literal["jit", "interpreter"] = "jit",
         pipeline_roles: Sequence[str] = (),
-        copies_per_s: int = COPIES_PER_S,
+        copies_per_s: int = _core.COPIES_PER_S,
     ) -> None:
         if reason := _core.interfaces_ready():
             raise LiveError(f"cannot open network interfaces: {reason}")

@@ -271,10 +271,8 @@ class FakeSwitch:
         return {}
 
     def take_digests(self, most: int | None = None) -> list[tuple[int, bytes]]:
-        taken, self.digests_waiting = (
-            self.digests_waiting[:most],
-            self.digests_waiting[len(self.digests_waiting[:most]) :],
-        )
+        taken = self.digests_waiting[:most]
+        del self.digests_waiting[:most]
         return taken
 
     def packet_out(self, packet: bytes) -> None:

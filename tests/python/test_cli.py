@@ -10,14 +10,16 @@ import signal
 import subprocess
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from holdfast_command import COMMAND, holdfast
+from rich.console import Console
 from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgWriter, wrpcap
 
-from holdfast import terminal
+from holdfast import _core, cli, live_switch, terminal
 from holdfast.cli import ENTRIES_EXAMPLE
 
 APPS = Path(__file__).parents[2] / "python/holdfast/apps"
@@ -438,3 +440,21 @@ def test_a_console_keeps_colours_and_replaces_commands() -> None:
     console.print(f"[red]a{TITLE}[/]", highlight=False)
     assert stream.getvalue().startswith("\x1b[31ma\ufffd]0;title")
     assert "\x1b]0" not in stream.getvalue()
+
+
+def test_numbers_that_the_command_line_repeats_are_those_of_the_modules() -> None:
+    assert cli.MAX_PORT == live_switch.MAX_PORT
+    assert cli.COPIES_PER_S == _core.COPIES_PER_S
+
+
+def test_a_switch_says_what_controllers_lost() -> None:
+    class Live:
+        switch = SimpleNamespace(digests_lost=lambda: 3)
+        device = SimpleNamespace(short_packet_ins=0)
+
+    text = io.StringIO()
+    live_switch._print_losses(Live, SimpleNamespace(notifications_dropped=2), Console(file=text, width=120))  # type: ignore[arg-type]
+    assert text.getvalue().splitlines() == [
+        "digest messages lost, too many waited: 3",
+        "notifications dropped, clients read too slowly: 2",
+    ]

@@ -20,8 +20,10 @@ pub const MAX_WAITING_BYTES: usize = 8 << 20;
 /// Of a message, besides its values.
 const OVERHEAD_BYTES: usize = 64;
 
-fn bytes_of(values: &[u64]) -> usize {
-    OVERHEAD_BYTES + size_of_val(values)
+/// Messages with members of these widths that may wait.
+fn most_waiting(widths: &[u32]) -> usize {
+    let limbs: usize = widths.iter().map(|width| width.div_ceil(64) as usize).sum();
+    MAX_WAITING.min(MAX_WAITING_BYTES / (OVERHEAD_BYTES + 8 * limbs))
 }
 
 /// How a digest type is delivered.
@@ -60,11 +62,10 @@ pub struct Queue {
     outstanding: BTreeMap<u64, (u64, Vec<Vec<u64>>)>,
     /// How often each message is in an outstanding list.
     suppressed: BTreeMap<Vec<u64>, usize>,
-    /// Of what waits.
-    waiting_bytes: usize,
-    /// Of outstanding lists: messages and bytes.
+    /// Messages that may wait, and that outstanding lists may have together.
+    most: usize,
+    /// Messages of outstanding lists.
     outstanding_messages: usize,
-    outstanding_bytes: usize,
     last_list_id: u64,
     lost: u64,
 }
@@ -82,6 +83,7 @@ impl DigestQueue {
     pub fn new(program: &Program) -> DigestQueue {
         let queue = |digest: &ir::Digest| Queue {
             widths: digest.widths.clone(),
+            most: most_waiting(&digest.widths),
             ..Queue::default()
         };
         DigestQueue {
@@ -96,12 +98,10 @@ impl DigestQueue {
         if queue.config.is_some() && queue.is_suppressed(values, now_ps) {
             return;
         }
-        let bytes = bytes_of(values);
-        if queue.waiting.len() >= MAX_WAITING || queue.waiting_bytes + bytes > MAX_WAITING_BYTES {
+        if queue.waiting.len() >= queue.most {
             queue.lost += 1;
             return;
         }
-        queue.waiting_bytes += bytes;
         queue.waiting.push_back((now_ps, values.to_vec()));
         if queue.config.is_some() {
             queue.waiting_values.insert(values.to_vec());
@@ -120,10 +120,9 @@ impl DigestQueue {
         let former = queue.clone();
         if former.config.is_none() || config.is_none() {
             queue.waiting.clear();
-            queue.waiting_bytes = 0;
             queue.waiting_values.clear();
             queue.outstanding.clear();
-            (queue.outstanding_messages, queue.outstanding_bytes) = (0, 0);
+            queue.outstanding_messages = 0;
             queue.suppressed.clear();
         }
         queue.config = config;
@@ -142,19 +141,14 @@ impl DigestQueue {
         self.queues.iter().map(|q| q.lost).sum()
     }
 
-    /// Whether messages are due that [`DigestQueue::announce`] was not called for since the last were taken.
-    pub fn is_unannounced(&self, now_ps: u64) -> bool {
-        !self.announced && self.due_ps().is_some_and(|due_ps| due_ps <= now_ps)
+    /// [`DigestQueue::due_ps`], unless [`DigestQueue::announce`] was called since messages were last taken.
+    pub fn unannounced_due_ps(&self) -> Option<u64> {
+        self.due_ps().filter(|_| !self.announced)
     }
 
     /// The controller is told that messages are due.
     pub fn announce(&mut self) {
         self.announced = true;
-    }
-
-    /// Whether it was told, and took none since.
-    pub fn is_announced(&self) -> bool {
-        self.announced
     }
 
     /// Whether any message waits.
@@ -169,19 +163,17 @@ impl DigestQueue {
 
     /// Takes the lists that are due, of types with a configuration, by type and then in the order in which they were sent.
     pub fn take_due(&mut self, now_ps: u64) -> Vec<DigestList> {
-        self.announced = false;
         let mut lists = Vec::new();
         for (i, queue) in self.queues.iter_mut().enumerate() {
             while queue.config.is_some() && queue.due_ps().is_some_and(|due_ps| due_ps <= now_ps) {
                 lists.push(queue.take_list(DigestId(i as u32), now_ps));
             }
         }
-        lists
+        self.was_taken(lists)
     }
 
     /// Takes waiting messages of types without a configuration, so many at most.
     pub fn take_unconfigured(&mut self, now_ps: u64, most: usize) -> Vec<DigestList> {
-        self.announced = false;
         let mut lists = Vec::new();
         let mut left = most;
         for (i, queue) in self.queues.iter_mut().enumerate() {
@@ -191,18 +183,23 @@ impl DigestQueue {
                 lists.push(list);
             }
         }
-        lists
+        self.was_taken(lists)
     }
 
     /// Takes all waiting messages, due or not, as lists, by type and then in the order in which they were sent.
     pub fn take(&mut self, now_ps: u64) -> Vec<DigestList> {
-        self.announced = false;
         let mut lists = Vec::new();
         for (i, queue) in self.queues.iter_mut().enumerate() {
             while !queue.waiting.is_empty() {
                 lists.push(queue.take_list(DigestId(i as u32), now_ps));
             }
         }
+        self.was_taken(lists)
+    }
+
+    /// Who takes nothing, because it takes messages of another kind, is not told again.
+    fn was_taken(&mut self, lists: Vec<DigestList>) -> Vec<DigestList> {
+        self.announced &= lists.is_empty();
         lists
     }
 
@@ -246,7 +243,6 @@ impl Queue {
         };
         self.outstanding_messages -= messages.len();
         for message in messages {
-            self.outstanding_bytes -= bytes_of(&message);
             if let Some(count) = self.suppressed.get_mut(&message) {
                 *count -= 1;
                 if *count == 0 {
@@ -269,15 +265,13 @@ impl Queue {
         let limit = self.waiting.len().min(most);
         let first_ps = self.waiting.front().map_or(now_ps, |(at, _)| *at);
         let taken: Vec<Vec<u64>> = self.waiting.drain(..limit).map(|(_, m)| m).collect();
-        let taken_bytes: usize = taken.iter().map(|m| bytes_of(m)).sum();
-        self.waiting_bytes -= taken_bytes;
         for message in &taken {
             self.waiting_values.remove(message);
         }
         self.last_list_id += 1;
         let messages = taken.iter().map(|m| self.unpack(m)).collect();
         if self.config.unwrap_or_default().ack_timeout_ns != 0 {
-            self.remember(now_ps, taken, taken_bytes);
+            self.remember(now_ps, taken);
         }
         DigestList {
             digest,
@@ -288,15 +282,13 @@ impl Queue {
     }
 
     /// The last list is outstanding until it is acknowledged.
-    fn remember(&mut self, now_ps: u64, taken: Vec<Vec<u64>>, bytes: usize) {
-        while (self.outstanding_messages + taken.len() > MAX_WAITING
-            || self.outstanding_bytes + bytes > MAX_WAITING_BYTES)
+    fn remember(&mut self, now_ps: u64, taken: Vec<Vec<u64>>) {
+        while self.outstanding_messages + taken.len() > self.most
             && let Some((&oldest, _)) = self.outstanding.first_key_value()
         {
             self.release(oldest);
         }
         self.outstanding_messages += taken.len();
-        self.outstanding_bytes += bytes;
         for message in &taken {
             *self.suppressed.entry(message.clone()).or_insert(0) += 1;
         }

@@ -151,7 +151,6 @@ impl IdleTimers {
         most: usize,
         activity: impl Fn(EntryKey, u32) -> Option<Activity>,
     ) -> Vec<(EntryKey, u32)> {
-        self.announced = false;
         let mut taken = Vec::new();
         while taken.len() < most
             && let Some((_, key)) = self.idle.pop_first()
@@ -164,6 +163,7 @@ impl IdleTimers {
                 self.start(key, timer.entry, now_ps, known.timeout_ns);
             }
         }
+        self.announced &= taken.is_empty() && self.has_idle();
         taken
     }
 }

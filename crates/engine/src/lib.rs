@@ -59,3 +59,4 @@ pub use switch::{
     DROP_PORT, Emission, Enqueued, Output, Recirculated, Scratch, Switch, SwitchConfig,
 };
 pub use trace::Trace;
+pub use work_rate::COPIES_PER_S;

@@ -7,6 +7,9 @@
 /// Resubmissions, recirculations and clones of a packet in a row that do not count: what programs need to do one thing at a time.
 pub(crate) const FREE_PASSES: u32 = 2;
 
+/// Copies per second that a switch makes in real time, unless it is told otherwise.
+pub const COPIES_PER_S: u64 = 200_000;
+
 /// Copies that may be made at once after a pause.
 const BURST: u64 = 512;
 

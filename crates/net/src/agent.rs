@@ -241,34 +241,33 @@ impl Network {
         };
         engine.set_now_ps(now_ps);
         let runtime = engine.runtime_mut();
-        let most = if real_time {
-            TIMERS_AT_ONCE
-        } else {
-            usize::MAX
+        let (most, pause_ps) = match real_time {
+            true => (TIMERS_AT_ONCE, TIMERS_PAUSE_PS),
+            false => (usize::MAX, 0),
         };
         runtime.run_idle_timers(most);
-        let mut idle = runtime.has_unannounced_idle();
-        let mut next_idle_ps = runtime.next_idle_ps();
-        if real_time {
-            next_idle_ps = next_idle_ps.map(|at_ps| at_ps.max(now_ps + TIMERS_PAUSE_PS));
-            if idle && now_ps < idle_from_ps {
-                idle = false;
-                next_idle_ps =
-                    Some(next_idle_ps.map_or(idle_from_ps, |at_ps| at_ps.min(idle_from_ps)));
-            }
-        }
-        let queue = runtime.digests_mut();
-        let digests = queue.is_unannounced(now_ps);
-        if digests {
-            queue.announce();
-        }
-        // What was announced stays due until it is taken; then the agent is woken.
-        let due_ps = queue.due_ps().filter(|_| !queue.is_announced());
+        let timers_ps = runtime.next_idle_ps();
+        let timers_ps = timers_ps.map(|at_ps| at_ps.max(now_ps.saturating_add(pause_ps)));
+        let some_idle = runtime.has_unannounced_idle();
+        let idle = some_idle && now_ps >= idle_from_ps;
         if idle {
             runtime.announce_idle();
+        }
+        let due_ps = runtime.digests().unannounced_due_ps();
+        let digests = due_ps.is_some_and(|due_ps| due_ps <= now_ps);
+        if digests {
+            runtime.digests_mut().announce();
+        }
+        if idle && real_time {
             switch.idle_from_ps = now_ps.saturating_add(IDLE_PAUSE_PS);
         }
-        let next_ps = [next_idle_ps, due_ps].into_iter().flatten().min();
+        // A list that is due and was announced stays so until it is taken; then the agent is woken.
+        let later = [
+            timers_ps,
+            due_ps.filter(|_| !digests),
+            (some_idle && !idle).then_some(idle_from_ps),
+        ];
+        let next_ps = later.into_iter().flatten().min();
         if let Some(next_ps) = next_ps
             && switch.wake(next_ps)
         {

@@ -72,6 +72,8 @@ pub struct Network {
     pub(crate) visits: Visits,
     /// The wall clock runs: what takes long makes packets wait.
     pub(crate) real_time: bool,
+    /// In real time, of each switch.
+    copies_per_s: u64,
 }
 
 /// Building.
@@ -105,6 +107,7 @@ impl Network {
             ahead: Ahead::default(),
             visits: Visits::default(),
             real_time: false,
+            copies_per_s: engine::COPIES_PER_S,
         }
     }
 
@@ -156,6 +159,7 @@ impl Network {
         let switch = SwitchNode::new(pipeline, latency_ps);
         let id = self.add_node(name, NodeKind::Switch(Box::new(switch)))?;
         self.refresh_queueing(id);
+        self.limit_copies(id);
         Ok(id)
     }
 
@@ -625,14 +629,30 @@ impl Network {
         }
     }
 
-    /// Sets the rate of copies of copies of all switches ([`Switch::set_copies_per_s`]).
-    pub fn set_copies_per_s(&mut self, copies_per_s: Option<u64>) {
-        for node in &mut self.nodes {
-            if let NodeKind::Switch(switch) = &mut node.kind
-                && let Some(engine) = switch.engine_mut()
-            {
-                engine.set_copies_per_s(copies_per_s);
-            }
+    /// Sets the rate of copies of copies that each switch has in real time ([`Switch::set_copies_per_s`]).
+    pub fn set_copies_per_s(&mut self, copies_per_s: u64) {
+        self.copies_per_s = copies_per_s;
+        self.limit_all_copies();
+    }
+
+    /// The wall clock starts or stops.
+    pub(crate) fn set_real_time(&mut self, real_time: bool) {
+        self.real_time = real_time;
+        self.limit_all_copies();
+    }
+
+    fn limit_all_copies(&mut self) {
+        for node in 0..self.nodes.len() as u32 {
+            self.limit_copies(NodeId(node));
+        }
+    }
+
+    fn limit_copies(&mut self, node: NodeId) {
+        let copies_per_s = self.real_time.then_some(self.copies_per_s);
+        if let NodeKind::Switch(switch) = &mut self.nodes[node.0 as usize].kind
+            && let Some(engine) = switch.engine_mut()
+        {
+            engine.set_copies_per_s(copies_per_s);
         }
     }
 

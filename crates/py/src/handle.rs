@@ -118,7 +118,7 @@ impl NetworkHandle {
                 match self.interfaces.open(&network) {
                     Err(reason) => (idle(network), Err(reason)),
                     Ok(io) => {
-                        network.set_copies_per_s(Some(copies_per_s));
+                        network.set_copies_per_s(copies_per_s);
                         match WallClock::start(network, io) {
                             Ok(clock) => (State::Running(clock), Ok(())),
                             Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
@@ -139,10 +139,7 @@ impl NetworkHandle {
             State::Running(clock) => {
                 self.keep_counters(&clock);
                 match clock.stop() {
-                    Ok((mut network, _)) => {
-                        network.set_copies_per_s(None);
-                        (idle(network), Ok(()))
-                    }
+                    Ok((network, _)) => (idle(network), Ok(())),
                     Err(e) => (State::Lost(e.to_string()), Err(e.to_string())),
                 }
             }

@@ -62,7 +62,7 @@ mod _core {
     use crate::switch::{Switch, TableSnapshot};
     use pyo3::prelude::*;
 
-    /// The names that Python's annotations use.
+    /// The names that Python's annotations use, and numbers that its defaults are.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
         let names = module.dict().copy()?;
@@ -70,6 +70,7 @@ mod _core {
         for name in ["Match", "Entity", "Update", "PlainTable"] {
             module.add(name, names.get_item(name)?)?;
         }
+        module.add("COPIES_PER_S", engine::COPIES_PER_S)?;
         Ok(())
     }
 }

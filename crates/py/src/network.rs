@@ -551,7 +551,7 @@ impl Network {
 
     /// Wall clock: runs in a thread of its own until :meth:`stop`. ``time_ps`` counts from here. Each switch makes ``copies_per_s``
     /// copies of copies at most, of all packets together (resubmissions, recirculations and clones behind the first two passes).
-    #[pyo3(signature = (*, copies_per_s=200_000))]
+    #[pyo3(signature = (*, copies_per_s=engine::COPIES_PER_S))]
     fn start(&self, py: Python<'_>, copies_per_s: u64) -> PyResult<()> {
         py.detach(|| self.handle.start(copies_per_s))
             .map_err(failed)

@@ -517,7 +517,12 @@ impl Switch {
     #[pyo3(signature = (most=None))]
     fn take_idle_entries(&self, py: Python<'_>, most: Option<usize>) -> PyResult<Vec<TableEntry>> {
         let most = most.unwrap_or(usize::MAX);
+        // In a network the agent follows the timers.
+        let alone = matches!(self.home, Home::Alone(_));
         let entries = self.with(py, move |switch| {
+            if alone {
+                switch.runtime_mut().run_idle_timers(usize::MAX);
+            }
             by_id::objects::take_idle_entries(switch, most)
         })?;
         let entries = entries.iter();

@@ -32,13 +32,13 @@ struct sample_t {
 }
 
 control SteadyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
-    action sample() {
+    action note() {
         digest<sample_t>(1, { std.ingress_global_timestamp, 512w7 });
     }
 
     table addresses {
         key = { hdr.ethernet.destination: exact; }
-        actions = { sample; NoAction; }
+        actions = { note; NoAction; }
         default_action = NoAction();
         support_timeout = true;
         size = 1048576;

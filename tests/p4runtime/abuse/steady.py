@@ -45,8 +45,7 @@ def request(
     """One update of the table of addresses for each number."""
     assert device._running is not None
     index = device._running.index
-    table = index.table("addresses")
-    action = next(a for a in table.actions if a.name.endswith(("note", "sample")))
+    table, action = index.table("addresses"), index.action("note")
     written = p4.WriteRequest(device_id=1, atomicity=atomicity)
     written.election_id.low = 1
     for number in numbers:
@@ -64,7 +63,7 @@ def request(
 
 
 @contextmanager
-def steady(source: str = "steady.p4") -> Iterator[Steady]:
+def steady(source: str = "steady.p4", *, copies_per_s: int = _core.COPIES_PER_S) -> Iterator[Steady]:
     """It runs while inside."""
     program = _core.Program.compile(str(HERE / source))
     core = _core.Network()
@@ -90,7 +89,7 @@ def steady(source: str = "steady.p4") -> Iterator[Steady]:
         log_packets=False,
     )
     with Server([device], "127.0.0.1:0") as server:
-        core.start()
+        core.start(copies_per_s=copies_per_s)
         try:
             yield Steady(core, device, server)
         finally:

@@ -16,9 +16,9 @@ from p4.v1 import p4runtime_pb2 as p4
 from holdfast.p4runtime import P4RuntimeError, limits
 from holdfast.p4runtime.received import IdleEntries
 
-LONGEST_WRITE_S = 0.2
-"""Of the primary, plus what a busy machine may add: the client that reads all this computes in the same interpreter."""
-SLACK_S = 1.8
+LONGEST_WRITE_S = 2.0
+"""Of the primary, where writes stopped for as long as this went on. The client that reads all this, and whatever else the machine
+does, takes the same time."""
 
 
 @pytest.fixture
@@ -79,7 +79,7 @@ def test_thousands_of_idle_entries_leave_packets_and_writes_their_time(switch: S
     assert sum(named) > 2000, "each is named, and named again"
     assert max(named) <= limits.MAX_IDLE_ENTRIES
     assert writer.writes - writes > 20
-    assert writer.slowest_s < LONGEST_WRITE_S + SLACK_S
+    assert writer.slowest_s < LONGEST_WRITE_S
     assert deletion_s < 2
     # It was 1.5 GB in 9 s.
     assert grown_mb < 32
@@ -109,14 +109,14 @@ def test_digests_with_a_huge_list_and_timeout_are_bounded(switch: Steady) -> Non
         switch.device.write(configured)
         deletion_s = time.monotonic() - begin
     assert lists and set(lists) == {limits.MAX_DIGEST_LIST_VALUES}
-    assert writer.slowest_s < LONGEST_WRITE_S + SLACK_S
-    # It was 60 s.
+    assert writer.slowest_s < LONGEST_WRITE_S
+    # It was 60 s, and 10 MB/s.
     assert deletion_s < 2
-    assert grown_mb < 64
+    assert grown_mb < 16
 
 
-def test_packets_that_go_round_have_a_rate(switch: Steady) -> None:
-    """100 packets a second that double until each has made 4,096 copies would be 1.2 million in 3 s."""
+def rounds(switch: Steady, packets: int) -> int:
+    """How often packets that double and go round without end went through egress, with a hundredth of a second between them."""
     with Writer(switch):
         session = p4.WriteRequest(device_id=1)
         session.election_id.low = 1
@@ -124,12 +124,21 @@ def test_packets_that_go_round_have_a_rate(switch: Steady) -> None:
         clone.session_id = 1
         clone.replicas.add(egress_port=2, instance=1)
         switch.device.write(session)
-        for _ in range(300):
+        for _ in range(packets):
             switch.device.switch.packet_out(bytes(12) + b"\x88\xb5" + bytes(50))
             time.sleep(0.01)
+    assert switch.device.switch.drops()["recirculation_limit"] > packets
     assert switch.device._running is not None
-    (rounds,) = switch.device._running.index.counters
-    (cell,) = switch.device.switch.counters(rounds.id)
-    # The first three rounds of each packet are free; of the others a burst of 512 is made at one time.
-    assert 300 * 7 < cell.packets <= 300 * (7 + 512)
-    assert switch.device.switch.drops()["recirculation_limit"] > 300
+    (counter,) = switch.device._running.index.counters
+    (cell,) = switch.device.switch.counters(counter.id)
+    return cell.packets
+
+
+def test_packets_that_go_round_have_a_rate(switch: Steady) -> None:
+    """Each makes a burst of 512 copies behind its first three rounds (1, 2 and 4 of them), where it made 4,096."""
+    assert 100 * 7 < rounds(switch, 100) <= 100 * (7 + 512)
+
+
+def test_the_rate_is_the_one_that_was_asked_for() -> None:
+    with steady("events.p4", copies_per_s=0) as switch:
+        assert rounds(switch, 20) == 20 * 7

@@ -196,7 +196,7 @@ impl WallClock {
         network.capture_epoch_ns = since_epoch
             .map_or(0, |time| time.as_nanos() as u64)
             .saturating_sub(time.start_ps / PS_PER_NS);
-        network.real_time = true;
+        network.set_real_time(true);
         let (commands, receiver) = mpsc::channel();
         let shared = Arc::new(Shared::default());
         let waker = io.waker();
@@ -218,7 +218,7 @@ impl WallClock {
             .name("holdfast-net".to_owned())
             .spawn(move || {
                 event_loop.run();
-                event_loop.network.real_time = false;
+                event_loop.network.set_real_time(false);
                 event_loop.network
             })
             .map_err(|error| NetError::Io(format!("cannot start a thread: {error}")))?;

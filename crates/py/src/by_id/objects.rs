@@ -102,12 +102,10 @@ pub(crate) fn take_digest_lists(switch: &mut engine::Switch) -> (u64, Vec<Digest
     )
 }
 
-/// Takes entries that are idle at the switch's time, so many at most.
+/// Takes entries that are idle at the switch's time, so many at most. The timers have been followed.
 pub(crate) fn take_idle_entries(switch: &mut engine::Switch, most: usize) -> Vec<EntryRecord> {
     let program = switch.program().clone();
     let now_ps = switch.runtime().now_ps();
-    // In a network the agent has done so already.
-    switch.runtime_mut().run_idle_timers(most);
     let idle = switch.take_idle_entries(now_ps, most).into_iter();
     idle.map(|(table, installed)| super::entry_record(&program, table, &installed))
         .collect()
