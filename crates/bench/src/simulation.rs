@@ -227,11 +227,6 @@ impl SimulationMeasurement {
     pub fn packet_hops_per_s(&self) -> f64 {
         self.packet_hops as f64 / self.processor_s
     }
-
-    /// Nanoseconds per packet-hop.
-    pub fn ns_per_packet_hop(&self) -> f64 {
-        self.processor_s * 1e9 / self.packet_hops as f64
-    }
 }
 
 /// Measures a scenario; `quick`: a hundredth of the packets.

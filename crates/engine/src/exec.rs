@@ -1,4 +1,4 @@
-//! What an executor is: the two halves of the v1model pipeline, run on one packet; and the straight way through both.
+//! What an executor is: the two halves of the v1model pipeline, run on one packet; and the fast path through both.
 
 use crate::packet::{Packet, Spare};
 use crate::replication::Replication;
@@ -30,9 +30,9 @@ pub trait Executor: Send + Sync {
     /// Both halves in one go, for packets that arrive at a port and leave at others as most do: without clones or another round.
     /// An executor may make the replicas of a multicast group, or leave that to the switch. Packets run one after the other until all are done, or one asks for something else: then the executor stops at
     /// the point that [`Way`] names, with all the effects up to there and none of those behind, and the switch goes on from there.
-    fn straight(&self, cx: &mut StraightContext<'_>) -> Straight {
+    fn fast_path(&self, cx: &mut FastPathContext<'_>) -> FastPath {
         let _ = cx;
-        Straight::Unsupported
+        FastPath::Unsupported
     }
 
     /// The limbs of the state that [`Executor::egress`] may change; all that there may be by default.
@@ -42,8 +42,8 @@ pub trait Executor: Send + Sync {
     }
 }
 
-/// Everything that the straight way works on.
-pub struct StraightContext<'a> {
+/// Everything that the fast path works on.
+pub struct FastPathContext<'a> {
     /// Time, in picoseconds.
     pub now_ps: u64,
     /// Packets as they arrived, each with its port. Empty when all are done. When one stopped, those before it have any contents.
@@ -70,9 +70,9 @@ pub struct StraightContext<'a> {
     pub runtime: &'a mut Runtime,
 }
 
-/// How far the straight way went.
+/// How far the fast path went.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Straight {
+pub enum FastPath {
     /// The executor has no such way, and never has. Nothing is done.
     Unsupported,
     /// All packets are sent or dropped.
@@ -81,7 +81,7 @@ pub enum Straight {
     Stopped(Stop),
 }
 
-/// A packet that left the straight way.
+/// A packet that left the fast path.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Stop {
     /// Its number; those before it are done. It is in its place as it arrived, and so are those behind it.
@@ -96,17 +96,18 @@ pub struct Stop {
     pub intents: Intents,
 }
 
-/// Where a packet leaves the straight way.
+/// Where a packet leaves the fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Way {
-    /// Ingress has run, as by [`Executor::ingress`], and asked for more than a port: the state is that between the halves.
+    /// Ingress has run, as by [`Executor::ingress`], and its intents hold more than an output port. The state is that between ingress
+    /// and egress.
     AfterIngress,
-    /// Egress for this port has run, as by [`Executor::egress`], and asked for more than to leave. A cut asked for by ingress is
-    /// among the intents, unless egress asked for a shorter one.
+    /// Egress for this port has run, as by [`Executor::egress`], and its intents hold more than the output. They include ingress's
+    /// truncation, unless egress truncates to fewer bytes.
     AfterEgress(u32),
 }
 
-/// Everything that one half of the pipeline works on.
+/// Everything that one part of the pipeline works on.
 pub struct PacketContext<'a> {
     /// Time, in picoseconds.
     pub now_ps: u64,
@@ -123,7 +124,7 @@ pub struct PacketContext<'a> {
     pub emitted: &'a mut Vec<u8>,
     /// Tables and the other stateful objects of the switch.
     pub runtime: &'a mut Runtime,
-    /// What the program asked the engine to do after this half.
+    /// What the program asked the engine to do after this part.
     pub intents: Intents,
     /// Where the interpreter writes what happens; machine code ignores it.
     pub trace: Option<&'a mut Trace>,

@@ -62,7 +62,7 @@ impl Executor for Interpreter {
     }
 }
 
-/// One half of the pipeline, running.
+/// One part of the pipeline, running.
 struct Run<'r, 'c> {
     program: &'r Program,
     layout: &'r Layout,
@@ -81,7 +81,7 @@ enum Flow {
     Exit,
     /// The parser ends with an error, which is set.
     Reject,
-    /// This half of the pipeline ends, and the packet with it.
+    /// This part of the pipeline ends, and the packet with it.
     Drop,
 }
 

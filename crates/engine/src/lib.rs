@@ -14,15 +14,12 @@
 //! - [`runtime`]: the objects that programs use, with [`table`], [`profile`], [`meter`], [`digest`], [`value_set`], [`port_state`], [`random`] behind
 //!   it; [`hash`].
 //! - [`control`]: what the control plane may do.
-//! - [`footprint`]: where a switch's state lies, for who wants it in the caches in time.
 //! - [`interpreter`], [`trace`]: the reference executor, and what it writes down.
-// But for one instruction in `footprint`, whose text says why.
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 pub mod control;
 pub mod digest;
 pub mod exec;
-pub mod footprint;
 pub mod hash;
 mod idle;
 pub mod interpreter;
@@ -46,9 +43,8 @@ mod work_rate;
 
 pub use control::{ControlError, ControlErrorCode};
 pub use exec::{
-    DropReason, Executor, Intents, PacketContext, Stop, Straight, StraightContext, Way,
+    DropReason, Executor, FastPath, FastPathContext, Intents, PacketContext, Stop, Way,
 };
-pub use footprint::Footprint;
 pub use idle::MIN_IDLE_TIMEOUT_NS;
 pub use interpreter::Interpreter;
 pub use observed::{TimeObserved, cares_about_queues, time_observed};

@@ -1,7 +1,6 @@
 //! A packet in memory: what is stored of it, with headroom so that headers can grow in front of what stays where it is, and what is only
 //! said of it: modelled hosts' payloads are not stored in each packet ([`crate::payload`]).
 
-use crate::footprint::fetch;
 use crate::payload::Shared;
 use std::borrow::Cow;
 
@@ -161,15 +160,6 @@ impl Packet {
             && body.stored().len() < bytes
         {
             body.store_more(bytes);
-        }
-    }
-
-    /// Asks for what a parser reads, most likely, to be brought into the near caches; waits for none of it.
-    #[inline]
-    pub fn fetch_headers(&self) {
-        if let Some(body) = &self.0 {
-            fetch(&body.start);
-            fetch(&body.short[HEADROOM]);
         }
     }
 

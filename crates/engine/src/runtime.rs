@@ -5,7 +5,6 @@
 //! range gives zero or does nothing, and is counted in [`OutOfRange`]. It does not know packets' headers, ports or copies.
 
 use crate::digest::DigestQueue;
-use crate::footprint::Footprint;
 use crate::idle::{Activity, EntryKey, IdleTimers};
 use crate::meter::Meter;
 use crate::port_state::PortStates;
@@ -316,21 +315,6 @@ impl Runtime {
     /// The time last set.
     pub fn now_ps(&self) -> u64 {
         self.now_ps
-    }
-
-    /// Adds where the state lies that most packets use.
-    pub(crate) fn add_footprint(&self, footprint: &mut Footprint) {
-        footprint.add(&self.now_ps);
-        footprint.add(&self.tables);
-        footprint.add(&self.attachments);
-        footprint.add_slice(&self.attachments);
-        for table in &self.tables {
-            table.add_footprint(footprint);
-        }
-        for cells in self.registers.iter().chain(&self.counters) {
-            footprint.add(cells);
-            footprint.add_slice(&cells.dense);
-        }
     }
 
     /// How often programs went out of range.

@@ -34,11 +34,10 @@
 //! and calls [`Switch::egress`] for each.
 
 mod copies;
-mod straight;
+mod fast_path;
 
 use crate::control::Snapshots;
 use crate::exec::{DropReason, Executor, Intents, PacketContext};
-use crate::footprint::Footprint;
 use crate::interpreter::Interpreter;
 use crate::packet::{Packet, Spare};
 use crate::plan::{EgressStart, Plan};
@@ -238,7 +237,7 @@ impl EgressStart {
 }
 
 /// What an executor is given, besides the state.
-struct Half<'a> {
+struct Run<'a> {
     now_ps: u64,
     packet: &'a Packet,
     consumed: usize,
@@ -262,8 +261,8 @@ pub struct Scratch {
     spare: Spare,
     /// Headers that were emitted.
     emitted: Vec<u8>,
-    /// For the straight way; empty after another one took it over.
-    straight_state: Vec<u64>,
+    /// For the fast path; empty after another one took it over.
+    fast_path_state: Vec<u64>,
     /// The program whose slots the state has, as an address.
     state_of: usize,
 }
@@ -276,8 +275,8 @@ pub struct Switch {
     recorder: Option<Box<Recorder>>,
     /// How far the program looks into packets.
     reach_bytes: usize,
-    /// The executor has a straight way.
-    has_straight: bool,
+    /// The executor has a fast path.
+    has_fast_path: bool,
     config: SwitchConfig,
     runtime: Runtime,
     replication: Replication,
@@ -341,7 +340,7 @@ impl Switch {
             replication: Replication::default(),
             snapshots: Snapshots::default(),
             drops: [0; DropReason::ALL.len()],
-            has_straight: true,
+            has_fast_path: true,
             reach_bytes: program.reach_bytes().unwrap_or(usize::MAX),
             program,
             max_work: MAX_WORK,
@@ -394,15 +393,6 @@ impl Switch {
         &mut self.replication
     }
 
-    /// Adds where the state lies that most packets use.
-    pub fn add_footprint(&self, footprint: &mut Footprint) {
-        footprint.add(&self.executor);
-        footprint.add(&self.scratch);
-        footprint.add(&self.has_straight);
-        footprint.add(&self.config);
-        self.runtime.add_footprint(footprint);
-    }
-
     /// Takes other scratch memory, for whoever has many switches and wants what they leave in the near caches to be of use to the next.
     #[inline]
     pub fn swap_scratch(&mut self, other: &mut Box<Scratch>) {
@@ -452,7 +442,7 @@ impl Switch {
         self.single = packets;
     }
 
-    /// [`Switch::receive`] in the general way.
+    /// [`Switch::receive`] on the slow path.
     fn receive_any(&mut self, now_ps: u64, port: u32, packet: Packet, out: &mut Vec<Output>) {
         let mut work = self.work.take().unwrap_or_default();
         let unicast = self.arrive(now_ps, port, packet, &mut work.enqueued);
@@ -577,13 +567,13 @@ impl Switch {
         let mut next = Some(pass);
         while let Some(mut pass) = next {
             pass.packet.store(self.reach_bytes);
-            let half = Half {
+            let run = Run {
                 now_ps: pass.now_ps,
                 packet: &pass.packet,
                 consumed: 0,
                 branch: pass.lineage.branch,
             };
-            let (intents, consumed) = self.run(half, &mut pass.state, |e, cx| e.ingress(cx));
+            let (intents, consumed) = self.run(run, &mut pass.state, |e, cx| e.ingress(cx));
             next = match self.after_ingress(pass, &intents, consumed, out) {
                 AfterIngress::Done(unicast) => return unicast,
                 AfterIngress::Again(pass) => Some(pass),
@@ -691,13 +681,13 @@ impl Switch {
     ) -> Option<Output> {
         let start = EgressStart::new(&copy, now_ps, deq_qdepth);
         self.plan.start_egress(&mut copy.state, start);
-        let half = Half {
+        let run = Run {
             now_ps,
             packet: &copy.packet,
             consumed: copy.consumed,
             branch: copy.lineage.branch,
         };
-        let (intents, _) = self.run(half, &mut copy.state, |e, cx| e.egress(cx));
+        let (intents, _) = self.run(run, &mut copy.state, |e, cx| e.egress(cx));
         self.after_egress(now_ps, copy, &intents, out)
     }
 
@@ -736,29 +726,29 @@ impl Switch {
         Some(Output::new(port, copy.packet))
     }
 
-    /// Runs half of the pipeline; gives what the program asked for and how many bytes the parser took.
+    /// Runs a part of the pipeline; gives what the program asked for and how many bytes the parser took.
     fn run(
         &mut self,
-        half: Half<'_>,
+        run: Run<'_>,
         state: &mut [u64],
         executor: impl FnOnce(&dyn Executor, &mut PacketContext<'_>),
     ) -> (Intents, usize) {
-        self.runtime.set_now_ps(half.now_ps);
+        self.runtime.set_now_ps(run.now_ps);
         self.scratch.emitted.clear();
-        let trace = self.recorder.as_mut().map(|r| r.branch_mut(half.branch));
+        let trace = self.recorder.as_mut().map(|r| r.branch_mut(run.branch));
         let mut cx = PacketContext {
-            now_ps: half.now_ps,
+            now_ps: run.now_ps,
             state,
-            packet: half.packet.stored(),
-            packet_len: half.packet.len(),
-            consumed: half.consumed,
+            packet: run.packet.stored(),
+            packet_len: run.packet.len(),
+            consumed: run.consumed,
             emitted: &mut self.scratch.emitted,
             runtime: &mut self.runtime,
             intents: Intents::default(),
             trace,
         };
         executor(&*self.executor, &mut cx);
-        debug_assert!(cx.consumed <= half.packet.len());
+        debug_assert!(cx.consumed <= run.packet.len());
         (cx.intents, cx.consumed)
     }
 

@@ -1,14 +1,16 @@
 //! Runs machine code on packets.
 
-use crate::code::{AheadTable, Half, LARGE_TABLE, emit_capacity, makes_replicas, tables_ahead};
+use crate::code::{
+    EntryPoint, LARGE_TABLE, PrefetchedTable, emit_capacity, makes_replicas, prefetched_tables,
+};
 use crate::frame::{Arrival, Context, Frame, SentReplicas, drop_reason, preserve_of, way};
 use crate::module::{NativeCode, compile_halves};
 use crate::usage::{drops_behind_egress, egress_changes};
 use crate::views::{InPlaceTable, Views, in_place, take_views};
 use cranelift_jit::JITModule;
 use engine::{
-    DropReason, Executor, Intents, Output, Packet, PacketContext, Spare, Stop, Straight,
-    StraightContext, Way,
+    DropReason, Executor, FastPath, FastPathContext, Intents, Output, Packet, PacketContext, Spare,
+    Stop, Way,
 };
 use ir::verify::{VerifyError, verify};
 use ir::{Layout, Program};
@@ -58,26 +60,26 @@ pub struct CompileStats {
     pub makes_replicas: bool,
 }
 
-/// A function of a half.
-type HalfFn = unsafe extern "C" fn(*mut Frame);
+/// A function of a part of the pipeline.
+type EntryPointFn = unsafe extern "C" fn(*mut Frame);
 
-/// A function of the straight way, given the first arrival and the end of them: runs their packets up to one for which more has to be done
+/// A function of the fast path, given the first arrival and the end of them: runs their packets up to one for which more has to be done
 /// than to send it as it lies or to drop it, and gives that, or the end. The code of each is with it.
-type StraightFn = unsafe extern "C" fn(*mut Frame, *mut Arrival, *mut Arrival) -> *mut Arrival;
+type FastPathFn = unsafe extern "C" fn(*mut Frame, *mut Arrival, *mut Arrival) -> *mut Arrival;
 
-/// The function that looks ahead, given the same.
-type AheadFn = unsafe extern "C" fn(*mut Frame, *mut Arrival, *mut Arrival);
+/// The function that prefetches, given the same.
+type PrefetchFn = unsafe extern "C" fn(*mut Frame, *mut Arrival, *mut Arrival);
 
 /// The arrivals of a part of a burst.
 type Arrivals = [MaybeUninit<Arrival>; PART];
 
-/// A burst is run in parts of this many packets: what looking ahead brings into the caches stays there until it is needed.
+/// A burst is run in parts of this many packets: what the prefetch brings into the caches stays there until it is needed.
 const PART: usize = 32;
 
 /// Programs with so many tables at most take views of them for every packet; it costs less than a call.
 const FEW_VIEWS: usize = 3;
 
-/// Bursts of fewer packets are not looked ahead, nor more tables looked up in place for them.
+/// Bursts of fewer packets are not prefetched for, nor more tables looked up in place for them.
 const MIN_BURST: usize = 4;
 
 /// Picoseconds in a microsecond, the unit of v1model's timestamps.
@@ -94,20 +96,20 @@ pub struct JitExecutor {
     /// How far it looks into packets.
     reach_bytes: usize,
     /// None if it would be too large.
-    straight: Option<StraightFn>,
-    /// For packets that `straight` is not for, if there are any.
-    general: Option<StraightFn>,
+    fast_path: Option<FastPathFn>,
+    /// For packets that `fast_path` is not for, if there are any.
+    general: Option<FastPathFn>,
     /// None if the program has no table that it would be good for.
-    ahead: Option<AheadFn>,
-    /// The tables that `ahead` looks into.
-    tables_ahead: Vec<AheadTable>,
+    prefetch: Option<PrefetchFn>,
+    /// The tables that `prefetch` looks into.
+    prefetched_tables: Vec<PrefetchedTable>,
     /// The tables that are looked up in place.
     tables_in_place: Vec<InPlaceTable>,
     /// Entries from which on that is worth it.
     large_table: usize,
-    ingress: HalfFn,
-    parse: HalfFn,
-    egress: HalfFn,
+    ingress: EntryPointFn,
+    parse: EntryPointFn,
+    egress: EntryPointFn,
     egress_changes: Vec<Range<usize>>,
     /// Owns the memory that the functions are in; never locked but to be freed.
     module: ManuallyDrop<Mutex<JITModule>>,
@@ -131,19 +133,19 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
         functions,
     } = compile_halves(&program)?;
     let layout = Layout::new(&program);
-    let address = |half: Half| functions[half as usize];
-    let half = |half: Half| {
+    let address = |entry_point: EntryPoint| functions[entry_point as usize];
+    let function_at = |entry_point: EntryPoint| {
         // SAFETY: the function was defined with this signature in the platform's calling convention, and its memory is
         // freed only when the executor that gets the pointer is dropped.
-        address(half).map(|at| unsafe { std::mem::transmute::<*const u8, HalfFn>(at) })
+        address(entry_point).map(|at| unsafe { std::mem::transmute::<*const u8, EntryPointFn>(at) })
     };
-    let needed = |function: Option<HalfFn>| {
-        function.ok_or_else(|| JitError::Codegen("a half of the pipeline is too large".into()))
+    let needed = |function: Option<EntryPointFn>| {
+        function.ok_or_else(|| JitError::Codegen("a part of the pipeline is too large".into()))
     };
     let halves = (|| {
-        let ingress = needed(half(Half::Ingress))?;
-        let parse = needed(half(Half::Parse))?;
-        Ok((ingress, parse, needed(half(Half::Egress))?))
+        let ingress = needed(function_at(EntryPoint::Ingress))?;
+        let parse = needed(function_at(EntryPoint::Parse))?;
+        Ok((ingress, parse, needed(function_at(EntryPoint::Egress))?))
     })();
     let (ingress, parse, egress) = match halves {
         Ok(halves) => halves,
@@ -153,27 +155,27 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
             return Err(error);
         }
     };
-    let way = |half: Half| {
-        // SAFETY: as above, with the signature of the straight way.
-        address(half).map(|at| unsafe { std::mem::transmute::<*const u8, StraightFn>(at) })
+    let way = |entry_point: EntryPoint| {
+        // SAFETY: as above, with the signature of the fast path.
+        address(entry_point).map(|at| unsafe { std::mem::transmute::<*const u8, FastPathFn>(at) })
     };
-    let general = way(Half::General);
-    let is_specialised = Half::General.is_useful(&program);
-    let straight = way(Half::Straight)
+    let general = way(EntryPoint::General);
+    let is_specialised = EntryPoint::General.is_useful(&program);
+    let fast_path = way(EntryPoint::FastPath)
         .filter(|_| general.is_some() || !is_specialised)
         .filter(|_| !drops_behind_egress(&program));
-    stats.makes_replicas = straight.is_some() && makes_replicas(&program);
+    stats.makes_replicas = fast_path.is_some() && makes_replicas(&program);
     Ok(JitExecutor {
         state_limbs: layout.limbs(),
         emit_capacity: emit_capacity(&program),
         reach_bytes: program.reach_bytes().unwrap_or(usize::MAX),
-        straight,
+        fast_path,
         general,
-        ahead: address(Half::Ahead).map(|at| {
-            // SAFETY: as above, with the signature of the function that looks ahead.
-            unsafe { std::mem::transmute::<*const u8, AheadFn>(at) }
+        prefetch: address(EntryPoint::Prefetch).map(|at| {
+            // SAFETY: as above, with the signature of the function that prefetches.
+            unsafe { std::mem::transmute::<*const u8, PrefetchFn>(at) }
         }),
-        tables_ahead: tables_ahead(&program),
+        prefetched_tables: prefetched_tables(&program),
         tables_in_place: in_place(&program),
         large_table: LARGE_TABLE,
         ingress,
@@ -205,7 +207,7 @@ impl JitExecutor {
         &self.program
     }
 
-    /// Sets from how many entries on a table is taken not to be in the caches, so that bursts are looked ahead for what they need of
+    /// Sets from how many entries on a table is taken not to be in the caches, so that bursts are prefetched for what they need of
     /// it: 16,384 at first.
     pub fn set_large_table(&mut self, entries: usize) {
         self.large_table = entries;
@@ -216,12 +218,12 @@ impl JitExecutor {
         self.stats
     }
 
-    /// Runs one half.
+    /// Runs one part.
     ///
     /// # Panics
     /// If the state array is too short, or more has been consumed than there is: the caller violates the contract of
     /// [`PacketContext`].
-    fn run(&self, function: HalfFn, cx: &mut PacketContext<'_>) {
+    fn run(&self, function: EntryPointFn, cx: &mut PacketContext<'_>) {
         assert!(cx.state.len() >= self.state_limbs, "state array too short");
         assert!(
             cx.consumed <= cx.packet.len(),
@@ -255,34 +257,35 @@ impl JitExecutor {
         take_intents(&frame, &mut cx.intents);
     }
 
-    /// The function that looks ahead, if that is worth its time for these packets.
-    fn looks_ahead(&self, cx: &StraightContext<'_>) -> Option<AheadFn> {
-        let large = |t: &AheadTable| cx.runtime.table(t.table).len() >= self.large_table;
-        let worth = cx.packets.len() - cx.first >= MIN_BURST && self.tables_ahead.iter().any(large);
-        self.ahead.filter(|_| worth)
+    /// The function that prefetches, if that is worth its time for these packets.
+    fn prefetch_for(&self, cx: &FastPathContext<'_>) -> Option<PrefetchFn> {
+        let large = |t: &PrefetchedTable| cx.runtime.table(t.table).len() >= self.large_table;
+        let worth =
+            cx.packets.len() - cx.first >= MIN_BURST && self.prefetched_tables.iter().any(large);
+        self.prefetch.filter(|_| worth)
     }
 
     /// Brings what the wanted keys need into the caches.
     fn warm(&self, context: &mut Context<'_>) {
-        for (ahead, keys) in self.tables_ahead.iter().zip(&mut *context.wanted) {
-            black_box(context.runtime.table(ahead.table).warm(keys));
+        for (prefetched, keys) in self.prefetched_tables.iter().zip(&mut *context.wanted) {
+            black_box(context.runtime.table(prefetched.table).warm(keys));
             keys.clear();
         }
     }
 
-    /// Runs packets on the straight way.
+    /// Runs packets on the fast path.
     ///
     /// # Panics
     /// If the state array is too short.
-    fn run_straight(&self, straight: StraightFn, cx: &mut StraightContext<'_>) -> Straight {
+    fn run_fast_path(&self, fast_path: FastPathFn, cx: &mut FastPathContext<'_>) -> FastPath {
         assert!(cx.state.len() >= self.state_limbs, "state array too short");
         cx.emitted.clear();
         cx.emitted.reserve(self.emit_capacity);
-        let look_ahead = self.looks_ahead(cx);
+        let prefetch = self.prefetch_for(cx);
         let mut wanted = Vec::new();
         let mut sent = SentReplicas::new();
-        if look_ahead.is_some() && self.tables_ahead.iter().any(|t| !t.touched) {
-            wanted.resize(self.tables_ahead.len(), Vec::new());
+        if prefetch.is_some() && self.prefetched_tables.iter().any(|t| !t.touched) {
+            wanted.resize(self.prefetched_tables.len(), Vec::new());
         }
         // What they point to stays as it is until this function returns: it alone has the switch, and running packets does not
         // change tables. (Hits that leave something behind are not looked up in place.)
@@ -309,19 +312,19 @@ impl JitExecutor {
         let mut arrivals: Arrivals = [const { MaybeUninit::uninit() }; PART];
         let (mut first, count) = (cx.first, cx.packets.len());
         let mut ahead = first + cx.ahead;
-        // From here on each packet is whoever's it goes to.
+        // The vector gives its packets away: from here on, whoever takes a packet owns it.
         let packets = cx.packets.as_mut_ptr();
         // SAFETY: fewer than there are.
         unsafe { cx.packets.set_len(0) };
         while first < count {
             let mut end = count.min(first + PART);
-            if look_ahead.is_some() && first < ahead {
+            if prefetch.is_some() && first < ahead {
                 end = end.min(ahead);
             }
             // SAFETY: these are packets of the vector that nobody has taken yet, and nobody else refers to them.
             let part = unsafe { std::slice::from_raw_parts_mut(packets.add(first), end - first) };
             let arrivals = arrive(&mut arrivals, part, self.reach_bytes);
-            if let Some(look) = look_ahead
+            if let Some(look) = prefetch
                 && first >= ahead
             {
                 ahead = end;
@@ -338,7 +341,7 @@ impl JitExecutor {
                 spare: cx.spare,
                 drops: cx.drops,
             };
-            if let Some(at) = self.run_packets(straight, &mut frame, &mut sending) {
+            if let Some(at) = self.run_packets(fast_path, &mut frame, &mut sending) {
                 let (code, packet) = (sending.arrivals[at].code, first + at);
                 if code & 0xff == way::AFTER_EGRESS {
                     // SAFETY: the function has written these bytes, to where the vector's memory is now.
@@ -351,18 +354,18 @@ impl JitExecutor {
                 // SAFETY: the packets up to here were just written, and the others nobody has taken.
                 unsafe { cx.packets.set_len(count) };
                 let ahead = ahead.saturating_sub(packet + 1);
-                return Straight::Stopped(stop(packet, ahead, &frame, code));
+                return FastPath::Stopped(stop(packet, ahead, &frame, code));
             }
             first = end;
         }
-        Straight::Done
+        FastPath::Done
     }
 
-    /// Runs packets until one leaves the straight way; gives its position. Those before it are taken.
+    /// Runs packets until one leaves the fast path; gives its position. Those before it are taken.
     #[inline]
     fn run_packets(
         &self,
-        straight: StraightFn,
+        fast_path: FastPathFn,
         frame: &mut Frame,
         sending: &mut Sending<'_>,
     ) -> Option<usize> {
@@ -372,7 +375,7 @@ impl JitExecutor {
             // SAFETY: as in `run`, but that the function may write to the packets, each within its length, which are this call's alone,
             // and reads through `views`, which the caller has set to the tables as they are. Of the arrivals it writes the codes.
             // It sets again whatever of the frame it reads or an earlier run for another packet may have set.
-            let stopped = unsafe { straight(frame, start.add(first), end) };
+            let stopped = unsafe { fast_path(frame, start.add(first), end) };
             // SAFETY: it is one of the arrivals, or their end.
             let at = unsafe { stopped.offset_from_unsigned(start) };
             sending.hand_over(first..at);
@@ -391,7 +394,7 @@ impl JitExecutor {
         }
     }
 
-    /// Does for a packet what its code asks for, and takes it; false if that leads off the straight way.
+    /// Does for a packet what its code asks for, and takes it; false if that leads off the fast path.
     #[inline(never)]
     fn end_otherwise(&self, frame: &mut Frame, sending: &mut Sending<'_>, at: usize) -> bool {
         let arrival = &mut sending.arrivals[at];
@@ -539,7 +542,7 @@ unsafe fn send_replicas(
     send(last.port, packet);
 }
 
-/// What is told of a packet that left the straight way.
+/// What is told of a packet that left the fast path.
 #[cold]
 fn stop(packet: usize, ahead: usize, frame: &Frame, code: u64) -> Stop {
     let mut intents = Intents::default();
@@ -591,10 +594,10 @@ impl Executor for JitExecutor {
         self.run(self.egress, cx);
     }
 
-    fn straight(&self, cx: &mut StraightContext<'_>) -> Straight {
-        match self.straight {
-            Some(straight) => self.run_straight(straight, cx),
-            None => Straight::Unsupported,
+    fn fast_path(&self, cx: &mut FastPathContext<'_>) -> FastPath {
+        match self.fast_path {
+            Some(fast_path) => self.run_fast_path(fast_path, cx),
+            None => FastPath::Unsupported,
         }
     }
 

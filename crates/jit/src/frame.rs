@@ -36,11 +36,11 @@ pub(crate) struct Frame {
     pub recirculate: u64,
     /// Zero, or one more than the length asked for.
     pub truncate: u64,
-    /// On the straight way, the time.
+    /// On the fast path, the time.
     pub now_us: u64,
-    /// On the straight way, the tables that are looked up in place.
+    /// On the fast path, the tables that are looked up in place.
     pub views: *const TableView,
-    /// On the straight way, replicas that egress dropped.
+    /// On the fast path, replicas that egress dropped.
     pub replicas_dropped: u64,
     /// What a function of [`crate::preserving`] gave: where the arguments are.
     pub found_args: *const u64,
@@ -81,13 +81,13 @@ impl Frame {
 #[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Arrival {
-    /// Its first byte; only the straight way writes there.
+    /// Its first byte; only the fast path writes there.
     pub packet: *mut u8,
     /// Its length, of which the program's reach is stored there.
     pub len: u64,
     /// Where it arrived.
     pub port: u64,
-    /// How it ended, by the straight way: of [`way`].
+    /// How it ended, by the fast path: of [`way`].
     pub code: u64,
 }
 
@@ -143,9 +143,9 @@ pub(crate) struct Context<'a> {
     pub runtime: &'a mut Runtime,
     /// The memory that the deparser writes to.
     pub emitted: &'a mut Vec<u8>,
-    /// When looking ahead, keys by table.
+    /// Of a prefetch, keys by table.
     pub wanted: &'a mut [Vec<u64>],
-    /// On the straight way, the multicast groups.
+    /// On the fast path, the multicast groups.
     pub replication: Option<&'a Replication>,
     /// The replicas that leave, in order.
     pub sent: &'a mut SentReplicas,
@@ -165,7 +165,7 @@ pub(crate) struct SentReplica {
     pub end: usize,
 }
 
-/// How a packet's straight way ends, in the low byte of [`Arrival::code`]. The port is in the bits above.
+/// How a packet's fast path ends, in the low byte of [`Arrival::code`]. The port is in the bits above.
 pub(crate) mod way {
     /// The packet is edited where it lies. Nobody asked for it to be cut.
     pub const SENT_IN_PLACE: u64 = 0;
@@ -201,11 +201,11 @@ pub(crate) mod drop_code {
     pub const STEP_LIMIT: u64 = 1;
     /// [`engine::DropReason::AssertFailed`].
     pub const ASSERT_FAILED: u64 = 2;
-    /// [`engine::DropReason::IngressDrop`]; on the straight way only.
+    /// [`engine::DropReason::IngressDrop`]; on the fast path only.
     pub const INGRESS_DROP: u64 = 3;
-    /// [`engine::DropReason::EgressDrop`]; on the straight way only.
+    /// [`engine::DropReason::EgressDrop`]; on the fast path only.
     pub const EGRESS_DROP: u64 = 4;
-    /// [`engine::DropReason::EmptyMulticastGroup`]; on the straight way only.
+    /// [`engine::DropReason::EmptyMulticastGroup`]; on the fast path only.
     pub const EMPTY_GROUP: u64 = 5;
 }
 

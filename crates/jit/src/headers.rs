@@ -1,4 +1,4 @@
-//! What the straight way may assume of headers: which bytes of the packet need not be read, nor written when it leaves.
+//! What the fast path may assume of headers: which bytes of the packet need not be read, nor written when it leaves.
 //!
 //! A packet whose headers are those that were extracted, in the order of extraction, is edited where it lies. Whether that is
 //! so is known at run time from a single bit, which is set by whatever could move a header; this module finds out what
@@ -16,7 +16,7 @@ pub(crate) struct Home {
     pub offset: u32,
 }
 
-/// What is known of the headers of a program on the straight way.
+/// What is known of the headers of a program on the fast path.
 #[derive(Clone, Debug)]
 pub(crate) struct Headers {
     /// By slot: the fields of headers without a varbit.

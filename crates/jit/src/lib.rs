@@ -1,8 +1,8 @@
 //! `jit`: the IR to machine code, with Cranelift.
 //!
 //! [`compile`] makes a [`JitExecutor`] of a verified program: native functions, one for each way in which the
-//! engine enters the pipeline (all of it, for a packet that goes straight through; parser to ingress; the parser alone; egress
-//! to deparser), and one that looks ahead. Fields are values in registers, not memory; a header's bounds are checked once; fields that
+//! engine enters the pipeline (all of it, for a packet on the fast path; parser to ingress; the parser alone; egress
+//! to deparser), and one that prefetches. Fields are values in registers, not memory; a header's bounds are checked once; fields that
 //! nobody reads are not loaded, bytes that nobody changes not written ([`headers`]); table actions are expanded in place, and so are
 //! lookups of exact keys and short prefixes ([`views`]). What the code does is what `ir::program` says and what the interpreter in
 //! `engine` does, bit for bit; a difference is a bug.

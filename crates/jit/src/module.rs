@@ -4,7 +4,7 @@
 //! too large is left out. Large ones are compiled with less care, so that no program takes long. Whatever goes wrong in the code
 //! generator is an error, never a panic.
 
-use crate::code::{Half, Input, generate};
+use crate::code::{EntryPoint, Input, generate};
 use crate::executor::{CompileStats, JitError};
 use crate::paths;
 use crate::shims::Shim;
@@ -23,14 +23,14 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 /// A function of more instructions is compiled fast rather than well.
 const LARGE_FUNCTION: usize = 40_000;
 
-/// Functions in executable memory, by [`Half`].
+/// Functions in executable memory, by [`EntryPoint`].
 pub(crate) struct NativeCode {
     /// Owns the memory.
     pub module: JITModule,
     /// What was made.
     pub stats: CompileStats,
     /// Addresses; none where the program has no use for the function, or it would be too large.
-    pub functions: [Option<*const u8>; Half::ALL.len()],
+    pub functions: [Option<*const u8>; EntryPoint::ALL.len()],
 }
 
 /// Compiles all functions of a verified program.
@@ -44,12 +44,12 @@ fn compile_unguarded(program: &Program) -> Result<NativeCode, JitError> {
     let fast = isa("none", "single_pass")?;
     let layout = Layout::new(program);
     // Only what is specialised gains by it.
-    let split = (Half::General.is_useful(program)).then(|| paths::split(program));
+    let split = (EntryPoint::General.is_useful(program)).then(|| paths::split(program));
     let shims = import_shims(&mut module)?;
-    let jobs = Half::ALL
+    let jobs = EntryPoint::ALL
         .into_iter()
-        .filter(|half| half.is_useful(program))
-        .map(|half| Job::new(&mut module, &shims, half))
+        .filter(|entry_point| entry_point.is_useful(program))
+        .map(|entry_point| Job::new(&mut module, &shims, entry_point))
         .collect::<Result<Vec<_>, _>>()?;
     let isas = Isas {
         best: module.isa(),
@@ -61,7 +61,9 @@ fn compile_unguarded(program: &Program) -> Result<NativeCode, JitError> {
         let (layout, split) = (&layout, &split);
         let threads: Vec<_> = (jobs.into_iter())
             .map(|job| {
-                let split = split.as_ref().filter(|_| job.half == Half::Straight);
+                let split = split
+                    .as_ref()
+                    .filter(|_| job.entry_point == EntryPoint::FastPath);
                 let program = split.unwrap_or(program);
                 scope.spawn(move || job.run(program, layout, isas))
             })
@@ -76,13 +78,13 @@ fn compile_unguarded(program: &Program) -> Result<NativeCode, JitError> {
     for compiled in results {
         if let Some(compiled) = compiled? {
             compiled.define(&mut module, &mut stats)?;
-            defined.push((compiled.half, compiled.id));
+            defined.push((compiled.entry_point, compiled.id));
         }
     }
     module.finalize_definitions().map_err(codegen_error)?;
-    let mut functions = [None; Half::ALL.len()];
-    for (half, id) in defined {
-        functions[half as usize] = Some(module.get_finalized_function(id));
+    let mut functions = [None; EntryPoint::ALL.len()];
+    for (entry_point, id) in defined {
+        functions[entry_point as usize] = Some(module.get_finalized_function(id));
     }
     Ok(NativeCode {
         module,
@@ -149,32 +151,36 @@ struct Isas<'a> {
 
 /// A function to be generated and compiled.
 struct Job {
-    half: Half,
+    entry_point: EntryPoint,
     id: FuncId,
     context: Context,
     shims: Vec<FuncRef>,
 }
 
 impl Job {
-    fn new(module: &mut JITModule, shims: &[FuncId], half: Half) -> Result<Job, JitError> {
+    fn new(
+        module: &mut JITModule,
+        shims: &[FuncId],
+        entry_point: EntryPoint,
+    ) -> Result<Job, JitError> {
         let mut context = module.make_context();
         let signature = &mut context.func.signature;
         signature.params.push(AbiParam::new(I64));
-        if half.takes_packets() {
+        if entry_point.takes_packets() {
             signature.params.extend([AbiParam::new(I64); 2]);
         }
-        if half.is_straight() {
+        if entry_point.is_fast_path() {
             // Where it stopped.
             signature.returns.push(AbiParam::new(I64));
         }
         let id = module
-            .declare_function(half.symbol(), Linkage::Local, signature)
+            .declare_function(entry_point.symbol(), Linkage::Local, signature)
             .map_err(codegen_error)?;
         let shims = (shims.iter())
             .map(|&shim| module.declare_func_in_func(shim, &mut context.func))
             .collect();
         Ok(Job {
-            half,
+            entry_point,
             id,
             context,
             shims,
@@ -190,7 +196,7 @@ impl Job {
         let input = Input {
             program,
             layout,
-            half: self.half,
+            entry_point: self.entry_point,
             shims: &self.shims,
         };
         let mut builder_context = FunctionBuilderContext::new();
@@ -209,7 +215,7 @@ impl Job {
             .compile(isa, &mut ControlPlane::default())
             .map_err(|e| JitError::Codegen(format!("{:?}", e.inner)))?;
         Ok(Some(Compiled {
-            half: self.half,
+            entry_point: self.entry_point,
             id: self.id,
             context: self.context,
             instructions,
@@ -220,7 +226,7 @@ impl Job {
 
 /// Machine code that is not in its place yet.
 struct Compiled {
-    half: Half,
+    entry_point: EntryPoint,
     id: FuncId,
     context: Context,
     instructions: usize,

@@ -302,7 +302,7 @@ fn statements(program: &Program, stmts: &[Stmt]) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::code::tails;
+    use crate::code::specialisations;
 
     /// A transport header behind one of two others, perhaps with one from a controller's port before; states as given.
     fn program(states: &str) -> Program {
@@ -360,7 +360,7 @@ mod tests {
         outcomes.sort();
         let expected = [[false, false], [false, true], [true, false], [true, true]];
         assert_eq!(outcomes, expected.map(|[c, m]| vec![c, true, m, true]));
-        // Half of the packets have one more header; those of the controller are not counted.
+        // EntryPoint of the packets have one more header; those of the controller are not counted.
         let shares = accepted_shares(&split);
         assert_eq!(shares[6..], [WHOLE / 2, WHOLE / 2, 0, 0]);
         assert_eq!(super::split(&split).parser, split.parser);
@@ -378,7 +378,7 @@ mod tests {
         let program = program(states);
         let outcome = |headers: [u32; 4]| headers.map(|h| h == 1).to_vec();
         let expected = [[0, 1, 0, 0], [0, 1, 1, 1], [0, 1, 1, 0]];
-        assert_eq!(tails(&program), expected.map(outcome));
+        assert_eq!(specialisations(&program), expected.map(outcome));
         // None of the states of the controller's packets is generated then.
         let split = split(&program);
         let wanted = accepted(&split).into_iter().map(|validity| {
@@ -406,8 +406,8 @@ mod tests {
         let mut specialised = 0;
         for seed in 0..300 {
             let program = ir::arbitrary::program(seed);
-            let outcomes = tails(&program);
-            assert_eq!(outcomes, tails(&split(&program)), "seed {seed}");
+            let outcomes = specialisations(&program);
+            assert_eq!(outcomes, specialisations(&split(&program)), "seed {seed}");
             specialised += u32::from(!outcomes.is_empty());
         }
         assert!(specialised > 15, "{specialised}");

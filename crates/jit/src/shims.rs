@@ -248,7 +248,7 @@ unsafe extern "C" fn lookup_packed(
     }
 }
 
-/// Notes a key that a packet will probably look up in one of the tables that are looked ahead into.
+/// Notes a key that a packet will probably look up in one of the prefetched tables.
 ///
 /// # Safety
 /// `frame` is the frame of the running function; `key` points to `limbs` limbs.

@@ -1,6 +1,6 @@
-//! Which slots a half of the pipeline reads and writes.
+//! Which slots a part of the pipeline reads and writes.
 //!
-//! The answer decides where each slot lives in the function of that half ([`crate::code`]): only what the other half or
+//! The answer decides where each slot lives in the function of that part ([`crate::code`]): only what the other part or
 //! the engine may look at has to reach the state array. It is a conservative union over all paths; that a
 //! particular path writes before it reads is left to the code generator's own analysis of values.
 
@@ -104,7 +104,7 @@ impl Usage {
     }
 
     /// Of both halves in one function, where fields that lie in the packet as they came are not read to be emitted or summed up.
-    pub fn of_straight(program: &Program, headers: &Headers) -> Usage {
+    pub fn of_fast_path(program: &Program, headers: &Headers) -> Usage {
         let mut walk = Walk::new(program);
         walk.in_packet = Some(headers);
         walk.parser();
@@ -206,7 +206,7 @@ struct Walk<'a> {
     program: &'a Program,
     usage: Usage,
     actions_seen: Vec<bool>,
-    /// On the straight way.
+    /// On the fast path.
     in_packet: Option<&'a Headers>,
 }
 

@@ -6,7 +6,7 @@
 //! views. It does not know the generated code; what it may read is the slices that [`engine::table::InPlace`] gives.
 
 use engine::Runtime;
-use engine::table::short_lpm::{Places, Root};
+use engine::table::lpm32::{Places, Root};
 use engine::table::{InPlaceMatcher, Table};
 use ir::{MatchKind, Program, TableId};
 use smallvec::SmallVec;

@@ -366,6 +366,7 @@ fn a_program_that_would_explode_is_refused() {
         direct_meter: None,
         implementation: None,
         support_timeout: false,
+        hidden: false,
     });
     let apply = Stmt {
         kind: StmtKind::Apply {

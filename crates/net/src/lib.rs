@@ -13,7 +13,6 @@
 
 mod addresses;
 mod agent;
-mod ahead;
 mod capture;
 pub mod clock;
 mod error;
@@ -26,11 +25,9 @@ pub mod link;
 mod network;
 mod node;
 mod notification;
-mod ordered;
 pub mod ordering;
 mod pool;
 pub mod queue;
-mod queued;
 pub mod random;
 pub mod record;
 pub mod statistics;

@@ -43,7 +43,7 @@ use crate::error::{NetError, out_of_range};
 use crate::ordering::OrderingConfig;
 use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use crate::random::Stream;
-use engine::{Footprint, Packet};
+use engine::Packet;
 use loss::{JitterProcess, LossProcess};
 use special::Special;
 use std::collections::VecDeque;
@@ -310,18 +310,6 @@ impl Direction {
             gate,
             special,
         }
-    }
-
-    /// Adds where that lies which a packet needs that arrives.
-    pub(crate) fn add_arrival_footprint(&self, footprint: &mut Footprint) {
-        footprint.add(&self.to);
-    }
-
-    /// Adds where that lies which a packet needs that is sent.
-    pub(crate) fn add_sending_footprint(&self, footprint: &mut Footprint) {
-        footprint.add(&self.to);
-        footprint.add(&self.busy_until_ps);
-        footprint.add(&self.waiting);
     }
 
     /// Takes a frame, which it may mark; when it arrives, if it does.

@@ -2,7 +2,6 @@
 
 use crate::addresses::{Addresses, Family};
 use crate::agent::Generator;
-use crate::ahead::Ahead;
 use crate::capture::Capture;
 use crate::error::{NetError, out_of_range};
 use crate::event::{Event, EventQueue};
@@ -68,7 +67,6 @@ pub struct Network {
     pub(crate) headers: Vec<u8>,
     pub(crate) whole: WholeFrame,
     pub(crate) steps: u64,
-    pub(crate) ahead: Ahead,
     pub(crate) visits: Visits,
     /// The wall clock runs: what takes long makes packets wait.
     pub(crate) real_time: bool,
@@ -104,7 +102,6 @@ impl Network {
             headers: Vec::new(),
             whole: WholeFrame::default(),
             steps: 0,
-            ahead: Ahead::default(),
             visits: Visits::default(),
             real_time: false,
             copies_per_s: engine::COPIES_PER_S,
@@ -129,7 +126,6 @@ impl Network {
         }
         let id = NodeId(self.nodes.len() as u32);
         self.nodes.push(Node::new(name, kind));
-        self.ahead.add_node();
         self.by_name.insert(name.to_owned(), id);
         Ok(id)
     }
@@ -221,7 +217,6 @@ impl Network {
             self.nodes[from.node.0 as usize].attach(from.port, direction);
             self.directions
                 .push(Direction::new(from, to, config.clone(), self.seed, &name));
-            self.ahead.add_direction(to.node);
         }
         self.visits.network_changed();
         for direction in [first, first + 1] {

@@ -23,7 +23,6 @@ impl Network {
             return true;
         };
         self.begin_event(time_ps);
-        self.look_ahead();
         self.dispatch(event);
         true
     }
@@ -176,7 +175,6 @@ impl Network {
                 self.receive_queued(node, port, packet);
             }
             NodeKind::Switch(_) => {
-                self.note_footprint(node);
                 self.receive_at_switch(node, port, packet);
             }
             NodeKind::Host(_) => {

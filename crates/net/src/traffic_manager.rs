@@ -1,5 +1,5 @@
 //! The traffic manager of a switch: packets wait between ingress and egress, in the queues of the port that they leave by. What
-//! happens in which order is in `queued`; this is what waits. It does not know programs.
+//! happens in which order is in `network`; this is what waits. It does not know programs.
 //!
 //! # The model
 //!
@@ -34,6 +34,8 @@
 //! here it has eight, and none is dropped for that. Higher priorities come first in both, and depths are those of the packet's
 //! own queue. There, recirculated and resubmitted packets go through the input buffer, which takes a time that depends on the
 //! machine. There, no packet is marked.
+
+mod network;
 
 use crate::error::{NetError, out_of_range};
 use crate::link::serialisation_ps;

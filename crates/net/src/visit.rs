@@ -168,7 +168,6 @@ impl Network {
             return true;
         };
         self.begin_event(time_ps);
-        self.look_ahead();
         // Up to when nothing can happen but that packets come and go.
         let end_ps = (time_ps.saturating_add(self.visits.reaction_ps))
             .min(self.events.next_barrier_ps())
@@ -176,7 +175,7 @@ impl Network {
         match event {
             Event::Arrive { direction, .. } if end_ps > time_ps => match self.visited_by(direction)
             {
-                Some(node) => self.visit(node, direction, time_ps, Some(event), end_ps),
+                Some(node) => self.visit(node, time_ps, Some(event), end_ps),
                 None => self.dispatch(event),
             },
             Event::Send { flow } if end_ps > time_ps => self.send_many(flow, end_ps),
@@ -187,7 +186,7 @@ impl Network {
                 // Meanwhile packets that overtake others may have been sent there.
                 Next::Visit(direction) => {
                     if let Some(node) = self.visited_by(direction) {
-                        self.visit(node, direction, time_ps, None, end_ps);
+                        self.visit(node, time_ps, None, end_ps);
                     }
                 }
                 Next::Send(flow) => self.send_on(flow, time_ps, end_ps),
@@ -290,9 +289,9 @@ impl Network {
         known.min().unwrap_or(begin_ps)
     }
 
-    /// A node, come to by a direction, handles its packets, the first at `begin_ps` if it is given, as long as they are known and before
+    /// A node handles its packets, the first at `begin_ps` if it is given, as long as they are known and before
     /// `end_ps`. Notes where it sent packets to.
-    fn visit(&mut self, node: NodeId, by: u32, begin_ps: u64, first: Option<Event>, end_ps: u64) {
+    fn visit(&mut self, node: NodeId, begin_ps: u64, first: Option<Event>, end_ps: u64) {
         let limit_ps = end_ps;
         let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
         let state = self.node(node);
@@ -306,8 +305,6 @@ impl Network {
             },
             _ => (false, 1),
         };
-        let neighbours = self.visits.nodes[node.0 as usize].neighbours.iter();
-        self.look_at_ends(neighbours.map(|it| it.away), by ^ 1);
         let mut idle = true;
         if let Some(event) = first {
             idle = false;
@@ -437,7 +434,6 @@ impl Network {
         }
         self.outputs = outputs;
         self.visits.arrivals_ps.clear();
-        self.note_footprint(node);
     }
 
     /// Up to when everything has happened to a node, as far as visits know.

@@ -1,10 +1,10 @@
-//! The general way of copies: replicas of a multicast group, clones from ingress and from egress, and packets that go round again.
+//! The slow path of copies: replicas of a multicast group, clones from ingress and from egress, and packets that go round again.
 //!
 //! Each gets its state from its original's here, and its place in the trace. What a program asked for, and when it counts, is the
 //! caller's business.
 
 use super::{
-    Emission, Enqueued, Half, Lineage, MAX_PASSES, Pass, Recirculated, Switch, instance_type,
+    Emission, Enqueued, Lineage, MAX_PASSES, Pass, Recirculated, Run, Switch, instance_type,
 };
 use crate::control::{CloneSession, Replica};
 use crate::exec::DropReason;
@@ -91,13 +91,13 @@ impl Switch {
         self.plan
             .derive(&mut state, &original.state, preserve, kind, bytes);
         self.plan.keep_ingress_time(&mut state, &original.state);
-        let half = Half {
+        let run = Run {
             now_ps: original.now_ps,
             packet: &original.packet,
             consumed: 0,
             branch: lineage.branch,
         };
-        let (intents, consumed) = self.run(half, &mut state, |e, cx| e.parse(cx));
+        let (intents, consumed) = self.run(run, &mut state, |e, cx| e.parse(cx));
         if let Some(reason) = intents.drop {
             return self.drop_packet(reason, state, lineage);
         }

@@ -1,12 +1,12 @@
 //! What code that looks up in place, without a call, needs to know of a table: where its parts lie.
 //!
 //! Slices only, borrowed from the table, so that they live no longer than the table stays as it is. What is *in* them, and how a
-//! lookup goes through them, is said where they are kept: [`super::keymap`] and [`super::short_lpm`]. It does not know who
+//! lookup goes through them, is said where they are kept: [`super::keymap`] and [`super::lpm32`]. It does not know who
 //! looks up, nor tables where a hit has effects or that need more than a few loads.
 
 use super::Table;
 use super::keymap::Buckets;
-use super::short_lpm::Prefixes;
+use super::lpm32::Prefixes;
 
 /// The parts of a table.
 #[derive(Clone, Copy, Debug)]
@@ -41,7 +41,7 @@ impl Table {
         use super::Matcher;
         let matcher = match &self.matcher {
             Matcher::Exact(map, None) => InPlaceMatcher::Exact(map.in_place()?),
-            Matcher::ShortLpm(table) => {
+            Matcher::Lpm32(table) => {
                 let (exact, prefixes) = table.in_place()?;
                 InPlaceMatcher::Prefixes { exact, prefixes }
             }

@@ -9,8 +9,6 @@
 //! follow, and until then both are searched. So the longest single update moves the keys of [`AT_ONCE`] buckets, which maps of up to that
 //! size do at once.
 
-use crate::footprint::Footprint;
-
 /// A map from `limbs` limbs to a number below [`KeyMap::LIMIT`].
 #[derive(Clone, Debug)]
 pub struct KeyMap {
@@ -79,11 +77,6 @@ pub fn hash(key: &[u64]) -> u64 {
 impl KeyMap {
     /// Values are below.
     pub const LIMIT: u32 = u32::MAX - 1;
-
-    /// Adds where the buckets lie, if they are few.
-    pub(crate) fn add_footprint(&self, footprint: &mut Footprint) {
-        footprint.add_slice(&self.buckets);
-    }
 
     /// An empty map for keys of `limbs` limbs.
     pub fn new(limbs: usize) -> KeyMap {

@@ -4,7 +4,7 @@
 //! |------------------------------------------|----------------------------------------------|
 //! | none                                     | nothing matches                              |
 //! | exact (and selector)                     | [`keymap`]: open addressing on the packed key |
-//! | one lpm of up to 32 bits, the others exact | [`short_lpm`]: multibit trie, direct index   |
+//! | one lpm of up to 32 bits, the others exact | [`lpm32`]: multibit trie, direct index   |
 //! | one longer lpm, the others exact         | [`lpm`]: tree bitmap                          |
 //! | any ternary, range or optional           | [`ternary`]: tuple space with priority pruning |
 //!
@@ -18,11 +18,11 @@ mod entries;
 mod in_place;
 pub mod keymap;
 pub mod lpm;
+pub mod lpm32;
 pub mod numbers;
 mod packing;
 mod records;
 mod shape;
-pub mod short_lpm;
 mod sieve;
 pub mod ternary;
 
@@ -31,15 +31,14 @@ pub use in_place::{InPlace, InPlaceMatcher};
 pub use packing::Packing;
 pub use shape::KeyShape;
 
-use crate::footprint::Footprint;
 use crate::runtime::CounterData;
 use entries::Entries;
 use ir::{ActionCall, Bits, KeyMatch, MatchKind};
 use keymap::KeyMap;
 use lpm::LpmTable;
+use lpm32::Lpm32Table;
 use records::Records;
 use shape::Pattern;
-use short_lpm::ShortLpmTable;
 use ternary::{Rank, TupleSpace};
 
 #[derive(Clone, Debug)]
@@ -48,7 +47,7 @@ enum Matcher {
     Keyless,
     /// With the mask that hides selector fields, if there are any.
     Exact(KeyMap, Option<Box<[u64]>>),
-    ShortLpm(ShortLpmTable),
+    Lpm32(Lpm32Table),
     Lpm(LpmTable),
     Ternary(TupleSpace),
 }
@@ -64,7 +63,7 @@ impl Matcher {
             let (offset, width) = (field.offset, field.width);
             let exact = shape.mask_of(Exact);
             match width <= 32 {
-                true => Matcher::ShortLpm(ShortLpmTable::new(offset, width, exact)),
+                true => Matcher::Lpm32(Lpm32Table::new(offset, width, exact)),
                 false => Matcher::Lpm(LpmTable::new(offset, width, exact)),
             }
         } else {
@@ -77,22 +76,9 @@ impl Matcher {
         match self {
             Matcher::Keyless => 0,
             Matcher::Exact(map, _) => map.heap_bytes(),
-            Matcher::ShortLpm(table) => table.heap_bytes(),
+            Matcher::Lpm32(table) => table.heap_bytes(),
             Matcher::Lpm(table) => table.heap_bytes(),
             Matcher::Ternary(space) => space.heap_bytes(),
-        }
-    }
-
-    /// Where the matches lie that are looked up most, as far as they are few.
-    fn add_footprint(&self, footprint: &mut Footprint) {
-        match self {
-            Matcher::Keyless => {}
-            Matcher::Lpm(_) | Matcher::Ternary(_) => footprint.add(self),
-            Matcher::Exact(map, _) => {
-                footprint.add(self);
-                map.add_footprint(footprint);
-            }
-            Matcher::ShortLpm(table) => table.add_footprint(footprint),
         }
     }
 
@@ -103,7 +89,7 @@ impl Matcher {
             Matcher::Keyless => 0,
             Matcher::Exact(map, None) => map.get(key).unwrap_or(0),
             Matcher::Exact(map, Some(mask)) => map.get_masked(key, mask).unwrap_or(0),
-            Matcher::ShortLpm(table) => table.lookup(key),
+            Matcher::Lpm32(table) => table.lookup(key),
             Matcher::Lpm(table) => table.lookup(key).unwrap_or(0),
             Matcher::Ternary(space) => space.lookup(key).unwrap_or(0),
         }
@@ -256,11 +242,11 @@ impl Table {
     /// gives means nothing.
     pub fn warm(&self, keys: &[u64]) -> u64 {
         let limbs = self.shape.limbs();
-        let mut found = [0; short_lpm::MANY];
+        let mut found = [0; lpm32::MANY];
         let mut sum = 0;
-        for keys in keys.chunks(short_lpm::MANY * limbs.max(1)) {
+        for keys in keys.chunks(lpm32::MANY * limbs.max(1)) {
             match &self.matcher {
-                Matcher::ShortLpm(table) if limbs == 1 => table.lookup_many(keys, &mut found),
+                Matcher::Lpm32(table) if limbs == 1 => table.lookup_many(keys, &mut found),
                 matcher => {
                     for (key, found) in keys.chunks(limbs.max(1)).zip(&mut found) {
                         *found = matcher.lookup(key);
@@ -273,21 +259,6 @@ impl Table {
             }
         }
         sum
-    }
-
-    /// Adds where the table and, as far as they are few, its entries lie.
-    pub(crate) fn add_footprint(&self, footprint: &mut Footprint) {
-        footprint.add(&self.records);
-        footprint.add(&self.stride);
-        footprint.add(&self.notes_hits);
-        self.matcher.add_footprint(footprint);
-        let (record_of_entry, records) = self.records.in_place();
-        footprint.add_slice(record_of_entry);
-        footprint.add_slice(records);
-        if self.notes_hits {
-            footprint.add_slice(&self.counters);
-            footprint.add_slice(&self.last_hit_ps);
-        }
     }
 
     /// What a lookup that finds this entry gives; 0 is the default action.
@@ -324,7 +295,7 @@ impl Table {
         match &self.matcher {
             Matcher::Keyless => None,
             Matcher::Exact(map, _) => map.get(&pattern.value),
-            Matcher::ShortLpm(table) => table.find(&pattern.value, pattern.prefix_len),
+            Matcher::Lpm32(table) => table.find(&pattern.value, pattern.prefix_len),
             Matcher::Lpm(table) => table.find(&pattern.value, pattern.prefix_len),
             Matcher::Ternary(space) => {
                 let packed = self.entries.pack(&self.shape, matches);
@@ -442,7 +413,7 @@ impl Table {
             Matcher::Exact(map, _) => {
                 map.insert(&pattern.value, entry);
             }
-            Matcher::ShortLpm(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
+            Matcher::Lpm32(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
             Matcher::Lpm(table) => table.insert(&pattern.value, pattern.prefix_len, entry),
             Matcher::Ternary(space) => space.insert(&pattern, rank, entry),
         }
@@ -465,7 +436,7 @@ impl Table {
             Matcher::Exact(map, _) => {
                 map.remove(&pattern.value);
             }
-            Matcher::ShortLpm(table) => {
+            Matcher::Lpm32(table) => {
                 table.remove(&pattern.value, pattern.prefix_len);
             }
             Matcher::Lpm(table) => {

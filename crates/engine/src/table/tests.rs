@@ -168,6 +168,7 @@ fn program(keys: Vec<ir::Key>) -> ir::Program {
         direct_meter: None,
         implementation: None,
         support_timeout: false,
+        hidden: false,
     }];
     program
 }
@@ -343,8 +344,8 @@ fn of_equal_priorities_the_first_inserted_wins_even_after_undo() {
 #[test]
 fn many_fields_at_once_find_what_each_finds() {
     let mut random = Random::new(5);
-    for prefixes in [0, 1, 40, short_lpm::DIRECT_FROM as u64 + 300] {
-        let mut table = ShortLpmTable::new(0, 32, [0].into());
+    for prefixes in [0, 1, 40, lpm32::DIRECT_FROM as u64 + 300] {
+        let mut table = Lpm32Table::new(0, 32, [0].into());
         for i in 0..prefixes {
             let len = random.between(0, 32) as u32;
             let field = random.between(0, 0xffff) << 16 | random.between(0, 0xffff) & 0x1033;
@@ -353,7 +354,7 @@ fn many_fields_at_once_find_what_each_finds() {
                 table.insert(&[value], len, i as u32 + 1);
             }
         }
-        let mut found = [0; short_lpm::MANY];
+        let mut found = [0; lpm32::MANY];
         for count in [0, 1, 31, 32] {
             let fields: Vec<u64> = (0..count)
                 .map(|_| random.between(0, 0xffff) << 16 | random.between(0, 0xffff) & 0x1033)
@@ -371,7 +372,7 @@ fn many_fields_at_once_find_what_each_finds() {
 #[test]
 fn prefixes_that_are_alone_are_found_and_forgotten() {
     let mut random = Random::new(11);
-    let mut table = ShortLpmTable::new(0, 32, [0].into());
+    let mut table = Lpm32Table::new(0, 32, [0].into());
     let mut model = std::collections::BTreeMap::new();
     let field = |random: &mut Random| random.between(0, 1500) << 18 | random.between(0, 0x3ff) << 8;
     for round in 0..20_000u32 {
@@ -402,7 +403,7 @@ fn prefixes_that_are_alone_are_found_and_forgotten() {
                 model.get(&(len, value)).copied()
             });
             assert_eq!(table.lookup(&[key]), longest.unwrap_or(0), "{key:#x}");
-            let mut found = [0; short_lpm::MANY];
+            let mut found = [0; lpm32::MANY];
             table.lookup_many(&[key], &mut found);
             assert_eq!(found[0], longest.unwrap_or(0), "{key:#x}");
         }

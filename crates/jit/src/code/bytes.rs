@@ -5,7 +5,7 @@
 //! bytes at a time. Neither knows of headers.
 
 use super::wide::{Limbs, Wide, limbs_for};
-use super::{Gen, Half};
+use super::{EntryPoint, Gen};
 use cranelift_codegen::ir::types::{I8, I16, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Type, Value};
 
@@ -68,9 +68,9 @@ impl Gen<'_, '_> {
     /// How the packet is read. Not to be moved: that the bytes are there has been checked by control flow.
     pub(crate) fn packet_memory(&self) -> MemFlagsData {
         let flags = MemFlagsData::new().with_notrap();
-        match self.half {
+        match self.entry_point {
             // It is edited where it lies.
-            Half::Straight | Half::General => flags,
+            EntryPoint::FastPath | EntryPoint::General => flags,
             _ => flags.with_readonly(),
         }
     }

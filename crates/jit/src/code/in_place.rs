@@ -1,4 +1,4 @@
-//! Looking a key up in place: the loads of [`engine::table::keymap`] and [`engine::table::short_lpm`], from a view of the table.
+//! Looking a key up in place: the loads of [`engine::table::keymap`] and [`engine::table::lpm32`], from a view of the table.
 //!
 //! What these structures do rarely (a place below a block, a root without a direct index, a map that grows) goes to the function that
 //! all other tables use. Indices come from the structures themselves, whose loads are therefore in range; code that is made
@@ -11,7 +11,7 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, TrapCode, Value};
 use engine::table::keymap::{MULTIPLIER, SEED};
-use engine::table::short_lpm::{
+use engine::table::lpm32::{
     ALONE_BITS, ALONE_ENTRY_BITS, BELOW, DIRECT_BITS, Direct, Places, Root, STRIDE, WAYS,
 };
 use smallvec::SmallVec;

@@ -1,6 +1,6 @@
-//! Code generation for one function: one half of the pipeline, or both for a packet that goes straight through ([`straight`]).
+//! Code generation for one function: one part of the pipeline, or all of it for a packet on the fast path ([`fast_path`]).
 //!
-//! A slot is a value, not memory: [`Place`] says where each one lives in this function. What the other half or the
+//! A slot is a value, not memory: [`Place`] says where each one lives in this function. What the other part or the
 //! engine may read is also written to the state array at every assignment, which costs a store but keeps nothing alive
 //! until the end of the function.
 //!
@@ -8,16 +8,16 @@
 //! (operators), [`expr`], [`stmt`] (statements), [`table`] and [`in_place`] (lookups), [`indexed`] (elements of stacks), [`parser`], [`bytes`] (packet bytes to values and
 //! back), [`hash`].
 
-mod ahead;
 mod bytes;
 mod expr;
+mod fast_path;
 mod hash;
 mod in_place;
 mod indexed;
 mod parser;
+mod prefetch;
 mod replicas;
 mod stmt;
-mod straight;
 mod table;
 pub(crate) mod wide;
 
@@ -27,7 +27,6 @@ use crate::memory::in_memory;
 use crate::shims::Shim;
 use crate::usage::{Usage, shared_with_engine};
 use crate::views::{InPlaceTable, in_place};
-pub(crate) use ahead::{AheadTable, LARGE_TABLE, tables_ahead};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{
@@ -36,10 +35,11 @@ use cranelift_codegen::ir::{
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
 use engine::DROP_PORT;
+pub(crate) use fast_path::{makes_replicas, specialisations};
 use ir::{LabelId, Layout, MAX_STEPS, Program, SlotId, StmtKind};
 use parser::ParserBlocks;
+pub(crate) use prefetch::{LARGE_TABLE, PrefetchedTable, prefetched_tables};
 use std::mem::offset_of;
-pub(crate) use straight::{makes_replicas, tails};
 use wide::{Limbs, Wide, limbs_for};
 
 /// A function does not become larger than about this many instructions. Real programs have some thousands; the limit is
@@ -52,62 +52,62 @@ pub(crate) const MAX_VALUE_LIMBS: usize = 8;
 
 /// Which part of the pipeline a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Half {
+pub(crate) enum EntryPoint {
     /// Parser, checksum verification, ingress.
     Ingress,
     /// The parser only.
     Parse,
     /// Egress, checksum computation, deparser.
     Egress,
-    /// All of them, for a packet that goes straight through. If the program is specialised, only for the outcomes of the parser that it
+    /// All of them, for a packet on the fast path. If the program is specialised, only for the outcomes of the parser that it
     /// is specialised for.
-    Straight,
+    FastPath,
     /// The same for all outcomes, if the program is specialised.
     General,
     /// Parser and ingress as they probably go, to touch the large tables that a packet will need; changes nothing but values
     /// in the state array.
-    Ahead,
+    Prefetch,
 }
 
-impl Half {
+impl EntryPoint {
     /// All of them.
-    pub const ALL: [Half; 6] = [
-        Half::Ingress,
-        Half::Parse,
-        Half::Egress,
-        Half::Straight,
-        Half::General,
-        Half::Ahead,
+    pub const ALL: [EntryPoint; 6] = [
+        EntryPoint::Ingress,
+        EntryPoint::Parse,
+        EntryPoint::Egress,
+        EntryPoint::FastPath,
+        EntryPoint::General,
+        EntryPoint::Prefetch,
     ];
 
     /// Whether a program has any use for the function.
     pub fn is_useful(self, program: &Program) -> bool {
         match self {
-            Half::Ahead => !tables_ahead(program).is_empty(),
-            Half::General => !tails(program).is_empty(),
+            EntryPoint::Prefetch => !prefetched_tables(program).is_empty(),
+            EntryPoint::General => !specialisations(program).is_empty(),
             _ => true,
         }
     }
 
     /// Whether it takes a packet all the way, and tells where it went.
-    pub fn is_straight(self) -> bool {
-        matches!(self, Half::Straight | Half::General)
+    pub fn is_fast_path(self) -> bool {
+        matches!(self, EntryPoint::FastPath | EntryPoint::General)
     }
 
     /// Whether it runs on one packet after the other: then it is given the first [`Arrival`] and the end of them, besides the frame.
     pub fn takes_packets(self) -> bool {
-        self.is_straight() || self == Half::Ahead
+        self.is_fast_path() || self == EntryPoint::Prefetch
     }
 
     /// The name of its function, for profilers.
     pub fn symbol(self) -> &'static str {
         match self {
-            Half::Ingress => "ingress",
-            Half::Parse => "parse",
-            Half::Egress => "egress",
-            Half::Straight => "straight",
-            Half::General => "general",
-            Half::Ahead => "ahead",
+            EntryPoint::Ingress => "ingress",
+            EntryPoint::Parse => "parse",
+            EntryPoint::Egress => "egress",
+            EntryPoint::FastPath => "fast_path",
+            EntryPoint::General => "general",
+            EntryPoint::Prefetch => "prefetch",
         }
     }
 }
@@ -163,7 +163,7 @@ pub(crate) struct Gen<'a, 'f> {
     pub(crate) b: FunctionBuilder<'f>,
     program: &'a Program,
     layout: &'a Layout,
-    half: Half,
+    entry_point: EntryPoint,
     /// By slot: whether it does not become values.
     in_memory: Vec<bool>,
     places: Vec<Place>,
@@ -186,9 +186,9 @@ pub(crate) struct Gen<'a, 'f> {
     /// End of the current control, where `exit` goes.
     control_end: Block,
     control_end_used: bool,
-    /// Stops the half: the packet has spent its steps.
+    /// Stops it: the packet has spent its steps.
     step_limit: Option<Block>,
-    /// Stops the half: an assertion failed.
+    /// Stops it: an assertion failed.
     assert_failed: Option<Block>,
     /// Memory for values that pass through functions; live within one statement only.
     scratch: StackSlot,
@@ -203,7 +203,7 @@ pub(crate) struct Gen<'a, 'f> {
     /// While the parser is generated.
     parser_blocks: Option<ParserBlocks>,
     /// In the function of both halves.
-    straight: Option<straight::Straight>,
+    fast_path: Option<fast_path::FastPath>,
     /// [`MAX_INSTRUCTIONS`] was reached, and nothing has been generated since.
     too_large: bool,
 }
@@ -214,8 +214,8 @@ pub(crate) struct Input<'a> {
     pub program: &'a Program,
     /// Its layout.
     pub layout: &'a Layout,
-    /// Which half.
-    pub half: Half,
+    /// Which one.
+    pub entry_point: EntryPoint,
     /// Functions of [`Shim`] as imported into the function, by number.
     pub shims: &'a [FuncRef],
 }
@@ -238,7 +238,7 @@ pub(crate) fn generate(
     };
     let state = word(&mut b, frame, offset_of!(Frame, state));
     let burst = input
-        .half
+        .entry_point
         .takes_packets()
         .then(|| begin_burst(&mut b, entry));
     let (packet, packet_len) = match &burst {
@@ -258,7 +258,7 @@ pub(crate) fn generate(
         b,
         program: input.program,
         layout: input.layout,
-        half: input.half,
+        entry_point: input.entry_point,
         in_memory: in_memory(input.program),
         places: Vec::new(),
         shims: input.shims,
@@ -283,16 +283,18 @@ pub(crate) fn generate(
         branches: 0,
         summed: None,
         parser_blocks: None,
-        straight: None,
+        fast_path: None,
         too_large: false,
     };
-    match input.half {
-        Half::Straight => g.straight_way(Headers::new(input.program), &tails(input.program)),
-        Half::General => g.straight_way(Headers::new(input.program), &[]),
-        Half::Ahead => g.look_ahead(Headers::new(input.program)),
+    match input.entry_point {
+        EntryPoint::FastPath => {
+            g.fast_path(Headers::new(input.program), &specialisations(input.program))
+        }
+        EntryPoint::General => g.fast_path(Headers::new(input.program), &[]),
+        EntryPoint::Prefetch => g.prefetch(Headers::new(input.program)),
         _ => {
             g.place_slots();
-            g.half();
+            g.part();
         }
     }
     g.finish();
@@ -326,17 +328,18 @@ fn constant_memory() -> MemFlagsData {
 impl Gen<'_, '_> {
     fn place_slots(&mut self) {
         let program = self.program;
-        let usage = match self.half {
-            Half::Ingress => Usage::of_ingress(program),
-            Half::Parse => Usage::of_parser(program),
-            Half::Egress | Half::Straight | Half::General | Half::Ahead => {
-                Usage::of_egress(program)
-            }
+        let usage = match self.entry_point {
+            EntryPoint::Ingress => Usage::of_ingress(program),
+            EntryPoint::Parse => Usage::of_parser(program),
+            EntryPoint::Egress
+            | EntryPoint::FastPath
+            | EntryPoint::General
+            | EntryPoint::Prefetch => Usage::of_egress(program),
         };
         let egress = Usage::of_egress(program);
         let mut exported = shared_with_engine(program, &egress);
         let mut imported = exported.clone();
-        if self.half == Half::Egress {
+        if self.entry_point == EntryPoint::Egress {
             imported.fill(true);
         } else {
             for (export, read) in exported.iter_mut().zip(egress.reads) {
@@ -520,7 +523,7 @@ impl Gen<'_, '_> {
         self.b.seal_block(next);
     }
 
-    /// Spends a step, and leaves the half if there is none left.
+    /// Spends a step, and leaves the function if there is none left.
     fn spend_step(&mut self) {
         let stop = match self.step_limit {
             Some(block) => block,
@@ -541,16 +544,16 @@ impl Gen<'_, '_> {
         self.continue_in(next);
     }
 
-    fn half(&mut self) {
+    fn part(&mut self) {
         let program = self.program;
-        match self.half {
-            Half::Parse => self.parser(),
-            Half::Ingress => {
+        match self.entry_point {
+            EntryPoint::Parse => self.parser(),
+            EntryPoint::Ingress => {
                 self.parser();
                 self.control(&program.verify_checksum);
                 self.control(&program.ingress);
             }
-            Half::Egress => {
+            EntryPoint::Egress => {
                 let buffer = offset_of!(Frame, emitted) as i32;
                 let at = (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, buffer);
                 self.b.def_var(self.emit_at, at);
@@ -560,12 +563,12 @@ impl Gen<'_, '_> {
                 self.control(&program.deparser);
                 self.store_emitted_len();
             }
-            Half::Straight | Half::General | Half::Ahead => {}
+            EntryPoint::FastPath | EntryPoint::General | EntryPoint::Prefetch => {}
         }
         self.b.ins().return_(&[]);
     }
 
-    /// Ends the half if the egress control left the drop port in `egress_spec`.
+    /// Ends the function if the egress control left the drop port in `egress_spec`.
     fn stop_if_dropped(&mut self) {
         let egress_spec = self.read(self.program.standard.egress_spec);
         let drop_port = self.small_constant(egress_spec.width, DROP_PORT.into());
@@ -602,7 +605,7 @@ impl Gen<'_, '_> {
         self.continue_in(end);
     }
 
-    /// The blocks that stop the half early.
+    /// The blocks that stop the function early.
     fn finish(&mut self) {
         for (block, code) in [
             (self.step_limit, drop_code::STEP_LIMIT),
@@ -610,11 +613,11 @@ impl Gen<'_, '_> {
         ] {
             if let Some(block) = block {
                 self.b.switch_to_block(block);
-                if self.half == Half::Ahead {
+                if self.entry_point == EntryPoint::Prefetch {
                     self.next_packet();
                     continue;
                 }
-                if self.half.is_straight() {
+                if self.entry_point.is_fast_path() {
                     self.return_way(crate::frame::way::DROPPED + code, None);
                     continue;
                 }
@@ -644,7 +647,7 @@ impl Gen<'_, '_> {
             .ins()
             .brif(more, burst.first, &[behind.into()], done, &[]);
         self.b.switch_to_block(done);
-        match self.half.is_straight() {
+        match self.entry_point.is_fast_path() {
             true => self.b.ins().return_(&[burst.end]),
             false => self.b.ins().return_(&[]),
         };

@@ -80,32 +80,41 @@ fn entered(parser: &Parser, generated: &[bool]) -> Vec<Entered> {
 impl Gen<'_, '_> {
     /// Generates the parser; continues behind it.
     pub(crate) fn parser(&mut self) {
-        self.parser_with_tails(&[]);
+        self.parser_with_specialisations(&[]);
     }
 
     /// Generates the parser; continues behind it, but for the states that accept with one of these validities: those go to the blocks
     /// that are given back, each with its validity. If there are any, what leads to none of them ends the parser at once.
-    pub(crate) fn parser_with_tails(&mut self, tails: &[Validity]) -> Vec<Block> {
+    pub(crate) fn parser_with_specialisations(
+        &mut self,
+        specialisations: &[Validity],
+    ) -> Vec<Block> {
         let program = self.program;
         let states = &program.parser.states;
         let accepted = accepted(program);
-        let tail_of = |validity: &Option<Validity>| {
+        let specialisation_of = |validity: &Option<Validity>| {
             let validity = validity.as_ref()?;
-            tails.iter().position(|t| t == validity)
+            specialisations.iter().position(|t| t == validity)
         };
-        let generated = match tails.is_empty() {
+        let generated = match specialisations.is_empty() {
             true => vec![true; states.len()],
             false => leads_to(
                 program,
-                accepted.iter().map(|v| tail_of(v).is_some()).collect(),
+                accepted
+                    .iter()
+                    .map(|v| specialisation_of(v).is_some())
+                    .collect(),
             ),
         };
         let entered = entered(&program.parser, &generated);
         let blocks: Vec<Block> = states.iter().map(|_| self.b.create_block()).collect();
         let done = self.b.create_block();
-        let tail_blocks: Vec<Block> = tails.iter().map(|_| self.b.create_block()).collect();
+        let specialised_blocks: Vec<Block> = specialisations
+            .iter()
+            .map(|_| self.b.create_block())
+            .collect();
         let accept: Vec<Block> = (accepted.iter())
-            .map(|validity| tail_of(validity).map_or(done, |i| tail_blocks[i]))
+            .map(|validity| specialisation_of(validity).map_or(done, |i| specialised_blocks[i]))
             .collect();
         self.b.ins().jump(blocks[0], &[]);
         self.parser_blocks = Some(ParserBlocks {
@@ -144,7 +153,7 @@ impl Gen<'_, '_> {
         self.continue_in(done);
         self.parser_blocks = None;
         self.store_consumed();
-        tail_blocks
+        specialised_blocks
     }
 
     /// Tells how much the parser took.

@@ -1,10 +1,10 @@
-//! The replicas of a multicast group on the straight way: egress once for each, in a loop, all from the values that ingress left.
+//! The replicas of a multicast group on the fast path: egress once for each, in a loop, all from the values that ingress left.
 //!
 //! Only programs whose egress asks for nothing beyond leaving at a port, and that always comes to its end, are done here
 //! ([`can_replicate`]); for the others the engine does it. What is emitted for the replicas lies one behind the other, and the
 //! packets are made of it when the function has ended: the packet as it came is needed until then.
 
-use super::straight::Exports;
+use super::fast_path::Exports;
 use super::wide::limbs_for;
 use super::{Gen, Place, nth};
 use crate::frame::{Frame, drop_code, way};
@@ -25,7 +25,7 @@ use std::mem::{offset_of, size_of};
 /// An egress of more statements than this, those of actions counted wherever they may run, is not generated once more.
 const MAX_STATEMENTS: usize = 500;
 
-/// Whether replicas can be made by the function of the straight way.
+/// Whether replicas can be made by the function of the fast path.
 pub(super) fn can_replicate(program: &Program, egress: &Usage) -> bool {
     let asks = egress.clones || egress.repeats || egress.truncates || egress.ends_early;
     // What lies in memory would have to be restored for each.
@@ -48,7 +48,7 @@ impl Gen<'_, '_> {
         self.b.def_var(at, first);
         self.b.def_var(self.emit_at, buffer);
         let kept = self.values_now();
-        let may_move = self.straight_mut().may_move;
+        let may_move = self.fast_path_mut().may_move;
         let again = self.b.create_block();
         self.b.ins().jump(again, &[]);
         self.b.switch_to_block(again);
@@ -74,7 +74,7 @@ impl Gen<'_, '_> {
         self.control(&program.compute_checksum);
         self.control(&program.deparser);
         let emitted = self.b.use_var(self.emit_at);
-        let port = self.straight_mut().port;
+        let port = self.fast_path_mut().port;
         let port = self.b.use_var(port);
         if let Some(place) = self.call(Shim::SendReplica, &[self.frame, port, emitted]) {
             self.b.def_var(self.emit_at, place);
@@ -90,19 +90,19 @@ impl Gen<'_, '_> {
         self.b.seal_block(again);
         self.continue_in(done);
         self.return_way(way::REPLICATED, None);
-        self.straight_mut().may_move = may_move;
+        self.fast_path_mut().may_move = may_move;
     }
 
     /// All values that egress may change, to begin with for each replica.
     fn values_now(&mut self) -> Vec<(Variable, Value)> {
-        let mut variables = vec![self.cursor, self.straight_mut().moved];
+        let mut variables = vec![self.cursor, self.fast_path_mut().moved];
         for (i, place) in self.places.iter().enumerate() {
             if let Place::Values { first, .. } = *place {
                 let limbs = limbs_for(self.program.slots[i].width);
                 variables.extend((0..limbs).map(|limb| nth(first, limb)));
             }
         }
-        variables.extend(self.straight_mut().source_variables());
+        variables.extend(self.fast_path_mut().source_variables());
         let now = |variable| (variable, self.b.use_var(variable));
         variables.into_iter().map(now).collect()
     }
@@ -112,7 +112,7 @@ impl Gen<'_, '_> {
         let (port_at, rid_at) = (offset_of!(Replica, port), offset_of!(Replica, rid));
         let port = self.b.ins().uload32(flags, replica, port_at as i32);
         let rid = (self.b.ins()).uload16(I64, flags, replica, rid_at as i32);
-        let variable = self.straight_mut().port;
+        let variable = self.fast_path_mut().port;
         self.b.def_var(variable, port);
         let kind = self.imm(instance_type::REPLICATION);
         self.start_egress(exports, port, rid, kind);

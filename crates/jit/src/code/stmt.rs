@@ -5,7 +5,7 @@
 
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
-use super::{Gen, Half, Label, MAX_INSTRUCTIONS, Place};
+use super::{EntryPoint, Gen, Label, MAX_INSTRUCTIONS, Place};
 use crate::frame::{Frame, preserve_code};
 use crate::shims::Shim;
 use cranelift_codegen::ir::{Block, InstBuilder, InstructionData, Opcode, Value};
@@ -28,7 +28,7 @@ impl Gen<'_, '_> {
     }
 
     fn stmt(&mut self, stmt: &StmtKind) -> bool {
-        if self.half == Half::Ahead {
+        if self.entry_point == EntryPoint::Prefetch {
             if self.is_left_out(stmt) {
                 return true;
             }

@@ -29,7 +29,8 @@ impl Gen<'_, '_> {
         let program = self.program;
         let keys = self.exprs(keys);
         let in_place = self.tables_in_place.iter().position(|t| t.table == table);
-        let (args, position, found_hit) = match in_place.filter(|_| self.half.is_straight()) {
+        let (args, position, found_hit) = match in_place.filter(|_| self.entry_point.is_fast_path())
+        {
             None => {
                 let (args, found) = self.look_up(table, &keys);
                 // The position without the bit that tells of a hit.

@@ -93,7 +93,7 @@ fn random_programs() {
     let (mut packets, mut left, mut drops, mut with_replicas) = (0, 0, 0, 0);
     for seed in seeds() {
         let mut program = program(seed);
-        // Half of the programs tell all they know; in the others the code generator may leave out what nobody reads.
+        // EntryPoint of the programs tell all they know; in the others the code generator may leave out what nobody reads.
         if seed % 2 == 0 {
             tell_all(&mut program);
         }

@@ -260,7 +260,7 @@ impl Pair {
         self.now_ps += 1_234_567_890;
         let now_ps = self.now_ps;
         self.received += 1;
-        // In turn half by half, and all at once, where machine code has its straight way; and in turn with a packet that is stored
+        // In turn half by half, and all at once, where machine code has its fast path; and in turn with a packet that is stored
         // as a whole, and one that is not.
         let by_halves = self.received.is_multiple_of(3);
         let (whole, sparse) = with_zeros(packet, self.received);

@@ -32,6 +32,7 @@
 
 use crate::notification::NotificationEvent;
 use crate::{NetError, Network, Notification};
+use cpu_time::ThreadTime;
 use std::any::Any;
 use std::collections::VecDeque;
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
@@ -131,8 +132,10 @@ pub struct WallStatistics {
     pub frames_in: u64,
     /// Frames that went to external interfaces.
     pub frames_out: u64,
-    /// The longest that a closure, or a step of one, held up events and frames: what control costs packets at most.
+    /// The longest that a closure, or a step of one, held up events and frames.
     pub max_command_ps: u64,
+    /// The most processor time that one took: what control costs packets at most, whatever else the machine does meanwhile.
+    pub max_command_cpu_ps: u64,
     /// Notifications lost because nobody polled.
     pub notifications_lost: u64,
 }
@@ -342,6 +345,25 @@ fn gone() -> NetError {
     NetError::Stopped("its thread has ended".to_owned())
 }
 
+/// When a command began.
+struct Begin {
+    wall: Instant,
+    cpu: ThreadTime,
+}
+
+impl Begin {
+    fn now() -> Begin {
+        Begin {
+            wall: Instant::now(),
+            cpu: ThreadTime::now(),
+        }
+    }
+}
+
+fn picoseconds(duration: Duration) -> u64 {
+    duration.as_nanos() as u64 * PS_PER_NS
+}
+
 /// What to do when it was the commands' turn.
 enum AfterCommands {
     /// Stop the loop.
@@ -394,7 +416,7 @@ impl EventLoop {
         let Some(mut step) = self.steps.pop_front() else {
             return after;
         };
-        let begin = Instant::now();
+        let begin = Begin::now();
         if !step(&mut self.network) {
             self.steps.push_back(step);
         }
@@ -405,16 +427,18 @@ impl EventLoop {
         }
     }
 
-    fn count_command(&mut self, begin: Instant) {
-        let taken_ps = begin.elapsed().as_nanos() as u64 * PS_PER_NS;
-        self.statistics.max_command_ps = self.statistics.max_command_ps.max(taken_ps);
+    fn count_command(&mut self, begin: Begin) {
+        let found = &mut self.statistics;
+        found.max_command_ps = found.max_command_ps.max(picoseconds(begin.wall.elapsed()));
+        let cpu_ps = picoseconds(begin.cpu.elapsed());
+        found.max_command_cpu_ps = found.max_command_cpu_ps.max(cpu_ps);
     }
 
     fn take_commands(&mut self) -> AfterCommands {
         for _ in 0..COMMAND_BURST {
             match self.commands.try_recv() {
                 Ok(Command::Run(run)) => {
-                    let begin = Instant::now();
+                    let begin = Begin::now();
                     run(&mut self.network, &mut *self.io);
                     self.count_command(begin);
                 }

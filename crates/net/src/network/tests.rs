@@ -9,7 +9,6 @@ use crate::switch::TEST_CPU_PORT;
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
-mod ahead;
 mod conservation;
 mod determinism;
 mod failures;

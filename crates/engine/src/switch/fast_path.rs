@@ -1,16 +1,16 @@
-//! The straight way: a packet that comes in at one port and leaves at another, both halves in one call of the executor.
+//! The fast path: a packet that comes in at one port and leaves at another, both halves in one call of the executor.
 //!
 //! Nothing is allocated and nothing moved but the packet. Whatever asks for more (clones, replicas, another round) leaves the
-//! straight way at a point where the general one can go on; what is observed is the same. Replicas that ask for nothing
-//! themselves do without the general way's queue. It does not know how the executor does it, and it is not taken while
+//! fast path at a point where the slow path can go on; what is observed is the same. Replicas that ask for nothing
+//! themselves do without the slow path's queue. It does not know how the executor does it, and it is not taken while
 //! a trace is recorded.
 
 use super::{
-    AfterIngress, DROP_PORT, Enqueued, Half, Lineage, Output, Packet, Pass, Switch, Work,
+    AfterIngress, DROP_PORT, Enqueued, Lineage, Output, Packet, Pass, Run, Switch, Work,
     instance_type,
 };
 use crate::control::Replica;
-use crate::exec::{DropReason, Stop, Straight, StraightContext, Way};
+use crate::exec::{DropReason, FastPath, FastPathContext, Stop, Way};
 use crate::plan::EgressStart;
 use std::sync::Arc;
 
@@ -53,11 +53,11 @@ impl Switch {
         out: &mut Vec<Output>,
     ) {
         let mut first = 0;
-        if self.has_straight && self.recorder.is_none() {
-            match self.straight(now_ps, packets, (0, 0), true, out) {
-                Straight::Done => return,
-                Straight::Stopped(stop) => first = self.after_stop(now_ps, packets, stop, out),
-                Straight::Unsupported => self.has_straight = false,
+        if self.has_fast_path && self.recorder.is_none() {
+            match self.fast_path(now_ps, packets, (0, 0), true, out) {
+                FastPath::Done => return,
+                FastPath::Stopped(stop) => first = self.after_stop(now_ps, packets, stop, out),
+                FastPath::Unsupported => self.has_fast_path = false,
             }
         }
         for (number, (port, packet)) in packets.iter_mut().enumerate().skip(first) {
@@ -68,22 +68,22 @@ impl Switch {
     }
 
     #[inline]
-    fn straight(
+    fn fast_path(
         &mut self,
         now_ps: u64,
         packets: &mut Vec<(u32, Packet)>,
         (first, ahead): (usize, usize),
         steady: bool,
         out: &mut Vec<Output>,
-    ) -> Straight {
+    ) -> FastPath {
         let program = Arc::as_ptr(&self.program).addr();
-        if self.scratch.straight_state.is_empty() || self.scratch.state_of != program {
-            self.scratch.straight_state = self.fresh_state();
+        if self.scratch.fast_path_state.is_empty() || self.scratch.state_of != program {
+            self.scratch.fast_path_state = self.fresh_state();
             self.scratch.state_of = program;
         }
         self.runtime.set_now_ps(now_ps);
         let scratch = &mut *self.scratch;
-        self.executor.straight(&mut StraightContext {
+        self.executor.fast_path(&mut FastPathContext {
             now_ps,
             packets,
             first,
@@ -93,13 +93,13 @@ impl Switch {
             drops: &mut self.drops,
             ahead,
             steady,
-            state: &mut scratch.straight_state,
+            state: &mut scratch.fast_path_state,
             emitted: &mut scratch.emitted,
             runtime: &mut self.runtime,
         })
     }
 
-    /// Goes on with a packet that stopped and the packets behind it, until none is left or none goes straight any more. Gives
+    /// Goes on with a packet that stopped and the packets behind it, until none is left or none stays on the fast path. Gives
     /// the number of the first that is left.
     #[cold]
     fn after_stop(
@@ -115,29 +115,29 @@ impl Switch {
             let (ahead, steady) = (stop.ahead, stop.packet - first >= STEADY);
             first = stop.packet + 1;
             let sent = out.len();
-            self.leave_straight(now_ps, packet, stop, out);
+            self.leave_fast_path(now_ps, packet, stop, out);
             come_of(first - 1, &mut out[sent..]);
-            match self.straight(now_ps, packets, (first, ahead), steady, out) {
-                Straight::Done => return packets.len(),
-                Straight::Stopped(next) => stop = next,
-                Straight::Unsupported => return first,
+            match self.fast_path(now_ps, packets, (first, ahead), steady, out) {
+                FastPath::Done => return packets.len(),
+                FastPath::Stopped(next) => stop = next,
+                FastPath::Unsupported => return first,
             }
         }
     }
 
-    /// Takes a packet from where it left the straight way to the end.
-    fn leave_straight(&mut self, now_ps: u64, packet: Packet, stop: Stop, out: &mut Vec<Output>) {
+    /// Takes a packet from where it left the fast path to the end.
+    fn leave_fast_path(&mut self, now_ps: u64, packet: Packet, stop: Stop, out: &mut Vec<Output>) {
         self.work_left = self.max_work;
         let mut work = self.work.take().unwrap_or_default();
         let plain = stop.intents.clone.is_none() && stop.intents.resubmit.is_none();
         if stop.way == Way::AfterIngress && plain && stop.intents.drop.is_none() {
-            self.multicast_straight(now_ps, packet, &stop, &mut work, out);
+            self.multicast_on_fast_path(now_ps, packet, &stop, &mut work, out);
             return self.work_from(now_ps, None, work, out);
         }
         let pass = Pass {
             now_ps,
             packet,
-            state: std::mem::take(&mut self.scratch.straight_state),
+            state: std::mem::take(&mut self.scratch.fast_path_state),
             lineage: Lineage::default(),
         };
         let mut unicast = None;
@@ -156,8 +156,8 @@ impl Switch {
         self.work_from(now_ps, unicast, work, out);
     }
 
-    /// Runs egress for the replicas of a packet whose state after ingress is the straight one; what they ask for is put to the work.
-    fn multicast_straight(
+    /// Runs egress for the replicas of a packet whose state after ingress is that of the fast path; what they ask for is put to the work.
+    fn multicast_on_fast_path(
         &mut self,
         now_ps: u64,
         packet: Packet,
@@ -165,11 +165,11 @@ impl Switch {
         work: &mut Work,
         out: &mut Vec<Output>,
     ) {
-        let group = self.plan.mcast_grp(&self.scratch.straight_state);
+        let group = self.plan.mcast_grp(&self.scratch.fast_path_state);
         let replicas = self.replication.take_replicas(group);
         let kind = instance_type::REPLICATION;
         self.plan
-            .set_instance_type(&mut self.scratch.straight_state, kind);
+            .set_instance_type(&mut self.scratch.fast_path_state, kind);
         match replicas.split_last() {
             None => self.drops[DropReason::EmptyMulticastGroup as usize] += 1,
             Some((&last, others)) => {
@@ -184,11 +184,11 @@ impl Switch {
         self.replication.give_back(group, replicas);
     }
 
-    /// Keeps what egress may change of the straight state.
+    /// Keeps what egress may change of the state of the fast path.
     fn save_state(&mut self) {
         self.unchanged.clear();
         for range in &self.egress_changes {
-            let limbs = &self.scratch.straight_state[range.clone()];
+            let limbs = &self.scratch.fast_path_state[range.clone()];
             self.unchanged.extend_from_slice(limbs);
         }
     }
@@ -197,12 +197,12 @@ impl Switch {
         let mut from = 0;
         for range in &self.egress_changes {
             let limbs = &self.unchanged[from..from + range.len()];
-            self.scratch.straight_state[range.clone()].copy_from_slice(limbs);
+            self.scratch.fast_path_state[range.clone()].copy_from_slice(limbs);
             from += range.len();
         }
     }
 
-    /// Runs egress for a replica, in the straight state.
+    /// Runs egress for a replica, in the state of the fast path.
     fn send_replica(
         &mut self,
         now_ps: u64,
@@ -212,7 +212,7 @@ impl Switch {
         work: &mut Work,
         out: &mut Vec<Output>,
     ) {
-        let mut state = std::mem::take(&mut self.scratch.straight_state);
+        let mut state = std::mem::take(&mut self.scratch.fast_path_state);
         let priority = self.plan.priority(&state);
         let start = EgressStart {
             now_ps,
@@ -225,13 +225,13 @@ impl Switch {
             payload_bytes: packet.len() - stop.consumed,
         };
         self.plan.start_egress(&mut state, start);
-        let half = Half {
+        let run = Run {
             now_ps,
             packet: &packet,
             consumed: stop.consumed,
             branch: 0,
         };
-        let (intents, _) = self.run(half, &mut state, |e, cx| e.egress(cx));
+        let (intents, _) = self.run(run, &mut state, |e, cx| e.egress(cx));
         let asks = intents.clone.is_some() || intents.recirculate.is_some();
         if asks || intents.drop.is_some() || self.plan.egress_spec(&state) == DROP_PORT {
             let copy = Enqueued {
@@ -255,6 +255,6 @@ impl Switch {
             let port = replica.port;
             out.push(Output::new(port, packet));
         }
-        self.scratch.straight_state = state;
+        self.scratch.fast_path_state = state;
     }
 }

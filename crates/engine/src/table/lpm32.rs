@@ -14,7 +14,6 @@
 
 use super::keymap::{Buckets, KeyMap};
 use super::numbers::NumberSet;
-use crate::footprint::Footprint;
 
 /// Bits that a node covers.
 pub const STRIDE: u32 = 8;
@@ -93,7 +92,7 @@ impl Direct {
 /// The places of the ways under a place of the direct index.
 pub type Places = [u32; WAYS];
 
-/// The prefixes for who looks up in place: [`ShortLpmTable::lookup`] up to where a place says [`BELOW`].
+/// The prefixes for who looks up in place: [`Lpm32Table::lookup`] up to where a place says [`BELOW`].
 #[derive(Clone, Copy, Debug)]
 pub struct Prefixes<'a> {
     /// By number.
@@ -215,7 +214,7 @@ impl Runs {
 /// Entries of a table whose only inexact field is a short one matched by prefix.
 #[derive(Clone, Debug)]
 #[repr(C)]
-pub struct ShortLpmTable {
+pub struct Lpm32Table {
     // First what lookups need.
     /// Limb of the field in the key.
     offset: usize,
@@ -237,12 +236,12 @@ pub struct ShortLpmTable {
     index: NumberSet,
 }
 
-impl ShortLpmTable {
+impl Lpm32Table {
     /// For a prefix field of `width` bits (at most 32) in limb `offset` of the key; `exact_mask` covers the exact fields.
-    pub fn new(offset: usize, width: u32, exact_mask: Box<[u64]>) -> ShortLpmTable {
+    pub fn new(offset: usize, width: u32, exact_mask: Box<[u64]>) -> Lpm32Table {
         debug_assert!((1..=32).contains(&width));
         let has_exact = exact_mask.iter().any(|&limb| limb != 0);
-        let mut table = ShortLpmTable {
+        let mut table = Lpm32Table {
             offset,
             shift: 32 - width,
             exact: has_exact.then(|| {
@@ -276,22 +275,6 @@ impl ShortLpmTable {
             },
         };
         self.lookup_under(root, key[self.offset])
-    }
-
-    /// Adds where the roots and the levels below them lie, as far as they are few.
-    pub(crate) fn add_footprint(&self, footprint: &mut Footprint) {
-        footprint.add(&self.offset);
-        footprint.add(&self.exact);
-        footprint.add(&self.roots);
-        footprint.add(&self.nodes);
-        footprint.add(&self.runs.places);
-        if let Some(exact) = &self.exact {
-            footprint.add(&**exact);
-            exact.1.add_footprint(footprint);
-        }
-        footprint.add_slice(&self.roots);
-        footprint.add_slice(&self.nodes);
-        footprint.add_slice(&self.runs.places);
     }
 
     /// The exact fields to numbers of roots, if there are such fields, and the prefixes; none while the number of roots grows.

@@ -1,4 +1,4 @@
-//! Looking ahead: what packets will probably look up in tables that are not in the nearest cache, so that what the tables need for all
+//! Prefetching: what packets will probably look up in tables that are not in the nearest cache, so that what the tables need for all
 //! packets of a burst is asked of memory at once, before the first of them runs.
 //!
 //! The function takes the packet through parser and ingress, but runs no action and does nothing that could be seen: where that makes
@@ -6,7 +6,7 @@
 //! looked up in place), it is done right there; else the keys are noted, for the table to take them together step by step.
 
 use super::Gen;
-use super::straight::Exports;
+use super::fast_path::Exports;
 use crate::headers::Headers;
 use crate::shims::Shim;
 use crate::usage::Usage;
@@ -14,9 +14,9 @@ use crate::views::{InPlaceTable, in_place};
 use cranelift_codegen::ir::Value;
 use ir::{Expr, Key, MatchKind, Program, SlotId, StmtKind, TableId};
 
-/// A table that is worth being looked into ahead.
+/// A table that is worth a prefetch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct AheadTable {
+pub(crate) struct PrefetchedTable {
     /// The table.
     pub table: TableId,
     /// Its keys are not noted: the buckets are loaded at once.
@@ -27,7 +27,7 @@ pub(crate) struct AheadTable {
 pub(crate) const LARGE_TABLE: usize = 1 << 14;
 
 /// The tables that are worth it: those that may have many entries, and whose keys do not depend on what other tables say.
-pub(crate) fn tables_ahead(program: &Program) -> Vec<AheadTable> {
+pub(crate) fn prefetched_tables(program: &Program) -> Vec<PrefetchedTable> {
     let by_tables = Usage::of_actions(program).writes;
     let in_place = in_place(program);
     let mut result = Vec::new();
@@ -36,7 +36,7 @@ pub(crate) fn tables_ahead(program: &Program) -> Vec<AheadTable> {
             StmtKind::Apply { table, keys, .. } => (*table, keys),
             _ => continue,
         };
-        let known = |t: &AheadTable| t.table == id;
+        let known = |t: &PrefetchedTable| t.table == id;
         let reads = Usage::of_exprs(program, keys).reads;
         if result.iter().any(known) || reads.iter().zip(&by_tables).any(|(&r, &w)| r && w) {
             continue;
@@ -46,7 +46,7 @@ pub(crate) fn tables_ahead(program: &Program) -> Vec<AheadTable> {
         let is_touched = |t: &InPlaceTable| t.table == id && t.prefix.is_none();
         let has_keys = !table.keys.is_empty() && table.keys.iter().all(by_hash);
         if has_keys && table.size >= LARGE_TABLE as u64 {
-            result.push(AheadTable {
+            result.push(PrefetchedTable {
                 table: id,
                 touched: in_place.iter().any(is_touched),
             });
@@ -57,17 +57,17 @@ pub(crate) fn tables_ahead(program: &Program) -> Vec<AheadTable> {
 
 impl Gen<'_, '_> {
     /// Generates the whole function.
-    pub(super) fn look_ahead(&mut self, headers: Headers) {
+    pub(super) fn prefetch(&mut self, headers: Headers) {
         let program = self.program;
         let exports = Exports::none();
-        self.place_straight(headers, &exports);
+        self.place_fast_path(headers, &exports);
         self.arrive(&exports);
         self.parser();
         self.control(&program.ingress);
         self.next_packet();
     }
 
-    /// Whether a statement is left out when looking ahead.
+    /// Whether a statement is left out of the prefetch.
     pub(super) fn is_left_out(&self, stmt: &StmtKind) -> bool {
         // What is seen outside, and what takes time.
         matches!(
@@ -91,11 +91,11 @@ impl Gen<'_, '_> {
 
     /// A table is to be applied: looks into it, or notes the key, and takes it to be hit.
     pub(super) fn note_key(&mut self, table: TableId, keys: &[Expr], hit: Option<SlotId>) {
-        let ahead = tables_ahead(self.program);
-        if let Some(wanted) = ahead.iter().position(|t| t.table == table) {
+        let prefetched = prefetched_tables(self.program);
+        if let Some(wanted) = prefetched.iter().position(|t| t.table == table) {
             let keys = self.exprs(keys);
             let in_place = self.tables_in_place.iter().position(|t| t.table == table);
-            if let Some(number) = in_place.filter(|_| ahead[wanted].touched) {
+            if let Some(number) = in_place.filter(|_| prefetched[wanted].touched) {
                 let limbs: Vec<Value> = keys.iter().flat_map(|k| k.limbs.clone()).collect();
                 self.touch(number, &limbs);
             } else {

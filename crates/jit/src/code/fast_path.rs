@@ -6,7 +6,7 @@
 //! the fields that were assigned are written, into the packet where it lies.
 //!
 //! What follows the parser is generated for each of a few outcomes of the parser ([`crate::paths`]), where the validity of headers is
-//! a constant. Other packets go to a second function, [`super::Half::General`], which does all from the start.
+//! a constant. Other packets go to a second function, [`super::EntryPoint::General`], which does all from the start.
 
 use super::bytes::{Packer, Window};
 use super::replicas::can_replicate;
@@ -39,16 +39,16 @@ const INLINE_CLEAR_LIMBS: usize = 16;
 const SMALL_GAP: usize = 8;
 
 /// The code is specialised for all outcomes of the parser that ordinary packets have, and for others if those are fewer than this.
-const MIN_TAILS: usize = 3;
+const MIN_SPECIALISATIONS: usize = 3;
 
 /// But no other is begun when what follows the parser has so many instructions.
-const TAIL_INSTRUCTIONS: usize = 10_000;
+const SPECIALISATION_INSTRUCTIONS: usize = 10_000;
 
 /// A program of more statements than this, those of actions counted wherever they may run, is not specialised at all.
-const MAX_TAIL_STATEMENTS: usize = 2000;
+const MAX_SPECIALISED_STATEMENTS: usize = 2000;
 
-/// What generation of the straight way knows.
-pub(super) struct Straight {
+/// What generation of the fast path knows.
+pub(super) struct FastPath {
     headers: Headers,
     /// By slot: the header whose validity it is.
     validity_of: Vec<Option<HeaderId>>,
@@ -57,8 +57,8 @@ pub(super) struct Straight {
     /// Not zero if headers moved.
     pub(super) moved: Variable,
     pub(super) may_move: bool,
-    /// Not zero if this half asked for something.
-    asked: Variable,
+    /// Not zero if the program asked for what only the slow path does.
+    bailout: Variable,
     /// Where the packet goes.
     pub(super) port: Variable,
     /// Checksums are being verified, or the parser runs.
@@ -135,14 +135,14 @@ impl Exports {
     }
 }
 
-/// Whether the functions of the straight way make replicas.
+/// Whether the functions of the fast path make replicas.
 pub(crate) fn makes_replicas(program: &ir::Program) -> bool {
     Exports::new(program).replicates
 }
 
 /// The outcomes of the parser for which what follows is worth being specialised, the most likely first. None if that is not worth it.
-pub(crate) fn tails(program: &ir::Program) -> Vec<Validity> {
-    if statements_behind_parser(program) > MAX_TAIL_STATEMENTS {
+pub(crate) fn specialisations(program: &ir::Program) -> Vec<Validity> {
+    if statements_behind_parser(program) > MAX_SPECIALISED_STATEMENTS {
         return Vec::new();
     }
     let program = split(program);
@@ -159,17 +159,20 @@ pub(crate) fn tails(program: &ir::Program) -> Vec<Validity> {
         }
     }
     let ordinary = shares.values().filter(|&&share| share > 0).count();
-    let mut tails: Vec<_> = shares.into_iter().collect();
+    let mut specialisations: Vec<_> = shares.into_iter().collect();
     // Of those as likely, one with more headers first.
-    tails.sort_by_cached_key(|(validity, share)| {
+    specialisations.sort_by_cached_key(|(validity, share)| {
         let headers = validity.iter().filter(|&&valid| valid).count();
         Reverse((*share, headers, validity.clone()))
     });
-    tails.truncate(ordinary.max(MIN_TAILS));
-    tails.into_iter().map(|(validity, _)| validity).collect()
+    specialisations.truncate(ordinary.max(MIN_SPECIALISATIONS));
+    specialisations
+        .into_iter()
+        .map(|(validity, _)| validity)
+        .collect()
 }
 
-impl Straight {
+impl FastPath {
     /// The variables with addresses of headers.
     pub(super) fn source_variables(&self) -> Vec<Variable> {
         let variable = |source: &Source| match source {
@@ -182,12 +185,12 @@ impl Straight {
 
 impl Gen<'_, '_> {
     /// Generates the whole function: for these outcomes of the parser, or for all if there are none.
-    pub(super) fn straight_way(&mut self, headers: Headers, tails: &[Validity]) {
+    pub(super) fn fast_path(&mut self, headers: Headers, specialisations: &[Validity]) {
         let program = self.program;
         let exports = Exports::new(program);
-        self.place_straight(headers, &exports);
+        self.place_fast_path(headers, &exports);
         self.arrive(&exports);
-        if tails.is_empty() {
+        if specialisations.is_empty() {
             self.parser();
             return self.behind_parser(&exports);
         }
@@ -201,18 +204,18 @@ impl Gen<'_, '_> {
         for &(_, slot) in edited.iter().filter(|(_, s)| !parser.reads[s.index()]) {
             self.places[slot.index()] = Place::EditedInPacket;
         }
-        let blocks = self.parser_with_tails(tails);
+        let blocks = self.parser_with_specialisations(specialisations);
         self.return_way(way::GENERAL, None);
-        let may_move = self.straight_mut().may_move;
+        let may_move = self.fast_path_mut().may_move;
         let parsed = self.b.func.dfg.num_insts();
-        for (validity, block) in tails.iter().zip(blocks) {
+        for (validity, block) in specialisations.iter().zip(blocks) {
             self.continue_in(block);
-            if self.b.func.dfg.num_insts() - parsed > TAIL_INSTRUCTIONS {
+            if self.b.func.dfg.num_insts() - parsed > SPECIALISATION_INSTRUCTIONS {
                 self.return_way(way::GENERAL, None);
                 continue;
             }
             self.store_consumed();
-            self.straight_mut().may_move = may_move;
+            self.fast_path_mut().may_move = may_move;
             // What is known anyway becomes constants of this way.
             let no_error = self.small_constant(ir::ERROR_WIDTH, 0);
             self.put(program.standard.parser_error, &no_error);
@@ -235,7 +238,7 @@ impl Gen<'_, '_> {
         for (i, header) in program.headers.iter().enumerate() {
             for field in &header.fields {
                 let (slot, width) = (field.slot, self.width(field.slot));
-                let headers = &self.straight_mut().headers;
+                let headers = &self.fast_path_mut().headers;
                 let whole_bytes = |h: Home| h.offset.is_multiple_of(8) && width.is_multiple_of(8);
                 if headers.can_be_edited(slot)
                     && headers.is_assigned(slot)
@@ -251,7 +254,7 @@ impl Gen<'_, '_> {
 
     /// Writes a field of whole bytes into the packet.
     pub(super) fn store_at_source(&mut self, slot: SlotId, value: &Wide) {
-        let Some(home) = self.straight_mut().headers.home(slot) else {
+        let Some(home) = self.fast_path_mut().headers.home(slot) else {
             return;
         };
         let base = self.source(home.header);
@@ -263,10 +266,10 @@ impl Gen<'_, '_> {
 
     fn behind_parser(&mut self, exports: &Exports) {
         let program = self.program;
-        self.straight_mut().on_arrival = true;
+        self.fast_path_mut().on_arrival = true;
         self.summed = None;
         self.control(&program.verify_checksum);
-        self.straight_mut().on_arrival = false;
+        self.fast_path_mut().on_arrival = false;
         self.control(&program.ingress);
         self.between(exports);
         self.control(&program.egress);
@@ -284,14 +287,14 @@ impl Gen<'_, '_> {
         };
     }
 
-    pub(super) fn straight_mut(&mut self) -> &mut Straight {
-        let straight = self.straight.as_mut();
-        straight.expect("only on the straight way")
+    pub(super) fn fast_path_mut(&mut self) -> &mut FastPath {
+        let fast_path = self.fast_path.as_mut();
+        fast_path.expect("only on the fast path")
     }
 
-    pub(super) fn place_straight(&mut self, headers: Headers, exports: &Exports) {
+    pub(super) fn place_fast_path(&mut self, headers: Headers, exports: &Exports) {
         let program = self.program;
-        let usage = Usage::of_straight(program, &headers);
+        let usage = Usage::of_fast_path(program, &headers);
         let zero = self.imm(0);
         for i in 0..program.slots.len() {
             let id = SlotId(i as u32);
@@ -317,18 +320,18 @@ impl Gen<'_, '_> {
                 .then(|| self.new_source(header.valid));
             sources.push(source);
         }
-        let [moved, asked, port] = [(); 3].map(|()| self.b.declare_var(I64));
-        for variable in [self.cursor, self.steps, self.emit_at, moved, asked, port] {
+        let [moved, bailout, port] = [(); 3].map(|()| self.b.declare_var(I64));
+        for variable in [self.cursor, self.steps, self.emit_at, moved, bailout, port] {
             self.b.def_var(variable, zero);
         }
         let may_move = headers.emitted.is_none();
-        self.straight = Some(Straight {
+        self.fast_path = Some(FastPath {
             headers,
             validity_of,
             sources,
             moved,
             may_move,
-            asked,
+            bailout,
             port,
             on_arrival: true,
         });
@@ -445,9 +448,9 @@ impl Gen<'_, '_> {
     fn between(&mut self, exports: &Exports) {
         let standard = self.program.standard;
         if let Some(exported) = &exports.after_ingress {
-            let straight = self.straight_mut();
-            let asked = straight.asked;
-            let mut more = self.b.use_var(asked);
+            let fast_path = self.fast_path_mut();
+            let bailout = fast_path.bailout;
+            let mut more = self.b.use_var(bailout);
             if !exports.replicates {
                 let group = self.read(standard.mcast_grp).low();
                 more = self.b.ins().bor(more, group);
@@ -466,7 +469,7 @@ impl Gen<'_, '_> {
         let drop_port = self.imm(DROP_PORT.into());
         let dropped = self.b.ins().icmp(IntCC::Equal, spec, drop_port);
         self.return_if(dropped, way::DROPPED + drop_code::INGRESS_DROP);
-        let port = self.straight_mut().port;
+        let port = self.fast_path_mut().port;
         self.b.def_var(port, spec);
         let zero = self.imm(0);
         self.start_egress(exports, spec, zero, zero);
@@ -500,7 +503,7 @@ impl Gen<'_, '_> {
             let bytes = self.measure();
             self.put_word(standard.packet_length, bytes);
         }
-        // The other half has steps of its own.
+        // Egress has steps of its own.
         self.b.def_var(self.steps, zero);
     }
 
@@ -542,9 +545,9 @@ impl Gen<'_, '_> {
         self.b.ins().brif(dropped, stop, &[], next, &[]);
         self.continue_in(stop);
         if let Some(exported) = &exports.after_egress {
-            let asked = self.straight_mut().asked;
-            let asked = self.b.use_var(asked);
-            self.end_if(asked, way::AFTER_EGRESS, exported);
+            let bailout = self.fast_path_mut().bailout;
+            let bailout = self.b.use_var(bailout);
+            self.end_if(bailout, way::AFTER_EGRESS, exported);
         }
         self.return_way(way::DROPPED + drop_code::EGRESS_DROP, None);
         self.continue_in(next);
@@ -552,9 +555,9 @@ impl Gen<'_, '_> {
 
     /// The deparser.
     fn depart(&mut self, exports: &Exports) {
-        let straight = self.straight_mut();
-        let (moved, asked, port) = (straight.moved, straight.asked, straight.port);
-        let (may_move, emitted) = (straight.may_move, straight.headers.emitted.clone());
+        let fast_path = self.fast_path_mut();
+        let (moved, bailout, port) = (fast_path.moved, fast_path.bailout, fast_path.port);
+        let (may_move, emitted) = (fast_path.may_move, fast_path.headers.emitted.clone());
         let in_place = match exports.truncates {
             true => way::CUT_IN_PLACE,
             false => way::SENT_IN_PLACE,
@@ -564,10 +567,10 @@ impl Gen<'_, '_> {
             elsewhere = Some(self.b.use_var(moved));
         }
         if exports.after_egress.is_some() {
-            let asked = self.b.use_var(asked);
+            let bailout = self.b.use_var(bailout);
             elsewhere = Some(match elsewhere {
-                Some(moved) => self.b.ins().bor(moved, asked),
-                None => asked,
+                Some(moved) => self.b.ins().bor(moved, bailout),
+                None => bailout,
             });
         }
         if let Some(emitted) = emitted {
@@ -590,8 +593,8 @@ impl Gen<'_, '_> {
         self.control(&program.deparser);
         self.store_emitted_len();
         if let Some(exported) = &exports.after_egress {
-            let asked = self.b.use_var(asked);
-            self.end_if(asked, way::AFTER_EGRESS, exported);
+            let bailout = self.b.use_var(bailout);
+            self.end_if(bailout, way::AFTER_EGRESS, exported);
         }
         let port = self.b.use_var(port);
         self.return_way(way::SENT, Some(port));
@@ -600,7 +603,7 @@ impl Gen<'_, '_> {
     /// Writes the assigned fields of the headers into the packet.
     fn edit(&mut self, emitted: &[HeaderId]) {
         for &header in emitted {
-            if self.straight_mut().headers.is_extracted(header) && !self.changes(header).is_empty()
+            if self.fast_path_mut().headers.is_extracted(header) && !self.changes(header).is_empty()
             {
                 let valid = self.read(self.program.headers[header.index()].valid).low();
                 let (there, after) = (self.b.create_block(), self.b.create_block());
@@ -620,7 +623,7 @@ impl Gen<'_, '_> {
         let mut runs: Vec<(u32, u32)> = Vec::new();
         for field in &program.headers[header.index()].fields {
             let is_written = self.places[field.slot.index()] == Place::EditedInPacket;
-            let headers = &self.straight_mut().headers;
+            let headers = &self.fast_path_mut().headers;
             let Some(home) = headers
                 .home(field.slot)
                 .filter(|_| headers.is_assigned(field.slot) && !is_written)
@@ -644,7 +647,7 @@ impl Gen<'_, '_> {
             let at = self.b.ins().iadd_imm_u(base, i64::from(first));
             let mut packer = Packer::new(at);
             for field in &program.headers[header.index()].fields {
-                let Some(home) = self.straight_mut().headers.home(field.slot) else {
+                let Some(home) = self.fast_path_mut().headers.home(field.slot) else {
                     continue;
                 };
                 let field_end = home.offset + self.width(field.slot);
@@ -668,7 +671,7 @@ impl Gen<'_, '_> {
 
     /// Where a header was extracted last.
     pub(super) fn source(&mut self, header: HeaderId) -> Value {
-        match self.straight_mut().sources[header.index()] {
+        match self.fast_path_mut().sources[header.index()] {
             Some(Source::Value(variable)) => self.b.use_var(variable),
             Some(Source::Memory(word)) => {
                 let at = self.b.ins().stack_addr(I64, word, 0);
@@ -693,14 +696,14 @@ impl Gen<'_, '_> {
 
     /// Whether a slot is the validity of a header, whose assignment means more than its value.
     pub(super) fn is_validity(&self, slot: SlotId) -> bool {
-        let straight = self.straight.as_ref();
-        straight.is_some_and(|s| s.validity_of[slot.index()].is_some())
+        let fast_path = self.fast_path.as_ref();
+        fast_path.is_some_and(|s| s.validity_of[slot.index()].is_some())
     }
 
     /// A field that lies in the packet if its header is valid, else zero.
     pub(super) fn reload_from_packet(&mut self, slot: SlotId) -> Wide {
         let width = self.width(slot);
-        let Some(home) = self.straight_mut().headers.home(slot) else {
+        let Some(home) = self.fast_path_mut().headers.home(slot) else {
             return self.constant(&ir::Bits::zero(width));
         };
         let valid = self.program.headers[home.header.index()].valid;
@@ -729,7 +732,8 @@ impl Gen<'_, '_> {
 
     /// Copies a header that is valid from where it was extracted, if it always lies there.
     pub(super) fn copy_from_packet(&mut self, to: Value, header: HeaderId) -> bool {
-        let lies_there = (self.straight.as_ref()).is_some_and(|s| s.headers.is_from_packet(header));
+        let lies_there =
+            (self.fast_path.as_ref()).is_some_and(|s| s.headers.is_from_packet(header));
         if lies_there {
             let from = self.source(header);
             let bytes = self.program.header_max_bytes(header) as u32;
@@ -738,35 +742,35 @@ impl Gen<'_, '_> {
         lies_there
     }
 
-    /// Whether checksums are being verified, or the parser runs, on the straight way.
+    /// Whether checksums are being verified, or the parser runs, on the fast path.
     pub(super) fn is_on_arrival(&self) -> bool {
-        self.straight.as_ref().is_some_and(|s| s.on_arrival)
+        self.fast_path.as_ref().is_some_and(|s| s.on_arrival)
     }
 
     /// The place of a field in its header, which lies in the packet if it is valid, but for fields that were assigned.
     pub(super) fn home_in_header(&self, slot: SlotId) -> Option<Home> {
-        let headers = &self.straight.as_ref()?.headers;
+        let headers = &self.fast_path.as_ref()?.headers;
         let home = headers.home(slot)?;
         headers.is_from_packet(home.header).then_some(home)
     }
 
     /// The place of a field that lies in the packet now, if its header is valid, and is zero if not.
     pub(super) fn home_in_packet(&self, expr: &Expr) -> Option<Home> {
-        let (straight, Expr::Slot(slot)) = (self.straight.as_ref()?, expr) else {
+        let (fast_path, Expr::Slot(slot)) = (self.fast_path.as_ref()?, expr) else {
             return None;
         };
-        let unchanged = straight.headers.is_unchanged(*slot, straight.on_arrival)
+        let unchanged = fast_path.headers.is_unchanged(*slot, fast_path.on_arrival)
             || self.places[slot.index()] == Place::EditedInPacket;
-        straight.headers.home(*slot).filter(|_| unchanged)
+        fast_path.headers.home(*slot).filter(|_| unchanged)
     }
 
     /// A header is being extracted at this address.
     pub(super) fn note_extraction(&mut self, header: HeaderId, base: Value) {
-        let Some(straight) = &self.straight else {
+        let Some(fast_path) = &self.fast_path else {
             return;
         };
-        let moves = straight.headers.moves(header);
-        match straight.sources[header.index()] {
+        let moves = fast_path.headers.moves(header);
+        match fast_path.sources[header.index()] {
             Some(Source::Value(variable)) => self.b.def_var(variable, base),
             Some(Source::Memory(word)) => {
                 let at = self.b.ins().stack_addr(I64, word, 0);
@@ -781,8 +785,8 @@ impl Gen<'_, '_> {
 
     /// A header is about to become valid, or invalid.
     pub(super) fn note_validity(&mut self, header: HeaderId, valid: bool) {
-        let emitted = |s: &Straight| s.headers.emitted.is_some() && s.headers.is_emitted(header);
-        if !self.straight.as_ref().is_some_and(emitted) {
+        let emitted = |s: &FastPath| s.headers.emitted.is_some() && s.headers.is_emitted(header);
+        if !self.fast_path.as_ref().is_some_and(emitted) {
             return;
         }
         let mut change = self.read(self.program.headers[header.index()].valid).low();
@@ -799,27 +803,27 @@ impl Gen<'_, '_> {
 
     /// A slot is being assigned.
     pub(super) fn note_assignment(&mut self, slot: SlotId) {
-        let Some(straight) = &self.straight else {
+        let Some(fast_path) = &self.fast_path else {
             return;
         };
-        let header = straight.validity_of[slot.index()];
-        if header.is_some_and(|h| straight.headers.is_emitted(h)) {
+        let header = fast_path.validity_of[slot.index()];
+        if header.is_some_and(|h| fast_path.headers.is_emitted(h)) {
             self.note_move();
         }
     }
 
     /// Headers do not lie any more where they were.
     pub(super) fn note_move(&mut self) {
-        if self.straight.is_some() {
+        if self.fast_path.is_some() {
             let one = self.imm(1);
             self.note_move_if(one);
         }
     }
 
     fn note_move_if(&mut self, condition: Value) {
-        let straight = self.straight_mut();
-        straight.may_move = true;
-        let variable = straight.moved;
+        let fast_path = self.fast_path_mut();
+        fast_path.may_move = true;
+        let variable = fast_path.moved;
         let moved = self.b.use_var(variable);
         let moved = self.b.ins().bor(moved, condition);
         self.b.def_var(variable, moved);
@@ -827,10 +831,10 @@ impl Gen<'_, '_> {
 
     /// Something is asked for.
     pub(super) fn note_request(&mut self) {
-        if let Some(straight) = &self.straight {
-            let asked = straight.asked;
+        if let Some(fast_path) = &self.fast_path {
+            let bailout = fast_path.bailout;
             let one = self.imm(1);
-            self.b.def_var(asked, one);
+            self.b.def_var(bailout, one);
         }
     }
 
@@ -841,7 +845,7 @@ impl Gen<'_, '_> {
             let port = self.shl_imm(port, 8);
             result = self.b.ins().bor(result, port);
         }
-        let burst = self.burst.expect("only on the straight way");
+        let burst = self.burst.expect("only on the fast path");
         let at = offset_of!(Arrival, code) as i32;
         (self.b.ins()).store(MemFlagsData::trusted(), result, burst.arrival, at);
         if code == way::SENT_IN_PLACE || code > way::DROPPED {
@@ -866,7 +870,7 @@ impl Gen<'_, '_> {
         self.b.ins().brif(condition, stop, &[], next, &[]);
         self.continue_in(stop);
         self.export(exported);
-        let port = self.straight_mut().port;
+        let port = self.fast_path_mut().port;
         let port = self.b.use_var(port);
         self.return_way(code, Some(port));
         self.continue_in(next);
@@ -901,7 +905,7 @@ impl Gen<'_, '_> {
         self.b.ins().brif(valid, there, &[], after, &[]);
         self.continue_in(there);
         for field in &header.fields {
-            let home = self.straight_mut().headers.home(field.slot);
+            let home = self.fast_path_mut().headers.home(field.slot);
             if let Some(home) = home.filter(|_| lies_there(self, field.slot)) {
                 let value = self.field_at_source(home, field.slot);
                 self.store_state(field.slot, &value);
