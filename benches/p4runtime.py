@@ -211,7 +211,7 @@ def main() -> None:
     ]
     Console().print(shown(results))
     if options.json:
-        Path(options.json).write_text(json.dumps([asdict(r) for r in results], indent=2) + "\n")
+        Path(options.json).write_text(json.dumps([asdict(r) for r in results], indent=2) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

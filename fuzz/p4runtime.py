@@ -371,7 +371,7 @@ def run(seconds: float, seed: int) -> int:
             found = Path(os.environ.get("FUZZ_FINDINGS", ROOT / "target/fuzz/findings"))
             found.mkdir(parents=True, exist_ok=True)
             text = f"FUZZ_SEED={seed}\n\n{traceback.format_exc()}\n" + "\n\n".join(kept)
-            (found / f"p4runtime-{seed}.txt").write_text(text)
+            (found / f"p4runtime-{seed}.txt").write_text(text, encoding="utf-8")
             print(f"seed {seed}, message {len(kept)}: kept in {found}/p4runtime-{seed}.txt", file=sys.stderr)
             raise
         seed += 1

@@ -19,7 +19,7 @@ from rich.progress import MofNCompleteColumn, Progress
 from rich.table import Table
 from rich.text import Text
 
-from holdfast import interrupts
+from holdfast import interrupts, whole_files
 from holdfast._core import CompileError, HoldfastError, Program
 from holdfast.errors import TopologyWarning
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
@@ -277,9 +277,9 @@ def compile_command(
     output = output or Path(f"{source.stem}.holdfast")
     p4info = p4info or Path(f"{source.stem}.p4info.txtpb")
     with _writing(output):
-        output.write_bytes(artifact)
+        whole_files.write_bytes(output, artifact)
     with _writing(p4info):
-        p4info.write_text(program.p4info)
+        whole_files.write_text(p4info, program.p4info)
     console.print(f"{output}: {len(artifact)} bytes, {p4info}: P4Info", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -327,9 +327,19 @@ def switch(
     tls_certificate: Annotated[Path | None, typer.Option(help="PEM file of the server's certificate.")] = None,
     tls_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
     tls_client_ca: Annotated[Path | None, typer.Option(help="Clients must have a certificate signed by it.")] = None,
+    client_rights: Annotated[
+        Path | None,
+        typer.Option(metavar="YAML", help="Which certificate may read, write which role, set the pipeline."),
+    ] = None,
     pipeline_role: Annotated[
         list[str],
         typer.Option(metavar="ROLE", help="A role that may replace the program; the default role always may."),
+    ] = [],  # noqa: B006
+    limit: Annotated[
+        list[str],
+        typer.Option(
+            metavar="NAME=VALUE", help="Another limit for P4Runtime clients, as in docs/SECURITY.md (repeatable)."
+        ),
     ] = [],  # noqa: B006
     copies_per_s: Annotated[
         int,
@@ -349,7 +359,9 @@ def switch(
 ) -> None:
     """Run a switch on Linux interfaces, controlled over P4Runtime (needs root)."""
     from holdfast import live_switch
+    from holdfast.p4runtime import limits
 
+    limits.change(limit)
     program = load_or_fail(source, define, include, p4info, needs_p4info=True)
     with interrupts.raised():
         live_switch.run(
@@ -357,7 +369,7 @@ def switch(
             [live_switch.parse_port(text) for text in interface],
             io=io.value,
             address=grpc,
-            tls=live_switch.tls_files(tls_certificate, tls_key, tls_client_ca),
+            tls=live_switch.tls_files(tls_certificate, tls_key, tls_client_ca, client_rights),
             insecure=insecure,
             pipeline_roles=pipeline_role,
             copies_per_s=copies_per_s,
@@ -419,7 +431,7 @@ def stf(
         )
     if json_file:
         with _writing(json_file):
-            json_file.write_text(json.dumps(report.json(), indent=2) + "\n")
+            whole_files.write_text(json_file, json.dumps(report.json(), indent=2) + "\n")
     _print_cases(report, all_cases)
     if report.count("failed"):
         raise typer.Exit(1)

@@ -7,7 +7,8 @@ import platform
 import sys
 from dataclasses import dataclass
 
-from holdfast import _core
+from holdfast import _core, live_control
+from holdfast.errors import HoldfastError
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,22 @@ def run() -> list[Check]:
         Check("simulation", True, f"{os.cpu_count()} cores; needs nothing else"),
     ]
     checks += [Check(name, ok, detail) for name, (ok, detail) in _core.probe().items()]
-    return checks
+    return checks + [_is_closed(device_id) for device_id in live_control.running_switches()]
+
+
+def _is_closed(device_id: int) -> Check:
+    """Whether a running switch lets only those write who are meant to."""
+    name = f"running switch {device_id} is closed"
+    try:
+        server = live_control.server_of(device_id)
+    except HoldfastError as error:
+        return Check(name, False, f"not known: {error}")
+    who = {
+        "machine": "every process of this machine can write",
+        "certificate": "clients with a certificate of its authority can write",
+        "anybody": "open: whoever reaches this address can write (docs/SECURITY.md)",
+    }
+    return Check(name, server.access != "anybody", f"P4Runtime at {server.address}; {who[server.access]}")
 
 
 def _jit_works() -> bool:

@@ -10,12 +10,15 @@ import os
 import socket
 import threading
 from collections.abc import Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, cast
 
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.live_switch import Io, LiveSwitch
+from holdfast.p4runtime.addresses import Access
+from holdfast.p4runtime.server import Server
 
 DIRECTORY = Path("/run/holdfast")
 """Where sockets are, one per device, beside the locks of sessions."""
@@ -32,8 +35,9 @@ def socket_path(device_id: int) -> Path:
 class ControlSocket:
     """Answers requests for a switch, in a thread of its own; a context manager."""
 
-    def __init__(self, live: LiveSwitch, device_id: int) -> None:
+    def __init__(self, live: LiveSwitch, device_id: int, server: Server) -> None:
         self._live = live
+        self._server = server
         self._path = socket_path(device_id)
         self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_STREAM)
         try:
@@ -46,7 +50,7 @@ class ControlSocket:
     def _listen(self, device_id: int) -> None:
         try:
             DIRECTORY.mkdir(parents=True, exist_ok=True)
-            if _is_alive(self._path):
+            if not _is_left_behind(self._path):
                 raise LiveError(f"a switch with device id {device_id} is running: choose another --device-id")
             self._path.unlink(missing_ok=True)
             before = os.umask(0o077)
@@ -74,14 +78,16 @@ class ControlSocket:
 
     def _answer(self, line: bytes) -> Mapping[str, object]:
         try:
-            return {"ports": self._obey(json.loads(line))}
+            return self._obey(json.loads(line))
         except HoldfastError as e:
             return {"error": str(e)}
         except (ValueError, KeyError, TypeError, AttributeError) as e:
             return {"error": f"not a request: {e!r}"}
 
-    def _obey(self, request: Mapping[str, object]) -> list[dict[str, object]]:
+    def _obey(self, request: Mapping[str, object]) -> Mapping[str, object]:
         verb = request["verb"]
+        if verb == "server":
+            return {"address": self._server.address, "access": self._server.access}
         if verb == "add":
             port, interface, io = request["port"], request["interface"], request["io"]
             if not isinstance(port, int) or not isinstance(interface, str):
@@ -92,10 +98,12 @@ class ControlSocket:
             if not isinstance(port, int):
                 raise LiveError("a port is a number")
             name = self._live.ports.get(port)
-            return [{"port": port, "interface": name, "up": None, "io": None, **self._live.remove_port(port)}]
+            return {
+                "ports": [{"port": port, "interface": name, "up": None, "io": None, **self._live.remove_port(port)}]
+            }
         elif verb != "list":
             raise LiveError(f"there is no request {verb!r}")
-        return [
+        ports = [
             {
                 "port": port,
                 "interface": name,
@@ -105,6 +113,7 @@ class ControlSocket:
             }
             for port, name in self._live.ports.items()
         ]
+        return {"ports": ports}
 
     def __enter__(self) -> Self:
         self._thread.start()
@@ -122,6 +131,31 @@ class ControlSocket:
 
 def request(device_id: int, **fields: object) -> list[dict[str, object]]:
     """Asks the switch with this device id; the ports in its answer."""
+    return cast("list[dict[str, object]]", _ask(device_id, fields)["ports"])
+
+
+@dataclass(frozen=True)
+class RunningServer:
+    """Where a running switch has its P4Runtime server, and who may connect."""
+
+    device_id: int
+    address: str
+    access: Access
+
+
+def running_switches() -> list[int]:
+    """The device ids of those on this machine, also of those that this user may not ask."""
+    names = [path.stem.removeprefix("switch-") for path in DIRECTORY.glob("switch-*.sock")]
+    return sorted(int(name) for name in names if name.isdecimal() and not _is_left_behind(socket_path(int(name))))
+
+
+def server_of(device_id: int) -> RunningServer:
+    """Asks the switch with this device id."""
+    answer = _ask(device_id, {"verb": "server"})
+    return RunningServer(device_id, str(answer["address"]), cast("Access", answer["access"]))
+
+
+def _ask(device_id: int, fields: Mapping[str, object]) -> dict[str, object]:
     path = socket_path(device_id)
     try:
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
@@ -134,16 +168,20 @@ def request(device_id: int, **fields: object) -> list[dict[str, object]]:
         raise LiveError(f"no switch with device id {device_id} answers at {path}: {reason}") from None
     if "error" in answer:
         raise LiveError(answer["error"])
-    return cast("list[dict[str, object]]", answer["ports"])
+    return cast("dict[str, object]", answer)
 
 
-def _is_alive(path: Path) -> bool:
+def _is_left_behind(path: Path) -> bool:
+    """By a switch that was killed, or not there at all."""
     with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
+        connection.settimeout(_PATIENCE_S)
         try:
             connection.connect(str(path))
+        except (ConnectionRefusedError, FileNotFoundError):
+            return True
         except OSError:
-            return False
-        return True
+            pass  # somebody is there, who does not answer this user, or not now
+        return False
 
 
 def _read_line(connection: socket.socket) -> bytes:

@@ -10,7 +10,7 @@ import signal
 import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -20,7 +20,8 @@ from rich.table import Table
 
 from holdfast import _core
 from holdfast.errors import HoldfastError, LiveError
-from holdfast.p4runtime.addresses import is_loopback
+from holdfast.p4runtime import rights_file
+from holdfast.p4runtime.addresses import access_at
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server, TlsFiles
 
@@ -48,8 +49,12 @@ def parse_port(text: str) -> tuple[int, str]:
     return int(number), name
 
 
-def tls_files(certificate: Path | None, key: Path | None, client_ca: Path | None) -> TlsFiles | None:
+def tls_files(
+    certificate: Path | None, key: Path | None, client_ca: Path | None, client_rights: Path | None = None
+) -> TlsFiles | None:
     """The server's TLS files, if any are given; certificate and key go together."""
+    if client_rights is not None and client_ca is None:
+        raise LiveError("--client-rights are given to certificates, so they need --tls-client-ca")
     if certificate is None and key is None and client_ca is None:
         return None
     if certificate is None or key is None:
@@ -57,7 +62,7 @@ def tls_files(certificate: Path | None, key: Path | None, client_ca: Path | None
     for file in (certificate, key, client_ca):
         if file is not None and not file.is_file():
             raise LiveError(f"there is no file {str(file)!r}")
-    return TlsFiles(certificate, key, client_ca)
+    return TlsFiles(certificate, key, client_ca, rights_file.read(client_rights) if client_rights else None)
 
 
 class LiveSwitch:
@@ -202,10 +207,10 @@ def run(
     # It knows this module.
     from holdfast.live_control import ControlSocket
 
-    authenticates = tls is not None and tls.client_ca is not None
-    if insecure and authenticates:
+    access = access_at(address, certificates=tls is not None and tls.client_ca is not None)
+    if insecure and access == "certificate":
         raise LiveError("--insecure and --tls-client-ca exclude each other")
-    if not authenticates and not is_loopback(address):
+    if access == "anybody":
         if not insecure:
             raise LiveError(
                 f"{address} is not loopback, so whoever reaches it could write: give --tls-certificate, --tls-key and "
@@ -214,6 +219,8 @@ def run(
         warning = f"whoever reaches {address} can write to this switch"
         console.print(warning, style="bold", markup=False, highlight=False, soft_wrap=True)
     hint = _OffloadsHint(console)
+    with suppress(HoldfastError):
+        _core.clean()  # what a run that was killed left behind
     live = LiveSwitch(
         program,
         device_id=device_id,
@@ -227,7 +234,7 @@ def run(
     # The server first: an address that cannot be had must not leave a running network behind.
     server = Server([live.device], address, tls, insecure=insecure)
     try:
-        with _interruption() as interrupted, ControlSocket(live, device_id):
+        with _interruption() as interrupted, ControlSocket(live, device_id, server):
             _serve(live, server, program, device_id, console, interrupted, hint)
     except KeyboardInterrupt:
         pass  # the second one

@@ -102,6 +102,67 @@ def check_clean_end(process: subprocess.Popen[str], ports: tuple[int, ...]) -> N
     assert not live_control.socket_path(DEVICE_ID).exists()
 
 
+@pytest.mark.parametrize(
+    ("address", "options", "says"),
+    [
+        ("127.0.0.1:0", (), "yes P4Runtime at 127.0.0.1:[0-9]+; every process of this machine can write"),
+        ("0.0.0.0:0", ("--insecure",), "no P4Runtime at 0.0.0.0:[0-9]+; open: whoever reaches this address can write"),
+    ],
+)
+def test_doctor_says_whether_a_running_switch_is_open(address: str, options: tuple[str, ...], says: str) -> None:
+    command = [*COMMAND, "switch", str(ROUTER), "--grpc", address, "--device-id", str(DEVICE_ID), *options]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONUNBUFFERED": "1"})
+    try:
+        assert process.stdout is not None
+        while "P4Runtime" not in (line := process.stdout.readline()):
+            assert line, "the switch ended"
+        report = " ".join(re.sub("[│┃|]", " ", holdfast("doctor").stdout).split())
+        assert re.search(f"running switch {DEVICE_ID} is closed {says}", report), report
+    finally:
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=60)
+    assert f"running switch {DEVICE_ID}" not in holdfast("doctor").stdout
+
+
+LEFT_BEHIND = """
+import os
+from pathlib import Path
+from holdfast import _core
+namespaces = [_core.Namespace(f"left{i}") for i in range(2)]
+for namespace in namespaces:
+    namespace.add_veth("eth0")
+print(*(namespace.name for namespace in namespaces), flush=True)
+stats = [file.read_text().rpartition(")") for file in Path("/proc").glob("[0-9]*/stat")]
+guards = [int(name.split()[0]) for name, _, rest in stats if int(rest.split()[1]) == os.getpid()]
+assert guards
+for process in [*guards, os.getpid()]:
+    os.kill(process, 9)
+"""
+
+
+def test_a_live_command_removes_what_a_killed_one_left_behind() -> None:
+    """Also if what cleans up behind a process was killed with it, and the run before had the lower number."""
+    with _core.Namespace("mine"):  # so that the number is not the first
+        killed = subprocess.run([sys.executable, "-c", LEFT_BEHIND], capture_output=True, text=True, check=False)
+        names = killed.stdout.split()
+        assert len(names) == 2, killed.stderr
+        folder = Path("/run/netns")
+        assert all((folder / name).exists() for name in names)
+        process = subprocess.Popen(
+            [*COMMAND, "switch", str(ROUTER), *OWN],
+            stdout=subprocess.PIPE,
+            text=True,
+            env=os.environ | {"PYTHONUNBUFFERED": "1"},
+        )
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline()
+            assert not any((folder / name).exists() for name in names)
+        finally:
+            process.send_signal(signal.SIGINT)
+            process.communicate(timeout=60)
+
+
 def holdfast(*arguments: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [*COMMAND, *arguments],

@@ -54,6 +54,12 @@ class FakeProgram:
         ]
         return self.MAGIC + json.dumps({"p4info": self.p4info, "name": self.name, "entries": entries}).encode()
 
+    def check_claims(self, *, tables: Any, registers: Any, counters: Any, **_: Any) -> None:
+        claimed = [t[0][0] for t in tables] + [r[0] for r in registers] + [c[0] for c in counters]
+        known = {o.id for kind in (self.index.tables, self.index.registers, self.index.counters) for o in kind}
+        if missing := sorted(set(claimed) ^ known):
+            raise refused("INVALID_ARGUMENT", f"only one of them has {missing}")
+
     @staticmethod
     def from_artifact(data: bytes) -> FakeProgram:
         if not data.startswith(FakeProgram.MAGIC):
@@ -129,11 +135,11 @@ class FakeSwitch:
                 results.append(None)
             except ControlError as e:
                 results.append((e.code, str(e)))
-                if atomicity == "rollback_on_error":
-                    for name in names:
-                        setattr(self, name, before[name])
-                    failed = len(results) - 1
-                    return [results[-1] if i == failed else ("ABORTED", "another failed") for i in range(len(updates))]
+        if atomicity == "undo" or (atomicity == "rollback_on_error" and any(results)):
+            for name in names:
+                setattr(self, name, before[name])
+        if atomicity == "rollback_on_error" and any(results):
+            return [result or ("ABORTED", "another failed") for result in results]
         return results
 
     @staticmethod
@@ -244,26 +250,30 @@ class FakeSwitch:
     def clone_sessions(self) -> list[CloneSession]:
         return list(self.sessions.values())
 
-    def _indices(self, size: int, index: int | None) -> range:
+    def _indices(self, size: int, index: int | None, count: int = 1) -> range:
         if index is None:
             return range(size)
         if not 0 <= index < size:
             raise refused("OUT_OF_RANGE", f"no cell {index}")
-        return range(index, index + 1)
+        return range(index, min(index + count, size))
 
-    def registers(self, register_id: int, index: int | None = None, *, nonzero: bool = False) -> list[RegisterCell]:
+    def registers(
+        self, register_id: int, index: int | None = None, count: int = 1, *, nonzero: bool = False
+    ) -> list[RegisterCell]:
         register = self.program.index.registers.get(register_id)
         if register is None:
             raise refused("INVALID_ARGUMENT", f"no register {register_id}")
-        indices = self._indices(register.size, index)
+        indices = self._indices(register.size, index, count)
         values = ((i, self.cells.get((register_id, i), 0)) for i in indices)
         return [RegisterCell(register_id, i, value.to_bytes(4, "big")) for i, value in values if value or not nonzero]
 
-    def counters(self, counter_id: int, index: int | None = None, *, nonzero: bool = False) -> list[CounterCell]:
+    def counters(
+        self, counter_id: int, index: int | None = None, count: int = 1, *, nonzero: bool = False
+    ) -> list[CounterCell]:
         counter = self.program.index.counters.get(counter_id)
         if counter is None:
             raise refused("INVALID_ARGUMENT", f"no counter {counter_id}")
-        indices = self._indices(counter.size, index)
+        indices = self._indices(counter.size, index, count)
         values = ((i, self.counted.get((counter_id, i), (0, 0))) for i in indices)
         return [CounterCell(counter_id, i, *value) for i, value in values if any(value) or not nonzero]
 

@@ -293,15 +293,6 @@ def test_tls(bench: Bench, tmp_path: Path) -> None:
         Server([bench.device], "127.0.0.1:0", TlsFiles(tmp_path / "none", tmp_path / "none"))
 
 
-def test_tls_with_client_certificates(bench: Bench, tmp_path: Path) -> None:
-    files = self_signed(tmp_path)
-    certificate, key = files.certificate.read_bytes(), files.key.read_bytes()
-    with Server([bench.device], "127.0.0.1:0", TlsFiles(files.certificate, files.key, files.certificate)) as server:
-        GrpcClient(server.address, credentials=grpc.ssl_channel_credentials(certificate, key, certificate)).close()
-        with pytest.raises(P4RuntimeError):
-            GrpcClient(server.address, credentials=grpc.ssl_channel_credentials(certificate), timeout_s=2.0)
-
-
 # ---- Nonsense ----
 
 METHODS = ("Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig", "Capabilities")

@@ -599,6 +599,24 @@ def test_all_or_nothing(bench: Bench, raw: Raw, atomicity: int) -> None:
     assert len(read_entries(bench.device, raw.entry("ipv4_lpm"))) == 2
 
 
+@pytest.mark.parametrize("malformed", [False, True])
+def test_each_failure_of_an_atomic_batch_has_its_own_error(bench: Bench, raw: Raw, *, malformed: bool) -> None:
+    write(bench.device, update(INSERT, table_entry=raw.route()))
+    elsewhere = raw.entry("ipv4_lpm", [lpm(1, b"\x0b\0\0\0", 8)])
+    updates = [
+        update(INSERT, packet_replication_engine_entry=group(1)),
+        update(INSERT, table_entry=raw.route()),
+        update(DELETE, table_entry=elsewhere),
+        update(INSERT, packet_replication_engine_entry=group(1)),
+        update(INSERT, table_entry=raw.route(port=b"" if malformed else b"\1")),
+    ]
+    codes = [f.code for f in failures(bench.device, *updates, atomicity=ROLLBACK)]
+    last = "INVALID_ARGUMENT" if malformed else "ALREADY_EXISTS"
+    assert codes == ["ABORTED", "ALREADY_EXISTS", "NOT_FOUND", "ALREADY_EXISTS", last]
+    assert read(bench.device, packet_replication_engine_entry=group(0)) == []
+    assert read_entries(bench.device, raw.entry("ipv4_lpm")) == [raw.route()]
+
+
 def test_all_or_nothing_with_a_malformed_update(bench: Bench, raw: Raw) -> None:
     updates = [
         update(INSERT, table_entry=raw.route(metadata=b"m")),

@@ -11,7 +11,7 @@ import grpc
 import pytest
 
 from holdfast import _core
-from holdfast.p4runtime import Device, GrpcClient, P4RuntimeError, Server, limits
+from holdfast.p4runtime import Device, GrpcClient, P4RuntimeError, Server, limits, rights_file
 from holdfast.p4runtime.server import TlsFiles
 
 ROOT = Path(__file__).parents[2]
@@ -22,6 +22,15 @@ def test_the_limits_are_those_of_the_server() -> None:
     rows = re.findall(r"^\| `([A-Z_]+)` \| ([\d,.]+) \|", TEXT, re.MULTILINE)
     said = {name: float(value.replace(",", "")) for name, value in rows}
     assert said == {name: value for name, value in vars(limits).items() if name.isupper()}
+
+
+def test_the_file_of_rights_is_read(tmp_path: Path) -> None:
+    (text,) = re.findall(r"```yaml\n(.*?)```", TEXT, re.DOTALL)
+    (tmp_path / "rights.yaml").write_text(text, encoding="utf-8")
+    controller, monitor, tenant = rights_file.read(tmp_path / "rights.yaml").clients
+    assert (controller.roles, controller.pipeline, controller.devices) == (("",), True, None)
+    assert (monitor.read, monitor.roles, monitor.pipeline) == (True, (), False)
+    assert (tenant.certificate, tenant.devices) == ("tenant-7", (1,))
 
 
 def test_certificates_made_so_are_taken_and_others_refused(tmp_path: Path) -> None:

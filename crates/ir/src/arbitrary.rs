@@ -264,6 +264,7 @@ impl Generator {
                 direct_meter,
                 implementation,
                 support_timeout: self.rng.one_in(4),
+                hidden: self.rng.one_in(8),
             };
             match implementation {
                 Some(profile) => self.selector_keys(&mut table, profile),

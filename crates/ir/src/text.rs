@@ -48,7 +48,7 @@
 //! table      = "table" tN string "id" number "{"
 //!                key* table_action* "default" call ["const_default_action"] entry* ["const_entries"] "size" number
 //!                ["direct_counter" cN] ["direct_meter" mN] ["implementation" pN]
-//!                ["support_timeout"] "}"
+//!                ["support_timeout"] ["hidden"] "}"
 //! key        = "key" string "id" number ":" width kind
 //! kind       = "exact" | "lpm" | "ternary" | "range" | "optional" | "selector"
 //! table_action = "action" aN ["table_only" | "default_only"]

@@ -73,6 +73,8 @@ impl Session {
                 continue;
             };
             sweep(number)?;
+            // Those of others whose process and guard were killed. What cannot be removed is in nobody's way.
+            let _ = clean();
             let guard = start_guard(number, &lock)?;
             return Ok(Session {
                 number,

@@ -6,8 +6,8 @@ pub(crate) mod objects;
 
 use crate::objects::{ColourCounts, MeterRates};
 use engine::control::{
-    CloneSession, ControlError, ControlErrorCode, Entity, Entry, EntryAction, InstalledEntry,
-    MulticastGroup, Operation, Replica, Update, ids,
+    Atomicity, CloneSession, ControlError, ControlErrorCode, Entity, Entry, EntryAction,
+    InstalledEntry, MulticastGroup, Operation, Replica, Update, ids,
 };
 use engine::runtime::CounterData;
 use ir::{ActionCall, ActionId, Bits, KeyMatch, MatchKind, Program, TableId};
@@ -119,39 +119,16 @@ fn value(width: u32, bytes: &[u8]) -> Result<Bits, String> {
     Ok(Bits::from_be_bytes(width, significant))
 }
 
-/// Applies updates in order, with no packet in between; see [`engine::Switch::write_batch`]. An update that does not fit the
-/// program fails before any other of its batch is tried.
+/// Applies updates in order, with no packet in between; one that does not fit the program is refused.
 pub(crate) fn write(
     switch: &mut engine::Switch,
     updates: Vec<UpdateRecord>,
-    rollback: bool,
+    atomicity: Atomicity,
 ) -> Vec<Result<(), ControlError>> {
     let program = switch.program().clone();
-    let mut resolved: Vec<Result<Update, ControlError>> = updates
-        .into_iter()
-        .map(|update| resolve(&program, update))
-        .collect();
-    if !rollback {
-        return resolved
-            .into_iter()
-            .map(|update| update.and_then(|update| switch.write(update)))
-            .collect();
-    }
-    let Some(failed) = resolved.iter().position(Result::is_err) else {
-        return switch.write_batch(resolved.into_iter().flatten().collect(), true);
-    };
-    let aborted = || {
-        let message = format!("update {failed} of the batch failed; nothing was changed");
-        ControlError::new(ControlErrorCode::Aborted, message)
-    };
-    resolved
-        .drain(..)
-        .enumerate()
-        .map(|(i, update)| match update {
-            Err(error) if i == failed => Err(error),
-            _ => Err(aborted()),
-        })
-        .collect()
+    let updates = updates.into_iter();
+    let resolved = updates.map(|update| resolve(&program, update));
+    switch.write_resolved(resolved, atomicity)
 }
 
 fn resolve(program: &Program, (operation, entity): UpdateRecord) -> Result<Update, ControlError> {
@@ -601,11 +578,11 @@ pub(crate) fn table_entry(
     }
 }
 
-/// The cells of a register, or one of them: index and value.
+/// The cells of a register, or a part of them: index and value.
 pub(crate) fn registers(
     switch: &engine::Switch,
     register_id: u32,
-    index: Option<u64>,
+    part: Option<Part>,
     nonzero: bool,
 ) -> Result<Vec<(u64, Vec<u8>)>, ControlError> {
     let program = switch.program();
@@ -616,16 +593,16 @@ pub(crate) fn registers(
         true => switch.nonzero_registers(register)?,
         false => None,
     };
-    cells(index, size, listed, |index| {
+    cells(part, size, listed, |index| {
         Ok((index, switch.read_register(register, index)?.to_be_bytes()))
     })
 }
 
-/// The cells of an indexed counter, or one of them: index and contents.
+/// The cells of an indexed counter, or a part of them: index and contents.
 pub(crate) fn counters(
     switch: &engine::Switch,
     counter_id: u32,
-    index: Option<u64>,
+    part: Option<Part>,
     nonzero: bool,
 ) -> Result<Vec<(u64, CounterData)>, ControlError> {
     let program = switch.program();
@@ -642,7 +619,7 @@ pub(crate) fn counters(
         true => switch.nonzero_counters(counter)?,
         false => None,
     };
-    cells(index, size, listed, |index| {
+    cells(part, size, listed, |index| {
         Ok((index, switch.read_counter(counter, index)?))
     })
 }
@@ -660,15 +637,26 @@ fn check_listable(size: u64) -> Result<(), ControlError> {
     ))
 }
 
-/// One cell, those listed, or all.
+/// Some cells of an array: the first one's index, and how many.
+pub(crate) type Part = (u64, u64);
+
+/// A part as far as there are cells, those listed, or all. An error if the part begins behind the last one.
 fn cells<T>(
-    index: Option<u64>,
+    part: Option<Part>,
     size: u64,
     listed: Option<Vec<u64>>,
     read: impl Fn(u64) -> Result<T, ControlError>,
 ) -> Result<Vec<T>, ControlError> {
-    match (index, listed) {
-        (Some(index), _) => Ok(vec![read(index)?]),
+    match (part, listed) {
+        (Some((first, count)), _) => {
+            if first >= size {
+                // The error says what there is.
+                return Ok(vec![read(first)?]);
+            }
+            let end = first.saturating_add(count).min(size);
+            check_listable(end - first)?;
+            (first..end).map(read).collect()
+        }
         (None, Some(listed)) => listed.into_iter().map(read).collect(),
         (None, None) => check_listable(size).and_then(|()| (0..size).map(read).collect()),
     }

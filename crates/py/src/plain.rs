@@ -57,7 +57,7 @@ impl WriteRequest {
 }
 
 /// Id, fields (id, kind, width) and actions (id, parameters (id, width)).
-type TableTuple = (u32, Vec<(u32, String, u32)>, Vec<(u32, Vec<(u32, u32)>)>);
+pub(crate) type TableTuple = (u32, Vec<(u32, String, u32)>, Vec<(u32, Vec<(u32, u32)>)>);
 
 /// Tables whose entries may be written and read as bytes.
 #[pyclass(module = "holdfast._core", frozen)]
@@ -157,7 +157,7 @@ fn failures(results: Vec<Result<(), ControlError>>) -> Vec<FailedUpdate> {
     failed.collect()
 }
 
-fn table_info((id, fields, actions): TableTuple) -> TableInfo {
+pub(crate) fn table_info((id, fields, actions): TableTuple) -> TableInfo {
     let field = |(id, kind, width)| FieldInfo { id, kind, width };
     let action = |(id, params)| ActionInfo { id, params };
     TableInfo {

@@ -132,6 +132,7 @@ pub(crate) fn wall_dict<'py>(py: Python<'py>, s: &WallStatistics) -> PyResult<Bo
         ("frames_in", s.frames_in),
         ("frames_out", s.frames_out),
         ("max_command_ps", s.max_command_ps),
+        ("max_command_cpu_ps", s.max_command_cpu_ps),
         ("notifications_lost", s.notifications_lost),
     ] {
         dict.set_item(name, value)?;

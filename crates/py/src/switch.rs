@@ -9,7 +9,7 @@ use crate::objects::{
 };
 use crate::program::{ExecutorKind, Program};
 use crate::records;
-use engine::control::{ControlError, InstalledEntry};
+use engine::control::{Atomicity, ControlError, InstalledEntry};
 use engine::{DROP_PORT, Packet, SwitchConfig};
 use ir::TableId;
 use pyo3::prelude::*;
@@ -201,8 +201,8 @@ impl Switch {
 
     /// Applies the updates in order, with no packet in between.
     ///
-    /// One item per update: None, or (status name, message). With ``rollback_on_error`` the first failure undoes all; the
-    /// others are then reported as ABORTED.
+    /// One item per update: None, or (status name, message). With ``rollback_on_error`` nothing remains if one fails, and the others
+    /// are then reported as ABORTED; with ``undo`` nothing remains in any case.
     #[pyo3(signature = (updates, atomicity="continue_on_error"))]
     fn write(
         &self,
@@ -210,12 +210,13 @@ impl Switch {
         updates: Vec<Bound<'_, PyAny>>,
         atomicity: &str,
     ) -> PyResult<Vec<Option<(&'static str, String)>>> {
-        let rollback = match atomicity {
-            "continue_on_error" => false,
-            "rollback_on_error" => true,
+        let atomicity = match atomicity {
+            "continue_on_error" => Atomicity::ContinueOnError,
+            "rollback_on_error" => Atomicity::RollbackOnError,
+            "undo" => Atomicity::Undo,
             _ => {
                 let message = format!(
-                    "atomicity {atomicity:?} is neither \"continue_on_error\" nor \"rollback_on_error\""
+                    "atomicity {atomicity:?} is none of \"continue_on_error\", \"rollback_on_error\", \"undo\""
                 );
                 return Err(control_error(py, "INVALID_ARGUMENT", &message));
             }
@@ -224,7 +225,7 @@ impl Switch {
             .iter()
             .map(records::update)
             .collect::<PyResult<_>>()?;
-        let results = self.with(py, move |switch| by_id::write(switch, updates, rollback))?;
+        let results = self.with(py, move |switch| by_id::write(switch, updates, atomicity))?;
         Ok(results
             .into_iter()
             .map(|result| result.err().map(|e| (e.code.name(), e.message)))
@@ -326,17 +327,23 @@ impl Switch {
         })
     }
 
-    /// The cells of a register, or one of them.
-    #[pyo3(signature = (register_id, index=None, *, nonzero=false))]
+    /// The cells of a register, or ``count`` of them from an index on.
+    #[pyo3(signature = (register_id, index=None, count=1, *, nonzero=false))]
     fn registers(
         &self,
         py: Python<'_>,
         register_id: u32,
         index: Option<u64>,
+        count: u64,
         nonzero: bool,
     ) -> PyResult<Vec<RegisterCell>> {
         let cells = self.try_with(py, move |switch| {
-            by_id::registers(switch, register_id, index, nonzero)
+            by_id::registers(
+                switch,
+                register_id,
+                index.map(|index| (index, count)),
+                nonzero,
+            )
         })?;
         Ok(cells
             .into_iter()
@@ -348,17 +355,23 @@ impl Switch {
             .collect())
     }
 
-    /// The cells of a counter, or one of them.
-    #[pyo3(signature = (counter_id, index=None, *, nonzero=false))]
+    /// The cells of a counter, or ``count`` of them from an index on.
+    #[pyo3(signature = (counter_id, index=None, count=1, *, nonzero=false))]
     fn counters(
         &self,
         py: Python<'_>,
         counter_id: u32,
         index: Option<u64>,
+        count: u64,
         nonzero: bool,
     ) -> PyResult<Vec<CounterCell>> {
         let cells = self.try_with(py, move |switch| {
-            by_id::counters(switch, counter_id, index, nonzero)
+            by_id::counters(
+                switch,
+                counter_id,
+                index.map(|index| (index, count)),
+                nonzero,
+            )
         })?;
         Ok(cells
             .into_iter()
@@ -420,17 +433,23 @@ impl Switch {
             .collect())
     }
 
-    /// The cells of a meter, or one of them; ``configured``: those that are.
-    #[pyo3(signature = (meter_id, index=None, *, configured=false))]
+    /// The cells of a meter, or ``count`` of them from an index on; ``configured``: those that are.
+    #[pyo3(signature = (meter_id, index=None, count=1, *, configured=false))]
     fn meters(
         &self,
         py: Python<'_>,
         meter_id: u32,
         index: Option<u64>,
+        count: u64,
         configured: bool,
     ) -> PyResult<Vec<MeterCell>> {
         let cells = self.try_with(py, move |switch| {
-            by_id::objects::meters(switch, meter_id, index, configured)
+            by_id::objects::meters(
+                switch,
+                meter_id,
+                index.map(|index| (index, count)),
+                configured,
+            )
         })?;
         let cells = cells.into_iter();
         Ok(cells

@@ -175,6 +175,11 @@ impl Sink {
         self.errors
     }
 
+    /// Whether no further error is kept.
+    pub fn is_full(&self) -> bool {
+        self.errors > Sink::LIMIT
+    }
+
     /// What was kept, in the order it was found.
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.list

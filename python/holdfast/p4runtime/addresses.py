@@ -1,10 +1,21 @@
-"""Which addresses there are, and which of them plaintext is harmless on."""
+"""Which addresses there are, and who reaches them."""
 
 from __future__ import annotations
 
 import ipaddress
+from typing import Literal, TypeAlias
 
 from holdfast.p4runtime.errors import invalid_argument
+
+Access: TypeAlias = Literal["machine", "certificate", "anybody"]
+"""Who may connect to a server: every process of its machine, a client with a certificate, whoever reaches the address."""
+
+
+def access_at(address: str, *, certificates: bool) -> Access:
+    """Who may connect to a server at an address that demands certificates or does not."""
+    if certificates:
+        return "certificate"
+    return "machine" if is_loopback(address) else "anybody"
 
 
 def is_loopback(address: str) -> bool:

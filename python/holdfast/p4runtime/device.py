@@ -2,13 +2,15 @@
 
 Both transports (:mod:`holdfast.p4runtime.server`, and the in-process client) call the same methods with the same
 protobuf messages. Refusals are :class:`P4RuntimeError`. A device reads no clock and starts no thread; its lock makes
-calls from several threads follow one another, so a write never overlaps a change of the primary.
+calls from several threads follow one another. A batch that is not atomic is applied in slices; if the primary changes
+between two of them, the rest is refused, so no update of a client is applied after another one became the primary.
 """
 
 from __future__ import annotations
 
 import itertools
 import threading
+import time
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache
 from typing import Literal
@@ -28,6 +30,9 @@ from holdfast.p4runtime.translation import Mappings
 
 API_VERSION = "1.5.0"
 """Of P4Runtime; what it adds and is optional (backup replicas, modes of one-shot sets) answers UNIMPLEMENTED."""
+
+_TURN_S = 0.0001
+"""How long a batch leaves the device to others after each slice."""
 
 
 @lru_cache(maxsize=32)
@@ -242,6 +247,8 @@ class Device:
             self._check_device(request)
             self._arbitration.check_primary(request.role, request.role_id, request.election_id)
             atomic = self._is_atomic(request.atomicity)
+            if atomic:
+                _check_atomic_size(len(request))
             failures = self._target().write_plain(request, atomic=atomic)
         if failures:
             results: list[Result] = [None] * len(request)
@@ -255,9 +262,32 @@ class Device:
         with self._lock:
             self._check_client(request)
             pipeline = self._target()
-            results = pipeline.write(request.updates, atomic=self._is_atomic(request.atomicity), role=request.role)
+            atomic = self._is_atomic(request.atomicity)
+            if atomic:
+                _check_atomic_size(len(request.updates))
+                results = pipeline.write(request.updates, atomic=True, role=request.role)
+        if not atomic:
+            results = self._write_in_slices(request, pipeline)
         if any(results):
             raise batch_error("write", results)
+
+    def _write_in_slices(self, request: Proto, pipeline: Pipeline) -> list[Result]:
+        """Between them others have their turn: a new primary among them, or another role's."""
+        results: list[Result] = []
+        while len(results) < len(request.updates):
+            some = request.updates[len(results) : len(results) + limits.UPDATES_PER_SLICE]
+            with self._lock:
+                try:
+                    self._check_client(request)
+                    if self._target() is not pipeline:
+                        raise P4RuntimeError("ABORTED", "the pipeline was replaced during the write")
+                except P4RuntimeError as e:
+                    return results + [(e.code, e.message)] * (len(request.updates) - len(results))
+                results += pipeline.write(some, atomic=False, role=request.role)
+            if len(results) < len(request.updates):
+                # The lock would nearly always come back to this thread at once.
+                time.sleep(_TURN_S)
+        return results
 
     @staticmethod
     def _is_atomic(atomicity: int) -> bool:
@@ -354,7 +384,7 @@ class Device:
             scratch = self._make_switch(program)
         except HoldfastError as e:
             raise invalid_argument(f"p4_device_config: {e}") from None
-        check_belongs(index, scratch)
+        check_belongs(index, program)
         return Pipeline(config, index, program, scratch, self._send_digest)
 
     def _realize(self, config: Proto, index: P4InfoIndex, program: Program) -> Pipeline:
@@ -465,6 +495,16 @@ def _check_size(count: int, most: int, what: str) -> None:
     """RESOURCE_EXHAUSTED, before anything is done, if one request has more elements than are taken."""
     if count > most:
         raise P4RuntimeError("RESOURCE_EXHAUSTED", f"the request has {count} {what}; {most} are taken in one")
+
+
+def _check_atomic_size(count: int) -> None:
+    """RESOURCE_EXHAUSTED for an atomic batch that would halt packets, and other clients, for too long."""
+    if count > limits.MAX_ATOMIC_UPDATES:
+        raise P4RuntimeError(
+            "RESOURCE_EXHAUSTED",
+            f"the batch has {count} updates; {limits.MAX_ATOMIC_UPDATES} are taken in one that is atomic, "
+            f"{limits.MAX_WRITE_UPDATES} with CONTINUE_ON_ERROR",
+        )
 
 
 def no_pipeline() -> P4RuntimeError:

@@ -6,6 +6,11 @@ client that does not read is counted in bytes. A Read is answered in slices, and
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Iterable
+
+from holdfast._core import HoldfastError
+
 MAX_STREAMS = 48
 """Open at one time; each occupies a worker thread."""
 
@@ -58,6 +63,12 @@ KEEPALIVE_TIMEOUT_S = 20.0
 MAX_WRITE_UPDATES = 1 << 18
 """Updates of one ``WriteRequest``."""
 
+MAX_ATOMIC_UPDATES = 1 << 12
+"""Updates of one whose atomicity is not CONTINUE_ON_ERROR: no packet passes and no other client is heard while they are applied."""
+
+UPDATES_PER_SLICE = 64
+"""After so many updates of other batches, other clients have their turn."""
+
 MAX_QUEUED_MESSAGES = 8192
 MAX_QUEUED_BYTES = 16 << 20
 """Notifications that wait on one stream for a client that reads slowly. Packet-ins, digests and errors beyond are dropped."""
@@ -78,3 +89,24 @@ ERROR_DETAILS_BYTES = 4096
 
 STREAM_HANDSHAKE_S = 10.0
 """From the beginning of a stream to its first arbitration update."""
+
+
+def change(assignments: Iterable[str]) -> None:
+    """Sets limits for servers and devices that are made from now on, each as ``NAME=VALUE``. HoldfastError on what is no limit."""
+    known = {name: value for name, value in globals().items() if name.isupper()}
+    for text in assignments:
+        name, separator, value = text.partition("=")
+        if not separator or name not in known:
+            near = difflib.get_close_matches(name, known, 1)
+            hint = f"; did you mean {near[0]}?" if near and near[0] != name else ", as in MAX_STREAMS=96"
+            raise HoldfastError(f"limit {text!r}: write NAME=VALUE with a name from docs/SECURITY.md{hint}")
+        kind = type(known[name])
+        try:
+            number = kind(value)
+        except ValueError:
+            number = 0
+        if not 0 < number < 1 << 31:
+            raise HoldfastError(
+                f"limit {name}: {value!r} is no {'whole ' * (kind is int)}number above zero and below 2^31"
+            )
+        globals()[name] = number

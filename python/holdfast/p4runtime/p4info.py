@@ -53,6 +53,8 @@ class MatchField:
     width: int
     kind: MatchKind
     translation: Translation | None = field(default=None, repr=False, compare=False)
+    is_translated: bool = False
+    """Also if by itself: then the width is not the program's."""
 
 
 @dataclass(frozen=True)
@@ -63,6 +65,8 @@ class Param:
     name: str
     width: int
     translation: Translation | None = field(default=None, repr=False, compare=False)
+    is_translated: bool = False
+    """Also if by itself: then the width is not the program's."""
 
 
 @dataclass(frozen=True)
@@ -384,14 +388,15 @@ class P4InfoIndex:
             supports_idle_timeout=message.idle_timeout_behavior != 0,
         )
 
+    def _is_translated(self, type_name: str) -> bool:
+        types = self.message.type_info.new_types
+        return type_name in types and types[type_name].WhichOneof("representation") == "translated_type"
+
     def _translation(self, type_name: str) -> Translation | None:
         """Of a type that is translated otherwise than by itself."""
-        if type_name not in self.message.type_info.new_types:
+        if not self._is_translated(type_name):
             return None
-        new_type = self.message.type_info.new_types[type_name]
-        if new_type.WhichOneof("representation") != "translated_type":
-            return None
-        translated = new_type.translated_type
+        translated = self.message.type_info.new_types[type_name].translated_type
         kind, given = translated.WhichOneof("sdn_type"), self._mappings.get(translated.uri)
         if kind == "sdn_bitwidth" and given is None:
             return None
@@ -420,7 +425,8 @@ class P4InfoIndex:
         # An enum or error without a representation has no width, and no value that a client could give.
         is_text = translation is not None and translation.is_text
         width = 0 if is_text or not message.bitwidth else _width(message.bitwidth, what)
-        return MatchField(message.id, message.name, width, kind, translation)
+        is_translated = self._is_translated(message.type_name.name)
+        return MatchField(message.id, message.name, width, kind, translation, is_translated)
 
     def _action(self, message: Proto) -> Action:
         preamble = message.preamble
@@ -430,7 +436,7 @@ class P4InfoIndex:
             translation = self._translation(p.type_name.name)
             is_text = translation is not None and translation.is_text
             width = 0 if is_text else _width(p.bitwidth, f"parameter '{p.name}'{where}")
-            params.append(Param(p.id, p.name, width, translation))
+            params.append(Param(p.id, p.name, width, translation, self._is_translated(p.type_name.name)))
         return Action(preamble.id, preamble.name, preamble.alias, Names("parameter", params, where))
 
     def _value_set(self, message: Proto) -> ValueSet:

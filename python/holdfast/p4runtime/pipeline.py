@@ -26,7 +26,7 @@ from holdfast._core import (
 from holdfast.p4runtime import p4data, plain, table_entries
 from holdfast.p4runtime.digests import DigestBuffers
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument
-from holdfast.p4runtime.p4info import P4InfoIndex, Table
+from holdfast.p4runtime.p4info import MatchField, P4InfoIndex, Param, Table
 from holdfast.p4runtime.planning import Notes, Plan, Planner
 from holdfast.p4runtime.reading import Reader, idle_entry
 from holdfast.p4runtime.snapshots import Snapshots
@@ -34,7 +34,7 @@ from holdfast.p4runtime.stubs import Proto
 from holdfast.p4runtime.table_entries import EntryKey, entry_key
 
 if TYPE_CHECKING:
-    from holdfast._core import Update
+    from holdfast._core import PlainTable, Update
 
 Result: TypeAlias = tuple[str, str] | None
 """Of one update: None, or (status name, message)."""
@@ -149,14 +149,17 @@ class Pipeline:
             for verb, entity in plan.core:
                 if isinstance(entity, TableEntry):
                     present[entry_key(entity)] = None if verb == "delete" else entity
-        if not any(results):
-            outcome = iter(self._core_write([u for plan in plans for u in plan.core], "rollback_on_error"))
-            for position, plan in enumerate(plans):
-                failures = [r for r in [next(outcome) for _ in plan.core] if r is not None]
-                results[position] = next((r for r in failures if r[0] != "ABORTED"), failures[0] if failures else None)
+        # Each update that fails has its own error, also if another one has failed before it comes to the switch.
+        updates_of_all = [u for plan in plans for u in plan.core]
+        outcome = iter(self._core_write(updates_of_all, "undo" if any(results) else "rollback_on_error"))
+        for position, plan in enumerate(plans):
+            failures = [r for r in [next(outcome) for _ in plan.core] if r is not None and r[0] != "ABORTED"]
+            if failures:
+                results[position] = failures[0]
         if any(results):
             self.digests.restore(digests)
-            return [r or ("ABORTED", "another update of the batch failed") for r in results]
+            first = next(position for position, result in enumerate(results) if result)
+            return [r or ("ABORTED", f"update {first} of the batch failed; nothing was changed") for r in results]
         for plan in plans:
             plan.then()
         return results
@@ -168,12 +171,12 @@ class Pipeline:
             raise P4RuntimeError(e.code, str(e)) from None
 
     def _core_write(
-        self, updates: list[Update], atomicity: Literal["continue_on_error", "rollback_on_error"]
+        self, updates: list[Update], atomicity: Literal["continue_on_error", "rollback_on_error", "undo"]
     ) -> list[Result]:
         if not updates:
             return []
         outcome = self.switch.write(updates, atomicity)
-        if self.record:
+        if self.record and atomicity != "undo":
             self.accepted += [u for u, result in zip(updates, outcome, strict=True) if result is None]
         return list(outcome)
 
@@ -253,21 +256,33 @@ class Pipeline:
             yield "modify", DirectCounterCell(key, *entry.counter)
 
 
-def check_belongs(index: P4InfoIndex, switch: Switch) -> None:
-    """INVALID_ARGUMENT unless every object of the P4Info is one of the switch's program."""
+def check_belongs(index: P4InfoIndex, program: Program) -> None:
+    """INVALID_ARGUMENT unless the P4Info is one of the program."""
+    types = index.message.type_info
+    for spec in [o.type_spec for o in (*index.registers, *index.digests)]:
+        p4data.width_of(spec, types)  # bounded, which makes the rest so
     try:
-        for table in index.tables:
-            switch.table_entries(table.id, include_default=True)
-        for profile in index.action_profiles:
-            switch.action_profile_members(profile.id)
-        for register in index.registers:
-            switch.registers(register.id, max(register.size - 1, 0))
-            p4data.width_of(register.type_spec, index.message.type_info)
-        for counter in index.counters:
-            switch.counters(counter.id, max(counter.size - 1, 0))
-        for meter in index.meters:
-            switch.meters(meter.id, max(meter.size - 1, 0))
-        for value_set in index.value_sets:
-            switch.value_set_members(value_set.id)
+        program.check_claims(
+            tables=[_claim(table) for table in index.tables],
+            registers=[(r.id, r.size, p4data.width_in_program(r.type_spec, types)) for r in index.registers],
+            counters=[(counter.id, counter.size) for counter in index.counters],
+            meters=[(meter.id, meter.size) for meter in index.meters],
+            value_sets=[(v.id, [_width_in_program(f) for f in v.fields]) for v in index.value_sets],
+            digests=[(d.id, p4data.width_in_program(d.type_spec, types)) for d in index.digests],
+            action_profiles=[(profile.id, profile.with_selector) for profile in index.action_profiles],
+        )
     except ControlError as e:
         raise invalid_argument(f"the P4Info and the device config are not of one program: {e}") from None
+
+
+def _claim(table: Table) -> tuple[PlainTable, tuple[int, int, int]]:
+    """For :meth:`holdfast._core.Program.check_claims`."""
+    fields = [(f.id, f.kind, _width_in_program(f)) for f in table.fields]
+    actions = [(a.id, [(p.id, _width_in_program(p)) for p in a.params]) for a in table.actions]
+    resources = (table.implementation_id, table.direct_counter_id, table.direct_meter_id)
+    return (table.id, fields, actions), resources
+
+
+def _width_in_program(part: MatchField | Param) -> int:
+    """In bits; 0 if P4Info does not tell it."""
+    return 0 if part.is_translated else part.width

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterable, Iterator
-from typing import TYPE_CHECKING
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 from holdfast._core import Switch, TableEntry
 from holdfast.p4runtime import meters, p4data, profiles, replication, table_entries, value_sets
@@ -12,12 +12,14 @@ from holdfast.p4runtime.digests import DigestBuffers
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, unimplemented
 from holdfast.p4runtime.p4info import Names, P4InfoIndex, T, Table
 from holdfast.p4runtime.planning import EntryNote, Notes, cell_of, object_id
-from holdfast.p4runtime.snapshots import Snapshots
+from holdfast.p4runtime.snapshots import ENTRIES_PER_SLICE, Snapshots, replaced
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 from holdfast.p4runtime.table_entries import EntryKey
 
 if TYPE_CHECKING:
     from holdfast._core import Match
+
+C = TypeVar("C")
 
 
 class Reader:
@@ -31,6 +33,7 @@ class Reader:
     ) -> None:
         self._index = index
         self._switch = switch
+        self._program = switch.program
         self._notes = notes
         self._digests = digests
         self._snapshots = snapshots
@@ -234,9 +237,20 @@ class Reader:
             size = int(getattr(found, "size"))  # noqa: B009 - not all named things have one
             yield found, cell_of(message, size, f"{objects.kind} '{found.name}'")
 
+    def _in_slices(
+        self, read: Callable[[int, int, int], list[C]], id: int, index: int | None, size: int
+    ) -> Iterator[C]:
+        """One cell, or all of an array: packets pass between two slices."""
+        first, last = (0, size) if index is None else (index, index + 1)
+        for start in range(first, last, ENTRIES_PER_SLICE):
+            cells = read(id, start, min(ENTRIES_PER_SLICE, last - start))
+            if self._switch.program is not self._program:
+                raise replaced()
+            yield from cells
+
     def _counters(self, message: Proto, role: str) -> Iterator[Proto]:
         for counter, index in self._cells(message, self._index.counters, message.counter_id, role):
-            for cell in self._switch.counters(counter.id, index):
+            for cell in self._in_slices(self._switch.counters, counter.id, index, counter.size):
                 entry = p4runtime_pb2.CounterEntry(counter_id=counter.id)
                 entry.index.index = cell.index
                 meters.fill_count(entry.data, (cell.packets, cell.bytes))
@@ -244,7 +258,7 @@ class Reader:
 
     def _meters(self, message: Proto, role: str) -> Iterator[Proto]:
         for meter, index in self._cells(message, self._index.meters, message.meter_id, role):
-            for cell in self._switch.meters(meter.id, index):
+            for cell in self._in_slices(self._switch.meters, meter.id, index, meter.size):
                 entry = p4runtime_pb2.MeterEntry(meter_id=meter.id)
                 entry.index.index = cell.index
                 if cell.config is not None:
@@ -256,7 +270,7 @@ class Reader:
     def _registers(self, message: Proto, role: str) -> Iterator[Proto]:
         types = self._index.message.type_info
         for register, index in self._cells(message, self._index.registers, message.register_id, role):
-            for cell in self._switch.registers(register.id, index):
+            for cell in self._in_slices(self._switch.registers, register.id, index, register.size):
                 entry = p4runtime_pb2.RegisterEntry(register_id=register.id)
                 entry.index.index = cell.index
                 entry.data.CopyFrom(p4data.to_p4data(register.type_spec, types, int.from_bytes(cell.value, "big")))

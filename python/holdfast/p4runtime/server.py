@@ -23,7 +23,7 @@ from google.protobuf.message import DecodeError
 
 from holdfast._core import HoldfastError, WriteRequest
 from holdfast.p4runtime import limits
-from holdfast.p4runtime.addresses import check, is_loopback
+from holdfast.p4runtime.addresses import Access, access_at, check
 from holdfast.p4runtime.arbitration import Session
 from holdfast.p4runtime.device import API_VERSION, Device, decoded
 from holdfast.p4runtime.errors import (
@@ -33,13 +33,14 @@ from holdfast.p4runtime.errors import (
     fitting_status,
     invalid_argument,
 )
+from holdfast.p4runtime.rights import Client, Rights, Trust
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 from holdfast.regular_files import read_regular
 
 log = logging.getLogger(__name__)
 
-_WORKERS = 64
-"""Of which streams and Reads leave some to other calls (see :mod:`.limits`)."""
+_OTHER_WORKERS = 8
+"""Beside those that streams and Reads may occupy (see :mod:`.limits`)."""
 _DIGEST_PERIOD_S = 0.01
 _STOP_S = 5.0
 
@@ -49,11 +50,21 @@ MOST_PEM_BYTES = 16 << 20
 
 @dataclass(frozen=True)
 class TlsFiles:
-    """PEM files of the server; with ``client_ca``, clients must present a certificate signed by it."""
+    """PEM files of the server; with ``client_ca``, clients must present a certificate signed by it, not the server's own.
+
+    ``rights`` say what each of them may do; without, all may do everything.
+    """
 
     certificate: Path
     key: Path
     client_ca: Path | None = None
+    rights: Rights | None = None
+
+    def trust(self) -> Trust | None:
+        """Who the clients are; None if they need no certificates."""
+        if self.client_ca is None:
+            return None
+        return Trust(read_regular(self.certificate, MOST_PEM_BYTES, HoldfastError), self.rights)
 
     def server_credentials(self) -> grpc.ServerCredentials:
         """For gRPC, which says to its log alone what is wrong with a file: so HoldfastError tells, or OSError if it is no PEM."""
@@ -221,8 +232,9 @@ class _Reads:
 
 
 class _Servicer:
-    def __init__(self, devices: dict[int, Device]) -> None:
+    def __init__(self, devices: dict[int, Device], trust: Trust | None) -> None:
         self._devices = devices
+        self._trust = trust
         self._reads = _Reads()
         self._streams: set[_Stream] = set()
         self._dropped = 0
@@ -234,16 +246,22 @@ class _Servicer:
     # The names of the following methods are gRPC's.
 
     def Write(self, data: bytes, context: grpc.ServicerContext) -> Proto:
-        _answer(context, lambda: self._write(data))
+        _answer(context, lambda: self._write(data, self._client(context)))
         return p4runtime_pb2.WriteResponse()
 
-    def _write(self, data: bytes) -> None:
-        self._device(WriteRequest.parse(data) or decoded(p4runtime_pb2.WriteRequest, data)).write_serialized(data)
+    def _write(self, data: bytes, client: Client) -> None:
+        request = WriteRequest.parse(data) or decoded(p4runtime_pb2.WriteRequest, data)
+        device = self._device(request, client)
+        client.check_role(request.role)
+        device.write_serialized(data)
 
     def Read(self, data: bytes, context: grpc.ServicerContext) -> Iterator[Proto | bytes]:
         def read() -> Iterator[Proto | bytes]:
+            client = self._client(context)
             request = decoded(p4runtime_pb2.ReadRequest, data)
-            return self._device(request).read_serialized(request)
+            device = self._device(request, client)
+            client.check_read()
+            return device.read_serialized(request)
 
         progress = _answer(context, lambda: self._reads.begin(context.cancel))
         try:
@@ -257,28 +275,36 @@ class _Servicer:
 
     def SetForwardingPipelineConfig(self, data: bytes, context: grpc.ServicerContext) -> Proto:
         def set_config() -> Proto:
+            client = self._client(context)
+            client.check_pipeline()  # before a large program is decoded
             request = decoded(p4runtime_pb2.SetForwardingPipelineConfigRequest, data)
-            return self._device(request).set_forwarding_pipeline_config(request)
+            device = self._device(request, client)
+            client.check_role(request.role)
+            return device.set_forwarding_pipeline_config(request)
 
         return _answer(context, set_config)
 
     def GetForwardingPipelineConfig(self, data: bytes, context: grpc.ServicerContext) -> Proto:
         def get_config() -> Proto:
+            client = self._client(context)
+            client.check_read()
             request = decoded(p4runtime_pb2.GetForwardingPipelineConfigRequest, data)
-            return self._device(request).get_forwarding_pipeline_config(request)
+            return self._device(request, client).get_forwarding_pipeline_config(request)
 
         return _answer(context, get_config)
 
     def Capabilities(self, data: bytes, context: grpc.ServicerContext) -> Proto:
         def capabilities() -> Proto:
+            client = self._client(context)
             request = decoded(p4runtime_pb2.CapabilitiesRequest, data)
             if not request.device_id:
                 return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
-            return self._device(request).capabilities(request)
+            return self._device(request, client).capabilities(request)
 
         return _answer(context, capabilities)
 
     def StreamChannel(self, requests: Iterator[Proto], context: grpc.ServicerContext) -> Iterator[Proto]:
+        client: Client = _answer(context, lambda: self._client(context))
         stream = _Stream(self._backlog)
         with self._lock:
             refused = self._closing or len(self._streams) >= limits.MAX_STREAMS
@@ -289,7 +315,7 @@ class _Servicer:
         if not context.add_callback(stream.end):
             stream.end()  # over before it began
         reader = threading.Thread(
-            target=self._read_stream, args=(requests, stream), daemon=True, name="p4runtime-stream"
+            target=self._read_stream, args=(requests, stream, client), daemon=True, name="p4runtime-stream"
         )
         reader.start()
         try:
@@ -308,7 +334,7 @@ class _Servicer:
                 self._streams.discard(stream)
                 self._dropped += stream.dropped
 
-    def _read_stream(self, requests: Iterator[Proto], stream: _Stream) -> None:
+    def _read_stream(self, requests: Iterator[Proto], stream: _Stream, client: Client) -> None:
         device: Device | None = None
         session: Session | None = None
         error: P4RuntimeError | None = None
@@ -321,7 +347,8 @@ class _Servicer:
                         raise P4RuntimeError(
                             "FAILED_PRECONDITION", "the first message on a stream is the arbitration update"
                         )
-                    device = self._device(message.arbitration)
+                    device = self._device(message.arbitration, client)
+                    client.check_role(message.arbitration.role.name)
                     session = device.open(stream.send)
                 device.handle(session, message)
         except P4RuntimeError as e:
@@ -353,7 +380,11 @@ class _Servicer:
         for stream in streams:
             stream.end(P4RuntimeError("UNAVAILABLE", "the server is shutting down"))
 
-    def _device(self, message: Proto) -> Device:
+    def _client(self, context: grpc.ServicerContext) -> Client:
+        return Client() if self._trust is None else self._trust.client(context.auth_context())
+
+    def _device(self, message: Proto, client: Client) -> Device:
+        client.check_device(message.device_id)
         if (device := self._devices.get(message.device_id)) is None:
             raise P4RuntimeError("NOT_FOUND", f"there is no device {message.device_id} here")
         return device
@@ -372,19 +403,24 @@ class Server:
     ) -> None:
         self._devices = _by_id(devices)
         check(address)
-        if tls is None and not insecure and not is_loopback(address):
+        self.access: Access = access_at(address, certificates=tls is not None and tls.client_ca is not None)
+        """Who may connect."""
+        if tls is None and not insecure and self.access == "anybody":
             raise invalid_argument(
                 f"{address} is not loopback: give TLS files, or ask for plaintext with insecure=True"
             )
-        authenticates = tls is not None and tls.client_ca is not None
-        if authenticates and insecure:
+        if self.access == "certificate" and insecure:
             raise invalid_argument("client_ca and insecure=True exclude each other")
-        if not authenticates and not is_loopback(address):
+        if tls is not None and tls.rights is not None and tls.client_ca is None:
+            raise invalid_argument("rights are given to certificates, so they need a client_ca")
+        if self.access == "anybody":
             if not insecure:
                 raise invalid_argument(f"whoever reaches {address} could write: give client_ca, or say insecure=True")
             log.warning("whoever reaches %s can write to the switches here", address)
-        self._servicer = _Servicer(self._devices)
-        self._executor = futures.ThreadPoolExecutor(_WORKERS, thread_name_prefix="p4runtime")
+        self._servicer = _Servicer(self._devices, _trust(tls, address))
+        self._executor = futures.ThreadPoolExecutor(
+            limits.MAX_STREAMS + limits.MAX_READS + _OTHER_WORKERS, thread_name_prefix="p4runtime"
+        )
         options = [
             ("grpc.max_receive_message_length", limits.MAX_MESSAGE_BYTES),
             ("grpc.so_reuseport", 0),
@@ -506,6 +542,13 @@ def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
         "Capabilities": unary(servicer.Capabilities, p4.CapabilitiesResponse),
     }
     return grpc.method_handlers_generic_handler("p4.v1.P4Runtime", methods)
+
+
+def _trust(tls: TlsFiles | None, address: str) -> Trust | None:
+    try:
+        return tls.trust() if tls is not None else None
+    except (HoldfastError, ValueError) as e:
+        raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}: {e}") from None
 
 
 def _by_id(devices: Iterable[Device]) -> dict[int, Device]:

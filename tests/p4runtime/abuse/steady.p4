@@ -27,6 +27,8 @@ control SteadyVerify(inout headers_t hdr, inout metadata_t meta) {
 
 control SteadyIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t std) {
     bit<32> number = 0;
+    register<bit<32>>(1048576) values;
+    counter(1048576, CounterType.packets) packets;
 
     action note(bit<32> value) {
         number = value;
@@ -49,6 +51,8 @@ control SteadyIngress(inout headers_t hdr, inout metadata_t meta, inout standard
     apply {
         addresses.apply();
         prefixes.apply();
+        values.write(number, number);
+        packets.count(number);
         std.egress_spec = std.ingress_port ^ 1;
     }
 }

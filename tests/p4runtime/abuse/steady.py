@@ -32,6 +32,11 @@ class Steady:
         """How late an event of the network was at most: packets waited so long."""
         return self.core.wall_statistics()["max_lateness_ps"] / 1e9
 
+    def longest_command_ms(self) -> float:
+        """The most processor time that a step of control took between two packets."""
+        time.sleep(0.05)  # a step is answered before it is counted
+        return self.core.wall_statistics()["max_command_cpu_ps"] / 1e9
+
     def fill(self, entries: int, batch: int = 1 << 16) -> None:
         """Puts entries 1 to ``entries`` into the table of addresses."""
         for start in range(1, entries + 1, batch):
@@ -94,6 +99,28 @@ def steady(source: str = "steady.p4", *, copies_per_s: int = _core.COPIES_PER_S)
             yield Steady(core, device, server)
         finally:
             core.stop()
+
+
+@contextmanager
+def served(switch: Steady) -> Iterator[None]:
+    """Hands the device what the network says, as whoever runs a switch does."""
+    over = threading.Event()
+
+    def serve() -> None:
+        while not over.is_set():
+            for notification in switch.core.poll(0.1):
+                if notification.kind == "digest":
+                    switch.device.collect_digests(time.time_ns())
+                elif notification.kind == "idle_timeout":
+                    switch.device.collect_idle(time.time_ns())
+
+    thread = threading.Thread(target=serve)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 class Writer:

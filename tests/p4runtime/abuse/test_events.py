@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import resource
-import threading
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from abuse.steady import Steady, Writer, request, steady
+from abuse.steady import Steady, Writer, request, served, steady
 from p4.v1 import p4runtime_pb2 as p4
 
 from holdfast.p4runtime import P4RuntimeError, limits
@@ -25,28 +23,6 @@ does, takes the same time."""
 def switch() -> Iterator[Steady]:
     with steady("events.p4") as steady_switch:
         yield steady_switch
-
-
-@contextmanager
-def served(switch: Steady) -> Iterator[None]:
-    """Hands the device what the network says, as whoever runs a switch does."""
-    over = threading.Event()
-
-    def serve() -> None:
-        while not over.is_set():
-            for notification in switch.core.poll(0.1):
-                if notification.kind == "digest":
-                    switch.device.collect_digests(time.time_ns())
-                elif notification.kind == "idle_timeout":
-                    switch.device.collect_idle(time.time_ns())
-
-    thread = threading.Thread(target=serve)
-    thread.start()
-    try:
-        yield
-    finally:
-        over.set()
-        thread.join()
 
 
 def memory_mb() -> float:

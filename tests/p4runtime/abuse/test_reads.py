@@ -18,6 +18,9 @@ from holdfast.p4runtime.server import _Reads
 
 ENTRIES = 100_000
 
+STEP_MS = 10.0
+"""Of processor time. The goal is 1 ms; a busy machine has slower memory, and takes time that counts as ours."""
+
 
 @pytest.fixture
 def loaded() -> Iterator[Steady]:
@@ -99,16 +102,48 @@ def test_packets_and_writes_go_on_beside_reads(loaded: Steady) -> None:
     assert loaded.longest_pause_ms() < 50
 
 
-def test_a_batch_lets_packets_pass(loaded: Steady) -> None:
+@pytest.mark.parametrize("kind", ["register", "counter"])
+def test_packets_pass_while_a_million_cells_are_read(kind: str) -> None:
+    """Before, they waited until all were there."""
+    with steady() as found, GrpcClient(found.server.address) as client:
+        assert found.device._running is not None
+        index, switch, wanted = found.device._running.index, found.device.switch, p4.ReadRequest(device_id=1)
+        if kind == "register":
+            (register,) = index.registers
+            wanted.entities.add().register_entry.register_id = register.id
+        else:
+            (counter,) = index.counters
+            wanted.entities.add().counter_entry.counter_id = counter.id
+        cells = sum(len(response.entities) for response in client._stub.Read(wanted))
+        in_slices_ms = found.longest_command_ms()
+        whole = len(switch.registers(register.id) if kind == "register" else switch.counters(counter.id))
+        assert cells == whole == 1 << 20
+        assert in_slices_ms < STEP_MS < found.longest_command_ms()
+
+
+def test_control_of_a_large_table_takes_short_steps() -> None:
+    """Entries are added, changed, read and deleted; packets pass after each step."""
+    with steady() as found, GrpcClient(found.server.address):
+        found.fill(entries := 1 << 18)
+        found.device.write(request(found.device, p4.Update.MODIFY, range(1, 1 << 14)))
+        assert len(addresses(list(found.device.read(all_entries())))) == entries
+        for start in range(1, entries, 1 << 16):
+            found.device.write(request(found.device, p4.Update.DELETE, range(start, start + (1 << 16))))
+        assert not list(found.device.read(all_entries()))
+        assert found.longest_command_ms() < STEP_MS
+
+
+def test_a_batch_lets_packets_pass(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
     """One that need not be atomic halts them for a part of what an atomic one of the same size does."""
+    monkeypatch.setattr(limits, "MAX_ATOMIC_UPDATES", limits.MAX_WRITE_UPDATES)
     entries = range(ENTRIES + 1, ENTRIES + 150_001)
     with GrpcClient(loaded.server.address):
         loaded.device.write(request(loaded.device, p4.Update.INSERT, entries))
         found = len(addresses(list(loaded.device.read(all_entries()))))
         assert found == ENTRIES + len(entries)
-        in_slices_ms = loaded.longest_pause_ms()
+        in_slices_ms = loaded.longest_command_ms()
         loaded.device.write(request(loaded.device, p4.Update.DELETE, entries, atomicity=1))
-    assert in_slices_ms < loaded.longest_pause_ms() / 2
+        assert in_slices_ms < loaded.longest_command_ms() / 2
 
 
 def test_unread_reads_do_not_lock_others_out(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:

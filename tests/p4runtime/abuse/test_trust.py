@@ -1,18 +1,23 @@
-"""Who may do what: client certificates on public addresses, and no new pipeline from a role that a client made up."""
+"""Who may do what: client certificates and their rights, and no new pipeline from a role that a client made up."""
 
 from __future__ import annotations
 
 import logging
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import grpc
 import pytest
-from conftest import make_bench
+from conftest import Bench, make_bench
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 from test_grpc import self_signed
 
-from holdfast.p4runtime import GrpcClient, P4RuntimeError, Server, limits
+from holdfast.errors import ScenarioError
+from holdfast.p4runtime import GrpcClient, P4RuntimeError, Server, limits, rights, rights_file
 from holdfast.p4runtime.errors import UpdateFailure, fitting_status, from_status
 from holdfast.p4runtime.server import TlsFiles
 
@@ -79,3 +84,158 @@ def test_details_fit_and_keep_their_positions(size: int) -> None:
     assert [f.index for f in kept] == [f.index for f in failures][: len(kept)]
     assert len(kept) == len(failures) or f"first {len(status.details)} " in error.message
     assert kept
+
+
+class Authority:
+    """Signs certificates, in a folder."""
+
+    def __init__(self, folder: Path) -> None:
+        if not (openssl := shutil.which("openssl")):
+            pytest.skip("openssl, which makes the test's certificates, is not installed")
+        self._openssl, self._folder = openssl, folder
+        self.certificate = folder / "ca.pem"
+        self._run("req", "-x509", *_KEY, "-subj", "/CN=authority", "-keyout", "ca-key.pem", "-out", "ca.pem")
+
+    def _run(self, *command: str) -> None:
+        subprocess.run([self._openssl, *command], cwd=self._folder, check=True, capture_output=True)
+
+    def sign(self, name: str, alternatives: str = "DNS:localhost,IP:127.0.0.1") -> TlsFiles:
+        """A certificate with this common name, and its key."""
+        names = ("-subj", f"/CN={name}", "-addext", f"subjectAltName={alternatives}")
+        self._run("req", *_KEY, *names, "-keyout", f"{name}-key.pem", "-out", f"{name}.csr")
+        authority = ("-CA", "ca.pem", "-CAkey", "ca-key.pem", "-CAcreateserial", "-copy_extensions", "copy")
+        self._run("x509", "-req", "-in", f"{name}.csr", *authority, "-out", f"{name}.pem")
+        return TlsFiles(self._folder / f"{name}.pem", self._folder / f"{name}-key.pem", self.certificate)
+
+    def credentials(self, name: str) -> grpc.ChannelCredentials:
+        """A client's that has this certificate."""
+        files = [self._folder / file for file in ("ca.pem", f"{name}-key.pem", f"{name}.pem")]
+        return grpc.ssl_channel_credentials(*(file.read_bytes() for file in files))
+
+
+_KEY = ("-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes")
+
+RIGHTS = """
+clients:
+  - {certificate: controller, read: true, roles: [""], pipeline: true}
+  - {certificate: "spiffe://lab/monitor", read: true}
+  - {certificate: tenant, roles: [mine], devices: [1]}
+  - {certificate: elsewhere, read: true, roles: [""], pipeline: true, devices: [2]}
+"""
+
+
+@contextmanager
+def guarded(folder: Path, text: str | None = RIGHTS) -> Iterator[tuple[Bench, Authority, Server]]:
+    authority, bench = Authority(folder), make_bench("fake")
+    (folder / "rights.yaml").write_text(text or "")
+    files = authority.sign("server")
+    granted = rights_file.read(folder / "rights.yaml") if text else None
+    files = TlsFiles(files.certificate, files.key, authority.certificate, granted)
+    with Server([bench.device], "127.0.0.1:0", files) as server:
+        yield bench, authority, server
+
+
+def refusal(call: Callable[[], object]) -> str:
+    try:
+        call()
+    except grpc.RpcError as e:
+        return str(e.code().name)
+    except P4RuntimeError as e:
+        return e.code
+    return "OK"
+
+
+def test_each_certificate_has_the_rights_of_its_file(tmp_path: Path) -> None:
+    with guarded(tmp_path) as (bench, authority, server):
+        authority.sign("controller")
+        authority.sign("watcher", "URI:spiffe://lab/monitor")
+        authority.sign("tenant")
+        authority.sign("elsewhere")
+        authority.sign("nobody")
+        found = {}
+        with GrpcClient(server.address, credentials=authority.credentials("controller")) as controller:
+            controller.set_pipeline(bench.program)
+            assert bench.device._running is not None
+            config = bench.device._running.config
+            for name in ("controller", "watcher", "tenant", "elsewhere", "nobody", "server"):
+                with grpc.secure_channel(server.address, authority.credentials(name)) as channel:
+                    found[name] = answers(p4_grpc.P4RuntimeStub(channel), config)
+    no, unknown = "PERMISSION_DENIED", "UNAUTHENTICATED"
+    assert found == {
+        "controller": ["OK", "OK", "OK", "OK", "OK", no],
+        "watcher": ["OK", "OK", no, no, no, no],
+        "tenant": ["OK", no, no, no, no, "OK"],
+        "elsewhere": ["OK", no, no, no, no, no],
+        "nobody": [no] * 6,
+        "server": [unknown] * 6,
+    }
+
+
+def answers(stub: p4_grpc.P4RuntimeStub, config: p4.ForwardingPipelineConfig) -> list[str]:
+    """To each kind of call; a write, and a stream of the default role and of another one."""
+    election = p4.Uint128(low=1)
+    pipeline = p4.SetForwardingPipelineConfigRequest(
+        device_id=1, election_id=election, action=request_action(), config=config
+    )
+    return [
+        refusal(lambda: stub.Capabilities(p4.CapabilitiesRequest())),
+        refusal(lambda: list(stub.Read(p4.ReadRequest(device_id=1)))),
+        refusal(lambda: stub.Write(p4.WriteRequest(device_id=1, election_id=election))),
+        refusal(lambda: stub.SetForwardingPipelineConfig(pipeline)),
+        first_answer(stub, role=""),
+        first_answer(stub, role="mine"),
+    ]
+
+
+def first_answer(stub: p4_grpc.P4RuntimeStub, role: str) -> str:
+    """To a new backup stream of a role: its arbitration's, or the stream's end."""
+    message = p4.StreamMessageRequest()
+    message.arbitration.device_id = 1
+    if role:
+        message.arbitration.role.name = role
+    return refusal(lambda: next(stub.StreamChannel(iter([message]))))
+
+
+def test_nobody_comes_in_without_a_certificate(tmp_path: Path) -> None:
+    with guarded(tmp_path, None) as (_, authority, server):
+        credentials = grpc.ssl_channel_credentials(authority.certificate.read_bytes())
+        with pytest.raises(P4RuntimeError):
+            GrpcClient(server.address, credentials=credentials, timeout_s=2.0)
+
+
+def test_without_a_file_all_certificates_but_the_servers_own_have_all_rights(tmp_path: Path) -> None:
+    with guarded(tmp_path, None) as (_, authority, server):
+        authority.sign("anyone")
+        with GrpcClient(server.address, credentials=authority.credentials("anyone")) as client:
+            assert client.is_primary
+        assert (
+            refusal(lambda: GrpcClient(server.address, credentials=authority.credentials("server")))
+            == "UNAUTHENTICATED"
+        )
+
+
+@pytest.mark.parametrize(
+    ("text", "mistake"),
+    [
+        ("clients: [{read: true}]", "clients.0.certificate"),
+        ("clients: [{certificate: a, write: true}]", "clients.0.write"),
+        ("clients: [{certificate: a, read: maybe}]", "clients.0.read"),
+        ("clients: [{certificate: a, roles: x}]", "clients.0.roles"),
+        ("clients: {", ":1: not YAML"),
+        ("", "clients"),
+    ],
+)
+def test_a_file_of_rights_that_is_wrong(tmp_path: Path, text: str, mistake: str) -> None:
+    file = tmp_path / "rights.yaml"
+    file.write_text(text)
+    with pytest.raises(ScenarioError) as raised:
+        rights_file.read(file)
+    assert str(raised.value).startswith(str(file))
+    assert mistake in str(raised.value)
+
+
+def test_rights_need_certificates(tmp_path: Path) -> None:
+    files = self_signed(tmp_path)
+    given = rights.Rights(())
+    with pytest.raises(P4RuntimeError, match="need a client_ca"):
+        Server([make_bench("fake").device], "127.0.0.1:0", TlsFiles(files.certificate, files.key, None, given))

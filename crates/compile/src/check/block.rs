@@ -9,7 +9,7 @@ use syntax::source::Span;
 
 use super::call::arc;
 use super::rules::ParamsOf;
-use super::scope::{FnTemplate, Symbol, TypeSymbol, closest};
+use super::scope::{FnTemplate, Symbol, TypeSymbol};
 use super::stmt::always_returns;
 use super::{Checker, Context, Place, shared};
 use crate::errors;
@@ -445,7 +445,7 @@ impl Checker {
             (_, Some((i, _))) => Target::State(*i),
             (text, None) => {
                 let known = names.keys().map(|n| &**n).chain(["accept", "reject"]);
-                let similar = closest(text, known).map(str::to_string);
+                let similar = self.closest(text, known).map(str::to_string);
                 self.report(errors::unknown_state(name.span, text, similar.as_deref()));
                 Target::Reject
             }

@@ -8,7 +8,7 @@ use syntax::ast::{self, ExprKind as Ast};
 use syntax::source::Span;
 
 use super::convert::{DOTS, tuple_of};
-use super::scope::{Symbol, TypeSymbol, closest};
+use super::scope::{Symbol, TypeSymbol};
 use super::{Checker, Place};
 use crate::errors;
 use crate::fold;
@@ -158,7 +158,9 @@ impl Checker {
                 if let Some(i) = known.filter(|_| declared.contains(name)) {
                     return Expr::new(ExprKind::Symbol(i as u32), Ty::Error, span);
                 }
-                let similar = closest(name, declared.iter().map(|e| &**e)).map(str::to_string);
+                let similar = self
+                    .closest(name, declared.iter().map(|e| &**e))
+                    .map(str::to_string);
                 self.report(errors::no_member(
                     member.span,
                     name,
@@ -176,8 +178,9 @@ impl Checker {
                     };
                     return Expr::new(kind, Ty::Enum(*id), span);
                 }
-                let similar =
-                    closest(name, def.members.iter().map(|(n, _)| &**n)).map(str::to_string);
+                let similar = self
+                    .closest(name, def.members.iter().map(|(n, _)| &**n))
+                    .map(str::to_string);
                 self.report(errors::no_member(
                     member.span,
                     name,
@@ -217,7 +220,7 @@ impl Checker {
         let def = self.module.types.structure(id);
         let Some(i) = def.field(member.as_str()) else {
             let fields = def.fields.iter().map(|f| &*f.name);
-            let similar = closest(member.as_str(), fields).map(str::to_string);
+            let similar = self.closest(member.as_str(), fields).map(str::to_string);
             let name = def.name.clone();
             self.report(errors::no_field(
                 member.span,
@@ -270,7 +273,7 @@ impl Checker {
                     "push_front",
                     "pop_front",
                 ];
-                let similar = closest(name, known.into_iter());
+                let similar = self.closest(name, known.into_iter());
                 let shown = self.show(&base.ty);
                 self.report(errors::no_member(member.span, name, &shown, similar));
                 Expr::missing(span)

@@ -6,7 +6,6 @@ use syntax::ast::{self, ArgumentValue, Direction};
 use syntax::source::Span;
 
 use super::Checker;
-use super::scope::closest;
 use crate::errors;
 use crate::hir::{Arg, Expr};
 use crate::types::{FnSig, ParamSig, Ty, TypeParamId};
@@ -44,7 +43,7 @@ impl Checker {
                     match &arg.name {
                         Some(name) => {
                             let known = sig.params.iter().map(|p| &*p.name);
-                            let similar = closest(name.as_str(), known).map(str::to_string);
+                            let similar = self.closest(name.as_str(), known).map(str::to_string);
                             self.report(errors::no_parameter(
                                 name.span,
                                 name.as_str(),

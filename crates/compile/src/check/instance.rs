@@ -10,7 +10,7 @@ use super::Checker;
 use super::call::direction;
 use super::infer::{Bindings, known};
 use super::rules::ParamsOf;
-use super::scope::{FnTemplate, closest};
+use super::scope::FnTemplate;
 use crate::errors;
 use crate::types::{ExternDef, FnSig, ParamSig, Ty};
 
@@ -75,7 +75,7 @@ impl Checker {
             .find(|m| m.name == name.text && m.params.len() == sig.params.len());
         let Some(wanted) = wanted else {
             let names = def.abstract_methods.iter().map(|m| &*m.name);
-            let similar = closest(name.as_str(), names);
+            let similar = self.closest(name.as_str(), names);
             let message = errors::no_abstract_method(name.span, name.as_str(), &def.name, similar);
             return self.report(message);
         };

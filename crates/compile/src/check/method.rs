@@ -7,7 +7,7 @@ use syntax::ast::{self, ArgumentValue, ExprKind as Ast};
 use syntax::source::Span;
 
 use super::infer::{Bindings, known};
-use super::scope::{Symbol, TypeSymbol, closest};
+use super::scope::{Symbol, TypeSymbol};
 use super::{Checker, Place};
 use crate::errors;
 use crate::fold;
@@ -48,7 +48,8 @@ impl Checker {
                     .cloned()
                     .collect();
                 if methods.is_empty() {
-                    let similar = closest(member.as_str(), def.methods.iter().map(|m| &*m.name))
+                    let similar = self
+                        .closest(member.as_str(), def.methods.iter().map(|m| &*m.name))
                         .map(str::to_string);
                     self.report(errors::no_method(
                         member.span,
@@ -242,7 +243,7 @@ impl Checker {
                 Expr::missing(span)
             }
             name => {
-                let similar = closest(name, ["hit", "miss", "action_run"].into_iter());
+                let similar = self.closest(name, ["hit", "miss", "action_run"].into_iter());
                 self.report(errors::no_member(member.span, name, "apply()", similar));
                 Expr::missing(span)
             }
@@ -439,7 +440,7 @@ impl Checker {
                     "maxSizeInBits",
                     "maxSizeInBytes",
                 ];
-                let similar = closest(name, known.into_iter());
+                let similar = self.closest(name, known.into_iter());
                 let shown = self.show(ty);
                 self.report(errors::no_method(member.span, name, &shown, similar));
                 return Expr::missing(span);

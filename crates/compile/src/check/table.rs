@@ -6,7 +6,7 @@ use syntax::source::Span;
 
 use super::call::{arc, direction};
 use super::infer::Bindings;
-use super::scope::{Symbol, closest};
+use super::scope::Symbol;
 use super::{Checker, Context, Place, shared};
 use crate::errors;
 use crate::fold;
@@ -213,7 +213,7 @@ impl Checker {
         let text = name.as_str();
         if !self.module.types.match_kinds.contains(&name.text) {
             let known = self.module.types.match_kinds.iter().map(|k| &**k);
-            let similar = closest(text, known).map(str::to_string);
+            let similar = self.closest(text, known).map(str::to_string);
             self.report(errors::unknown_match_kind(
                 name.span,
                 text,
@@ -626,7 +626,7 @@ impl Checker {
                     "implementation",
                     "support_timeout",
                 ];
-                let similar = closest(name, known.into_iter());
+                let similar = self.closest(name, known.into_iter());
                 self.report(errors::unknown_property(property.name.span, name, similar));
             }
             _ => {}

@@ -462,6 +462,7 @@ impl Lowerer<'_> {
             direct_meter,
             implementation,
             support_timeout: def.support_timeout,
+            hidden: false,
         });
         self.info.tables.push(TableInfo {
             table: id,

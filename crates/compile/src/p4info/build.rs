@@ -387,6 +387,7 @@ impl Builder<'_> {
             }
             lowered.program.tables[info.table.index()].id = self.symbols.id(Kind::Table, &name);
             if is_hidden(&def.annotations) {
+                lowered.program.tables[info.table.index()].hidden = true;
                 continue;
             }
             let preamble = self.preamble(Kind::Table, &name, &def.annotations, &[]);

@@ -243,6 +243,17 @@ enum Undo {
     Digest(DigestId, Box<digest::Queue>),
 }
 
+/// What becomes of a batch if some of its updates fail. Those have their own errors in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Atomicity {
+    /// A failed update does nothing, and the others go on.
+    ContinueOnError,
+    /// Nothing remains, and the other updates have [`ControlErrorCode::Aborted`].
+    RollbackOnError,
+    /// Nothing remains in any case: the results tell what would fail.
+    Undo,
+}
+
 impl Switch {
     /// Applies one update.
     pub fn write(&mut self, update: Update) -> Result<(), ControlError> {
@@ -251,30 +262,54 @@ impl Switch {
 
     /// Applies updates in order, with nothing in between; one result each.
     ///
-    /// Without `rollback` a failed update does nothing and the others go on. With it, the first failure undoes all; that
-    /// update then has its own error and all others [`ControlErrorCode::Aborted`].
+    /// See [`Atomicity`]; `rollback` is [`Atomicity::RollbackOnError`].
     pub fn write_batch(
         &mut self,
         updates: Vec<Update>,
         rollback: bool,
     ) -> Vec<Result<(), ControlError>> {
-        if !rollback {
-            return updates.into_iter().map(|u| self.write(u)).collect();
+        let atomicity = match rollback {
+            false => Atomicity::ContinueOnError,
+            true => Atomicity::RollbackOnError,
+        };
+        self.write_resolved(updates.into_iter().map(Ok), atomicity)
+    }
+
+    /// [`Self::write_batch`] for updates of which some are refused already.
+    pub fn write_resolved(
+        &mut self,
+        updates: impl ExactSizeIterator<Item = Result<Update, ControlError>>,
+        atomicity: Atomicity,
+    ) -> Vec<Result<(), ControlError>> {
+        if atomicity == Atomicity::ContinueOnError {
+            return updates.map(|update| self.write(update?)).collect();
         }
-        let count = updates.len();
-        let mut undos = Vec::with_capacity(count);
-        for (failed, update) in updates.into_iter().enumerate() {
-            match self.apply(update) {
-                Ok(undo) => undos.push(undo),
-                Err(error) => {
-                    for undo in undos.into_iter().rev() {
-                        self.undo(undo);
-                    }
-                    return aborted(count, failed, error);
-                }
-            }
+        let mut undos = Vec::with_capacity(updates.len());
+        let results: Vec<_> = updates
+            .map(|update| {
+                undos.push(self.apply(update?)?);
+                Ok(())
+            })
+            .collect();
+        let failed = results.iter().position(Result::is_err);
+        if failed.is_some() || atomicity == Atomicity::Undo {
+            self.undo_all(undos);
         }
-        vec![Ok(()); count]
+        let Some(failed) = failed.filter(|_| atomicity == Atomicity::RollbackOnError) else {
+            return results;
+        };
+        let message = format!("update {failed} of the batch failed; nothing was changed");
+        let aborted = ControlError::new(ControlErrorCode::Aborted, message);
+        let results = results.into_iter();
+        results
+            .map(|result| result.and(Err(aborted.clone())))
+            .collect()
+    }
+
+    fn undo_all(&mut self, undos: Vec<Undo>) {
+        for undo in undos.into_iter().rev() {
+            self.undo(undo);
+        }
     }
 
     fn apply(&mut self, update: Update) -> Result<Undo, ControlError> {
@@ -406,19 +441,6 @@ impl Switch {
             _ => {}
         }
     }
-}
-
-fn aborted(count: usize, failed: usize, error: ControlError) -> Vec<Result<(), ControlError>> {
-    let message = format!("update {failed} of the batch failed; nothing was changed");
-    (0..count)
-        .map(|i| {
-            Err(if i == failed {
-                error.clone()
-            } else {
-                ControlError::new(ControlErrorCode::Aborted, message.clone())
-            })
-        })
-        .collect()
 }
 
 fn kind_name(entity: &Entity) -> &'static str {

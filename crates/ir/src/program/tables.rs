@@ -75,6 +75,8 @@ pub struct Table {
     pub implementation: Option<ActionProfileId>,
     /// Entries may carry an idle timeout.
     pub support_timeout: bool,
+    /// `@hidden`: the program's P4Info leaves it out.
+    pub hidden: bool,
 }
 
 impl Table {

@@ -547,6 +547,7 @@ impl<'a> Parser<'a> {
                 Ok(ActionProfileId(p.id('p', "an action profile")?))
             })?,
             support_timeout: self.eat_word("support_timeout")?,
+            hidden: self.eat_word("hidden")?,
         };
         self.mark('}')?;
         Ok(table)

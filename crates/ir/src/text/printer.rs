@@ -325,6 +325,7 @@ impl Printer {
             self.line(format_args!("implementation p{}", profile.0))?;
         }
         self.flag(table.support_timeout, "support_timeout")?;
+        self.flag(table.hidden, "hidden")?;
         self.close()
     }
 

@@ -374,7 +374,7 @@ pub(crate) type MeterRecord = (u64, Option<MeterRates>, Option<ColourCounts>);
 pub(crate) fn meters(
     switch: &engine::Switch,
     meter_id: u32,
-    index: Option<u64>,
+    part: Option<super::Part>,
     configured: bool,
 ) -> Result<Vec<MeterRecord>, ControlError> {
     let program = switch.program();
@@ -384,11 +384,10 @@ pub(crate) fn meters(
         let counts = switch.read_meter_counts(meter, index)?;
         Ok((index, config.map(rates), counts.map(colour_counts)))
     };
-    let listed = switch.configured_meters(meter)?;
+    let listed = match configured {
+        true => Some(switch.configured_meters(meter)?),
+        false => None,
+    };
     let size = program.meters[meter.index()].size.unwrap_or(0);
-    match index {
-        Some(index) => Ok(vec![read(index)?]),
-        None if configured => listed.into_iter().map(read).collect(),
-        None => super::check_listable(size).and_then(|()| (0..size).map(read).collect()),
-    }
+    super::cells(part, size, listed, read)
 }

@@ -1,0 +1,35 @@
+"""Clients' rights as they are written, in YAML. Beside :mod:`.rights`, since what reads YAML takes long to import."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from pydantic import BaseModel, ConfigDict, Field
+
+from holdfast import yaml_model
+from holdfast.p4runtime.rights import ClientRights, Rights
+
+
+class _Client(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    certificate: str = Field(min_length=1)
+    devices: list[int] | None = None
+    read: bool = False
+    roles: list[str] = []
+    pipeline: bool = False
+
+    def rights(self) -> ClientRights:
+        devices = None if self.devices is None else tuple(self.devices)
+        return ClientRights(self.certificate, devices, self.read, tuple(self.roles), self.pipeline)
+
+
+class _File(BaseModel):
+    model_config = ConfigDict(extra="forbid", strict=True)
+
+    clients: list[_Client]
+
+
+def read(path: Path) -> Rights:
+    """The rights in a file. Raises :class:`holdfast.errors.ScenarioError` with what is wrong in it."""
+    return Rights(tuple(client.rights() for client in yaml_model.read(path, _File).clients))

@@ -1,0 +1,53 @@
+"""Limits that whoever starts a switch chooses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import grpc
+import pytest
+from conftest import make_bench
+from p4.v1 import p4runtime_pb2 as p4
+
+from holdfast.errors import HoldfastError
+from holdfast.p4runtime import GrpcClient, P4RuntimeError, Server, limits
+
+
+@pytest.fixture(autouse=True)
+def as_before() -> Iterator[None]:
+    before = {name: value for name, value in vars(limits).items() if name.isupper()}
+    yield
+    vars(limits).update(before)
+
+
+def test_a_server_has_the_limits_that_were_set() -> None:
+    limits.change(["MAX_WRITE_UPDATES=3", "MAX_STREAMS=1", "STREAM_HANDSHAKE_S=0.5"])
+    assert limits.STREAM_HANDSHAKE_S == 0.5
+    bench = make_bench("fake")
+    with Server([bench.device], "127.0.0.1:0") as server, GrpcClient(server.address) as client:
+        client.set_pipeline(bench.program)
+        write = p4.WriteRequest(device_id=1, updates=[p4.Update()] * 4)
+        write.election_id.low = 1
+        with pytest.raises(P4RuntimeError, match="RESOURCE_EXHAUSTED: the request has 4 updates; 3 are taken"):
+            client._call_write(write)
+        with pytest.raises((P4RuntimeError, grpc.RpcError), match="the server takes 1 streams"):
+            GrpcClient(server.address, election_id=2)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("MAX_STREAM=5", "did you mean MAX_STREAMS"),
+        ("MAX_STREAMS", "write NAME=VALUE"),
+        ("change=5", "write NAME=VALUE"),
+        ("MAX_STREAMS=0", "is no whole number above zero"),
+        ("MAX_STREAMS=1.5", "is no whole number above zero"),
+        ("MAX_STREAMS=", "is no whole number above zero"),
+        ("READ_STALL_S=nan", "is no number above zero"),
+        ("READ_STALL_S=inf", "is no number above zero"),
+        ("MAX_STREAMS=99999999999", "below 2\\^31"),
+    ],
+)
+def test_what_is_no_limit(text: str, message: str) -> None:
+    with pytest.raises(HoldfastError, match=message):
+        limits.change([text])

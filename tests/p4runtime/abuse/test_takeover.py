@@ -1,0 +1,111 @@
+"""Long batches and the clients beside them: others have their turn, and what is refused then says so."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+from abuse.steady import Steady, request, steady
+from p4.v1 import p4runtime_pb2 as p4
+
+from holdfast.p4runtime import GrpcClient, P4RuntimeError, device, limits
+
+UPDATES = 30_000
+
+
+@pytest.fixture
+def switch() -> Iterator[Steady]:
+    with steady() as found:
+        yield found
+
+
+class Batch:
+    """With metadata, so that it takes its time; in a thread."""
+
+    def __init__(self, steady: Steady, client: GrpcClient) -> None:
+        self.failures: dict[int, str] = {}
+        self.took_s = 0.0
+        self._steady, self._client = steady, client
+        self._message = request(steady.device, p4.Update.INSERT, range(1, UPDATES + 1), metadata=b"m")
+        self._thread = threading.Thread(target=self._run)
+
+    def _run(self) -> None:
+        begin = time.monotonic()
+        try:
+            self._client._call_write(self._message)
+        except P4RuntimeError as e:
+            self.failures = {failure.index: failure.code for failure in e.failures}
+        self.took_s = time.monotonic() - begin
+
+    def start(self) -> None:
+        self._thread.start()
+        while not self.applied():
+            time.sleep(0.001)
+
+    def join(self) -> None:
+        self._thread.join()
+
+    def applied(self) -> int:
+        """Entries in the table."""
+        running = self._steady.device._running
+        assert running is not None
+        return len(running.notes.entries)
+
+
+def test_a_new_primary_does_not_wait_for_a_long_batch(switch: Steady) -> None:
+    """Before, it waited until the end: 7 s for 200,000 updates, during which one command held packets up for 0.4 s."""
+    with GrpcClient(switch.server.address, timeout_s=60) as old:
+        batch = Batch(switch, old)
+        batch.start()
+        begin = time.monotonic()
+        with GrpcClient(switch.server.address, election_id=2) as new:
+            assert new.is_primary
+            waited_s = time.monotonic() - begin
+            applied = batch.applied()
+            batch.join()
+            assert 0 < applied < UPDATES
+            assert batch.failures == dict.fromkeys(range(applied, UPDATES), "PERMISSION_DENIED")
+            assert batch.applied() == applied, "nothing of the old primary's comes after"
+    assert waited_s < 0.5
+    assert switch.longest_command_ms() < 5
+
+
+def test_a_short_write_waits_for_nobody(switch: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
+    waits: list[float] = []
+    monkeypatch.setattr("holdfast.p4runtime.device.time.sleep", waits.append)
+    with GrpcClient(switch.server.address):
+        for size, slices in ((1, 1), (64, 1), (65, 2)):
+            switch.device.write(
+                request(switch.device, p4.Update.INSERT, range(size << 10, (size << 10) + size), metadata=b"m")
+            )
+            assert waits == [device._TURN_S] * (slices - 1)
+
+
+def test_a_new_pipeline_ends_a_long_batch(switch: Steady) -> None:
+    with GrpcClient(switch.server.address, timeout_s=60) as client:
+        batch = Batch(switch, client)
+        batch.start()
+        client.set_pipeline(switch.device.switch.program)
+        batch.join()
+        assert set(batch.failures.values()) == {"ABORTED"}
+        assert batch.failures[UPDATES - 1] == "ABORTED"
+        assert batch.applied() == 0
+
+
+@pytest.mark.parametrize("metadata", [b"", b"m"], ids=["plain", "with metadata"])
+@pytest.mark.parametrize("atomicity", [1, 2], ids=["rollback", "atomic"])
+def test_an_atomic_batch_has_a_bounded_size(switch: Steady, metadata: bytes, atomicity: int) -> None:
+    with GrpcClient(switch.server.address) as client:
+
+        def write(updates: int) -> None:
+            numbers = range(1, updates + 1)
+            client._call_write(
+                request(switch.device, p4.Update.INSERT, numbers, metadata=metadata, atomicity=atomicity)
+            )
+
+        with pytest.raises(P4RuntimeError, match="RESOURCE_EXHAUSTED: the batch has 4097 updates; 4096 are taken"):
+            write(limits.MAX_ATOMIC_UPDATES + 1)
+        write(limits.MAX_ATOMIC_UPDATES)
+    assert switch.longest_command_ms() < 50
