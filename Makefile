@@ -1,4 +1,5 @@
-# demo, test, bench, lint: the only commands a newcomer needs. Everything is installed into .venv and target.
+# demo, test, bench, lint: the only commands a newcomer needs. Everything is installed into .venv and target; with LOCKED=1 the Python
+# packages are those of requirements/, checked by their hashes.
 
 PYTHON ?= $(firstword $(foreach p,python3 python3.14 python3.13 python3.12 python3.11,$(shell $(p) -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && command -v $(p))))
 VENV := .venv
@@ -13,7 +14,11 @@ CHECKED := --release --config tests/profile.toml
 # Builds the native core and installs the package in place; the compiler's progress is shown, pip's chatter only if it fails.
 install = VIRTUAL_ENV=$(CURDIR)/$(VENV) $(BIN)/maturin develop --release $(1) > $(VENV)/install.log || { cat $(VENV)/install.log; exit 1; }
 
-.PHONY: demo test test-rust test-python test-live bench lint format shell-env clean prerequisites
+# UPGRADE=--upgrade takes the newest ones.
+locked = $(BIN)/uv pip compile --quiet --universal --python-version 3.11 --generate-hashes $(UPGRADE) \
+	--custom-compile-command "make lock" $(1) --output-file requirements/$(2).txt
+
+.PHONY: demo test test-rust test-python test-live bench lint format shell-env lock clean prerequisites
 
 demo: $(VENV)/.installed
 	@$(BIN)/holdfast demo
@@ -61,6 +66,13 @@ format: $(VENV)/.test-installed
 # p4runtime-shell and PTF need older protobuf than we do, so they live in an environment of their own. The tests use it if it is there.
 shell-env: .venv-shell/.installed
 
+# Versions and hashes of all Python packages that CI and releases use (LOCKED=1 installs them), from what pyproject.toml allows.
+lock: $(VENV)/.created
+	$(BIN)/pip install --quiet --disable-pip-version-check uv
+	$(call locked,pyproject.toml requirements/build.in --extra test,locked)
+	$(call locked,pyproject.toml --extra ray --constraint requirements/locked.txt,ray)
+	$(call locked,tests/p4runtime/shell-requirements.txt,shell)
+
 clean:
 	rm -rf target out $(VENV) .venv-shell fuzz/target
 
@@ -73,7 +85,7 @@ $(VENV)/.created: | prerequisites
 	@touch $@
 
 $(VENV)/.maturin: $(VENV)/.created
-	$(BIN)/pip install --quiet --disable-pip-version-check 'maturin>=1.7,<2'
+	$(BIN)/pip install --quiet --disable-pip-version-check $(if $(LOCKED),--require-hashes -r requirements/locked.txt,'maturin>=1.7,<2')
 	@touch $@
 
 $(VENV)/.installed: $(VENV)/.maturin pyproject.toml $(RUST_SOURCES)
@@ -85,7 +97,7 @@ $(VENV)/.test-installed: $(VENV)/.installed
 	@$(call install,--extras test)
 	@touch $@
 
-.venv-shell/.installed: tests/p4runtime/shell-requirements.txt | prerequisites
+.venv-shell/.installed: requirements/shell.txt | prerequisites
 	"$(PYTHON)" -m venv .venv-shell
-	.venv-shell/bin/pip install --quiet --disable-pip-version-check -r $<
+	.venv-shell/bin/pip install --quiet --disable-pip-version-check --require-hashes -r $<
 	@touch $@
