@@ -188,12 +188,12 @@ def check_links(scenario: Scenario) -> dict[str, float]:
     network = SimulatedNetwork(scenario.topology(), compile_router(), [scenario.controller()])
     flow = network.add(Ping(source="h1", destination="h2", start_s=0.1, stop_s=1, interval_ms=100))
     network.run(2)
-    expected_ms = float(network.core.statistics(flow)["latency_mean_ps"] or 0) / 1e9
+    expected_ms = float(network.statistics(flow).latency_mean_ps or 0) / 1e9
     payload = 1400
     with live_network(scenario) as (live, namespaces):
         h1, h2 = namespaces["h1"], namespaces["h2"]
         target = str(live.topology.hosts["h2"].address.ip)
-        live.wait_until(live.core.now_ps / 1e12 + 0.5)
+        live.wait_until(live.now_ps / 1e12 + 0.5)
         pings = h1.run(["ping", "-n", "-i", "0.02", "-c", "200", "-W", "1", target], check=False).stdout
         server = start(h2, "iperf3", "--server", "--one-off", "--json", "--port", "5202")
         try:
@@ -236,13 +236,15 @@ def keep(outcome: Outcome, folder: Path) -> None:
             for part in PARTS:
                 getattr(seen, part).write_parquet(folder / f"{stem}-{clock}-{number}-{part}.parquet")
     late = [{name: getattr(seen, name) for name in LATENESS} for seen in outcome.live]
-    (folder / f"{stem}.json").write_text(json.dumps({"discarded": outcome.discarded, "live": late}, indent=2) + "\n")
+    (folder / f"{stem}.json").write_text(
+        json.dumps({"discarded": outcome.discarded, "live": late}, indent=2) + "\n", encoding="utf-8"
+    )
 
 
 def recall(case: Case, folder: Path) -> Outcome:
     """The live runs that :func:`keep` wrote, and simulations of today."""
     stem = _stem(case)
-    kept = json.loads((folder / f"{stem}.json").read_text())
+    kept = json.loads((folder / f"{stem}.json").read_text(encoding="utf-8"))
     live = [
         Observation(
             case.scenario, *(pl.read_parquet(folder / f"{stem}-live-{i}-{part}.parquet") for part in PARTS), **late

@@ -33,6 +33,7 @@ import polars as pl
 from holdfast import plots
 from holdfast.apps.router.controller import RouterController, compile_router
 from holdfast.experiments.gmpls_tcp_2001 import goodput, published, runs, topology
+from holdfast.measurements import TcpStatistics
 from holdfast.network import SimulatedNetwork
 from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions, TcpTransfer
@@ -142,7 +143,7 @@ def _switch_over(scenario: topology.Scenario, at_s: float) -> Iterator[str]:
 def _run(lines: Sequence[str], end_s: float, folder: Path) -> list[list[str]]:
     """What ns-2 prints, as words."""
     calls = folder / "calls.tcl"
-    calls.write_text("\n".join([*lines, f"end {end_s}"]) + "\n")
+    calls.write_text("\n".join([*lines, f"end {end_s}"]) + "\n", encoding="utf-8")
     command = [str(shutil.which("ns")), str(PROGRAM), str(calls)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     if done.stderr:
@@ -154,7 +155,7 @@ def _new_in_order(trace: Path) -> Iterator[tuple[float, int]]:
     """When packets became new and in order at the receivers, and how many. Packet 0 of a flow is the SYN."""
     expected: dict[str, int] = defaultdict(int)
     waiting: dict[str, set[int]] = defaultdict(set)
-    with trace.open() as lines:
+    with trace.open(encoding="utf-8") as lines:
         for line in lines:
             kind, time_s, _, _, protocol, _, _, flow, _, _, packet, _ = line.split()
             if kind != "r" or protocol != "tcp" or int(packet) < expected[flow]:
@@ -276,16 +277,16 @@ class Dumbbell:
         ]
         for sample in range(1, round(case.seconds / SAMPLE_S) + 1):
             network.run(sample * SAMPLE_S)
-            now = [network.core.tcp_statistics(flow) for flow in flows]
-            counters = network.core.link_counters(network.link_ids[0])
+            now = [network.tcp_statistics(flow) for flow in flows]
+            counters = network.link_counters(network.topology.link_names()[0])
 
-            def total(name: str, now: Sequence[Mapping[str, int | str | None]] = now) -> int:
-                return sum(value for flow in now if isinstance(value := flow[name], int))
+            def total(name: str, now: Sequence[TcpStatistics] = now) -> int:
+                return sum(getattr(flow, name) for flow in now)
 
             yield (
                 round(sample * SAMPLE_S, 6),
-                counters["a_to_b_packets"],
-                counters["a_to_b_queue_drops"],
+                counters.a_to_b.packets,
+                counters.a_to_b.queue_drops,
                 total("timeouts"),
                 total("flight_bytes") / runs.PAYLOAD_BYTES,
                 total("bytes_acknowledged") / runs.PAYLOAD_BYTES,
@@ -510,7 +511,7 @@ def main() -> int:
     print(text)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "tables.md").write_text(text + "\n")
+        (options.out / "tables.md").write_text(text + "\n", encoding="utf-8")
         studies.write_csv(options.out / "ns2-timing.csv")
         draw(
             samples,

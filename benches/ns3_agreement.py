@@ -27,6 +27,7 @@ from ns3_dumbbell import build
 
 from holdfast import plots
 from holdfast.apps.router.controller import RouterController, compile_router
+from holdfast.measurements import TcpStatistics
 from holdfast.network import SimulatedNetwork
 from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions, TcpTransfer
@@ -267,12 +268,12 @@ class Run:
         ]
         for sample in range(1, round(case.seconds / SAMPLE_S) + 1):
             network.run(sample * SAMPLE_S)
-            now = [network.core.tcp_statistics(flow) for flow in flows]
-            counters = network.core.link_counters(network.link_ids[0])
-            drops = counters["a_to_b_queue_drops"] + counters["a_to_b_red_drops"]
+            now = [network.tcp_statistics(flow) for flow in flows]
+            counters = network.link_counters(network.topology.link_names()[0])
+            drops = counters.a_to_b.queue_drops + counters.a_to_b.red_drops
 
-            def total(name: str, now: Sequence[Mapping[str, int | str | None]] = now) -> int:
-                return sum(value for flow in now if isinstance(value := flow[name], int))
+            def total(name: str, now: Sequence[TcpStatistics] = now) -> int:
+                return sum(getattr(flow, name) for flow in now)
 
             counted = (
                 total("bytes_received"),
@@ -281,8 +282,8 @@ class Run:
                 total("fast_recoveries"),
                 total("timeouts"),
             )
-            windows = (total("cwnd_bytes"), int(now[0]["cwnd_bytes"] or 0))
-            yield (round(sample * SAMPLE_S, 6), *counted, *windows, counters["a_to_b_marked"])
+            windows = (total("cwnd_bytes"), now[0].cwnd_bytes)
+            yield (round(sample * SAMPLE_S, 6), *counted, *windows, counters.a_to_b.marked)
 
 
 def measured(samples: pl.DataFrame, case: Case) -> list[dict[str, object]]:
@@ -625,7 +626,7 @@ def main() -> int:
     print(text)
     if options.out:
         options.out.mkdir(parents=True, exist_ok=True)
-        (options.out / "tables.md").write_text(text)
+        (options.out / "tables.md").write_text(text, encoding="utf-8")
         frame.write_csv(options.out / "runs.csv", float_precision=4)
         table.write_csv(options.out / "comparison.csv", float_precision=4)
         draw_ratios(table, *_pictures(options.out / "ns3-ratios"))

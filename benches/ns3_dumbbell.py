@@ -89,7 +89,7 @@ def main() -> int:
     ratio = rows["ns-3"]["us_per_segment"] / rows["holdfast"]["us_per_segment"]
     print(f"ns-3 takes {ratio:.1f} times as long per segment")
     if options.json:
-        options.json.write_text(json.dumps(rows | {"ratio": ratio}, indent=2) + "\n")
+        options.json.write_text(json.dumps(rows | {"ratio": ratio}, indent=2) + "\n", encoding="utf-8")
     return 0
 
 

@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
+import io
+import sys
+
 from holdfast import interrupts
 
 
 def main() -> None:
     """Entry point."""
     interrupts.end_quietly()
+    _say_everything()
     from holdfast.cli import main as command
 
     command()
+
+
+def _say_everything() -> None:
+    """In a locale that lacks a character, its number is written, as on standard error: a traceback would help nobody."""
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 if __name__ == "__main__":

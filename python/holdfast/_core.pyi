@@ -100,6 +100,21 @@ class Program:
         """The compiled program, as it travels in P4Runtime's device config."""
     @property
     def name(self) -> str: ...
+    def check_claims(
+        self,
+        *,
+        tables: Sequence[tuple[PlainTable, tuple[int, int, int]]],
+        registers: Sequence[tuple[int, int, int]],
+        counters: Sequence[tuple[int, int]],
+        meters: Sequence[tuple[int, int]],
+        value_sets: Sequence[tuple[int, Sequence[int]]],
+        digests: Sequence[tuple[int, int]],
+        action_profiles: Sequence[tuple[int, bool]],
+    ) -> None:
+        """Raises :class:`ControlError` INVALID_ARGUMENT if a P4Info that says this is not the program's. Of each object its id, then:
+        of tables the ids of implementation, direct counter and direct meter (0: none); of registers the number of cells and the width
+        in bits; of counters and meters the number of cells; of value sets the widths of their fields; of digests the width of all
+        members; of action profiles whether there is a selector. A width of 0 is not checked."""
     @property
     def p4info(self) -> str:
         """P4Info in protobuf text format; of a program loaded from an artifact what was given with it."""
@@ -299,12 +314,12 @@ class Switch:
         cls, program: Program, *, executor: Literal["jit", "interpreter"] = "jit", cpu_port: int = 510, seed: int = 0
     ) -> Self: ...
     def write(
-        self, updates: Sequence[Update], atomicity: Literal["continue_on_error", "rollback_on_error"] = ...
+        self, updates: Sequence[Update], atomicity: Literal["continue_on_error", "rollback_on_error", "undo"] = ...
     ) -> list[tuple[str, str] | None]:
         """Applies the updates in order, with no packet in between.
 
-        One item per update: None, or (status name, message). With ``rollback_on_error`` the first failure undoes all; the
-        others are then reported as ABORTED.
+        One item per update: None, or (status name, message). With ``rollback_on_error`` nothing remains if one fails, and the others
+        are then reported as ABORTED; with ``undo`` nothing remains in any case.
         """
     def set_program(self, program: Program) -> None:
         """Replaces the program; all entries and state are lost."""
@@ -323,16 +338,25 @@ class Switch:
         """The entry with this key (table, matches and priority, or the default entry); None if there is none."""
     def multicast_groups(self) -> list[MulticastGroup]: ...
     def clone_sessions(self) -> list[CloneSession]: ...
-    def registers(self, register_id: int, index: int | None = None, *, nonzero: bool = False) -> list[RegisterCell]:
-        """The cells of a register, or one of them; ``nonzero``: without those that are zero."""
-    def counters(self, counter_id: int, index: int | None = None, *, nonzero: bool = False) -> list[CounterCell]:
-        """The cells of a counter, or one of them; ``nonzero``: without those that are zero."""
+    def registers(
+        self, register_id: int, index: int | None = None, count: int = 1, *, nonzero: bool = False
+    ) -> list[RegisterCell]:
+        """The cells of a register, or ``count`` of them from an index on as far as there are; ``nonzero``: without those that are zero."""
+    def counters(
+        self, counter_id: int, index: int | None = None, count: int = 1, *, nonzero: bool = False
+    ) -> list[CounterCell]:
+        """The cells of a counter, or ``count`` of them from an index on as far as there are; ``nonzero``: without those that are zero."""
     def action_profile_members(self, action_profile_id: int = 0) -> list[ActionProfileMember]:
         """Members of an action profile (0: of all), by id."""
     def action_profile_groups(self, action_profile_id: int = 0) -> list[ActionProfileGroup]:
         """Groups of an action selector (0: of all), by id."""
-    def meters(self, meter_id: int, index: int | None = None, *, configured: bool = False) -> list[MeterCell]:
-        """The cells of a meter, or one of them; ``configured``: those that are. Direct meters are read with their entries."""
+    def meters(
+        self, meter_id: int, index: int | None = None, count: int = 1, *, configured: bool = False
+    ) -> list[MeterCell]:
+        """The cells of a meter, or ``count`` of them from an index on as far as there are; ``configured``: those that are.
+
+        Direct meters are read with their entries.
+        """
     def value_set_members(self, value_set_id: int = 0) -> list[ValueSetMembers]:
         """The members of a value set (0: of each)."""
     def set_port_up(self, port: int, up: bool) -> None:
@@ -654,12 +678,12 @@ class Network:
         """Columns as little-endian int64 arrays, in order of arrival: ``sequence``, ``sent_ps``, ``received_ps``.
         For a ping flow: the replies, as they arrive back at the source. ``host``: what arrived there, as of a stream to a
         multicast address; without it, at the destination."""
-    def statistics(self, flow: int, *, host: str | None = None) -> dict[str, int | float | None]:
+    def statistics(self, flow: int, *, host: str | None = None) -> dict[str, Any]:
         """What became of a flow at its destination or at ``host``: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``,
         ``undecided`` (without a log: copies that may have been late packets; all is exact while it is 0), ``longest_outage_ps``, and
         (None if too little arrived, and percentiles without a log) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
         ``mean_delay_variation_ps`` (mean absolute difference of consecutive latencies)."""
-    def tcp_statistics(self, flow: int) -> dict[str, int | str | None]:
+    def tcp_statistics(self, flow: int) -> dict[str, Any]:
         """What is known of a TCP connection: the client's window, round-trip times and counts, what the server received, and
         ``finished_ps`` (when a transfer was complete, or None), ``client_state``, ``server_state``, ``failure``."""
     def tcp_goodput(self, flow: int) -> bytes:
@@ -702,7 +726,8 @@ class Network:
         """Whether a port has a signal: there is a link, and it works towards this port; or it is an interface that is up."""
     def wall_statistics(self) -> dict[str, int]:
         """How well the wall clock keeps up, while it runs: ``events``, ``max_lateness_ps``, ``total_lateness_ps``, ``frames_in``,
-        ``frames_out``, ``max_command_ps`` (the longest that a call from outside held up packets), ``notifications_lost``."""
+        ``frames_out``, ``max_command_ps`` (the longest that a call from outside, or a step of one, held up packets), ``max_command_cpu_ps`` (the most
+        processor time that one took), ``notifications_lost``."""
 
 def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]:
     """The frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 where a file has none)."""

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from rich.table import Table
 
+from holdfast import whole_files
 from holdfast._core import Benchmark, BenchmarkResult, SimulationBenchmark, TableBenchmark
 from holdfast.errors import HoldfastError
 
@@ -69,7 +70,7 @@ def gb_per_s(result: BenchmarkResult) -> float:
 
 def write_json(records: Sequence[dict[str, object]], file: Path) -> None:
     """Writes a list with an object per result."""
-    file.write_text(json.dumps(list(records), indent=2) + "\n")
+    whole_files.write_text(file, json.dumps(list(records), indent=2) + "\n")
 
 
 def run_tables(tables: Sequence[str], *, quick: bool, progress: Callable[[str], None]) -> list[TableBenchmark]:

@@ -410,7 +410,7 @@ class Discovery:
             return
         self._down.add(here)
         gone = [source for source, heard in self._heard.items() if here in (source, heard.at)]
-        if sum([self._move(source, None) for source in gone]):
+        if sum(self._move(source, None) for source in gone):
             self._on_change()
 
     def _move(self, source: Port, heard: _Heard | None) -> bool:
@@ -449,7 +449,7 @@ class Discovery:
         self._expiry_ps = None
         now_ps = self._plane.now_ps
         old = [source for source, heard in self._heard.items() if heard.until_ps <= now_ps]
-        lost = sum([self._move(source, None) for source in old])
+        lost = sum(self._move(source, None) for source in old)
         if self._heard:
             self._expect(min(heard.until_ps for heard in self._heard.values()))
         if lost:

@@ -17,7 +17,7 @@ from statistics import median
 
 from rich.table import Table
 
-from holdfast import _core
+from holdfast import _core, whole_files
 from holdfast.errors import LiveError
 from holdfast.live_switch import Io, LiveSwitch
 from holdfast.p4runtime.p4info import P4InfoIndex
@@ -102,7 +102,7 @@ def _thread_times() -> tuple[float, float]:
     tick = os.sysconf("SC_CLK_TCK")
     for task in Path("/proc/self/task").iterdir():
         try:
-            name, _, rest = (task / "stat").read_text().partition(" (")[2].rpartition(") ")
+            name, _, rest = (task / "stat").read_text(encoding="utf-8").partition(" (")[2].rpartition(") ")
         except OSError:
             continue
         if name == "holdfast-net":
@@ -113,7 +113,7 @@ def _thread_times() -> tuple[float, float]:
 
 def _machine_busy() -> float:
     """Time that the machine's processors were busy, summed."""
-    numbers = [int(word) for word in Path("/proc/stat").read_text().splitlines()[0].split()[1:9]]
+    numbers = [int(word) for word in Path("/proc/stat").read_text(encoding="utf-8").splitlines()[0].split()[1:9]]
     user, nice, system, _idle, _wait, interrupt, soft, steal = numbers
     return (user + nice + system + interrupt + soft + steal) / os.sysconf("SC_CLK_TCK")
 
@@ -288,7 +288,7 @@ def reason_against() -> str | None:
 
 def write_json(results: Sequence[LiveResult], file: Path) -> None:
     """Writes a list with an object per result."""
-    file.write_text(json.dumps([asdict(result) for result in results], indent=2) + "\n")
+    whole_files.write_text(file, json.dumps([asdict(result) for result in results], indent=2) + "\n")
 
 
 def table(results: Sequence[LiveResult]) -> Table:

@@ -143,9 +143,8 @@ class Observation:
 
 def _look(network: Network) -> tuple[int, ...]:
     """The bottleneck's counters now, in the order of ``BOTTLENECK``."""
-    links = [network.link_ids[network.topology.find_link(name)] for name in ("s1-s2", "s1-s3")]
-    counters = [network.core.link_counters(link) for link in links]
-    return tuple(sum(each[f"a_to_b_{name}"] for each in counters) for name in list(BOTTLENECK)[1:])
+    counters = [network.link_counters(name).a_to_b for name in ("s1-s2", "s1-s3")]
+    return tuple(sum(getattr(each, name) for each in counters) for name in list(BOTTLENECK)[1:])
 
 
 def simulate(scenario: Scenario, seed: int = 1, options: TcpOptions | None = None) -> Observation:
@@ -178,21 +177,20 @@ def simulate(scenario: Scenario, seed: int = 1, options: TcpOptions | None = Non
         network.run(START_S + time_s)
         bottleneck.append((time_s, *_look(network)))
         for index, flow in enumerate(flows):
-            values = network.core.tcp_statistics(flow)
-            if values["client_state"] != "Established":
+            values = network.tcp_statistics(flow)
+            if values.client_state != "Established":
                 continue
-            counts = {name: int(value) for name, value in values.items() if isinstance(value, int)}
             row = (
-                counts["cwnd_bytes"],
-                counts["ssthresh_bytes"],
-                counts["flight_bytes"],
-                counts["srtt_ps"] / 1e9,
-                counts["bytes_sent"],
-                counts["bytes_retransmitted"],
-                counts["timeouts"],
+                values.cwnd_bytes,
+                values.ssthresh_bytes,
+                values.flight_bytes,
+                values.srtt_ps / 1e9,
+                values.bytes_sent,
+                values.bytes_retransmitted,
+                values.timeouts,
             )
             sent.append((index, time_s, *row))
-            received.append((index, time_s, counts["bytes_received"]))
+            received.append((index, time_s, values.bytes_received))
     return Observation(scenario, _frame(sent, SENT), _frame(received, RECEIVED), _frame(bottleneck, BOTTLENECK))
 
 
@@ -259,8 +257,8 @@ def run_live(scenario: Scenario, seed: int = 1) -> Observation:
     draw = random.Random(seed)
     with live_network(scenario) as (network, namespaces):
         before_ns = time.monotonic_ns()
-        zero_ns = (before_ns + time.monotonic_ns()) // 2 - network.core.now_ps // 1000
-        start_s = network.core.now_ps / 1e12 + START_S
+        zero_ns = (before_ns + time.monotonic_ns()) // 2 - network.now_ps // 1000
+        start_s = network.now_ps / 1e12 + START_S
         start_ns = zero_ns + round(start_s * 1e9)
         starts = [
             start_ns + round(1e9 * (i * scenario.stagger_s + (draw.uniform(0, scenario.rtt_ms / 1000) if i else 0.0)))
@@ -274,12 +272,12 @@ def run_live(scenario: Scenario, seed: int = 1) -> Observation:
             client = _Host(namespaces["h1"], scenario, "send", *sending, "--start-ns", *map(str, starts))
             try:
                 scenario.schedule(network, start_s)
-                wall = network.core.wall_statistics()
+                wall = network.wall_statistics()
                 bottleneck = []
                 for step in range(round(scenario.duration_s * 1000 / scenario.sample_ms) + 1):
                     network.wait_until(start_s + step * scenario.sample_ms / 1000)
-                    bottleneck.append((network.core.now_ps / 1e12 - start_s, *_look(network)))
-                late = network.core.wall_statistics()
+                    bottleneck.append((network.now_ps / 1e12 - start_s, *_look(network)))
+                late = network.wall_statistics()
                 outputs = client.finish(20), server.finish(20)
             finally:
                 client.close()
@@ -292,10 +290,8 @@ def run_live(scenario: Scenario, seed: int = 1) -> Observation:
         sent,
         received,
         _frame(bottleneck, BOTTLENECK),
-        mean_lateness_ms=(late["total_lateness_ps"] - wall["total_lateness_ps"])
-        / max(1, late["events"] - wall["events"])
-        / 1e9,
-        max_lateness_ms=late["max_lateness_ps"] / 1e9,
+        mean_lateness_ms=(late.total_lateness_ps - wall.total_lateness_ps) / max(1, late.events - wall.events) / 1e9,
+        max_lateness_ms=late.max_lateness_ps / 1e9,
         late_samples=len(gaps.filter(gaps > 2 * scenario.sample_ms / 1000)) / max(1, len(gaps)),
     )
 

@@ -13,6 +13,7 @@ import secrets
 import threading
 import time
 from abc import ABC, abstractmethod
+from array import array
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
@@ -20,14 +21,28 @@ from types import TracebackType
 from typing import Any, Literal, Self
 
 from holdfast import _core
-from holdfast.agenda import Agenda
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
 from holdfast.link import Traces, core_parameters, reversed_link
+from holdfast.measurements import (
+    FlowStatistics,
+    LinkCounters,
+    NodeCounters,
+    OrderingCounters,
+    QueueStatistics,
+    ReceivedLog,
+    SentLog,
+    TcpStatistics,
+    WallStatistics,
+    WindowLog,
+    columns,
+    whole_numbers,
+)
 from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.server import Server
 from holdfast.parameters import PS_PER_MS, PS_PER_S, ps_of_ms, ps_of_s
+from holdfast.scheduler import Scheduler
 from holdfast.topology import Link, PacketGenerator, Topology
 from holdfast.traffic import Ping, TcpTransfer, Traffic, UdpStream
 
@@ -64,10 +79,10 @@ class Network(ABC):
             raise NetworkError(f"seed is {seed!r}; it must be a whole number from 0 to 2^64 - 1")
         self.topology = topology
         self.controllers = list(controllers)
-        self.core = _core.Network(seed=number, detection_delay_ps=ps_of_ms("detection_delay_ms", detection_delay_ms))
+        self._core = _core.Network(seed=number, detection_delay_ps=ps_of_ms("detection_delay_ms", detection_delay_ms))
         self.programs: dict[str, _core.Program] = {}
         self.devices: dict[str, Device] = {}
-        self._agenda = Agenda()
+        self._scheduler = Scheduler()
         self._failing: dict[str, str] = {}
         if isinstance(programs, Mapping) and (unknown := programs.keys() - topology.switches.keys()):
             raise NetworkError(f"there is a program for {min(unknown)!r}, which is not a switch of the topology")
@@ -76,14 +91,14 @@ class Network(ABC):
             if program is None:
                 raise NetworkError(f"there is no program for switch {name!r}")
             self.programs[name] = program
-            core = self.core.add_switch(name, program, executor=executor, cpu_port=CPU_PORT)
+            core = self._core.add_switch(name, program, executor=executor, cpu_port=CPU_PORT)
             if switch.queueing is not None:
-                self.core.set_queueing(name, switch.queueing.mode, **switch.queueing.core_parameters())
+                self._core.set_queueing(name, switch.queueing.mode, **switch.queueing.core_parameters())
             self.devices[name] = Device(switch.index, core, executor=executor)
         self._add_hosts()
         traces = Traces()
         self.link_ids = [self._add_link(link, traces) for link in topology.links]
-        self.generator_ids = [self._add_packet_generator(generator) for generator in topology.packet_generators]
+        self.generator_ids = [self.add_packet_generator(generator) for generator in topology.packet_generators]
         self._clients: Mapping[str, Client] = {}
 
     @abstractmethod
@@ -91,14 +106,15 @@ class Network(ABC):
         """Adds the nodes at the edge, whatever they are."""
 
     def _add_link(self, link: Link, traces: Traces) -> int:
-        core = self.core.add_link(link.a, link.a_port, link.b, link.b_port, **core_parameters(link, traces))
+        core = self._core.add_link(link.a, link.a_port, link.b, link.b_port, **core_parameters(link, traces))
         if link.reverse is not None:
-            self.core.configure_direction(core, "b_to_a", **core_parameters(reversed_link(link), traces))
+            self._core.configure_direction(core, "b_to_a", **core_parameters(reversed_link(link), traces))
         return core
 
-    def _add_packet_generator(self, generator: PacketGenerator) -> int:
+    def add_packet_generator(self, generator: PacketGenerator) -> int:
+        """Adds one while the network runs; those of the topology are there from the start. Returns its number."""
         if generator.period_ms is None:
-            return self.core.add_packet_generator(
+            return self._core.add_packet_generator(
                 generator.switch,
                 generator.port,
                 generator.packet,
@@ -106,7 +122,7 @@ class Network(ABC):
                 on_port_up=generator.on_port_up,
                 port_offset=generator.port_offset,
             )
-        return self.core.add_packet_generator(
+        return self._core.add_packet_generator(
             generator.switch,
             generator.port,
             generator.packet,
@@ -123,11 +139,11 @@ class Network(ABC):
     @property
     def now_ps(self) -> int:
         """The time on the network's clock."""
-        return self.core.now_ps
+        return self._core.now_ps
 
     def port_is_up(self, switch: str, port: int) -> bool:
         """Whether a port has a signal."""
-        return self.core.port_is_up(switch, port)
+        return self._core.port_is_up(switch, port)
 
     @abstractmethod
     def secret(self) -> bytes:
@@ -135,7 +151,7 @@ class Network(ABC):
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
         """Calls the handler after a delay on the network's clock."""
-        self._agenda.add(self.core.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
+        self._scheduler.add(self._core.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
 
     def _start_controllers(self) -> None:
         for controller in self.controllers:
@@ -146,7 +162,7 @@ class Network(ABC):
     def _notify(self, notification: _core.Notification) -> None:
         """Schedules what controllers do about one notification, after their reaction delays."""
         if notification.kind == "port_change":
-            self._agenda.add_port_change(
+            self._scheduler.add_port_change(
                 self.controllers, notification.time_ps, notification.node, notification.port, notification.up
             )
         elif notification.kind == "packet_in":
@@ -164,37 +180,36 @@ class Network(ABC):
     def _flush_digests(self, node: str) -> None:
         """Sends the digest lists of a switch that are due, and comes back for the others."""
         if (next_ns := self.devices[node].flush_digests(self._now_ns())) is not None:
-            self._agenda.add(self.core.now_ps + (next_ns - self._now_ns()) * 1000, partial(self._flush_digests, node))
+            self._scheduler.add(
+                self._core.now_ps + (next_ns - self._now_ns()) * 1000, partial(self._flush_digests, node)
+            )
 
     def _deliver_streams(self) -> None:
         """Hands the controllers what has come in on the clients' streams."""
         for name, client in self._clients.items():
             while (event := client.poll()) is not None:
-                self._agenda.add_event(self.controllers, self.core.now_ps, name, event)
+                self._scheduler.add_event(self.controllers, self._core.now_ps, name, event)
 
     def set_link(self, name: str, *, up: bool, at_s: float | None = None, one_way: bool = False) -> None:
         """Fails or repairs the link ``a-b``, now or at a time; with ``one_way`` only the direction from ``a`` to ``b``."""
-        index = self.topology.find_link(name)
-        link = self.topology.links[index]
-        at_ps = self._time_ps("at_s", at_s)
+        link, at_ps = self._link_id(name), self._time_ps("at_s", at_s)
         if one_way:
-            direction: Literal["a_to_b", "b_to_a"] = "a_to_b" if name.partition("#")[0] == link.name else "b_to_a"
-            self.core.set_link_state(self.link_ids[index], up, at_ps, direction=direction)
+            self._core.set_link_state(link, up, at_ps, direction=self._direction(name))
         else:
-            self.core.set_link_state(self.link_ids[index], up, at_ps)
+            self._core.set_link_state(link, up, at_ps)
 
     def set_node(self, name: str, *, up: bool, at_s: float | None = None) -> None:
         """Fails or repairs a switch, now or at a time."""
         if name not in self.topology.switches:
             raise NetworkError(f"there is no switch {name!r} (known: {', '.join(self.topology.switches)})")
-        self.core.set_node_state(name, up, self._time_ps("at_s", at_s))
+        self._core.set_node_state(name, up, self._time_ps("at_s", at_s))
 
     def _time_ps(self, parameter: str, time_s: float | None) -> int | None:
         """A time that has not passed."""
         if time_s is None:
             return None
         time_ps = ps_of_s(parameter, time_s)
-        if time_ps < (now_ps := self.core.now_ps):
+        if time_ps < (now_ps := self._core.now_ps):
             raise NetworkError(f"{parameter} is {time_s:g} s, which has passed: it is {now_ps / PS_PER_S:g} s")
         return time_ps
 
@@ -223,7 +238,7 @@ class Network(ABC):
         times: dict[str, Any] = {
             "time_to_failure": (time_to_failure, ps_of_s("mtbf_s", mtbf_s)),
             "time_to_repair": (time_to_repair, ps_of_s("mttr_s", mttr_s)),
-            "start_ps": self.core.now_ps if start_ps is None else start_ps,
+            "start_ps": self._core.now_ps if start_ps is None else start_ps,
             "end_ps": end_ps,
         }
         if end_ps is not None and end_ps < times["start_ps"]:
@@ -231,24 +246,24 @@ class Network(ABC):
         if name in self.topology.switches:
             if one_way:
                 raise NetworkError(f"{name!r} is a switch; only a link fails one way")
-            self.core.fail_randomly(node=name, **times)
+            self._core.fail_randomly(node=name, **times)
             return
         index = self.topology.find_link(name)
         link = self.topology.links[index]
         (a, a_port), (b, b_port) = (link.a, link.a_port), (link.b, link.b_port)
         if not one_way:
-            self.core.fail_randomly(link=self.link_ids[index], **times)
+            self._core.fail_randomly(link=self.link_ids[index], **times)
             self._failing[f"{a}:{a_port}-{b}:{b_port}"] = name
         elif name.partition("#")[0] == link.name:
-            self.core.fail_randomly(link=self.link_ids[index], direction="a_to_b", **times)
+            self._core.fail_randomly(link=self.link_ids[index], direction="a_to_b", **times)
             self._failing[f"{a}:{a_port}>{b}:{b_port}"] = name
         else:
-            self.core.fail_randomly(link=self.link_ids[index], direction="b_to_a", **times)
+            self._core.fail_randomly(link=self.link_ids[index], direction="b_to_a", **times)
             self._failing[f"{b}:{b_port}>{a}:{a_port}"] = name
 
     def random_failures(self) -> list[tuple[float, str, bool]]:
         """The random failures and repairs that have happened: time in seconds, name as given, and whether it came back."""
-        drawn = self.core.random_failures()
+        drawn = self._core.random_failures()
         return [(time_ps / PS_PER_S, self._failing.get(what, what), up) for time_ps, what, up in drawn]
 
     def capture(self, node: str, port: int, path: str | Path) -> None:
@@ -268,15 +283,80 @@ class Network(ABC):
             raise NetworkError(f"there is no host or switch {node!r}")
         if port not in ports:
             raise NetworkError(f"{node!r} has no port {port!r} (known: {', '.join(map(str, sorted(ports)))})")
-        self.core.capture(node, port, path)
+        self._core.capture(node, port, path)
+
+    def statistics(self, flow: int, *, host: str | None = None) -> FlowStatistics:
+        """What became of a flow at its destination, or at ``host``."""
+        return FlowStatistics(**self._core.statistics(flow, host=host))
+
+    def sent(self, flow: int) -> SentLog:
+        """The packets of a flow that logs them."""
+        return SentLog(**columns(self._core.sent(flow)))
+
+    def received(self, flow: int, *, host: str | None = None) -> ReceivedLog:
+        """What arrived of a flow that logs its packets, at its destination or at ``host``."""
+        return ReceivedLog(**columns(self._core.received(flow, host=host)))
+
+    def tcp_goodput(self, flow: int) -> array[int]:
+        """New bytes in order at the server of a TCP connection, by bin of the width that the transfer asked for."""
+        return whole_numbers(self._core.tcp_goodput(flow))
+
+    def tcp_window(self, flow: int) -> WindowLog:
+        """The window of a TCP connection's client over time; the transfer must have asked for it with ``log_window``."""
+        return WindowLog(**columns(self._core.tcp_window(flow)))
+
+    def tcp_statistics(self, flow: int) -> TcpStatistics:
+        """What is known of a TCP connection between modelled hosts."""
+        return TcpStatistics(**self._core.tcp_statistics(flow))
+
+    def link_counters(self, name: str) -> LinkCounters:
+        """The counters of the link ``a-b``; ``a_to_b`` is the direction from the end that the topology names first."""
+        return LinkCounters.of(self._core.link_counters(self._link_id(name)))
+
+    def ordering_counters(self, name: str) -> OrderingCounters | None:
+        """What the ordering function of the link ``a-b`` did in the direction from ``a`` to ``b``; None if there is none."""
+        found = self._core.ordering_counters(self._link_id(name), self._direction(name))
+        return None if found is None else OrderingCounters(**found)
+
+    def queue_statistics(self, switch: str) -> list[QueueStatistics]:
+        """The queues of a switch's traffic manager."""
+        return [QueueStatistics(**found) for found in self._core.queue_statistics(switch)]
+
+    def has_traffic_manager(self, switch: str) -> bool:
+        """Whether packets of a switch wait in a traffic manager."""
+        return self._core.has_traffic_manager(switch)
+
+    def packets_generated(self, generator: int) -> int:
+        """How many packets a generator has made, by its number in ``generator_ids``."""
+        return self._core.packets_generated(generator)
+
+    def node_counters(self, node: str) -> NodeCounters:
+        """What a node did with packets."""
+        return NodeCounters(**self._core.node_counters(node))
+
+    def _link_id(self, name: str) -> int:
+        return self.link_ids[self.topology.find_link(name)]
+
+    def _direction(self, name: str) -> Literal["a_to_b", "b_to_a"]:
+        """That from the end which a link's name begins with."""
+        link = self.topology.links[self.topology.find_link(name)]
+        return "a_to_b" if name.partition("#")[0] == link.name else "b_to_a"
+
+    def end_flow(self, flow: int) -> None:
+        """Ends a stream or pings before their time: nothing more is sent."""
+        self._core.end_flow(flow)
+
+    def send_frame(self, node: str, frame: bytes) -> None:
+        """Sends a frame from a host, as it is, now."""
+        self._core.send_frame(node, frame)
 
     def bytes_on_wire(self) -> int:
         """Bytes put on all links between switches so far, both directions, with the physical layer's overhead."""
         total = 0
         for link, link_id in zip(self.topology.links, self.link_ids, strict=True):
             if link.a in self.topology.switches and link.b in self.topology.switches:
-                counters = self.core.link_counters(link_id)
-                total += counters["a_to_b_bytes"] + counters["b_to_a_bytes"]
+                counters = LinkCounters.of(self._core.link_counters(link_id))
+                total += counters.a_to_b.bytes + counters.b_to_a.bytes
         return total
 
 
@@ -308,14 +388,14 @@ class SimulatedNetwork(Network):
             client.set_pipeline(self.programs[name])
         self._clients = clients
         if lookahead:
-            self.core.set_reaction(min((it.reaction_delay_ps for it in controllers), default=None))
+            self._core.set_reaction(min((it.reaction_delay_ps for it in controllers), default=None))
         self._tcp_ports: dict[str, set[int]] = {}
         self._start_controllers()
 
     def _add_hosts(self) -> None:
         for name, host in self.topology.hosts.items():
             attachment = self.topology.attachment(name)
-            self.core.add_host(
+            self._core.add_host(
                 name,
                 mac=host.mac,
                 ipv4=str(host.address.ip),
@@ -325,7 +405,7 @@ class SimulatedNetwork(Network):
             )
 
     def _now_ns(self) -> int:
-        return self.core.now_ps // 1000
+        return self._core.now_ps // 1000
 
     def secret(self) -> bytes:
         """Of the seed, others each time: nobody listens here, and a run must be the same again."""
@@ -333,13 +413,13 @@ class SimulatedNetwork(Network):
         return hashlib.sha256(f"{self._seed} {self._secrets}".encode()).digest()
 
     def add(self, traffic: Traffic) -> int:
-        """Adds traffic between two hosts; returns the flow id for the core's ``sent`` and ``received``."""
+        """Adds traffic between two hosts; returns its id, for :meth:`statistics`, :meth:`sent` and :meth:`received`."""
         self._check_hosts(traffic)
         self._time_ps("start_s", traffic.start_s)
         start_ps, stop_ps = round(traffic.start_s * PS_PER_S), round(traffic.stop_s * PS_PER_S)
         match traffic:
             case UdpStream():
-                return self.core.add_udp_stream(
+                return self._core.add_udp_stream(
                     traffic.source,
                     traffic.destination,
                     packets_per_s=traffic.packets_per_s,
@@ -353,7 +433,7 @@ class SimulatedNetwork(Network):
                     family=traffic.family,
                 )
             case Ping():
-                return self.core.add_ping(
+                return self._core.add_ping(
                     traffic.source,
                     traffic.destination,
                     interval_ps=round(traffic.interval_ms * PS_PER_MS),
@@ -364,7 +444,7 @@ class SimulatedNetwork(Network):
                 )
 
     def add_tcp(self, transfer: TcpTransfer) -> int:
-        """Adds a TCP connection between two hosts; returns the id for :func:`holdfast.results.goodput` and the core's ``tcp_*``."""
+        """Adds a TCP connection between two hosts; returns its id, for the ``tcp_*`` methods."""
         self._check_hosts(transfer)
         self._time_ps("start_s", transfer.start_s)
         used = self._tcp_ports.setdefault(transfer.source, set())
@@ -372,7 +452,7 @@ class SimulatedNetwork(Network):
         if port is None:
             raise NetworkError(f"host {transfer.source!r} has no port left for another connection; give source_port")
         used.add(port)
-        return self.core.add_tcp(
+        return self._core.add_tcp(
             transfer.source,
             transfer.destination,
             client_port=port,
@@ -405,12 +485,12 @@ class SimulatedNetwork(Network):
         until_ps = self._time_ps("until_s", until_s)
         assert until_ps is not None
         while True:
-            target_ps = self._agenda.next_ps_within(until_ps)
-            for notification in self.core.run(max(target_ps, self.core.now_ps)):
+            target_ps = self._scheduler.next_ps_within(until_ps)
+            for notification in self._core.run(max(target_ps, self._core.now_ps)):
                 self._notify(notification)
             self._deliver_streams()
-            self._agenda.run_due(self.core.now_ps)
-            if self.core.now_ps >= until_ps and not self._agenda.is_due(until_ps):
+            self._scheduler.run_due(self._core.now_ps)
+            if self._core.now_ps >= until_ps and not self._scheduler.is_due(until_ps):
                 return
 
 
@@ -445,7 +525,7 @@ class LiveNetwork(Network):
 
     def _add_hosts(self) -> None:
         for name in self.topology.hosts:
-            self.core.add_interface(name, self._interfaces[name])
+            self._core.add_interface(name, self._interfaces[name])
 
     def _now_ns(self) -> int:
         return time.time_ns()
@@ -454,8 +534,12 @@ class LiveNetwork(Network):
         """Of the machine."""
         return secrets.token_bytes(32)
 
+    def wall_statistics(self) -> WallStatistics:
+        """How well the wall clock keeps up, while it runs."""
+        return WallStatistics(**self._core.wall_statistics())
+
     def __enter__(self) -> Self:
-        self.core.start()
+        self._core.start()
         try:
             self._server = Server(self.devices.values(), "127.0.0.1:0")
             self._server.start()
@@ -487,18 +571,18 @@ class LiveNetwork(Network):
             client.close()
         if self._server is not None:
             self._server.stop()
-        self.core.stop()
+        self._core.stop()
 
     def _control(self) -> None:
         """The controllers' thread: the same events as in simulation, on the wall clock."""
         try:
             while not self._stopping.is_set():
-                now_ps = self.core.now_ps
-                next_ps = self._agenda.next_ps_within(now_ps + _POLL_PS)
-                for notification in self.core.poll(max(0, next_ps - now_ps) / PS_PER_S):
+                now_ps = self._core.now_ps
+                next_ps = self._scheduler.next_ps_within(now_ps + _POLL_PS)
+                for notification in self._core.poll(max(0, next_ps - now_ps) / PS_PER_S):
                     self._notify(notification)
                 self._deliver_streams()
-                self._agenda.run_due(self.core.now_ps)
+                self._scheduler.run_due(self._core.now_ps)
         except BaseException as error:  # noqa: BLE001 - handed to the thread that leaves the context
             self.failure = error
 
@@ -511,7 +595,7 @@ class LiveNetwork(Network):
 
     def wait_until(self, at_s: float) -> None:
         """Sleeps until the network's clock shows a time; raises what a controller raised meanwhile."""
-        while (remaining_s := at_s - self.core.now_ps / PS_PER_S) > 0:
+        while (remaining_s := at_s - self._core.now_ps / PS_PER_S) > 0:
             if self.failure is not None:
                 raise self.failure
             time.sleep(min(remaining_s, 0.1))

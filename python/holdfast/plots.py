@@ -7,6 +7,7 @@ import statistics
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ import networkx as nx
 import polars as pl
 from matplotlib.figure import Figure
 
+from holdfast import whole_files
 from holdfast.errors import HoldfastError
 from holdfast.topology import Position, Topology
 
@@ -88,7 +90,7 @@ def save(figure: Figure, *paths: Path) -> None:
         metadata = {"Software": None} if suffix == ".png" else {"Date": None, "Creator": None}
         with matplotlib.rc_context({"svg.hashsalt": "holdfast", "svg.fonttype": "none"}):
             try:
-                figure.savefig(path, metadata=metadata)
+                whole_files.write(path, partial(figure.savefig, metadata=metadata))
             except OSError as error:
                 raise HoldfastError(f"cannot write {str(path)!r}: {error.strerror}") from None
     plt.close(figure)

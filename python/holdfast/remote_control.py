@@ -16,11 +16,11 @@ from types import TracebackType
 from typing import Self
 
 from holdfast._core import Program
-from holdfast.agenda import Agenda
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import GrpcClient
 from holdfast.parameters import PS_PER_MS, PS_PER_S, ps_of_ms
+from holdfast.scheduler import Scheduler
 from holdfast.topology import Topology
 
 _POLL_PS = 5 * PS_PER_MS
@@ -53,7 +53,7 @@ class RemoteControl:
         self._program = program
         self._election_id = time.time_ns() if election_id is None else election_id
         self._clients: dict[str, GrpcClient] = {}
-        self._agenda = Agenda()
+        self._scheduler = Scheduler()
         self._begin_ns = time.monotonic_ns()
         self._stack = ExitStack()
         self._stopping = threading.Event()
@@ -78,7 +78,7 @@ class RemoteControl:
 
     def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
         """Calls the handler after a delay."""
-        self._agenda.add(self.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
+        self._scheduler.add(self.now_ps + ps_of_ms("delay_ms", delay_ms), handler)
 
     def __enter__(self) -> Self:
         with ExitStack() as stack:
@@ -111,9 +111,9 @@ class RemoteControl:
         end_ps = None if for_s is None else self.now_ps + round(for_s * PS_PER_S)
         while not self._stopping.is_set() and (end_ps is None or self.now_ps < end_ps):
             self._deliver()
-            self._agenda.run_due(self.now_ps)
+            self._scheduler.run_due(self.now_ps)
             now_ps = self.now_ps
-            self._stopping.wait(max(0, self._agenda.next_ps_within(now_ps + _POLL_PS) - now_ps) / PS_PER_S)
+            self._stopping.wait(max(0, self._scheduler.next_ps_within(now_ps + _POLL_PS) - now_ps) / PS_PER_S)
 
     def stop(self) -> None:
         """Ends :meth:`run`, from another thread or a signal's handler."""
@@ -124,4 +124,4 @@ class RemoteControl:
             while (event := client.poll()) is not None:
                 if not client.is_primary:
                     raise NetworkError(f"switch {name!r} has another primary now")
-                self._agenda.add_event(self.controllers, self.now_ps, name, event)
+                self._scheduler.add_event(self.controllers, self.now_ps, name, event)

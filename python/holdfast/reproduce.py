@@ -19,7 +19,7 @@ import polars as pl
 from rich.console import Console
 from rich.table import Table
 
-from holdfast import experiments, plots
+from holdfast import experiments, plots, whole_files
 from holdfast.errors import ExperimentError
 from holdfast.experiments import (
     AGREES,
@@ -224,12 +224,12 @@ def _write(setting: Setting, part: Part, finding: Finding, comparison: pl.DataFr
         about["first_seed"] = setting.seeds[0]
     if comparison is not None:
         about |= {"numbers": len(comparison), "verdicts": counts(comparison)}
-    (setting.out / f"{part.name}.json").write_text(json.dumps(about, indent=2) + "\n")
+    whole_files.write_text(setting.out / f"{part.name}.json", json.dumps(about, indent=2) + "\n")
 
 
 def _write_csv(frame: pl.DataFrame, path: Path) -> None:
     """Six decimals are finer than anything that is claimed, and the same on every machine."""
-    frame.with_columns(pl.col(pl.Float64).round(6)).write_csv(path)
+    whole_files.write(path, frame.with_columns(pl.col(pl.Float64).round(6)).write_csv)
 
 
 def _file(part: Part, name: str) -> str:

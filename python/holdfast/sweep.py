@@ -5,8 +5,9 @@ is pure: the same point, seed and code give the same row. So the result, ``rows.
 of processes, the order in which they finish, or the interruptions. What differs from time to time (wall time, machine, commit) is
 in ``sweep.json`` beside it.
 
-Finished runs are appended to ``journal.jsonl`` at once. A rerun takes from there what the same code has finished: the key is a
-hash of the function, the point, the seed and the code that the function can reach. Nothing here knows networks.
+Finished runs are appended to ``journal.jsonl`` at once, each with a checksum. A rerun takes from there what the same
+code has finished: the key is a hash of the function, the point, the seed and the code that the function can reach.
+Nothing here knows networks.
 """
 
 from __future__ import annotations
@@ -34,6 +35,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, ProgressColumn, Task, TextColumn, TimeRemainingColumn
 from rich.text import Text
 
+from holdfast import whole_files
 from holdfast.errors import HoldfastError, SweepError
 from holdfast.fingerprint import fingerprint
 
@@ -110,11 +112,15 @@ def run(
             console.print(
                 f"{out}: {strangers} finished runs of other code or other points are not used", highlight=False
             )
+        if console is not None and journal.damaged:
+            console.print(
+                f"{out}: {journal.damaged} lines of the journal are damaged; they are not used", highlight=False
+            )
         with _Bar(console, len(runs), len(runs) - len(todo)) as bar:
             _work(sweep, todo, journal, bar, jobs, ray, together)
         rows = [{**each.point, "seed": each.seed, **journal.rows[each.key]} for each in runs]
     frame = pl.DataFrame(rows, infer_schema_length=None)
-    _write_whole(out / "rows.parquet", lambda path: frame.write_parquet(path))
+    whole_files.write(out / "rows.parquet", frame.write_parquet)
     about = {
         "function": name,
         "points": [dict(point) for point in points],
@@ -128,7 +134,7 @@ def run(
         "fingerprint": sweep.fingerprint,
     }
     lines = ",\n".join(f"  {json.dumps(key)}: {json.dumps(value)}" for key, value in about.items())
-    _write_whole(out / "sweep.json", lambda path: path.write_text(f"{{\n{lines}\n}}\n"))
+    whole_files.write_text(out / "sweep.json", f"{{\n{lines}\n}}\n")
     return frame
 
 
@@ -212,37 +218,45 @@ def _versions() -> dict[str, Any]:
     }
 
 
-def _write_whole(path: Path, write: Callable[[Path], object]) -> None:
-    """A reader, or an interruption, finds the old file or the new one."""
-    unfinished = path.with_name(path.name + ".unfinished")
-    write(unfinished)
-    unfinished.replace(path)
-
-
 class _Journal:
-    """Finished runs on disk, a line each. What is not a line of the kind (a torn last one) is dropped."""
+    """Finished runs on disk, a line each, which ends with a checksum.
+
+    What is not a line of the kind (a torn last one, one that was changed) is dropped, and its run repeated.
+    """
 
     def __init__(self, file: TextIO) -> None:
         self._file = file
         self.rows: dict[str, dict[str, Any]] = {}
+        self.damaged = 0
+        """Lines that were dropped."""
         file.seek(0)
         text = file.read()
         whole = text[: text.rfind("\n") + 1]
         if whole != text:
             file.truncate(len(whole))
         for line in whole.splitlines():
-            try:
-                entry = json.loads(line)
-                self.rows[entry["key"]] = entry["row"]
-            except (ValueError, KeyError, TypeError):
+            body, _, end = line.rpartition(_CHECKSUM)
+            if end != f'{_checksum(body)}"}}':
+                self.damaged += 1
                 continue
+            entry = json.loads(f"{body}}}")
+            self.rows[entry["key"]] = entry["row"]
 
     def add(self, run: Run, row: str) -> None:
         """Keeps the result of a run (as JSON), on disk first."""
         head = json.dumps({"key": run.key, "point": run.point, "seed": run.seed})
-        self._file.write(f'{head[:-1]}, "row": {row}}}\n')
+        body = f'{head[:-1]}, "row": {row}'
+        self._file.write(f'{body}{_CHECKSUM}{_checksum(body)}"}}\n')
         self._file.flush()
         self.rows[run.key] = json.loads(row)
+
+
+_CHECKSUM = ', "sha256": "'
+
+
+def _checksum(body: str) -> str:
+    """Of what stands before it in a line."""
+    return hashlib.sha256(body.encode("ascii", "surrogateescape")).hexdigest()[:16]
 
 
 @contextmanager

@@ -63,7 +63,7 @@ def pings_over_a_failure(mechanism: Mechanism) -> Seen:
             # When ping begins is the machine's business; the link fails in the middle.
             while controller.statistics(controller.lsps[1]).offered_packets < 50 and ping.poll() is None:
                 time.sleep(0.01)
-            now_s = network.core.now_ps / 1e12
+            now_s = network.now_ps / 1e12
             network.set_link("s2-s3", up=False, at_s=now_s + 0.2)
             network.set_link("s2-s3", up=True, at_s=now_s + 1.2)
             output, _ = ping.communicate(timeout=120)
@@ -72,7 +72,7 @@ def pings_over_a_failure(mechanism: Mechanism) -> Seen:
                 {int(sequence): float(rtt) for sequence, rtt in replies},
                 controller.statistics(controller.lsps[1]),
                 controller.on_backup(controller.lsps[1]),
-                network.core.wall_statistics()["max_lateness_ps"] / 1e9,
+                network.wall_statistics().max_lateness_ps / 1e9,
                 output[-300:],
             )
 

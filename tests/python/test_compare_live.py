@@ -74,9 +74,9 @@ def test_streams_are_counted_as_the_core_counts_them(mechanism: str, tmp_path: P
         if not flow.is_probe:
             continue
         expected = measures._simulated_stream(network, number)
-        log = network.core.received(number)
-        columns = (memoryview(log[name]).cast("q").tolist() for name in ("sequence", "sent_ps", "received_ps"))
-        sent_ps = memoryview(network.core.sent(number)["sent_ps"]).cast("q").tolist()
+        log = network.received(number)
+        columns = (log.sequence, log.sent_ps, log.received_ps)
+        sent_ps = network.sent(number).sent_ps.tolist()
         interval_ps = round(PS_PER_S / live._per_s(flow))
         found = measures.stream_of(sent_ps, list(zip(*columns, strict=True)), interval_ps, constant=True)
         assert found == expected

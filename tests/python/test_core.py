@@ -287,7 +287,12 @@ def test_registers_and_counters(switch: Switch, ids: Ids) -> None:
     switch.process(2, frame(1))
     assert switch.table_entries(ids.tables["l2"])[0].counter == (11, 1000 + length)
 
-    for read in (lambda: switch.registers(seen, 8), lambda: switch.counters(arrived, 4)):
+    for read in (
+        lambda: switch.registers(seen, 8),
+        lambda: switch.registers(seen, 2**64 - 1, 2),
+        lambda: switch.counters(arrived, 9, 5),
+        lambda: switch.counters(arrived, 4),
+    ):
         with pytest.raises(ControlError) as caught:
             read()
         assert caught.value.code == "OUT_OF_RANGE"

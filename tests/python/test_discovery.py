@@ -197,7 +197,7 @@ def test_a_map_that_is_wrong(ports: Any) -> None:
         UdpStream(source="h1", destination="h2", packets_per_s=1000, payload_bytes=50, start_s=0.1, stop_s=0.2)
     )
     network.run(0.3)
-    assert network.core.statistics(flow)["delivered"] == 100
+    assert network.statistics(flow).delivered == 100
     assert controller.discovery.incidents == []
 
 
@@ -276,7 +276,7 @@ def test_a_run_is_the_same_again(tmp_path: Any) -> None:
     def captured(seed: int) -> tuple[bytes, list[str]]:
         controller = Router(QUICK)
         network = SimulatedNetwork(random_network(random.Random(5), 0.5), PROGRAM, [controller], seed=seed)
-        network.core.capture("s0", 1, tmp_path / f"{seed}.pcap")
+        network.capture("s0", 1, tmp_path / f"{seed}.pcap")
         network.run(0.2)
         return (tmp_path / f"{seed}.pcap").read_bytes(), [link.name for link in controller.topology.links]
 
@@ -304,29 +304,29 @@ def test_a_host_makes_no_links() -> None:
     mac, key = t.hosts["m1"].mac, bytes(32)
     heard = lldp.frame(mac, "c", 3, 4, network.now_ps, discovery._key)
     head = lldp.NEAREST_BRIDGE + mac + b"\x88\xcc"
-    network.core.send_frame("m1", lldp.frame(mac, "c", 3, 4, network.now_ps, key))
-    network.core.send_frame("m1", head + bytes.fromhex("02030763 0403073301 060200ff 0000"))
-    network.core.send_frame("m1", head + bytes.fromhex("020507306d31 040307300a 06020078 0000"))
-    network.core.send_frame("m1", head + b"\xff" * 50)
+    network.send_frame("m1", lldp.frame(mac, "c", 3, 4, network.now_ps, key))
+    network.send_frame("m1", head + bytes.fromhex("02030763 0403073301 060200ff 0000"))
+    network.send_frame("m1", head + bytes.fromhex("020507306d31 040307300a 06020078 0000"))
+    network.send_frame("m1", head + b"\xff" * 50)
     network.run(0.11)
     assert found(discovery) == wires(t)
     assert {(i.kind, i.switch, i.port) for i in told} >= {("forged", "a", 3), ("malformed", "a", 3)}
     # A genuine frame of c:3, carried to a:3 behind the switches' backs: half a link, and a link is two halves.
-    network.core.send_frame("m1", heard)
+    network.send_frame("m1", heard)
     network.run(0.12)
     assert found(discovery) == wires(t)
     assert discovery.one_way == [(("c", 3), ("a", 3))]
     # The same a second time, and after its time.
-    network.core.send_frame("m2", heard)
+    network.send_frame("m2", heard)
     network.run(0.13)
     assert [str(i) for i in told if i.switch == "c"] == ["c:3: a frame of the same switch (of c:3)"]
     network.run(0.3)
-    network.core.send_frame("m1", heard)
+    network.send_frame("m1", heard)
     network.run(0.31)
     assert "replayed" in {i.kind for i in told}
     assert found(discovery) == wires(t)
     # At a host's own port nothing counts, however genuine.
-    network.core.send_frame("h1", lldp.frame(mac, "b", 1, 4, network.now_ps, discovery._key))
+    network.send_frame("h1", lldp.frame(mac, "b", 1, 4, network.now_ps, discovery._key))
     network.run(0.32)
     assert [i.claimed for i in told if i.kind == "misplaced"] == [("b", 1)]
     assert found(discovery) == wires(t)
@@ -338,7 +338,7 @@ def test_a_flood_is_counted_and_not_kept() -> None:
     rng = random.Random(1)
     head = lldp.NEAREST_BRIDGE + bytes(6) + b"\x88\xcc"
     for i in range(300):
-        network.core.send_frame("h1", head + rng.randbytes(rng.randint(0, 100)))
+        network.send_frame("h1", head + rng.randbytes(rng.randint(0, 100)))
         network.run(0.1 + i / 10_000)
     network.run(0.2)
     assert found(controller.discovery) == wires(t)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +25,7 @@ from holdfast import (
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.errors import ParameterError
 from holdfast.link import MAX_TRACE_BYTES, GilbertElliott, Queueing, Red, core_parameters, reversed_link
+from holdfast.measurements import DirectionCounters
 from holdfast.parameters import PS_PER_MS, PS_PER_S
 from holdfast.regular_files import read_regular
 
@@ -93,7 +95,7 @@ def test_yaml(tmp_path: Path) -> None:
     assert Topology.from_yaml(again).links == topology.links
 
 
-def network(**parameters: Any) -> tuple[SimulatedNetwork, dict[str, int]]:
+def network(**parameters: Any) -> tuple[SimulatedNetwork, DirectionCounters]:
     """100 packets of 1,000 bytes in 10 ms from h1 to h2 over the link described, which then has these counters."""
     topology = Topology("one")
     for host in ("h1", "h2"):
@@ -104,31 +106,31 @@ def network(**parameters: Any) -> tuple[SimulatedNetwork, dict[str, int]]:
     simulated = SimulatedNetwork(topology, compile_router(), [RouterController(reroute=False, reaction_delay_ms=0)])
     simulated.add(UdpStream(source="h1", destination="h2", packets_per_s=10_000, payload_bytes=958, stop_s=0.01))
     simulated.run(2)
-    counters = simulated.core.link_counters(simulated.link_ids[1])
-    return simulated, {name.removeprefix("a_to_b_"): n for name, n in counters.items() if name.startswith("a_to_b_")}
+    counters = simulated.link_counters(simulated.topology.link_names()[1])
+    return simulated, counters.a_to_b
 
 
 def test_the_models_reach_the_packets(tmp_path: Path) -> None:
     # A packet takes 1.024 ms at 8 Mb/s: while 100 arrive, 9 or 10 leave.
     _, counters = network(rate_bps=8e6, queue_packets=20)
-    assert (counters["offered"], counters["queue_drops"], counters["delivered"]) == (100, 70, 30)
+    assert (counters.offered, counters.queue_drops, counters.delivered) == (100, 70, 30)
     _, counters = network(rate_bps=8e6, queue_packets=200, red={"min_packets": 5, "max_packets": 15, "weight": 1.0})
-    assert counters["red_drops"] > 70
-    assert counters["queue_drops"] == 0
+    assert counters.red_drops > 70
+    assert counters.queue_drops == 0
     # The streams' packets cannot be marked, so they are dropped.
     _, counters = network(rate_bps=8e6, mark_above={"packets": 9})
-    assert (counters["red_drops"], counters["marked"], counters["delivered"]) == (80, 0, 20)
+    assert (counters.red_drops, counters.marked, counters.delivered) == (80, 0, 20)
     _, counters = network(loss={"model": "trace", "lost_packets": [0, 2], "period_packets": 10})
-    assert (counters["loss_drops"], counters["delivered"]) == (20, 80)
+    assert (counters.loss_drops, counters.delivered) == (20, 80)
     _, counters = network(loss={"model": "gilbert_elliott", "p": 1, "r": 1})
-    assert counters["loss_drops"] == 50
+    assert counters.loss_drops == 50
     _, counters = network(loss={"model": "bernoulli", "probability": 1})
-    assert counters["loss_drops"] == 100
+    assert counters.loss_drops == 100
     trace = tmp_path / "lost.txt"
     trace.write_text("0 0 1\n0\n")
     for repeat, lost in ((True, 25), (False, 1)):
         _, counters = network(loss={"model": "trace", "file": str(trace), "repeat": repeat})
-        assert counters["loss_drops"] == lost
+        assert counters.loss_drops == lost
     trace.write_text("0 2")
     with pytest.raises(NetworkError, match=f"^loss trace {trace}: it must be made of 0 and 1$"):
         network(loss={"model": "trace", "file": str(trace)})
@@ -165,7 +167,7 @@ def test_a_loss_trace_is_read_once_for_all_directions(tmp_path: Path, monkeypatc
 
     monkeypatch.setattr("holdfast.link.read_regular", counted)
     _, counters = network(loss=loss, reverse={"loss": {**loss, "repeat": False}})
-    assert (counters["loss_drops"], counters["delivered"]) == (50, 50)
+    assert (counters.loss_drops, counters.delivered) == (50, 50)
     assert reads == [trace]
     monkeypatch.setattr("holdfast.link.MOST_LOST", 1)
     with pytest.raises(NetworkError, match=r"lost.txt: with it more than 1 packets are lost, all links together$"):
@@ -173,25 +175,25 @@ def test_a_loss_trace_is_read_once_for_all_directions(tmp_path: Path, monkeypatc
     # Another network finds what is there then.
     trace.write_text("1")
     _, counters = network(loss=loss)
-    assert counters["loss_drops"] == 100
+    assert counters.loss_drops == 100
 
 
 def test_a_loss_trace_may_have_any_period() -> None:
     _, counters = network(loss={"model": "trace", "lost_packets": [0, 5, 1 << 62], "period_packets": (1 << 63) - 1})
-    assert counters["loss_drops"] == 2
+    assert counters.loss_drops == 2
     # Frames of 1,000 bytes have 986 behind the Ethernet header.
     _, counters = network(mtu_bytes=986)
-    assert (counters["mtu_drops"], counters["delivered"]) == (0, 100)
+    assert (counters.mtu_drops, counters.delivered) == (0, 100)
     _, counters = network(mtu_bytes=985)
-    assert (counters["offered"], counters["mtu_drops"], counters["delivered"]) == (100, 100, 0)
+    assert (counters.offered, counters.mtu_drops, counters.delivered) == (100, 100, 0)
     simulated, _ = network(ordering={"max_delay_ms": 1, "take_any_ms": 10})
-    ordering = simulated.core.ordering_counters(simulated.link_ids[1], "a_to_b")
+    ordering = simulated.ordering_counters(simulated.topology.link_names()[1])
     assert ordering is not None
-    assert (ordering["untagged"], ordering["held_back"]) == (100, 0)
-    assert simulated.core.ordering_counters(simulated.link_ids[0], "a_to_b") is None
+    assert (ordering.untagged, ordering.held_back) == (100, 0)
+    assert simulated.ordering_counters(simulated.topology.link_names()[0]) is None
     simulated, _ = network(jitter={"distribution": "trace", "delays_ms": [0, 50]})
-    received = simulated.core.statistics(0)
-    assert received["latency_max_ps"] == received["latency_min_ps"] + 50_000_000_000  # type: ignore[operator]
+    received = simulated.statistics(0)
+    assert received.latency_max_ps == received.latency_min_ps + 50_000_000_000  # type: ignore[operator]
 
 
 @pytest.mark.parametrize(
@@ -277,7 +279,7 @@ def test_a_model_alone_is_refused_as_in_a_link() -> None:
 
 
 def test_the_core_refuses_in_one_sentence() -> None:
-    core = SimulatedNetwork(Topology("none"), {}).core
+    core = SimulatedNetwork(Topology("none"), {})._core
     for parameters, message in (
         ({}, "rate_bps is missing"),
         ({"rate_bps": 1, "colour": 3}, "there is no parameter colour"),
@@ -309,8 +311,8 @@ def test_detection_delays_of_a_link() -> None:
         simulated.set_link(link, up=False, at_s=0.1)
         simulated.set_link(link, up=True, at_s=0.2)
     seen = []
-    while simulated.core.now_ps < 10**12:
-        seen += [(n.time_ps // 10**9, n.node, n.port, n.up) for n in simulated.core.run(10**12)]
+    while simulated.now_ps < 10**12:
+        seen += [(n.time_ps // 10**9, n.node, n.port, n.up) for n in simulated._core.run(10**12)]
     assert sorted(seen) == [
         (101, "s1", 2, False),
         (101, "s2", 2, False),
@@ -397,11 +399,11 @@ def told(topology: Topology, executor: str) -> list[tuple[int, ...]]:
     """Priority, depth and waiting time of four frames that h1 sends at once, as h2 receives them."""
     simulated = SimulatedNetwork(topology, Program.compile_text(QUEUES, "queues.p4"), executor=executor)  # type: ignore[arg-type]
     for priority in (0, 1, 2, 1):
-        simulated.core.send_frame("h1", b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([priority]) + bytes(985))
+        simulated.send_frame("h1", b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([priority]) + bytes(985))
     frames = []
-    while simulated.core.now_ps < PS_PER_S:
-        frames += [n.data[14:18] for n in simulated.core.run(PS_PER_S) if n.kind == "host_frame"]
-    assert all(q["packets"] == 0 for q in simulated.core.queue_statistics("s1"))
+    while simulated.now_ps < PS_PER_S:
+        frames += [n.data[14:18] for n in simulated._core.run(PS_PER_S) if n.kind == "host_frame"]
+    assert all(q.packets == 0 for q in simulated.queue_statistics("s1"))
     return [(frame[0], frame[1], int.from_bytes(frame[2:])) for frame in frames]
 
 
@@ -476,10 +478,10 @@ def test_a_recirculation_port_has_its_capacity_whatever_the_program_reads() -> N
             topology.add_link(host, "s1", rate_bps=1e12)
         simulated = SimulatedNetwork(topology, Program.compile_text(RECIRCULATING, "recirculating.p4"))
         for left in (3, 0, 1, 2):
-            simulated.core.send_frame("h1", b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([left]) + bytes(985))
+            simulated.send_frame("h1", b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([left]) + bytes(985))
         arrivals = []
         while simulated.now_ps < PS_PER_S:
-            arrivals += [n.time_ps for n in simulated.core.run(PS_PER_S) if n.kind == "host_frame"]
+            arrivals += [n.time_ps for n in simulated._core.run(PS_PER_S) if n.kind == "host_frame"]
         return [round(time_ps / PS_PER_MS, 3) for time_ps in arrivals]
 
     assert arrivals_ms({}) == [0, 0, 0, 0]
@@ -500,7 +502,7 @@ def test_what_is_said_of_queues_counts_whatever_the_program_reads() -> None:
     simulated = SimulatedNetwork(topology, compile_router(), [RouterController(reroute=False, reaction_delay_ms=0)])
     flow = simulated.add(UdpStream(source="h1", destination="h2", packets_per_s=1e6, stop_s=20e-6))
     simulated.run(1)
-    assert simulated.core.statistics(flow)["delivered"] == 1 + 3
+    assert simulated.statistics(flow).delivered == 1 + 3
 
 
 def test_what_is_read_decides() -> None:
@@ -508,8 +510,8 @@ def test_what_is_read_decides() -> None:
     topology.add_switch("s1", queueing={"queues": 2})
     topology.add_switch("s2")
     topology.add_link("s1", "s2")
-    assert SimulatedNetwork(topology, Program.compile_text(QUEUES, "queues.p4")).core.has_traffic_manager("s1")
-    assert not SimulatedNetwork(topology, compile_router()).core.has_traffic_manager("s1")
+    assert SimulatedNetwork(topology, Program.compile_text(QUEUES, "queues.p4")).has_traffic_manager("s1")
+    assert not SimulatedNetwork(topology, compile_router()).has_traffic_manager("s1")
 
 
 @pytest.mark.parametrize(
@@ -541,7 +543,7 @@ def test_the_example_of_the_readme(tmp_path: Path) -> None:
     assert parameters["loss"] == ("gilbert_elliott", 0.01, 0.3, 0.0, 1.0)
     assert core_parameters(reversed_link(topology.links[0]))["loss"] == 0
     simulated = SimulatedNetwork(topology, compile_router())
-    assert simulated.core.has_traffic_manager("s1") and not simulated.core.has_traffic_manager("s2")
+    assert simulated.has_traffic_manager("s1") and not simulated.has_traffic_manager("s2")
 
 
 def test_links_and_queues_as_parquet(tmp_path: Path) -> None:
@@ -555,11 +557,12 @@ def test_links_and_queues_as_parquet(tmp_path: Path) -> None:
         ("s1-h2", "s1", "h2"),
         ("s1-h2", "h2", "s1"),
     ]
-    assert {name: rows[2][name] for name in counters} == counters
+    counted = asdict(counters)
+    assert {name: rows[2][name] for name in counted} == counted
     assert rows[2]["queue_drops"] == 70
     # A router does not care about queues.
     assert results.queues(simulated).shape == (0, 15)
-    simulated.core.set_queueing("s1", "traffic_manager", queues=2, queue={"queue_packets": 5})
+    simulated._core.set_queueing("s1", "traffic_manager", queues=2, queue={"queue_packets": 5})
     simulated.add(
         UdpStream(source="h1", destination="h2", packets_per_s=10_000, payload_bytes=958, start_s=2, stop_s=2.01)
     )

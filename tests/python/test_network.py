@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from array import array
 from collections.abc import Mapping
 from itertools import pairwise
 from pathlib import Path
@@ -52,7 +51,7 @@ class Watcher(Controller):
 
     def now_ms(self) -> float:
         assert self.network is not None
-        return self.network.core.now_ps / PS_PER_MS
+        return self.network.now_ps / PS_PER_MS
 
     def on_start(self) -> None:
         self.clients["s1"].insert(
@@ -92,9 +91,9 @@ def test_a_failed_switch_is_routed_around_only_where_there_is_a_way() -> None:
     network.set_node("s2", up=False, at_s=0.1)
     network.set_node("s2", up=True, at_s=0.2)
     network.run(1)
-    statistics = network.core.statistics(flow)
-    assert statistics["sent"] == 30
-    assert statistics["lost"] == 11
+    statistics = network.statistics(flow)
+    assert statistics.sent == 30
+    assert statistics.lost == 11
 
 
 def poisson_times(seed: int) -> list[int]:
@@ -103,8 +102,8 @@ def poisson_times(seed: int) -> list[int]:
     )
     flow = network.add(UdpStream(source="h1", destination="h2", packets_per_s=2000, spacing="poisson", stop_s=1))
     network.run(1.1)
-    assert network.core.statistics(flow)["lost"] == 0
-    return array("q", network.core.sent(flow)["sent_ps"]).tolist()
+    assert network.statistics(flow).lost == 0
+    return network.sent(flow).sent_ps.tolist()
 
 
 def test_a_poisson_stream_is_drawn_from_the_seed() -> None:
@@ -255,12 +254,12 @@ def test_a_stream_to_a_multicast_group() -> None:
     flow = network.add(UdpStream(source="h1", destination="239.1.2.3", stop_s=0.01))
     network.set_link("h3-s1", up=False, at_s=0.0055)
     network.run(1)
-    near, far = (results.packets(network.core, flow, host=host) for host in ("h2", "h3"))
+    near, far = (results.packets(network, flow, host=host) for host in ("h2", "h3"))
     assert near["received_ps"].null_count() == 0 and near.height == far.height == 10
     # The sixth left at 5 ms and was on the way for 2; the fourth had arrived.
     assert far["received_ps"].is_null().to_list() == [False] * 4 + [True] * 6
     assert (far["received_ps"] - near["received_ps"])[:4].to_list() == [PS_PER_MS] * 4
-    assert network.core.statistics(flow, host="h3")["lost"] == 6
+    assert network.statistics(flow, host="h3").lost == 6
     with pytest.raises(NetworkError, match=r"no host '10\.9\.9\.9'"):
         network.add(UdpStream(source="h1", destination="10.9.9.9", stop_s=2))
 
@@ -350,7 +349,7 @@ class Ager(Controller):
             (source,) = entry.match.values()
             assert isinstance(source, int)
             self.clients[switch].delete("known", {"src": source})
-            self.removed.append((self.network.core.now_ps / PS_PER_MS, switch, source))
+            self.removed.append((self.network.now_ps / PS_PER_MS, switch, source))
 
 
 def test_idle_entries_reach_controllers() -> None:

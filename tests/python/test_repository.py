@@ -28,6 +28,21 @@ def test_every_crate_and_folder_is_on_the_map() -> None:
     assert folders <= set(re.findall(r"^\| `(\w+)", text, re.MULTILINE))
 
 
+def test_where_to_begin_exists() -> None:
+    """Each function or type that the table of ways names is in the file that it names."""
+    table = (
+        (ROOT / "ARCHITECTURE.md")
+        .read_text(encoding="utf-8")
+        .partition("## Where to begin")[2]
+        .partition("## The map")[0]
+    )
+    places = re.findall(r"`([\w/.]+\.(?:rs|py))`: `(\w+)`", table)
+    assert len(places) > 15
+    for file, name in places:
+        text = (ROOT / file).read_text(encoding="utf-8")
+        assert re.search(rf"\b(fn|def|enum|struct|class) {name}\b", text), f"{name} is not in {file}"
+
+
 def test_every_application_has_its_parts() -> None:
     apps = ROOT / "python/holdfast/apps"
     for app in (p for p in apps.iterdir() if p.is_dir() and p.name != "__pycache__"):
@@ -50,8 +65,8 @@ def test_the_readmes_program_prints_what_it_says(
     exec(program, {})
     printed = capsys.readouterr().out
     sent, lost = re.search(r"# (\d+) sent, (\d+) lost", program).groups()  # type: ignore[union-attr]
-    assert f"'sent': {sent}," in printed
-    assert f"'lost': {lost}," in printed
+    assert f"sent={sent}," in printed
+    assert f"lost={lost}," in printed
 
 
 def test_nothing_large_was_added() -> None:

@@ -482,10 +482,10 @@ def test_generators_of_a_topology(tmp_path: Path) -> None:
     network = SimulatedNetwork(Topology.from_yaml(file), Program.compile_text(PROTECT, "protect.p4"))
     network.set_link("s1-h2", up=False, at_s=0.003)
     network.run(0.01)
-    assert [network.core.packets_generated(i) for i in network.generator_ids] == [4, 1, 0]
+    assert [network.packets_generated(i) for i in network.generator_ids] == [4, 1, 0]
     network.set_link("s1-h2", up=True, at_s=0.013)
     network.run(0.02)
-    assert [network.core.packets_generated(i) for i in network.generator_ids] == [4, 1, 1]
+    assert [network.packets_generated(i) for i in network.generator_ids] == [4, 1, 1]
     topology = Topology.from_yaml(file)
     for wrong in (
         {"period_ms": 1, "on_port_down": True},

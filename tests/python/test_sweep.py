@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import json
 import os
 import signal
@@ -358,6 +359,25 @@ def test_a_journal_that_was_damaged_costs_what_it_lost(module: str, tmp_path: Pa
     assert len(calls(tmp_path)) == 3
     kept, garbage, again = journal.read_bytes().splitlines()
     assert (kept, garbage, json.loads(again)["row"]) == (first, b"\xff\x00", json.loads(second)["row"])
+
+
+@pytest.mark.parametrize(
+    ("was", "is_now"),
+    [(b'"row": {', b'"row": 5, "x": {'), (b'"seed": 1', b'"seed": 2'), (b": 2}", b": 3}"), (b"sha256", b"sha255")],
+    ids=["no row", "another seed", "another value", "no checksum"],
+)
+def test_a_line_of_the_journal_that_was_changed_is_not_used(
+    module: str, tmp_path: Path, was: bytes, is_now: bytes
+) -> None:
+    whole = sweep.run(f"{module}:slow", [{"d": 2}], [1], tmp_path / "out")
+    journal = tmp_path / "out/journal.jsonl"
+    line = journal.read_bytes()
+    assert line.count(was) >= 1
+    journal.write_bytes(line.replace(was, is_now, 1))
+    said = Console(record=True, width=200, file=io.StringIO())
+    assert sweep.run(f"{module}:slow", [{"d": 2}], [1], tmp_path / "out", console=said).equals(whole)
+    assert len(calls(tmp_path)) == 2
+    assert "1 lines of the journal are damaged; they are not used" in said.export_text()
 
 
 @pytest.mark.parametrize("jobs", [1, 2])

@@ -46,13 +46,13 @@ def test_every_algorithm_delivers_a_transfer(congestion: str, recovery: str) -> 
     ]
     flows = [network.add_tcp(transfer) for transfer in transfers]
     network.run(60.0)
-    table = tcp_flows(network.core, flows)
+    table = tcp_flows(network, flows)
     assert table["bytes_received"].to_list() == [1_000_000, 1_000_000]
     assert table["failure"].to_list() == [None, None]
     # 2 MB do not fit through 10 Mb/s in less.
     assert table["finished_ps"].max() > 1_600_000_000_000
     for flow in flows:
-        assert goodput(network.core, flow, 600).sum() == 1_000_000
+        assert goodput(network, flow, 600).sum() == 1_000_000
 
 
 def test_two_flows_share_and_fill_the_bottleneck() -> None:
@@ -63,16 +63,16 @@ def test_two_flows_share_and_fill_the_bottleneck() -> None:
         for a, b in (("h1", "h3"), ("h2", "h4"))
     ]
     network.run(30.0)
-    shares = [goodput(network.core, flow, 300)[100:].sum() * 8 / 20 / 10e6 for flow in flows]
+    shares = [goodput(network, flow, 300)[100:].sum() * 8 / 20 / 10e6 for flow in flows]
     # 1436 of 1526 bytes on the wire are payload.
     assert sum(shares) == pytest.approx(1436 / 1526, rel=0.03)
     assert min(shares) > 0.2
-    window = tcp_window(network.core, flows[0])
+    window = tcp_window(network, flows[0])
     assert window["time_ps"].is_sorted()
     assert window["srtt_ps"].max() > 19_000_000_000
     silent = network.add_tcp(TcpTransfer(source="h1", destination="h3", start_s=30))
     with pytest.raises(HoldfastError, match="log_window only"):
-        tcp_window(network.core, silent)
+        tcp_window(network, silent)
 
 
 def test_the_simulator_of_2001_is_slower_to_recover() -> None:
@@ -84,7 +84,7 @@ def test_the_simulator_of_2001_is_slower_to_recover() -> None:
         network.set_link("s1-s2", up=False, at_s=2.0)
         network.set_link("s1-s2", up=True, at_s=2.5)
         network.run(7.0)
-        return int(goodput(network.core, flow, 70)[20:].sum())
+        return int(goodput(network, flow, 70)[20:].sum())
 
     old = bytes_in_five_seconds(TcpOptions(preset="ns2-2001"))
     new = bytes_in_five_seconds(TcpOptions(congestion="cubic", recovery="rack-tlp", rto_minimum_ms=200))
@@ -96,13 +96,13 @@ def test_it_stops(application: dict[str, Any]) -> None:
     network = dumbbell()
     flow = network.add_tcp(TcpTransfer(source="h1", destination="h3", stop_s=2, **application))
     network.run(10)
-    bins = goodput(network.core, flow, 100)
+    bins = goodput(network, flow, 100)
     # What was on the way at two seconds arrives: a window of some round trips.
     assert bins[:20].sum() > 1_000_000
     assert bins[25:].sum() == 0
-    statistics = network.core.tcp_statistics(flow)
-    assert 2e12 < statistics["finished_ps"] < 2.5e12
-    assert statistics["failure"] is None
+    statistics = network.tcp_statistics(flow)
+    assert 2e12 < statistics.finished_ps < 2.5e12
+    assert statistics.failure is None
 
 
 def test_a_seed_gives_the_same_run() -> None:
@@ -119,7 +119,7 @@ def test_a_seed_gives_the_same_run() -> None:
         )
         flow = network.add_tcp(transfer)
         network.run(5.0)
-        return goodput(network.core, flow, 500).to_list()
+        return goodput(network, flow, 500).to_list()
 
     assert run(1) == run(1)
     assert run(1) != run(2)
@@ -193,7 +193,7 @@ def test_slow_start_counts_as_it_is_told() -> None:
         transfer = TcpTransfer(source="h1", destination="h3", options=TcpOptions.model_validate(options))
         flow = network.add_tcp(transfer)
         network.run(0.11)
-        return tcp_flows(network.core, [flow])["bytes_sent"][0]
+        return tcp_flows(network, [flow])["bytes_sent"][0]
 
     # One acknowledgment per two segments: the window doubles each round trip, or grows by a half.
     doubled, by_half = bytes_in({}), bytes_in({"increase": "per-ack"})
@@ -209,7 +209,7 @@ def test_cubic_can_do_without_the_region_of_reno() -> None:
         )
         flow = network.add_tcp(TcpTransfer(source="h1", destination="h3", options=options))
         network.run(20.0)
-        return tcp_flows(network.core, [flow])["fast_recoveries"][0]
+        return tcp_flows(network, [flow])["fast_recoveries"][0]
 
     assert recoveries(True) > recoveries(False)
 

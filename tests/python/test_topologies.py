@@ -387,11 +387,11 @@ def test_a_backbone_carries_packets_at_the_speed_of_light(router: Program) -> No
     hosts = {t.attachment(name).switch: name for name in t.hosts}
     flow = network.add(UdpStream(source=hosts["Seattle"], destination=hosts["New_York"], packets_per_s=10, stop_s=1.0))
     network.run(2.0)
-    statistics = network.core.statistics(flow)
-    assert statistics["delivered"] == statistics["sent"] == 10
+    statistics = network.statistics(flow)
+    assert statistics.delivered == statistics.sent == 10
     hops = nx.shortest_path(t.graph, "Seattle", "New_York")
     delay_ms = 0.02 + sum(t.links[t.graph.edges[a, b]["link"]].delay_ms for a, b in pairwise(hops))
-    assert statistics["latency_mean_ps"] / 1e9 == pytest.approx(delay_ms, abs=0.05)
+    assert statistics.latency_mean_ps / 1e9 == pytest.approx(delay_ms, abs=0.05)
 
 
 @pytest.mark.parametrize("text", ["abilene", "fat-tree:4", "line:1"])

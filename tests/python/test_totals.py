@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -43,27 +44,27 @@ def test_totals_are_what_the_log_says() -> None:
     for log_packets in (True, False):
         net = network(loss=0.1)
         flow = net.add(stream(3000, log_packets=log_packets))
-        net.core.set_node_state("h1", up=False, at_ps=5 * PS_PER_MS)
-        net.core.set_node_state("h1", up=True, at_ps=6 * PS_PER_MS)
+        net._core.set_node_state("h1", up=False, at_ps=5 * PS_PER_MS)
+        net._core.set_node_state("h1", up=True, at_ps=6 * PS_PER_MS)
         net.run(0.1)
-        both.append(net.core.statistics(flow))
-        assert net.core.statistics(flow, host="h2") == both[-1]
-        assert net.core.statistics(flow, host="h1")["delivered"] == 0
+        both.append(net.statistics(flow))
+        assert net.statistics(flow, host="h2") == both[-1]
+        assert net.statistics(flow, host="h1").delivered == 0
     log, totals = both
-    assert log["sent"] == 2900
-    assert min(log[name] or 0 for name in ("lost", "reordered")) > 100
-    assert totals == {**log, **dict.fromkeys(PERCENTILES)}
+    assert log.sent == 2900
+    assert min(log.lost, log.reordered) > 100
+    assert totals == replace(log, **dict.fromkeys(PERCENTILES))
 
 
 def test_what_needs_the_log_says_so() -> None:
     net = network()
     flow = net.add(stream(10, log_packets=False))
     net.run(1)
-    for ask in (net.core.sent, net.core.received, lambda it: results.packets(net.core, it)):
+    for ask in (net.sent, net.received, lambda it: results.packets(net, it)):
         with pytest.raises(HoldfastError, match=r"flow 0 keeps totals alone.*log_packets"):
             ask(flow)
     with pytest.raises(HoldfastError, match="log_packets"):
-        net.core.received(flow, host="h2")
+        net.received(flow, host="h2")
     with pytest.raises(ParameterError, match="log_packets=False belongs to constant spacing"):
         UdpStream(source="h1", destination="h2", stop_s=1, spacing="poisson", log_packets=False)
 
@@ -79,7 +80,7 @@ def growth(packets: int, *, log_packets: bool) -> int:
     net.run(0.01 * packets / 100_000)
     before = resident_bytes()
     net.run(1 + packets / 100_000)
-    assert net.core.statistics(flow)["delivered"] == packets
+    assert net.statistics(flow).delivered == packets
     return resident_bytes() - before
 
 

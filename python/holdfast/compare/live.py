@@ -84,7 +84,7 @@ def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[i
             f" at most {LONGEST_S // 60} minutes together, or leave out --live"
         )
     check_machine(["ip"])
-    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text().split()
+    known = Path("/proc/sys/net/ipv4/tcp_available_congestion_control").read_text(encoding="utf-8").split()
     for where, entry in traffic.entries():
         if isinstance(entry, TcpEntry) and (name := _congestion(entry)) not in known:
             raise LiveError(f"{where}: this kernel has no congestion control {name!r} (it has {', '.join(known)})")
@@ -165,24 +165,24 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> dict[str, Any]:
         processes = {name: stack.enter_context(_Process(name, namespaces[name], each)) for name, each in given.items()}
         for process in processes.values():
             process.wait_ready()
-        before = network.core.wall_statistics()
+        before = network.wall_statistics()
         bytes_before = network.bytes_on_wire()
         start_ns = time.monotonic_ns() + round(LEAD_S * 1e9)
-        start_s = network.core.now_ps / 1e12 + (start_ns - time.monotonic_ns()) / 1e9
+        start_s = network.now_ps / 1e12 + (start_ns - time.monotonic_ns()) / 1e9
         for process in processes.values():
             process.begin(start_ns)
         cut_off = schedule(network, failure, start_s + times.failure_s, start_s + times.repair_s)
         network.wait_until(start_s + times.end_s + DRAIN_S)
         outputs = {name: process.result() for name, process in processes.items()}
-        after = network.core.wall_statistics()
+        after = network.wall_statistics()
         wire_bytes = network.bytes_on_wire() - bytes_before
         used = links_used(network)
     found = row(scenario, _seen(scenario, outputs), cut_off, wire_bytes)
-    events = max(1, after["events"] - before["events"])
+    events = max(1, after.events - before.events)
     found |= {
         "skipped": False,
-        "mean_lateness_ms": round((after["total_lateness_ps"] - before["total_lateness_ps"]) / events / 1e9, 6),
-        "max_lateness_ms": round(after["max_lateness_ps"] / 1e9, 6),
+        "mean_lateness_ms": round((after.total_lateness_ps - before.total_lateness_ps) / events / 1e9, 6),
+        "max_lateness_ms": round(after.max_lateness_ps / 1e9, 6),
         "sender_lateness_ms": round(max(output["latest_ns"] for output in outputs.values()) / 1e6, 6),
     }
     if failure == NO_FAILURE:

@@ -150,8 +150,8 @@ def entries(network: Network) -> list[int]:
 
 def links_used(network: Network) -> list[bool]:
     """By link of the topology: whether it has carried a packet."""
-    counters = [network.core.link_counters(link) for link in network.link_ids]
-    return [bool(each["a_to_b_offered"] or each["b_to_a_offered"]) for each in counters]
+    counters = [network.link_counters(name) for name in network.topology.link_names()]
+    return [bool(each.a_to_b.offered or each.b_to_a.offered) for each in counters]
 
 
 def simulated(network: SimulatedNetwork, scenario: Scenario, ids: Sequence[int], cut_off: set[str]) -> dict[str, Any]:
@@ -164,27 +164,20 @@ def simulated(network: SimulatedNetwork, scenario: Scenario, ids: Sequence[int],
 
 
 def _simulated_stream(network: SimulatedNetwork, flow: int) -> Stream:
-    found = network.core.statistics(flow)
-    sent, lost, duplicated, reordered, outage_ps = (
-        int(found[name] or 0) for name in ("sent", "lost", "duplicated", "reordered", "longest_outage_ps")
-    )
-    log = network.core.received(flow)
-    columns = (memoryview(log[name]).cast("q").tolist() for name in ("sequence", "sent_ps", "received_ps"))
-    arrivals = [(there[1], there[2]) for there in first_copies(list(zip(*columns, strict=True)))]
-    return Stream(sent, lost, duplicated, reordered, outage_ps, arrivals)
+    found = network.statistics(flow)
+    log = network.received(flow)
+    copies = list(zip(log.sequence, log.sent_ps, log.received_ps, strict=True))
+    arrivals = [(there[1], there[2]) for there in first_copies(copies)]
+    outage_ps = found.longest_outage_ps
+    return Stream(found.sent, found.lost, found.duplicated, found.reordered, outage_ps, arrivals)
 
 
 def _simulated_connection(network: SimulatedNetwork, scenario: Scenario, flow: int) -> Connection:
     count = bins_of(scenario)
-    goodput = memoryview(network.core.tcp_goodput(flow)).cast("q").tolist()[:count]
-    found = network.core.tcp_statistics(flow)
-    finished_ps = found["finished_ps"]
-    return Connection(
-        goodput + [0] * (count - len(goodput)),
-        None if finished_ps is None else int(finished_ps),
-        int(found["timeouts"] or 0),
-        int(found["bytes_retransmitted"] or 0),
-    )
+    goodput = network.tcp_goodput(flow).tolist()[:count]
+    found = network.tcp_statistics(flow)
+    missing = [0] * (count - len(goodput))
+    return Connection(goodput + missing, found.finished_ps, found.timeouts, found.bytes_retransmitted)
 
 
 def first_copies(received: Sequence[tuple[int, int, int]]) -> list[tuple[int, int, int]]:

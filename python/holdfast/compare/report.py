@@ -12,6 +12,7 @@ from functools import partial
 from html import escape
 from pathlib import Path
 
+from holdfast import whole_files
 from holdfast.compare import advice, drawing, traffic_file
 from holdfast.compare.comparison import Comparison, Row, Summary, percent
 from holdfast.compare.drawing import Curve, Dots, LinkLook, Panel
@@ -49,13 +50,14 @@ def write(comparison: Comparison, path: Path) -> None:
         _over_time(comparison),
         _explanations(comparison),
     ]
-    style = (HERE / "report.css").read_text() + _colours(comparison)
-    script = (HERE / "report.js").read_text()
+    style = (HERE / "report.css").read_text(encoding="utf-8") + _colours(comparison)
+    script = (HERE / "report.js").read_text(encoding="utf-8")
     body = "\n".join(part for part in parts if part)
-    path.write_text(
+    whole_files.write_text(
+        path,
         f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n<title>{escape(_title(comparison))}</title>\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n<link rel="icon" href="data:,">\n'
-        f"<style>\n{style}</style>\n</head>\n<body>\n{body}\n<script>\n{script}</script>\n</body>\n</html>\n"
+        f"<style>\n{style}</style>\n</head>\n<body>\n{body}\n<script>\n{script}</script>\n</body>\n</html>\n",
     )
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 from rich.console import Console
 
-from holdfast import sweep
+from holdfast import sweep, whole_files
 from holdfast.compare import advice, live, report, runs, traffic_file
 from holdfast.compare.comparison import Comparison, Row
 from holdfast.compare.mechanisms import Mechanism
@@ -51,9 +51,9 @@ def run(
     comparison = Comparison(scenario, mechanisms, seeds, frame.to_dicts())
     if scenario.live:
         comparison = _again(comparison, points, frame.to_dicts(), out / "runs", console)
-    comparison.case_frame().write_parquet(out / "cases.parquet")
-    comparison.flow_frame().write_parquet(out / "flows.parquet")
-    (out / "summary.json").write_text(json.dumps(summary(comparison), indent=2) + "\n")
+    whole_files.write(out / "cases.parquet", comparison.case_frame().write_parquet)
+    whole_files.write(out / "flows.parquet", comparison.flow_frame().write_parquet)
+    whole_files.write_text(out / "summary.json", json.dumps(summary(comparison), indent=2) + "\n")
     report.write(comparison, out / "report.html")
     return comparison
 

@@ -17,7 +17,7 @@ from typing import Any, Literal
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
-from holdfast import topologies, yaml_model
+from holdfast import topologies, whole_files, yaml_model
 from holdfast.compare import traffic_file
 from holdfast.compare.traffic_file import TrafficFile
 from holdfast.errors import ScenarioError, TopologyWarning, first_mistake
@@ -116,9 +116,9 @@ class Scenario:
         text = json.dumps(needed, indent=1, sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
-        (folder / f"{name}.yaml").write_text(needed["topology"])  # type: ignore[arg-type]
+        whole_files.write_text(folder / f"{name}.yaml", needed["topology"])  # type: ignore[arg-type]
         path = folder / f"{name}.json"
-        path.write_text(text)
+        whole_files.write_text(path, text)
         return path
 
 
@@ -126,7 +126,7 @@ class Scenario:
 def read(path: str) -> Scenario:
     """What :meth:`Scenario.write` has written; the failures are the runs' business. Not to be changed: it is shared."""
     file = Path(path)
-    content: dict[str, Any] = json.loads(file.read_text())
+    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
     return Scenario(
         topology=fresh_topology(path),
         traffic=TrafficFile.model_validate(content["traffic"]),

@@ -10,6 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
+from holdfast import whole_files
 from holdfast.errors import ExperimentError
 
 BEGIN, END = "<!-- from results/, by report.py: begin -->", "<!-- end -->"
@@ -52,7 +53,7 @@ class Committed:
 
     def seeds(self, name: str) -> int:
         """With how many seeds, or in how many runs, a part was done."""
-        return int(json.loads((self.results / f"{name}.json").read_text())["seeds"])
+        return int(json.loads((self.results / f"{name}.json").read_text(encoding="utf-8"))["seeds"])
 
     def replaced(self, readme: str, sections: Sections) -> str:
         """A README with its generated part as the files have it."""
@@ -63,7 +64,8 @@ class Committed:
 
     def rewrite(self, sections: Sections) -> None:
         """Writes the generated part anew."""
-        self.readme.write_text(self.replaced(self.readme.read_text(), sections))
+        text = self.replaced(self.readme.read_text(encoding="utf-8"), sections)
+        whole_files.write_text(self.readme, text)
 
 
 def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -55,7 +55,7 @@ def delivered(net: SimulatedNetwork, start_s: float) -> int:
         UdpStream(source="h1", destination="h2", packets_per_s=10_000, start_s=start_s, stop_s=start_s + 0.01)
     )
     net.run(start_s + 0.1)
-    return int(net.core.statistics(flow)["delivered"] or 0)
+    return int(net.statistics(flow).delivered or 0)
 
 
 def installed(net: SimulatedNetwork) -> dict[str, Any]:
@@ -104,7 +104,7 @@ def test_every_last_hop_and_model_delivers_before_and_after_a_failure(
     net, controller = network(program, ring(), connections=[connection], explicit_null=ttl)
     assert delivered(net, 0) == 100
     for link in ("s3-s4", "s2-s3", "s1-s2"):
-        start_s = net.core.now_ps / 1e12
+        start_s = net.now_ps / 1e12
         net.set_link(link, up=False)
         net.run(start_s + 0.1)
         assert delivered(net, start_s + 0.1) == (0 if mechanism == Mechanism.NONE else 100), link

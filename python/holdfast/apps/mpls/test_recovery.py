@@ -6,7 +6,6 @@ those of propagation, of which the expectations are made.
 
 from __future__ import annotations
 
-from array import array
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
@@ -95,9 +94,9 @@ class Run:
         return forth, back
 
     def flow(self, flow_id: int) -> Flow:
-        columns = self.network.core.received(flow_id)
-        sequence, sent, received = (array("q", columns[name]) for name in ("sequence", "sent_ps", "received_ps"))
-        total = len(array("q", self.network.core.sent(flow_id)["sequence"]))
+        log = self.network.received(flow_id)
+        sequence, sent, received = log.sequence, log.sent_ps, log.received_ps
+        total = len(self.network.sent(flow_id).sequence)
         assert len(set(sequence)) == len(sequence), "no packet arrives twice"
         rows = zip(sequence, sent, received, strict=True)
         delay_ms = {k: (there - here) / PS_PER_MS for k, here, there in rows}
@@ -343,9 +342,9 @@ def ladder(
 @pytest.mark.parametrize("mechanism", MECHANISMS)
 def test_every_link_of_a_longer_path(program: Program, mechanism: Mechanism, hop: int) -> None:
     network, controller, flow = ladder(program, Recovery(mechanism), [(f"s{hop + 1}-s{hop + 2}", 0.3, 0.6)])
-    statistics = network.core.statistics(flow)
+    statistics = network.statistics(flow)
     loss_ms = 2 + 1 + (2 * hop if mechanism == Mechanism.PATH else 0)
-    assert near(int(statistics["lost"] or 0), loss_ms)
+    assert near(int(statistics.lost or 0), loss_ms)
     lsp = controller.lsps[1]
     assert lsp.path == [f"s{i}" for i in range(1, 7)]
     counted = controller.statistics(lsp)
@@ -358,8 +357,8 @@ def test_every_link_of_a_longer_path(program: Program, mechanism: Mechanism, hop
 
 def late_ms(network: SimulatedNetwork, flow: int) -> list[float]:
     """When packets were sent that took the longer way."""
-    columns = network.core.received(flow)
-    sent, received = (array("q", columns[name]) for name in ("sent_ps", "received_ps"))
+    log = network.received(flow)
+    sent, received = log.sent_ps, log.received_ps
     return [here / PS_PER_MS for here, there in zip(sent, received, strict=True) if there - here > 8 * PS_PER_MS]
 
 
@@ -372,7 +371,7 @@ def test_back_only_when_all_failures_are_repaired(program: Program, mechanism: M
     assert 600 < max(late) < 610
     assert len(late) > 0.99 * (max(late) - min(late)) * PACKETS_PER_MS
     loss_ms = 2 + 1 + (6 if mechanism == Mechanism.PATH else 0)
-    assert near(int(network.core.statistics(flow)["lost"] or 0), loss_ms), "the second failure hurts nobody"
+    assert near(int(network.statistics(flow).lost or 0), loss_ms), "the second failure hurts nobody"
     assert controller.statistics(controller.lsps[1]).switchovers["s1"] == 1
     assert controller.on_backup(controller.lsps[1]) == []
 
@@ -405,7 +404,7 @@ def test_a_lost_notice_is_made_up_for(program: Program, mechanism: Mechanism) ->
     assert len(late) > 0.98 * (max(late) - min(late)) * PACKETS_PER_MS
     # Of path protection, the second time, what was sent until the reminder came from s4.
     loss_ms = 2 + 1 + (2 + 6 if mechanism == Mechanism.PATH else 0)
-    assert near(int(network.core.statistics(flow)["lost"] or 0), loss_ms)
+    assert near(int(network.statistics(flow).lost or 0), loss_ms)
     assert controller.statistics(controller.lsps[1]).switchovers["s1"] == 2
     assert controller.on_backup(controller.lsps[1]) == []
 
@@ -419,12 +418,12 @@ def test_without_events_packets_tell_of_the_failure(program: Program) -> None:
     flow = network.add(UdpStream(source="h1", destination="h2", packets_per_s=4000, payload_bytes=100, stop_s=0.4))
     network.set_link("s3-s4", up=False, at_s=0.2)
     network.run(1)
-    assert near(int(network.core.statistics(flow)["lost"] or 0), 1 + 2 * 2)
+    assert near(int(network.statistics(flow).lost or 0), 1 + 2 * 2)
 
 
 def test_local_recovers_from_several_failures_at_once(program: Program) -> None:
     network, controller, flow = ladder(program, Recovery(Mechanism.LOCAL), [("s2-s3", 0.2, 0.5), ("s4-s5", 0.2, 0.5)])
-    assert network.core.statistics(flow)["lost"] <= 2 * 3 * PACKETS_PER_MS + 2  # type: ignore[operator]
+    assert network.statistics(flow).lost <= 2 * 3 * PACKETS_PER_MS + 2
     assert set(controller.statistics(controller.lsps[1]).switchovers) == {"s2", "s4"}
 
 
@@ -438,7 +437,7 @@ def test_the_ingress_is_told_of_a_failure_before_the_lsp_was(program: Program) -
         UdpStream(source="h1", destination="h2", packets_per_s=1000, payload_bytes=100, start_s=0.3, stop_s=0.4)
     )
     network.run(0.5)
-    assert network.core.statistics(flow)["lost"] == 0
+    assert network.statistics(flow).lost == 0
     assert controller.on_backup(lsp) == ["s1"]
 
 
@@ -446,6 +445,6 @@ def test_the_ingress_is_told_of_a_failure_before_the_lsp_was(program: Program) -
 def test_both_executors_and_every_run_are_alike(program: Program, mechanism: Mechanism) -> None:
     def log(executor: str) -> tuple[object, ...]:
         network, controller, flow = ladder(program, Recovery(mechanism), [("s3-s4", 0.1, 0.2)], executor)
-        return network.core.received(flow), [controller.statistics(lsp) for lsp in controller.lsps.values()]
+        return network.received(flow), [controller.statistics(lsp) for lsp in controller.lsps.values()]
 
     assert log("jit") == log("interpreter") == log("jit")

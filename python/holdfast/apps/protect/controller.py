@@ -256,7 +256,7 @@ class ProtectController(RouterController):
 
     @property
     def waiting(self) -> dict[tuple[str, str], str]:
-        """By pair of hosts that has no connection yet, why."""
+        """The reason why a pair of hosts has no connection yet, for each such pair."""
         return dict(self._waiting)
 
     def find_link(self, one: Port, other: Port, *, in_use: bool) -> int:

@@ -59,11 +59,6 @@ class Repairer:
         if path not in suspects:
             suspects.append(path)
 
-    def forget_suspects(self) -> None:
-        """Somebody has put things right: every path is trusted again."""
-        self._suspects.clear()
-        self._hopeless.clear()
-
     def run(self, down: frozenset[int]) -> None:
         """Looks after every path set, now that these links are down."""
         path_sets = list(self._controller.tunnels.path_sets.values())

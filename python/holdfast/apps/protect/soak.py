@@ -252,7 +252,7 @@ class Memory:
 
 def resident_bytes() -> int:
     """Of this process, now."""
-    return int(Path("/proc/self/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+    return int(Path("/proc/self/statm").read_text(encoding="utf-8").split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 class Run:
@@ -322,7 +322,7 @@ class Run:
             step_s = min(soak.duration_s / MEMORY_STEPS, step_s * min(2.0, STEP_S / max(took_s, STEP_S / 4)))
         if now_s < soak.duration_s:
             for flow in self.flows:
-                self.network.core.end_flow(flow)
+                self.network.end_flow(flow)
         outcome.ended_s = now_s
         self.network.run(now_s + max(0.01, soak.guard_s + 1 / soak.packets_per_s))
         outcome.wall_s = time.monotonic() - start
@@ -330,9 +330,9 @@ class Run:
         outcome.memory_first, outcome.memory_last = memory.thirds()
         outcome.failures = sum(it.begin_s < now_s for it in self.plan.failures)
         for flow in self.flows:
-            statistics = self.network.core.statistics(flow)
+            statistics = self.network.statistics(flow)
             for name in ("sent", "delivered", "lost", "duplicated", "undecided", "reordered"):
-                setattr(outcome, name, getattr(outcome, name) + statistics[name])
+                setattr(outcome, name, getattr(outcome, name) + getattr(statistics, name))
         counted = [self.controller.statistics(connection) for connection in self.connections]
         brought = sum(it.accepted_packets + it.discarded_packets for it in counted)
         outcome.copies_lost = PLANES * sum(it.protected_packets for it in counted) - brought

@@ -56,7 +56,7 @@ def test_a_removed_entry_is_reported_within_a_period(program: Program, packets_p
     key = {"dst_addr": f"{there.addresses[1]}/32"}
     network.call_later(broken_ms, lambda: controller.clients["m2"].delete(ROUTE_TABLE, key))
     network.run(2)
-    assert network.core.statistics(flow)["lost"] == 0, "nobody would have noticed"
+    assert network.statistics(flow).lost == 0, "nobody would have noticed"
     (alarm,) = controller.alarms
     assert heard == [alarm]
     assert (alarm.connection, alarm.path, alarm.nodes, alarm.raised) == (str(there), 2, ("a", "m2", "z"), True)
@@ -137,7 +137,7 @@ def test_a_silently_dead_path_is_left(program: Program) -> None:
     network.run(2)
     assert [str(path) for path in there.paths] == ["a-m3-z", "a-m2-z"]
     assert [(r.number, str(r.after)) for r in controller.repairs][:1] == [(1, "a-m3-z")]
-    assert network.core.statistics(flow)["lost"] == 0
+    assert network.statistics(flow).lost == 0
     assert [alarm.path for alarm in controller.alarms if alarm.raised] == [1]
 
 
@@ -172,10 +172,10 @@ def test_changing_the_algorithm_under_traffic(program: Program) -> None:
             200 * (i + 1), lambda acceptance=acceptance: controller.change_connection(there, acceptance=acceptance)
         )
     network.run(2.5)
-    statistics = network.core.statistics(flow)
+    statistics = network.statistics(flow)
     # Match passes a copy whenever it is not of the last number: on paths of different delay, both.
-    assert statistics["lost"] == 0
-    assert 390 <= statistics["duplicated"] <= 420  # type: ignore[operator]
+    assert statistics.lost == 0
+    assert 390 <= statistics.duplicated <= 420
     assert there.acceptance == Acceptance("window")
 
 

@@ -81,7 +81,7 @@ def test_add_and_remove_leave_nothing_behind(program: Program) -> None:
     }  # fmt: skip
     flow = stream(network, 0.5)
     network.run(1.0)
-    assert network.core.statistics(flow)["lost"] == 0
+    assert network.statistics(flow).lost == 0
     statistics = controller.statistics(there)
     assert statistics.protected_packets == statistics.accepted_packets == statistics.flow_packets == 500
     assert statistics.discarded_packets == 500, "the second copies"
@@ -116,7 +116,7 @@ def test_numbers_are_of_each_end_alone(program: Program) -> None:
     controller.add_flow(chosen, Flow("10.0.1.1/32", "10.0.2.1/32"))
     flow = stream(network, 0.1)
     network.run(0.5)
-    assert network.core.statistics(flow)["lost"] == 0
+    assert network.statistics(flow).lost == 0
     assert controller.statistics(chosen).accepted_packets == 100
 
 
@@ -151,8 +151,8 @@ def test_a_change_loses_no_packet(program: Program) -> None:
     for i, change in enumerate(changes):
         network.call_later(200 * (i + 1), lambda change=change: controller.change_connection(connection, **change))
     network.run(1.5)
-    statistics = network.core.statistics(flow)
-    assert (statistics["lost"], statistics["duplicated"], statistics["reordered"]) == (0, 0, 0)
+    statistics = network.statistics(flow)
+    assert (statistics.lost, statistics.duplicated, statistics.reordered) == (0, 0, 0)
     assert controller.statistics(connection).last_accepted_sn == 1000
     assert [str(path) for path in connection.paths] == ["a-m1-z", "a-m3-z"]
     assert connection.mtu == 1550
@@ -224,7 +224,7 @@ def test_thousands_of_connections_at_a_node(program: Program) -> None:
         for i in (0, 1, 2, 998, 1999)
     ]  # fmt: skip
     network.run(0.1)
-    assert all(network.core.statistics(i)["lost"] == 0 for i in ids)
+    assert all(network.statistics(i).lost == 0 for i in ids)
     assert controller.statistics(controller.connections[1999]).accepted_packets == 20
     begin = time.process_time()
     with controller.together():
@@ -235,7 +235,7 @@ def test_thousands_of_connections_at_a_node(program: Program) -> None:
     assert entries(controller) == NOTHING
     print(f"2000 connections: added in {added_s:.2f} s of processor time, removed in {removed_s:.2f} s")
     assert added_s < 10
-    assert packets(network.core, ids[0]).height == 20
+    assert packets(network, ids[0]).height == 20
 
 
 def test_a_history_longer_than_the_programs_is_refused(program: Program) -> None:

@@ -9,13 +9,13 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.agenda import Agenda
 from holdfast.apps.protect import Flow, ProtectController, compile_protect
 from holdfast.apps.protect.paths import NoDisjointPathsError, disjoint_paths
 from holdfast.apps.protect.test_controller import MTU, NOTHING, entries, ladder
 from holdfast.apps.protect.test_takeover import dump, kill_at_write, successor
 from holdfast.apps.protect.tunnels import COPY_TABLE
 from holdfast.discovery import LinkDiscovery
+from holdfast.scheduler import Scheduler
 from holdfast.topologies import load
 from holdfast.topology import Topology
 
@@ -81,8 +81,8 @@ def test_pairs_wait_for_the_map(program: Program) -> None:
     assert routes_of(controller) == {"a-z#0": ["a-m1-z", "a-m2-z"], "z-a#0": ["z-m1-a", "z-m2-a"]}, "the cheapest ones"
     flow = stream(network, 0.1, 0.5)
     network.run(0.6)
-    statistics = network.core.statistics(flow)
-    assert (statistics["sent"], statistics["lost"], statistics["duplicated"]) == (400, 0, 0)
+    statistics = network.statistics(flow)
+    assert (statistics.sent, statistics.lost, statistics.duplicated) == (400, 0, 0)
     assert controller.statistics(controller.connections[0]).protected_packets == 400
 
 
@@ -102,7 +102,7 @@ def test_a_pair_without_paths_waits_and_says_why(program: Program) -> None:
     assert controller.connections == []
     plain = stream(network, 0.2, 0.3)
     network.run(0.4)
-    assert network.core.statistics(plain)["lost"] == 0, "packets are routed meanwhile"
+    assert network.statistics(plain).lost == 0, "packets are routed meanwhile"
     network.set_link("a-m2", up=True)
     network.run(0.5)
     assert controller.waiting == {}
@@ -120,8 +120,8 @@ def test_failures_one_after_the_other(program: Program, is_silent: bool) -> None
     network.set_link("a-m1", up=True, at_s=0.45)
     network.set_link("m2-z", up=True, at_s=1.0)
     network.run(1.6)
-    statistics = network.core.statistics(flow)
-    assert (statistics["lost"], statistics["duplicated"]) == (0, 0)
+    statistics = network.statistics(flow)
+    assert (statistics.lost, statistics.duplicated) == (0, 0)
     there = [r for r in controller.repairs if r.path_set.startswith("a-z")]
     assert [(str(r.before), str(r.after), r.reason) for r in there[:1]] == [("a-m1-z", "a-m3-z", "failed")]
     late_ms = there[0].time_ps / 1e9 - 300
@@ -136,7 +136,7 @@ def test_one_direction_fails_silently(program: Program) -> None:
     network.set_link("a-m1", up=False, at_s=0.3, one_way=True)
     network.set_link("a-m2", up=False, at_s=0.5)
     network.run(1.1)
-    assert network.core.statistics(flow)["lost"] == 0
+    assert network.statistics(flow).lost == 0
     assert controller.discovery.one_way == [(("m1", 1), ("a", 2))]
 
 
@@ -157,7 +157,7 @@ def test_a_path_that_nobody_knew(program: Program) -> None:
     for at_s, name in ((0.3, "a-m1"), (0.5, "a-m2")):
         network.set_link(name, up=False, at_s=at_s)
     network.run(1.1)
-    assert network.core.statistics(flow)["lost"] == 0
+    assert network.statistics(flow).lost == 0
     assert sorted(routes_of(controller)["a-z#0"]) == ["a-m3-z", "a-z"]
 
 
@@ -178,7 +178,7 @@ def test_crossed_cables(program: Program) -> None:
         network = SimulatedNetwork(t, program, [controller])
         flow = stream(network, 0.2, 0.3)
         network.run(0.4)
-        lost[discovery] = network.core.statistics(flow)["lost"]
+        lost[discovery] = network.statistics(flow).lost
     assert lost == {None: 100, DISCOVERY: 0}
 
 
@@ -203,7 +203,7 @@ def test_the_next_controller_touches_nothing(program: Program) -> None:
     assert dump(heir) == before
     assert routes_of(heir) == routes_of(controller)
     assert heir.waiting == {}
-    assert network.core.statistics(flow)["lost"] == 0
+    assert network.statistics(flow).lost == 0
     for connection in heir.connections:
         heir.remove_connection(connection)
     network.run(1.5)
@@ -216,16 +216,16 @@ def test_it_follows_what_happened_in_between(program: Program) -> None:
     network.run(0.2)
     assert routes_of(controller)["a-z#0"] == ["a-m1-z", "a-m2-z"]
     network.controllers = []
-    network._agenda = Agenda()
+    network._scheduler = Scheduler()
     network.set_link("m1-z", up=False)
-    network.core.run(round(0.3e12))
+    network._core.run(round(0.3e12))
     heir = successor(network, protect=[("h1", "h2")], discovery=DISCOVERY, repair=True)
     flow = stream(network, 0.3, 1.0)
     assert routes_of(heir)["a-z#0"] == ["a-m1-z", "a-m2-z"]
     network.set_link("m2-z", up=False, at_s=0.5)
     network.run(1.1)
     assert [str(r.after) for r in heir.repairs if r.path_set.startswith("a-z") and r.after][:1] == ["a-m3-z"]
-    assert network.core.statistics(flow)["lost"] == 0
+    assert network.statistics(flow).lost == 0
 
 
 @pytest.mark.parametrize("before", [None, DISCOVERY])
@@ -255,7 +255,7 @@ def test_with_and_without_discovery(
     network.run(1.0)
     assert dump(heir) == held
     assert {str(c): [client_port(heir, c.ingress, i) for i in range(2)] for c in heir.connections} == ports
-    assert network.core.statistics(flow)["lost"] == 0
+    assert network.statistics(flow).lost == 0
 
 
 def client_port(controller: ProtectController, switch: str, copy: int) -> int:
@@ -296,7 +296,7 @@ def test_random_silent_failures_one_at_a_time(program: Program, seed: int) -> No
     assert len(heir.connections) == len(controller.connections)
     network.run(3.0)
     for flow in flows:
-        statistics = network.core.statistics(flow)
-        assert (statistics["lost"], statistics["duplicated"]) == (0, 0)
+        statistics = network.statistics(flow)
+        assert (statistics.lost, statistics.duplicated) == (0, 0)
     assert controller.repairs or heir.repairs
     assert all(client.multicast_groups() for name, client in heir.clients.items() if client.read_table(COPY_TABLE))

@@ -50,11 +50,11 @@ def test_a_segment_is_protected_again(program: Program, nested: bool) -> None:
     network.set_link("a-w", up=False, at_s=0.3)
     network.set_link("x-m1", up=False, at_s=0.3)
     network.run(1.5)
-    statistics = network.core.statistics(sent)
+    statistics = network.statistics(sent)
     if not nested:
-        assert 695 <= statistics["lost"] <= 705  # type: ignore[operator]
+        assert 695 <= statistics.lost <= 705
         return
-    assert (statistics["lost"], statistics["duplicated"], statistics["reordered"]) == (0, 0, 0)
+    assert (statistics.lost, statistics.duplicated, statistics.reordered) == (0, 0, 0)
     within = controller.statistics(outer)
     assert within.protected_packets == within.accepted_packets == 1000
     assert controller.statistics(inner).accepted_packets == 1000

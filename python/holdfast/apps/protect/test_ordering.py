@@ -49,7 +49,7 @@ def stream(network: SimulatedNetwork, destination: str = "h2") -> int:
 
 
 def ordering_counters(network: SimulatedNetwork, link: str) -> dict[str, int]:
-    counters = network.core.ordering_counters(network.link_ids[network.topology.find_link(link)], "a_to_b")
+    counters = network.ordering_counters(link)
     assert counters is not None
     return counters
 
@@ -58,9 +58,9 @@ def test_vector_repairs_and_reorders(program: Program) -> None:
     network, _ = build(program, diamond(), protect=[("h1", "h2")], acceptance=VECTOR)
     flow = stream(network)
     network.run(1)
-    statistics = network.core.statistics(flow)
-    assert (statistics["sent"], statistics["lost"], statistics["duplicated"]) == (2000, 0, 0)
-    assert statistics["reordered"] > 150
+    statistics = network.statistics(flow)
+    assert (statistics.sent, statistics.lost, statistics.duplicated) == (2000, 0, 0)
+    assert statistics.reordered > 150
 
 
 @pytest.mark.parametrize("sn_bits", [32, 8])
@@ -71,15 +71,15 @@ def test_order_is_restored(sn_bits: int) -> None:
     network, _ = build(program, diamond(ordering, host_mtu=1428), protect=[("h1", "h2")], acceptance=VECTOR)
     flow = stream(network)
     network.run(1)
-    statistics = network.core.statistics(flow)
-    assert (statistics["sent"], statistics["lost"], statistics["duplicated"]) == (2000, 0, 0)
-    assert statistics["reordered"] == 0
+    statistics = network.statistics(flow)
+    assert (statistics.sent, statistics.lost, statistics.duplicated) == (2000, 0, 0)
+    assert statistics.reordered == 0
     counters = ordering_counters(network, "z-h2")
-    assert counters["held_back"] == counters["filled"] > 150
-    assert counters["late"] == counters["timed_out"] == counters["held"] == 0
+    assert counters.held_back == counters.filled > 150
+    assert counters.late == counters.timed_out == counters.held == 0
     # Who waits at most waits for the slower path, not for the time that he would wait at most.
-    assert statistics["latency_max_ps"] is not None
-    assert statistics["latency_max_ps"] < 4.5e9
+    assert statistics.latency_max_ps is not None
+    assert statistics.latency_max_ps < 4.5e9
 
 
 def test_a_buffer_that_is_too_small_loses_order_and_nothing_else(program: Program) -> None:
@@ -87,12 +87,12 @@ def test_a_buffer_that_is_too_small_loses_order_and_nothing_else(program: Progra
     network, _ = build(program, t, protect=[("h1", "h2")], acceptance=VECTOR)
     flow = stream(network)
     network.run(1)
-    statistics = network.core.statistics(flow)
+    statistics = network.statistics(flow)
     counters = ordering_counters(network, "z-h2")
-    assert statistics["lost"] == 0
-    assert counters["overflowed"] > 0
-    assert counters["max_held"] == 2
-    assert statistics["reordered"] == counters["late"] > 0
+    assert statistics.lost == 0
+    assert counters.overflowed > 0
+    assert counters.max_held == 2
+    assert statistics.reordered == counters.late > 0
 
 
 def test_each_host_there_has_its_own_connection(program: Program) -> None:
@@ -102,26 +102,26 @@ def test_each_host_there_has_its_own_connection(program: Program) -> None:
     assert sorted(ends) == [("a", "z"), ("a", "z"), ("z", "a")]
     ordered, other = stream(network), stream(network, "h3")
     network.run(1)
-    first, second = network.core.statistics(ordered), network.core.statistics(other)
-    assert (first["lost"], second["lost"]) == (0, 0)
-    assert second["reordered"] > 100  # type: ignore[operator]
+    first, second = network.statistics(ordered), network.statistics(other)
+    assert (first.lost, second.lost) == (0, 0)
+    assert second.reordered > 100
     counters = ordering_counters(network, "z-h2")
     # The fast path lost the first packet here: the second one came first, and was taken as any.
-    assert first["reordered"] == counters["late"] == 1
+    assert first.reordered == counters.late == 1
     # Had they a connection in common, the numbers of the other host's packets would have been waited for.
-    assert counters["timed_out"] == 0
+    assert counters.timed_out == 0
     # On the way back nothing is asked for, so what they share stays shared.
-    assert network.core.ordering_counters(network.link_ids[0], "a_to_b") is None
+    assert network.ordering_counters(network.topology.link_names()[0]) is None
 
 
 def test_what_is_not_protected_passes(program: Program) -> None:
     network, _ = build(program, diamond(ORDERING))
     flow = stream(network)
     network.run(1)
-    statistics = network.core.statistics(flow)
+    statistics = network.statistics(flow)
     counters = ordering_counters(network, "z-h2")
-    assert counters["untagged"] == statistics["delivered"] > 0
-    assert counters["held_back"] == 0
+    assert counters.untagged == statistics.delivered > 0
+    assert counters.held_back == 0
 
 
 def test_tcp_retransmits_nothing(program: Program) -> None:
@@ -134,8 +134,8 @@ def test_tcp_retransmits_nothing(program: Program) -> None:
             TcpTransfer(source="h1", destination="h2", application="transfer", transfer_bytes=2_000_000)
         )
         network.run(5)
-        statistics = network.core.tcp_statistics(flow)
-        assert statistics["finished_ps"] is not None
-        retransmitted.append(statistics["segments_retransmitted"])
+        statistics = network.tcp_statistics(flow)
+        assert statistics.finished_ps is not None
+        retransmitted.append(statistics.segments_retransmitted)
     assert retransmitted[0] > 0
     assert retransmitted[1] == 0

@@ -52,8 +52,8 @@ def test_one_failure_at_a_time(program: Program, seed: int) -> None:
     assert heir.taken_over.connections == len({(c.ingress, c.egress) for c in controller.connections})
     network.run(END_S)
     for flow in flows:
-        statistics = network.core.statistics(flow)
-        assert (statistics["lost"], statistics["duplicated"]) == (0, 0)
+        statistics = network.statistics(flow)
+        assert (statistics.lost, statistics.duplicated) == (0, 0)
     assert controller.repairs or heir.repairs
     assert controller.alarms == heir.alarms == []
     for connection in heir.connections:

@@ -46,9 +46,9 @@ def test_any_link_fails(program: Program, failing: str) -> None:
     network.set_link(failing, up=True, at_s=0.3)
     network.run(1)
     for (a, b), flow in flows.items():
-        statistics = network.core.statistics(flow)
+        statistics = network.statistics(flow)
         if (a, b) in both[: 2 * len(pairs)]:
-            assert (statistics["lost"], statistics["duplicated"]) == (0, 0), f"{a} to {b}"
+            assert (statistics.lost, statistics.duplicated) == (0, 0), f"{a} to {b}"
     # Each node sent, received and passed on what is others'.
     table = controller.statistics_table()
     assert (table["protected_packets"] == table["accepted_packets"]).all()

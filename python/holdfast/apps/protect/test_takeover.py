@@ -8,11 +8,11 @@ import pytest
 
 from holdfast import SimulatedNetwork
 from holdfast._core import Program
-from holdfast.agenda import Agenda
 from holdfast.apps.protect import Flow, ProtectController, compile_protect
 from holdfast.apps.protect.test_controller import MTU, NOTHING, build, entries, ladder, stream
 from holdfast.apps.protect.tunnels import COPY_TABLE, ENDPOINT_TABLE, ROUTE_TABLE
 from holdfast.p4runtime.client import Client
+from holdfast.scheduler import Scheduler
 
 
 @pytest.fixture(scope="module")
@@ -42,7 +42,7 @@ def successor(network: SimulatedNetwork, **parameters: object) -> ProtectControl
     """What starts instead of the controller that is there, on the switches as they are."""
     controller = ProtectController(reaction_delay_ms=1, mtu=MTU, **parameters)  # type: ignore[arg-type]
     network.controllers = [controller]
-    network._agenda = Agenda()
+    network._scheduler = Scheduler()
     controller.attach(network)
     controller.on_start()
     return controller
@@ -89,7 +89,7 @@ def test_nothing_changes_in_the_switches(program: Program) -> None:
 
     assert told(heir) == told(controller)
     network.run(1.5)
-    assert network.core.statistics(flow)["lost"] == 0
+    assert network.statistics(flow).lost == 0
     assert heir.statistics(heir.find_connection("a", "z")).last_accepted_sn == 1000  # type: ignore[arg-type]
     # It can do everything with them.
     added = heir.add_connection("a", "z", count=3)
@@ -136,8 +136,8 @@ def test_killed_at_any_write(program: Program, killed_at: int) -> None:
             died = True
     heir = successor(network, drain_ms=20)
     network.run(1.5)
-    statistics = network.core.statistics(flow)
-    assert (statistics["lost"], statistics["duplicated"]) == (0, 0)
+    statistics = network.statistics(flow)
+    assert (statistics.lost, statistics.duplicated) == (0, 0)
     routes = {(str(c), tuple(map(str, c.paths))) for c in heir.connections}
     for connection in heir.connections:
         heir.remove_connection(connection)

@@ -220,10 +220,6 @@ class RouterController(Controller):
             for prefix in sorted(changed, key=_prefix_order):
                 self._write(client, prefix, wanted[prefix], modify=prefix in installed)
 
-    def write_route(self, client: Client, prefix: str, route: Route, *, modify: bool) -> None:
-        """Inserts or modifies one route."""
-        self._write(client, prefix, self.entry(route), modify=modify)
-
     def _write(self, client: Client, prefix: str, entry: TableEntry, *, modify: bool) -> None:
         write = client.modify if modify else client.insert
         action, parameters = entry

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-from array import array
 from collections import Counter
 from ipaddress import ip_address
 from itertools import pairwise, permutations
@@ -102,13 +101,13 @@ class Run:
 
     @property
     def lost(self) -> int:
-        statistics = self.network.core.statistics(self.flow)
-        return int(statistics["sent"] or 0) - int(statistics["delivered"] or 0)
+        statistics = self.network.statistics(self.flow)
+        return int(statistics.sent or 0) - int(statistics.delivered or 0)
 
     def delays_ms(self, begin_s: float, end_s: float) -> set[int]:
         """Of packets sent in a period, in whole milliseconds."""
-        columns = self.network.core.received(self.flow)
-        sent, received = (array("q", columns[name]) for name in ("sent_ps", "received_ps"))
+        log = self.network.received(self.flow)
+        sent, received = log.sent_ps, log.received_ps
         return {
             (there - here) // PS_PER_MS
             for here, there in zip(sent, received, strict=True)
@@ -130,7 +129,7 @@ def test_lfa_loses_what_detection_takes(program: Program) -> None:
     assert near(run.lost, DETECTION_MS + 1)
     assert near(run.counted("s1", "lfa_repairs"), (REPAIR_S - FAILURE_S) * 1000)
     assert run.counted("s1", "remote_lfa_repairs") == run.counted("s1", "no_alternate") == 0
-    sequence = array("q", run.network.core.received(run.flow)["sequence"])
+    sequence = run.network.received(run.flow).sequence
     assert list(sequence) == sorted(set(sequence)), "the detour is longer: nothing is overtaken but at the repair"
 
 
@@ -303,7 +302,7 @@ def every_failure(program: Program, topology: Topology) -> Counter[tuple[str, st
     protection = {(row.switch, row.destination): row for row in controller.coverage()}
     outcomes: Counter[tuple[str, str]] = Counter()
     for (a, b), flow in flows.items():
-        arrived = set(array("q", network.core.received(flow)["sequence"]))
+        arrived = set(network.received(flow).sequence)
         for i, name in enumerate(failures):
             expected, how = fate(protection, f"s{a[1:]}", f"s{b[1:]}", name)
             if expected is not None:
@@ -349,7 +348,7 @@ def test_both_executors_and_every_run_are_alike(program: Program, topology: Topo
             for name, client in run.network.clients.items()
             for counter in client.p4info.counters
         }
-        return run.network.core.received(run.flow), counters
+        return run.network.received(run.flow), counters
 
     assert log("jit") == log("interpreter") == log("jit")
 

@@ -16,7 +16,7 @@ from typing import Any
 
 import polars as pl
 
-from holdfast import reproduce
+from holdfast import reproduce, whole_files
 from holdfast.errors import ExperimentError
 from holdfast.experiments import AGREES, BY_DEFINITION, DIFFERS, OPEN, PublishedTable
 from holdfast.experiments.committed import Committed, Sections, markdown
@@ -96,7 +96,7 @@ def collect(out: Path) -> None:
     for name, of in RUNS.items():
         rows = out / "sweeps" / of.sweep / "rows.parquet"
         if rows.is_file():
-            kept(name, pl.read_parquet(rows)).write_csv(COMMITTED.results / f"runs_{name}.csv")
+            whole_files.write(COMMITTED.results / f"runs_{name}.csv", kept(name, pl.read_parquet(rows)).write_csv)
 
 
 def _interval(low: float | None, high: float | None, decimals: int = 2) -> str:

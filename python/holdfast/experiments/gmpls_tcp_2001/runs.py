@@ -249,7 +249,7 @@ def _result(
         for name, flows in sets.items():
             if flows:
                 result[f"{name}_curve"] = _curve(bins[name], int(point["curve_ms"]))
-    senders = tcp_flows(network.core, [flow for flows in sets.values() for flow in flows])
+    senders = tcp_flows(network, [flow for flows in sets.values() for flow in flows])
     return result | {name: int(senders[name].sum()) for name in ("timeouts", "segments_retransmitted")}
 
 
@@ -258,7 +258,7 @@ def _packets(network: SimulatedNetwork, flows: list[int], end_s: float) -> pl.Se
     count = round(end_s * 1000 / BIN_MS)
     total = pl.Series("packets", [0] * count, dtype=pl.Int64)
     for flow in flows:
-        total += goodput(network.core, flow, count)
+        total += goodput(network, flow, count)
     return total / PAYLOAD_BYTES
 
 

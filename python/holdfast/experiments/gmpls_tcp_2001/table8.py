@@ -98,7 +98,7 @@ def _arrived(network: SimulatedNetwork, flow: int) -> pl.DataFrame:
     """Packets with when they were sent, relative to the failure, and how long they took, in ms."""
     failure_ps = round(published.FAILURE_S * 1000) * PS_PER_MS
     return (
-        packets(network.core, flow)
+        packets(network, flow)
         .drop_nulls("received_ps")
         .select(
             sent_ms=(pl.col("sent_ps") - failure_ps) / PS_PER_MS,

@@ -164,7 +164,7 @@ def test_a_part(results: Path, name: str) -> None:
         pictures = [f"{name}_a", f"{name}_b"] if name.endswith("fig19") else [name]
         for picture in pictures:
             assert (results / f"{picture}.png").stat().st_size > 5000
-            assert "</svg>" in (results / f"{picture}.svg").read_text()
+            assert "</svg>" in (results / f"{picture}.svg").read_text(encoding="utf-8")
             data = name if name.startswith("beyond") else picture
             assert pl.read_csv(results / f"{data}.csv").height > 0
     if name in CURVED:

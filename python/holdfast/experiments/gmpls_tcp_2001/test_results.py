@@ -29,7 +29,7 @@ from holdfast.experiments.gmpls_tcp_2001.report import committed
 
 
 def test_the_readme_is_what_the_files_say() -> None:
-    readme = report.COMMITTED.readme.read_text()
+    readme = report.COMMITTED.readme.read_text(encoding="utf-8")
     assert report.COMMITTED.replaced(readme, report.SECTIONS) == readme
 
 
@@ -103,7 +103,7 @@ def test_both_readmes_count_the_statements() -> None:
     words = f"{holds} hold, {refuted} are refuted and {undecided} are open"
     root = next(folder for folder in report.COMMITTED.folder.parents if (folder / "Cargo.toml").is_file())
     for readme in (report.COMMITTED.readme, root / "README.md"):
-        assert words in readme.read_text()
+        assert words in readme.read_text(encoding="utf-8")
 
 
 def test_merging_is_what_the_runs_say() -> None:

@@ -27,9 +27,9 @@ def run(scenario: Scenario, source: str, sink: str, *, fail: bool) -> tuple[Simu
     flow = network.add(Ping(source=source, destination=sink, interval_ms=50, start_s=1, stop_s=2))
     network.set_link(FAILING_LINK, up=not fail, at_s=0.1)
     network.run(4)
-    statistics = network.core.statistics(flow)
-    assert statistics["lost"] == 0
-    return network, float(statistics["latency_p50_ps"] or 0) / PS_PER_MS
+    statistics = network.statistics(flow)
+    assert statistics.lost == 0
+    return network, float(statistics.latency_p50_ps or 0) / PS_PER_MS
 
 
 @pytest.mark.parametrize("name", CASES)
@@ -60,11 +60,10 @@ def test_the_timing_study_shares_a_link_after_the_failure(shared: bool) -> None:
     scenario = timing(FAST, shared=shared)
     assert bool(scenario.fixed_sources) == shared
     network, _ = run(scenario, "S0", "B", fail=True)
-    link = network.link_ids[network.topology.find_link("LSR5-LSR6")]
-    assert network.core.link_counters(link)["a_to_b_packets"] == 20
+    assert network.link_counters("LSR5-LSR6").a_to_b.packets == 20
     if scenario.fixed_sink is not None:
         network, _ = run(scenario, "F0", scenario.fixed_sink, fail=False)
-        assert network.core.link_counters(link)["a_to_b_packets"] == 20
+        assert network.link_counters("LSR5-LSR6").a_to_b.packets == 20
 
 
 def test_rates_and_buffers() -> None:
@@ -74,15 +73,15 @@ def test_rates_and_buffers() -> None:
     network = SimulatedNetwork(scenario.topology, compile_mpls(), [MplsController(connections=scenario.connections)])
     flow = network.add(UdpStream(source="S0", destination="B", packets_per_s=1000, payload_bytes=1000 - 42, stop_s=10))
     network.run(12)
-    statistics = network.core.statistics(flow)
+    statistics = network.statistics(flow)
     # 24 bytes more take time on the wire.
-    assert statistics["delivered"] == pytest.approx(10 * 6_400_000 / (8 * 1024), abs=60)
+    assert statistics.delivered == pytest.approx(10 * 6_400_000 / (8 * 1024), abs=60)
     burst = network.add(
         UdpStream(source="S0", destination="B", packets_per_s=10**8, payload_bytes=958, start_s=20, stop_s=20.000001)
     )
     network.run(22)
-    assert network.core.statistics(burst)["sent"] == 100
-    assert network.core.statistics(burst)["delivered"] == 51
+    assert network.statistics(burst).sent == 100
+    assert network.statistics(burst).delivered == 51
 
 
 def test_parameters_out_of_range() -> None:

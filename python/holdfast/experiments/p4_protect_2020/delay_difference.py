@@ -100,8 +100,8 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     )
     flow = network.add(stream)
     network.run(stop_s + 2 * later_ms / 1000 + 0.001)
-    statistics = network.core.statistics(flow)
-    return {name: int(statistics[name] or 0) for name in ("sent", "delivered", "lost", "duplicated", "reordered")}
+    statistics = network.statistics(flow)
+    return {name: getattr(statistics, name) for name in ("sent", "delivered", "lost", "duplicated", "reordered")}
 
 
 def seconds(packets: float, packet_bytes: int = published.CLAIM_PACKET_BYTES) -> float:

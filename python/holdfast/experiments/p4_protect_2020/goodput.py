@@ -113,10 +113,9 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     end_ms = point["warm_up_ms"] + point["measured_ms"]
     network.run(end_ms / 1000)
     received = sum(
-        int(goodput(network.core, flow, end_ms).slice(point["warm_up_ms"], point["measured_ms"]).sum())
-        for flow in flows
+        int(goodput(network, flow, end_ms).slice(point["warm_up_ms"], point["measured_ms"]).sum()) for flow in flows
     )
-    senders = tcp_flows(network.core, flows)
+    senders = tcp_flows(network, flows)
     return {
         "goodput_gbps": received * 8 / point["measured_ms"] / 1e6,
         "segments_retransmitted": int(senders["segments_retransmitted"].sum()),

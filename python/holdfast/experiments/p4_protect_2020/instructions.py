@@ -94,7 +94,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
             if failed:
                 errors.seek(0)
                 raise ExperimentError(f"valgrind failed: {errors.read().strip()[-300:]}")
-        names = said.read_text().splitlines()[1:]
+        names = said.read_text(encoding="utf-8").splitlines()[1:]
         # The dump before a case's second mark is what the case took. The main thread is the first.
         return {name: _total(Path(f"{out}.{2 * i}-01")) / point["packets"] for i, name in enumerate(names, 1)}
 
@@ -102,7 +102,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 def _is_ready(process: subprocess.Popen[bytes], said: Path) -> bool:
     """Waits until the process has said so, or is no more."""
     deadline = time.monotonic() + TIMEOUT_S
-    while READY not in said.read_text():
+    while READY not in said.read_text(encoding="utf-8"):
         if process.poll() is not None:
             return False
         if time.monotonic() > deadline:
@@ -127,7 +127,7 @@ def _total(dump: Path) -> int:
     """
     names: dict[str, str] = {}
     total, counts, is_call = 0, False, False
-    for line in dump.read_text().splitlines():
+    for line in dump.read_text(encoding="utf-8").splitlines():
         if found := re.match(r"(c?ob)=(\(\d+\))(?: (.+))?$", line):
             kind, number, name = found.groups()
             if name is not None:
@@ -147,7 +147,7 @@ def _total(dump: Path) -> int:
 
 def _parent() -> str:
     """The parent's process id; ``os.getppid`` is the mark."""
-    return Path("/proc/self/stat").read_text().rpartition(")")[2].split()[1]
+    return Path("/proc/self/stat").read_text(encoding="utf-8").rpartition(")")[2].split()[1]
 
 
 def main(arguments: Iterable[str]) -> None:

@@ -100,7 +100,7 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     stop_s = (point["pings"] - 0.5) * interval_ms / 1000
     flow = network.add(Ping(source=hosts[0], destination=hosts[1], interval_ms=interval_ms, stop_s=stop_s))
     network.run(stop_s + 8 * point["jitter_ms"] / 1000 + 1)
-    frame = packets(network.core, flow)
+    frame = packets(network, flow)
     back = frame.filter(pl.col("received_ps").is_not_null() & (pl.col("copy") == 0))
     trips = ((back["received_ps"] - back["sent_ps"]) / PS_PER_MS).to_list()
     return {"sent": frame["sequence"].n_unique(), "returned": len(trips)} | deviations(trips)

@@ -37,9 +37,10 @@ from holdfast.errors import ExperimentError
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import drawing, instructions, published, setup
 from holdfast.network import SimulatedNetwork
-from holdfast.parameters import PS_PER_S
+from holdfast.parameters import PS_PER_MS, PS_PER_S
 from holdfast.plots import style
 from holdfast.sweep import Point
+from holdfast.topology import PacketGenerator
 
 SIZES_BYTES = (64, 512, 1500)
 
@@ -149,10 +150,11 @@ def _copy(packet: bytes) -> bytes:
     """What the PTI sends on path 1 for a packet. Its sequence number is not under a checksum."""
     network = _network("PTI", "protected")
     switch, port = INGRESS_PORT["PTI"]
-    network.core.add_packet_generator(switch, port, packet, period_ps=PERIOD_PS, count=1)
+    generator = PacketGenerator(switch=switch, port=port, packet=packet, period_ms=PERIOD_PS / PS_PER_MS, count=1)
+    network.add_packet_generator(generator)
     with tempfile.TemporaryDirectory() as directory:
         file = Path(directory) / "path1.pcap"
-        network.core.capture(switch, 2, file)
+        network.capture(switch, 2, file)
         network.run(1e-6)
         [(_, copy)] = _core.read_pcap(file)
     return copy
@@ -174,10 +176,12 @@ class Case:
         for link in network.topology.links:
             network.set_link(link.name, up=False)
         network.run(1e-9)
-        period_ps = ROUND * PERIOD_PS
+        period_ms = ROUND * PERIOD_PS / PS_PER_MS
         for i, packet in enumerate(_packets(end, kind, size_bytes)):
-            start_ps = (i + 1) * PERIOD_PS
-            network.core.add_packet_generator(switch, port, packet, period_ps=period_ps, start_ps=start_ps)
+            start_ms = (i + 1) * PERIOD_PS / PS_PER_MS
+            network.add_packet_generator(
+                PacketGenerator(switch=switch, port=port, packet=packet, period_ms=period_ms, start_ms=start_ms)
+            )
         return cls(network, switch)
 
     def run(self, packets: int) -> None:
@@ -187,7 +191,7 @@ class Case:
 
     def sent(self) -> int:
         """Packets that have left the switch."""
-        return int(self.network.core.node_counters(self.switch)["sent"])
+        return self.network.node_counters(self.switch).sent
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import polars as pl
 
-from holdfast import reproduce
+from holdfast import reproduce, whole_files
 from holdfast.errors import ExperimentError
 from holdfast.experiments import BY_DEFINITION, DIFFERS, Finding, Setting
 from holdfast.experiments.committed import Committed, Sections, markdown
@@ -289,7 +289,7 @@ def add_sitting(kept: Mapping[str, pl.DataFrame | None], added: Mapping[str, pl.
         numbered = frame.select(pl.lit(number).alias("sitting"), pl.all())
         earlier = kept[name]
         whole = numbered if earlier is None else pl.concat([earlier, numbered], how="vertical_relaxed")
-        whole.write_csv(COMMITTED.results / f"{name}.csv")
+        whole_files.write(COMMITTED.results / f"{name}.csv", whole.write_csv)
 
 
 def found_again(name: str) -> Finding:

@@ -95,14 +95,14 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     with tempfile.TemporaryDirectory() as directory:
         ports = {path: topology.port_towards("s2", f"m{path}") for path in (1, 2)}
         for path, port in ports.items():
-            network.core.capture("s2", port, Path(directory) / str(path))
+            network.capture("s2", port, Path(directory) / str(path))
         network.run(0.05)
         copies = {path: _core.read_pcap(Path(directory) / str(path)) for path in ports}
     result: dict[str, Any] = {}
     for path, frames in copies.items():
         result[f"path{path}_numbers"] = [int.from_bytes(frame[37:41], "big") for _, frame in frames]
         result[f"path{path}_ms"] = [_since(time_ps) for time_ps, _ in frames]
-    arrived = packets(network.core, flow).drop_nulls("received_ps").sort("received_ps")
+    arrived = packets(network, flow).drop_nulls("received_ps").sort("received_ps")
     return result | {
         "forwarded_numbers": [number + 1 for number in arrived["sequence"]],
         "forwarded_ms": [_since(time_ps) for time_ps in arrived["received_ps"]],

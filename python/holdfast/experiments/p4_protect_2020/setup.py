@@ -40,7 +40,11 @@ Options = Mapping[str, Any]
 def machine() -> pl.DataFrame:
     """What a measurement in real time depends on."""
     cpuinfo = Path("/proc/cpuinfo")
-    models = re.findall(r"^model name\s*: (.*)$", cpuinfo.read_text(), re.MULTILINE) if cpuinfo.is_file() else []
+    models = (
+        re.findall(r"^model name\s*: (.*)$", cpuinfo.read_text(encoding="utf-8"), re.MULTILINE)
+        if cpuinfo.is_file()
+        else []
+    )
     return pl.DataFrame(
         {
             "processor": [models[0] if models else platform.processor()],

@@ -236,7 +236,7 @@ def test_only_the_core_and_its_code_count(tmp_path: Path) -> None:
         "fn=(3) 0x1",
         "0 40",
     ]
-    dump.write_text("\n".join(lines))
+    dump.write_text("\n".join(lines), encoding="utf-8")
     assert instructions._total(dump) == 100 + 20 + 3 + 40
     dump.write_text("\n".join(lines[11:]).replace("ob=(2)", "ob=(2) /usr/lib/libc.so.6").replace("???", "ld.so"))
     with pytest.raises(ExperimentError, match="has no instructions of _core"):
@@ -318,4 +318,4 @@ def test_a_part(results: Path, name: str) -> None:
     assert counted["ours"].is_finite().all()
     for picture in {"fig6": [], "fig8": ["fig8", "fig8_close"]}.get(name, [name]):
         assert (results / f"{picture}.png").stat().st_size > 5000
-        assert "</svg>" in (results / f"{picture}.svg").read_text()
+        assert "</svg>" in (results / f"{picture}.svg").read_text(encoding="utf-8")

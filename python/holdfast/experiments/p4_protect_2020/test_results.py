@@ -25,7 +25,7 @@ from holdfast.sweep import Point
 
 
 def test_the_readme_is_what_the_files_say() -> None:
-    readme = report.COMMITTED.readme.read_text()
+    readme = report.COMMITTED.readme.read_text(encoding="utf-8")
     assert report.COMMITTED.replaced(readme, report.SECTIONS) == readme
 
 

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from holdfast.p4runtime.received import Event
 
 
-class Agenda:
+class Scheduler:
     """Handlers with their times. Those of the same time are called in the order in which they were added."""
 
     def __init__(self) -> None:

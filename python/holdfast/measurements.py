@@ -1,0 +1,255 @@
+"""What a network has counted and measured so far: flows, TCP connections, links, queues, nodes and the wall clock.
+
+Times are picoseconds. These are values: they do not change while the network goes on. It knows no network.
+"""
+
+from __future__ import annotations
+
+import sys
+from array import array
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, slots=True)
+class FlowStatistics:
+    """What became of a stream's packets, or of pings, at one receiver.
+
+    What too few packets arrived for is None; percentiles are also None without a log of packets.
+    """
+
+    sent: int
+    delivered: int
+    """Packets of which a copy arrived, each counted once."""
+    lost: int
+    duplicated: int
+    """Further copies."""
+    reordered: int
+    """Packets that arrived behind a later one (RFC 4737)."""
+    undecided: int
+    """Without a log: copies that may have been late packets. Everything is exact while this is 0."""
+    longest_outage_ps: int
+    """The longest gap in what arrived, beyond the nominal interval."""
+    latency_mean_ps: float | None
+    latency_min_ps: int | None
+    latency_p50_ps: int | None
+    latency_p99_ps: int | None
+    latency_max_ps: int | None
+    interarrival_jitter_ps: float | None
+    """RFC 3550, section 6.4.1, after the last packet."""
+    mean_delay_variation_ps: float | None
+    """Mean absolute difference of the latencies of consecutive packets."""
+
+
+@dataclass(frozen=True, slots=True)
+class TcpStatistics:
+    """A TCP connection between modelled hosts. What is not said to be the server's is the client's, which writes."""
+
+    cwnd_bytes: int
+    ssthresh_bytes: int
+    """2^63 - 1 as long as there was no loss."""
+    flight_bytes: int
+    """Sent, and neither acknowledged nor known to have left the network."""
+    srtt_ps: int
+    """0 before the first sample."""
+    rtt_min_ps: int
+    rto_ps: int
+    """With its back-off."""
+    bytes_sent: int
+    """Of payload, with those that were sent again."""
+    bytes_retransmitted: int
+    bytes_acknowledged: int
+    bytes_received: int
+    """At the server, in order, each counted once."""
+    bytes_received_again: int
+    """At the server."""
+    segments_sent: int
+    """With payload, SYN or FIN."""
+    segments_retransmitted: int
+    acks_sent: int
+    """By the server, without payload."""
+    duplicate_acks: int
+    timeouts: int
+    fast_recoveries: int
+    ecn_reductions: int
+    tail_loss_probes: int
+    ce_received: int
+    """Segments with congestion experienced, at the server."""
+    finished_ps: int | None
+    """When a transfer was complete."""
+    client_state: str
+    server_state: str
+    failure: str | None
+    """Why the connection ended before its time."""
+
+
+@dataclass(frozen=True, slots=True)
+class DirectionCounters:
+    """One direction of a link."""
+
+    packets: int
+    """Put on the wire."""
+    bytes: int
+    """Of these, with the physical layer's overhead."""
+    queue_drops: int
+    red_drops: int
+    marked: int
+    """With congestion experienced."""
+    loss_drops: int
+    """By the link's model of loss."""
+    down_drops: int
+    mtu_drops: int
+    offered: int
+    """Packets that came to the sender's queue."""
+    delivered: int
+    """Packets that arrived at the other end."""
+    frame_bytes: int
+    """Put on the wire, without the physical layer's overhead."""
+    in_transit: int
+    """Packets that wait or are under way now."""
+
+
+@dataclass(frozen=True, slots=True)
+class LinkCounters:
+    """Both directions of a link."""
+
+    a_to_b: DirectionCounters
+    b_to_a: DirectionCounters
+
+    @staticmethod
+    def of(counters: dict[str, int]) -> LinkCounters:
+        """From the native core's."""
+
+        def direction(prefix: str) -> DirectionCounters:
+            own = {name.removeprefix(prefix): n for name, n in counters.items() if name.startswith(prefix)}
+            return DirectionCounters(**own)
+
+        return LinkCounters(direction("a_to_b_"), direction("b_to_a_"))
+
+
+@dataclass(frozen=True, slots=True)
+class OrderingCounters:
+    """What the ordering function of a direction did with packets."""
+
+    untagged: int
+    """Without a sequence number; sent at once."""
+    in_order: int
+    """With the next number; sent at once."""
+    taken_any: int
+    """Sent at once because nothing had come for POFTakeAnyTime (RFC 9550), or ever."""
+    late: int
+    """Something behind them was sent already; sent at once."""
+    unordered: int
+    """There was no room among the streams; sent at once."""
+    held_back: int
+    """The sum of ``filled``, ``timed_out``, ``overflowed``, ``lost`` and ``held``."""
+    filled: int
+    """Sent because all before them were."""
+    timed_out: int
+    """Sent because POFMaxDelay was over, theirs or that of one behind them."""
+    overflowed: int
+    """Sent because the buffer was full."""
+    lost: int
+    """Held when the node failed."""
+    held: int
+    """Now."""
+    max_held: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatistics:
+    """A queue of a switch's traffic manager; ``port`` and ``queue`` are None for that of the recirculation port."""
+
+    port: int | None
+    queue: int | None
+    offered: int
+    taken: int
+    queue_drops: int
+    red_drops: int
+    marked: int
+    down_drops: int
+    packets: int
+    """That wait now, as are the bytes."""
+    bytes: int
+    max_packets: int
+    max_bytes: int
+    mean_packets: float
+    """Over time."""
+    mean_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class NodeCounters:
+    """What a node did with packets."""
+
+    received: int
+    sent: int
+    packet_ins: int
+    unconnected_drops: int
+    """Sent to a port without a link."""
+    queue_drops: int
+    down_drops: int
+    accepted: int
+    """By a host."""
+    not_addressed: int
+    corrupted: int
+    interface_drops: int
+
+
+@dataclass(frozen=True, slots=True)
+class WallStatistics:
+    """How well the wall clock keeps up."""
+
+    events: int
+    max_lateness_ps: int
+    total_lateness_ps: int
+    """Divided by ``events``: the mean."""
+    frames_in: int
+    """From network interfaces."""
+    frames_out: int
+    max_command_ps: int
+    """The longest that a call from outside, or a step of one, held up packets."""
+    max_command_cpu_ps: int
+    """The most processor time that one took."""
+    notifications_lost: int
+
+
+@dataclass(frozen=True, slots=True)
+class SentLog:
+    """A flow's packets in the order of sending: columns of whole numbers."""
+
+    sequence: array[int]
+    sent_ps: array[int]
+
+
+@dataclass(frozen=True, slots=True)
+class ReceivedLog:
+    """What arrived of a flow, in the order of arrival: columns of whole numbers. Of pings, the replies at their source."""
+
+    sequence: array[int]
+    sent_ps: array[int]
+    received_ps: array[int]
+
+
+@dataclass(frozen=True, slots=True)
+class WindowLog:
+    """The window of a TCP connection's client, one row per change: columns of whole numbers."""
+
+    time_ps: array[int]
+    cwnd_bytes: array[int]
+    ssthresh_bytes: array[int]
+    flight_bytes: array[int]
+    srtt_ps: array[int]
+
+
+def columns(raw: Mapping[str, bytes]) -> dict[str, array[int]]:
+    """The native core's columns, which are little-endian."""
+    return {name: whole_numbers(data) for name, data in raw.items()}
+
+
+def whole_numbers(data: bytes) -> array[int]:
+    """One of them."""
+    numbers = array("q", data)
+    if sys.byteorder == "big":
+        numbers.byteswap()
+    return numbers
