@@ -92,6 +92,8 @@ impl Places {
 #[derive(Clone, Debug)]
 struct HeaderPlan {
     valid: SlotId,
+    /// Whether it is part of the packet: the deparser may emit it.
+    emitted: bool,
     /// All its slots, the validity first.
     limbs: Vec<Range<usize>>,
     /// Bits of the fields of fixed width.
@@ -117,11 +119,10 @@ pub(crate) struct EgressStart {
 impl Plan {
     pub(crate) fn new(program: &Arc<Program>) -> Plan {
         let layout = Layout::new(program);
+        let headers = program.headers.iter().zip(program.emitted_headers());
         Plan {
-            headers: program
-                .headers
-                .iter()
-                .map(|h| HeaderPlan::new(h, program, &layout))
+            headers: headers
+                .map(|(header, emitted)| HeaderPlan::new(header, emitted, program, &layout))
                 .collect(),
             egress_reads_length: egress_reads(program, program.standard.packet_length),
             standard: Places::new(&program.standard, program, &layout),
@@ -190,11 +191,11 @@ impl Plan {
         }
     }
 
-    /// Bytes of all valid headers.
+    /// Bytes of the packet's valid headers.
     pub(crate) fn headers_bytes(&self, state: &[u64]) -> usize {
         let get = |slot: SlotId| self.layout.get_u64(state, slot);
-        let valid = self.headers.iter().filter(|h| get(h.valid) != 0);
-        valid
+        let own = self.headers.iter().filter(|h| h.emitted);
+        own.filter(|h| get(h.valid) != 0)
             .map(|h| (h.fixed_bits + h.varbit_length.map_or(0, get)).div_ceil(8) as usize)
             .sum()
     }
@@ -241,7 +242,7 @@ impl Plan {
 }
 
 impl HeaderPlan {
-    fn new(header: &ir::Header, program: &Program, layout: &Layout) -> HeaderPlan {
+    fn new(header: &ir::Header, emitted: bool, program: &Program, layout: &Layout) -> HeaderPlan {
         let fields = header.fields.iter();
         let slots = fields.clone().flat_map(|f| [Some(f.slot), f.varbit_length]);
         let limbs = std::iter::once(header.valid)
@@ -253,6 +254,7 @@ impl HeaderPlan {
             .collect();
         HeaderPlan {
             valid: header.valid,
+            emitted,
             limbs,
             fixed_bits: fields
                 .clone()

@@ -21,6 +21,17 @@ impl Program {
         ]
     }
 
+    /// By header, whether the deparser may emit it. The others are the program's own: metadata, locals and temporaries.
+    pub fn emitted_headers(&self) -> Vec<bool> {
+        let mut emitted = vec![false; self.headers.len()];
+        for stmt in statements(&self.deparser) {
+            if let StmtKind::Emit(header) = stmt.kind {
+                emitted[header.index()] = true;
+            }
+        }
+        emitted
+    }
+
     /// What the parser's states decide by where to go on.
     pub fn select_keys(&self) -> impl Iterator<Item = &Expr> {
         let states = self.parser.states.iter();

@@ -36,7 +36,7 @@ from holdfast.p4runtime import GrpcClient
 from holdfast.p4runtime.errors import P4RuntimeError
 
 # isort: split
-from abuse.steady import request, served, steady
+from abuse.steady import ended, request, served, steady
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 from random_messages import ids_of, message_of
@@ -56,11 +56,9 @@ def serve() -> None:
         with served(switch):
             print(switch.server.address, flush=True)
             sys.stdin.read()
-        switch.core.end_flow(0)
-        time.sleep(0.2)
-        found = switch.core.statistics(0)
+        found = ended(switch.core)
         late_ms = switch.core.wall_statistics()["max_command_cpu_ps"] / 1e9
-    print(json.dumps({"sent": found["sent"], "lost": found["lost"], "longest_command_ms": late_ms}), flush=True)
+        print(json.dumps({"sent": found["sent"], "lost": found["lost"], "longest_command_ms": late_ms}), flush=True)
 
 
 @dataclass(frozen=True)

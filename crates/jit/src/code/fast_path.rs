@@ -512,8 +512,11 @@ impl Gen<'_, '_> {
         let program = self.program;
         let cursor = self.b.use_var(self.cursor);
         let mut sum = self.b.ins().isub(self.packet_len, cursor);
-        for header in &program.headers {
-            if !self.keeps(header.valid) || self.places[header.valid.index()] == Place::Zero {
+        for (header, emitted) in program.headers.iter().zip(program.emitted_headers()) {
+            if !emitted
+                || !self.keeps(header.valid)
+                || self.places[header.valid.index()] == Place::Zero
+            {
                 // Never valid.
                 continue;
             }
