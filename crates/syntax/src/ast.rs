@@ -1,17 +1,17 @@
 //! The syntax tree of P4_16, as written.
 //!
-//! One type per production a reader of the language specification would look for. Every node has a [`Span`], and
-//! every identifier is a [`Name`]. What the tree deliberately does not know:
+//! It has one type per production of the language specification. Every node has a [`Span`], and
+//! every identifier is a [`Name`]. The tree deliberately does not know:
 //!
-//! * **What a name means.** A plain identifier in an expression is always an [`ExprKind::Path`], also when it names a
+//! * **The meaning of names.** A plain identifier in an expression is always an [`ExprKind::Path`], also when it names a
 //!   type: `S.f()`, `E.member`, `Ctor(x)` look the same whether the left side is a value or a type, so a constructor
 //!   call is a [`ExprKind::Call`], and the direct application of a control or parser type is a [`StmtKind::Call`] whose
-//!   callee is a [`ExprKind::Member`] named `apply` on that path. Only what cannot be a value is an
+//!   callee is a [`ExprKind::Member`] named `apply` on that path. Only names that cannot be a value are an
 //!   [`ExprKind::Type`]: `error` (as in `error.NoError`) and a specialised type before a dot (`T<bit<8>>.apply()`).
 //! * **Types and constants.** `bit<W + 1>` holds the expression `W + 1`; integer literals keep their digits.
-//! * **Parentheses.** They only widen the span of what they enclose.
+//! * **Parentheses.** They only widen the span of their contents.
 //!
-//! Where the text was wrong and the parser went on, the tree holds [`ExprKind::Missing`] or [`TypeKind::Missing`].
+//! Where the parser continued after an error, the tree holds [`ExprKind::Missing`] or [`TypeKind::Missing`].
 //! Each such place has already been reported, so later passes stay silent about it.
 
 mod annotation;

@@ -1,7 +1,7 @@
 //! The integer expressions of `#if` and `#elif`.
 //!
 //! Values are 64-bit integers that wrap; names that are not macros count as 0. Integer suffixes and a leading 0 for
-//! octal mean what they mean in C, since this is the preprocessor's language and not P4.
+//! octal have their meaning in C, because this is the preprocessor's language and not P4.
 
 use crate::errors;
 use crate::preprocess::Preprocessor;

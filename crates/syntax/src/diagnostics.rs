@@ -1,6 +1,6 @@
-//! What is wrong with a program and how it is shown to a person.
+//! Diagnostics of a program, and their presentation to users.
 //!
-//! Every room that looks at programs makes its own [`Diagnostic`]s with constructor functions in one file of its own
+//! Every room that analyses programs makes its own [`Diagnostic`]s with constructor functions in one file of its own
 //! (here `errors.rs`) and its own range of codes: `syntax` has E0001 to E0999 (and W0001 to W0999 for warnings),
 //! `compile` has E1000 and up. Nothing here knows any particular error.
 

@@ -1,6 +1,6 @@
-//! The tree as text, for tests and for looking at it.
+//! Prints the tree as text, for tests and inspection.
 //!
-//! S-expressions without places. The form follows the tree node by node and is not meant to be read back.
+//! The text has S-expressions without places. It follows the tree node by node and is not meant to be read back.
 
 use crate::ast::*;
 

@@ -1,4 +1,4 @@
-//! Every diagnostic of this crate, one constructor function each.
+//! Every diagnostic of this crate, with one constructor function each.
 //!
 //! E00xx comes from the preprocessor, E01xx from single tokens, E02xx from the grammar. A code is never reused for
 //! something else. Each constructor has at least one expected text in the tests, which `tests/codes.rs` checks.

@@ -1,6 +1,6 @@
-//! Text to tokens, one file at a time.
+//! Turns text into tokens, one file at a time.
 //!
-//! The lexer reports nothing: text that is not a token becomes a token that says so, because it may stand in a part
+//! The lexer reports nothing: text that is not a token becomes an error token, because it may be in a part
 //! that `#if` leaves out. It does not know directives or macros; it only marks the first token of each line.
 
 use crate::source::{FileId, Span};

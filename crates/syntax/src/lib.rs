@@ -1,8 +1,8 @@
-//! P4_16 text to tree: preprocessor, lexer, parser, diagnostics.
+//! `syntax` turns P4_16 text into a tree: preprocessor, lexer, parser, diagnostics.
 //!
-//! This crate never fails: whatever the text, it returns a tree (perhaps with holes) and a list of diagnostics. It
-//! deliberately does not know what names mean, what types things have, or which architecture a program is for; that is
-//! the business of `compile`. It opens no file itself either: a [`Loader`] does.
+//! This crate never fails: for any text it returns a tree (perhaps with holes) and a list of diagnostics. It
+//! deliberately does not know the meaning of names, types, or a program's architecture; `compile` does.
+//! It opens no file itself: a [`Loader`] does.
 //!
 //! ```
 //! let parsed = syntax::parse_str("const bit<8> ONE = 8w1;");

@@ -1,6 +1,6 @@
-//! Where the text of files comes from.
+//! Sources of the text of files.
 //!
-//! The preprocessor asks a [`Loader`]; it opens no file itself.
+//! The preprocessor uses a [`Loader`]; it opens no file itself.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
 //! Macros: `#define`, `#undef` and expansion.
 //!
 //! Expansion follows the C standard through Prosser's algorithm: each token carries the set of macros it may no longer
-//! name, which is what keeps a macro that mentions itself from expanding forever. What is left to bound is size, and a
-//! program that asks for too much is cut off with an error. Tokens from a macro's body take the place of its use;
+//! name, so that a macro that mentions itself does not expand forever. Only the size still needs a bound: a
+//! program whose expansion is too large ends with an error. Tokens from a macro's body get the place of its use;
 //! tokens from arguments keep their own.
 
 use std::rc::Rc;

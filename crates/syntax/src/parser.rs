@@ -1,11 +1,11 @@
-//! Tokens to tree.
+//! Parses tokens into a tree, by recursive descent.
 //!
-//! Recursive descent. A function that cannot make its node reports why and returns [`Failed`]; the nearest list of
-//! statements, declarations, fields, ... skips to where its next item seems to start and goes on, so that one mistake
+//! A function that cannot make its node reports the reason and returns [`Failed`]. The nearest list of
+//! statements, declarations, fields, ... skips to the apparent start of its next item and continues, so that one mistake
 //! gives one message. Nothing is reported twice at one token.
 //!
-//! Names are looked up for one purpose only: to tell a type from a value where the grammar cannot, which is `a < b` and
-//! `(a) b`. Everything else about names is for later passes.
+//! The parser looks up names for one purpose only: to distinguish a type from a value in `a < b` and
+//! `(a) b`, where the grammar cannot. Later passes do everything else with names.
 //!
 //! Trees are bounded in height, so that neither this parser nor the passes after it can run out of stack: nesting by a
 //! limit on recursion, chains such as `a + b + c + ...`, which need no recursion here, by a limit on their length.

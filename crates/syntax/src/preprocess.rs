@@ -1,9 +1,9 @@
-//! Files to one stream of tokens: `#include`, `#define`, `#if` and their kin.
+//! The preprocessor turns files into one stream of tokens: `#include`, `#define`, `#if` and related directives.
 //!
-//! The C preprocessor as far as P4 programs use it, on tokens rather than text, so that each token keeps its place in
-//! the file it came from. A file is cut into directives and the runs of lines between them; a macro's arguments
+//! It implements the C preprocessor as far as P4 programs use it, on tokens rather than text, so that each token keeps its place in
+//! its file. A file is cut into directives and the runs of lines between them; a macro's arguments
 //! therefore cannot contain a directive. Expansion itself is in `macros.rs`, the expressions of `#if` in
-//! `condition.rs`. Nothing here knows P4's grammar.
+//! `condition.rs`. The preprocessor does not know P4's grammar.
 
 use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};

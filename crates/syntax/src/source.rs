@@ -1,7 +1,7 @@
 //! Source files and places in them.
 //!
-//! A [`Span`] is small and `Copy`; only the [`SourceMap`] can turn it into file names, lines and text. Nothing here
-//! knows what the text means or where it was loaded from.
+//! A [`Span`] is small and `Copy`; only the [`SourceMap`] can turn it into file names, lines and text. It knows
+//! neither the meaning of the text nor its origin.
 
 use std::collections::BTreeMap;
 use std::fmt;

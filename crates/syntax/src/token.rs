@@ -1,4 +1,4 @@
-//! Tokens: what the lexer makes, the preprocessor rewrites and the parser reads.
+//! Tokens. The lexer makes them, the preprocessor rewrites them and the parser reads them.
 //!
 //! One token type serves all three. To the preprocessor a keyword is a word like any other.
 

@@ -1,4 +1,4 @@
-//! What happens at the limits, where a program in a file of its own would be unwieldy.
+//! Behaviour at the limits, where a program in a file of its own would be unwieldy.
 
 use std::path::Path;
 

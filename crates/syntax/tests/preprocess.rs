@@ -1,4 +1,4 @@
-//! The preprocessor, tested through the program that comes out of it.
+//! The preprocessor, tested through its output program.
 
 use std::path::Path;
 

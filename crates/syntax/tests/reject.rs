@@ -1,6 +1,6 @@
 //! The programs in `tests/p4/reject/syntax`, each with the diagnostics it must get in a `.expect` file beside it.
 //!
-//! `UPDATE_EXPECT=1` writes those files anew; review them before committing.
+//! `UPDATE_EXPECT=1` rewrites those files; review them before committing.
 
 use std::path::{Path, PathBuf};
 

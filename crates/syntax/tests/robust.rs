@@ -1,4 +1,4 @@
-//! Nothing makes the parser panic, run out of stack or stop making progress.
+//! No input makes the parser panic, run out of stack or stop making progress.
 
 use proptest::prelude::*;
 

@@ -1,4 +1,4 @@
-//! What a segment costs: a bulk transfer between two ends that are joined by nothing but a queue, `cargo run --release -p
+//! Measures the cost of a segment: a bulk transfer between two ends with only a queue between them, `cargo run --release -p
 //! holdfast-tcp --example speed`. Prints nanoseconds per data segment, both ends and all acknowledgments included.
 
 use std::collections::VecDeque;

@@ -1,5 +1,5 @@
-//! What can be chosen about an endpoint. The defaults are what the current RFCs recommend; a paper's or a simulator's choices
-//! are presets. Values that make no sense are refused, never bent.
+//! The configuration of an endpoint. The defaults are those of the current RFCs; a paper's or a simulator's choices
+//! are presets. Invalid values are refused, never changed.
 
 use std::fmt;
 

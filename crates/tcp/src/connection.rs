@@ -1,6 +1,6 @@
-//! One end of a connection: the state machine of RFC 9293, handshake and options, and where sender and receiver meet.
+//! One end of a connection: the state machine of RFC 9293, handshake and options. It joins sender and receiver.
 //!
-//! It does not decide what is sent when (`sender`) or acknowledged when (`receiver`); it puts both into segments.
+//! `sender` decides what to send and when, `receiver` what to acknowledge and when; the connection puts both into segments.
 
 use crate::NEVER_PS;
 use crate::config::{Config, ConfigError, Recovery};
@@ -47,8 +47,6 @@ pub enum Failure {
     Refused,
     /// Too many timeouts in a row.
     TimedOut,
-    /// [`Connection::abort`].
-    Aborted,
 }
 
 /// What both ends agreed on in the handshake.
@@ -161,30 +159,9 @@ impl Connection {
         self.close();
     }
 
-    /// Ends the connection at once, with RST.
-    pub fn abort(&mut self) {
-        if !matches!(
-            self.state,
-            State::Closed | State::Listen | State::SynSent | State::TimeWait
-        ) {
-            self.reset = Some(Segment {
-                sequence: self.sender.max as u32,
-                acknowledgment: self.receiver.nxt as u32,
-                flags: Flags::RST | Flags::ACK,
-                ..Segment::default()
-            });
-        }
-        self.end(Failure::Aborted);
-    }
-
     /// The application took bytes that were received; only where the configuration says that it does so itself.
     pub fn read(&mut self, bytes: u64) {
         self.receiver.read(bytes);
-    }
-
-    /// Bytes received in order that the application has not read.
-    pub fn unread_bytes(&self) -> u64 {
-        self.receiver.unread()
     }
 
     /// The state.

@@ -1,4 +1,4 @@
-//! A set of sequence numbers as disjoint intervals in order. It does not know what they mean.
+//! A set of sequence numbers as ordered disjoint intervals. It does not know what they mean.
 
 /// Half-open intervals, in order, with gaps between them.
 #[derive(Clone, Debug, Default)]

@@ -1,16 +1,16 @@
-//! `tcp`: one end of a TCP connection, without clock, socket or packet: [`Segment`]s in, segments out, and [`Connection::due_ps`]
-//! says when it wants to be woken. Data is counted, not carried: a [`Connection`] knows how many bytes were written,
-//! acknowledged and received in order, never which.
+//! `tcp`: one end of a TCP connection, without clock, socket or packet. It takes and returns [`Segment`]s, and [`Connection::due_ps`]
+//! returns the time of its next timer. It counts data and does not carry it: a [`Connection`] knows how many bytes were written,
+//! acknowledged and received in order, but not their values.
 //!
-//! Where to look:
+//! Its modules:
 //!
-//! * `config`: what can be chosen, with the RFCs' values as defaults and [`Config::ns2_2001`], the simulator of 2001.
-//! * `connection`: the state machine of RFC 9293, and where the two halves meet.
-//! * `sender`: what may be sent when; its loss recovery is in `recovery/`, its window in `congestion/`, its timer in `rtt`.
-//! * `receiver`: what arrived, what is acknowledged and when; `intervals` holds what arrived out of order.
-//! * `segment`: what travels; header fields and options are `wire::tcp`'s.
+//! * `config`: the configuration, with the RFCs' values as defaults and [`Config::ns2_2001`], the simulator of 2001.
+//! * `connection`: the state machine of RFC 9293, which joins sender and receiver.
+//! * `sender`: decides what to send and when; its loss recovery is in `recovery/`, its window in `congestion/`, its timer in `rtt`.
+//! * `receiver`: decides what to acknowledge and when; `intervals` holds the data received out of order.
+//! * `segment`: the segments between two ends; `wire::tcp` has header fields and options.
 //!
-//! It deliberately does not know addresses, ports, checksums or links; who drives it does. All times are picoseconds of the
+//! It deliberately does not know addresses, ports, checksums or links; its driver does. All times are picoseconds of the
 //! driver's clock, all arithmetic is on integers (where a formula wants real numbers, on IEEE operations that every machine rounds
 //! alike), so the same calls give the same segments everywhere.
 //!

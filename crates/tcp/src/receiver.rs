@@ -1,6 +1,6 @@
-//! The receiving half: what arrived in order and out of order, when that is acknowledged, and the window that is offered.
+//! The receiving half: it tracks data that arrived in order and out of order, and decides on acknowledgments and the offered window.
 //!
-//! It does not know what our own data does, nor the connection's state. Bytes are counted, not kept.
+//! It does not know the state of our own data or of the connection. It counts bytes and does not store them.
 
 use crate::NEVER_PS;
 use crate::config::{Config, DelayedAck};
@@ -123,11 +123,6 @@ impl Receiver {
         if before < worth && after >= worth {
             self.owed = self.owed.max(Owed::Now);
         }
-    }
-
-    /// Bytes received in order and not read.
-    pub(crate) fn unread(&self) -> u64 {
-        self.unread
     }
 
     /// What there is room for.

@@ -1,4 +1,4 @@
-//! The retransmission timeout: RFC 6298, or Jacobson's integers in ticks of a coarse clock. It holds no timer, only its length.
+//! The retransmission timeout: RFC 6298, or Jacobson's integers in ticks of a coarse clock. It holds the length of the timer, not the timer.
 
 use crate::config::{Estimator, RtoConfig};
 

@@ -1,6 +1,6 @@
-//! What travels between two ends: the values of a header and the *number* of payload bytes.
+//! A segment between two ends: the values of a header and the *number* of payload bytes.
 //!
-//! It knows no addresses or ports; [`Segment::header`] and [`Segment::from_header`] meet the wire form, exactly.
+//! It knows no addresses or ports; [`Segment::header`] and [`Segment::from_header`] convert to and from the wire form without loss.
 
 use wire::tcp::{Flags, Header, Options};
 

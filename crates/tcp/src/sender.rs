@@ -1,7 +1,7 @@
-//! The sending half: which bytes may leave now, what an acknowledgment means, and the retransmission timer.
+//! The sending half: it decides which bytes may leave now, handles acknowledgments, and runs the retransmission timer.
 //!
-//! It does not know the connection's state, nor what is received; the handshake is done when it begins to work. How a loss is
-//! repaired is in `recovery`, how large the window is in `congestion`.
+//! It does not know the connection's state or the received data; it starts after the handshake. `recovery` repairs
+//! losses, and `congestion` sets the window.
 
 use crate::NEVER_PS;
 use crate::config::{Config, NewReno, Recovery, Reduction};
@@ -170,9 +170,8 @@ impl Sender {
         if !sack && self.algorithm.has_model() {
             self.algorithm = Algorithm::without_model(&self.config);
         }
-        if let Some(model) = self.algorithm.model() {
-            model.establish(&self.window, now_ps, self.rtt.srtt_ps());
-        }
+        self.algorithm
+            .on_established(&self.window, now_ps, self.rtt.srtt_ps());
         self.rto_at_ps = NEVER_PS;
         self.timeouts_in_row = 0;
         self.round_edge = self.nxt;

@@ -1,4 +1,4 @@
-//! What a connection can tell about itself. Counts only grow; gauges are of the moment.
+//! Statistics of a connection. Counts only grow; gauges show the current value.
 
 /// Counts and gauges of one end.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -1,4 +1,4 @@
-//! Tests of whole connections. `channel` joins two ends, `script` plays the other end from a text; the rest is grouped by
+//! Tests of whole connections. `channel` joins two ends, and `script` plays the other end from a text; the others are grouped by
 //! mechanism.
 
 mod bulk;

@@ -1,4 +1,4 @@
-//! What the checksums of UDP and TCP need to know of the addresses between which they hold, so that both read the same over IPv4 and IPv6.
+//! The addresses that the checksums of UDP and TCP cover, so that both use the same code over IPv4 and IPv6.
 
 use crate::checksum::Sum;
 use crate::{ipv4, ipv6};

@@ -1,7 +1,7 @@
 //! ARP (RFC 826) for IPv4 over Ethernet. It keeps no cache; other hardware and protocol types are `Malformed` here.
 
 use crate::ethernet::{ETHERTYPE_IPV4, MacAddress};
-use crate::{Error, array, u16_at};
+use crate::{Error, array, at_least, u16_at};
 use std::net::Ipv4Addr;
 
 const HARDWARE_ETHERNET: u16 = 1;
@@ -13,9 +13,7 @@ pub struct View<'a>(&'a [u8]);
 impl<'a> View<'a> {
     /// Checks the length (padding may follow), and that the addresses are Ethernet's and IPv4's.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
-        if bytes.len() < Message::LEN {
-            return Err(Error::Truncated);
-        }
+        at_least(bytes, Message::LEN)?;
         let ours = u16_at(bytes, 0) == HARDWARE_ETHERNET
             && u16_at(bytes, 2) == ETHERTYPE_IPV4
             && bytes[4..6] == [6, 4];

@@ -1,4 +1,4 @@
-//! Capture files of either format, [`pcap`] or [`pcapng`], as the first bytes say.
+//! Capture files of either format, [`pcap`] or [`pcapng`], which the first bytes determine.
 
 use crate::pcap::{self, ReadError};
 use crate::pcapng::{self, Packet};

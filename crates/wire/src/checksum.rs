@@ -1,6 +1,6 @@
 //! The Internet checksum (RFC 1071): the ones' complement of the ones' complement sum of 16-bit words.
 //!
-//! It does not know what it sums; pseudo headers are put together by the protocols.
+//! It does not know the summed data; the protocols make pseudo headers.
 
 /// A sum in progress. Pieces of odd length may only come last, as in any packet.
 ///

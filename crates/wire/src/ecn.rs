@@ -1,7 +1,7 @@
 //! Explicit Congestion Notification (RFC 3168) in Ethernet frames: the two bits of IPv4 and IPv6, behind VLAN tags and MPLS
 //! label stacks as well.
 //!
-//! A label stack does not say what is under it; as routers do, the first four bits there tell. It does not know who is
+//! A label stack does not name its payload; as in routers, the first four bits of the payload decide. It does not know who is
 //! congested.
 
 use crate::checksum::Sum;

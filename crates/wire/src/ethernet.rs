@@ -1,5 +1,5 @@
 //! Ethernet II (IEEE 802.3 with a type field). It does not know the preamble, the frame check sequence or padding: frames
-//! here are what a packet socket sees.
+//! here are those that a packet socket sees.
 
 use crate::{Error, array, u16_at};
 use std::fmt;
@@ -69,19 +69,9 @@ impl FromStr for MacAddress {
     }
 }
 
-/// Checked bytes of a frame.
-#[derive(Clone, Copy, Debug)]
-pub struct View<'a>(&'a [u8]);
+fixed_length_view!();
 
-impl<'a> View<'a> {
-    /// Checks the length.
-    pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
-        if bytes.len() < Header::LEN {
-            return Err(Error::Truncated);
-        }
-        Ok(View(bytes))
-    }
-
+impl View<'_> {
     /// Destination address.
     pub fn destination(&self) -> MacAddress {
         MacAddress(array(self.0, 0))
@@ -95,11 +85,6 @@ impl<'a> View<'a> {
     /// Type field; values below 1536 are a length (IEEE 802.3) and passed as they are.
     pub fn ethertype(&self) -> u16 {
         u16_at(self.0, 12)
-    }
-
-    /// What follows the header, padding included.
-    pub fn payload(&self) -> &'a [u8] {
-        &self.0[Header::LEN..]
     }
 }
 
@@ -186,11 +171,6 @@ mod tests {
             let view = View::new(&bytes).unwrap();
             prop_assert_eq!(Header::parse(&view), Ok(header));
             prop_assert_eq!(view.payload(), &payload[..]);
-        }
-
-        #[test]
-        fn short_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..Header::LEN)) {
-            prop_assert_eq!(View::new(&bytes).err(), Some(Error::Truncated));
         }
     }
 }

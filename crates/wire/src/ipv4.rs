@@ -1,7 +1,7 @@
 //! IPv4 (RFC 791). It does not fragment or reassemble, and does not interpret options.
 
 use crate::checksum::{Sum, checksum, verifies};
-use crate::{Error, array, u16_at};
+use crate::{Error, array, at_least, u16_at};
 use std::net::Ipv4Addr;
 
 /// Protocol number of ICMP.
@@ -19,9 +19,7 @@ impl<'a> View<'a> {
     /// Checks version and lengths, not the checksum ([`Header::parse`] does). What follows the total length (Ethernet's
     /// padding) is cut off.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
-        if bytes.len() < Header::MIN_LEN {
-            return Err(Error::Truncated);
-        }
+        at_least(bytes, Header::MIN_LEN)?;
         if bytes[0] >> 4 != 4 {
             return Err(Error::Malformed);
         }
@@ -30,10 +28,7 @@ impl<'a> View<'a> {
         if header_len < Header::MIN_LEN || total_len < header_len {
             return Err(Error::Malformed);
         }
-        match bytes.get(..total_len) {
-            Some(packet) => Ok(View(packet)),
-            None => Err(Error::Truncated),
-        }
+        Ok(View(&at_least(bytes, total_len)?[..total_len]))
     }
 
     /// Bytes of the header, options included.

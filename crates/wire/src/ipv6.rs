@@ -1,7 +1,7 @@
 //! IPv6 (RFC 8200): the fixed header. Extension headers are payload here, and jumbograms (RFC 2675) are not read.
 
 use crate::checksum::Sum;
-use crate::{Error, array, u16_at, u32_at};
+use crate::{Error, array, at_least, u16_at, u32_at};
 use std::net::Ipv6Addr;
 
 /// Next header value of ICMPv6; those of TCP and UDP are IPv4's protocol numbers.
@@ -14,16 +14,12 @@ pub struct View<'a>(&'a [u8]);
 impl<'a> View<'a> {
     /// Checks version and length; the header has no checksum. What follows the payload (Ethernet's padding) is cut off.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
-        if bytes.len() < Header::LEN {
-            return Err(Error::Truncated);
-        }
+        at_least(bytes, Header::LEN)?;
         if bytes[0] >> 4 != 6 {
             return Err(Error::Malformed);
         }
-        match bytes.get(..Header::LEN + usize::from(u16_at(bytes, 4))) {
-            Some(packet) => Ok(View(packet)),
-            None => Err(Error::Truncated),
-        }
+        let total_len = Header::LEN + usize::from(u16_at(bytes, 4));
+        Ok(View(&at_least(bytes, total_len)?[..total_len]))
     }
 
     /// Traffic class: DSCP (6 bits) and ECN (2 bits).

@@ -1,6 +1,6 @@
 //! `wire`: protocol headers as bytes and as values, checksums, and capture files (pcap, pcapng).
 //!
-//! One file per protocol, and always the same pair, so that learning one is learning all:
+//! Each protocol has a file with the same pair of types:
 //!
 //! * `View`: borrowed bytes that were checked once (`View::new`), with an accessor per field. A view never reads outside
 //!   what its constructor checked.
@@ -11,12 +11,47 @@
 //! use it either (a switch parses with its own program); hosts, captures and tests do.
 #![forbid(unsafe_code)]
 
+/// The view of a `Header` of fixed length, and a test that it refuses fewer bytes.
+macro_rules! fixed_length_view {
+    () => {
+        /// Checked bytes of a header and its payload.
+        #[derive(Clone, Copy, Debug)]
+        pub struct View<'a>(&'a [u8]);
+
+        impl<'a> View<'a> {
+            /// Checks the length only.
+            pub fn new(bytes: &'a [u8]) -> Result<View<'a>, crate::Error> {
+                crate::at_least(bytes, Header::LEN).map(View)
+            }
+
+            /// The bytes behind the header.
+            pub fn payload(&self) -> &'a [u8] {
+                &self.0[Header::LEN..]
+            }
+        }
+
+        #[cfg(test)]
+        mod length {
+            use super::*;
+            use proptest::prelude::*;
+
+            proptest! {
+                #[test]
+                fn short_bytes_are_refused(bytes in proptest::collection::vec(any::<u8>(), 0..Header::LEN)) {
+                    prop_assert_eq!(View::new(&bytes).err(), Some(Error::Truncated));
+                }
+            }
+        }
+    };
+}
+
 mod address;
 pub mod arp;
 pub mod capture;
 pub mod checksum;
 pub mod ecn;
 pub mod ethernet;
+mod icmp;
 pub mod icmpv4;
 pub mod icmpv6;
 pub mod ipv4;
@@ -65,6 +100,14 @@ fn array<const N: usize>(bytes: &[u8], offset: usize) -> [u8; N] {
     let mut out = [0; N];
     out.copy_from_slice(&bytes[offset..offset + N]);
     out
+}
+
+/// The bytes, if there are `len` of them or more.
+fn at_least(bytes: &[u8], len: usize) -> Result<&[u8], Error> {
+    if bytes.len() < len {
+        return Err(Error::Truncated);
+    }
+    Ok(bytes)
 }
 
 fn u16_at(bytes: &[u8], offset: usize) -> u16 {

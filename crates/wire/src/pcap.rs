@@ -1,5 +1,5 @@
-//! Classic pcap files with nanosecond time stamps, as tcpdump and Wireshark read them. The reader also takes files with
-//! microseconds and of the other byte order. [`crate::pcapng`] has the format that came after it, [`crate::capture`] takes both.
+//! Classic pcap files with nanosecond time stamps, as tcpdump and Wireshark read them. The reader also accepts files with
+//! microseconds and of the other byte order. [`crate::pcapng`] has the successor format, and [`crate::capture`] accepts both.
 
 use std::fmt;
 use std::io::{self, Write};

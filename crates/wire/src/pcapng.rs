@@ -1,5 +1,5 @@
-//! pcapng files (draft-ietf-opsawg-pcapng), Wireshark's default: sections of blocks, each with its own byte order. What holds packets
-//! is read, and what says how to read them; names, statistics, comments and all other blocks are skipped.
+//! pcapng files (draft-ietf-opsawg-pcapng), Wireshark's default: sections of blocks, each with its own byte order. The reader
+//! reads packets and the blocks that describe them; it skips names, statistics, comments and all other blocks.
 
 use crate::pcap::{ReadError, Record, SNAP_LEN};
 

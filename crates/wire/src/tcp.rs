@@ -1,12 +1,12 @@
-//! TCP (RFC 9293) over IPv4 and IPv6: the header, and the options that endpoints of today negotiate (maximum segment size, window scale,
+//! TCP (RFC 9293) over IPv4 and IPv6: the header, and the options that current endpoints negotiate (maximum segment size, window scale,
 //! selective acknowledgments, timestamps). It knows no connections. Other options are skipped when read.
 //!
-//! A payload may be *virtual*: zeros that nobody stores. [`Header::emit_virtual`] writes only the header, with the checksum that
-//! the segment has with its zeros, so that a capture cut off behind the header is right to the bit.
+//! A payload may be *virtual*: zeros that are not stored. [`Header::emit_virtual`] writes only the header, with the checksum of
+//! the segment with its zeros, so that a capture cut off behind the header is right to the bit.
 
 use crate::checksum::verifies;
 use crate::ipv4::PROTOCOL_TCP;
-use crate::{Address, Error, u16_at, u32_at};
+use crate::{Address, Error, at_least, u16_at, u32_at};
 use std::fmt;
 use std::ops::{BitOr, BitOrAssign};
 
@@ -266,17 +266,12 @@ pub struct View<'a>(&'a [u8]);
 impl<'a> View<'a> {
     /// Checks the data offset. TCP has no length field: `bytes` end where the IP packet does.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
-        if bytes.len() < Header::MIN_LEN {
-            return Err(Error::Truncated);
-        }
+        at_least(bytes, Header::MIN_LEN)?;
         let header_len = usize::from(bytes[12] >> 4) * 4;
         if header_len < Header::MIN_LEN {
             return Err(Error::Malformed);
         }
-        if header_len > bytes.len() {
-            return Err(Error::Truncated);
-        }
-        Ok(View(bytes))
+        at_least(bytes, header_len).map(View)
     }
 
     /// Source port.

@@ -1,9 +1,9 @@
-//! UDP (RFC 768) over IPv4 and IPv6. It knows no sockets; over IPv4 a checksum of zero means "none", as the RFC says, and over IPv6
+//! UDP (RFC 768) over IPv4 and IPv6. It knows no sockets; over IPv4 a checksum of zero means "none" (RFC 768), and over IPv6
 //! it is wrong (RFC 8200, section 8.1).
 
 use crate::checksum::verifies;
 use crate::ipv4::PROTOCOL_UDP;
-use crate::{Address, Error, u16_at};
+use crate::{Address, Error, at_least, u16_at};
 
 /// Checked bytes of a datagram.
 #[derive(Clone, Copy, Debug)]
@@ -12,17 +12,12 @@ pub struct View<'a>(&'a [u8]);
 impl<'a> View<'a> {
     /// Checks the length field; what follows that length is cut off.
     pub fn new(bytes: &'a [u8]) -> Result<View<'a>, Error> {
-        if bytes.len() < Header::LEN {
-            return Err(Error::Truncated);
-        }
+        at_least(bytes, Header::LEN)?;
         let len = usize::from(u16_at(bytes, 4));
         if len < Header::LEN {
             return Err(Error::Malformed);
         }
-        match bytes.get(..len) {
-            Some(datagram) => Ok(View(datagram)),
-            None => Err(Error::Truncated),
-        }
+        Ok(View(&at_least(bytes, len)?[..len]))
     }
 
     /// Source port.

@@ -1,4 +1,4 @@
-//! Annotations.
+//! The syntax tree of annotations.
 
 use super::{Expr, ExprKind, IntLiteral, Name, NamedExpr};
 use crate::source::Span;

@@ -1,4 +1,4 @@
-//! Declarations.
+//! The syntax tree of declarations.
 
 use super::{Annotation, Argument, Block, Expr, Keysets, Name, Param, Stmt, TableDecl, Type};
 use crate::source::Span;

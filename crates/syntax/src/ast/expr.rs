@@ -1,4 +1,4 @@
-//! Expressions.
+//! The syntax tree of expressions.
 
 use super::{Name, Path, Type};
 use crate::source::Span;
@@ -170,13 +170,6 @@ pub struct IntWidth {
     pub bits: u32,
     /// `s` rather than `w`.
     pub signed: bool,
-}
-
-impl IntLiteral {
-    /// The value if it fits into 128 bits; wider ones are parsed from `digits`.
-    pub fn to_u128(&self) -> Option<u128> {
-        u128::from_str_radix(&self.digits, self.radix).ok()
-    }
 }
 
 /// A prefix operator.

@@ -1,4 +1,4 @@
-//! Statements.
+//! The syntax tree of statements.
 
 use super::{Annotation, BinaryOp, Decl, Expr};
 use crate::source::Span;

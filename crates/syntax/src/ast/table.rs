@@ -1,4 +1,4 @@
-//! Tables, and the key sets they share with `select`.
+//! The syntax tree of tables, and of the key sets that they share with `select`.
 
 use super::{Annotation, Argument, Expr, Name, Path};
 use crate::source::Span;

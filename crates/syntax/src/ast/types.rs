@@ -1,4 +1,4 @@
-//! Types and parameters.
+//! The syntax tree of types and parameters.
 
 use super::{Annotation, Expr, Name, Path};
 use crate::source::Span;

@@ -1,4 +1,4 @@
-//! Annotations.
+//! Parses annotations.
 
 use super::{Outcome, Parser};
 use crate::ast::{

@@ -1,4 +1,4 @@
-//! Declarations.
+//! Parses declarations.
 
 use super::types::starts_base_type;
 use super::{Failed, Outcome, Parser};

@@ -1,4 +1,4 @@
-//! Expressions.
+//! Parses expressions.
 
 use std::sync::Arc;
 

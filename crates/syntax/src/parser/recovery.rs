@@ -1,4 +1,4 @@
-//! Going on after a mistake: which brackets belong together and where the next item starts.
+//! Error recovery: finds matching brackets and the start of the next item.
 
 use super::{Failed, Outcome, Parser};
 use crate::errors;

@@ -1,4 +1,4 @@
-//! Statements.
+//! Parses statements.
 
 use super::decl::Place;
 use super::recovery::starts_declaration;

@@ -1,4 +1,4 @@
-//! Tables, and the key sets they share with `select`.
+//! Parses tables, and the key sets that they share with `select`.
 
 use super::{Outcome, Parser};
 use crate::ast::{

@@ -1,4 +1,4 @@
-//! Types and parameters.
+//! Parses types and parameters.
 
 use super::{Outcome, Parser};
 use crate::ast::{Direction, Expr, Param, Path, Type, TypeKind};

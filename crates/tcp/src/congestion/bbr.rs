@@ -1,8 +1,8 @@
-//! BBR, version 1, as published in draft-cardwell-iccrg-bbr-congestion-control-00: a model of the path (bottleneck bandwidth and
-//! round-trip propagation time) from which pacing rate and window follow. Losses reduce the window only for a round trip.
+//! BBR version 1 (draft-cardwell-iccrg-bbr-congestion-control-00). It models the path by its bottleneck bandwidth and round-trip
+//! propagation time, and derives pacing rate and window from the model. Losses reduce the window only for a round trip.
 //!
-//! Later versions (loss and ECN in the model) are not here. All arithmetic is on integers; where the draft draws a random number
-//! (the first phase of a cycle), the connection's initial sequence number decides.
+//! It does not implement later versions, whose model includes loss and ECN. All arithmetic is on integers. The draft draws a random
+//! number for the first phase of a cycle; here the connection's initial sequence number decides.
 
 use super::{Ack, Control, Loss, Sample, Window, scaled};
 
@@ -136,11 +136,6 @@ impl Bbr {
         }
     }
 
-    /// Bytes per second.
-    pub(crate) fn pacing_rate(&self) -> Option<u64> {
-        self.pacing_rate
-    }
-
     #[cfg(test)]
     fn bandwidth(&self) -> u64 {
         self.bandwidth.get()
@@ -153,32 +148,6 @@ impl Bbr {
         }
         // Three segments of room for delayed acknowledgments and sending in batches.
         scaled(self.product_bytes, gain, UNIT).min(1 << 62) + 3 * window.mss
-    }
-
-    /// The handshake's round trip gives the first rate.
-    pub(crate) fn establish(&mut self, window: &Window, now_ps: u64, rtt_ps: u64) {
-        if rtt_ps > 0 {
-            self.rtprop_ps = rtt_ps;
-        }
-        self.rtprop_at_ps = now_ps;
-        let per_ms = 1_000_000_000;
-        let rtt_ps = if rtt_ps > 0 { rtt_ps } else { per_ms };
-        let rate = scaled(window.cwnd, PS_PER_SECOND, rtt_ps);
-        self.pacing_rate = Some(scaled(rate, HIGH_GAIN, UNIT).max(1));
-    }
-
-    /// Everything that an acknowledgment changes (BBRUpdateOnACK).
-    pub(crate) fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
-        self.update_bandwidth(sample);
-        self.multiply();
-        self.update_cycle(window, sample);
-        self.check_full(sample);
-        self.check_drain(window, sample);
-        self.update_rtprop(sample);
-        self.multiply();
-        self.check_probe_rtt(window, sample);
-        self.set_pacing_rate();
-        self.set_window(window, sample);
     }
 
     fn update_bandwidth(&mut self, sample: &Sample) {
@@ -391,7 +360,7 @@ impl Bbr {
 
 impl Control for Bbr {
     fn on_ack(&mut self, _window: &mut Window, _ack: &Ack) {
-        // Everything happens in `on_sample`.
+        // `on_sample` does everything.
     }
 
     fn on_congestion(&mut self, _window: &mut Window, _loss: &Loss) {
@@ -403,6 +372,40 @@ impl Control for Bbr {
         // Its end restores the window.
         self.was_recovering = true;
         self.conserving = false;
+    }
+
+    /// The handshake's round trip gives the first rate.
+    fn on_established(&mut self, window: &Window, now_ps: u64, rtt_ps: u64) {
+        if rtt_ps > 0 {
+            self.rtprop_ps = rtt_ps;
+        }
+        self.rtprop_at_ps = now_ps;
+        let per_ms = 1_000_000_000;
+        let rtt_ps = if rtt_ps > 0 { rtt_ps } else { per_ms };
+        let rate = scaled(window.cwnd, PS_PER_SECOND, rtt_ps);
+        self.pacing_rate = Some(scaled(rate, HIGH_GAIN, UNIT).max(1));
+    }
+
+    fn has_model(&self) -> bool {
+        true
+    }
+
+    /// BBRUpdateOnACK of the draft.
+    fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
+        self.update_bandwidth(sample);
+        self.multiply();
+        self.update_cycle(window, sample);
+        self.check_full(sample);
+        self.check_drain(window, sample);
+        self.update_rtprop(sample);
+        self.multiply();
+        self.check_probe_rtt(window, sample);
+        self.set_pacing_rate();
+        self.set_window(window, sample);
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        self.pacing_rate
     }
 }
 
@@ -432,7 +435,7 @@ mod tests {
             ssthresh: u64::MAX,
             mss: 1000,
         };
-        bbr.establish(&window, 0, 40_000_000_000);
+        bbr.on_established(&window, 0, 40_000_000_000);
         // 10 MB/s and 40 ms: 400,000 bytes.
         let mut total = 0;
         for i in 1..5000u64 {

@@ -1,8 +1,8 @@
-//! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion, flat around where that was, and never
-//! below what Reno would have.
+//! CUBIC (RFC 9438): the window is a cubic function of the time since the last congestion, flat around the window at that time, and never
+//! smaller than Reno's.
 //!
 //! Its curve is computed in floating point, with additions, multiplications and divisions only, which IEEE 754 rounds the same
-//! everywhere; the cube root is an integer's.
+//! on every machine; the cube root is computed on integers.
 
 use super::slow_start::SlowStart;
 use super::{Ack, Control, Loss, Window};

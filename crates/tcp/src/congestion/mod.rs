@@ -1,6 +1,6 @@
-//! Congestion control: how large the window is. One file per algorithm, all behind [`Control`].
+//! Congestion control sets the window. Each algorithm has its own file and implements [`Control`].
 //!
-//! It does not know which segments were lost or what is sent next; the sender tells it what happened and reads the window.
+//! It does not know which segments were lost or what is sent next: the sender reports events and reads the window.
 
 mod bbr;
 mod cubic;
@@ -8,7 +8,7 @@ mod newreno;
 mod slow_start;
 
 use crate::config::{Config, Congestion};
-pub(crate) use bbr::Bbr;
+use bbr::Bbr;
 use cubic::Cubic;
 use newreno::NewReno;
 
@@ -53,7 +53,7 @@ pub(crate) struct Loss {
     pub(crate) from_bytes: u64,
 }
 
-/// What the sender measured with an acknowledgment, for algorithms with a model of the path.
+/// The sender's measurements at an acknowledgment, for algorithms with a model of the path.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Sample {
     pub(crate) now_ps: u64,
@@ -87,7 +87,7 @@ pub(crate) fn scaled(a: u64, b: u64, c: u64) -> u64 {
     }
 }
 
-/// What an algorithm has to answer.
+/// A congestion control algorithm.
 pub(crate) trait Control {
     /// New data was acknowledged and the window may grow.
     fn on_ack(&mut self, window: &mut Window, ack: &Ack);
@@ -95,8 +95,21 @@ pub(crate) trait Control {
     fn on_congestion(&mut self, window: &mut Window, loss: &Loss);
     /// The timer expired: sets the threshold. The caller sets the window.
     fn on_timeout(&mut self, window: &mut Window, loss: &Loss);
-    /// New data was acknowledged, but the window was not what limits the sender.
+    /// New data was acknowledged while something other than the window limited the sender.
     fn on_unused(&mut self, _now_ps: u64) {}
+    /// The handshake is complete; it measured `rtt_ps` (0 if unknown).
+    fn on_established(&mut self, _window: &Window, _now_ps: u64, _rtt_ps: u64) {}
+
+    /// Whether the algorithm has a model of the path. Such an algorithm gets samples and sets the window itself, in recovery too.
+    fn has_model(&self) -> bool {
+        false
+    }
+    /// An acknowledgment was measured. Only algorithms with a model are called.
+    fn on_sample(&mut self, _window: &mut Window, _sample: &Sample) {}
+    /// Bytes per second at which segments leave, if they are paced.
+    fn pacing_rate(&self) -> Option<u64> {
+        None
+    }
 }
 
 /// The configured algorithm.
@@ -130,29 +143,9 @@ impl Algorithm {
         }
     }
 
-    /// What is used where nothing can be measured.
+    /// The algorithm for connections that cannot be measured.
     pub(crate) fn without_model(config: &Config) -> Algorithm {
         Algorithm::NewReno(NewReno::new(config.increase, config.hystart))
-    }
-
-    /// The algorithm with a model of the path, which sets the window by itself, in recovery too.
-    pub(crate) fn model(&mut self) -> Option<&mut Bbr> {
-        match self {
-            Algorithm::Bbr(bbr) => Some(bbr),
-            _ => None,
-        }
-    }
-
-    pub(crate) fn has_model(&self) -> bool {
-        matches!(self, Algorithm::Bbr(_))
-    }
-
-    /// Bytes per second at which segments leave, if they are paced.
-    pub(crate) fn pacing_rate(&self) -> Option<u64> {
-        match self {
-            Algorithm::Bbr(bbr) => bbr.pacing_rate(),
-            _ => None,
-        }
     }
 }
 
@@ -171,5 +164,21 @@ impl Control for Algorithm {
 
     fn on_unused(&mut self, now_ps: u64) {
         each!(self, algorithm => algorithm.on_unused(now_ps));
+    }
+
+    fn on_established(&mut self, window: &Window, now_ps: u64, rtt_ps: u64) {
+        each!(self, algorithm => algorithm.on_established(window, now_ps, rtt_ps));
+    }
+
+    fn has_model(&self) -> bool {
+        each!(self, algorithm => algorithm.has_model())
+    }
+
+    fn on_sample(&mut self, window: &mut Window, sample: &Sample) {
+        each!(self, algorithm => algorithm.on_sample(window, sample));
+    }
+
+    fn pacing_rate(&self) -> Option<u64> {
+        each!(self, algorithm => algorithm.pacing_rate())
     }
 }

@@ -1,4 +1,4 @@
-//! Slow start, counted by acknowledgments or bytes, and HyStart in two forms, which ends it before the queue overflows.
+//! Slow start, counted by acknowledgments or bytes, and two forms of HyStart, which ends slow start before the queue overflows.
 
 use super::{Ack, Window};
 use crate::config::{HyStart, Increase};

@@ -1,5 +1,5 @@
-//! How the sender finds out that segments were lost, and what it sends again. One file per way, all of them parts of
-//! `Sender`: recovery is about its sequence numbers and nothing else.
+//! Loss recovery of the sender: it detects lost segments and chooses the ones to send again. Each method has a file; all are parts of
+//! `Sender`, because recovery works on its sequence numbers alone.
 
 mod newreno;
 mod rack;

@@ -1,5 +1,5 @@
-//! Fast retransmit and fast recovery from cumulative acknowledgments alone (RFC 5681, 3.2; RFC 6582), with what its two published
-//! forms and ns-2 do differently.
+//! Fast retransmit and fast recovery from cumulative acknowledgments alone (RFC 5681, 3.2; RFC 6582), with the differences of its two
+//! published forms and of ns-2.
 
 use crate::config::{ExitWindow, NewReno, PartialAck, Recovery};
 use crate::sender::{Phase, Sender};

@@ -1,5 +1,5 @@
-//! RACK-TLP (RFC 8985): a segment is lost if one that left sufficiently later has arrived; and a probe of the tail, where nothing that
-//! left later could arrive.
+//! RACK-TLP (RFC 8985). RACK marks a segment lost if one that left sufficiently later has arrived. A tail loss probe covers the last
+//! segments, behind which no later one could arrive.
 
 use super::scoreboard::Delivery;
 use crate::NEVER_PS;

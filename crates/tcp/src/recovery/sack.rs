@@ -1,5 +1,5 @@
-//! Recovery with selective acknowledgments (RFC 6675): the pipe, what is lost, what is sent next; and what RACK-TLP shares with it:
-//! the scoreboard, proportional rate reduction (RFC 6937), the timeout.
+//! Recovery with selective acknowledgments (RFC 6675): the pipe, loss detection, and the choice of the next segment. RACK-TLP shares
+//! the scoreboard, proportional rate reduction (RFC 6937) and the timeout.
 
 use super::rack::Rack;
 use super::scoreboard::{Delivery, RateStamp, Record, Scoreboard};
@@ -138,13 +138,13 @@ impl Sender {
         }
         if self.algorithm.has_model() {
             let lost = self.tracking.scoreboard.lost_bytes();
-            self.model(now_ps, &delivery, rtt_ps, lost.saturating_sub(lost_before));
+            self.sample(now_ps, &delivery, rtt_ps, lost.saturating_sub(lost_before));
         }
         self.after_acknowledgment(now_ps, acked);
     }
 
     /// Tells an algorithm with a model what this acknowledgment measured.
-    fn model(&mut self, now_ps: u64, delivery: &Delivery, rtt_ps: Option<u64>, lost_bytes: u64) {
+    fn sample(&mut self, now_ps: u64, delivery: &Delivery, rtt_ps: Option<u64>, lost_bytes: u64) {
         let rtt_min_ps = self.rtt.min_ps();
         let rate = &mut self.tracking.rate;
         rate.deliver(now_ps, delivery.bytes);
@@ -161,9 +161,7 @@ impl Sender {
             rtt_ps,
             recovering: self.phase != Phase::Open,
         };
-        if let Some(model) = self.algorithm.model() {
-            model.on_sample(&mut self.window, &sample);
-        }
+        self.algorithm.on_sample(&mut self.window, &sample);
     }
 
     /// Takes in the blocks. Whether the first reports a duplicate (RFC 2883, section 4), and whether that tells of reordering.

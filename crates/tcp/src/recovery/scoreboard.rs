@@ -1,4 +1,4 @@
-//! What is known of every segment in flight: when it was sent, whether it arrived (SACK), whether it counts as lost, whether it was
+//! The state of every segment in flight: its time of sending, and whether it arrived (SACK), counts as lost, or was
 //! sent again. It decides nothing; RFC 6675 and RACK-TLP mark segments, and the counts give the pipe.
 
 use crate::intervals::IntervalSet;

@@ -1,4 +1,4 @@
-//! Two ends and what lies between them: a rate, a queue, a delay, and whatever a test does to a segment.
+//! Two ends joined by a rate, a queue, a delay, and a test's changes to segments.
 
 use crate::{Config, Connection, Segment};
 use std::cmp::Reverse;

@@ -1,4 +1,4 @@
-//! Closed formulas, and what each algorithm is known for, against whole connections.
+//! Compares whole connections with closed formulas, and with the known properties of each algorithm.
 
 use super::channel::{Channel, Fate, MS, SECOND, Way};
 use crate::{Config, Congestion, Cubic, Recovery, Segment};

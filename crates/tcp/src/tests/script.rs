@@ -1,10 +1,10 @@
-//! Scripted exchanges: a text says what arrives when, and what must leave when.
+//! Scripted exchanges: a text lists the segments that arrive and those that must leave, with their times.
 //!
-//! A file has exchanges, each begun by `== name`. Lines: a time since the line before, in seconds, and what happens.
+//! A file has exchanges, each begun by `== name`. A line has the time since the line before, in seconds, and an event.
 //!
 //! ```text
 //! config sack mss 1000 iw 4        before the first event: words of `choose`
-//! +0 connect | listen | write N | write endless | close | read N | abort
+//! +0 connect | listen | write N | write endless | close | read N
 //! +0 established [RTT]             connect, and a handshake that takes RTT seconds (0.1)
 //! +0.1 < seq 0:1000 ack 1 sack 2001:3001 win 5000     arrives
 //! +0 > seq 1:1001 ack 1            must leave, at this time; `each 1000` after a longer range: as so many segments
@@ -12,9 +12,9 @@
 //! +0 state Established
 //! ```
 //!
-//! Numbers count from each end's initial sequence number (SYN is 0, the first byte 1). What leaves and is not expected is an error, as
-//! soon as something arrives or the exchange ends. Of what leaves, numbers, flags (but PSH) and SACK blocks are compared always,
-//! `win`, `ts`, `mss`, `wscale` and `ect` if they are mentioned. What arrives has a window of 60,000 unless it says otherwise.
+//! Numbers count from each end's initial sequence number (SYN is 0, the first byte 1). An unexpected segment that leaves is an error, reported as
+//! soon as another arrives or the exchange ends. Numbers, flags (except PSH) and SACK blocks of leaving segments are always compared,
+//! `win`, `ts`, `mss`, `wscale` and `ect` only if mentioned. Arriving segments have a window of 60,000 unless another is given.
 
 use super::channel::SECOND;
 use crate::{
@@ -216,7 +216,6 @@ impl Exchange {
             },
             "close" => self.end().close(),
             "stop" => self.end().stop(),
-            "abort" => self.end().abort(),
             "read" => {
                 let bytes = words.number();
                 self.end().read(bytes);
