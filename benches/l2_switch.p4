@@ -1,5 +1,5 @@
 // A learning Ethernet switch: known sources at their ports, destinations to theirs, unknown ones flooded.
-// What is not known about a source goes to the controller as a digest.
+// An unknown source goes to the controller as a digest.
 
 #include <core.p4>
 #include <v1model.p4>

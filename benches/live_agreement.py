@@ -4,12 +4,12 @@
 Each case runs with modelled hosts in virtual time and with Linux's Reno or CUBIC in network namespaces through wall-clock
 links: same topology, P4 program, controller, rates, delays and queues (:mod:`holdfast.live_tcp`). Writes ``agreement.csv``,
 ``links.csv``, all samples and the pictures of docs/VALIDATION.md to DIR, prints the tables, and exits with 1 if a difference
-exceeds its bound (:mod:`holdfast.agreement`). Skips with a reason where root, namespaces, ip, ping or iperf3 are missing.
+exceeds its bound (:mod:`holdfast.agreement`). Skips with a reason if root, namespaces, ip, ping or iperf3 are missing.
 
-``--quick`` goes the whole way in half a minute, with two short cases, once, and twice the bounds: it shows that this script works,
-and would notice a gross difference.
+``--quick`` runs two short cases once, in half a minute and with twice the bounds: it shows that this script works,
+and detects a gross difference.
 
-With ``--again``, live runs are those of an earlier call with the same DIR; only simulations run, and no rights are needed.
+With ``--again``, live runs come from an earlier call with the same DIR; only simulations run, and no rights are needed.
 
 A live run that was disturbed (:func:`holdfast.agreement.disturbance`) is repeated; such runs are counted, not shown.
 """

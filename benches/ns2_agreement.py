@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 """benches/ns2_agreement.py [--quick] [--jobs N] [--seeds N] [--out FOLDER]: the NewReno of 2001 here and in ns-2.
 
-The same networks: the timing study of gmpls_tcp_2001 (Table 3) with the study's draws, and dumbbells with 1 to 100 flows. Start
-times and access delays are drawn in Python and given to both. Prints tables; with --out also writes them, the runs as CSV and a
-picture; fails where a bound is exceeded. docs/VALIDATION.md explains the bounds.
+Both sides run the same networks: the timing study of gmpls_tcp_2001 (Table 3) with the study's draws, and dumbbells with 1 to 100
+flows. Python draws start times and access delays for both. Prints tables; with --out also writes them, the runs as CSV and a
+picture; fails if a bound is exceeded. docs/VALIDATION.md explains the bounds.
 
-Skips with a reason where ns-2 (Debian: ns2) is missing.
+Skips with a reason if ns-2 (Debian: ns2) is missing.
 """
 
 from __future__ import annotations

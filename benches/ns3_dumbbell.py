@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """benches/ns3_dumbbell.py [--quick] [--repeat N] [--json FILE]: the dumbbell in Holdfast and in ns-3, in turns, in one run.
 
-100 bulk TCP flows, 1 Gb/s, 40 ms, 1448-byte segments, a drop-tail queue of 1000 packets. Times are the processor's, medians.
-Skips with a reason where a C++ compiler or ns-3 (Debian: libns3-dev) is missing.
+100 bulk TCP flows, 1 Gb/s, 40 ms, 1448-byte segments, a drop-tail queue of 1000 packets. Times are medians of processor time.
+Skips with a reason if a C++ compiler or ns-3 (Debian: libns3-dev) is missing.
 """
 
 from __future__ import annotations

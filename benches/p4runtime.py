@@ -2,8 +2,8 @@
 """Table updates per second through P4Runtime: a controller in Python and the switch, in one process on one core.
 
 ``in process`` calls the device, ``gRPC`` goes over loopback; both build every request. ``messages`` fills in protobuf
-messages by id, as controllers in a hurry do; ``names`` uses :meth:`Client.insert` and its kin. Rates are medians, by the
-clock on the wall, or with ``--cpu`` by the processor time of this process, for a machine that is busy with other things.
+messages by id, as fast controllers do; ``names`` uses :meth:`Client.insert` and related methods. Rates are medians, by the
+wall clock, or with ``--cpu`` by the processor time of this process, for a busy machine.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 // An IPv4 router: header checksum verified and updated, TTL, longest prefix match, MAC rewrite.
-// What is not a well-formed IPv4 packet without options, or has no hop left, is dropped.
+// It drops packets that are not well-formed IPv4 without options, and packets with no hop left.
 
 #include <core.p4>
 #include <v1model.p4>

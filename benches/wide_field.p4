@@ -1,7 +1,7 @@
 // A 256-bit field: forwarding on a bit string as BIER does it (RFC 8279, section 6.5), with a shift in addition.
 //
-// The table gives the bits that a neighbour reaches. The packet keeps those, tells whether that is all it had, and carries the 32
-// bits from an offset on in a field of their own; without any bit left it goes nowhere.
+// The table gives the bits that a neighbour reaches. The packet keeps those bits, with a flag for whether it had others, and carries the 32
+// bits from an offset on in a field of their own. A packet without any bit left is dropped.
 
 #include <core.p4>
 #include <v1model.p4>

@@ -1,15 +1,15 @@
 #!/usr/bin/env python3
-"""fuzz/p4runtime.py SECONDS: P4Runtime messages, likely, wrong and damaged, against the server's handlers in this process.
+"""fuzz/p4runtime.py SECONDS: sends likely, wrong and damaged P4Runtime messages to the server's handlers in this process.
 
-Two devices get the same messages; one of them decodes every request, so the short way of plain table entries (see
-holdfast.p4runtime.plain) is compared with the long one on the way. What must hold, whatever was sent:
+Two devices get the same messages; one of them decodes every request, so this also compares the fast path of plain table entries (see
+holdfast.p4runtime.plain) with the slow path. For any messages:
 
-* nothing but a P4RuntimeError comes out, with a status of P4Runtime, and a message for each failed update;
+* the only exception is a P4RuntimeError, with a status of P4Runtime, and a message for each failed update;
 * both devices give the same answer, word for word;
-* a batch that is all or nothing and failed has changed nothing, and the state can always be read;
+* a failed all-or-nothing batch has changed nothing, and the state can always be read;
 * a pipeline pushed with RECONCILE_AND_COMMIT keeps the state.
 
-FUZZ_SEED repeats a run. What led to a finding is kept in FUZZ_FINDINGS (default: target/fuzz/findings).
+FUZZ_SEED repeats a run. The messages before a finding are kept in FUZZ_FINDINGS (default: target/fuzz/findings).
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 # A network of TCP flows in ns-2.35 as ns-2.1b8a (May 2001) had them: NewReno with that version's defaults, drop-tail queues, a link that
-# fails, and routes that change at a given time. It decides nothing: `ns network.tcl CALLS` reads a file of calls of the procedures
+# fails, and routes that change at a given time. It makes no choices: `ns network.tcl CALLS` reads a file of calls of the procedures
 # below, which benches/ns2_agreement.py writes.
 #
 # Prints `flow`, `sample` and `queue` lines; packets that arrive over watched links are in the trace file.

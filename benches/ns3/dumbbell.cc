@@ -1,7 +1,7 @@
-// A dumbbell in ns-3, as `holdfast-bench --simulation dumbbell` and benches/ns3_agreement.py have it here: bulk flows of 1448-byte
+// A dumbbell in ns-3, the same as in `holdfast-bench --simulation dumbbell` and benches/ns3_agreement.py: bulk flows of 1448-byte
 // segments over one bottleneck with a drop-tail queue; timestamps, delayed acknowledgments.
 //
-// Everything that ns-3 decides by default differently is set here, where it can be set. No queue discipline stands in front of the
+// It sets every configurable default of ns-3 that differs. No queue discipline stands in front of the
 // device queue, unless --minimum asks for RED or marks; then one packet waits in the device. Prints `key value` lines; with --sample also
 // `sample` lines: time, bytes that the receivers got, segments sent, drops, fast recoveries, timeouts, sum of the congestion windows in bytes,
 // congestion window of the first flow, marks. The time is that of the processor during Simulator::Run.

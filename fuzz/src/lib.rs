@@ -1,8 +1,8 @@
-//! Fuzz targets. A finding is a panic: the code under test must not panic on any input, and where two ways lead to the same result
-//! the targets panic themselves when they differ.
+//! Fuzz targets. A finding is a panic: the code under test must not panic on any input. If two methods must give the same result,
+//! the target panics when they differ.
 //!
-//! The targets know no fuzzer. `fuzz_targets/` hands them to libFuzzer, `bin/mutate` runs them in a loop of its own, with
-//! [`mutation`] for what it changes and [`seeds`] for what it starts from.
+//! The targets know no fuzzer. `fuzz_targets/` passes them to libFuzzer. `bin/mutate` runs them in a loop of its own, with the
+//! changes of [`mutation`] and the inputs of [`seeds`].
 #![forbid(unsafe_code)]
 
 pub mod mutation;

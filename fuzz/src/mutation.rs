@@ -1,6 +1,6 @@
-//! Changes to inputs: of bytes for histories, of tokens, lines and blocks for text, so that many mutants are still programs.
+//! Mutates inputs: bytes of histories, and tokens, lines and blocks of text, so that many mutants are still programs.
 //!
-//! It knows no grammar, only what words, numbers and signs are, and that braces and brackets come in pairs.
+//! It knows no grammar, only words, numbers and signs, and that braces and brackets come in pairs.
 
 use ir::arbitrary::Rng;
 use std::ops::Range;

@@ -1,5 +1,5 @@
-//! Whether a P4Info in protobuf's text format can be read: its form, the names of its fields and the ranges of their types, as
-//! p4info.proto of P4Runtime 1.5 has them. It knows nothing of what the fields mean, and not which field belongs into which message;
+//! Checks a P4Info in protobuf's text format: its form, the names of its fields and the ranges of their types, as in
+//! p4info.proto of P4Runtime 1.5. It knows neither the meaning of the fields, nor which field belongs into which message;
 //! `fuzz/p4runtime.py` and the tests of P4Runtime read with protobuf itself.
 
 /// Fields that are messages.

@@ -1,4 +1,4 @@
-//! Where fuzzing starts: the programs of the repository's tests, generated and random valid programs, random histories.
+//! The first inputs of fuzzing: the programs of the repository's tests, generated and random valid programs, random histories.
 
 use conformance::{apps, generated};
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Filling tables by the names in the program. The names are ours, so a wrong one is an error of the benchmark, in words.
+//! Fills tables by the names in the program. The names are ours, so a wrong name is reported as an error of the benchmark.
 
 use engine::Switch;
 use engine::control::Entry;

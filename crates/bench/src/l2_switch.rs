@@ -1,6 +1,6 @@
 //! Ethernet switching between 64 thousand known addresses at 64 ports: `benches/l2_switch.p4` and its hand-written twin.
 //!
-//! Sources and destinations are uniform over the addresses, each pair at two different ports. Nothing is learned or flooded.
+//! Sources and destinations are uniform over the addresses, each pair at two different ports. The switch does not learn or flood.
 
 mod handwritten;
 

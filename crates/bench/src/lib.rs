@@ -1,8 +1,8 @@
-//! `bench`: how fast P4 programs run, beside hand-written Rust of the same function.
+//! `bench` measures the speed of P4 programs beside hand-written Rust of the same function.
 //!
 //! A [`Workload`] is a program with its tables filled, a [`Handwritten`] version of the same function with its own data
-//! structures, and a [`Traffic`] that both are given. [`measure()`] lets them run in turns, on one core, in memory, and gives
-//! packets per second of each; the ratio is the figure. Before anything is measured both must give the same bytes at the same ports.
+//! structures, and a [`Traffic`] for both. [`measure()`] runs them in turns, on one core, in memory, and returns
+//! packets per second of each; the ratio is the figure. Before the measurement both must send the same bytes at the same ports.
 //!
 //! [`measure_table()`] measures tables on their own.
 //!

@@ -1,5 +1,5 @@
 //! `holdfast-bench [PROGRAM...] [SIZE...]`, `holdfast-bench --tables [TABLE...]`, `holdfast-bench --simulation [SCENARIO...]`, each with
-//! `--quick` or without: the benchmarks without Python in between, for a profiler. People use `holdfast bench`.
+//! `--quick` or without: the benchmarks without Python in between, for a profiler. Users run `holdfast bench`.
 #![forbid(unsafe_code)]
 
 use bench::{

@@ -1,9 +1,9 @@
-//! Measuring: both versions in turns, packets per second of each.
+//! Measures both versions in turns, in packets per second.
 //!
-//! A *window* is 256 packets in 8 bursts. Their buffers are filled before the clock is read, as a network card would, and what left
-//! is taken back after it; so the time is that of handling packets in memory, for both versions alike. A *run* is many windows,
-//! the first of them to warm up; its figure is the median window, so that what else the machine does counts little. The two
-//! versions run in turns, and the figures given are the medians of the runs.
+//! A *window* is 256 packets in 8 bursts. Their buffers are filled before the clock is read, as a network card would do, and the sent
+//! packets are taken back after it. So the time covers the handling of packets in memory, for both versions alike. A *run* is many windows,
+//! the first of them to warm up; its figure is the median window, so that other load on the machine has little effect. The two
+//! versions run in turns, and the reported figures are the medians of the runs.
 
 use crate::traffic::Traffic;
 use crate::workload::{Handwritten, Workload};

@@ -2,7 +2,7 @@
 //!
 //! Prefix lengths are mixed as in the Internet's default-free zone of recent years (six in ten are /24, a few are longer), in
 //! address space of which about half is in use. Routes share 256 next hops. Destinations are uniform over the routes, and within
-//! each over its addresses: no locality that a cache could profit from.
+//! each over its addresses, so that caches cannot profit from locality.
 
 mod handwritten;
 

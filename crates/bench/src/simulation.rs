@@ -1,10 +1,10 @@
-//! The simulation: packets per second of wall-clock time from sources through P4 switches to sinks, events included.
+//! Measures the simulation: packets per second of wall-clock time from sources through P4 switches to sinks, events included.
 //!
 //! `dumbbell` is TCP: 100 bulk flows over a bottleneck of 1 Gb/s with a round trip of 40 ms and a drop-tail queue of 1,000 packets, with
 //! 1,448 bytes per segment, NewReno with selective acknowledgments, timestamps and delayed acknowledgments. `benches/ns3` has
-//! the same for ns-3, whose windows grow by acknowledgments: so do these here.
+//! the same for ns-3, whose windows grow by acknowledgments; these windows do so, too.
 //!
-//! A scenario is built anew for each repetition and the median counts. What is timed is [`Network::run`] alone, not
+//! Each repetition builds the scenario again, and the median counts. The time covers [`Network::run`] alone, not
 //! compilation or building. The switches are compiled routers (`benches/router.p4`), as in the other benchmarks.
 
 use crate::contents::{Match, Target};

@@ -1,4 +1,4 @@
-//! The P4 programs that are measured, built in, and how they become switches. It knows no table's contents.
+//! The measured P4 programs, built in, and their compilation to switches. It knows no table's contents.
 
 use engine::{Executor, Switch, SwitchConfig};
 use std::path::{Path, PathBuf};

@@ -1,8 +1,8 @@
-//! Tables on their own: entries per second in and out through the switch's control interface, the longest single update, lookups on random
-//! keys that match, bytes per entry.
+//! Measures tables alone: insertions and deletions per second through the switch's control interface, the longest single update, lookups of
+//! random keys that match, bytes per entry.
 //!
-//! A look-up's time is that of one that waits for the one before (each key depends on the last result), which is what a packet
-//! sees; packets whose lookups overlap see less.
+//! Each lookup waits for the one before, because each key depends on the last result. This is the time that a single packet sees; packets whose
+//! lookups overlap see less.
 
 use crate::contents::{Match, Target};
 use crate::random::Random;

@@ -1,4 +1,4 @@
-//! Packets to be sent: headers that a workload makes, with a payload of zeros up to the wanted size.
+//! Packets to send: headers from a workload, with a payload of zeros up to the given size.
 
 use engine::Packet;
 

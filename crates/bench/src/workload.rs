@@ -1,4 +1,4 @@
-//! What is measured: a filled switch, the hand-written version, and the packets for both.
+//! The subject of a measurement: a filled switch, the hand-written version, and the packets for both.
 
 use crate::protect::Acceptance;
 use crate::traffic::Traffic;

@@ -1,4 +1,4 @@
-//! Each hand-written version gives what the P4 program gives, byte for byte and port for port, with full tables but for the million routes.
+//! Each hand-written version sends the same packets as the P4 program, byte for byte and port for port, with full tables except for the million routes.
 
 use bench::measure::check;
 use bench::{Options, PROGRAMS, TABLES, measure, measure_table, workload};

@@ -1,8 +1,8 @@
-//! Who has an interface as a port. Two switches on one interface would both answer every frame, and neither would notice.
+//! Claims an interface as a port of one switch. Two switches on one interface would both answer every frame, and neither would notice.
 //!
-//! The kernel keeps the claim and gives it up with the process, however that ends: it is a listening Unix socket with an abstract
-//! name. Such names belong to the network namespace, as interfaces do, and connecting to one tells whose it is. An interface
-//! is known by its number, because it may have several names.
+//! The kernel keeps the claim and drops it with the process, however that ends: it is a listening Unix socket with an abstract
+//! name. Such names belong to the network namespace, as interfaces do, and connecting to one reveals its owner. An interface
+//! is identified by its number, because it may have several names.
 
 use crate::PortError;
 use std::fs;

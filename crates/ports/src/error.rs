@@ -1,4 +1,4 @@
-//! What can go wrong between this process and the kernel, in words that say what to do.
+//! Errors between this process and the kernel, with messages that tell the user what to do.
 
 use std::fmt;
 use std::io;

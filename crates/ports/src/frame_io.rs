@@ -1,13 +1,13 @@
 //! Frame input and output of a live network's event loop, over many packet sockets at once.
 //!
-//! It waits, it moves frames, and it notices when an interface goes, comes or comes back. When to wait and for how long is
-//! the loop's business.
+//! It waits, moves frames, and detects when an interface disappears, appears or returns. The loop decides when to wait and for
+//! how long.
 //!
 //! # Waiting
 //!
-//! To be woken for every frame costs more than the frame. So where frames come in quick succession this does not wait for
-//! them, but looks again after [`PAUSE`]: what interrupt moderation is to a network card. A frame is then at most that much
-//! late; where traffic is thin it is not.
+//! A wake-up for every frame costs more than the frame. So when frames come in quick succession this does not wait for
+//! them, but polls again after [`PAUSE`], like the interrupt moderation of a network card. A frame is then late by at most that
+//! time; in sparse traffic it is not late.
 
 use crate::interface::{index_of, is_running};
 use crate::link_watch::LinkWatch;

@@ -1,6 +1,6 @@
 //! The processor's counter of instructions, through perf_event_open(2). It knows nothing of what is counted.
 //!
-//! Virtual machines and containers often have none; then there is an error that says so, and callers do without.
+//! Virtual machines and containers often have no such counter. Then opening it is an error, and callers continue without.
 
 use crate::PortError;
 use std::fs::File;

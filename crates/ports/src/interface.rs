@@ -1,6 +1,6 @@
-//! Interfaces by name: index, offloads, and silence of the kernel's IPv6 on them.
+//! Interfaces by name: index, offloads, and disabling the kernel's IPv6 on them.
 //!
-//! All of it concerns the network namespace of the calling thread; [`crate::Namespace`] brings a thread elsewhere.
+//! All functions use the network namespace of the calling thread; [`crate::Namespace`] moves a thread to another.
 
 use crate::PortError;
 use std::ffi::CString;

@@ -1,4 +1,4 @@
-//! Runs the `ip` tool. It knows how to find it and how to read its errors, and not what the commands mean.
+//! Runs the `ip` tool. It finds the tool and reads its errors, and does not know what the commands mean.
 
 use crate::PortError;
 use std::io::{self, Write};

@@ -6,23 +6,23 @@
 //!
 //! # Choices
 //!
-//! * **Configuration goes through the `ip` tool** (iproute2), in batches. It is present wherever somebody works with
-//!   namespaces, its namespaces are the ones that `ip netns exec` knows, its messages are the ones that people recognise, and
-//!   speaking rtnetlink by hand would be several hundred lines for something that runs a few times per experiment.
+//! * **Configuration goes through the `ip` tool** (iproute2), in batches. Machines with namespaces usually have it,
+//!   `ip netns exec` knows its namespaces, users recognise its messages, and
+//!   rtnetlink by hand would be several hundred lines for something that runs a few times per experiment.
 //!   Without it there is a clear error. Only offloads are switched by `ioctl`, because `ethtool` is often not installed.
-//! * **Whatever dies, the kernel's state goes.** Dropping a [`Namespace`] removes it. If the process ends without that, by
-//!   an interrupt, SIGTERM or even SIGKILL, a guard (a small shell waiting on a pipe) removes what is left. No signal
+//! * **The kernel's state is always removed.** Dropping a [`Namespace`] removes it. If the process ends without that, by
+//!   an interrupt, SIGTERM or even SIGKILL, a guard (a small shell waiting on a pipe) removes the rest. No signal
 //!   handler is installed: the process may be a Python interpreter, which has its own.
 //! * **Names** are `hf<n>-<label>` for namespaces and `hf<n>v<m>` for interfaces in the process's own namespace, `<n>` being
-//!   the smallest number that no living process holds (a lock on a file in /run/holdfast). [`clean`] removes what belongs
-//!   to numbers that nobody holds.
-//! * **A ring shared with the kernel to receive, XDP sockets to send.** Received frames come with what the kernel knows of
-//!   them (unfinished checksums, VLAN tags, joined segments), which an XDP socket would lose; the ring (version 2) shows a frame
-//!   at once and costs a fifth of what `recvmmsg` costs. Sending by an XDP socket in copy mode costs a third less than
-//!   `sendmmsg`, and needs no program in the kernel. Where it cannot be had, and for frames that it does not take, `sendmmsg`
+//!   the smallest number that no living process holds (a lock on a file in /run/holdfast). [`clean`] removes the state
+//!   of numbers that no process holds.
+//! * **A ring shared with the kernel to receive, XDP sockets to send.** Received frames come with the kernel's metadata
+//!   (unfinished checksums, VLAN tags, joined segments), which an XDP socket would lose; the ring (version 2) shows a frame
+//!   at once and costs a fifth of `recvmmsg`. Sending by an XDP socket in copy mode costs a third less than
+//!   `sendmmsg`, and needs no program in the kernel. Where it is not available, and for frames that it does not take, `sendmmsg`
 //!   remains ([`TransmitKind`] chooses). A mapped ring for sending is slower than both.
-//! * **One thread.** Registers, counters and meters are shared by all packets of a switch, and control is atomic because it
-//!   comes between bursts; a second worker would need locks on every packet.
+//! * **One thread.** All packets of a switch share registers, counters and meters, and control is atomic because it
+//!   runs between bursts; a second worker would need locks on every packet.
 #![cfg(target_os = "linux")]
 
 mod claim;

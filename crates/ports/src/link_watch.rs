@@ -1,5 +1,5 @@
-//! Tells that something changed with the machine's interfaces. What changed, whoever asks finds out by looking: a message
-//! that was lost then does no harm.
+//! Reports that the machine's interfaces changed. The caller inspects the interfaces to find the change, so a lost message does no
+//! harm.
 
 use crate::PortError;
 use std::mem::{size_of, zeroed};

@@ -1,7 +1,7 @@
 //! Load for measurements: frames sent from an interface as fast as the kernel takes them, or at a rate.
 //!
-//! It knows nothing of what is in the frames, nor of who gets them; who wants to know reads the counters of the interface
-//! where they should arrive ([`interface_counters`]).
+//! It knows neither the frames' contents nor their receivers. Callers read the counters of the interface where the frames should
+//! arrive ([`interface_counters`]).
 
 use crate::interface::checked_name;
 use crate::{PacketSocket, PortError, TransmitKind};

@@ -1,6 +1,6 @@
 //! Memory shared with the kernel, or given to it: mapped on creation, unmapped on drop.
 //!
-//! It knows sizes and bounds, and not what the bytes mean.
+//! It knows sizes and bounds, but not the meaning of the bytes.
 
 use crate::PortError;
 use std::os::fd::RawFd;

@@ -1,6 +1,6 @@
 //! A host of a live network: a network namespace with its own interfaces, addresses and TCP.
 //!
-//! It knows nothing of what is at the far end of its cables.
+//! It does not know the far end of its cables.
 
 use crate::PortError;
 use crate::interface::{checked_name, disable_offloads, set_ipv6_enabled};

@@ -1,6 +1,6 @@
-//! Makes a frame from the kernel into the frame that a wire would carry: checksums finished, the VLAN tag where it belongs.
+//! Turns a frame from the kernel into the frame that a wire would carry: with finished checksums and the VLAN tag in place.
 //!
-//! It works on bytes and on what the kernel said about them, and makes no system call.
+//! It works on bytes and the kernel's metadata, and makes no system call.
 
 /// The kernel's `struct virtio_net_hdr`, which a packet socket puts in front of frames on request.
 #[repr(C)]

@@ -1,6 +1,6 @@
-//! Sending through a packet socket: frames wait in a queue, and one call hands a batch of them to the kernel.
+//! Sends through a packet socket: frames wait in a queue, and one call passes a batch of them to the kernel.
 //!
-//! Whatever the interface is, this works; queueing disciplines and packet taps see the frames.
+//! This works with every interface; queueing disciplines and packet taps see the frames.
 
 use crate::PortError;
 use crate::xdp_transmit::Sent;

@@ -1,8 +1,8 @@
 //! A Linux interface as a port: whole Ethernet frames in and out, each as it would be on a wire.
 //!
-//! Frames come in by a ring shared with the kernel ([`crate::receive_ring`]), which knows all that the kernel knows of
-//! unfinished checksums and VLAN tags. They go out by an XDP socket where there is one, else by a packet socket. It does not
-//! wait ([`crate::PacketIo`] does that for many), and it knows nothing of what the frames mean.
+//! Frames arrive through a ring shared with the kernel ([`crate::receive_ring`]), with the kernel's information about
+//! unfinished checksums and VLAN tags. They leave through an XDP socket if there is one, otherwise through a packet socket. It does not
+//! wait ([`crate::PacketIo`] does that for many), and does not know what the frames mean.
 
 use crate::PortError;
 use crate::claim::Claim;

@@ -1,6 +1,6 @@
-//! What this machine lets us do, and if not, why not: for `holdfast doctor` and for tests that skip themselves.
+//! Finds the features that this machine supports, and the reasons against others, for `holdfast doctor` and for tests that may be skipped.
 //!
-//! Nothing here changes anything.
+//! The probes change nothing.
 
 use crate::PortError;
 use crate::interface::index_of;

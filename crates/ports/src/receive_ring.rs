@@ -1,10 +1,10 @@
-//! The receive ring of a packet socket (version 2): the kernel writes each frame into a slot and says so in its status word;
-//! we read it there and give the slot back.
+//! The receive ring of a packet socket (version 2): the kernel writes each frame into a slot and sets its status word;
+//! we read the frame there and return the slot.
 //!
-//! It knows slots, and not what becomes of the frames. Why version 2: a frame can be read as soon as it is there (version 3
-//! closes a block first, after up to two milliseconds). Why this size: with 4 MiB the slots in use stay in a processor's cache,
-//! which halves what a frame costs in the kernel compared with 16 MiB; and the slots lie an odd number of cache lines apart,
-//! because at a power of two they would all compete for the same few places there.
+//! It knows slots, and not the use of the frames. Version 2 makes a frame readable as soon as it arrives; version 3
+//! closes a block first, after up to two milliseconds. With 4 MiB the slots in use stay in a processor's cache,
+//! which halves the cost of a frame in the kernel compared with 16 MiB. The slots lie an odd number of cache lines apart,
+//! because at a power of two they would all compete for the same few cache sets.
 
 use crate::PortError;
 use crate::mapping::Mapping;

@@ -1,9 +1,9 @@
-//! This process's share of the machine's names, and the promise that nothing of it outlives the process.
+//! This process's share of the machine's names. Nothing of it outlives the process.
 //!
 //! A process takes the smallest number whose file in [`LOCK_DIRECTORY`] it can lock. All its names begin with `hf` and
-//! that number, so two runs never collide, and what a dead process left behind is recognised by a lock that nobody holds.
+//! that number, so two runs never collide, and the remains of a dead process are recognised by a lock that no process holds.
 //! A guard process holds the same lock (it is the same open file) while it waits for the pipe from this process to
-//! close; it then removes what is left, so that the number is free only when the machine is clean.
+//! close. It then removes the remains, so that the number is free only when the machine is clean.
 
 use crate::PortError;
 use crate::ip::ip;

@@ -1,8 +1,8 @@
-//! Sending through an XDP socket: frames are written into memory that the kernel knows, and one call sends a burst of them.
+//! Sends through an XDP socket: it writes frames into memory shared with the kernel, and one call sends a burst of them.
 //!
-//! It sends only (receiving by XDP would lose what the kernel knows of unfinished checksums and VLAN tags), from the first
-//! queue, in copy mode, which every interface has. It bypasses queueing disciplines and packet taps of the sending side. What
-//! it cannot take (see [`XdpTransmit::MAX_FRAME_BYTES`]) and what to do when it fails is its owner's business.
+//! It does not receive, because XDP would lose the kernel's information about unfinished checksums and VLAN tags. It sends from the first
+//! queue, in copy mode, which every interface has. It bypasses queueing disciplines and packet taps of the sending side. Its
+//! owner handles frames that it cannot take (see [`XdpTransmit::MAX_FRAME_BYTES`]), and failures.
 
 use crate::PortError;
 use crate::mapping::Mapping;

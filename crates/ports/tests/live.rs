@@ -1,4 +1,4 @@
-//! Live: real namespaces, real packet sockets, the kernel's own TCP. Needs root; says so and skips without.
+//! Live tests: real namespaces, real packet sockets, the kernel's own TCP. They need root; without it they are skipped with a message.
 
 use net::clock::wall::FrameIo;
 use ports::{

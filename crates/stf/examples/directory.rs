@@ -1,4 +1,4 @@
-//! `directory DIR [INCLUDE...]`: runs every script of a directory and prints what did not pass, and the counts.
+//! `directory DIR [INCLUDE...]`: runs every script of a directory and prints the scripts that did not pass, and the counts.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};

@@ -1,4 +1,4 @@
-//! Text to [`Script`]. Never fails: lines that make no sense are reported and left out.
+//! Parses text to a [`Script`]. It never fails: it reports malformed lines and leaves them out.
 //!
 //! The format is line by line; `#` starts a comment. It knows no program.
 

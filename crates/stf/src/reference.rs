@@ -1,9 +1,9 @@
-//! What another switch did, from its captures, on our executors.
+//! Compares our executors with the captures of another switch.
 //!
-//! A case is a program `NAME.p4`, perhaps commands `NAME.stf` (entries, groups, sessions: whatever the other switch was told before the
-//! packets), and a directory `NAME` with a capture per port and direction, named as the reference switch names them: `XN_in.pcap` is what came in
-//! at port N, `XN_out.pcap` what it sent there; X is any word. [`run_case`] sends the one in the order of their times and expects the other, in order at
-//! each port; a port without a second file must stay silent. It does not start the other switch, and knows nothing of time but order.
+//! A case is a program `NAME.p4`, optional commands `NAME.stf` (entries, groups, sessions of the other switch before the
+//! packets), and a directory `NAME` with a capture per port and direction, with the reference switch's names: `XN_in.pcap` is the input
+//! of port N, `XN_out.pcap` its output; X is any word. [`run_case`] sends the input in the order of the times and expects the output, in order at
+//! each port; a port without an output file must send nothing. It does not start the other switch, and uses times only for their order.
 
 use crate::parse::parse;
 use crate::script::{Command, Line, PacketPattern, Script};

@@ -1,6 +1,6 @@
-//! A script's names and numbers, as the program means them.
+//! Resolves a script's names and numbers in the program.
 //!
-//! A name may leave out what stands in front of a dot, as long as it stays unambiguous. It changes no state.
+//! A name may omit the part in front of a dot if it stays unambiguous. It changes no state.
 
 use crate::script::{Call, Number, Pattern};
 use ir::{Action, ActionId, Bits, Key, KeyMatch, MatchKind, Program, TableId};

@@ -1,7 +1,7 @@
 //! Runs a script on one switch.
 //!
-//! Control commands take effect at once, packets run to their end at once, and what left each port is compared with what
-//! was expected there when the script is over: as many packets, in this order. Time is virtual: a packet
+//! Control commands take effect at once, and packets run to their end at once. When the script is over, the output of each port is compared with
+//! the expected packets: their number and their order. Time is virtual: a packet
 //! takes a microsecond and `wait` a second.
 
 use crate::resolve::{self, Resolved};

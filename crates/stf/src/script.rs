@@ -1,6 +1,6 @@
-//! What a test script says: commands with names and numbers as they were written.
+//! A test script: commands with names and numbers as written.
 //!
-//! Nothing here knows a program; names and widths are resolved when a script runs.
+//! It knows no program; names and widths are resolved when a script runs.
 
 use ir::{BinaryOp, Bits};
 

@@ -1,6 +1,6 @@
-//! A program and its script from files, on the executors; a directory of them.
+//! Runs a program and its script from files, or a directory of them, on the executors.
 //!
-//! `NAME.stf` tests `NAME.p4` beside it. It knows one architecture, v1model; what is for another is skipped, and says so.
+//! `NAME.stf` tests `NAME.p4` beside it. It knows one architecture, v1model; scripts for another are skipped with a message.
 
 use crate::parse::parse;
 use crate::run::run;

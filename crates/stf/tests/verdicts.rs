@@ -1,4 +1,4 @@
-//! A script that says something wrong fails, and its message says what: each command against one program.
+//! A script with a wrong expectation fails with a message that names it. Each command runs against one program.
 
 use compile::Options;
 use ir::Program;

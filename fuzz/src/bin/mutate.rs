@@ -1,8 +1,8 @@
 //! `mutate TARGET SECONDS KEEP`: runs a target on seeds, mutants and new programs without any tool, when there is no libFuzzer.
 //!
-//! It knows no coverage, but what the target says of an input: how far it came and a signature of what happened. An input with a new
-//! signature joins the corpus. Before each run the input is written to the directory KEEP, so that it is there even when the process
-//! is killed; those of findings stay, and the exit status is not zero. A run that takes too long or too much memory is a finding.
+//! It measures no coverage. The target reports for each input its progress and a signature of its behaviour, and an input with a new
+//! signature joins the corpus. Before each run the input is written to the directory KEEP, so that it survives even if the process
+//! is killed. Inputs of findings stay there, and the exit status is not zero. A run that takes too long or too much memory is a finding.
 
 use ir::arbitrary::Rng;
 use std::collections::{BTreeMap, BTreeSet};

@@ -1,4 +1,4 @@
-//! The Ethernet switch by hand: one forwarding database for sources and destinations, address and port in a word.
+//! The hand-written Ethernet switch: one forwarding database for sources and destinations, with address and port in one word.
 
 use crate::workload::Handwritten;
 use engine::{Output, Packet};

@@ -1,4 +1,4 @@
-//! The data centre switch by hand: tries per VRF, arrays where numbers are dense, tuple space for the ACL.
+//! The hand-written data centre switch: tries per VRF, arrays where numbers are dense, tuple space for the ACL.
 
 use super::{AclAction, AclMatch, NextHop, Route};
 use crate::structures::count::Count;

@@ -1,4 +1,4 @@
-//! Which copies are passed, by hand: the window and the vector algorithm with the counters that the program has. It does not know
+//! The hand-written acceptance of copies: the window and the vector algorithm, with the program's counters. It does not know
 //! packets.
 
 use super::Acceptance;

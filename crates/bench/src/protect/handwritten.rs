@@ -1,4 +1,4 @@
-//! A node of the protection network by hand: tunnel ingress, tunnel egress and router. IPv4 options are not for this path.
+//! The hand-written node of the protection network: tunnel ingress, tunnel egress and router. It does not handle IPv4 options.
 
 use super::acceptance::{Copy, Judge};
 use super::{Acceptance, Flow, PROTECTION, TunnelCopy, UDP};

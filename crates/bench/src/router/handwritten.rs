@@ -1,4 +1,4 @@
-//! The router by hand: DIR-24-8 and an incremental checksum.
+//! The hand-written router: DIR-24-8 and an incremental checksum.
 
 use super::{NextHop, Prefix};
 use crate::structures::dir24::Dir24;

@@ -1,4 +1,4 @@
-//! Packets and bytes, counted.
+//! Counters of packets and bytes.
 
 /// What a counter of packets and bytes has seen.
 #[derive(Clone, Copy, Default)]

@@ -1,4 +1,4 @@
-//! DIR-24-8 (Gupta, Lin and McKeown 1998), as software routers have it: one access for nearly every IPv4 address, two for the rest.
+//! DIR-24-8 (Gupta, Lin and McKeown 1998), as in software routers: one access for nearly every IPv4 address, two for the rest.
 
 use crate::router::Prefix;
 

@@ -1,5 +1,5 @@
-//! A hash table of keys of a few words: open addressing, linear probing, at most a quarter full. Tags of the hashes lie apart from the
-//! keys, so that looking for what is not there reads one word.
+//! A hash table for keys of a few words: open addressing, linear probing, at most a quarter full. Tags of the hashes lie apart from the
+//! keys, so that a miss reads one word.
 
 /// From keys of `N` words to numbers.
 pub struct HashTable<const N: usize> {

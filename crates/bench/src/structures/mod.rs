@@ -1,4 +1,4 @@
-//! What hand-written versions look things up in, written for them alone: nothing here is the engine's.
+//! Lookup structures of the hand-written versions. They share no code with the engine.
 
 pub mod count;
 pub mod dir24;

@@ -1,5 +1,5 @@
 //! Longest prefix match by Poptrie (Asai and Ohara 2015): six bits per node, leaves pushed down and runs of equal leaves stored once,
-//! children and leaves found by counting ones. Made as a whole from all prefixes.
+//! children and leaves found by counting ones. It is built once from all prefixes.
 
 use std::collections::BTreeMap;
 

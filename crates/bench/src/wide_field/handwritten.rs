@@ -1,4 +1,4 @@
-//! The bit string by hand: four words, a neighbour found by index.
+//! The hand-written bit string: four words, and a neighbour found by index.
 
 use crate::workload::Handwritten;
 use engine::{Output, Packet};

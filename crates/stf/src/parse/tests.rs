@@ -1,4 +1,4 @@
-//! What lines mean, and that nothing makes the parser panic.
+//! Tests of the meaning of lines, and of the parser's robustness.
 
 use super::*;
 use crate::script::Number;
