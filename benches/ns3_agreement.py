@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """benches/ns3_agreement.py [--quick] [--part PART] [--jobs N] [--out FOLDER]: TCP here and in ns-3 on the same dumbbells.
 
-``tcp``: NewReno, SACK and CUBIC; 1 to 100 flows; several rates, round trips and buffers. ``queues``: BBR, RED and ECN. Both simulators get
-the same random start times. Compares throughput, rate of losses and marks and mean congestion window after the first
-seconds, and shows the first seconds, too. Prints tables; with --out also writes them, runs.csv, comparison.csv and pictures; fails if a
-bound is exceeded. docs/VALIDATION.md explains the bounds.
+``tcp``: NewReno, SACK and CUBIC; 1 to 100 flows; several rates, round trips and buffers. ``queues``: BBR, RED and ECN. Both
+simulators get the same random start times. Compares throughput, rate of losses and marks and mean congestion window after the first
+seconds, and shows the first seconds, too. Prints tables; with --out also writes them, runs.csv, comparison.csv and pictures; fails
+if a bound is exceeded. docs/VALIDATION.md explains the bounds.
 
 Skips with a reason if a C++ compiler or ns-3 (Debian: libns3-dev) is missing.
 """

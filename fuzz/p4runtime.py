@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
 """fuzz/p4runtime.py SECONDS: sends likely, wrong and damaged P4Runtime messages to the server's handlers in this process.
 
-Two devices get the same messages; one of them decodes every request, so this also compares the fast path of plain table entries (see
-holdfast.p4runtime.plain) with the slow path. For any messages:
+Two devices get the same messages; one of them decodes every request, so this also compares the fast path of plain table entries
+(see holdfast.p4runtime.plain) with the slow path. For any messages:
 
 * the only exception is a P4RuntimeError, with a status of P4Runtime, and a message for each failed update;
 * both devices give the same answer, word for word;

@@ -46,7 +46,7 @@ impl Stage {
     ];
 }
 
-/// What an input did, for a fuzzer that wants to know whether it was something new.
+/// The behaviour of an input, so that a fuzzer can detect new behaviour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct Reached {
     /// How far it came.
@@ -170,7 +170,7 @@ fn refusal(outcome: &Outcome) -> Stage {
     }
 }
 
-/// What a program has, by magnitude.
+/// The contents of a program, by magnitude.
 fn shape(program: &ir::Program) -> [u32; 8] {
     let sizes = [
         program.slots.len(),
@@ -275,7 +275,7 @@ pub fn packet(data: &[u8]) -> Reached {
     }
 }
 
-/// What came of a history, by magnitude.
+/// The result of a history, by magnitude.
 fn outcome(statistics: &conformance::Statistics) -> Vec<u32> {
     let counts = [
         statistics.sent,

@@ -226,7 +226,7 @@ fn change_block(input: &mut Vec<u8>, other: &[u8], rng: &mut Rng) {
     }
 }
 
-/// What a token is.
+/// The kinds of token.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Word,

@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 /// Random programs and histories.
 const RANDOM: u64 = 40;
 
-/// What programs may include, by the name they use.
+/// The files that programs may include, by their names.
 pub fn includes() -> &'static [(String, String)] {
     static INCLUDES: OnceLock<Vec<(String, String)>> = OnceLock::new();
     INCLUDES.get_or_init(|| {

@@ -53,7 +53,7 @@ impl Options {
     };
 }
 
-/// What was measured of a program at a packet size.
+/// The measurement of a program at a packet size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Measurement {
     /// Bytes in a packet, without preamble and frame check sequence.
@@ -161,7 +161,7 @@ impl<'a> Lane<'a> {
         }
     }
 
-    /// What the wire and the network card do between windows.
+    /// The work of the wire and the network card between windows.
     fn refill(&mut self) {
         let left = self.out.drain(..).map(|output| output.packet);
         self.free.extend(left);

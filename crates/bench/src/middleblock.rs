@@ -39,7 +39,7 @@ pub struct NextHop {
     dst_addr: u64,
 }
 
-/// What an ACL entry does.
+/// The action of an ACL entry.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub enum AclAction {
     /// Count only.

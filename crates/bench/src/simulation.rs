@@ -194,7 +194,7 @@ fn connect_dumbbell(
     Ok((bottleneck, flows))
 }
 
-/// What was measured of a scenario.
+/// The measurement of a scenario.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SimulationMeasurement {
     /// Its name.

@@ -36,7 +36,7 @@ const WINDOW: usize = 256;
 /// How often everything is done; of each update the shortest time counts, so that the longest is not that of an interruption.
 const REPETITIONS: usize = 3;
 
-/// What was measured of a table.
+/// The measurement of a table.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TableMeasurement {
     /// Its name in [`TABLES`].

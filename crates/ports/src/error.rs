@@ -3,7 +3,7 @@
 use std::fmt;
 use std::io;
 
-/// Why the kernel did not do what was asked.
+/// A failure between this process and the kernel.
 #[derive(Debug)]
 pub enum PortError {
     /// The process lacks a privilege. The text says which operation.

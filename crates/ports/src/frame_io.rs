@@ -35,7 +35,7 @@ const IDLE_PAUSES: u32 = 4;
 /// Rounds without a wait after which other descriptors than those of frames get a look.
 const ROUNDS_PER_LOOK: u32 = 256;
 
-/// What ends a wait, from any thread.
+/// Ends a wait, from any thread.
 struct Event {
     descriptor: OwnedFd,
 }
@@ -188,7 +188,7 @@ impl PacketIo {
         Some(port.socket.counters())
     }
 
-    /// What went through an interface so far; nothing if there is no such interface.
+    /// The counters of an interface; nothing if there is no such interface.
     pub fn counters(&mut self, interface: usize) -> PacketCounters {
         match self.ports.get_mut(interface) {
             Some(Some(port)) => port.socket.counters(),

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 /// Frames sent between two looks at the clock.
 const BURST: u64 = 32;
 
-/// What was sent.
+/// The sent frames and bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LoadReport {
     /// Frames that the kernel took.

@@ -71,7 +71,7 @@ impl Namespace {
         &self.name
     }
 
-    /// What to put in front of a command so that it runs in here.
+    /// The prefix of a command that runs it in this namespace.
     pub fn exec_prefix(&self) -> Vec<String> {
         ["ip", "netns", "exec", &self.name].map(String::from).into()
     }

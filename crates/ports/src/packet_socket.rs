@@ -37,7 +37,7 @@ pub enum TransmitKind {
     AfXdp,
 }
 
-/// What went through a packet socket.
+/// The counters of a packet socket.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PacketCounters {
     /// Frames received and handed on.
@@ -227,7 +227,7 @@ impl PacketSocket {
         self.fd.as_raw_fd()
     }
 
-    /// What went through so far.
+    /// The counters up to now.
     pub fn counters(&mut self) -> PacketCounters {
         // SAFETY: all zeros is a valid `tpacket_stats`.
         let mut stats: libc::tpacket_stats = unsafe { zeroed() };

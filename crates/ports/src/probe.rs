@@ -15,7 +15,7 @@ use std::path::Path;
 /// One thing that was looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
-    /// What was looked at, as in `CAP_NET_RAW`.
+    /// The subject of the probe, as in `CAP_NET_RAW`.
     pub name: &'static str,
     /// Whether it is there.
     pub available: bool,

@@ -23,7 +23,7 @@ const BLOCKS: usize = 16;
 const SLOTS_PER_BLOCK: usize = BLOCK_BYTES / SLOT_BYTES;
 const SLOTS: usize = BLOCKS * SLOTS_PER_BLOCK;
 
-/// What the ring is asked for.
+/// The parameters of the ring.
 pub(crate) fn request() -> libc::tpacket_req {
     libc::tpacket_req {
         tp_block_size: BLOCK_BYTES as libc::c_uint,
@@ -39,7 +39,7 @@ pub(crate) struct RingFrame<'a> {
     pub(crate) tagged: &'a mut [u8],
     /// How long the frame is.
     pub(crate) frame_bytes: usize,
-    /// What the kernel says about checksum and segments.
+    /// The kernel's metadata about checksum and segments.
     pub(crate) header: VnetHeader,
     /// The VLAN tag that the kernel took out of the frame: its type and its contents.
     pub(crate) vlan_tag: Option<(u16, u16)>,

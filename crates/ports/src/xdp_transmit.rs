@@ -18,7 +18,7 @@ const FRAME_BYTES: usize = 2048;
 /// Most calls in a row that send nothing, as when an interface is busy.
 const PATIENCE: u32 = 16;
 
-/// What became of the frames that left the ring.
+/// The results of the frames that left the ring.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sent {
     pub(crate) frames: u64,

@@ -31,7 +31,7 @@ pub fn run_case(program: &Path, options: &Options) -> TestResult {
     run_script(program, options, || script(program))
 }
 
-/// Which way a capture went.
+/// The direction of a capture.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Direction {
     In,

@@ -509,7 +509,7 @@ impl<'s> Runner<'s> {
         self.write(operation, Entity::CloneSession(session))
     }
 
-    /// What left against what was expected.
+    /// Compares the output with the expected packets.
     fn compare(&self) -> Resolved<()> {
         let mut differences = String::new();
         let ports = self.outputs.keys().chain(self.expected.keys());

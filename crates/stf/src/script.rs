@@ -33,7 +33,7 @@ impl Script {
 pub struct Line {
     /// Line number, from 1.
     pub number: u32,
-    /// What to do.
+    /// The command.
     pub command: Command,
 }
 
@@ -42,7 +42,7 @@ pub struct Line {
 pub struct Problem {
     /// Line number, from 1.
     pub number: u32,
-    /// What is wrong.
+    /// The error.
     pub message: String,
 }
 
@@ -63,7 +63,7 @@ pub enum Command {
         priority: Option<u32>,
         /// Fields that matter; the others match anything (an exact field: zero).
         matches: Vec<(String, Pattern)>,
-        /// What a hit runs.
+        /// The action of a hit.
         action: Call,
         /// A name for `check_counter`.
         id: Option<String>,
@@ -72,7 +72,7 @@ pub enum Command {
     SetDefault {
         /// Table.
         table: String,
-        /// What a miss runs.
+        /// The action of a miss.
         action: Call,
     },
     /// `remove all`: all entries of all tables.
@@ -97,7 +97,7 @@ pub enum Command {
     Expect {
         /// Where it leaves.
         port: u32,
-        /// What it looks like.
+        /// The expected contents.
         pattern: PacketPattern,
     },
     /// `no_packet`: says what is checked anyway, that nothing leaves but what is expected.
@@ -108,9 +108,9 @@ pub enum Command {
     CheckCounter {
         /// Counter.
         counter: String,
-        /// Which cell.
+        /// The cell.
         cell: Cell,
-        /// What must hold; without, only that the cell exists.
+        /// The expected value; without one, the cell only has to exist.
         check: Option<CounterCheck>,
     },
     /// `check_register NAME INDEX OP NUMBER` (ours)
@@ -263,7 +263,7 @@ pub struct Rate {
     pub burst: u64,
 }
 
-/// Which cell of a counter.
+/// A cell of a counter.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
     /// Of an array.
@@ -272,7 +272,7 @@ pub enum Cell {
     Entry(String),
 }
 
-/// What a counter must have counted.
+/// The expected value of a counter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CounterCheck {
     /// Bytes, not packets.
@@ -326,7 +326,7 @@ impl Comparison {
     }
 }
 
-/// What a key field is compared with.
+/// The match of a key field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Pattern {
     /// A number; in a ternary or lpm field its `*` digits match anything.
@@ -406,7 +406,7 @@ impl Number {
     }
 }
 
-/// What an outgoing packet must look like.
+/// The expected contents of an outgoing packet.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PacketPattern {
     /// Hexadecimal digits; `None` for any.

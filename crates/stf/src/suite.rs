@@ -33,7 +33,7 @@ impl Status {
     }
 }
 
-/// What runs the program.
+/// The executor of the program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Executors {
     /// The interpreter alone.
@@ -170,7 +170,7 @@ fn test_program(
     run_on(&script, Arc::new(compiled.program), executors).map_err(failed)
 }
 
-/// What the program includes in place of v1model.p4, if it does not include that, directly or not.
+/// The architecture file that the program includes in place of v1model.p4, if it does not include that, directly or not.
 fn other_architecture(outcome: &Outcome) -> Option<String> {
     let files = outcome.sources.files();
     let is_v1model = |name: &str| name.rsplit(['/', '\\']).next() == Some("v1model.p4");

@@ -33,7 +33,7 @@ pub struct Diagnostic {
     pub labels: Vec<Label>,
     /// Facts without a place.
     pub notes: Vec<String>,
-    /// What to do about it, where there is one thing to do.
+    /// A hint at the correction, if there is one.
     pub hint: Option<String>,
 }
 
@@ -42,7 +42,7 @@ pub struct Diagnostic {
 pub struct Label {
     /// The place.
     pub span: Span,
-    /// What is there.
+    /// The text of the label.
     pub message: String,
 }
 
@@ -180,7 +180,7 @@ impl Sink {
         self.errors > Sink::LIMIT
     }
 
-    /// What was kept, in the order it was found.
+    /// The kept diagnostics, in the order of their discovery.
     pub fn into_vec(self) -> Vec<Diagnostic> {
         self.list
     }

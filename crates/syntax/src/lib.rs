@@ -33,14 +33,14 @@ pub use source::{SourceMap, Span};
 use diagnostics::Sink;
 use preprocess::Preprocessor;
 
-/// What came of a program.
+/// The result of parsing a program.
 #[derive(Debug)]
 pub struct Parsed {
     /// The tree. Where there are errors it lacks what could not be read.
     pub program: ast::Program,
     /// The files, which spans point into.
     pub sources: SourceMap,
-    /// What was wrong, in the order it was found.
+    /// The diagnostics, in the order of their discovery.
     pub diagnostics: Vec<Diagnostic>,
 }
 

@@ -32,7 +32,7 @@ const MAX_DEPTH: usize = 200;
 /// Chains of operators may make a tree this much higher.
 const MAX_CHAIN: usize = 500;
 
-/// What was wrong has been reported.
+/// A node could not be made; its error has been reported.
 struct Failed;
 
 type Outcome<R> = Result<R, Failed>;
@@ -42,7 +42,7 @@ pub(crate) fn parse(tokens: &[Token], sink: &mut Sink) -> Program {
     Parser::new(tokens, sink).program()
 }
 
-/// What is known about the names in scope: whether they are types.
+/// The names in scope, with whether they are types.
 struct Scopes {
     stack: Vec<HashMap<Arc<str>, bool>>,
 }

@@ -10,7 +10,7 @@ use crate::source::Span;
 /// A token. Its text is shared, so cloning is cheap.
 #[derive(Clone, Debug)]
 pub struct Token {
-    /// What it is.
+    /// The kind of token.
     pub kind: TokenKind,
     /// The text: as written, or as made by a macro.
     pub text: Arc<str>,
@@ -30,7 +30,7 @@ macro_rules! token_kinds {
         words { $($word:ident: $spelling:literal),* $(,)? }
         symbols { $($symbol:ident: $text:literal),* $(,)? }
     ) => {
-        /// What a [`Token`] is.
+        /// The kinds of [`Token`].
         #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
         #[allow(missing_docs)]
         pub enum TokenKind { $($class,)* $($word,)* $($symbol,)* }

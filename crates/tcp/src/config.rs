@@ -17,14 +17,14 @@ pub struct Config {
     pub window_limit_bytes: u64,
     /// Slow start threshold to begin with; without, slow start ends with the first loss.
     pub initial_ssthresh_bytes: Option<u64>,
-    /// Who decides about the window.
+    /// The congestion control algorithm.
     pub congestion: Congestion,
     /// How the window grows under [`Congestion::NewReno`], and in every algorithm's slow start.
     pub increase: Increase,
     /// What ends the first slow start when the round trip grows. It needs a measurement for every acknowledgment: selective
     /// acknowledgments or timestamps.
     pub hystart: Option<HyStart>,
-    /// What the window is reduced from.
+    /// The base of a reduction of the window.
     pub reduction: Reduction,
     /// How lost segments are found and sent again.
     pub recovery: Recovery,
@@ -81,7 +81,7 @@ pub enum Congestion {
     Bbr,
 }
 
-/// What RFC 9438 leaves open.
+/// Choices that RFC 9438 leaves open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Cubic {
     /// Never slower than Reno would be (4.3).
@@ -114,7 +114,7 @@ pub enum Increase {
     },
 }
 
-/// What half the window means.
+/// The meaning of half the window.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reduction {
     /// Half of what is in flight, at least two segments (RFC 5681, equation 4).
@@ -154,7 +154,7 @@ impl Recovery {
     };
 }
 
-/// What RFC 6582 and its predecessors leave open.
+/// Choices that RFC 6582 and its predecessors leave open.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NewReno {
     /// When a partial acknowledgment restarts the timer.
@@ -210,7 +210,7 @@ pub enum ExitWindow {
     AtMostFlight,
     /// `ssthresh`.
     Ssthresh,
-    /// What it was without its inflation.
+    /// The window without its inflation.
     Unchanged,
 }
 

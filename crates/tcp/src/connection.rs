@@ -49,7 +49,7 @@ pub enum Failure {
     TimedOut,
 }
 
-/// What both ends agreed on in the handshake.
+/// The options that both ends agreed on in the handshake.
 #[derive(Clone, Copy, Debug, Default)]
 struct Agreed {
     timestamps: bool,
@@ -197,7 +197,7 @@ impl Connection {
         }
     }
 
-    /// What must always hold, for tests.
+    /// The invariants, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         self.sender.check();

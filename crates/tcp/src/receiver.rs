@@ -32,7 +32,7 @@ pub(crate) struct Receiver {
     out_of_order: IntervalSet,
     /// A number in each interval that arrived last, the latest first (RFC 2018, section 4).
     recent: [u64; SackBlocks::MAX],
-    /// What arrived twice, to be told once (RFC 2883).
+    /// Data that arrived twice, to be reported once (RFC 2883).
     duplicate: Option<(u64, u64)>,
     /// The FIN's number.
     pub(crate) fin: Option<u64>,
@@ -125,7 +125,7 @@ impl Receiver {
         }
     }
 
-    /// What there is room for.
+    /// The free receive buffer.
     fn window(&self) -> u64 {
         self.limit - self.unread.min(self.limit)
     }

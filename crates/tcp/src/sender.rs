@@ -59,7 +59,7 @@ pub(crate) struct Sender {
     pub(crate) mss: u64,
     pub(crate) window: Window,
     pub(crate) algorithm: Algorithm,
-    /// What recovery adds to the congestion window, or takes from it.
+    /// Bytes that recovery adds to the congestion window, or takes from it.
     pub(crate) inflation: i64,
     pub(crate) duplicates: u32,
     /// Bytes sent by limited transmit since the first duplicate.
@@ -251,7 +251,7 @@ impl Sender {
         (payload, self.fin && sequence + payload == self.end)
     }
 
-    /// What the windows allow at `nxt`.
+    /// Payload bytes and FIN that the windows allow at `nxt`.
     pub(crate) fn allowed(&mut self, now_ps: u64) -> Option<(u64, bool)> {
         let sequence = self.nxt;
         let (payload, fin) = self.cut(sequence, u64::MAX);
@@ -273,7 +273,7 @@ impl Sender {
         Some((payload, fin))
     }
 
-    /// What the window was before a long silence says nothing about the path now. A model of the path needs no such rule.
+    /// Reduces the window after a long silence, because it no longer describes the path. A model of the path needs no such rule.
     fn restart_after_idle(&mut self, now_ps: u64) {
         if self.una < self.max || !self.config.restarts_after_idle {
             return;
@@ -528,7 +528,7 @@ impl Sender {
         std::mem::take(&mut self.cwr_due)
     }
 
-    /// What is being measured will be sent again, or waits for something that is.
+    /// Stops the measurement: its segment will be sent again, or waits for one that will.
     pub(crate) fn stop_measuring(&mut self) {
         self.timed = None;
     }
@@ -625,7 +625,7 @@ impl Sender {
         self.restart_timer(now_ps);
     }
 
-    /// What must always hold, for tests.
+    /// The invariants, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self) {
         assert!(self.una <= self.nxt && self.nxt <= self.max);

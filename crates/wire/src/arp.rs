@@ -49,7 +49,7 @@ impl<'a> View<'a> {
     }
 }
 
-/// What an ARP packet wants.
+/// The operation of an ARP packet.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Operation {
     /// Who has the target's protocol address?

@@ -11,7 +11,7 @@ const IPV6: u16 = 0x86dd;
 const MPLS: [u16; 2] = [0x8847, 0x8848];
 const VLAN: [u16; 3] = [0x8100, 0x88a8, 0x9100];
 
-/// What the two bits say.
+/// The codepoint of the two bits.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Codepoint {
     /// The transport does not understand marks.

@@ -106,7 +106,7 @@ impl<'a> View<'a> {
         self.more_fragments() || self.fragment_offset() != 0
     }
 
-    /// What follows the header, up to the total length.
+    /// The payload behind the header, up to the total length.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[self.header_len()..]
     }

@@ -52,7 +52,7 @@ impl<'a> View<'a> {
         Ipv6Addr::from(array::<16>(self.0, 24))
     }
 
-    /// What follows the header, up to the payload length.
+    /// The payload behind the header, up to the payload length.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[Header::LEN..]
     }

@@ -106,7 +106,7 @@ pub struct Record<'a> {
     pub time_ns: u64,
     /// Bytes of the frame on the wire.
     pub original_len: u32,
-    /// What was stored of it.
+    /// The stored bytes of the packet.
     pub frame: &'a [u8],
 }
 

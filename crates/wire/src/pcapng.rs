@@ -19,7 +19,7 @@ const OPTION_TSOFFSET: u16 = 14;
 /// Type, length, and the length again at the end.
 const BLOCK_OVERHEAD: usize = 12;
 
-/// What time stamps count.
+/// The unit of time stamps.
 #[derive(Clone, Copy, Debug)]
 enum Unit {
     /// 10^-n seconds.

@@ -324,7 +324,7 @@ impl<'a> View<'a> {
         &self.0[Header::MIN_LEN..self.header_len()]
     }
 
-    /// What follows the header.
+    /// The payload behind the header.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[self.header_len()..]
     }

@@ -44,7 +44,7 @@ impl<'a> View<'a> {
         verifies(A::pseudo_header_sum(source, destination, PROTOCOL_UDP, len).bytes(self.0))
     }
 
-    /// What follows the header.
+    /// The payload behind the header.
     pub fn payload(&self) -> &'a [u8] {
         &self.0[Header::LEN..]
     }

@@ -266,7 +266,7 @@ fn watch(name: &'static str, start: Instant) -> Arc<AtomicU64> {
     clock
 }
 
-/// What the process has used of the processor, to a hundredth of a second; `None` where the system does not say.
+/// The processor time of the process, to a hundredth of a second; `None` if the system does not report it.
 fn processor_time() -> Option<Duration> {
     let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
     // The name may hold anything, also blanks; behind it, user and system time are fields 14 and 15 of the line.

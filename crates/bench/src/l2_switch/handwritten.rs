@@ -10,7 +10,7 @@ pub struct LearningSwitch {
     /// Open addressing with linear probing, at most half full: address in the high 48 bits, port in the low 16.
     slots: Box<[u64]>,
     ports: u32,
-    /// What the control plane is to learn.
+    /// Unknown sources and their ports, for the control plane.
     unknown: Vec<(u64, u32)>,
 }
 

@@ -26,7 +26,7 @@ pub struct Middleblock {
     /// By VRF.
     ipv4: Vec<Trie>,
     ipv6: Vec<Trie>,
-    /// What next hop, neighbour and interface come to: port and Ethernet addresses.
+    /// The result of next hop, neighbour and interface: port and Ethernet addresses.
     nexthops: Vec<(u32, [u8; 12])>,
     interfaces: Vec<Interface>,
     acl: Tuples<4>,
@@ -35,7 +35,7 @@ pub struct Middleblock {
     mirrored: Vec<Count>,
 }
 
-/// What the headers say, whatever the version.
+/// The fields of the headers that both versions have.
 struct Fields {
     is_ipv4: bool,
     src_ipv4: u32,

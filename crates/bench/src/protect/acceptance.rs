@@ -10,7 +10,7 @@ const WINDOW: u32 = 1 << 31;
 /// Paths that are told apart.
 const PATHS: usize = 4;
 
-/// What is counted of a path of a connection.
+/// The counters of a path of a connection.
 #[derive(Clone, Copy, Default)]
 struct PathCounters {
     passed: Count,
@@ -44,7 +44,7 @@ pub struct Copy {
     pub now_us: u64,
 }
 
-/// What becomes of a copy.
+/// The decision about a copy.
 enum Verdict {
     Passes { next: bool, missing: u64 },
     Discarded { rogue: bool },

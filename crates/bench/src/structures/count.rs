@@ -1,6 +1,6 @@
 //! Counters of packets and bytes.
 
-/// What a counter of packets and bytes has seen.
+/// A counter of packets and bytes.
 #[derive(Clone, Copy, Default)]
 pub struct Count {
     packets: u64,

@@ -10,7 +10,7 @@ const NONE: u32 = u32::MAX;
 
 #[derive(Clone, Copy, Default)]
 struct Node {
-    /// Which of the 64 ways lead to nodes.
+    /// Bitmap of the children that are nodes, out of 64.
     children: u64,
     /// At which of the others a leaf begins that differs from the one before.
     leaves: u64,

@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub struct Annotation {
     /// The name after the `@`, or after `@pragma`.
     pub name: Name,
-    /// What follows the name.
+    /// The body behind the name.
     pub body: AnnotationBody,
     /// Whether it was written `@pragma name ...` to the end of the line.
     pub is_pragma: bool,
@@ -17,7 +17,7 @@ pub struct Annotation {
     pub span: Span,
 }
 
-/// What follows an annotation's name.
+/// The body of an annotation.
 #[derive(Clone, Debug)]
 pub enum AnnotationBody {
     /// Nothing.
@@ -90,7 +90,7 @@ pub fn string_of_tokens(tokens: &[AnnotationToken]) -> Option<String> {
 /// A token of an unstructured annotation body.
 #[derive(Clone, Debug)]
 pub struct AnnotationToken {
-    /// What it is.
+    /// The kind of token.
     pub kind: AnnotationTokenKind,
     /// The text: as written, or as made by a macro.
     pub text: Arc<str>,
@@ -100,7 +100,7 @@ pub struct AnnotationToken {
     pub span: Span,
 }
 
-/// What an [`AnnotationToken`] is.
+/// The kinds of [`AnnotationToken`].
 #[derive(Clone, Debug)]
 pub enum AnnotationTokenKind {
     /// An identifier or keyword.

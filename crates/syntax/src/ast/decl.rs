@@ -8,13 +8,13 @@ use crate::source::Span;
 pub struct Decl {
     /// The annotations before it.
     pub annotations: Vec<Annotation>,
-    /// What is declared.
+    /// The declaration.
     pub kind: DeclKind,
     /// The whole declaration with its annotations and its semicolon.
     pub span: Span,
 }
 
-/// What a [`Decl`] declares.
+/// The kinds of [`Decl`].
 #[derive(Clone, Debug)]
 pub enum DeclKind {
     /// `const T NAME = value;`
@@ -163,13 +163,13 @@ pub struct ExternDecl {
 pub struct ExternMember {
     /// The annotations before it.
     pub annotations: Vec<Annotation>,
-    /// Which of the two.
+    /// The kind of member.
     pub kind: ExternMemberKind,
     /// The whole member.
     pub span: Span,
 }
 
-/// What an [`ExternMember`] is.
+/// The kinds of [`ExternMember`].
 #[derive(Clone, Debug)]
 pub enum ExternMemberKind {
     /// `Name(params);` with the extern's own name.
@@ -241,13 +241,13 @@ pub struct ParserState {
 /// `transition next;` or `transition select(...) { ... }`
 #[derive(Clone, Debug)]
 pub struct Transition {
-    /// Which of the two.
+    /// The kind of transition.
     pub kind: TransitionKind,
     /// The whole transition.
     pub span: Span,
 }
 
-/// What a [`Transition`] is.
+/// The kinds of [`Transition`].
 #[derive(Clone, Debug)]
 pub enum TransitionKind {
     /// To this state whatever comes.
@@ -264,7 +264,7 @@ pub enum TransitionKind {
 /// `keysets: state;`
 #[derive(Clone, Debug)]
 pub struct SelectCase {
-    /// What the selected values are compared with.
+    /// The key sets for the selected values.
     pub keysets: Keysets,
     /// The state to go to.
     pub state: Name,
@@ -301,11 +301,11 @@ pub struct ControlDecl {
 pub struct TypedefDecl {
     /// The new name.
     pub name: Name,
-    /// What it stands for.
+    /// The aliased type.
     pub target: TypedefTarget,
 }
 
-/// What a `typedef` names.
+/// The target of a `typedef`.
 #[derive(Clone, Debug)]
 pub enum TypedefTarget {
     /// A type.

@@ -7,13 +7,13 @@ use std::sync::Arc;
 /// An expression.
 #[derive(Clone, Debug)]
 pub struct Expr {
-    /// Which expression.
+    /// The kind of expression.
     pub kind: ExprKind,
     /// Where it stands, with the parentheses around it.
     pub span: Span,
 }
 
-/// What an [`Expr`] is.
+/// The kinds of [`Expr`].
 #[derive(Clone, Debug)]
 pub enum ExprKind {
     /// An integer literal.
@@ -101,7 +101,7 @@ pub enum ExprKind {
     },
     /// `callee<type args>(args)`: a function, method, action, table or constructor.
     Call {
-        /// What is called.
+        /// The callee.
         callee: Box<Expr>,
         /// The type arguments; empty when not written.
         type_args: Vec<Type>,

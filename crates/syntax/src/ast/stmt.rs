@@ -17,13 +17,13 @@ pub struct Block {
 /// A statement, or a declaration among statements.
 #[derive(Clone, Debug)]
 pub struct Stmt {
-    /// Which statement.
+    /// The kind of statement.
     pub kind: StmtKind,
     /// The whole statement with its semicolon.
     pub span: Span,
 }
 
-/// What a [`Stmt`] is.
+/// The kinds of [`Stmt`].
 #[derive(Clone, Debug)]
 pub enum StmtKind {
     /// `;`
@@ -32,7 +32,7 @@ pub enum StmtKind {
     Assign {
         /// The operator of a compound assignment.
         op: Option<BinaryOp>,
-        /// What is assigned to.
+        /// The target.
         target: Expr,
         /// The right side.
         value: Expr,
@@ -50,7 +50,7 @@ pub enum StmtKind {
     },
     /// `switch (subject) { cases }`, on an expression or on `t.apply().action_run`.
     Switch {
-        /// What is switched on.
+        /// The selecting expression.
         subject: Expr,
         /// The cases in order.
         cases: Vec<SwitchCase>,
@@ -84,7 +84,7 @@ pub enum StmtKind {
         annotations: Vec<Annotation>,
         /// The loop variable; it has no initial value.
         variable: Box<Decl>,
-        /// What it runs over.
+        /// The iterated values.
         collection: ForCollection,
         /// The body.
         body: Box<Stmt>,
@@ -93,7 +93,7 @@ pub enum StmtKind {
     Decl(Box<Decl>),
 }
 
-/// What a `for ... in` loop runs over.
+/// The values of a `for ... in` loop.
 #[derive(Clone, Debug)]
 pub enum ForCollection {
     /// A list or header stack.
@@ -105,7 +105,7 @@ pub enum ForCollection {
 /// `label: { ... }`
 #[derive(Clone, Debug)]
 pub struct SwitchCase {
-    /// What it applies to.
+    /// The label.
     pub label: SwitchLabel,
     /// The block; `None` falls through to the next case that has one.
     pub body: Option<Block>,

@@ -15,13 +15,13 @@ pub struct Keysets {
 /// A set of values.
 #[derive(Clone, Debug)]
 pub struct Keyset {
-    /// Which set.
+    /// The kind of set.
     pub kind: KeysetKind,
     /// Where it stands.
     pub span: Span,
 }
 
-/// What a [`Keyset`] is.
+/// The kinds of [`Keyset`].
 #[derive(Clone, Debug)]
 pub enum KeysetKind {
     /// One value, or a value set's name.
@@ -60,7 +60,7 @@ pub struct TableProperty {
     pub span: Span,
 }
 
-/// What a [`TableProperty`] sets.
+/// The values of a [`TableProperty`].
 #[derive(Clone, Debug)]
 pub enum TablePropertyKind {
     /// `key = { ... }`
@@ -111,7 +111,7 @@ pub struct Entry {
     pub is_const: bool,
     /// The priority, if written.
     pub priority: Option<Expr>,
-    /// What the key is compared with.
+    /// The key sets for the key.
     pub keysets: Keysets,
     /// The action to run.
     pub action: ActionRef,

@@ -6,13 +6,13 @@ use crate::source::Span;
 /// A type as written.
 #[derive(Clone, Debug)]
 pub struct Type {
-    /// Which type.
+    /// The kind of type.
     pub kind: TypeKind,
     /// Where it stands.
     pub span: Span,
 }
 
-/// What a [`Type`] is.
+/// The kinds of [`Type`].
 #[derive(Clone, Debug)]
 pub enum TypeKind {
     /// `bool`

@@ -78,7 +78,7 @@ impl Place {
     }
 }
 
-/// What a declaration is that can only stand at the top level.
+/// The name of a kind of declaration that can only be at the top level.
 fn global(kind: &DeclKind) -> &'static str {
     match kind {
         DeclKind::Parser(_) | DeclKind::ParserType(_) => "a parser",

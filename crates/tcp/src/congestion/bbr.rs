@@ -19,7 +19,7 @@ const PROBE_RTT_PS: u64 = 200_000_000_000;
 const MIN_SEGMENTS: u64 = 4;
 const PS_PER_SECOND: u64 = 1_000_000_000_000;
 
-/// What is being done.
+/// The state of the algorithm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Mode {
     /// Doubles the rate until the bandwidth grows no more.

@@ -10,7 +10,7 @@ use crate::config::{Cubic as Choices, HyStart, Increase};
 
 /// The scaling constant (C), in segments per second cubed.
 const C: f64 = 0.4;
-/// What remains of the window (beta_cubic), in tenths.
+/// The remaining part of the window (beta_cubic), in tenths.
 const BETA_TENTHS: u64 = 7;
 const BETA: f64 = 0.7;
 /// Reno's increase per round trip that is as much, with this beta, as one segment with one half (RFC 9438, 4.3).
@@ -25,7 +25,7 @@ struct Epoch {
     k_seconds: f64,
     /// The window there.
     origin: f64,
-    /// What Reno would have by now (W_est).
+    /// The window that Reno would have by now (W_est).
     reno: f64,
 }
 
@@ -41,7 +41,7 @@ pub(crate) struct Cubic {
     prior: u64,
     /// The next epoch follows a timeout: it begins at its flat point.
     after_timeout: bool,
-    /// What the last increase left over, below a byte.
+    /// The remainder of the last increase, below a byte.
     rest: f64,
     last_ack_ps: u64,
 }

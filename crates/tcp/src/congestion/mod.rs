@@ -65,7 +65,7 @@ pub(crate) struct Sample {
     pub(crate) flight_bytes: u64,
     /// Bytes delivered in all.
     pub(crate) total_delivered: u64,
-    /// What had been delivered when the newest delivered segment left.
+    /// Bytes that had been delivered when the newest delivered segment left.
     pub(crate) prior_delivered: Option<u64>,
     /// Delivery rate in bytes per second, if it could be measured.
     pub(crate) rate: Option<u64>,

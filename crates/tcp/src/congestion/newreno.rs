@@ -9,7 +9,7 @@ use crate::config::{HyStart, Increase};
 pub(crate) struct NewReno {
     slow_start: SlowStart,
     increase: Increase,
-    /// What the last increase left over: in bytes times bytes by acknowledgments, in bytes by bytes.
+    /// The remainder of the last increase: in bytes times bytes by acknowledgments, in bytes by bytes.
     rest: u64,
 }
 

@@ -13,14 +13,14 @@ const CSS_ROUNDS: u32 = 5;
 /// Segments that an acknowledgment counts for at most, without pacing.
 const LIMIT_SEGMENTS: u64 = 8;
 
-/// What all algorithms do below the threshold.
+/// The behaviour of all algorithms below the threshold.
 #[derive(Clone, Debug)]
 pub(crate) struct SlowStart {
     increase: Increase,
     exit: Exit,
 }
 
-/// Who watches for its end.
+/// The detector of its end.
 #[derive(Clone, Debug)]
 enum Exit {
     Loss,
@@ -147,7 +147,7 @@ const CLASSIC_LOW_WINDOW: u64 = 16;
 /// Acknowledgments at most so far apart are of one train.
 const CLASSIC_TRAIN_GAP_PS: u64 = 2_000_000_000;
 
-/// What the path may have delayed acknowledgments by without a queue.
+/// The delay of acknowledgments that the path may cause without a queue.
 const CLASSIC_ACK_DELAY_PS: u64 = 1_000_000_000;
 
 /// HyStart as it was published: a round's train of acknowledgments and its smallest round trip, against the smallest of all.
@@ -195,7 +195,7 @@ impl Classic {
             && (self.is_long_train(ack.now_ps) || self.is_delayed(rtt_ps))
     }
 
-    /// What came back without a gap fills half of the path.
+    /// Whether the acknowledgments without a gap fill half of the path.
     fn is_long_train(&mut self, now_ps: u64) -> bool {
         if now_ps.saturating_sub(self.train_ps) > CLASSIC_TRAIN_GAP_PS {
             return false;

@@ -9,7 +9,7 @@ use crate::sender::{Phase, Sender, Transmission};
 /// Recoveries after which a window that was widened for reordering narrows again (RFC 8985, 6.2, step 4).
 const PERSISTENCE: u32 = 16;
 
-/// What RACK remembers.
+/// The state of RACK.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Rack {
     /// The newest delivered segment: when it left, and its end.
@@ -33,7 +33,7 @@ struct Probe {
     end: u64,
     /// It was no new data.
     again: bool,
-    /// What it carried.
+    /// The probe's sequence numbers.
     range: (u64, u64),
     /// A D-SACK told that both copies arrived.
     was_spurious: bool,

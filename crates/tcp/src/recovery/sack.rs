@@ -8,7 +8,7 @@ use crate::congestion::{Control, Sample, scaled};
 use crate::sender::{Phase, Sender, Transmission};
 use wire::tcp::SackBlocks;
 
-/// What the sender keeps when the other end acknowledges selectively.
+/// The sender's state when the other end acknowledges selectively.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Tracking {
     pub(crate) scoreboard: Scoreboard,
@@ -21,7 +21,7 @@ pub(crate) struct Tracking {
     rate: Rate,
 }
 
-/// What the delivery rate is measured with (draft-cheng-iccrg-delivery-rate-estimation-00).
+/// The measurement of the delivery rate (draft-cheng-iccrg-delivery-rate-estimation-00).
 #[derive(Clone, Copy, Debug, Default)]
 struct Rate {
     delivered: u64,
@@ -65,7 +65,7 @@ pub(crate) struct Proportional {
 }
 
 impl Proportional {
-    /// What may be sent after `delivered` more bytes arrived (RFC 6937, section 3, with slow start reduction bound).
+    /// Bytes that may be sent after `delivered` more bytes arrived (RFC 6937, section 3, with slow start reduction bound).
     fn allowance(&mut self, delivered: u64, pipe: u64, ssthresh: u64, mss: u64) -> u64 {
         self.delivered += delivered;
         if pipe > ssthresh {
@@ -320,7 +320,7 @@ impl Sender {
         }
     }
 
-    /// What leaves next where segments are tracked (RFC 6675, NextSeg).
+    /// The next segment to send if segments are tracked (RFC 6675, NextSeg).
     pub(crate) fn next_tracked(&mut self, now_ps: u64) -> Option<Transmission> {
         if self.tail_probe_due {
             self.tail_probe_due = false;

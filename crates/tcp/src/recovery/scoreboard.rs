@@ -23,7 +23,7 @@ pub(crate) struct Record {
     pub(crate) end: u64,
     /// When it was last sent.
     pub(crate) sent_ps: u64,
-    /// What had been delivered then, and when that was (the delivery rate of BBR).
+    /// Bytes delivered at that time, and the time of the last delivery (the delivery rate of BBR).
     pub(crate) delivered: u64,
     pub(crate) delivered_ps: u64,
     /// When the flight that it belongs to began.
@@ -58,7 +58,7 @@ impl Record {
     }
 }
 
-/// What the sending of a segment remembers for the delivery rate.
+/// The state at the sending of a segment, for the delivery rate.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct RateStamp {
     pub(crate) delivered: u64,
@@ -67,7 +67,7 @@ pub(crate) struct RateStamp {
     pub(crate) app_limited: bool,
 }
 
-/// What one acknowledgment delivered.
+/// The data that one acknowledgment delivered.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Delivery {
     /// Bytes that were not known to have arrived.
@@ -449,7 +449,7 @@ impl Scoreboard {
         None
     }
 
-    /// What the counts must be, for tests.
+    /// Checks the counts, for tests.
     #[cfg(test)]
     pub(crate) fn check(&self, una: u64, max: u64) {
         let ends = self.records.front().zip(self.records.back());

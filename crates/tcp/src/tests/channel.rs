@@ -7,7 +7,7 @@ use std::collections::BinaryHeap;
 pub(crate) const MS: u64 = 1_000_000_000;
 pub(crate) const SECOND: u64 = 1000 * MS;
 
-/// What happens to one segment on its way.
+/// The treatment of one segment on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Fate {
     Delivered,
