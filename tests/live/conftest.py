@@ -1,4 +1,4 @@
-"""Live tests need root and tools; without them they skip and say what is missing."""
+"""Live tests need root and tools; without them they are skipped with the missing item."""
 
 from __future__ import annotations
 

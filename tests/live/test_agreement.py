@@ -1,4 +1,4 @@
-"""One flow of the kernel's TCP through wall-clock links, beside a modelled host's: the same first slow start, the same sawtooth."""
+"""One flow of the kernel's TCP through wall-clock links has the same first slow start and sawtooth as a modelled host's."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""``holdfast compare --live``: the kernel's hosts lose what simulated ones lose, by the same measures; nothing is left behind."""
+"""``holdfast compare --live``: the kernel's hosts have the losses of simulated ones, and the runs leave no state."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Figure 7's part with the kernel's TCP, at its smallest: iperf3 gets through the switches in every mode."""
+"""Figure 7's part with the kernel's TCP, at minimal size: iperf3 passes the switches in every mode."""
 
 from __future__ import annotations
 

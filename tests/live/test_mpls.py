@@ -1,4 +1,4 @@
-"""LSPs under the wall clock: the kernel's pings cross a link that fails, and lose what the detection costs."""
+"""LSPs under the wall clock: the kernel's pings cross a link that fails, and are lost only until its detection."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ports of a live switch: added and removed under traffic, counted, and gone and back with their interfaces."""
+"""Ports of a live switch: adding and removing under traffic, counters, and interfaces that disappear and return."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""1+1 protection with the kernel's hosts: cuts that TCP does not notice, and a controller that is killed while it carries on."""
+"""1+1 protection with the kernel's hosts: TCP does not notice cuts, and traffic continues when the controller is killed."""
 
 from __future__ import annotations
 

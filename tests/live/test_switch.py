@@ -106,7 +106,11 @@ def check_clean_end(process: subprocess.Popen[str], ports: tuple[int, ...]) -> N
     ("address", "options", "says"),
     [
         ("127.0.0.1:0", (), "yes P4Runtime at 127.0.0.1:[0-9]+; every process of this machine can write"),
-        ("0.0.0.0:0", ("--insecure",), "no P4Runtime at 0.0.0.0:[0-9]+; open: whoever reaches this address can write"),
+        (
+            "0.0.0.0:0",
+            ("--insecure",),
+            "no P4Runtime at 0.0.0.0:[0-9]+; open: every client that reaches this address can write",
+        ),
     ],
 )
 def test_doctor_says_whether_a_running_switch_is_open(address: str, options: tuple[str, ...], says: str) -> None:

@@ -1,4 +1,4 @@
-"""Both cores for the tests: the fake switch, and the real one where it is built."""
+"""Both cores for the tests: the fake switch, and the real one if it is built."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """A switch in a few dictionaries that keeps the control contract of ``holdfast._core``. It forwards nothing.
 
-It exists so that the protocol is tested apart from the core: a disagreement between the two shows as a test that passes
+It lets the tests check the protocol apart from the core: if the two disagree, a test passes
 on one and fails on the other. A program's artifact is its P4Info text and its initial entries.
 """
 

@@ -1,4 +1,4 @@
-"""A server whose switch runs loop.p4, with the wires that bring everything back."""
+"""A server whose switch runs loop.p4, with wires that return every packet."""
 
 from __future__ import annotations
 

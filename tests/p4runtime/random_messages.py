@@ -1,4 +1,4 @@
-"""Messages made at random from the protocol's own descriptors, with ids of a program often enough to get past the first check."""
+"""Random messages from the protocol's own descriptors, often with ids of a program, so that they pass the first check."""
 
 from __future__ import annotations
 

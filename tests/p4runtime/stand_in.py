@@ -1,6 +1,6 @@
-"""A stand-in for the native module where it is not built: its records and exceptions, and nothing that runs a program.
+"""A stand-in for the native module where it is not built: its records and exceptions, without running programs.
 
-With it, the protocol tests run against :mod:`fake_switch` on any machine; what needs the real core is skipped.
+With it, the protocol tests run against :mod:`fake_switch` on any machine; tests that need the real core are skipped.
 """
 
 from __future__ import annotations

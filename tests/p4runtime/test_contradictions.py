@@ -1,4 +1,4 @@
-"""A P4Info and a device config that are not of one program are refused, and the refusal says where they differ."""
+"""A P4Info and a device config of different programs are refused with their first difference."""
 
 from __future__ import annotations
 

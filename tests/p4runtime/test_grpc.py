@@ -1,7 +1,4 @@
-"""The service on a loopback socket, spoken to with the official stubs and nothing of ours.
-
-And what the transport adds.
-"""
+"""The service on a loopback socket, through the official stubs alone, and the features of the transport."""
 
 from __future__ import annotations
 

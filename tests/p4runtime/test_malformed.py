@@ -1,4 +1,4 @@
-"""Messages that parse but make no sense: whatever a field holds, the answer is an error of P4Runtime and nothing else.
+"""Messages that parse but are invalid: for any value of a field, the answer is an error of P4Runtime.
 
 A failure names its seed.
 """

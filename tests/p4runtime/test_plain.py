@@ -1,4 +1,4 @@
-"""Plain requests travel as bytes, all others through protobuf: nobody can tell which, except by the clock."""
+"""Plain requests travel as bytes, all others through protobuf; their results are the same."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Roles that programs name in `@p4runtime_role`: other roles are refused, however the name is written."""
+"""Roles that programs name in `@p4runtime_role`: other roles are refused, for each spelling of the name."""
 
 from __future__ import annotations
 

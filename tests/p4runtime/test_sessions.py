@@ -1,4 +1,4 @@
-"""Who is the primary, and what pipeline runs: every rule of the specification's arbitration and pipeline sections."""
+"""The primary and the pipeline: every rule of the specification's arbitration and pipeline sections."""
 
 from __future__ import annotations
 

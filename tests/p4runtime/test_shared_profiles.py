@@ -1,4 +1,4 @@
-"""An action selector of two tables with different actions: what entries may name depends on their table."""
+"""An action selector of two tables with different actions: an entry may use only the actions of its table."""
 
 from __future__ import annotations
 

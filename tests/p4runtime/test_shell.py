@@ -1,6 +1,6 @@
 """An independent client: p4runtime-shell pushes the compiled pipeline, writes, reads, and sees a packet.
 
-It runs in an environment of its own: ``HOLDFAST_P4RT_SHELL_PYTHON``, or ``.venv-shell`` as ``make shell-env`` makes it.
+It runs in an environment of its own: ``HOLDFAST_P4RT_SHELL_PYTHON``, or ``.venv-shell`` from ``make shell-env``.
 """
 
 from __future__ import annotations

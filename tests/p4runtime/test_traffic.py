@@ -1,4 +1,4 @@
-"""What is written over P4Runtime is what packets meet: the real core, with packets. Both executors."""
+"""Packets meet the entries that P4Runtime wrote: the real core, with packets, on both executors."""
 
 from __future__ import annotations
 

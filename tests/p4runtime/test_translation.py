@@ -1,4 +1,4 @@
-"""Types of which the controller knows other values than the switch: strings, and numbers of a given mapping."""
+"""Translated types, whose values differ between controller and switch: strings, and numbers with a given mapping."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes and reads of every entity, and the documented refusal of every wrong one. Raw messages, both cores."""
+"""Writes and reads of every entity, and the documented refusal of every wrong one, with raw messages on both cores."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The command line as a user meets it: a process of its own."""
+"""Runs the command line like a user, in a process of its own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What no run carries, no headline says: comparisons of measures that were made up, and of networks that are too full."""
+"""Headlines claim only what runs support: comparisons of invented measures, and of congested networks."""
 
 from __future__ import annotations
 

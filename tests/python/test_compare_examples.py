@@ -1,4 +1,4 @@
-"""Every example of a YAML file that a text of this package shows is read, and run as what it is: a traffic file or a topology."""
+"""Runs every example of a YAML file in this package's texts, as a traffic file or as a topology."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Headlines that somebody spends money on: each says what its test can say, of measures that were made up."""
+"""Each headline claims only what its test supports, with invented measures."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is known of ``holdfast compare --live`` without root: what it refuses, and that its numbers are the simulation's."""
+"""``holdfast compare --live`` without root: its refusals, and its measures applied to the simulation."""
 
 from __future__ import annotations
 

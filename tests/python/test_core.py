@@ -1,4 +1,4 @@
-"""The native core as its typed face says: switches, their control plane, networks on both clocks."""
+"""The native core through its typed interface: switches, their control plane, networks on both clocks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The demo's promises, on the demo itself. What it has of ``compare`` is tested there."""
+"""The demo's results and files. The tests of ``compare`` cover the shared code."""
 
 from __future__ import annotations
 

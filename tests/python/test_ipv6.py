@@ -1,4 +1,4 @@
-"""IPv6 of modelled hosts: on the wire as scapy reads it, through the router, and through 1+1 protection with a cut."""
+"""IPv6 of modelled hosts: packets checked by scapy, through the router, and through 1+1 protection with a cut."""
 
 from __future__ import annotations
 

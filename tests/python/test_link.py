@@ -1,4 +1,4 @@
-"""What links do to packets, as it is written in Python and YAML: queues, losses, delays, and what is refused."""
+"""Link parameters in Python and YAML and their effect on packets: queues, losses, delays, and refusals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The numbers that live and simulated TCP are compared by, on simulations alone; tests/live has the comparison."""
+"""The metrics that compare live and simulated TCP, on simulations alone; tests/live has the comparison."""
 
 from __future__ import annotations
 

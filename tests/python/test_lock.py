@@ -1,4 +1,4 @@
-"""requirements/ holds a version, with hashes, of whatever pyproject.toml asks for (``make lock`` writes it)."""
+"""requirements/ holds a version, with hashes, of every requirement of pyproject.toml (``make lock`` writes it)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The simulated network's face: controllers' events and times, and refusals."""
+"""The interface of the simulated network: controllers' events and times, and refusals."""
 
 from __future__ import annotations
 

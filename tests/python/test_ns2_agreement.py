@@ -1,4 +1,4 @@
-"""The comparison with ns-2: what is handed to it, how its trace is read, when a bound is exceeded; and, where ns-2 is, one flow."""
+"""The comparison with ns-2: its input, reading its trace, and its bounds; and one flow where ns-2 is installed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bounds of the comparison with ns-3, which needs no ns-3 itself: what they allow for, and when they hold."""
+"""The bounds of the comparison with ns-3: their allowances, and when they hold. It does not need ns-3."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Files that users name are read whole only if they have an end: every reader, with pipes, devices and much too long files."""
+"""Every reader of users' files refuses files without an end: pipes, devices and much too long files."""
 
 from __future__ import annotations
 

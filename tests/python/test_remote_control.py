@@ -1,4 +1,4 @@
-"""A controller behind gRPC: it takes over from others, is taken over from, and runs its handlers at their times."""
+"""A controller over gRPC takes over from others, hands over to others, and runs its handlers on time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The repository's own promises: the map is the tree, the README is short, nothing points outside."""
+"""The repository's own rules: the map matches the tree, the README is short, no text refers to a machine's paths."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""docs/SECURITY.md says what holds."""
+"""docs/SECURITY.md is true."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sweeps: the same bytes however they were run, interruption and resumption, failures that name their run."""
+"""Sweeps: the same bytes from every runner, interruption and resumption, failures that name their run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""TCP in simulated networks, from Python: options, what is measured, and the same bytes for the same seed."""
+"""TCP in simulated networks, from Python: options, measures, and the same bytes for the same seed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Topologies: addresses, ports, and refusal of what could not run."""
+"""Topologies: addresses, ports, and refusal of invalid ones."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The solutions of the P4 tutorials' exercises compile and forward, on both executors.
 
-They are not in this repository: ``HOLDFAST_TUTORIALS`` names a checkout of p4lang/tutorials, without it everything here is
-skipped. The programs and the entries of their first switch are read from there; packets and expectations are ours.
+The programs are not in this repository: ``HOLDFAST_TUTORIALS`` names a checkout of p4lang/tutorials, and without it all tests here
+are skipped. The tests read the programs and the entries of their first switch from there; packets and expectations are ours.
 """
 
 from __future__ import annotations

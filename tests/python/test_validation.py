@@ -1,4 +1,4 @@
-"""docs/VALIDATION.md says of each TCP on which a conclusion rests who else was asked."""
+"""docs/VALIDATION.md names a peer for each TCP that supports a conclusion."""
 
 from __future__ import annotations
 

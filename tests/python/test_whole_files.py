@@ -1,4 +1,4 @@
-"""What is written whole, and in UTF-8."""
+"""Files are written whole, and in UTF-8."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hostile YAML does to the readers: each says one sentence at once, whatever the file would stand for."""
+"""Hostile YAML: each reader answers at once with one sentence, whatever the kind of file."""
 
 from __future__ import annotations
 

@@ -1,10 +1,10 @@
-"""Traffic, churn, slow readers, reconnects and malformed messages together: does the server stay as it was?
+"""Soak test of the server: traffic, churn, slow readers, reconnects and malformed messages together.
 
     python tests/p4runtime/abuse/soak.py --seconds 3600
 
-A switch with 10,000 packets/s runs in a process of its own, so what is measured is the server's and not its clients'. Every
+A switch with 10,000 packets/s runs in a process of its own, so the measures are the server's and not its clients'. Every
 sample is a line of JSON. The verdict compares the medians of the second and of the last fifth of the time: memory must not grow by
-more than 10 %, threads and descriptors must not differ by more than 4; nothing that the switch carries may be lost, and no write of
+more than 10 %, threads and descriptors must not differ by more than 4; the switch may lose no packet, and no write of
 the primary may fail.
 """
 

@@ -1,4 +1,4 @@
-"""Requests that ask for more than one client should have: each is refused, dropped or cut at once, and the server goes on."""
+"""Requests for more than a client's share are refused, dropped or cut at once, and the server continues."""
 
 from __future__ import annotations
 

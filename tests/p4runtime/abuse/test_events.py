@@ -1,4 +1,4 @@
-"""Idle entries, digests and packets that go round without end, beside a steady stream and a primary that writes."""
+"""Idle entries, digests and endlessly recirculating packets, beside a steady stream and a primary that writes."""
 
 from __future__ import annotations
 

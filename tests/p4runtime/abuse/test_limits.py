@@ -1,4 +1,4 @@
-"""Limits that whoever starts a switch chooses."""
+"""Limits that are chosen at the start of a switch."""
 
 from __future__ import annotations
 

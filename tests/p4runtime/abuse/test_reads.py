@@ -1,4 +1,4 @@
-"""Reads of large tables: packets and writes go on beside them, and each shows one moment."""
+"""Reads of large tables are snapshots, and packets and writes continue beside them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The soak works, for a few seconds; how long it runs otherwise is its caller's choice."""
+"""The soak test works for a few seconds; its caller chooses longer times."""
 
 from __future__ import annotations
 

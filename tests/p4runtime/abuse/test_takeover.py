@@ -1,4 +1,4 @@
-"""Long batches and the clients beside them: others have their turn, and what is refused then says so."""
+"""Long batches let other clients have their turn, and the refused rest of a batch has its errors."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may do what: client certificates and their rights, and no new pipeline from a role that a client made up."""
+"""Rights of client certificates, and no new pipeline from a role that a client invented."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Registers, groups, digests and meters of a running server, by PTF and the published stubs. Nothing of ours is imported.
+"""Registers, groups, digests and meters of a running server, by PTF and the published stubs. It imports none of our code.
 
-The pipeline is loop.p4: a packet-out says where its packet arrives, packet-ins say where it left. Parameters (see
-test_ptf.py): ``address``, and the files ``p4info`` and ``artifact``.
+The pipeline is loop.p4: a packet-out names the port at which its packet arrives, packet-ins name the port at which it left.
+Parameters (see test_ptf.py): ``address``, and the files ``p4info`` and ``artifact``.
 """
 
 import queue
