@@ -4,11 +4,11 @@
 //! name. Such names belong to the network namespace, as interfaces do, and connecting to one reveals its owner. An interface
 //! is identified by its number, because it may have several names.
 
-use crate::PortError;
+use crate::{PortError, socket};
 use std::fs;
 use std::io;
-use std::mem::{offset_of, size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::mem::{offset_of, zeroed};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// An interface that is a port of this process; of the network namespace of the thread that took it.
 pub(crate) struct Claim {
@@ -52,21 +52,10 @@ fn owner(address: &libc::sockaddr_un, length: libc::socklen_t) -> io::Result<Opt
     if connected < 0 {
         return Ok(None);
     }
-    // SAFETY: all zeros is a valid `ucred`.
-    let mut credentials: libc::ucred = unsafe { zeroed() };
-    let mut size = size_of::<libc::ucred>() as libc::socklen_t;
-    // SAFETY: the pointers are to a value of the layout that the option has, and to its length.
-    let result = unsafe {
-        libc::getsockopt(
-            socket.as_raw_fd(),
-            libc::SOL_SOCKET,
-            libc::SO_PEERCRED,
-            (&raw mut credentials).cast(),
-            &raw mut size,
-        )
-    };
+    let credentials: Option<libc::ucred> =
+        socket::option(&socket, libc::SOL_SOCKET, libc::SO_PEERCRED);
     // A process of another PID namespace has no number here.
-    Ok((result == 0 && credentials.pid != 0).then_some(credentials.pid))
+    Ok(credentials.map(|it| it.pid).filter(|&pid| pid != 0))
 }
 
 /// A process as people know it: its number, and the beginning of its command line.
@@ -85,14 +74,7 @@ fn describe(process: i32) -> String {
 }
 
 fn unix_socket() -> io::Result<OwnedFd> {
-    let kind = libc::SOCK_STREAM | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no pointers; the result is checked.
-    let fd = unsafe { libc::socket(libc::AF_UNIX, kind, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    socket::open(libc::AF_UNIX, libc::SOCK_STREAM | libc::SOCK_NONBLOCK, 0)
 }
 
 /// An address outside the file system: a zero and the name, which is shorter than the field.

@@ -2,11 +2,11 @@
 //!
 //! All functions use the network namespace of the calling thread; [`crate::Namespace`] moves a thread to another.
 
-use crate::PortError;
+use crate::{PortError, socket};
 use std::ffi::CString;
 use std::fs;
 use std::io;
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// An offload: its name in messages, and the `ethtool` commands that get and set it.
 struct Offload {
@@ -178,13 +178,7 @@ fn named_request(name: &str) -> libc::ifreq {
 
 /// A socket for `ioctl`s on interfaces; of the thread's namespace.
 fn control_socket() -> Result<OwnedFd, PortError> {
-    // SAFETY: no pointers; the result is checked.
-    let fd = unsafe { libc::socket(libc::AF_INET, libc::SOCK_DGRAM | libc::SOCK_CLOEXEC, 0) };
-    if fd < 0 {
-        return Err(PortError::last("socket"));
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    socket::open(libc::AF_INET, libc::SOCK_DGRAM, 0).map_err(|e| PortError::io("socket", &e))
 }
 
 /// One `ethtool` command with one number in and out.

@@ -41,6 +41,7 @@ mod packet_socket;
 mod probe;
 mod receive_ring;
 mod session;
+mod socket;
 mod xdp_transmit;
 
 pub use error::PortError;

@@ -1,9 +1,9 @@
 //! Reports that the machine's interfaces changed. The caller inspects the interfaces to find the change, so a lost message does no
 //! harm.
 
-use crate::PortError;
-use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use crate::{PortError, socket};
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 
 /// A subscription to the kernel's news of interfaces, in the network namespace of the thread that made it.
 pub(crate) struct LinkWatch {
@@ -12,29 +12,14 @@ pub(crate) struct LinkWatch {
 
 impl LinkWatch {
     pub(crate) fn new() -> Result<LinkWatch, PortError> {
-        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-        // SAFETY: no pointers; the result is checked.
-        let fd = unsafe { libc::socket(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE) };
-        if fd < 0 {
-            return Err(PortError::last("netlink socket"));
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK;
+        let fd = socket::open(libc::AF_NETLINK, kind, libc::NETLINK_ROUTE)
+            .map_err(|e| PortError::io("netlink socket", &e))?;
         // SAFETY: all zeros is a valid `sockaddr_nl`.
         let mut address: libc::sockaddr_nl = unsafe { zeroed() };
         address.nl_family = libc::AF_NETLINK as libc::sa_family_t;
         address.nl_groups = libc::RTMGRP_LINK as u32;
-        // SAFETY: the pointer is to an address of the length given.
-        let result = unsafe {
-            libc::bind(
-                fd.as_raw_fd(),
-                (&raw const address).cast(),
-                size_of::<libc::sockaddr_nl>() as libc::socklen_t,
-            )
-        };
-        if result < 0 {
-            return Err(PortError::last("news of interfaces"));
-        }
+        socket::bind(&fd, &address).map_err(|e| PortError::io("news of interfaces", &e))?;
         Ok(LinkWatch { fd })
     }
 

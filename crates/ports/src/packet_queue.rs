@@ -2,11 +2,11 @@
 //!
 //! This works with every interface; queueing disciplines and packet taps see the frames.
 
-use crate::PortError;
 use crate::xdp_transmit::Sent;
+use crate::{PortError, socket};
 use std::io;
-use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::mem::zeroed;
+use std::os::fd::{AsRawFd, OwnedFd};
 
 /// Frames given to the kernel with one system call.
 const BATCH: usize = 32;
@@ -107,14 +107,8 @@ impl PacketQueue {
 
 /// A packet socket that receives nothing yet.
 pub(crate) fn open_packet_socket(interface: &str) -> Result<OwnedFd, PortError> {
-    let kind = libc::SOCK_RAW | libc::SOCK_NONBLOCK | libc::SOCK_CLOEXEC;
-    // SAFETY: no pointers; the result is checked.
-    let fd = unsafe { libc::socket(libc::AF_PACKET, kind, 0) };
-    if fd < 0 {
-        return Err(PortError::last(format!("packet socket on {interface}")));
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
+    socket::open(libc::AF_PACKET, libc::SOCK_RAW | libc::SOCK_NONBLOCK, 0)
+        .map_err(|e| PortError::io(format!("packet socket on {interface}"), &e))
 }
 
 /// Binds a packet socket to an interface; it receives frames of the protocol from then on (0: of none).
@@ -129,16 +123,5 @@ pub(crate) fn bind_packet_socket(
     address.sll_family = libc::AF_PACKET as libc::c_ushort;
     address.sll_protocol = (protocol as u16).to_be();
     address.sll_ifindex = index as libc::c_int;
-    // SAFETY: the pointer is to an address of the length given.
-    let result = unsafe {
-        libc::bind(
-            fd.as_raw_fd(),
-            (&raw const address).cast(),
-            size_of::<libc::sockaddr_ll>() as libc::socklen_t,
-        )
-    };
-    if result < 0 {
-        return Err(PortError::last(format!("bind to {interface}")));
-    }
-    Ok(())
+    socket::bind(fd, &address).map_err(|e| PortError::io(format!("bind to {interface}"), &e))
 }

@@ -10,6 +10,7 @@ use crate::interface::{index_of, mtu_of};
 use crate::offload::{VLAN_TAG_BYTES, VnetHeader, insert_vlan_tag};
 use crate::packet_queue::{PacketQueue, bind_packet_socket, open_packet_socket};
 use crate::receive_ring::{self, ReceiveRing, RingFrame};
+use crate::socket;
 use crate::xdp_transmit::{Sent, XdpTransmit};
 use std::io;
 use std::mem::{size_of, zeroed};
@@ -229,20 +230,9 @@ impl PacketSocket {
 
     /// The counters up to now.
     pub fn counters(&mut self) -> PacketCounters {
-        // SAFETY: all zeros is a valid `tpacket_stats`.
-        let mut stats: libc::tpacket_stats = unsafe { zeroed() };
-        let mut length = size_of::<libc::tpacket_stats>() as libc::socklen_t;
-        // SAFETY: the pointers are to a value of the layout that the option has, and to its length.
-        let result = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_PACKET,
-                libc::PACKET_STATISTICS,
-                (&raw mut stats).cast(),
-                &raw mut length,
-            )
-        };
-        if result == 0 {
+        let stats: Option<libc::tpacket_stats> =
+            socket::option(&self.fd, libc::SOL_PACKET, libc::PACKET_STATISTICS);
+        if let Some(stats) = stats {
             // Reading sets the kernel's counter back to zero.
             self.counters.rx_kernel_drops += u64::from(stats.tp_drops);
         }
@@ -268,19 +258,8 @@ impl PacketSocket {
 
     /// Takes the error that the interface left at the socket, which would otherwise end every wait at once.
     pub(crate) fn take_error(&mut self) {
-        let mut error: libc::c_int = 0;
-        let mut length = size_of::<libc::c_int>() as libc::socklen_t;
-        // SAFETY: the pointers are to an integer and its length.
-        let result = unsafe {
-            libc::getsockopt(
-                self.fd.as_raw_fd(),
-                libc::SOL_SOCKET,
-                libc::SO_ERROR,
-                (&raw mut error).cast(),
-                &raw mut length,
-            )
-        };
-        self.counters.rx_errors += u64::from(result == 0 && error != 0);
+        let error: Option<libc::c_int> = socket::option(&self.fd, libc::SOL_SOCKET, libc::SO_ERROR);
+        self.counters.rx_errors += u64::from(error.is_some_and(|error| error != 0));
     }
 
     /// Hands on the frames that are there, at most `limit`; how many slots of the ring that were.
@@ -449,19 +428,6 @@ impl Options<'_> {
     }
 
     fn set<T>(&self, level: libc::c_int, option: libc::c_int, value: &T) -> io::Result<()> {
-        // SAFETY: the pointer is to a value of the length given; the kernel checks the length against the option.
-        let result = unsafe {
-            libc::setsockopt(
-                self.fd.as_raw_fd(),
-                level,
-                option,
-                (&raw const *value).cast(),
-                size_of::<T>() as libc::socklen_t,
-            )
-        };
-        if result < 0 {
-            return Err(io::Error::last_os_error());
-        }
-        Ok(())
+        socket::set_option(self.fd, level, option, value)
     }
 }

@@ -5,6 +5,7 @@
 use crate::PortError;
 use crate::interface::index_of;
 use crate::session::NETNS_DIRECTORY;
+use crate::socket;
 use crate::xdp_transmit::XdpTransmit;
 use std::ffi::CString;
 use std::fs;
@@ -25,7 +26,7 @@ pub struct Finding {
 
 /// Whether this process can use Linux interfaces as ports; if not, the reason.
 pub fn interfaces_ready() -> Result<(), String> {
-    open_socket(libc::AF_PACKET)
+    socket::open(libc::AF_PACKET, libc::SOCK_RAW, 0)
         .map(drop)
         .map_err(|e| PortError::io("packet socket", &e).to_string())
 }
@@ -83,20 +84,10 @@ fn capability(name: &'static str, bit: u32, purpose: &str) -> Finding {
     )
 }
 
-fn open_socket(family: libc::c_int) -> io::Result<OwnedFd> {
-    // SAFETY: no pointers; the result is checked.
-    let fd = unsafe { libc::socket(family, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: the descriptor is new and nobody else's.
-    Ok(unsafe { OwnedFd::from_raw_fd(fd) })
-}
-
 /// Whether frames can be sent by XDP, tried on the loopback interface.
 fn af_xdp() -> Result<String, String> {
     let otherwise = "live ports send by packet sockets";
-    match open_socket(libc::AF_XDP) {
+    match socket::open(libc::AF_XDP, libc::SOCK_RAW, 0) {
         Err(e) if e.raw_os_error() == Some(libc::EAFNOSUPPORT) => {
             return Err(format!("the kernel has no XDP sockets; {otherwise}"));
         }

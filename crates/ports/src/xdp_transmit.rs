@@ -4,11 +4,11 @@
 //! queue, in copy mode, which every interface has. It bypasses queueing disciplines and packet taps of the sending side. Its
 //! owner handles frames that it cannot take (see [`XdpTransmit::MAX_FRAME_BYTES`]), and failures.
 
-use crate::PortError;
 use crate::mapping::Mapping;
+use crate::{PortError, socket};
 use std::io;
 use std::mem::{size_of, zeroed};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// Frames that can be under way. Few, so that they stay in a processor's cache.
@@ -88,13 +88,8 @@ impl XdpTransmit {
 
     /// Opens the first queue of an interface.
     pub(crate) fn open(interface: &str, index: u32) -> Result<XdpTransmit, PortError> {
-        // SAFETY: no pointers; the result is checked.
-        let fd = unsafe { libc::socket(libc::AF_XDP, libc::SOCK_RAW | libc::SOCK_CLOEXEC, 0) };
-        if fd < 0 {
-            return Err(PortError::last(format!("XDP socket on {interface}")));
-        }
-        // SAFETY: the descriptor is new and nobody else's.
-        let fd = unsafe { OwnedFd::from_raw_fd(fd) };
+        let fd = socket::open(libc::AF_XDP, libc::SOCK_RAW, 0)
+            .map_err(|e| PortError::io(format!("XDP socket on {interface}"), &e))?;
         let frames = Mapping::anonymous(FRAMES as usize * FRAME_BYTES, "memory for frames")?;
         register(&fd, &frames)?;
         // A socket must have a fill ring, though nothing is received.
@@ -250,41 +245,14 @@ fn register(fd: &OwnedFd, frames: &Mapping) -> Result<(), PortError> {
 }
 
 fn set_option<T>(fd: &OwnedFd, option: libc::c_int, value: &T) -> Result<(), PortError> {
-    // SAFETY: the pointer is to a value of the length given; the kernel checks the length against the option.
-    let result = unsafe {
-        libc::setsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_XDP,
-            option,
-            (&raw const *value).cast(),
-            size_of::<T>() as libc::socklen_t,
-        )
-    };
-    if result < 0 {
-        return Err(PortError::last(format!("option {option} of an XDP socket")));
-    }
-    Ok(())
+    socket::set_option(fd, libc::SOL_XDP, option, value)
+        .map_err(|e| PortError::io(format!("option {option} of an XDP socket"), &e))
 }
 
 fn ring_offsets(fd: &OwnedFd) -> Result<libc::xdp_mmap_offsets, PortError> {
-    // SAFETY: all zeros is a valid value of this type.
-    let mut offsets: libc::xdp_mmap_offsets = unsafe { zeroed() };
-    let mut length = size_of::<libc::xdp_mmap_offsets>() as libc::socklen_t;
-    // SAFETY: the pointers are to a value of the layout that the option has, and to its length.
-    let result = unsafe {
-        libc::getsockopt(
-            fd.as_raw_fd(),
-            libc::SOL_XDP,
-            libc::XDP_MMAP_OFFSETS,
-            (&raw mut offsets).cast(),
-            &raw mut length,
-        )
-    };
     // A kernel before 5.4 gives a shorter value.
-    if result < 0 || (length as usize) < size_of::<libc::xdp_mmap_offsets>() {
-        return Err(PortError::Missing("this kernel's XDP is too old".into()));
-    }
-    Ok(offsets)
+    socket::option(fd, libc::SOL_XDP, libc::XDP_MMAP_OFFSETS)
+        .ok_or_else(|| PortError::Missing("this kernel's XDP is too old".into()))
 }
 
 fn bind(fd: &OwnedFd, interface: &str, index: u32) -> Result<(), PortError> {
@@ -295,16 +263,5 @@ fn bind(fd: &OwnedFd, interface: &str, index: u32) -> Result<(), PortError> {
         sxdp_queue_id: 0,
         sxdp_shared_umem_fd: 0,
     };
-    // SAFETY: the pointer is to an address of the length given.
-    let result = unsafe {
-        libc::bind(
-            fd.as_raw_fd(),
-            (&raw const address).cast(),
-            size_of::<libc::sockaddr_xdp>() as libc::socklen_t,
-        )
-    };
-    if result < 0 {
-        return Err(PortError::last(format!("XDP on {interface}")));
-    }
-    Ok(())
+    socket::bind(fd, &address).map_err(|e| PortError::io(format!("XDP on {interface}"), &e))
 }
