@@ -1,4 +1,4 @@
-"""The command line. Each command is a few lines here; what it does is elsewhere."""
+"""The command line. Each command is a few lines that call other modules."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
-# Names and addresses may hold what stands for a picture elsewhere, as in "ring:x:".
+# Names and addresses may contain emoji codes, as in "ring:x:".
 console = Console(emoji=False)
 errors = Console(stderr=True, emoji=False)
 
@@ -62,7 +62,7 @@ FIRST_LINKS = 40
 """How many links of a large topology are shown on a terminal."""
 
 TEXT_BYTES = 1 << 16
-"""How far to look for bytes that are no text."""
+"""The part of a file that is searched for bytes that are not text."""
 
 ARTIFACT_BEGINS = b"holdfast_ir "
 
@@ -100,11 +100,11 @@ def options(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """P4_16 compiler, software switch, and a network on two clocks: cut a link, and see what it cost."""
+    """P4_16 compiler, software switch, and a network on two clocks. Cut a link and measure the loss."""
 
 
 def _say(kind: str, message: object) -> None:
-    """One line on standard error, however wide that is: for people, and for what looks for a text in it."""
+    """One line on standard error, never wrapped, so that programs can search it."""
     errors.print(f"{kind}: {message}", markup=False, highlight=False, soft_wrap=True)
 
 
@@ -115,14 +115,14 @@ def fail(message: str) -> NoReturn:
 
 
 def _check_folder(file: Path | None) -> None:
-    """Ends the command before the work if its results could not be written."""
+    """Ends the command before the work if it could not write its results."""
     if file is not None and not file.absolute().parent.is_dir():
         fail(f"there is no directory for {str(file)!r}")
 
 
 @contextmanager
 def _writing(file: Path) -> Iterator[None]:
-    """Around what writes a file that was asked for."""
+    """Reports a failure to write a requested file."""
     try:
         yield
     except OSError as error:
@@ -130,7 +130,7 @@ def _writing(file: Path) -> Iterator[None]:
 
 
 def _progress(text: str) -> None:
-    """What goes on, for people who wait."""
+    """Shows progress on a terminal."""
     errors.print(Text(text, style="dim"))
 
 
@@ -151,12 +151,12 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
     A file without `main` ends the command: with success if ``library`` says that having checked it is enough.
     """
     if source.is_dir():
-        fail(f"{str(source)!r} is a directory, and not a program")
+        fail(f"{str(source)!r} is a directory, not a program")
     if not source.is_file():
         fail(f"there is no file {str(source)!r}")
     with source.open("rb") as file:
         if b"\0" in file.read(TEXT_BYTES):
-            fail(f"{str(source)!r} is no P4 source: it holds bytes that are no text")
+            fail(f"{str(source)!r} is not P4 source: it contains bytes that are not text")
     _check_includes(includes)
     try:
         program = Program.compile(str(source), include_dirs=[str(i) for i in includes], defines=macros(defines))
@@ -169,7 +169,7 @@ def compile_or_fail(source: Path, defines: list[str], includes: list[Path], libr
 
 
 def _is_artifact(file: Path) -> bool:
-    """Whether a file is what `compile` writes; else it is taken for source."""
+    """Whether `compile` wrote the file; otherwise it counts as source."""
     if not file.is_file():
         return False
     with file.open("rb") as stream:
@@ -179,7 +179,7 @@ def _is_artifact(file: Path) -> bool:
 def load_or_fail(
     file: Path, defines: list[str], includes: list[Path], p4info: Path | None, *, needs_p4info: bool
 ) -> Program:
-    """A program from its source, or from what `compile` made of it with its P4Info."""
+    """A program from its source, or from the output of `compile` with its P4Info."""
     if not _is_artifact(file):
         if p4info is not None:
             fail(f"--p4info belongs to a compiled program, and {str(file)!r} is source")
@@ -192,7 +192,7 @@ def load_or_fail(
         try:
             text = read_regular(beside, MOST_TEXT_BYTES, HoldfastError).decode()
         except UnicodeDecodeError:
-            fail(f"{str(beside)!r} is no P4Info in protobuf text format")
+            fail(f"{str(beside)!r} is not a P4Info in protobuf text format")
     elif p4info is not None or needs_p4info:
         fail(f"there is no P4Info {str(beside)!r} of the compiled program: give it with --p4info, or compile again")
     try:
@@ -212,17 +212,19 @@ def demo(
         int, typer.Option(min=0, max=2**32 - 1, help="Same seed, same result, byte for byte (unless live).")
     ] = 1,
     out: Annotated[
-        Path | None, typer.Option(help="Where the results go.", show_default="out/demo or out/demo-live")
+        Path | None, typer.Option(help="Directory for the results.", show_default="out/demo or out/demo-live")
     ] = None,
     jitter_ms: Annotated[
         float | None,
         typer.Option(min=0, help="Uniform jitter per link between switches.", show_default="0.1, live: 0"),
     ] = None,
-    detection_delay_ms: Annotated[float, typer.Option(help="From the cut to the switch noticing it.")] = 50.0,
-    reaction_delay_ms: Annotated[float, typer.Option(help="From there to the controller's new routes.")] = 100.0,
-    executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
+    detection_delay_ms: Annotated[float, typer.Option(help="Time from the cut to its detection by the switch.")] = 50.0,
+    reaction_delay_ms: Annotated[
+        float, typer.Option(help="Time from the detection to the controller's new routes.")
+    ] = 100.0,
+    executor: Annotated[Executor, typer.Option(help="Executor of the packets.")] = Executor.JIT,
 ) -> None:
-    """Cut a link under UDP, TCP and a ping: compare, on a square of two paths with four mechanisms."""
+    """Cut a link under UDP, TCP and a ping, and compare four mechanisms on a square of two paths."""
     from holdfast import demo as square
 
     built = square.scenario(
@@ -237,14 +239,14 @@ def demo(
 
 
 def _show_comparison(run: Callable[[], Comparison], out: Path) -> None:
-    """Runs it, and prints the ranking, the advice and what must be known to read them."""
+    """Runs it, and prints the ranking, the advice and the notes on them."""
     from holdfast.compare import advice, terminal
 
     try:
         with interrupts.raised():
             found = run()
     except KeyboardInterrupt:
-        errors.print("interrupted; the same command goes on from here", soft_wrap=True)
+        errors.print("interrupted; the same command continues from here", soft_wrap=True)
         raise typer.Exit(interrupts.STATUS) from None
     console.print(Text(f"{terminal.title(found)}\n", style="italic"))
     console.print(terminal.table(found))
@@ -263,9 +265,9 @@ def compile_command(
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
-    """Compile a program: writes NAME.holdfast and NAME.p4info.txtpb into the current directory.
+    """Compile a program and write NAME.holdfast and NAME.p4info.txtpb into the current directory.
 
-    A file without `main` is checked, and nothing is written.
+    A file without `main` is only checked.
     """
     if _is_artifact(source):
         fail(f"{str(source)!r} is compiled already: compile takes source")
@@ -285,17 +287,19 @@ def compile_command(
 
 @app.command()
 def trace(
-    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model, or what compile made of it.")],
+    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model, or its compiled form.")],
     packet: Annotated[str, typer.Option(help="Hexadecimal bytes, or a capture file (pcap, pcapng).")],
     entries: Annotated[
         Path | None,
         typer.Option(
-            help=f"What to install first (YAML), as in {ENTRIES_EXAMPLE}; also multicast_groups, clone_sessions, registers."
+            help=f"Entries to install first (YAML), as in {ENTRIES_EXAMPLE}; also multicast_groups, clone_sessions, registers."
         ),
     ] = None,
-    port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port that the packet arrives on.")] = 1,
-    assignments: Annotated[bool, typer.Option("--assignments", help="Every assignment to a variable, too.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Machine-readable.")] = False,
+    port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Ingress port of the packet.")] = 1,
+    assignments: Annotated[
+        bool, typer.Option("--assignments", help="Also show every assignment to a variable.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
     p4info: P4Info = None,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
@@ -317,19 +321,24 @@ def trace(
 @app.command()
 def switch(
     source: Annotated[
-        Path, typer.Argument(help="P4_16 program, or what compile made of it; a P4Runtime client may replace it.")
+        Path, typer.Argument(help="P4_16 program, or its compiled form; a P4Runtime client may replace it.")
     ],
-    interface: Annotated[list[str], typer.Option("--interface", "-i", metavar="PORT@NAME", help="A port.")] = [],  # noqa: B006
+    interface: Annotated[
+        list[str], typer.Option("--interface", "-i", metavar="PORT@NAME", help="Add a port (repeatable).")
+    ] = [],  # noqa: B006
     grpc: Annotated[str, typer.Option(help="Address of the P4Runtime server.")] = "127.0.0.1:9559",
     insecure: Annotated[
-        bool, typer.Option("--insecure", help="Whoever reaches the address may write, also if it is not loopback.")
+        bool,
+        typer.Option("--insecure", help="Let every client that reaches the address write, even if it is not loopback."),
     ] = False,
     tls_certificate: Annotated[Path | None, typer.Option(help="PEM file of the server's certificate.")] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="PEM file of its key.")] = None,
-    tls_client_ca: Annotated[Path | None, typer.Option(help="Clients must have a certificate signed by it.")] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="PEM file of the certificate's key.")] = None,
+    tls_client_ca: Annotated[
+        Path | None, typer.Option(help="PEM file of the authority of clients' certificates.")
+    ] = None,
     client_rights: Annotated[
         Path | None,
-        typer.Option(metavar="YAML", help="Which certificate may read, write which role, set the pipeline."),
+        typer.Option(metavar="YAML", help="Rights of certificates: to read, to write as a role, to set the pipeline."),
     ] = None,
     pipeline_role: Annotated[
         list[str],
@@ -338,20 +347,21 @@ def switch(
     limit: Annotated[
         list[str],
         typer.Option(
-            metavar="NAME=VALUE", help="Another limit for P4Runtime clients, as in docs/SECURITY.md (repeatable)."
+            metavar="NAME=VALUE", help="Change a limit for P4Runtime clients, as in docs/SECURITY.md (repeatable)."
         ),
     ] = [],  # noqa: B006
     copies_per_s: Annotated[
         int,
         typer.Option(
-            min=0, help="Most resubmissions, recirculations and clones in a second behind a packet's first two."
+            min=0,
+            help="Maximum of resubmissions, recirculations and clones per second beyond the first two of each packet.",
         ),
     ] = COPIES_PER_S,
     device_id: DeviceId = 1,
     cpu_port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port of the controller.")] = MAX_PORT,
-    executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
+    executor: Annotated[Executor, typer.Option(help="Executor of the packets.")] = Executor.JIT,
     io: Annotated[
-        Io, typer.Option(help="How frames leave: af_xdp is faster, af_packet passes tc and tcpdump.")
+        Io, typer.Option(help="How frames leave: af_xdp is faster, af_packet is visible to tc and tcpdump.")
     ] = Io.AUTO,
     p4info: P4Info = None,
     define: Defines = [],  # noqa: B006
@@ -397,19 +407,19 @@ def stf(
         list[Path],
         typer.Argument(
             metavar="PATH...",
-            help="Scripts NAME.stf beside programs NAME.p4, or directories of them; also in folders below.",
+            help="Scripts NAME.stf beside programs NAME.p4, or directories of them, searched recursively.",
         ),
     ],
     json_file: Annotated[
-        Path | None, typer.Option("--json", metavar="FILE", help="Write the results here too.")
+        Path | None, typer.Option("--json", metavar="FILE", help="Also write the results to this file.")
     ] = None,
-    executor: Annotated[Executors, typer.Option(help="What runs the packets.")] = Executors.BOTH,
-    pattern: Annotated[str, typer.Option("--filter", metavar="GLOB", help="Only names that fit.")] = "*",
-    all_cases: Annotated[bool, typer.Option("--all", help="List what passed too.")] = False,
+    executor: Annotated[Executors, typer.Option(help="Executor of the packets.")] = Executors.BOTH,
+    pattern: Annotated[str, typer.Option("--filter", metavar="GLOB", help="Run only scripts whose names match.")] = "*",
+    all_cases: Annotated[bool, typer.Option("--all", help="Also list passed tests.")] = False,
     define: Defines = [],  # noqa: B006
     include: Includes = [],  # noqa: B006
 ) -> None:
-    """Run packet tests in p4c's script format on both executors; exit status 1 if one fails."""
+    """Run packet tests in p4c's script format on both executors. The exit status is 1 if one fails."""
     from holdfast import stf as suite
 
     _check_folder(json_file)
@@ -452,22 +462,24 @@ def _print_cases(report: Report, all_cases: bool) -> None:
 
 @app.command()
 def bench(
-    program: Annotated[list[str], typer.Option("--program", "-p", help="Measure only this one (repeatable).")] = [],  # noqa: B006
+    program: Annotated[list[str], typer.Option("--program", "-p", help="Measure only this program (repeatable).")] = [],  # noqa: B006
     size: Annotated[
-        list[int], typer.Option("--size", "-s", min=64, max=9000, help="Bytes in a packet (repeatable).")
+        list[int], typer.Option("--size", "-s", min=64, max=9000, help="Packet size in bytes (repeatable).")
     ] = [],  # noqa: B006
-    quick: Annotated[bool, typer.Option("--quick", help="Small tables, few packets: shows that it works.")] = False,
-    output: Annotated[Path | None, typer.Option("--json", metavar="FILE", help="Write the results there, too.")] = None,
-    live: Annotated[bool, typer.Option("--live", help="A switch on veth pairs instead (needs root).")] = False,
+    quick: Annotated[bool, typer.Option("--quick", help="Small tables and few packets, for a quick check.")] = False,
+    output: Annotated[
+        Path | None, typer.Option("--json", metavar="FILE", help="Also write the results to this file.")
+    ] = None,
+    live: Annotated[bool, typer.Option("--live", help="Measure a switch on veth pairs instead (needs root).")] = False,
     io: Annotated[Io, typer.Option(help="With --live: how frames leave.")] = Io.AUTO,
     tables: Annotated[
-        bool, typer.Option("--tables", help="Tables on their own instead; --program names some.")
+        bool, typer.Option("--tables", help="Measure tables alone instead; --program selects some.")
     ] = False,
     simulation: Annotated[
-        bool, typer.Option("--simulation", help="Networks in virtual time instead; --program names some.")
+        bool, typer.Option("--simulation", help="Measure networks in virtual time instead; --program selects some.")
     ] = False,
 ) -> None:
-    """Packets per second of P4 programs on one core, beside hand-written Rust of the same function."""
+    """Measure packets per second of P4 programs on one core, beside hand-written Rust of the same function."""
     _check_folder(output)
     if live:
         if program:
@@ -495,7 +507,7 @@ def bench(
         console.print(benchmark.table(results))
         if all(result.instructions_per_packet is None for result in results):
             console.print(
-                "[dim]Instructions are not counted: this machine lets nobody use its processor's counters.[/]"
+                "[dim]Instructions are not counted: this machine does not give access to its processor's counters.[/]"
             )
         records = [benchmark.record(result) for result in results]
     if output is not None:
@@ -513,9 +525,7 @@ def _bench_live(size: list[int], io: Io, quick: bool, output: Path | None) -> No
         results = live_benchmark.run(size, io=io.value, quick=quick, progress=_progress)
     console.print(live_benchmark.table(results))
     for result in results:
-        console.print(
-            f"{result.size_bytes} bytes, sent by {result.io}; what limits it: {result.limit}", highlight=False
-        )
+        console.print(f"{result.size_bytes} bytes, sent by {result.io}; limited by: {result.limit}", highlight=False)
     if output is not None:
         with _writing(output):
             live_benchmark.write_json(results, output)
@@ -530,13 +540,13 @@ def topology(
             "waxman:20,seed=3, erdos-renyi:20,p=0.1, nsfnet, abilene; then PARAMETER=VALUE as in ring:5,delay_ms=2,hosts=0."
         ),
     ],
-    as_yaml: Annotated[bool, typer.Option("--yaml", help="Write it as a YAML file to standard output.")] = False,
-    draw: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw it (.svg or .png).")] = None,
+    as_yaml: Annotated[bool, typer.Option("--yaml", help="Write the topology as YAML to standard output.")] = False,
+    draw: Annotated[Path | None, typer.Option(metavar="FILE", help="Draw the topology (.svg or .png).")] = None,
     every_link: Annotated[
-        bool, typer.Option("--all", help=f"Every link also on a terminal, which else shows {FIRST_LINKS} at most.")
+        bool, typer.Option("--all", help=f"Show every link on a terminal, instead of the first {FIRST_LINKS}.")
     ] = False,
 ) -> None:
-    """Show, convert or draw a topology. Links are shown by the names that other commands take."""
+    """Show, convert or draw a topology. Links have the names that other commands use."""
     from holdfast import topologies
 
     with warnings.catch_warnings(record=True) as caught:
@@ -558,34 +568,37 @@ def topology(
 
 @app.command()
 def reproduce(
-    experiment: Annotated[str | None, typer.Argument(help="Its name, as --list shows it.")] = None,
+    experiment: Annotated[str | None, typer.Argument(help="Name of the experiment, as in --list.")] = None,
     part: Annotated[
-        list[str] | None, typer.Argument(help="Figures and tables, as in table3 fig14; all if none.")
+        list[str] | None, typer.Argument(help="Figures and tables, such as table3 fig14. The default is all.")
     ] = None,
-    show: Annotated[bool, typer.Option("--list", help="Show what there is, and how many runs it takes.")] = False,
+    show: Annotated[
+        bool,
+        typer.Option("--list", help="List experiments or parts, and their runs."),
+    ] = False,
     seeds: Annotated[
-        int | None, typer.Option(min=1, max=MAX_SEEDS, help="How many.", show_default="as many as the paper")
+        int | None, typer.Option(min=1, max=MAX_SEEDS, help="Number of seeds.", show_default="as many as in the paper")
     ] = None,
     first_seed: Annotated[
         int,
         typer.Option(
             min=0,
             max=2**32 - 1,
-            help="The first one's number; choose with some seeds, judge with others.",
+            help="First seed. Choose parameters with some seeds and judge them with others.",
         ),
     ] = 1,
     jobs: Annotated[int, typer.Option(min=1, max=MAX_JOBS, help="Processes on this machine.")] = 1,
     ray: Annotated[
         str | None,
-        typer.Option(metavar="ADDRESS", help="A Ray cluster instead; local starts one of --jobs processors."),
+        typer.Option(metavar="ADDRESS", help="Use a Ray cluster; local starts one with --jobs processors."),
     ] = None,
-    out: Annotated[Path, typer.Option(help="Where the results go, in a folder of the experiment's name.")] = Path(
+    out: Annotated[Path, typer.Option(help="Directory for the results; each experiment has its own below it.")] = Path(
         "out/experiments"
     ),
 ) -> None:
-    """Run the figures and tables of a paper again, the paper's numbers beside ours.
+    """Reproduce the figures and tables of a paper, with its numbers beside ours.
 
-    Interrupted, it goes on where it stopped when it is called again.
+    After an interrupt, the same command continues where it stopped.
     """
     from holdfast import experiments
     from holdfast import reproduce as reproduction
@@ -609,7 +622,7 @@ def reproduce(
                 progress=errors,
             )
     except KeyboardInterrupt:
-        errors.print("interrupted; the same command goes on from here", soft_wrap=True)
+        errors.print("interrupted; the same command continues from here", soft_wrap=True)
         raise typer.Exit(interrupts.STATUS) from None
     console.print(f"results in {out / experiment}/", markup=False, highlight=False, soft_wrap=True)
 
@@ -619,14 +632,14 @@ def compare(
     topology: Annotated[
         str,
         typer.Argument(
-            help="As for the command topology: a file (.yaml, .graphml), or a name such as abilene, ring:5, waxman:100."
+            help="A file (.yaml, .graphml), or a name such as abilene, ring:5, waxman:100; see the command topology."
         ),
     ],
     live: Annotated[
         bool,
         typer.Option(
             "--live",
-            help="In real time, with the kernel's hosts (needs root): network namespaces, kernel TCP; at most 32 switches, 32 "
+            help="Run in real time with network namespaces as hosts and the kernel's TCP (needs root): at most 32 switches, 32 "
             "hosts, half an hour. By default 6 host pairs have UDP, 3 of them TCP.",
         ),
     ] = False,
@@ -634,57 +647,68 @@ def compare(
         str,
         typer.Option(
             metavar="LINK|NODE|all|nodes",
-            help="A link A-B, a switch, every link between switches in turn, or every switch.",
+            help="A link A-B, a switch, every link between switches in turn, or every switch in turn.",
         ),
     ] = "all",
     traffic: Annotated[
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="UDP, TCP and ping, as holdfast.compare.traffic_file says (YAML).",
+            help="UDP, TCP and ping in YAML; holdfast.compare.traffic_file documents the format.",
             show_default="16 host pairs, up to 50 in networks "
             "of more than 32 hosts, with UDP of 20 to 500 packets/s, together at most a third of the slowest link; for 16 of them "
-            "(in such networks 8) a TCP connection of about 5 Mb/s, and four TCP transfers of 50 kB around the failure, less where "
-            "links are slow: at most half of any link, if each pair used its cheapest path and a disjoint one; a pair that could "
-            "not have 0.5 Mb/s has no TCP",
+            "(in such networks 8) a TCP connection of about 5 Mb/s, and four TCP transfers of 50 kB around the failure, less if "
+            "links are slow: at most half of any link, even if each pair uses its cheapest path and a disjoint one; a pair that "
+            "could not have 0.5 Mb/s has no TCP",
         ),
     ] = None,
     mechanisms: Annotated[
         str | None,
-        typer.Option(metavar="NAME,NAME,...", help="Which to compare; static always is.", show_default="all there are"),
+        typer.Option(
+            metavar="NAME,NAME,...",
+            help="Mechanisms to compare; static is always included.",
+            show_default="all mechanisms",
+        ),
     ] = None,
-    seeds: Annotated[int, typer.Option(min=1, max=MAX_SEEDS, help="How many; the same ones for every mechanism.")] = 1,
+    seeds: Annotated[
+        int, typer.Option(min=1, max=MAX_SEEDS, help="Number of seeds; every mechanism has the same seeds.")
+    ] = 1,
     jobs: Annotated[
         int | None,
         typer.Option(
-            min=1, max=MAX_JOBS, help="Processes; results do not depend on it.", show_default="one for each processor"
+            min=1,
+            max=MAX_JOBS,
+            help="Processes; the results do not depend on their number.",
+            show_default="one for each processor",
         ),
     ] = None,
     out: Annotated[
-        Path | None, typer.Option(help="Where the results go.", show_default="out/compare or out/compare-live")
+        Path | None, typer.Option(help="Directory for the results.", show_default="out/compare or out/compare-live")
     ] = None,
     before_s: Annotated[
         float | None,
-        typer.Option(help="From the beginning to the failure.", show_default="1; with --fail all or nodes 0.5"),
+        typer.Option(help="Seconds from the beginning to the failure.", show_default="1; with --fail all or nodes 0.5"),
     ] = None,
     down_s: Annotated[
         float | None,
-        typer.Option(help="From the failure to the repair.", show_default="2; with --fail all or nodes 1.5"),
+        typer.Option(help="Seconds from the failure to the repair.", show_default="2; with --fail all or nodes 1.5"),
     ] = None,
     after_s: Annotated[
         float | None,
-        typer.Option(help="From the repair to the end.", show_default="1; with --fail all or nodes 0.5"),
+        typer.Option(help="Seconds from the repair to the end.", show_default="1; with --fail all or nodes 0.5"),
     ] = None,
-    detection_delay_ms: Annotated[float, typer.Option(help="From a failure to a switch noticing it.")] = 50.0,
-    reaction_delay_ms: Annotated[float, typer.Option(help="From there to a controller's new routes.")] = 100.0,
-    executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
+    detection_delay_ms: Annotated[float, typer.Option(help="Time from a failure to its detection by a switch.")] = 50.0,
+    reaction_delay_ms: Annotated[
+        float, typer.Option(help="Time from the detection to a controller's new routes.")
+    ] = 100.0,
+    executor: Annotated[Executor, typer.Option(help="Executor of the packets.")] = Executor.JIT,
 ) -> None:
-    """Fail a link, a switch, or every link, under each mechanism: what was lost, for how long, and at what price.
+    """Fail a link, a switch, or every link under each mechanism, and compare losses, outages and costs.
 
-    What is lost without the failure is subtracted, seed by seed. Mechanisms that differ by less than a margin, which the report
-    states, share their rank; where as much is lost without a failure as it costs, or a live run was disturbed, there is no ranking.
+    Losses without the failure are subtracted, seed by seed. Mechanisms that differ by less than a margin, which the report
+    states, share a rank. There is no ranking if losses without a failure are as large as its cost, or if a live run was disturbed.
 
-    Interrupted, it goes on where it stopped when it is called again.
+    After an interrupt, the same command continues where it stopped.
     """
     from holdfast.compare import mechanisms as registry
     from holdfast.compare import results, scenario
@@ -712,7 +736,7 @@ app.add_typer(ports, name="port")
 
 @ports.command("list")
 def port_list(device_id: DeviceId = 1, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
-    """Show what goes through the ports."""
+    """Show the counters of the ports."""
     from holdfast import live_control, live_switch
 
     rows = live_control.request(device_id, verb="list")
@@ -724,11 +748,11 @@ def port_list(device_id: DeviceId = 1, as_json: Annotated[bool, typer.Option("--
 
 @ports.command("add")
 def port_add(
-    port: Annotated[str, typer.Argument(metavar="PORT@NAME", help="As in 2@veth2.")],
+    port: Annotated[str, typer.Argument(metavar="PORT@NAME", help="Port and interface, such as 2@veth2.")],
     device_id: DeviceId = 1,
     io: Annotated[Io, typer.Option(help="How frames leave.")] = Io.AUTO,
 ) -> None:
-    """Make an interface a port, while the switch runs."""
+    """Add an interface as a port of the running switch."""
     from holdfast import live_control, live_switch
 
     number, name = live_switch.parse_port(port)
@@ -737,10 +761,10 @@ def port_add(
 
 @ports.command("remove")
 def port_remove(
-    port: Annotated[int, typer.Argument(min=0, max=MAX_PORT, help="Its number.")],
+    port: Annotated[int, typer.Argument(min=0, max=MAX_PORT, help="Number of the port.")],
     device_id: DeviceId = 1,
 ) -> None:
-    """Give an interface back, while the switch runs; prints what went through it."""
+    """Remove a port from the running switch, and print its counters."""
     from holdfast import live_control, live_switch
 
     console.print(live_switch.statistics_table(live_control.request(device_id, verb="remove", port=port)))
@@ -748,11 +772,11 @@ def port_remove(
 
 @app.command()
 def doctor() -> None:
-    """Say what this machine can and cannot do, and why."""
+    """Show the features that this machine supports, and the reasons against others."""
     from holdfast import doctor as checks
 
     table = Table(title="holdfast doctor", title_justify="left")
-    for column in ("check", "result", "what it means"):
+    for column in ("check", "result", "meaning"):
         table.add_column(column)
     for check in checks.run():
         table.add_row(check.name, "[green]yes[/]" if check.ok else "[yellow]no[/]", check.detail)
@@ -768,7 +792,7 @@ def main() -> None:
         _say("error", error)
         sys.exit(1)
     except OSError as error:
-        # A disk that is full, a folder that is a file: nothing that a traceback would explain.
+        # For example a full disk, or a folder that is a file: a traceback would not help.
         where = f"{error.filename}: " if error.filename is not None else ""
         _say("error", f"{where}{error.strerror or error}")
         sys.exit(1)

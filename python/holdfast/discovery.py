@@ -1,4 +1,4 @@
-"""Link discovery: which switch's port is wired to which, learnt from frames, and a map of what was learnt.
+"""Link discovery learns from frames which ports of switches are wired to each other, and makes a map of these links.
 
 Every port is sent a frame from time to time (:mod:`holdfast.lldp`, by packet-out), which the switch at the other end hands to its
 controller; both directions together are a link. Any controller can use it whose program knows packet-outs with a port and punts
@@ -279,9 +279,9 @@ class Discovery:
         """
         for port in (one, other):
             if port not in self._known:
-                raise NetworkError(f"{port[0]}:{port[1]} is no port that may have links")
+                raise NetworkError(f"{port[0]}:{port[1]} is not a port that may have links")
         if one[0] == other[0]:
-            raise NetworkError(f"a link from {one[0]} to itself is none")
+            raise NetworkError(f"a link from {one[0]} to itself is not allowed")
         index = self.topology.learn(one, other)
         self._last_peer.setdefault(one, other)
         self._last_peer.setdefault(other, one)
@@ -482,7 +482,7 @@ def _ports(declared: Topology, given: int | Mapping[str, Collection[int]] | None
     """Of each switch those that may have links, without those of hosts."""
     taken = {(at.switch, at.port) for at in map(declared.attachment, declared.hosts)}
     if isinstance(given, Mapping) and (unknown := given.keys() - declared.switches.keys()):
-        raise NetworkError(f"discovery has ports of switches that there are not: {', '.join(sorted(unknown))}")
+        raise NetworkError(f"discovery has ports of unknown switches: {', '.join(sorted(unknown))}")
     ports: list[Port] = []
     for switch in declared.switches:
         if len(switch.encode()) > 255:

@@ -1,4 +1,4 @@
-"""``holdfast doctor``: what this machine can and cannot do, and why."""
+"""``holdfast doctor``: the features that this machine supports, and the reasons against others."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ def _is_closed(device_id: int) -> Check:
     who = {
         "machine": "every process of this machine can write",
         "certificate": "clients with a certificate of its authority can write",
-        "anybody": "open: whoever reaches this address can write (docs/SECURITY.md)",
+        "anybody": "open: every client that reaches this address can write (docs/SECURITY.md)",
     }
     return Check(name, server.access != "anybody", f"P4Runtime at {server.address}; {who[server.access]}")
 

@@ -1,4 +1,4 @@
-"""Link discovery frames (IEEE 802.1AB): a sender's name, its port, how long that holds, and a proof of who made it.
+"""Link discovery frames (IEEE 802.1AB): a sender's name, its port, the time to live, and an authentication code.
 
 Whoever controls switches says in a frame's last TLV when it was made, and signs all before with a key that nobody else has: hosts
 can send LLDP, but none that counts. Nothing is known here of switches, links, or when frames are sent.
@@ -91,7 +91,7 @@ def parse(packet: bytes) -> Lldpdu:
     The three mandatory TLVs come first and once; what follows may be missing, unknown, or of other organisations.
     """
     if not is_lldp(packet):
-        raise MalformedLldpError("the frame is not one of LLDP")
+        raise MalformedLldpError("the frame is not LLDP")
     tlvs = _split(packet)
     if [kind for kind, _, _ in tlvs[:3]] != [CHASSIS_ID, PORT_ID, TIME_TO_LIVE]:
         raise MalformedLldpError("chassis, port and time to live are not the first three TLVs")

@@ -1,4 +1,4 @@
-"""Pictures, and the one registry of how each mechanism looks in all of them."""
+"""Pictures, and the registry of each mechanism's colour and marker in all of them."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ STYLES: Mapping[str, Style] = {
 def style(name: str) -> Style:
     """How a mechanism looks."""
     if name not in STYLES:
-        raise HoldfastError(f"nothing is drawn as {name!r} (known: {', '.join(STYLES)})")
+        raise HoldfastError(f"there is no style {name!r} (known: {', '.join(STYLES)})")
     return STYLES[name]
 
 
@@ -137,45 +137,6 @@ def over_time(
     figure.suptitle(title, fontsize=10)
     figure.tight_layout()
     save(figure, path)
-
-
-def paper_beside_ours(
-    comparison: pl.DataFrame, x: str, group: str | None = None, *, title: str, xlabel: str, ylabel: str
-) -> Figure:
-    """One panel per value of ``group``: our numbers with their intervals, and the paper's, over the column ``x``.
-
-    ``comparison`` is what :func:`holdfast.reproduce.compare` returns. The values of ``x`` are set at equal distances.
-    """
-    panels = _panels(comparison, group)
-    ticks = _distinct(comparison, x)
-    figure, axes = _side_by_side(panels, title, xlabel, ylabel)
-    for axis, (_, rows) in zip(axes, panels, strict=True):
-        for name, shift in (("paper", -0.08), ("ours", 0.08)):
-            _numbers(axis, rows.drop_nulls(name), x, ticks, name, shift)
-        _set_ticks(axis, ticks)
-    return _finish(figure, axes)
-
-
-def _numbers(axis: Any, rows: pl.DataFrame, x: str, ticks: Sequence[Any], name: str, shift: float) -> None:
-    """The paper's numbers, or ours with their intervals."""
-    if rows.is_empty():
-        return
-    look = style(name)
-    reach = None
-    if name == "ours":
-        bounds = rows.with_columns(pl.col("low", "high").fill_null(math.inf))
-        reach = _reach(rows["ours"].to_list(), bounds["low"].to_list(), bounds["high"].to_list())
-    axis.errorbar(
-        [ticks.index(tick) + shift for tick in rows[x]],
-        rows[name].to_list(),
-        yerr=reach,
-        color=look.colour,
-        marker=look.marker,
-        markersize=5,
-        linewidth=0.8,
-        capsize=3,
-        label=look.label,
-    )
 
 
 def _looks(names: Sequence[Any]) -> dict[Any, Style]:

@@ -1,4 +1,4 @@
-"""A controller in a process of its own: its side of the network is P4Runtime over gRPC, and a clock.
+"""Runs a controller in a process of its own, with P4Runtime over gRPC and a clock.
 
 The switches run elsewhere, and go on when this process is gone. P4Runtime does not tell of ports, so controllers here get no
 ``on_port_change`` and take every port for up; what they know of failures comes from counters, packets (also those of
@@ -89,7 +89,7 @@ class RemoteControl:
                     raise NetworkError(f"switch {name!r} has another primary, with a higher election id")
                 if client.pipeline_config() is None:
                     if self._program is None:
-                        raise NetworkError(f"switch {name!r} has no pipeline, and there is no program to give it")
+                        raise NetworkError(f"switch {name!r} has no pipeline, and no program was given for it")
                     client.set_pipeline(self._program)
             for controller in self.controllers:
                 controller.attach(self)

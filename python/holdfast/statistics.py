@@ -1,4 +1,4 @@
-"""What many seeds say together: means with confidence intervals, paired comparisons, proportions.
+"""Statistics over seeds: means with confidence intervals, paired comparisons, proportions.
 
 Intervals of means are Student's, those of proportions Wilson's; both assume that the seeds are independent, and Student's that
 means are close to normal. Nothing here knows what was measured.
@@ -69,7 +69,7 @@ def mean_interval(values: Sequence[float], confidence: float = 0.95) -> tuple[fl
 def wilson_interval(successes: int, trials: int, confidence: float = 0.95) -> tuple[float, float]:
     """Wilson's interval of a proportion, which stays within 0 and 1 and does not vanish at them."""
     if not 0 <= successes <= trials or trials == 0:
-        raise SweepError(f"{successes} successes in {trials} trials are no proportion")
+        raise SweepError(f"{successes} successes in {trials} trials are not a proportion")
     z = statistics.NormalDist().inv_cdf((1 + confidence) / 2)
     p, squared = successes / trials, z * z / trials
     centre = (p + squared / 2) / (1 + squared)
@@ -106,7 +106,7 @@ def difference_of_proportions(
     """
     successes = round(reference * reference_trials)
     if not 0 <= successes <= reference_trials:
-        raise SweepError(f"{reference:g} is no proportion")
+        raise SweepError(f"{reference:g} is not a proportion")
     reference_low, reference_high = wilson_interval(successes, reference_trials, confidence)
     reference = successes / reference_trials
     below = math.hypot(ours - low, reference_high - reference)

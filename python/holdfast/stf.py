@@ -1,4 +1,4 @@
-"""Packet tests from scripts: files, or all in directories, one result each. What a script means is the native core's."""
+"""Runs packet tests from scripts: files, or directories of them, with one result each. The native core interprets the scripts."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def scripts(places: Sequence[Path], pattern: str) -> dict[str, Path]:
         elif not place.exists():
             raise ScenarioError(f"there is no file or directory {str(place)!r}")
         elif place.suffix != ".stf":
-            raise ScenarioError(f"{str(place)!r} is no script: give NAME.stf, which is beside its program NAME.p4")
+            raise ScenarioError(f"{str(place)!r} is not a script: give NAME.stf beside its program NAME.p4")
         else:
             found = {place: place}
         named |= {name.with_suffix("").as_posix(): path for name, path in found.items()}

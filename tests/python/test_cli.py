@@ -1,4 +1,4 @@
-"""The command line as a user meets it, wrong arguments included. Each command runs in a process of its own."""
+"""The command line as users see it, wrong arguments included. Each command runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -169,11 +169,14 @@ def test_a_compiled_program_is_a_program(entries: str, tmp_path: Path) -> None:
         ),
         (["trace", "x.holdfast", *arguments], "there is no P4Info 'x.p4info.txtpb'"),
         (["switch", "x.holdfast", "--p4info", "absent.txtpb"], "there is no P4Info 'absent.txtpb'"),
-        (["switch", "x.holdfast", "--p4info", "binary.txtpb"], "'binary.txtpb' is no P4Info in protobuf text format"),
+        (
+            ["switch", "x.holdfast", "--p4info", "binary.txtpb"],
+            "'binary.txtpb' is not a P4Info in protobuf text format",
+        ),
         (["switch", "x.holdfast", "--p4info", "other.txtpb", "-D", "A=1"], "-D and -I belong to source"),
         (["trace", "cut.holdfast", "--packet", "00"], "error: cut.holdfast: not a compiled program: "),
         (["trace", ROUTER, "--packet", "00", "--p4info", "other.txtpb"], "--p4info belongs to a compiled program"),
-        (["stf", "x.holdfast"], "'x.holdfast' is no script: give NAME.stf"),
+        (["stf", "x.holdfast"], "'x.holdfast' is not a script: give NAME.stf"),
         (["bench", "-p", "x.holdfast"], "there is no benchmark 'x.holdfast'"),
     ):
         result = holdfast(*wrong, cwd=tmp_path)
@@ -254,7 +257,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(arguments: list[str]) -> None
     [
         (["compile", "absent.p4"], "no file 'absent.p4'"),
         (["compile", str(APPS)], f"{str(APPS)!r} is a directory"),
-        (["compile", sys.executable], "is no P4 source: it holds bytes that are no text"),
+        (["compile", sys.executable], "is not P4 source: it contains bytes that are not text"),
         (["compile", ROUTER, "-I", "absent"], "-I: there is no directory 'absent'"),
         (["topology", "waxman:100000000"], "size is 100000000; it must be at most 10000"),
         (["trace", ROUTER, "--packet", "xyz"], "neither hexadecimal bytes nor a capture file"),
@@ -319,7 +322,11 @@ def test_a_full_disk_is_one_sentence() -> None:
 
 
 def test_help_says_what_follows_from_something_else() -> None:
-    for command, default in (("demo", "out/demo-live"), ("compare", "all there are"), ("reproduce", "as the paper")):
+    for command, default in (
+        ("demo", "out/demo-live"),
+        ("compare", "all mechanisms"),
+        ("reproduce", "as in the paper"),
+    ):
         assert default in " ".join(holdfast(command, "--help").stdout.replace("│", " ").split())
 
 

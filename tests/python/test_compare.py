@@ -1,4 +1,4 @@
-"""``holdfast compare``: what it promises about numbers, files and mistakes. Most of it on a small network in this process."""
+"""``holdfast compare``: its numbers, files and error messages, mostly on a small network in this process."""
 
 from __future__ import annotations
 
@@ -588,7 +588,7 @@ def test_interrupted_it_goes_on(square: Path, tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=60)
     assert process.returncode == 130
-    assert "goes on from here" in errors
+    assert "continues from here" in errors
     finished = journal.read_text().count("\n")
     result = holdfast(*arguments, cwd=tmp_path)
     assert result.returncode == 0, result.stderr

@@ -1,4 +1,4 @@
-"""Link discovery: what is found is what is wired, whatever fails, is lost, was declared wrongly, or is made up by hosts."""
+"""Link discovery finds the wired links, despite failures, losses, wrong declarations and forged frames of hosts."""
 
 from __future__ import annotations
 
@@ -497,7 +497,7 @@ def test_frames_are_bounded(ports: int) -> None:
         ({"settle_ms": -1}, "settle_ms is -1"),
         ({"default_cost": 0}, "default_cost is 0"),
         ({"interval_ms": 100, "hold_ms": 100}, "must be above interval_ms"),
-        ({"ports": {"x": [1]}}, "switches that there are not: x"),
+        ({"ports": {"x": [1]}}, "ports of unknown switches: x"),
         ({"ports": {"a": [510]}}, "0 to 509"),
         ({"ports": 500, "hold_ms": 1500}, "one every 2000 ms; hold_ms"),
     ],

@@ -1,4 +1,4 @@
-"""The frame of experiments on a tiny one of its own, and the papers' numbers against themselves."""
+"""The framework of experiments on a tiny experiment, and the consistency of the papers' numbers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def measure(point, seed):
 """
 
 EXPERIMENT = """
-from holdfast import plots, reproduce, statistics
+from holdfast import plots, statistics
 from holdfast.experiments import Criterion, Estimate, Experiment, Finding, Part, PublishedTable
 
 MEAN = Criterion(4.0, "the draws differ by 4", Estimate.MEAN, 6, {"d_ms": 9})
@@ -47,8 +47,8 @@ def goodput(setting):
 
 def curve(setting):
     finding = goodput(setting)
-    comparison = reproduce.compare(EXPERIMENT.part("table1"), finding, len(setting.seeds))
-    figure = plots.paper_beside_ours(comparison, "d_ms", title="tiny", xlabel="d (ms)", ylabel="goodput")
+    numbers = finding.numbers.rename({"ours": "mean"})
+    figure = plots.intervals(numbers, "d_ms", "quantity", title="tiny", xlabel="d (ms)", ylabel="goodput")
     return Finding(figures={"": figure}, frames={"points": finding.numbers})
 
 EXPERIMENT = Experiment("tiny", "A tiny paper", "Nobody, 2026", 6, (
@@ -288,7 +288,7 @@ def test_an_interrupted_command_says_that_it_can_go_on(papers: Path, sign: signa
         process.send_signal(sign)
         _, errors = process.communicate(timeout=200)
     assert process.returncode == 130
-    assert "interrupted; the same command goes on from here" in errors
+    assert "interrupted; the same command continues from here" in errors
     assert "Traceback" not in errors
     assert journal.read_text().endswith("\n")
     # The processes that worked are gone: nobody holds the journal or adds to it.

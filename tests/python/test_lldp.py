@@ -1,4 +1,4 @@
-"""LLDP frames: what is written is read again, what is no frame is refused, and nothing that a host makes up is genuine."""
+"""LLDP frames: reading returns the written values, malformed frames are refused, and no forged frame passes as genuine."""
 
 from __future__ import annotations
 
@@ -131,5 +131,5 @@ def test_of_others() -> None:
         assert (said.chassis, said.signature) == ((4, MAC), None)
     assert not lldp.is_lldp(HEAD[:12] + b"\x08\x00" + CHASSIS)
     assert not lldp.is_lldp(b"")
-    with pytest.raises(lldp.MalformedLldpError, match="not one of LLDP"):
+    with pytest.raises(lldp.MalformedLldpError, match="is not LLDP"):
         lldp.parse(b"")

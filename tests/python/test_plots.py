@@ -1,8 +1,7 @@
-"""Pictures of experiments: what is drawn is what was measured, and the same numbers are the same bytes."""
+"""Pictures of experiments show the measured numbers, and the same numbers give the same bytes."""
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from pathlib import Path
 from random import Random
@@ -51,20 +50,7 @@ def histogram() -> Figure:
     return plots.histograms(RUNS.filter(pl.col("delta_ms") == 50), "good", "d_ms", bin_width=0.25, **LABELS)
 
 
-def beside() -> Figure:
-    frame = pl.DataFrame(
-        {
-            "d_ms": [1, 2, 5],
-            "paper": [1.0, None, 3.0],
-            "ours": [1.1, 2.1, None],
-            "low": [1.0, -math.inf, None],
-            "high": [1.4, math.inf, None],
-        }
-    )
-    return plots.paper_beside_ours(frame, "d_ms", ylabel="%", **LABELS)
-
-
-@pytest.mark.parametrize("draw", [curve, interval, proportion, histogram, beside])
+@pytest.mark.parametrize("draw", [curve, interval, proportion, histogram])
 def test_the_same_numbers_are_the_same_picture(draw: Callable[[], Figure], tmp_path: Path) -> None:
     for name in ("one", "two"):
         plots.save(draw(), tmp_path / f"{name}.png", tmp_path / f"{name}.svg")
@@ -107,13 +93,6 @@ def test_histograms_count_every_seed() -> None:
         assert sum(ys) * (xs[1] - xs[0]) / 0.25 == pytest.approx(100, abs=0.1)
     with pytest.raises(HoldfastError, match="bin_width is 0"):
         plots.histograms(RUNS, "good", "d_ms", bin_width=0, **LABELS)
-
-
-def test_what_only_one_of_the_two_has_is_drawn_alone() -> None:
-    paper, ours = (container.lines[0] for container in beside().axes[0].containers)
-    assert list(paper.get_ydata()) == [1, 3]
-    assert list(ours.get_ydata()) == [1.1, 2.1]
-    assert [tick.get_text() for tick in beside().axes[0].get_xticklabels()] == ["1", "2", "5"]
 
 
 @pytest.mark.parametrize("columns", [0, 2, 3])

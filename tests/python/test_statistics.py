@@ -61,7 +61,7 @@ def test_wilson_interval() -> None:
     # Newcombe (Statistics in Medicine 17, 1998), table I: 81 of 263, and 15 of 148.
     assert wilson_interval(81, 263) == (pytest.approx(0.2553, abs=5e-5), pytest.approx(0.3662, abs=5e-5))
     assert wilson_interval(15, 148) == (pytest.approx(0.0624, abs=5e-5), pytest.approx(0.1605, abs=5e-5))
-    with pytest.raises(SweepError, match="no proportion"):
+    with pytest.raises(SweepError, match="not a proportion"):
         wilson_interval(3, 2)
 
 

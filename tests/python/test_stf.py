@@ -1,4 +1,4 @@
-"""`holdfast stf` as a user meets it, wrong arguments included. Each command runs in a process of its own."""
+"""`holdfast stf` as users see it, wrong arguments included. Each command runs in a process of its own."""
 
 from __future__ import annotations
 
@@ -90,7 +90,7 @@ def test_stf_filters_and_runs_on_the_executor_asked_for(scripts: Path, executor:
     ("arguments", "message"),
     [
         (["no-such-directory"], "there is no file or directory 'no-such-directory'"),
-        (["{}/right.p4"], "right.p4' is no script: give NAME.stf"),
+        (["{}/right.p4"], "right.p4' is not a script: give NAME.stf"),
         (["{}", "--filter", "x*"], "no script"),
         (["{}", "--json", "no-such-directory/x.json"], "there is no directory for"),
         (["{}", "--executor", "gpu"], "'gpu' is not one of"),

@@ -1,7 +1,7 @@
-"""Experiments: figures and tables of papers, run again, with the paper's own numbers beside ours.
+"""Experiments reproduce figures and tables of papers, with the paper's own numbers beside ours.
 
 An experiment is a package here, ``<paper>``, with an ``EXPERIMENT``, its published numbers as data, one module per figure or table,
-and a README that says what came out. A part of it is a function from a :class:`Setting` (seeds, where, how) to a :class:`Finding`
+and a README with the results. A part of it is a function from a :class:`Setting` (seeds, where, how) to a :class:`Finding`
 (numbers with intervals, pictures); :mod:`holdfast.reproduce` runs it, compares and writes. The same function with few seeds is a
 test. Nothing here runs a network.
 """

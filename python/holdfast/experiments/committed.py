@@ -1,9 +1,10 @@
-"""An experiment's committed results, and the part of its README that is written from them. It does not know what they say."""
+"""An experiment's committed results, and the part of its README that is generated from them. It does not know their meaning."""
 
 from __future__ import annotations
 
 import json
 import shutil
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -66,6 +67,15 @@ class Committed:
         """Writes the generated part anew."""
         text = self.replaced(self.readme.read_text(encoding="utf-8"), sections)
         whole_files.write_text(self.readme, text)
+
+
+def collect_given(collect: Callable[[Path], None]) -> None:
+    """Collects results from each folder on the command line."""
+    for given in sys.argv[1:]:
+        try:
+            collect(Path(given))
+        except ExperimentError as error:
+            sys.exit(f"error: {error}")
 
 
 def markdown(headings: Sequence[str], rows: Sequence[Sequence[str]]) -> str:

@@ -60,7 +60,7 @@ def by_name(text: str) -> Topology:
     for word in words:
         key, given, value = word.partition("=")
         if not given or key not in parameters or key in arguments:
-            raise TopologyError(f"{text}: what is {word!r}? Write {usage(name)}")
+            raise TopologyError(f"{text}: {word!r} is not a size or a parameter; write {usage(name)}")
         arguments[key] = value
     values = {key: _number(text, key, value, parameters[key].annotation) for key, value in arguments.items()}
     try:

@@ -1,4 +1,4 @@
-"""Two backbones that much of the literature uses, from their published facts. Switches have the names of their cities."""
+"""Two backbones that are common in the literature, from their published facts. Switches have the names of their cities."""
 
 from __future__ import annotations
 

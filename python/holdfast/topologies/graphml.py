@@ -1,4 +1,4 @@
-"""GraphML files of the Internet Topology Zoo's kind, read as topologies.
+"""Reads GraphML files in the format of the Internet Topology Zoo as topologies.
 
 Every node of the graph becomes a switch, named after its label: letters and digits are kept, everything else becomes one ``_``,
 and a name that is taken gets a number. Every edge becomes a link, parallel ones too; of a directed graph an edge and one back
@@ -121,7 +121,7 @@ def _position(path: Path, name: str, data: Mapping[str, Any]) -> Position | None
     except (TypeError, ValueError):
         raise TopologyError(f"node {name!r}: Latitude and Longitude are not numbers") from None
     if not (-180 <= longitude <= 180 and -90 <= latitude <= 90):
-        raise TopologyError(f"node {name!r}: there is no place at latitude {latitude:g}, longitude {longitude:g}")
+        raise TopologyError(f"node {name!r}: latitude {latitude:g}, longitude {longitude:g} is not a place on Earth")
     return longitude, latitude
 
 

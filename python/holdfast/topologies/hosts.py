@@ -1,4 +1,4 @@
-"""How the topologies of this room get their hosts: ``h1``, ``h2`` and so on, each with one link to its switch."""
+"""Adds hosts to generated topologies: ``h1``, ``h2`` and so on, each with one link to its switch."""
 
 from __future__ import annotations
 

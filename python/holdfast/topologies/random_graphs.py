@@ -1,4 +1,4 @@
-"""Connected random topologies from a seed. Switches ``s1`` ... lie in a square; links are as long as the way between their ends.
+"""Connected random topologies from a seed. Switches ``s1`` ... lie in a square; a link has the length of the distance of its ends.
 
 Where the model leaves parts that do not reach each other, they are joined by the shortest links between them (Waxman) or by links
 between switches drawn from the same seed (Erdos-Renyi), so that every topology can be used, and the number of links that were
@@ -80,7 +80,9 @@ def _check(size: int, hosts: int, side_km: float) -> None:
     if size < 1:
         raise TopologyError(f"size is {size}; it must be at least 1")
     if size > MAX_SIZE:
-        raise TopologyError(f"size is {size}; it must be at most {MAX_SIZE}, because each two switches are looked at")
+        raise TopologyError(
+            f"size is {size}; it must be at most {MAX_SIZE}, because every pair of switches is examined"
+        )
     if hosts < 0:
         raise TopologyError(f"hosts is {hosts}; it must be at least 0")
     if not 0 < side_km < math.inf:

@@ -1,4 +1,4 @@
-"""Topologies as YAML files, both ways. Every mistake in a file is one sentence that begins with the file and the line.
+"""Reads and writes topologies as YAML files. Every error in a file is one sentence that begins with the file and the line.
 
 .. code-block:: yaml
 
@@ -102,7 +102,7 @@ class _Files:
     def parse(self, path: Path) -> dict[str, Node]:
         """A file, by key."""
         if not self._left:
-            raise TopologyError(f"{path}: a topology is made of at most {MOST_FILES} files, each inclusion counted")
+            raise TopologyError(f"{path}: a topology has at most {MOST_FILES} files, each inclusion counted")
         self._left -= 1
         with reading(path, TopologyError):
             content = read_regular(path, MOST_TEXT_BYTES, TopologyError)
@@ -230,7 +230,7 @@ def _add_each(node: Node | None, what: str, needed: tuple[str, ...], add: Callab
         with _at(entry):
             for key in ("a", "b", "switch"):
                 if key in fields and not isinstance(fields[key], str):
-                    raise TopologyError(f"{key}: the name of a node expected, and here is {fields[key]!r}")
+                    raise TopologyError(f"{key}: {fields[key]!r} is not the name of a node")
             add(fields)
 
 

@@ -1,4 +1,4 @@
-"""Beyond the paper: its tables with the TCPs of today, with ECN, and with 1+1 protection as a fifth mechanism of the case study.
+"""Beyond the paper: its tables with today's TCPs, with ECN, and with 1+1 protection as a fifth mechanism of the case study.
 
 Each TCP has what the current RFCs recommend (preset ``standard``: initial window of 10, limited transmit, delayed
 acknowledgments of 200 ms) and the network and window of the 2001 runs. ECN is marks from half of a link's buffer on. The tables

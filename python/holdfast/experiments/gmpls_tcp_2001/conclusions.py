@@ -1,4 +1,4 @@
-"""The paper's conclusions, each as numbers with 95 % intervals and what these say: holds, refuted, or open.
+"""The paper's conclusions, each as numbers with 95 % intervals and a verdict: holds, refuted, or open.
 
 A verdict is computed. A claim that a number is above (or below) a bound holds if the whole interval is, is refuted if the whole
 interval is on the other side, and is open otherwise. A conclusion of several claims holds if all do, and is refuted if one is

@@ -1,4 +1,4 @@
-"""Which choice of what the paper leaves open comes closest to its Tables 3 and 5: chosen with some seeds, judged with others.
+"""Fits the paper's open parameters to its Tables 3 and 5: some seeds choose the parameters, others judge them.
 
 :data:`FACTORS` are varied together. A candidate's score for a table is the logarithm of the likelihood of the paper's numbers if
 its 150 seeds were drawn as ours are: normal for each mean change, whose variance is the candidate's own over seeds divided by their

@@ -1,4 +1,4 @@
-"""What the parts have in common: from rows of :mod:`~holdfast.experiments.gmpls_tcp_2001.runs` to the paper's columns and axes."""
+"""Code that the parts share, from rows of :mod:`~holdfast.experiments.gmpls_tcp_2001.runs` to the paper's columns and axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section 6: what a longer backup path costs, for every switching delay (Tables 4 and 5, Figs. 10 to 14)."""
+"""Section 6: the cost of a longer backup path, for every switching delay (Tables 4 and 5, Figs. 10 to 14)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from matplotlib.figure import Figure
 
 from holdfast import plots, statistics
 from holdfast.experiments import Finding, Setting
-from holdfast.experiments.gmpls_tcp_2001 import goodput, published
+from holdfast.experiments.gmpls_tcp_2001 import drawing, goodput, published
 from holdfast.sweep import Point
 
 DELTA_MS = 5
@@ -63,14 +63,10 @@ def table5(setting: Setting) -> Finding:
 def fig10(setting: Setting) -> Finding:
     """Goodput over time for delta = 5 ms, in intervals of 100 ms."""
     rows = goodput.curves(_fast(setting), ["d_ms"], "switched_curve")
-    figure = plots.curves(
+    figure = drawing.goodput_over_time(
         rows,
-        "time_s",
-        "goodput_percent",
         "d_ms",
         title=f"Fig. 10: goodput after the failure, delta = {DELTA_MS} ms, {len(setting.seeds)} seeds",
-        xlabel="time (s)",
-        ylabel="goodput (% of the backbone's rate)",
     )
     return Finding(figures={"": figure}, frames={"": rows})
 
@@ -104,15 +100,11 @@ def fig12(setting: Setting) -> Finding:
 
 def draw12(rows: pl.DataFrame, seeds: int) -> Figure:
     """Its picture."""
-    return plots.curves(
+    return drawing.goodput_over_time(
         rows.filter(pl.col("d_ms").is_in(DRAWN_D_MS)),
-        "time_s",
-        "goodput_percent",
         "d_ms",
         "delta_ms",
         title=f"Fig. 12: goodput after the failure, {seeds} seeds",
-        xlabel="time (s)",
-        ylabel="goodput (% of the backbone's rate)",
         columns=3,
     )
 

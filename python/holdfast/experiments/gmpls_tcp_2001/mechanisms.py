@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from holdfast import plots, statistics
 from holdfast.experiments import Finding, Setting
-from holdfast.experiments.gmpls_tcp_2001 import goodput, published
+from holdfast.experiments.gmpls_tcp_2001 import drawing, goodput, published
 from holdfast.sweep import Point
 
 POINTS: list[Point] = [
@@ -43,15 +43,11 @@ def fig18(setting: Setting) -> Finding:
 
 def draw18(rows: pl.DataFrame, seeds: int) -> Figure:
     """Its picture."""
-    return plots.curves(
+    return drawing.goodput_over_time(
         rows,
-        "time_s",
-        "goodput_percent",
         "scenario",
         "mechanism",
         title=f"Fig. 18: goodput after the failure, {seeds} seeds",
-        xlabel="time (s)",
-        ylabel="goodput (% of the backbone's rate)",
         columns=2,
     )
 

@@ -1,4 +1,4 @@
-"""Section 7.1: what is lost where working path and backup meet again, packet by packet at the links behind the merge point.
+"""Section 7.1: losses where working path and backup meet again, packet by packet at the links behind the merge point.
 
 The paper says that merging matters where that buffer overflows, and that it does for d = 50 and 100 ms. Here the drops are counted:
 at the merge point's own interface, LSR2-LSR3, which the paper names, and at that and the last link, LSR3-B, together. The last link

@@ -1,4 +1,4 @@
-"""What the paper prints: parameters, tables, the numbers in its text, and its slips. Data only; nothing here is ours.
+"""The paper's data: parameters, tables, the numbers in its text, and its contradictions. It contains no data of ours.
 
 Times are in milliseconds or, where their names say so, in seconds; goodput changes and proportions of seeds in percent. Values that
 the paper shows in figures only, without a number, are not here.

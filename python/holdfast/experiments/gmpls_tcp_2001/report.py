@@ -1,4 +1,4 @@
-"""The committed results in words: tables of the README, written from the CSV files in ``results/`` and nothing else.
+"""The tables of the README, generated from the CSV files in ``results/`` alone.
 
 ``python -m holdfast.experiments.gmpls_tcp_2001.report out/experiments/gmpls_tcp_2001`` takes the results there into
 ``results/``, with each run's goodput in ``runs_*.csv``, and puts the tables between the README's markers. Tests check that the
@@ -7,7 +7,6 @@ README is what the files say, and the files what the runs say. How the results c
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,8 @@ from typing import Any
 import polars as pl
 
 from holdfast import reproduce, whole_files
-from holdfast.errors import ExperimentError
 from holdfast.experiments import AGREES, BY_DEFINITION, DIFFERS, OPEN, PublishedTable
-from holdfast.experiments.committed import Committed, Sections, markdown
+from holdfast.experiments.committed import Committed, Sections, collect_given, markdown
 from holdfast.experiments.gmpls_tcp_2001 import conclusions, fit, longer_path, merge, published, runs, statements
 
 COMMITTED = Committed(Path(__file__).parent)
@@ -375,9 +373,5 @@ SECTIONS: Sections = (
 
 
 if __name__ == "__main__":
-    for given in sys.argv[1:]:
-        try:
-            collect(Path(given))
-        except ExperimentError as error:
-            sys.exit(f"error: {error}")
+    collect_given(collect)
     COMMITTED.rewrite(SECTIONS)

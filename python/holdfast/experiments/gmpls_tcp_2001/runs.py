@@ -1,4 +1,4 @@
-"""One run of the study: a network, its TCP flows, a failure and a repair; and what the receivers got, in total and over time.
+"""One run of the study: a network, its TCP flows, a failure and a repair, and the data received, in total and over time.
 
 A point (the columns of a sweep) has everything that is varied, the unknowns of :data:`UNKNOWNS` included; start times and access
 delays are the seed's alone. So a seed is the same load in every configuration, and differences can be taken seed by seed. What the

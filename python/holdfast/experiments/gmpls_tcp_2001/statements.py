@@ -1,4 +1,4 @@
-"""What the paper says in words (:data:`~holdfast.experiments.gmpls_tcp_2001.published.STATEMENTS`), each judged by the runs.
+"""The paper's statements in the text (:data:`~holdfast.experiments.gmpls_tcp_2001.published.STATEMENTS`), each judged by the runs.
 
 A statement is one or more claims of :mod:`~holdfast.experiments.gmpls_tcp_2001.conclusions`, each a number with its 95 % interval
 against a bound that is stated here with its reason. It holds if all its claims hold, is refuted if one is refuted, and is open

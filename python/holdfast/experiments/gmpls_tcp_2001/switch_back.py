@@ -1,4 +1,4 @@
-"""Section 7: back to the repaired path, merging or not, or staying on the backup (Table 6, Figs. 15 and 16)."""
+"""Section 7: return to the repaired path, merging or not, or staying on the backup (Table 6, Figs. 15 and 16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Table 8: when each mechanism switches, and how much longer the round trip is then; measured with UDP and ping, without TCP.
+"""Table 8: the switching time of each mechanism, and the increase of the round trip, measured with UDP and ping, without TCP.
 
 The paper states both as formulas of Table 7's delays. Here they are found by looking at packets only: the switch is when the first
 packet that took the backup passed the node that switches, and round trips are those of ping before and after the failure.

@@ -1,4 +1,4 @@
-"""The study's runs, and every part of it once, small."""
+"""The study's runs, and every part of it once at small size."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The committed results: the README is what the files say, the files what the runs say, and the runs what a rerun gives."""
+"""The committed results are consistent: the README with the files, the files with the runs, and the runs with a rerun."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The networks have the paper's round trip times, and shares of links."""
+"""The networks have the paper's round-trip times and shared links."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Section 5: how fast to switch, where the switched flows join others (Table 3, Figs. 7 and 8) and where they do not."""
+"""Section 5: the switching delay, where the switched flows join others (Table 3, Figs. 7 and 8) and where they do not."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import polars as pl
 
 from holdfast import plots
 from holdfast.experiments import Finding, Setting
-from holdfast.experiments.gmpls_tcp_2001 import goodput, published
+from holdfast.experiments.gmpls_tcp_2001 import drawing, goodput, published
 from holdfast.sweep import Point
 
 CURVE_END_S = 8.0
@@ -86,15 +86,11 @@ def fig7(setting: Setting) -> Finding:
         for name in ("switched", "fixed")
     ]
     rows = pl.concat(sets)
-    figure = plots.curves(
+    figure = drawing.goodput_over_time(
         rows,
-        "time_s",
-        "goodput_percent",
         "delta_ms",
         "flows",
         title=f"Fig. 7: goodput after the failure, {len(setting.seeds)} seeds",
-        xlabel="time (s)",
-        ylabel="goodput (% of the backbone's rate)",
     )
     return Finding(figures={"": figure}, frames={"": rows})
 

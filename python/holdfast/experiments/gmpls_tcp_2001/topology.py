@@ -1,4 +1,4 @@
-"""The networks of the study: figures 6, 9 and 17, with everything that the paper leaves open as a parameter.
+"""The networks of the study: figures 6, 9 and 17, with the paper's open values as parameters.
 
 What the figures show is rebuilt from the text, so names of nodes on backup paths are partly ours. Nothing runs here.
 

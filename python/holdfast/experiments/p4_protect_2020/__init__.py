@@ -1,4 +1,4 @@
-"""What 1+1 protection in P4 costs and gives: the evaluation of P4-Protect (EuroP4 2020), which was done on a Tofino switch."""
+"""Cost and benefit of 1+1 protection in P4: the evaluation of P4-Protect (EuroP4 2020), which used a Tofino switch."""
 
 from __future__ import annotations
 

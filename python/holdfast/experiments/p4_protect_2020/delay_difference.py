@@ -1,4 +1,4 @@
-"""Section 5.4.2: how much later than the other a copy may come, before the acceptance window takes it for a new packet.
+"""Section 5.4.2: the delay of a copy behind the other beyond which the acceptance window takes it for a new packet.
 
 The window has W = 2^31 numbers, so a copy that is less than W packets behind is recognised. That is measured where it can be
 reached: in number spaces of a few bits, with a stream whose second path is ever later.

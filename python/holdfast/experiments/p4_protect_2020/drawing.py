@@ -1,4 +1,4 @@
-"""Pictures that only this study has; the others are in :mod:`holdfast.plots`, and all looks are registered there."""
+"""Pictures that only this study has. :mod:`holdfast.plots` has the others, and all colours and markers."""
 
 from __future__ import annotations
 

@@ -17,7 +17,6 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from holdfast import statistics
-from holdfast.apps.protect.controller import OVERHEAD_BYTES
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import published, setup
 from holdfast.network import SimulatedNetwork
@@ -36,10 +35,6 @@ QUEUE_PACKETS = 1000
 
 START_MS = 0.1
 """Flows start within it, at times drawn from the seed; that is all that the seed does."""
-
-PAYLOAD_BYTES = 1448
-FRAME_BYTES = 1538
-"""TCP data in a full segment with timestamps, and what it takes on the wire: 1500 bytes of IP, and 38 of Ethernet."""
 
 
 def points(pairs: Sequence[int], hosts_gbps: Sequence[float], warm_up_ms: int, measured_ms: int) -> list[Point]:
@@ -78,12 +73,6 @@ def _all_points() -> list[Point]:
 
 
 POINTS = _all_points()
-
-
-def ceiling_gbps(mode: str) -> float:
-    """What full segments leave of the line rate; protection adds its headers to each."""
-    overhead = OVERHEAD_BYTES if mode == "protected" else 0
-    return published.LINE_RATE_GBPS * PAYLOAD_BYTES / (FRAME_BYTES + overhead)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:

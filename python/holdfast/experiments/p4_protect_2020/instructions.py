@@ -1,4 +1,4 @@
-"""Instructions per packet for Figure 6, counted by valgrind where it is installed: unlike times, the same each time for one build.
+"""Instructions per packet for Figure 6, counted by valgrind if installed. Unlike times, runs of one build give equal counts.
 
 A process of its own runs all cases under callgrind. Between them it asks for its parent's process id, a call that it
 otherwise never makes, and callgrind writes what it has counted at each.
@@ -169,7 +169,7 @@ def main(arguments: Iterable[str]) -> None:
     parent = _parent()
     while not Path(go).exists():
         if _parent() != parent:
-            sys.exit("whoever wanted this is gone")
+            sys.exit("the parent process has ended")
         time.sleep(0.02)
     for name, case in cases.items():
         os.getppid()

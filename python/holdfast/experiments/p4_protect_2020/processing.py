@@ -1,4 +1,4 @@
-"""Figure 6: what P4-Protect's programs cost per packet, at both ends, relative to plain forwarding.
+"""Figure 6: the cost of P4-Protect's programs per packet, at both ends, relative to plain forwarding.
 
 The paper took hardware timestamps from the beginning of ingress to the beginning of egress. Here a switch in a simulated network,
 with one route, one flow and one connection, is given the same kind of packet over and over by packet generators, one packet at

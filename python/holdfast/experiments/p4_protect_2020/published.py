@@ -1,4 +1,4 @@
-"""What the P4-Protect paper says in numbers, where it contradicts itself, and when ours agree with them.
+"""The numbers of the P4-Protect paper, its contradictions, and the margins within which ours agree.
 
 The paper prints no table: its numbers are in the text, and its Figures 6 to 8 have axes that the text does not give. What is not
 in the text is not here. Nothing here runs anything.

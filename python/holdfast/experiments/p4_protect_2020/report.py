@@ -1,4 +1,4 @@
-"""The committed results in words: tables of the README, written from the CSV files in ``results/`` and nothing else.
+"""The tables of the README, generated from the CSV files in ``results/`` alone.
 
 ``python -m holdfast.experiments.p4_protect_2020.report out/experiments/p4_protect_2020`` takes the results there into
 ``results/``, writes numbers and pictures anew from the committed runs, and puts the tables between the README's markers. The times
@@ -8,7 +8,6 @@ the results came about is :mod:`holdfast.reproduce`'s business.
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -16,9 +15,8 @@ from typing import Any
 import polars as pl
 
 from holdfast import reproduce, whole_files
-from holdfast.errors import ExperimentError
 from holdfast.experiments import BY_DEFINITION, DIFFERS, Finding, Setting
-from holdfast.experiments.committed import Committed, Sections, markdown
+from holdfast.experiments.committed import Committed, Sections, collect_given, markdown
 from holdfast.experiments.p4_protect_2020 import (
     EXPERIMENT,
     delay_difference,
@@ -324,10 +322,6 @@ def write_again() -> None:
 
 
 if __name__ == "__main__":
-    for given in sys.argv[1:]:
-        try:
-            collect(Path(given))
-        except ExperimentError as error:
-            sys.exit(f"error: {error}")
+    collect_given(collect)
     write_again()
     COMMITTED.rewrite(SECTIONS)

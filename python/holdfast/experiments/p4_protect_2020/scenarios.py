@@ -1,4 +1,4 @@
-"""Figures 2 to 4 as scenarios: four packets, two paths whose delays and losses are scripted, and what comes out.
+"""Figures 2 to 4 as scenarios: four packets, two paths with scripted delays and losses, and the forwarded packets.
 
 Figure 2: packet 3 is very late on path 1, and path 2's is forwarded. Figure 3: packet 3 is lost on path 1, and on path 2 it
 comes after packet 4 of path 1. Figure 4: packets 2 and 3 change places on path 1, and path 2's packet 2 comes between them. The

@@ -1,4 +1,4 @@
-"""What the parts share: the network between two ends with two paths, and the forwarding modes that run on it.
+"""Shared by the parts: the network between two ends with two paths, and the forwarding modes that run on it.
 
 Nothing here knows what is measured.
 """

@@ -1,4 +1,4 @@
-"""The committed results: the README is what the files say, and reruns give what the files say."""
+"""The committed results are consistent: the README with the files, and the files with reruns."""
 
 from __future__ import annotations
 
