@@ -1,4 +1,4 @@
-"""Holdfast: write a network's data plane in P4, cut a link under traffic, and see exactly what the cut cost.
+"""Holdfast runs networks whose data plane is written in P4, cuts links under traffic, and measures the loss exactly.
 
 A name is imported when it is first used: the command, and a worker of a sweep, start without what they do not need.
 """

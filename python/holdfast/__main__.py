@@ -1,4 +1,4 @@
-"""The command ``holdfast``, also as ``python -m holdfast``. Ctrl-C ends it from here on, also while it imports its modules."""
+"""The command ``holdfast``, also as ``python -m holdfast``. From here on Ctrl-C ends it, even during its imports."""
 
 from __future__ import annotations
 

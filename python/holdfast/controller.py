@@ -1,4 +1,4 @@
-"""What a controller is: a class with event handlers and a P4Runtime-shaped client per switch.
+"""The base class of controllers: event handlers and a P4Runtime-shaped client per switch.
 
 The same class is driven in process and in virtual time when simulated, and over gRPC when live. What it decides upon takes
 effect ``reaction_delay_ms`` after the event reaches it; in simulation that is a stated parameter, never zero by accident.

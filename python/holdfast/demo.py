@@ -1,4 +1,4 @@
-"""The demo: the small case of ``holdfast compare``. A link is cut on a square of two paths, and few mechanisms show what it cost.
+"""The demo, a small case of ``holdfast compare``: it cuts a link on a square of two paths under a few mechanisms.
 
 Two hosts, an ingress switch s1 and an egress switch s4, and two disjoint paths between them: s1-s2-s4 (path 1) and s1-s3-s4
 (path 2). The link s1-s2 fails under a UDP stream, a ping and TCP. Mechanisms, runs, measures, table and report are

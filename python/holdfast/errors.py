@@ -1,4 +1,4 @@
-"""The one exception family. Everything that this package raises on purpose is a :class:`HoldfastError`."""
+"""The exception family. Every exception that this package raises on purpose is a :class:`HoldfastError`."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""A hash of the code that a function's results can depend on, so that results of other code are not taken for its own.
+"""A hash of the code on which a function's results can depend, so that results of other code are not reused.
 
-That is: the function's module and what it imports of its own package and of Holdfast, directly or not; the native core; and the
-P4 programs. Found by reading import statements, those inside functions too. The ``__init__`` of a package counts if a name is taken
-from it, not if only a module of the package is. So code that only draws or prints can change without making results old, as long as
-the function's module does not import it.
+The code is the function's module and its imports from its own package and from Holdfast, direct or not; the native core; and the
+P4 programs. It is found by reading import statements, also those inside functions. The ``__init__`` of a package counts if a name
+is taken from it, not if only a module of the package is. So code that only draws or prints can change without making results old,
+as long as the function's module does not import it.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What Ctrl-C does to the command. It imports next to nothing, because the first import can be interrupted already."""
+"""Handles Ctrl-C in the command. It imports very little, because even the first import can be interrupted."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""What a network has counted and measured so far: flows, TCP connections, links, queues, nodes and the wall clock.
+"""Counts and measurements of a network up to now: flows, TCP connections, links, queues, nodes and the wall clock.
 
-Times are picoseconds. These are values: they do not change while the network goes on. It knows no network.
+Times are picoseconds. These are values: they do not change while the network runs. This module knows no network.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What users give is checked here: fields of models, and times. What is wrong with it is one sentence.
+"""Checks user input: fields of models, and times. An error is one sentence.
 
 Times are written in seconds or milliseconds and counted in whole picoseconds, in signed 64 bits in results.
 """

@@ -1,4 +1,4 @@
-"""Files that users name, read whole: regular ones, up to a size. A pipe or a device may have no end, and may never answer."""
+"""Reads files that users name: regular files, up to a size. A pipe or a device may have no end, and may never answer."""
 
 from __future__ import annotations
 

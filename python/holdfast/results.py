@@ -1,4 +1,4 @@
-"""From the logs of a run to tables of them."""
+"""Turns the logs of a run into tables."""
 
 from __future__ import annotations
 

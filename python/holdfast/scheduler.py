@@ -1,6 +1,6 @@
-"""What controllers are going to do, and when: an event becomes a call of a handler after the controller's reaction delay.
+"""Schedules the work of controllers: an event becomes a call of a handler after the controller's reaction delay.
 
-Times are picoseconds of whatever clock the owner goes by; nothing here reads one, waits or knows where events come from.
+Times are picoseconds of the owner's clock. It does not read a clock, wait, or know the origin of events.
 """
 
 from __future__ import annotations

@@ -1,11 +1,11 @@
-"""Many runs of one function: every point with every seed, on several processes or a Ray cluster, resumed where it stopped.
+"""Runs a function for every point with every seed, on several processes or a Ray cluster, and resumes interrupted sweeps.
 
-The function is named (``module:function``), takes a point and a seed, and returns numbers, texts or lists of them under names. It
+The function has a name (``module:function``), takes a point and a seed, and returns named numbers, texts or lists of them. It
 is pure: the same point, seed and code give the same row. So the result, ``rows.parquet``, has the same bytes whatever the number
-of processes, the order in which they finish, or the interruptions. What differs from time to time (wall time, machine, commit) is
-in ``sweep.json`` beside it.
+of processes, the order in which they finish, or the interruptions. Values that differ between runs (wall time, machine, commit)
+are in ``sweep.json`` beside it.
 
-Finished runs are appended to ``journal.jsonl`` at once, each with a checksum. A rerun takes from there what the same
+Finished runs are appended to ``journal.jsonl`` at once, each with a checksum. A rerun reuses the runs that the same
 code has finished: the key is a hash of the function, the point, the seed and the code that the function can reach.
 Nothing here knows networks.
 """

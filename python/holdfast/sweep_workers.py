@@ -1,4 +1,4 @@
-"""Where the runs of a sweep take place: in this process, in processes of this machine, or on a Ray cluster. Never in threads.
+"""The workers of a sweep: this process, processes of this machine, or a Ray cluster, but never threads.
 
 Each way is a generator of outcomes in the order in which runs finish; closing it ends what still works. Journals and results are
 not known here.

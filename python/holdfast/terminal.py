@@ -1,4 +1,4 @@
-"""What goes to a terminal. No name, path or program that is printed can make it do anything.
+"""Output to a terminal. No printed name, path or program can control the terminal.
 
 Control characters would move the cursor, set the title or change colours. They are shown as U+FFFD, as the compiler does. Nothing
 here knows what is printed.

@@ -1,4 +1,4 @@
-"""``holdfast trace``: what a program does with a packet, read from the interpreter's structured trace."""
+"""``holdfast trace``: a packet's path through a program, from the interpreter's structured trace."""
 
 from __future__ import annotations
 

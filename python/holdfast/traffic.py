@@ -1,4 +1,4 @@
-"""Traffic of modelled hosts: data that a network is given before it runs.
+"""Traffic of modelled hosts, as data for a network before it runs.
 
 ``family``: over IPv4 or IPv6; for IPv6 both hosts have an IPv6 address.
 """

@@ -1,4 +1,4 @@
-"""Files that are written whole: a reader, a full disk or an interruption finds the old file or the new one, never a part.
+"""Writes files whole: a reader always finds the old file or the new one, never a part, even after a full disk or an interrupt.
 
 Text is UTF-8, whatever the locale.
 """

@@ -1,4 +1,4 @@
-"""YAML files that people write, read into models. Every mistake in one is a sentence that begins with the file."""
+"""Reads users' YAML files into models. Every error is a sentence that begins with the file."""
 
 from __future__ import annotations
 
