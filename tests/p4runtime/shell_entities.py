@@ -1,23 +1,18 @@
-"""What p4runtime-shell does to loop.p4's groups, meters, registers and digests, run by its own interpreter (see test_shell.py).
+"""A session of p4runtime-shell with groups, meters, registers and digests of loop.p4, run by the shell's own interpreter (see
+test_shell.py).
 
 Prints one JSON object per step.
 
 Arguments: address, P4Info text file, artifact file.
 """
 
-import json
-import os
 import sys
-import traceback
 
 import p4runtime_sh.shell as sh
 from p4.v1 import p4runtime_pb2
+from shell_process import run, say
 
 address, p4info, artifact = sys.argv[1:]
-
-
-def say(step, **what):
-    print(json.dumps({"step": step, **what}), flush=True)
 
 
 def send(source, destination, port=4):
@@ -118,8 +113,7 @@ def digests():
     say("digest", learned=found)
 
 
-code = 1
-try:
+def session():
     sh.setup(
         device_id=1, grpc_addr=address, election_id=(0, 1), config=sh.FwdPipeConfig(p4info, artifact), verbose=False
     )
@@ -128,10 +122,6 @@ try:
     meters(packets_in)
     registers()
     digests()
-    sh.teardown()
-    code = 0
-except Exception:  # noqa: BLE001 - printed, and told by the exit code
-    traceback.print_exc()
-finally:
-    sys.stdout.flush()
-    os._exit(code)  # the shell's threads would keep a failed session alive
+
+
+run(session)

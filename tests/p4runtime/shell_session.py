@@ -1,23 +1,17 @@
-"""What p4runtime-shell does to a switch, run by its own interpreter (see test_shell.py).
+"""A session of p4runtime-shell with a switch, run by the shell's own interpreter (see test_shell.py).
 
 Prints one JSON object per step.
 
 Arguments: address, P4Info text file, artifact file.
 """
 
-import json
-import os
 import sys
-import traceback
 
 import p4runtime_sh.shell as sh
 from p4runtime_sh.p4runtime import P4RuntimeWriteException
+from shell_process import run, say
 
 address, p4info, artifact = sys.argv[1:]
-
-
-def say(step, **what):
-    print(json.dumps({"step": step, **what}), flush=True)
 
 
 def routes():
@@ -92,13 +86,4 @@ def session():
     say("deleted", routes=routes())
 
 
-code = 1
-try:
-    session()
-    sh.teardown()
-    code = 0
-except Exception:  # noqa: BLE001 - printed, and told by the exit code
-    traceback.print_exc()
-finally:
-    sys.stdout.flush()
-    os._exit(code)  # the shell's threads would keep a failed session alive
+run(session)

@@ -1,4 +1,4 @@
-"""The clients: one interface over two transports, checked on both with the same tests."""
+"""The clients have one interface over two transports; the same tests check both."""
 
 from __future__ import annotations
 
