@@ -80,8 +80,6 @@ pub struct Header {
 impl Header {
     /// Bytes of the header.
     pub const LEN: usize = 40;
-    /// Most bytes of a payload.
-    pub const MAX_PAYLOAD_LEN: usize = 65_535;
 
     /// Reads the values.
     pub fn parse(view: &View<'_>) -> Header {
@@ -187,14 +185,14 @@ mod tests {
             hop_limit: 64,
             source: A,
             destination: B,
-            payload_len: Header::MAX_PAYLOAD_LEN,
+            payload_len: 65_535,
         };
         let mut bytes = Vec::new();
         assert_eq!(good.emit(&mut bytes), Ok(()));
         bytes.clear();
         for wrong in [
             Header {
-                payload_len: Header::MAX_PAYLOAD_LEN + 1,
+                payload_len: 65_536,
                 ..good
             },
             Header {
