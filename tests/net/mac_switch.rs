@@ -1,5 +1,5 @@
-//! Switches for tests and benchmarks, in IR text so that they need no compiler: frames go by destination MAC address, through a
-//! table; unknown ones go to the controller.
+//! Switches for tests and benchmarks, in IR text so that they need no compiler. A table forwards frames by destination MAC address;
+//! unknown ones go to the controller.
 
 use engine::{Executor, Switch, SwitchConfig};
 use std::fmt::Write;

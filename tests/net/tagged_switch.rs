@@ -1,5 +1,5 @@
-//! A switch for tests, in IR text so that it needs no compiler: behind the Ethernet header, a tag says what is to be done with the
-//! packet and tells what the queues said about it.
+//! A switch for tests, in IR text so that it needs no compiler: behind the Ethernet header, a tag selects the treatment of the
+//! packet and returns its queue metadata.
 
 use engine::control::{CloneSession, Entity, MulticastGroup, Operation, Replica, Update};
 use engine::{Executor, Interpreter, Switch, SwitchConfig};

@@ -1,5 +1,5 @@
-//! Visits: whether nodes handle their packets one by one, as when nothing is known of who reacts how soon, or many at a time, no result of
-//! a run differs. Random networks, with everything that a network can have.
+//! Visits do not change results: nodes that handle their packets one by one, as with unknown reaction delays, give the same results as nodes that
+//! handle many at a time. The tests use random networks with every feature.
 
 mod mac_switch;
 
