@@ -1,15 +1,16 @@
-//! Switches with traffic managers, through the public interface only: what waits where, for how long, and what the program is told.
+//! Tests switches with traffic managers through the public interface: where packets wait, for how long, and the metadata that the program gets.
 
+mod hosts;
 mod tagged_switch;
 
 use engine::DropReason;
+use hosts::host;
 use net::clock::wall::{FrameIo, NoInterfaces, SendOutcome, WallClock};
 use net::{
-    Discipline, HostConfig, LinkConfig, LinkId, MacAddress, Network, NotificationEvent,
-    QueueConfig, QueueStatistics, QueueUnit, Queueing, Red, Step, TrafficManagerConfig,
+    Discipline, LinkConfig, LinkId, Network, NotificationEvent, QueueConfig, QueueStatistics,
+    QueueUnit, Queueing, Red, Step, TrafficManagerConfig,
 };
 use proptest::prelude::*;
-use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tagged_switch::{
@@ -26,10 +27,6 @@ const FAST_PS: u64 = 8192;
 /// What the switch takes.
 const LATENCY_PS: u64 = US;
 
-fn mac(number: u8) -> MacAddress {
-    MacAddress([2, 0, 0, 0, 0, number])
-}
-
 /// Hosts h1 to h4 on the ports of these numbers of a switch s; h1's link is a thousand times as fast as those of the others.
 struct Bench {
     network: Network,
@@ -43,15 +40,8 @@ impl Bench {
         let switch = tagged_switch(jit, reads_queues);
         network.add_switch("s", switch, LATENCY_PS).unwrap();
         let links = (1..=4u8).map(|number| {
-            let config = HostConfig {
-                mac: mac(number),
-                ipv4: Ipv4Addr::new(10, 0, 0, number),
-                prefix_len: 24,
-                gateway_mac: mac(99),
-                ipv6: None,
-            };
             let name = format!("h{number}");
-            network.add_host(&name, config).unwrap();
+            network.add_host(&name, host(number)).unwrap();
             let link = match number {
                 1 => LinkConfig {
                     queue: QueueConfig::packets(1000),
@@ -535,12 +525,8 @@ fn the_program_decides_unless_somebody_else_does() {
     );
 }
 
-#[test]
-fn in_real_time_too() {
-    let mut bench = Bench::new(true);
-    // Hosts' frames are told to whoever polls.
-    bench.send(&[to(2, 0), to(2, 1), to(2, 7)]);
-    let clock = WallClock::start(bench.network, Box::new(NoInterfaces::default())).unwrap();
+/// The priorities of the next three frames at hosts.
+fn three_priorities(clock: &WallClock) -> Vec<u8> {
     let mut priorities = Vec::new();
     for _ in 0..100 {
         for notification in clock.poll(Duration::from_millis(100)) {
@@ -552,6 +538,16 @@ fn in_real_time_too() {
             break;
         }
     }
+    priorities
+}
+
+#[test]
+fn in_real_time_too() {
+    let mut bench = Bench::new(true);
+    // Hosts' frames are told to whoever polls.
+    bench.send(&[to(2, 0), to(2, 1), to(2, 7)]);
+    let clock = WallClock::start(bench.network, Box::new(NoInterfaces::default())).unwrap();
+    let mut priorities = three_priorities(&clock);
     priorities.sort_unstable();
     assert_eq!(priorities, [0, 1, 7]);
     let (network, _) = clock.stop().unwrap();
@@ -604,17 +600,7 @@ fn a_burst_from_an_interface_goes_through_the_queues() {
         tx: tx.clone(),
     };
     let clock = WallClock::start(bench.network, Box::new(io)).unwrap();
-    let mut priorities = Vec::new();
-    for _ in 0..100 {
-        for notification in clock.poll(Duration::from_millis(100)) {
-            if let NotificationEvent::HostFrame { data } = notification.event {
-                priorities.push(Tag::of(&data).priority);
-            }
-        }
-        if priorities.len() == 3 {
-            break;
-        }
-    }
+    let priorities = three_priorities(&clock);
     assert_eq!(priorities, [0, 7, 1]);
     drop(clock);
     let sent: Vec<_> = tx
@@ -639,14 +625,7 @@ fn a_port_may_get_its_link_later() {
         bench.network.node_counters("s").unwrap().unconnected_drops,
         3
     );
-    let config = HostConfig {
-        mac: mac(7),
-        ipv4: Ipv4Addr::new(10, 0, 0, 7),
-        prefix_len: 24,
-        gateway_mac: mac(99),
-        ipv6: None,
-    };
-    bench.network.add_host("h7", config).unwrap();
+    bench.network.add_host("h7", host(7)).unwrap();
     let link = LinkConfig {
         queue: QueueConfig::packets(1),
         ..LinkConfig::new(1_000_000_000, 0)

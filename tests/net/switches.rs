@@ -1,23 +1,17 @@
-//! Networks with real switches, through the public interface only.
+//! Tests networks with real switches through the public interface.
 
+mod hosts;
 mod mac_switch;
 
 use engine::Packet;
+use hosts::{host, mac};
 use mac_switch::mac_switch;
 use net::clock::wall::{NoInterfaces, WallClock};
-use net::{
-    Destination, FlowId, HostConfig, LinkConfig, LinkId, MacAddress, Network, NotificationEvent,
-    Ping, UdpStream,
-};
-use std::net::Ipv4Addr;
+use net::{Destination, FlowId, LinkConfig, LinkId, Network, NotificationEvent, Ping, UdpStream};
 use std::time::{Duration, Instant};
 
 const US: u64 = 1_000_000;
 const MS: u64 = 1_000_000_000;
-
-fn mac(number: u8) -> MacAddress {
-    MacAddress([2, 0, 0, 0, 0, number])
-}
 
 fn mac_value(number: u8) -> u64 {
     0x0200_0000_0000 | u64::from(number)
@@ -35,14 +29,8 @@ fn network(seed: u64) -> (Network, Vec<LinkId>) {
             .unwrap();
     }
     for number in [1, 2] {
-        let config = HostConfig {
-            mac: mac(number),
-            ipv4: Ipv4Addr::new(10, 0, 0, number),
-            prefix_len: 24,
-            gateway_mac: mac(99),
-            ipv6: None,
-        };
-        network.add_host(&format!("h{number}"), config).unwrap();
+        let name = format!("h{number}");
+        network.add_host(&name, host(number)).unwrap();
     }
     let config = LinkConfig::new(1_000_000_000, 50 * US);
     let ends = [
