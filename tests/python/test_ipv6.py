@@ -15,6 +15,7 @@ from scapy.packet import Packet, Raw
 from holdfast import Ping, SimulatedNetwork, TcpOptions, TcpTransfer, UdpStream
 from holdfast._core import HoldfastError, read_pcap
 from holdfast.apps.protect import ProtectController, compile_protect
+from holdfast.apps.protect.program import ROUTES
 from holdfast.apps.protect.test_takeover import successor
 from holdfast.apps.router import IpFrrController, RouterController, compile_ipfrr, compile_router
 from holdfast.errors import NetworkError, TopologyError
@@ -178,7 +179,7 @@ def test_a_controller_that_takes_over_finds_the_routes_of_ipv6() -> None:
         two_ways(), compile_protect(), [ProtectController(protect=[("h1", "h2")], reaction_delay_ms=1, mtu=1600)]
     )
     client = network.clients["a"]
-    routes = ProtectController.table_v6
+    routes = ROUTES.ipv6
     of_others = {"hdr.ipv6.dst_addr": "2001:db8:99::/48"}
     client.insert(routes, of_others, "drop", {})
 

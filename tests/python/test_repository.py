@@ -89,3 +89,12 @@ def test_no_unfinished_work_and_no_path_of_a_machine() -> None:
         if path.endswith((".rs", ".py", ".p4", ".md", ".toml", "Makefile")) and not path.endswith("test_repository.py"):
             match = pattern.search((ROOT / path).read_text())
             assert match is None, f"{path}: {match[0] if match else ''}"
+
+
+def test_no_application_imports_another() -> None:
+    apps = ROOT / "python/holdfast/apps"
+    for path in apps.glob("*/*.py"):
+        imported = re.findall(
+            r"^\s*(?:from|import) holdfast\.apps\.(\w+)", path.read_text(encoding="utf-8"), re.MULTILINE
+        )
+        assert set(imported) <= {path.parent.name}, path

@@ -21,7 +21,7 @@ from holdfast.apps.protect import (
     compile_protect,
     disjoint_paths,
 )
-from holdfast.apps.protect.controller import OVERHEAD_BYTES
+from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.apps.router import IpFrrController, RouterController, compile_ipfrr, compile_router
 from holdfast.compare.routes import detour, disjoint_path, path_by_cost
 from holdfast.controller import Controller

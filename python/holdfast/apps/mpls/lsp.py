@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import TypeVar
 
-from holdfast.apps.ternary import prefix_of, ternary_key
+from holdfast.control.ternary import prefix_of, ternary_key
 from holdfast.errors import NetworkError
 
 MAX_HOPS = 31

@@ -1,16 +1,20 @@
 """One label switching router as its controller sees it: label space, entries by LSP, and who is sent notices.
 
-It knows names of tables, not of recovery mechanisms; :mod:`holdfast.apps.mpls.controller` knows those.
+It knows names of tables, not of recovery mechanisms; :mod:`holdfast.apps.mpls.setup` knows those.
 """
 
 from __future__ import annotations
 
+import ipaddress
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
 from holdfast.apps.mpls.lsp import Fec
+from holdfast.apps.mpls.owned_numbers import OwnedNumbers
+from holdfast.control.tables import TableEntry
+from holdfast.control.ternary import prefix_of
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
 
@@ -25,6 +29,9 @@ GAL = 13
 
 NHLFE_REMIND = 0xFFFF
 """In the place of a backup: packets that cannot go on remind the ingress of that."""
+
+NO_LSP = 0
+"""The owner of what every node has."""
 
 MAX_PUSHED = 4
 """Labels that one entry may push or swap."""
@@ -63,8 +70,7 @@ LSP_COUNTERS = (
     NOTICES_RECEIVED,
 )
 
-Value = int | bytes
-Match = Mapping[str, "int | bytes | str | tuple[int, int]"]
+Value = int | str
 
 
 @dataclass(frozen=True)
@@ -72,8 +78,8 @@ class Hop:
     """A port, the MAC addresses on its link, and labels of tunnels (with the TTL of the pipe model, or 0) that lead on."""
 
     port: int
-    src_mac: bytes
-    dst_mac: bytes
+    src_mac: int
+    dst_mac: int
     tunnel: tuple[tuple[int, int], ...] = ()
 
     def params(self) -> dict[str, Value]:
@@ -94,9 +100,11 @@ class Lsr:
 
     def __init__(self, client: Client) -> None:
         self.client = client
-        self._labels: dict[int, set[int]] = defaultdict(set)
-        self._nhlfes: dict[int, set[int]] = defaultdict(set)
-        self._ilm: dict[int, list[int]] = defaultdict(list)
+        self._labels = OwnedNumbers(FIRST_LABEL, LAST_LABEL, "all labels of a node are in use")
+        self._nhlfes = OwnedNumbers(1, NHLFE_REMIND - 1, "all NHLFEs of a node are in use")
+        self._instances = OwnedNumbers(1, 0xFFFF, "a node has no room for more notices")
+        self._entries: dict[int, list[TableEntry]] = defaultdict(list)
+        """By LSP, those of labels and NHLFEs."""
         self._notices: dict[int, list[tuple[int, int]]] = defaultdict(list)
         self._replicas: dict[int, dict[int, int]] = {}
         """By port that may change: by instance, the port that its copy leaves by."""
@@ -112,7 +120,7 @@ class Lsr:
             self.client.insert(ILM, {"label": ROUTER_ALERT}, "MplsIngress.punt")
             self.client.insert(ILM, {"label": GAL}, "MplsIngress.drop")
         for hop in neighbours:
-            instance = self._add_replica(hop.port, hop.port)
+            instance = self._add_replica(NO_LSP, hop.port, hop.port)
             params = {"src_mac": hop.src_mac, "dst_mac": hop.dst_mac}
             self.client.insert(NOTICES, {"instance": instance}, "MplsEgress.send_remote_defect", params)
 
@@ -120,12 +128,7 @@ class Lsr:
 
     def allocate_label(self, lsp: int) -> int:
         """The lowest free label of this node's space."""
-        used = set().union(*self._labels.values())
-        label = _lowest_free(used, FIRST_LABEL)
-        if label > LAST_LABEL:
-            raise NetworkError("all labels of a node are in use")
-        self._labels[lsp].add(label)
-        return label
+        return self._labels.allocate(lsp)
 
     def add_nhlfe(
         self, lsp: int, hop: Hop, label: int | None, *, labelled: bool, uniform: bool, push_ttl: int
@@ -134,9 +137,6 @@ class Lsr:
 
         ``labelled``: for packets whose top label gives way to it; else it is pushed, with ``push_ttl``.
         """
-        number = _lowest_free(set().union(*self._nhlfes.values()), 1)
-        if number >= NHLFE_REMIND:
-            raise NetworkError("all NHLFEs of a node are in use")
         params: dict[str, Value] = hop.params()
         if hop.tunnel:
             if label is None:
@@ -158,42 +158,35 @@ class Lsr:
         else:
             action = "push"
             params |= {"out_label": label, "ttl": push_ttl}
-        self.client.insert(NHLFES, {"nhlfe": number}, f"MplsIngress.{action}", params)
-        self._nhlfes[lsp].add(number)
+        number = self._nhlfes.allocate(lsp)
+        self._install(lsp, TableEntry(NHLFES, {"nhlfe": number}, f"MplsIngress.{action}", params))
         return Nhlfe(number, hop.port)
 
     def add_ilm(self, lsp: int, label: int, action: str, params: Mapping[str, Value]) -> None:
         """What happens to packets that arrive with a label."""
-        self.client.insert(ILM, {"label": label}, f"MplsIngress.{action}", params)
-        self._ilm[lsp].append(label)
+        self._install(lsp, TableEntry(ILM, {"label": label}, f"MplsIngress.{action}", params))
+
+    def _install(self, lsp: int, entry: TableEntry) -> None:
+        entry.insert(self.client)
+        self._entries[lsp].append(entry)
 
     def add_fec(self, fec: Fec, params: Mapping[str, Value]) -> None:
         """Binds a class of packets to an LSP."""
-        self.client.insert(*self._ftn_key(fec), "MplsIngress.bind", params, priority=self._priority(fec))
+        _fec_entry(fec, params).insert(self.client)
 
     def remove_fec(self, fec: Fec) -> None:
         """Takes that back."""
-        self.client.delete(*self._ftn_key(fec), priority=self._priority(fec))
-
-    @staticmethod
-    def _ftn_key(fec: Fec) -> tuple[str, Match]:
-        if fec.is_prefix and fec.destination is not None:
-            return FTN_LPM, {"hdr.ipv4.dst_addr": fec.destination}
-        return FTN, fec.match()
-
-    @staticmethod
-    def _priority(fec: Fec) -> int | None:
-        return None if fec.is_prefix else fec.priority
+        _fec_entry(fec, {}).delete(self.client)
 
     def add_route(self, prefix: str, hop: Hop) -> None:
         """A plain IPv4 route."""
-        self.client.insert(FTN_LPM, {"hdr.ipv4.dst_addr": prefix}, "MplsIngress.forward", hop.params())
+        _ftn_lpm(prefix_of(prefix), "forward", hop.params()).insert(self.client)
 
     # ---- Notices ----
 
     def add_notice(self, lsp: int, changed_port: int, hop: Hop, label: int, number: int) -> None:
         """When a port changes, tells it to whom the label leads; ``number`` is the LSP's hop that this is about."""
-        instance = self._add_replica(changed_port, hop.port)
+        instance = self._add_replica(lsp, changed_port, hop.port)
         self.client.insert(
             NOTICES,
             {"instance": instance},
@@ -202,10 +195,8 @@ class Lsr:
         )
         self._notices[lsp].append((changed_port, instance))
 
-    def _add_replica(self, changed_port: int, out_port: int) -> int:
-        instance = _lowest_free({i for replicas in self._replicas.values() for i in replicas}, 1)
-        if instance > 0xFFFF:
-            raise NetworkError("a node has no room for more notices")
+    def _add_replica(self, lsp: int, changed_port: int, out_port: int) -> int:
+        instance = self._instances.allocate(lsp)
         known = self._replicas.get(changed_port, {})
         self._replicas[changed_port] = {**known, instance: out_port}
         self._write_replicas(changed_port, "modify" if known else "insert")
@@ -244,23 +235,30 @@ class Lsr:
     def remove(self, lsp: int) -> None:
         """Removes what is installed for an LSP, its classes apart: labels first, so that nothing leads to what is missing."""
         with self.client.batch():
-            for label in self._ilm.pop(lsp, []):
-                self.client.delete(ILM, {"label": label})
-            for number in sorted(self._nhlfes.pop(lsp, ())):
-                self.client.delete(NHLFES, {"nhlfe": number})
+            for entry in sorted(self._entries.pop(lsp, []), key=lambda entry: entry.table != ILM):
+                entry.delete(self.client)
         for changed_port, instance in self._notices.pop(lsp, []):
             del self._replicas[changed_port][instance]
             self._write_replicas(changed_port, "modify")
             self.client.delete(NOTICES, {"instance": instance})
-        self._labels.pop(lsp, None)
+        for numbers in (self._labels, self._nhlfes, self._instances):
+            numbers.release(lsp)
 
     def labels_in_use(self) -> int:
         """How many labels are allocated."""
-        return sum(map(len, self._labels.values()))
+        return len(self._labels)
 
 
-def _lowest_free(used: set[int], first: int) -> int:
-    number = first
-    while number in used:
-        number += 1
-    return number
+def _fec_entry(fec: Fec, params: Mapping[str, Value]) -> TableEntry:
+    """Binds a class of packets to an LSP."""
+    match = fec.match()
+    if fec.is_prefix and fec.destination is not None:
+        return _ftn_lpm(prefix_of(fec.destination), "bind", params)
+    return TableEntry(FTN, match, "MplsIngress.bind", params, fec.priority)
+
+
+def _ftn_lpm(
+    prefix: ipaddress.IPv4Network | ipaddress.IPv6Network, action: str, params: Mapping[str, Value]
+) -> TableEntry:
+    match = {"hdr.ipv4.dst_addr": (int(prefix.network_address), prefix.prefixlen)}
+    return TableEntry(FTN_LPM, match, f"MplsIngress.{action}", params)

@@ -18,14 +18,8 @@ from holdfast.apps.mpls import (
     Recovery,
     TtlModel,
     add_port_events,
-    compile_mpls,
 )
 from holdfast.apps.mpls.lsr import FAILED_HOPS, FTN, FTN_LPM, ILM, NHLFES, NOTICES
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_mpls()
 
 
 def ring(*, events: bool = True) -> Topology:

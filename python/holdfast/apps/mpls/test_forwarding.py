@@ -11,7 +11,7 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from holdfast._core import Program, Switch
-from holdfast.apps.mpls import Fec, compile_mpls
+from holdfast.apps.mpls import Fec
 from holdfast.apps.mpls.lsr import Hop, Lsr
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
@@ -53,11 +53,6 @@ class Router:
 
     def pop(self, label: int, *, uniform: bool = True) -> None:
         self.lsr.add_ilm(LSP, label, "pop", {"lsp": LSP, "uniform": int(uniform)})
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_mpls()
 
 
 @pytest.fixture(params=["jit", "interpreter"])

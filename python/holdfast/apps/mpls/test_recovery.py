@@ -14,7 +14,7 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.apps.mpls import Connection, Lsp, Mechanism, MplsController, Recovery, add_port_events, compile_mpls
+from holdfast.apps.mpls import Connection, Lsp, Mechanism, MplsController, Recovery, add_port_events
 from holdfast.experiments.gmpls_tcp_2001.topology import (
     CASES,
     FAILING_LINK,
@@ -33,11 +33,6 @@ PACKETS_PER_MS = 4
 PARAMETERS = Parameters(access_delays_ms=[10], backbone_bps=10_000_000_000, buffer_packets=10_000)
 
 MECHANISMS = [m for m in Mechanism if m != Mechanism.NONE]
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_mpls()
 
 
 @dataclass

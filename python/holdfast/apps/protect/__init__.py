@@ -2,9 +2,10 @@
 
 from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow, PathStatistics
-from holdfast.apps.protect.controller import ProtectController, compile_protect
+from holdfast.apps.protect.controller import ProtectController
 from holdfast.apps.protect.health import Alarm, LatentErrorDetection
 from holdfast.apps.protect.paths import NoDisjointPathsError, Path, disjoint_paths
+from holdfast.apps.protect.program import compile_protect
 from holdfast.apps.protect.repair import Repair
 
 __all__ = [

@@ -11,8 +11,9 @@ import sys
 from typing import get_args
 
 from holdfast.apps.protect.acceptance import Acceptance, Algorithm
-from holdfast.apps.protect.controller import ProtectController, compile_protect
+from holdfast.apps.protect.controller import ProtectController
 from holdfast.apps.protect.health import Alarm, LatentErrorDetection
+from holdfast.apps.protect.program import compile_protect
 from holdfast.discovery import Incident, LinkDiscovery
 from holdfast.errors import HoldfastError
 from holdfast.remote_control import RemoteControl

@@ -1,22 +1,22 @@
 """Writes to many switches that belong together: in phases, one batch per switch and phase, taken back if one is refused.
 
 The order of phases is what keeps packets from meeting half of a change: what receives is there before what sends, and what sends
-is gone before what receives.
+is gone before what receives. It is not known here what the writes are for.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from enum import IntEnum
-from typing import TypeAlias
 
+from holdfast.control.tables import TableEntry, Write
+from holdfast.controller import ControlPlane
 from holdfast.errors import HoldfastError
 from holdfast.p4runtime.client import Client
 
 log = logging.getLogger(__name__)
-
-Write: TypeAlias = Callable[[Client], None]
 
 
 class Phase(IntEnum):
@@ -51,6 +51,18 @@ class Changes:
     def add(self, phase: Phase, switch: str, write: Write, undo: Write | None = None) -> None:
         """Adds a write to a switch, and what takes it back."""
         self._writes.setdefault((phase, switch), []).append((write, undo))
+
+    def insert(self, phase: Phase, switch: str, entry: TableEntry) -> None:
+        """Adds an entry, or removes it if the changes are taken back."""
+        self.add(phase, switch, entry.insert, entry.delete)
+
+    def modify(self, phase: Phase, switch: str, entry: TableEntry, before: TableEntry) -> None:
+        """Changes an entry, or gives it back what it was."""
+        self.add(phase, switch, entry.modify, before.modify)
+
+    def delete(self, phase: Phase, switch: str, entry: TableEntry) -> None:
+        """Removes an entry. It is not taken back: what is removed last is not needed any more."""
+        self.add(phase, switch, entry.delete)
 
     def otherwise(self, call: Callable[[], None]) -> None:
         """Calls this, the last one first, if the writes are not made: what was noted of them is taken back."""
@@ -92,6 +104,44 @@ class Changes:
             done.append((switch, writes))
         for call in self._afterwards:
             call()
+
+
+class Transactions:
+    """Changes that are applied one after the other. ``drain_ms``: how long packets may be under way on what a change left."""
+
+    def __init__(self, plane: ControlPlane, drain_ms: float) -> None:
+        self._plane = plane
+        self._drain_ms = drain_ms
+        self._open: Changes | None = None
+
+    @contextmanager
+    def changes(self) -> Iterator[Changes]:
+        """What is collected inside is written at the end of the outermost block, or not at all if a switch refuses."""
+        if self._open is not None:
+            yield self._open
+            return
+        changes = self._open = Changes()
+        try:
+            yield changes
+        except BaseException:
+            changes.abandon()
+            raise
+        finally:
+            self._open = None
+        changes.apply(self._plane.clients)
+
+    def when_drained(self, remove: Callable[[Changes], None]) -> None:
+        """Takes down what was left behind, when nothing is under way on it any more."""
+
+        def run() -> None:
+            changes = Changes()
+            remove(changes)
+            changes.apply(self._plane.clients, lenient=True)
+
+        if self._drain_ms:
+            self._plane.call_later(self._drain_ms, run)
+        else:
+            run()
 
 
 def _take_back(clients: Mapping[str, Client], done: list[tuple[str, list[tuple[Write, Write | None]]]]) -> None:

@@ -1,14 +1,21 @@
-"""What the controller manages, as values: flows, connections, what was counted of them. Switches are not known here."""
+"""What the controller manages, as values: flows, tunnels, connections, what was counted of them. Switches are not known here."""
 
 from __future__ import annotations
 
 from dataclasses import asdict, dataclass, field
 
 from holdfast.apps.protect.acceptance import Acceptance
-from holdfast.apps.protect.paths import Path
-from holdfast.apps.protect.tunnels import PathSet
-from holdfast.apps.ternary import prefix_of, ternary_key
+from holdfast.apps.protect.paths import Disjoint, Path
+from holdfast.apps.protect.program import OVERHEAD_BYTES
+from holdfast.control.ternary import prefix_of, ternary_key
 from holdfast.errors import NetworkError
+
+
+def checked_mtu(mtu: int) -> int:
+    """The bytes that a tunnel's links carry. Raises :class:`NetworkError` if no tunnel can have so many, or so few."""
+    if not OVERHEAD_BYTES + 20 <= mtu <= 65535:
+        raise NetworkError(f"mtu is {mtu} bytes; a tunnel needs {OVERHEAD_BYTES + 20} to 65535")
+    return mtu
 
 
 @dataclass(frozen=True)
@@ -48,6 +55,47 @@ class Flow:
     def fields(self) -> dict[str, str | int]:
         """What is not None, by name."""
         return {name: value for name, value in asdict(self).items() if value is not None}
+
+
+@dataclass(eq=False)
+class Tunnel:
+    """A path, and the PTE's address on it. ``number`` is that of the copy that takes it, from 1: the PTE counts by it, from 0."""
+
+    path: Path
+    number: int
+    address: str
+    users: int = 0
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A replica of a group: its instance number (the egress' ``egress_rid``), and where it goes."""
+
+    instance: int
+    tunnel: Tunnel
+
+
+@dataclass(eq=False)
+class PathSet:
+    """Where a PTI's group sends copies. ``preferred``: the paths that it was set up with, and returns to after repairs."""
+
+    ingress: str
+    egress: str
+    group: int
+    disjoint: Disjoint
+    preferred: tuple[Path, ...]
+    copies: list[Copy] = field(default_factory=list)
+    leaving: list[Copy] = field(default_factory=list)
+    """Not made any more, but still there for packets under way."""
+    users: int = 0
+
+    @property
+    def paths(self) -> list[Path]:
+        """The paths that copies take now, by their number."""
+        return [copy.tunnel.path for copy in self.copies]
+
+    def __str__(self) -> str:
+        return f"{self.ingress}-{self.egress} group {self.group}"
 
 
 @dataclass(eq=False)

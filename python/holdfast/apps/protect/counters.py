@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, fields
-from typing import TYPE_CHECKING
 
 import polars as pl
 
+from holdfast.apps.protect import program
 from holdfast.apps.protect.acceptance import PATHS
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, PathStatistics
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.errors import P4RuntimeError
-
-if TYPE_CHECKING:
-    from holdfast.apps.protect.controller import ProtectController
 
 log = logging.getLogger(__name__)
 
@@ -23,36 +20,36 @@ _WHOLE_FROM = 10_000
 """Cells from which on it is quicker to read the whole counter."""
 
 
-def read_statistics(controller: ProtectController, connection: Connection) -> ConnectionStatistics:
+def read_statistics(clients: Mapping[str, Client], connection: Connection) -> ConnectionStatistics:
     """All counts of one connection."""
-    ingress, egress = controller.clients[connection.ingress], controller.clients[connection.egress]
-    protected = ingress.counter(controller.protected, connection.index)
-    paths = tuple(_path_statistics(controller, connection, egress))
+    ingress, egress = clients[connection.ingress], clients[connection.egress]
+    protected = ingress.counter(program.PROTECTED, connection.index)
+    paths = tuple(_path_statistics(connection, egress))
     return ConnectionStatistics(
         connection=str(connection),
         protected_packets=protected[0],
         protected_bytes=protected[1],
-        mtu_exceeded=ingress.counter(controller.mtu_exceeded, connection.index)[0],
-        last_sent_sn=ingress.register(controller.last_sent, connection.index),
+        mtu_exceeded=ingress.counter(program.MTU_EXCEEDED, connection.index)[0],
+        last_sent_sn=ingress.register(program.LAST_SENT, connection.index),
         accepted_packets=sum(path.passed_packets for path in paths),
         accepted_bytes=sum(path.passed_bytes for path in paths),
         discarded_packets=sum(path.discarded_packets for path in paths),
         discarded_bytes=sum(path.discarded_bytes for path in paths),
-        lost=egress.register(controller.lost, connection.egress_index),
-        resets=egress.counter(controller.resets, connection.egress_index)[0],
-        last_accepted_sn=egress.register(controller.last_accepted, connection.egress_index),
+        lost=egress.register(program.LOST, connection.egress_index),
+        resets=egress.counter(program.RESETS, connection.egress_index)[0],
+        last_accepted_sn=egress.register(program.LAST_ACCEPTED, connection.egress_index),
         flow_packets=sum(
-            ingress.direct_counter(controller.flow_tables[flow.version], flow.match(), priority)[0]
+            ingress.direct_counter(program.FLOW_TABLES[flow.version], flow.match(), priority)[0]
             for flow, priority in connection.flows
         ),
         paths=paths,
     )
 
 
-def _path_statistics(controller: ProtectController, connection: Connection, egress: Client) -> Iterable[PathStatistics]:
+def _path_statistics(connection: Connection, egress: Client) -> Iterable[PathStatistics]:
     for number, path in enumerate(connection.paths, start=1):
         cell = PATHS * connection.egress_index + number - 1
-        passed, discarded = egress.counter(controller.passed, cell), egress.counter(controller.discarded, cell)
+        passed, discarded = egress.counter(program.PASSED, cell), egress.counter(program.DISCARDED, cell)
         yield PathStatistics(
             connection=str(connection),
             path=number,
@@ -61,8 +58,8 @@ def _path_statistics(controller: ProtectController, connection: Connection, egre
             passed_bytes=passed[1],
             discarded_packets=discarded[0],
             discarded_bytes=discarded[1],
-            rogue=egress.counter(controller.rogue, cell)[0],
-            out_of_order=egress.counter(controller.out_of_order, cell)[0],
+            rogue=egress.counter(program.ROGUE, cell)[0],
+            out_of_order=egress.counter(program.OUT_OF_ORDER, cell)[0],
         )
 
 
@@ -80,7 +77,7 @@ def paths_table(rows: Sequence[ConnectionStatistics]) -> pl.DataFrame:
 
 
 def brought_by_path(
-    controller: ProtectController, connections: Sequence[Connection]
+    clients: Mapping[str, Client], connections: Sequence[Connection]
 ) -> dict[Connection, tuple[list[int], list[int]]]:
     """Packets passed and discarded, by path, of connections that may be many; without those whose egress does not answer."""
     cells: dict[str, list[int]] = {}
@@ -90,18 +87,18 @@ def brought_by_path(
     read: dict[tuple[str, str], dict[int, int]] = {}
     for egress, wanted in cells.items():
         try:
-            for counter in (controller.passed, controller.discarded):
-                read[egress, counter] = _cells(controller.clients[egress], counter, wanted)
+            for counter in (program.PASSED, program.DISCARDED):
+                read[egress, counter] = _cells(clients[egress], counter, wanted)
         except P4RuntimeError as error:
             log.warning("%s does not tell what it has counted: %s", egress, error)
     result = {}
     for connection in connections:
-        if (connection.egress, controller.discarded) not in read:
+        if (connection.egress, program.DISCARDED) not in read:
             continue
         first = PATHS * connection.egress_index
         own = range(first, first + len(connection.paths))
-        passed = [read[connection.egress, controller.passed][cell] for cell in own]
-        result[connection] = passed, [read[connection.egress, controller.discarded][cell] for cell in own]
+        passed = [read[connection.egress, program.PASSED][cell] for cell in own]
+        result[connection] = passed, [read[connection.egress, program.DISCARDED][cell] for cell in own]
     return result
 
 

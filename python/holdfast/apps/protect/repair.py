@@ -10,15 +10,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import partial
 from itertools import chain
-from typing import TYPE_CHECKING
 
-from holdfast.apps.protect.changes import Changes
+from holdfast.apps.protect.changes import Changes, Transactions
+from holdfast.apps.protect.connection import Copy, PathSet
 from holdfast.apps.protect.paths import NoDisjointPathsError, Path, disjoint_paths
-from holdfast.apps.protect.tunnels import Copy, PathSet
+from holdfast.apps.protect.tunnels import Tunnels
+from holdfast.control.link_state import LinkState
+from holdfast.controller import ControlPlane
 from holdfast.p4runtime.errors import P4RuntimeError
-
-if TYPE_CHECKING:
-    from holdfast.apps.protect.controller import ProtectController
 
 
 @dataclass(frozen=True)
@@ -41,8 +40,19 @@ class Repairer:
     they stay where they are.
     """
 
-    def __init__(self, controller: ProtectController, wait_to_restore_ms: float | None) -> None:
-        self._controller = controller
+    def __init__(
+        self,
+        plane: ControlPlane,
+        links: LinkState,
+        tunnels: Tunnels,
+        transactions: Transactions,
+        wait_to_restore_ms: float | None,
+    ) -> None:
+        self._plane = plane
+        self._links = links
+        self._tunnels = tunnels
+        self._transactions = transactions
+        self._is_due = False
         self._wait_to_restore_ms = wait_to_restore_ms
         self._waiting: dict[PathSet, int] = {}
         """By path set, the number of the wait that may end in a return."""
@@ -59,9 +69,17 @@ class Repairer:
         if path not in suspects:
             suspects.append(path)
 
-    def run(self, down: frozenset[int]) -> None:
-        """Looks after every path set, now that these links are down."""
-        path_sets = list(self._controller.tunnels.path_sets.values())
+    def run_soon(self) -> None:
+        """Runs once for everything that is told at this instant: a node that fails is told by all its neighbours."""
+        if not self._is_due:
+            self._is_due = True
+            self._plane.call_later(0, self._run)
+
+    def _run(self) -> None:
+        """Looks after every path set, with the links that are down now."""
+        self._is_due = False
+        down = self._links.down
+        path_sets = list(self._tunnels.path_sets.values())
         for gone in (self._suspects.keys() | self._hopeless.keys()) - set(path_sets):
             self._suspects.pop(gone, None)
             self._hopeless.pop(gone, None)
@@ -75,7 +93,7 @@ class Repairer:
                 self._consider_return(path_set, bad)
 
     def _repair(self, path_set: PathSet, down: frozenset[int]) -> None:
-        situation = down, len(self._controller.topology.links)
+        situation = down, len(self._links.topology.links)
         if self._hopeless.get(path_set) == situation:
             return
         try:
@@ -91,7 +109,7 @@ class Repairer:
 
     def _replacements(self, path_set: PathSet, down: frozenset[int]) -> list[Path]:
         """Paths for what is lost beside what is not; only where there are none, other paths for all."""
-        topology, kind = self._controller.topology, path_set.disjoint
+        topology, kind = self._links.topology, path_set.disjoint
         whole = {i: path for i, path in enumerate(path_set.paths) if down.isdisjoint(path.links)}
         lost = len(path_set.paths) - len(whole)
         try:
@@ -123,7 +141,7 @@ class Repairer:
         elif path_set not in self._waiting:
             self._waits += 1
             self._waiting[path_set] = self._waits
-            self._controller.plane.call_later(self._wait_to_restore_ms, partial(self._return, path_set, self._waits))
+            self._plane.call_later(self._wait_to_restore_ms, partial(self._return, path_set, self._waits))
 
     def _return(self, path_set: PathSet, wait: int) -> None:
         """The wait is over, unless something failed meanwhile."""
@@ -134,11 +152,11 @@ class Repairer:
             self._move(path_set, path_set.preferred, "restored")
 
     def _move(self, path_set: PathSet, paths: Sequence[Path], reason: str) -> None:
-        tunnels, before = self._controller.tunnels, path_set.paths
+        before = path_set.paths
         try:
-            with self._controller.changes() as changes:
-                left = tunnels.move(changes, path_set, paths)
-                changes.afterwards(lambda: self._controller.when_drained(partial(self._drop, path_set, left)))
+            with self._transactions.changes() as changes:
+                left = self._tunnels.move(changes, path_set, paths)
+                changes.afterwards(lambda: self._transactions.when_drained(partial(self._drop, path_set, left)))
         except P4RuntimeError as error:
             # A switch refuses, or is out of reach; the next event is the next chance.
             for number, (old, new) in enumerate(zip(before, paths, strict=True), start=1):
@@ -151,7 +169,7 @@ class Repairer:
 
     def _drop(self, path_set: PathSet, left: Sequence[Copy], changes: Changes) -> None:
         for copy in left:
-            self._controller.tunnels.drop_copy(changes, path_set, copy)
+            self._tunnels.drop_copy(changes, path_set, copy)
 
     def _note(self, path_set: PathSet, number: int, before: Path, after: Path | None, reason: str) -> None:
-        self.repairs.append(Repair(self._controller.plane.now_ps, str(path_set), number, before, after, reason))
+        self.repairs.append(Repair(self._plane.now_ps, str(path_set), number, before, after, reason))

@@ -22,9 +22,9 @@ from statistics import median
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.connection import Connection
-from holdfast.apps.protect.controller import ProtectController, compile_protect
+from holdfast.apps.protect.controller import ProtectController
 from holdfast.apps.protect.health import Alarm, LatentErrorDetection
-from holdfast.apps.protect.tunnels import ROUTE_TABLE
+from holdfast.apps.protect.program import ROUTE_TABLE, compile_protect
 from holdfast.errors import HoldfastError
 from holdfast.parameters import PS_PER_S
 from holdfast.topology import Topology

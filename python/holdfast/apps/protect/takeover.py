@@ -9,33 +9,28 @@ from __future__ import annotations
 
 import ipaddress
 import json
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any, TypeAlias
 
-from holdfast.apps.protect.changes import Changes, Phase
-from holdfast.apps.protect.connection import Connection, Flow
+from holdfast.apps.protect.acceptance import Acceptance
+from holdfast.apps.protect.changes import Changes, Phase, Transactions
+from holdfast.apps.protect.connection import Connection, Copy, Flow, PathSet, Tunnel, checked_mtu
+from holdfast.apps.protect.entries import endpoint_entry, flow_entry, replicas, tunnel_route
 from holdfast.apps.protect.numbers import Numbers
 from holdfast.apps.protect.paths import Path, ends_of, path_over
-from holdfast.apps.protect.tunnels import (
-    COPY_TABLE,
-    ENDPOINT_TABLE,
-    ROUTE_TABLE,
-    Copy,
-    PathSet,
-    Tunnel,
-    copy_key,
-    endpoint_key,
-    route_key,
-)
-from holdfast.apps.router.controller import TableEntry, has_table
+from holdfast.apps.protect.program import CONNECTION_TABLE, COPY_TABLE, ENDPOINT_TABLE, FLOW_TABLES, ROUTES
+from holdfast.apps.protect.registry import Registry
+from holdfast.apps.protect.tunnels import Tunnels
+from holdfast.control.link_state import LinkState
+from holdfast.control.routes import Routing
+from holdfast.control.tables import TableEntry, Write, read_entries
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.client import Client
-from holdfast.p4runtime.received import Entry
+from holdfast.topology import Topology
 
-if TYPE_CHECKING:
-    from holdfast.apps.protect.controller import ProtectController
+Prefix: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)
@@ -52,66 +47,76 @@ class TakeOver:
 class _Found:
     """What a switch holds."""
 
-    routes: dict[str, TableEntry]
-    """By prefix; of IPv6 those to hosts."""
+    routes: dict[Prefix, TableEntry]
+    """Of IPv6 those to hosts."""
     groups: dict[int, list[tuple[int, int]]]
-    copies: dict[tuple[int, int], Entry]
-    endpoints: dict[str, Entry]
-    connections: dict[int, Entry]
-    flows: list[Entry]
+    copies: dict[tuple[int, int], TableEntry]
+    """By group and instance."""
+    endpoints: dict[str, TableEntry]
+    """By address."""
+    connections: dict[int, TableEntry]
+    """By identifier."""
+    flows: list[TableEntry]
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether there is anything."""
+        return bool(self.routes or self.groups or self.copies or self.endpoints or self.connections or self.flows)
 
 
-def take_over(controller: ProtectController) -> TakeOver | None:
-    """Adopts what the switches hold; None if they hold nothing. The controller has nothing of its own yet."""
-    found = {name: _read(controller, client) for name, client in controller.clients.items()}
-    if not any(_is_filled(f) for f in found.values()):
-        return None
-    return _Takeover(controller, found).run()
+@dataclass(frozen=True)
+class State:
+    """The parts of a controller that a take-over fills. They have nothing of their own yet."""
+
+    clients: Mapping[str, Client]
+    links: LinkState
+    routing: Routing
+    tunnels: Tunnels
+    registry: Registry
+    transactions: Transactions
 
 
-def _is_filled(found: _Found) -> bool:
-    return bool(found.routes or found.groups or found.copies or found.endpoints or found.connections or found.flows)
+def take_over(state: State) -> TakeOver | None:
+    """Adopts what the switches hold; None if they hold nothing."""
+    topology = state.links.topology
+    found = {name: _read(topology, client) for name, client in state.clients.items()}
+    return _Takeover(state, found).run() if any(f.is_filled for f in found.values()) else None
 
 
-def _read(controller: ProtectController, client: Client) -> _Found:
-    routes = {
-        f"{ipaddress.IPv4Address(address)}/{length}": entry for (address, length), entry in _routes(client, ROUTE_TABLE)
-    }
-    subnets = {host.ipv6.network for host in controller.topology.hosts.values() if host.ipv6 is not None}
-    if subnets and has_table(client, controller.table_v6):
-        for key, entry in _routes(client, controller.table_v6):
-            # What leads elsewhere is not this controller's.
-            if (network := ipaddress.IPv6Network(key)) in subnets:
-                routes[str(network)] = entry
+def _read(topology: Topology, client: Client) -> _Found:
     return _Found(
-        routes,
+        dict(_routes(topology, client)),
         client.multicast_groups(),
-        {(_number(e, "multicast_group"), _number(e, "egress_rid")): e for e in client.read_table(COPY_TABLE)},
-        {str(ipaddress.IPv4Address(_number(e, "dst_addr"))): e for e in client.read_table(ENDPOINT_TABLE)},
-        {_number(e, "cid"): e for e in client.read_table(controller.connection_table)},
-        [e for table in controller.flow_tables.values() if has_table(client, table) for e in client.read_table(table)],
+        {(_number(e, "multicast_group"), _number(e, "egress_rid")): e for e in read_entries(client, COPY_TABLE)},
+        {str(ipaddress.IPv4Address(_number(e, "dst_addr"))): e for e in read_entries(client, ENDPOINT_TABLE)},
+        {_number(e, "cid"): e for e in read_entries(client, CONNECTION_TABLE)},
+        [entry for table in FLOW_TABLES.values() for entry in read_entries(client, table)],
     )
 
 
-def _routes(client: Client, table: str) -> Iterator[tuple[tuple[int, int], TableEntry]]:
-    """A table of routes: address, length of the prefix, and entry."""
-    for entry in client.read_table(table):
-        (match,) = entry.match.values()
-        assert isinstance(match, tuple)
-        parameters = {
-            name: int(value).to_bytes(6, "big") if name.endswith("_mac") else value
-            for name, value in entry.params.items()
-        }
-        yield (match[0], match[1]), (entry.action, parameters)
+def _routes(topology: Topology, client: Client) -> Iterator[tuple[Prefix, TableEntry]]:
+    """The routes of a switch that may be this controller's: of IPv6 what leads elsewhere than to hosts is somebody else's."""
+    for entry in read_entries(client, ROUTES.ipv4):
+        yield ipaddress.IPv4Network(_prefix(entry)), entry
+    subnets = {host.ipv6.network for host in topology.hosts.values() if host.ipv6 is not None}
+    for entry in read_entries(client, ROUTES.ipv6) if subnets else []:
+        if (network := ipaddress.IPv6Network(_prefix(entry))) in subnets:
+            yield network, entry
 
 
-def _number(entry: Entry, field: str) -> int:
+def _prefix(entry: TableEntry) -> tuple[int, int]:
+    (match,) = entry.match.values()
+    assert isinstance(match, tuple)
+    return match
+
+
+def _number(entry: TableEntry, field: str) -> int:
     value = next(value for name, value in entry.match.items() if name.rsplit(".", 1)[-1] == field)
     assert isinstance(value, int)
     return value
 
 
-def _metadata(entry: Entry) -> dict[str, Any] | None:
+def _metadata(entry: TableEntry) -> dict[str, Any] | None:
     """What the entry's controller left in it; None if it was none of ours."""
     try:
         value = json.loads(entry.metadata)
@@ -123,15 +128,17 @@ def _metadata(entry: Entry) -> dict[str, Any] | None:
 class _Takeover:
     """One take-over."""
 
-    def __init__(self, controller: ProtectController, found: dict[str, _Found]) -> None:
-        self.controller = controller
-        self.tunnels = controller.tunnels
+    def __init__(self, state: State, found: dict[str, _Found]) -> None:
+        self.state = state
+        self.topology = state.links.topology
+        self.tunnels = state.tunnels
+        self.registry = state.registry
         self.found = found
         self.changes = Changes()
         self.restored = 0
         self.removed = 0
         self.known_flows: dict[tuple[str, int], Connection] = {}
-        self.leftovers: list[tuple[Phase, str, Callable[[Client], None]]] = []
+        self.leftovers: list[tuple[Phase, str, Write]] = []
         self.reserved: list[Callable[[], None]] = []
 
     def run(self) -> TakeOver:
@@ -149,17 +156,17 @@ class _Takeover:
                 self._remove_path_set(path_set)
         self._compare_tunnels()
         self._adopt_routes()
-        self.changes.apply(self.controller.clients)
+        self.changes.apply(self.state.clients)
         if self.leftovers:
-            self.controller.when_drained(self._remove_leftovers)
-        flows = sum(len(connection.flows) for connection in self.controller.connections)
-        return TakeOver(len(self.controller.connections), flows, self.restored, self.removed)
+            self.state.transactions.when_drained(self._remove_leftovers)
+        flows = sum(len(connection.flows) for connection in self.registry)
+        return TakeOver(len(self.registry), flows, self.restored, self.removed)
 
-    def _remove(self, phase: Phase, switch: str, write: Callable[[Client], None]) -> None:
+    def _remove(self, phase: Phase, switch: str, write: Write) -> None:
         self.removed += 1
         self.changes.add(phase, switch, write)
 
-    def _remove_later(self, phase: Phase, switch: str, write: Callable[[Client], None]) -> None:
+    def _remove_later(self, phase: Phase, switch: str, write: Write) -> None:
         """Of what packets may still be under way on."""
         self.removed += 1
         self.leftovers.append((phase, switch, write))
@@ -175,7 +182,7 @@ class _Takeover:
         for give_back in self.reserved:
             changes.afterwards(give_back)
 
-    def _restore(self, phase: Phase, switch: str, write: Callable[[Client], None]) -> None:
+    def _restore(self, phase: Phase, switch: str, write: Write) -> None:
         self.restored += 1
         self.changes.add(phase, switch, write)
 
@@ -183,24 +190,24 @@ class _Takeover:
 
     def _adopt_path_sets(self, name: str, found: _Found) -> None:
         """The groups whose copies are all there and understood; and no copies but those."""
-        for group, replicas in sorted(found.groups.items()):
-            path_set = self._path_set(name, group, replicas, found)
+        for group, present in sorted(found.groups.items()):
+            path_set = self._path_set(name, group, present, found)
             if path_set is None or not self.tunnels.groups[name].claim(group):
                 self._remove(Phase.UNCOPY, name, partial(_delete_group, group))
                 continue
             for copy in path_set.copies:
                 copy.tunnel.users += 1
             self.tunnels.adopt(path_set)
-            if dict(replicas) != dict(self.tunnels.replicas(path_set)):
-                replicas_now = self.tunnels.replicas(path_set)
-                self._restore(Phase.SWITCH, name, partial(_modify_group, group, replicas_now))
-        for group, instance in sorted(found.copies):
+            wanted = replicas(self.topology, path_set)
+            if dict(present) != dict(wanted):
+                self._restore(Phase.SWITCH, name, partial(_modify_group, group, wanted))
+        for (group, instance), entry in sorted(found.copies.items(), key=lambda item: item[0]):
             path_set = self.tunnels.path_sets.get((name, group))
             if path_set is None or instance not in {copy.instance for copy in path_set.copies}:
-                self._remove(Phase.UNCOPY, name, partial(_delete, COPY_TABLE, copy_key(group, instance)))
+                self._remove(Phase.UNCOPY, name, entry.delete)
 
-    def _path_set(self, name: str, group: int, replicas: list[tuple[int, int]], found: _Found) -> PathSet | None:
-        noted = [(instance, found.copies.get((group, instance))) for _, instance in replicas]
+    def _path_set(self, name: str, group: int, present: list[tuple[int, int]], found: _Found) -> PathSet | None:
+        noted = [(instance, found.copies.get((group, instance))) for _, instance in present]
         described = [(instance, e, _metadata(e)) for instance, e in noted if e is not None]
         try:
             described.sort(key=lambda item: item[2]["number"])  # type: ignore[index]
@@ -222,8 +229,8 @@ class _Takeover:
 
     def _path(self, ingress: str, links: list[str], *, in_use: bool) -> Path:
         """Where a copy goes, or should. Raises where there is no such link, or where no discovery could find it."""
-        found = [self.controller.find_link(*ends_of(name), in_use=in_use) for name in links]
-        return path_over(self.controller.topology, ingress, found)
+        found = [self.state.links.find(*ends_of(name), in_use=in_use) for name in links]
+        return path_over(self.topology, ingress, found)
 
     def _adopt_tunnel(self, path: Path, number: int, address: int) -> Tunnel:
         """Raises :class:`NetworkError` where two tunnels would have an address, or one tunnel two."""
@@ -242,57 +249,59 @@ class _Takeover:
         self._remove(Phase.UNCOPY, path_set.ingress, partial(_delete_group, path_set.group))
         for copy in path_set.copies:
             copy.tunnel.users -= 1
-            key = copy_key(path_set.group, copy.instance)
-            self._remove(Phase.UNCOPY, path_set.ingress, partial(_delete, COPY_TABLE, key))
+            entry = self.found[path_set.ingress].copies[path_set.group, copy.instance]
+            self._remove(Phase.UNCOPY, path_set.ingress, entry.delete)
         self.tunnels.forget(path_set)
         self.changes.afterwards(partial(self.tunnels.groups[path_set.ingress].give_back, path_set.group))
 
     # ---- Connections ----
 
-    def _adopt_connection(self, egress: str, cid: int, entry: Entry) -> None:
-        controller, noted = self.controller, _metadata(entry)
+    def _adopt_connection(self, egress: str, cid: int, entry: TableEntry) -> None:
+        noted = _metadata(entry)
         connection = None if noted is None else self._connection(egress, cid, entry, noted)
         if connection is None:
-            key = {"hdr.protection.cid": cid}
-            self._remove_later(Phase.FORGET, egress, partial(_delete, controller.connection_table, key))
-            controller.reserve_egress(egress, cid, int(entry.params.get("index", -1)), self._reserve)
+            self._remove_later(Phase.FORGET, egress, entry.delete)
+            self.registry.reserve_egress(egress, cid, int(entry.params.get("index", -1)), self._reserve)
             return
         connection.path_set.users += 1
-        controller.adopt(connection)
+        self.registry.adopt(connection)
         self.known_flows[connection.ingress, connection.index] = connection
 
-    def _connection(self, egress: str, cid: int, entry: Entry, noted: dict[str, Any]) -> Connection | None:
+    def _connection(self, egress: str, cid: int, entry: TableEntry, noted: dict[str, Any]) -> Connection | None:
         path_set = self.tunnels.path_sets.get((noted.get("ingress", ""), noted.get("group", 0)))
         if path_set is None or path_set.egress != egress:
             return None
-        connection = self.controller.connection_from(noted, entry, egress, cid, path_set)
-        return connection if connection is not None and self.controller.claim(connection) else None
+        try:
+            index, mtu, egress_index = noted["index"], checked_mtu(noted["mtu"]), int(entry.params["index"])
+            acceptance = Acceptance.of(entry.action, entry.params)
+        except (KeyError, TypeError, NetworkError):
+            return None
+        connection = Connection(noted["ingress"], egress, cid, index, egress_index, path_set, mtu, acceptance)
+        return connection if self.registry.claim(connection) else None
 
-    def _adopt_flow(self, ingress: str, entry: Entry) -> None:
-        controller, noted = self.controller, _metadata(entry)
+    def _adopt_flow(self, ingress: str, entry: TableEntry) -> None:
+        noted = _metadata(entry)
         connection = self.known_flows.get((ingress, int(entry.params.get("index", -1))))
         try:
             flow = None if noted is None else Flow(**noted)
-            if flow is not None and controller.flow_tables[flow.version] != entry.table:
+            if flow is not None and FLOW_TABLES[flow.version] != entry.table:
                 flow = None
         except (TypeError, ValueError, NetworkError):
             flow = None
-        if connection is None or flow is None:
-            key = dict(entry.match)
-            self._remove(Phase.STOP, ingress, partial(_delete, entry.table, key, priority=entry.priority))
+        if connection is None or flow is None or entry.priority is None:
+            self._remove(Phase.STOP, ingress, entry.delete)
             return
-        controller.adopt_flow(connection, flow, entry.priority)
+        self.registry.adopt_flow(connection, flow, entry.priority)
         if (entry.params["m_grp"], entry.params["mtu"]) != (connection.multicast_group, connection.mtu):
             # A change was under way; the connection's entry has the last word.
-            write = partial(controller.write_flow, connection, flow, entry.priority, modify=True)
-            self._restore(Phase.SWITCH, ingress, write)
+            self._restore(Phase.SWITCH, ingress, flow_entry(self.topology, connection, flow, entry.priority).modify)
 
     # ---- Tunnels and routes ----
 
     def _compare_tunnels(self) -> None:
         """Host routes and addresses: exactly those of the tunnels that are in use."""
         endpoints: dict[str, set[str]] = {name: set() for name in self.found}
-        routes: dict[str, set[str]] = {name: set() for name in self.found}
+        routes: dict[str, set[Prefix]] = {name: set() for name in self.found}
         for tunnel in list(self.tunnels.tunnels.values()):
             if not tunnel.users:
                 self.tunnels.forget_tunnel(tunnel)
@@ -300,46 +309,35 @@ class _Takeover:
             end = tunnel.path.nodes[-1]
             endpoints[end].add(tunnel.address)
             if tunnel.address not in self.found[end].endpoints:
-                self._restore(Phase.RECEIVE, end, partial(_write_endpoint, self.controller, tunnel))
+                self._restore(Phase.RECEIVE, end, endpoint_entry(tunnel).insert)
+            address = ipaddress.IPv4Network(tunnel.address)
             for node in tunnel.path.nodes[1:-1]:
-                prefix = f"{tunnel.address}/32"
-                routes[node].add(prefix)
-                wanted = self.controller.entry(self.tunnels.route(tunnel, node))
-                present = prefix in self.found[node].routes
-                if not present or self.found[node].routes[prefix] != wanted:
-                    self._restore(Phase.ROUTE, node, self.tunnels.route_writer(tunnel, node, modify=present))
+                routes[node].add(address)
+                wanted = tunnel_route(self.topology, tunnel, node)
+                present = self.found[node].routes.get(address)
+                if present != wanted:
+                    self._restore(Phase.ROUTE, node, wanted.insert if present is None else wanted.modify)
         for name, found in self.found.items():
-            for address in sorted(found.endpoints.keys() - endpoints[name]):
-                self._remove_later(Phase.FORGET, name, partial(_delete, ENDPOINT_TABLE, endpoint_key(address)))
-                self._reserve(self.tunnels.numbers, self.tunnels.number_of(address))
-            for prefix in sorted(found.routes.keys() - routes[name]):
-                if self._is_tunnel(prefix):
-                    address = prefix.partition("/")[0]
-                    self._remove_later(Phase.UNROUTE, name, partial(_delete, ROUTE_TABLE, route_key(address)))
-                    self._reserve(self.tunnels.numbers, self.tunnels.number_of(address))
+            for unused in sorted(found.endpoints.keys() - endpoints[name]):
+                self._remove_later(Phase.FORGET, name, found.endpoints[unused].delete)
+                self._reserve(self.tunnels.numbers, self.tunnels.number_of(unused))
+            for prefix in sorted(filter(self._is_tunnel, found.routes.keys() - routes[name]), key=str):
+                self._remove_later(Phase.UNROUTE, name, found.routes[prefix].delete)
+                self._reserve(self.tunnels.numbers, self.tunnels.number_of(str(prefix.network_address)))
 
-    def _is_tunnel(self, prefix: str) -> bool:
-        network = ipaddress.ip_network(prefix)
-        return isinstance(network, ipaddress.IPv4Network) and network.subnet_of(self.tunnels.addresses)
+    def _is_tunnel(self, prefix: Prefix) -> bool:
+        return isinstance(prefix, ipaddress.IPv4Network) and prefix.subnet_of(self.tunnels.addresses)
 
     def _adopt_routes(self) -> None:
-        """The hosts' routes, of which the base class then writes what differs."""
+        """The hosts' routes, of which the routing then writes what differs."""
         for name, found in self.found.items():
-            kept = {prefix: entry for prefix, entry in found.routes.items() if not self._is_tunnel(prefix)}
-            self.controller.adopt_routes(name, kept)
-
-
-def _delete(table: str, key: dict[str, Any], client: Client, priority: int | None = None) -> None:
-    client.delete(table, key, priority=priority)
+            kept = [entry for prefix, entry in found.routes.items() if not self._is_tunnel(prefix)]
+            self.state.routing.writers[name].adopt(kept)
 
 
 def _delete_group(group: int, client: Client) -> None:
     client.delete_multicast_group(group)
 
 
-def _modify_group(group: int, replicas: list[tuple[int, int]], client: Client) -> None:
-    client.multicast_group(group, replicas, verb="modify")
-
-
-def _write_endpoint(controller: ProtectController, tunnel: Tunnel, client: Client) -> None:
-    controller.tunnels.write_endpoint(client, tunnel)
+def _modify_group(group: int, ports: list[tuple[int, int]], client: Client) -> None:
+    client.multicast_group(group, ports, verb="modify")

@@ -12,21 +12,15 @@ from holdfast.apps.protect import (
     Flow,
     LatentErrorDetection,
     ProtectController,
-    compile_protect,
 )
+from holdfast.apps.protect.program import ROUTE_TABLE
 from holdfast.apps.protect.test_controller import MTU, ladder
-from holdfast.apps.protect.tunnels import ROUTE_TABLE
 from holdfast.errors import NetworkError
 from holdfast.link import Jitter
 from holdfast.topology import Topology
 
 PERIOD_MS = 300.0
 DETECTION = LatentErrorDetection(period_ms=PERIOD_MS, reset_period_ms=10_000)
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_protect()
 
 
 def build(

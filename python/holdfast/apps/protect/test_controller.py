@@ -8,8 +8,15 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.apps.protect import Acceptance, Flow, ProtectController, compile_protect
-from holdfast.apps.protect.tunnels import COPY_TABLE, ENDPOINT_TABLE, ROUTE_TABLE
+from holdfast.apps.protect import Acceptance, Flow, ProtectController
+from holdfast.apps.protect.program import (
+    CONNECTION_TABLE,
+    COPY_TABLE,
+    ENDPOINT_TABLE,
+    FLOW_TABLES,
+    FORWARD,
+    ROUTE_TABLE,
+)
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.errors import P4RuntimeError
 from holdfast.results import packets
@@ -19,11 +26,6 @@ MTU = 1600
 PACKETS_PER_S = 1000
 TUNNELS = 10 << 8 | 254
 """The first half of tunnels' addresses."""
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_protect()
 
 
 def ladder(rungs: int = 3) -> Topology:
@@ -56,11 +58,11 @@ def entries(controller: ProtectController) -> dict[str, int]:
     """Everything of connections in all switches, by kind."""
     clients = controller.clients.values()
     return {
-        "flows": sum(len(c.read_table(controller.flow_table)) for c in clients),
+        "flows": sum(len(c.read_table(FLOW_TABLES[4])) for c in clients),
         "copies": sum(len(c.read_table(COPY_TABLE)) for c in clients),
         "groups": sum(len(c.multicast_groups()) for c in clients),
         "endpoints": sum(len(c.read_table(ENDPOINT_TABLE)) for c in clients),
-        "connections": sum(len(c.read_table(controller.connection_table)) for c in clients),
+        "connections": sum(len(c.read_table(CONNECTION_TABLE)) for c in clients),
         "routes": sum(
             e.match["dst_addr"][0] >> 16 == TUNNELS
             for c in clients
@@ -129,8 +131,9 @@ def test_a_number_is_used_again_last_and_starts_anew(program: Program) -> None:
     controller.remove_connection(connection)
     again = controller.add_connection("a", "z", cid=5)
     assert (again.index, again.egress_index) == (1, 1), "numbers never used come first"
-    for numbers in (controller._indices["a"], controller._egress_indices["z"]):
-        numbers._next = 8192
+    for numbers in (controller.registry.indices["a"], controller.registry.egress_indices["z"]):
+        while numbers.take() < 8191:
+            pass
     third = controller.add_connection("a", "z")
     assert (third.index, third.egress_index) == (0, 0)
     assert controller.statistics(third).protected_packets == 0
@@ -182,14 +185,16 @@ def test_what_cannot_be_is_refused_and_leaves_nothing(program: Program) -> None:
         controller.add_flow(connection, Flow(protocol=6))
     with pytest.raises(NetworkError, match="has no Flow"):
         controller.remove_flow(connection, Flow(protocol=17))
-    assert len(controller._indices["a"]) == len(controller._cids["z"]) == 1, "refused ones gave their numbers back"
+    assert len(controller.registry.indices["a"]) == len(controller.registry.cids["z"]) == 1, (
+        "refused ones gave their numbers back"
+    )
 
 
 def test_a_switch_that_refuses_leaves_no_half(program: Program) -> None:
     """Somebody else has put an entry where the connection's is to be: everything is taken back, at all switches."""
     _, controller = build(program, ladder())
     controller.clients["m2"].insert(
-        ROUTE_TABLE, {"dst_addr": "10.254.0.3/32"}, controller.forward, {"port": 1, "src_mac": 0, "dst_mac": 0}
+        ROUTE_TABLE, {"dst_addr": "10.254.0.3/32"}, FORWARD, {"port": 1, "src_mac": 0, "dst_mac": 0}
     )
     before = entries(controller)
     with pytest.raises(P4RuntimeError, match="ALREADY_EXISTS"):

@@ -9,22 +9,17 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.apps.protect import Flow, ProtectController, compile_protect
+from holdfast.apps.protect import Flow, ProtectController
 from holdfast.apps.protect.paths import NoDisjointPathsError, disjoint_paths
+from holdfast.apps.protect.program import COPY_TABLE
 from holdfast.apps.protect.test_controller import MTU, NOTHING, entries, ladder
 from holdfast.apps.protect.test_takeover import dump, kill_at_write, successor
-from holdfast.apps.protect.tunnels import COPY_TABLE
 from holdfast.discovery import LinkDiscovery
 from holdfast.scheduler import Scheduler
 from holdfast.topologies import load
 from holdfast.topology import Topology
 
 DISCOVERY = LinkDiscovery(interval_ms=20, hold_ms=70, settle_ms=10)
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_protect()
 
 
 class Elsewhere(ProtectController):

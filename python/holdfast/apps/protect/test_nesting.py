@@ -6,16 +6,12 @@ import pytest
 
 from holdfast import SimulatedNetwork
 from holdfast._core import Program
-from holdfast.apps.protect import Acceptance, Flow, ProtectController, compile_protect
+from holdfast.apps.protect import Acceptance, Flow, ProtectController
+from holdfast.apps.protect.program import FLOW_TABLES
 from holdfast.apps.protect.test_controller import MTU, NOTHING, entries, ladder, stream
 from holdfast.apps.protect.test_takeover import dump, successor
 from holdfast.errors import NetworkError
 from holdfast.topology import Topology
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_protect()
 
 
 def segment() -> Topology:
@@ -87,16 +83,16 @@ def test_flows_of_ipv6(program: Program) -> None:
     for flow in flows:
         controller.add_flow(connection, flow)
     a = controller.clients["a"]
-    assert len(a.read_table(controller.flow_tables[6])) == 2
-    assert len(a.read_table(controller.flow_tables[4])) == 1
+    assert len(a.read_table(FLOW_TABLES[6])) == 2
+    assert len(a.read_table(FLOW_TABLES[4])) == 1
     controller.change_connection(connection, mtu=1500)
-    assert {entry.params["mtu"] for entry in a.read_table(controller.flow_tables[6])} == {1500}
+    assert {entry.params["mtu"] for entry in a.read_table(FLOW_TABLES[6])} == {1500}
     assert controller.statistics(connection).flow_packets == 0
     heir = successor(network)
     (found,) = heir.connections
     assert {flow for flow, _ in found.flows} == set(flows)
     heir.remove_connection(found)
-    assert a.read_table(controller.flow_tables[6]) == []
+    assert a.read_table(FLOW_TABLES[6]) == []
 
 
 @pytest.mark.parametrize(

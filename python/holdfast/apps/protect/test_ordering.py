@@ -14,11 +14,6 @@ ORDERING = {"max_delay_ms": 5, "take_any_ms": 500}
 VECTOR = Acceptance("vector", history=64)
 
 
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_protect()
-
-
 def diamond(ordering: object = None, hosts: int = 2, host_mtu: int | None = None, rate_bps: float = 1e9) -> Topology:
     """h1 at a; the others at z; a fast way that loses packets, and one that takes 3 ms more; both a little unsteady."""
     t = Topology("diamond")

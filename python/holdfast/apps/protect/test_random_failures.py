@@ -8,17 +8,12 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.apps.protect import Acceptance, LatentErrorDetection, ProtectController, compile_protect
+from holdfast.apps.protect import Acceptance, LatentErrorDetection, ProtectController
 from holdfast.apps.protect.test_controller import MTU, NOTHING, entries
 from holdfast.apps.protect.test_takeover import successor
 from holdfast.topologies import load
 
 END_S = 4.0
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_protect()
 
 
 @pytest.mark.parametrize("seed", range(4))

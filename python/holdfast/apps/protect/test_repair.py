@@ -6,17 +6,12 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.apps.protect import Flow, ProtectController, compile_protect
+from holdfast.apps.protect import Flow, ProtectController
+from holdfast.apps.protect.program import COPY_TABLE
 from holdfast.apps.protect.test_controller import MTU, NOTHING, entries, ladder, stream
 from holdfast.apps.protect.test_takeover import successor
-from holdfast.apps.protect.tunnels import COPY_TABLE
 from holdfast.errors import NetworkError
 from holdfast.topology import Topology
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_protect()
 
 
 def run(

@@ -8,15 +8,10 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.apps.protect import Acceptance, ProtectController, compile_protect
+from holdfast.apps.protect import Acceptance, ProtectController
 from holdfast.apps.protect.test_controller import MTU, NOTHING, entries
 from holdfast.apps.protect.test_takeover import dump, successor
 from holdfast.topology import Topology
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_protect()
 
 
 def ring(nodes: int = 5) -> Topology:

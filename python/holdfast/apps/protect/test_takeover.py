@@ -8,16 +8,18 @@ import pytest
 
 from holdfast import SimulatedNetwork
 from holdfast._core import Program
-from holdfast.apps.protect import Flow, ProtectController, compile_protect
+from holdfast.apps.protect import Flow, ProtectController
+from holdfast.apps.protect.program import (
+    CONNECTION_TABLE,
+    COPY_TABLE,
+    ENDPOINT_TABLE,
+    FLOW_TABLES,
+    ROUTE_TABLE,
+    SELECT_CONNECTION,
+)
 from holdfast.apps.protect.test_controller import MTU, NOTHING, build, entries, ladder, stream
-from holdfast.apps.protect.tunnels import COPY_TABLE, ENDPOINT_TABLE, ROUTE_TABLE
 from holdfast.p4runtime.client import Client
 from holdfast.scheduler import Scheduler
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_protect()
 
 
 class Killed(BaseException):
@@ -50,7 +52,7 @@ def successor(network: SimulatedNetwork, **parameters: object) -> ProtectControl
 
 def dump(controller: ProtectController) -> dict[str, object]:
     """All that the switches hold, but counters."""
-    tables = (ROUTE_TABLE, COPY_TABLE, ENDPOINT_TABLE, controller.connection_table, controller.flow_table)
+    tables = (ROUTE_TABLE, COPY_TABLE, ENDPOINT_TABLE, CONNECTION_TABLE, FLOW_TABLES[4])
     return {
         name: (
             [
@@ -143,7 +145,10 @@ def test_killed_at_any_write(program: Program, killed_at: int) -> None:
         heir.remove_connection(connection)
     network.run(2)
     assert entries(heir) == NOTHING, routes
-    assert all(not len(numbers) for numbers in (*heir._indices.values(), *heir._cids.values(), heir.tunnels.numbers))
+    assert all(
+        not len(numbers)
+        for numbers in (*heir.registry.indices.values(), *heir.registry.cids.values(), heir.tunnels.numbers)
+    )
     assert died == (killed_at < writes_in_all(program))
 
 
@@ -177,7 +182,7 @@ def test_what_is_missing_is_restored_and_what_is_strange_is_removed(program: Pro
     m1.insert(ROUTE_TABLE, {"dst_addr": "10.254.200.1/32"}, "drop", {})
     z.delete(ENDPOINT_TABLE, {"hdr.tunnel.dst_addr": there.addresses[1]})
     z.insert(ENDPOINT_TABLE, {"hdr.tunnel.dst_addr": "10.254.200.2"}, "NoAction", {})
-    z.insert(controller.connection_table, {"hdr.protection.cid": 99}, controller.select_connection, {"index": 99})
+    z.insert(CONNECTION_TABLE, {"hdr.protection.cid": 99}, SELECT_CONNECTION, {"index": 99})
     a.multicast_group(77, [(2, 1)])
     a.insert(
         COPY_TABLE,

@@ -1,4 +1,4 @@
-"""Tunnels, and the sets of them over which a PTI sends copies.
+"""The state of tunnels, and of the sets of them over which a PTI sends copies.
 
 A tunnel is one path to a PTE, with an address of its own there and a host route along its nodes, so that the nodes in between need
 nothing but destination routing and the copies never meet. A path set is a multicast group of the PTI with a tunnel per copy. All
@@ -9,14 +9,13 @@ write to one group moves all of them. What a connection is, is not known here.
 from __future__ import annotations
 
 import ipaddress
-import json
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
 
 from holdfast.apps.protect.changes import Changes, Phase
+from holdfast.apps.protect.connection import Copy, PathSet, Tunnel
+from holdfast.apps.protect.entries import address_number, copy_entry, endpoint_entry, replicas, tunnel_route
 from holdfast.apps.protect.numbers import Numbers
-from holdfast.apps.protect.paths import Disjoint, Path, link_ends
-from holdfast.p4runtime.client import Client
+from holdfast.apps.protect.paths import Disjoint, Path
 from holdfast.topology import Topology
 
 TUNNEL_ADDRESSES = ipaddress.IPv4Network("10.254.0.0/16")
@@ -25,69 +24,12 @@ TUNNEL_ADDRESSES = ipaddress.IPv4Network("10.254.0.0/16")
 GROUPS = 65_535
 """Multicast groups of a switch, from 1."""
 
-ENDPOINT_TABLE = "ProtectIngress.decaps_ip.tunnel_endpoints"
-END_PATH = "ProtectIngress.decaps_ip.end_path"
-COPY_TABLE = "ProtectEgress.tunnel_copies"
-SEND_COPY = "ProtectEgress.send_copy"
-ROUTE_TABLE = "ProtectIngress.protect_and_forward.ipv4_lpm"
-ROUTE_KEY = "dst_addr"
-FORWARD = "ProtectIngress.protect_and_forward.forward"
-
-
-@dataclass(eq=False)
-class Tunnel:
-    """A path, and the PTE's address on it. ``number`` is that of the copy that takes it, from 1: the PTE counts by it, from 0."""
-
-    path: Path
-    number: int
-    address: str
-    users: int = 0
-
-
-@dataclass(frozen=True)
-class Copy:
-    """A replica of a group: its instance number (the egress' ``egress_rid``), and where it goes."""
-
-    instance: int
-    tunnel: Tunnel
-
-
-@dataclass(eq=False)
-class PathSet:
-    """Where a PTI's group sends copies. ``preferred``: the paths that it was set up with, and returns to after repairs."""
-
-    ingress: str
-    egress: str
-    group: int
-    disjoint: Disjoint
-    preferred: tuple[Path, ...]
-    copies: list[Copy] = field(default_factory=list)
-    leaving: list[Copy] = field(default_factory=list)
-    """Not made any more, but still there for packets under way."""
-    users: int = 0
-
-    @property
-    def paths(self) -> list[Path]:
-        """The paths that copies take now, by their number."""
-        return [copy.tunnel.path for copy in self.copies]
-
-    def __str__(self) -> str:
-        return f"{self.ingress}-{self.egress} group {self.group}"
-
-
-def hop(topology: Topology, node: str, link_index: int) -> tuple[int, bytes, bytes]:
-    """Port, source and destination MAC address of what a switch sends over a link."""
-    link = topology.links[link_index]
-    ends = ((link.a, link.a_port), (link.b, link.b_port))
-    (_, port), (there, there_port) = ends if link.a == node else ends[::-1]
-    return port, topology.port_mac(node, port), topology.port_mac(there, there_port)
-
 
 class Tunnels:
     """All tunnels and path sets. What is asked for here is only noted in :class:`Changes`, which the caller applies."""
 
     def __init__(self, topology: Topology, addresses: ipaddress.IPv4Network = TUNNEL_ADDRESSES) -> None:
-        self.topology = topology
+        self._topology = topology
         self.addresses = addresses
         # The first two and the last are left out: some hosts take them for a network's or a broadcast address.
         self.numbers = Numbers(2, addresses.num_addresses - 2, f"tunnel addresses of {addresses}")
@@ -101,30 +43,30 @@ class Tunnels:
     def acquire(self, changes: Changes, paths: Sequence[Path], disjoint: Disjoint) -> PathSet:
         """The path set over these paths, for one more user; set up unless others have it already."""
         ingress, egress = paths[0].nodes[0], paths[0].nodes[-1]
-        key = (ingress, disjoint, tuple(paths))
-        path_set = self._shared.get(key)
+        path_set = self._shared.get((ingress, disjoint, tuple(paths)))
         if path_set is None:
             path_set = PathSet(ingress, egress, self.groups[ingress].take(), disjoint, tuple(paths))
-            changes.otherwise(lambda: self.groups[ingress].give_back(path_set.group))
-            self._note(changes, path_set)
-            path_set.copies = [
-                self._add_copy(changes, path_set, number, path, instance=number)
-                for number, path in enumerate(paths, start=1)
-            ]
-            replicas = self.replicas(path_set)
-            changes.add(
-                Phase.COPY,
-                ingress,
-                lambda client: client.multicast_group(path_set.group, replicas),
-                lambda client: client.delete_multicast_group(path_set.group),
-            )
+            self._set_up(changes, path_set)
         path_set.users += 1
         changes.otherwise(lambda: _count(path_set, -1))
         return path_set
 
-    def _note(self, changes: Changes, path_set: PathSet) -> None:
+    def _set_up(self, changes: Changes, path_set: PathSet) -> None:
+        group, ingress = path_set.group, path_set.ingress
+        changes.otherwise(lambda: self.groups[ingress].give_back(group))
         self.adopt(path_set)
         changes.otherwise(lambda: self.forget(path_set))
+        path_set.copies = [
+            self._add_copy(changes, path_set, number, path, instance=number)
+            for number, path in enumerate(path_set.preferred, start=1)
+        ]
+        ports = replicas(self._topology, path_set)
+        changes.add(
+            Phase.COPY,
+            ingress,
+            lambda client: client.multicast_group(group, ports),
+            lambda client: client.delete_multicast_group(group),
+        )
 
     def adopt(self, path_set: PathSet) -> None:
         """Counts a path set among those that there are."""
@@ -149,13 +91,6 @@ class Tunnels:
             self.drop_copy(changes, path_set, copy)
         changes.afterwards(lambda: self.groups[path_set.ingress].give_back(path_set.group))
 
-    def replicas(self, path_set: PathSet) -> list[tuple[int, int]]:
-        """(port, instance) of a path set's group."""
-        return [
-            (hop(self.topology, path_set.ingress, copy.tunnel.path.links[0])[0], copy.instance)
-            for copy in path_set.copies
-        ]
-
     def move(self, changes: Changes, path_set: PathSet, paths: Sequence[Path]) -> list[Copy]:
         """Sends the copies over these paths, by number, from one packet to the next.
 
@@ -172,9 +107,9 @@ class Tunnels:
             instance = next(i for i in range(1, 2 * len(used) + 2) if i not in used)
             used.add(instance)
             copies.append(self._add_copy(changes, path_set, number, path, instance))
-        old_replicas = self.replicas(path_set)
+        old_ports = replicas(self._topology, path_set)
         path_set.copies = copies
-        replicas = self.replicas(path_set)
+        ports = replicas(self._topology, path_set)
         group = path_set.group
 
         left = [copy for copy in before if copy not in copies]
@@ -188,8 +123,8 @@ class Tunnels:
         changes.add(
             Phase.SWITCH,
             path_set.ingress,
-            lambda client: client.multicast_group(group, replicas, verb="modify"),
-            lambda client: client.multicast_group(group, old_replicas, verb="modify"),
+            lambda client: client.multicast_group(group, ports, verb="modify"),
+            lambda client: client.multicast_group(group, old_ports, verb="modify"),
         )
         return left
 
@@ -197,40 +132,12 @@ class Tunnels:
 
     def _add_copy(self, changes: Changes, path_set: PathSet, number: int, path: Path, instance: int) -> Copy:
         copy = Copy(instance, self._tunnel(changes, path, number))
-        changes.add(
-            Phase.COPY,
-            path_set.ingress,
-            lambda client: self.write_copy(client, path_set, copy),
-            lambda client: client.delete(COPY_TABLE, copy_key(path_set.group, instance)),
-        )
+        changes.insert(Phase.COPY, path_set.ingress, copy_entry(self._topology, path_set, copy))
         return copy
-
-    def write_copy(self, client: Client, path_set: PathSet, copy: Copy) -> None:
-        """Writes where a replica goes, with what a controller that comes later must know to go on."""
-        path = copy.tunnel.path
-        _, src_mac, dst_mac = hop(self.topology, path_set.ingress, path.links[0])
-        client.insert(
-            COPY_TABLE,
-            copy_key(path_set.group, copy.instance),
-            SEND_COPY,
-            {"src_mac": src_mac, "dst_mac": dst_mac, "dst_ip": copy.tunnel.address},
-            metadata=_json(
-                {
-                    "number": copy.tunnel.number,
-                    "links": self._names(path),
-                    "preferred": [self._names(preferred) for preferred in path_set.preferred],
-                    "disjoint": path_set.disjoint,
-                }
-            ),
-        )
-
-    def _names(self, path: Path) -> list[str]:
-        return [link_ends(self.topology.links[index]) for index in path.links]
 
     def drop_copy(self, changes: Changes, path_set: PathSet, copy: Copy) -> None:
         """Removes a copy that its group does not make any more, and its tunnel if it was the last user."""
-        key = copy_key(path_set.group, copy.instance)
-        changes.add(Phase.UNCOPY, path_set.ingress, lambda client: client.delete(COPY_TABLE, key))
+        changes.delete(Phase.UNCOPY, path_set.ingress, copy_entry(self._topology, path_set, copy))
         if copy in path_set.leaving:
             path_set.leaving.remove(copy)
         tunnel = copy.tunnel
@@ -240,10 +147,8 @@ class Tunnels:
         path = tunnel.path
         del self.tunnels[_key(path, tunnel.number)]
         for node in path.nodes[1:-1]:
-            changes.add(Phase.UNROUTE, node, lambda client: client.delete(ROUTE_TABLE, route_key(tunnel.address)))
-        changes.add(
-            Phase.FORGET, path.nodes[-1], lambda client: client.delete(ENDPOINT_TABLE, endpoint_key(tunnel.address))
-        )
+            changes.delete(Phase.UNROUTE, node, tunnel_route(self._topology, tunnel, node))
+        changes.delete(Phase.FORGET, path.nodes[-1], endpoint_entry(tunnel))
         changes.afterwards(lambda: self.numbers.give_back(self.number_of(tunnel.address)))
 
     # ---- Tunnels ----
@@ -281,60 +186,13 @@ class Tunnels:
         return undo
 
     def _install(self, changes: Changes, tunnel: Tunnel) -> None:
-        changes.add(
-            Phase.RECEIVE,
-            tunnel.path.nodes[-1],
-            lambda client: self.write_endpoint(client, tunnel),
-            lambda client: client.delete(ENDPOINT_TABLE, endpoint_key(tunnel.address)),
-        )
+        changes.insert(Phase.RECEIVE, tunnel.path.nodes[-1], endpoint_entry(tunnel))
         for node in tunnel.path.nodes[1:-1]:
-            changes.add(
-                Phase.ROUTE,
-                node,
-                self.route_writer(tunnel, node),
-                lambda client: client.delete(ROUTE_TABLE, route_key(tunnel.address)),
-            )
-
-    def write_endpoint(self, client: Client, tunnel: Tunnel) -> None:
-        """Writes a tunnel's address to its PTE."""
-        client.insert(ENDPOINT_TABLE, endpoint_key(tunnel.address), END_PATH, {"number": tunnel.number - 1})
-
-    def route_writer(self, tunnel: Tunnel, node: str, *, modify: bool = False) -> Callable[[Client], None]:
-        """Writes the host route of a tunnel to a node on its way."""
-        port, src_mac, dst_mac = self.route(tunnel, node)
-
-        def write(client: Client) -> None:
-            (client.modify if modify else client.insert)(
-                ROUTE_TABLE,
-                route_key(tunnel.address),
-                FORWARD,
-                {"port": port, "src_mac": src_mac, "dst_mac": dst_mac},
-            )
-
-        return write
-
-    def route(self, tunnel: Tunnel, node: str) -> tuple[int, bytes, bytes]:
-        """Where a node on its way sends a tunnel's packets."""
-        return hop(self.topology, node, tunnel.path.links[tunnel.path.nodes.index(node)])
+            changes.insert(Phase.ROUTE, node, tunnel_route(self._topology, tunnel, node))
 
     def number_of(self, address: str) -> int:
         """An address' place among the tunnels' addresses."""
-        return int(ipaddress.IPv4Address(address)) - int(self.addresses.network_address)
-
-
-def copy_key(group: int, instance: int) -> dict[str, int]:
-    """The key of a replica in the copies' table."""
-    return {"meta.multicast_group": group, "standard_metadata.egress_rid": instance}
-
-
-def endpoint_key(address: str) -> dict[str, str]:
-    """The key of a tunnel's address at its PTE."""
-    return {"hdr.tunnel.dst_addr": address}
-
-
-def route_key(address: str) -> dict[str, str]:
-    """The key of a tunnel's host route."""
-    return {ROUTE_KEY: f"{address}/32"}
+        return address_number(address) - int(self.addresses.network_address)
 
 
 def _key(path: Path, number: int) -> tuple[str, tuple[int, ...], int]:
@@ -343,7 +201,3 @@ def _key(path: Path, number: int) -> tuple[str, tuple[int, ...], int]:
 
 def _count(path_set: PathSet, step: int) -> None:
     path_set.users += step
-
-
-def _json(value: object) -> bytes:
-    return json.dumps(value, separators=(",", ":")).encode()

@@ -10,18 +10,15 @@ from holdfast.apps.router.alternates import (
 )
 from holdfast.apps.router.controller import RouterController, compile_router
 from holdfast.apps.router.ipfrr import IpFrrController, compile_ipfrr
-from holdfast.apps.router.shortest_paths import Hop, ShortestPaths
 
 __all__ = [
     "Alternate",
     "AlternateKind",
     "Alternates",
-    "Hop",
     "IpFrrController",
     "LinkCoverage",
     "Protection",
     "RouterController",
-    "ShortestPaths",
     "compile_ipfrr",
     "compile_router",
     "link_coverage",

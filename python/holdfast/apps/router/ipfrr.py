@@ -8,12 +8,19 @@ others do not, are not prevented.
 from __future__ import annotations
 
 import ipaddress
+from collections.abc import Collection, Mapping
 
 from holdfast._core import Program
 from holdfast.apps.router.alternates import Alternates, LinkCoverage, Protection, link_coverage
-from holdfast.apps.router.controller import HERE, RouterController, TableEntry
-from holdfast.apps.router.shortest_paths import Hop, ShortestPaths
+from holdfast.apps.router.controller import HERE
+from holdfast.control.link_state import LinkState
+from holdfast.control.next_hop import over_link
+from holdfast.control.routes import Route, RouteTables, plan_routes
+from holdfast.control.shortest_paths import Hop, ShortestPaths
+from holdfast.control.tables import TableEntry, TableWriter
+from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
+from holdfast.topology import Topology
 
 LOOPBACKS = ipaddress.IPv4Network("10.255.0.0/16")
 """Where the switches' own addresses, the ends of repair tunnels, are taken from, by switch index; the program's default."""
@@ -21,13 +28,83 @@ LOOPBACKS = ipaddress.IPv4Network("10.255.0.0/16")
 OVERHEAD_BYTES = 20
 """The outer header of a repair tunnel."""
 
+FORWARD = "IpfrrIngress.forward"
+TABLES = RouteTables(ipv4="IpfrrIngress.ipv4_lpm", key="dst_addr")
+
 
 def compile_ipfrr(defines: dict[str, str] | None = None) -> Program:
     """Compiles ``ipfrr.p4``. ``defines`` may set CPU_PORT."""
     return Program.compile(str(HERE / "ipfrr.p4"), defines=defines or {})
 
 
-class IpFrrController(RouterController):
+def loopback(topology: Topology, switch: str) -> ipaddress.IPv4Address:
+    """The switch's own address."""
+    return LOOPBACKS[topology.switches[switch].index]
+
+
+class FastRerouteEntries:
+    """The entries of routes, of their alternates and of repair tunnels, in a network without some of its links.
+
+    ``mtu``: the longest IPv4 packet of links that do not say. It changes nothing in the switches.
+    """
+
+    def __init__(self, topology: Topology, unusable: Collection[int], *, remote_lfa: bool, mtu: int) -> None:
+        self._topology = topology
+        self._mtu = mtu
+        self._paths = ShortestPaths.of(topology, unusable)
+        attached = {topology.attachment(host).switch for host in topology.hosts}
+        self.alternates = Alternates(self._paths, attached, remote_lfa=remote_lfa)
+
+    def routes(self) -> dict[str, list[TableEntry]]:
+        """Routes to hosts with their alternates, by switch."""
+        entries: dict[str, list[TableEntry]] = {name: [] for name in self._topology.switches}
+        for route in plan_routes(self._topology, self._paths):
+            action, params = self._encode(route)
+            entries[route.switch] += TABLES.host_entries(route.destination, action, params, ipv6=False)
+        return entries
+
+    def _encode(self, route: Route) -> tuple[str, dict[str, int | str]]:
+        switch, params = route.switch, route.next_hop(self._topology).params()
+        alternate = None if route.hop is None else self.alternates.alternate(switch, route.destination.switch)
+        if alternate is None:
+            return FORWARD, params
+        other = over_link(self._topology, switch, alternate.hop.link)
+        params |= {f"alternate_{name}": value for name, value in other.params().items()}
+        if alternate.pq_node is None:
+            return "IpfrrIngress.forward_or_lfa", params
+        pq_node = self._paths.nodes[alternate.pq_node]
+        params |= {
+            "loopback": int(loopback(self._topology, switch)),
+            "pq_node": int(loopback(self._topology, pq_node)),
+            "mtu": self._tunnel_mtu(alternate.hop, alternate.pq_node),
+        }
+        return "IpfrrIngress.forward_or_remote_lfa", params
+
+    def _tunnel_mtu(self, first: Hop, pq_node: int) -> int:
+        """Of the link to the neighbour, and of those from there to the PQ node."""
+        mtu, hop = 65535, first
+        while True:
+            mtu = min(mtu, self._topology.links[hop.link].mtu_bytes or self._mtu)
+            following = self._paths.next_hop(hop.neighbour, pq_node)
+            if following is None:
+                return mtu
+            hop = following
+
+    def tunnel_routes(self, passed: Mapping[int, Collection[int]]) -> dict[int, dict[int, TableEntry]]:
+        """By PQ node, the routes to its loopback address by node, from the nodes that its tunnels pass on; without alternates."""
+        routes: dict[int, dict[int, TableEntry]] = {}
+        for pq_node, starts in sorted(passed.items()):
+            prefix = ipaddress.IPv4Network(loopback(self._topology, self._paths.nodes[pq_node]))
+            there = routes[pq_node] = {}
+            for node in sorted(starts):
+                while (hop := self._paths.next_hop(node, pq_node)) and node not in there:
+                    params = over_link(self._topology, self._paths.nodes[node], hop.link).params()
+                    there[node] = TABLES.entry(prefix, FORWARD, params)
+                    node = hop.neighbour
+        return routes
+
+
+class IpFrrController(Controller):
     """Routes as :class:`RouterController`, each with its alternate: an LFA, or where there is none a remote LFA.
 
     IPv6 is not routed: its program has no table for it.
@@ -37,20 +114,26 @@ class IpFrrController(RouterController):
     through its repair tunnel is dropped, and counted.
     """
 
-    table = "IpfrrIngress.ipv4_lpm"
-    forward = "IpfrrIngress.forward"
-    route_key = "dst_addr"
-
     def __init__(
         self, *, reaction_delay_ms: float, reroute: bool = True, remote_lfa: bool = True, mtu: int = 1500
     ) -> None:
-        super().__init__(reroute=reroute, reaction_delay_ms=reaction_delay_ms)
+        super().__init__(reaction_delay_ms=reaction_delay_ms)
         if not OVERHEAD_BYTES + 20 <= mtu <= 65535:
             raise NetworkError(f"mtu is {mtu} bytes; a repair tunnel needs {OVERHEAD_BYTES + 20} to 65535")
+        self.reroute = reroute
         self.remote_lfa = remote_lfa
         self.mtu = mtu
+        self._links = LinkState()
+        self._writers: dict[str, TableWriter] = {}
         self._alternates: Alternates | None = None
-        self._tunnels: dict[int, set[int]] = {}
+        self._passed: dict[int, set[int]] = {}
+        """By PQ node, the nodes that its tunnels have ever passed: packets may still be on their way in them."""
+
+    def attach(self, plane: ControlPlane) -> None:
+        """Prepares a writer for every switch."""
+        super().attach(plane)
+        self._links.attach(plane, self._install, self.reaction_delay_ps)
+        self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
 
     def on_start(self) -> None:
         """Interfaces and loopback addresses, then routes and alternates."""
@@ -63,7 +146,7 @@ class IpFrrController(RouterController):
                 for port in self._core_ports(name):
                     match = {"standard_metadata.ingress_port": port}
                     client.insert("IpfrrIngress.interfaces", match, "NoAction", {})
-        super().on_start()
+        self._install()
 
     def _core_ports(self, switch: str) -> list[int]:
         switches = self.topology.switches
@@ -72,7 +155,7 @@ class IpFrrController(RouterController):
 
     def loopback(self, switch: str) -> str:
         """The switch's own address."""
-        return str(LOOPBACKS[self.topology.switches[switch].index])
+        return str(loopback(self.topology, switch))
 
     @property
     def alternates(self) -> Alternates:
@@ -89,61 +172,25 @@ class IpFrrController(RouterController):
         """The same, counted by link and direction; links that no route uses are not in it."""
         return link_coverage(self.coverage())
 
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        """Routes around ports that are down at either end."""
+        if self._links.port_changed(switch, port, up) and self.reroute:
+            self._install()
+
     def _install(self) -> None:
         """The tunnels' routes first, on all switches, so that there is nowhere an alternate whose tunnel leads nowhere."""
-        paths = ShortestPaths.of(self.topology, self._failed_links())
-        attached = {self.topology.attachment(host).switch for host in self.topology.hosts}
-        self._alternates = Alternates(paths, attached, remote_lfa=self.remote_lfa)
-        tunnels, routes = self._tunnel_routes(paths), self._routes(paths)
-        for switch, client in self.clients.items():
-            installed = self._installed.get(switch, {})
-            self._installed[switch] = installed | tunnels[switch]
-            self._replace(client, installed, self._installed[switch])
-        for switch, client in self.clients.items():
-            wanted = routes[switch] | tunnels[switch]
-            self._replace(client, self._installed[switch], wanted)
-            self._installed[switch] = wanted
-
-    def _tunnel_routes(self, paths: ShortestPaths) -> dict[str, dict[str, TableEntry]]:
-        """Routes to the loopback addresses of PQ nodes, where tunnels go, by switch and prefix; they have no alternates.
-
-        Where a tunnel has ever gone it can still go, as packets may be on their way in it.
-        """
-        for first, pq_node in self.alternates.tunnels():
-            self._tunnels.setdefault(pq_node, set()).add(first)
-        routes: dict[str, dict[str, TableEntry]] = {name: {} for name in paths.nodes}
-        for pq_node, passed in sorted(self._tunnels.items()):
-            prefix = f"{self.loopback(paths.nodes[pq_node])}/32"
-            for start in sorted(passed):
-                node = start
-                while (hop := paths.next_hop(node, pq_node)) and prefix not in routes[paths.nodes[node]]:
-                    switch = paths.nodes[node]
-                    routes[switch][prefix] = self.entry(self.link_route(switch, hop.link))
-                    passed.add(node)
-                    node = hop.neighbour
-        return routes
-
-    def entry_towards(self, switch: str, destination: str, hop: Hop) -> TableEntry:
-        """With the alternate, if there is one."""
-        _, parameters = super().entry_towards(switch, destination, hop)
-        alternate = self.alternates.alternate(switch, destination)
-        if alternate is None:
-            return self.forward, parameters
-        port, src_mac, dst_mac = self.link_route(switch, alternate.hop.link)
-        parameters |= {"alternate_port": port, "alternate_src_mac": src_mac, "alternate_dst_mac": dst_mac}
-        if alternate.pq_node is None:
-            return "IpfrrIngress.forward_or_lfa", parameters
-        pq_node = self.loopback(self.alternates.paths.nodes[alternate.pq_node])
-        mtu = self._tunnel_mtu(alternate.hop, alternate.pq_node)
-        parameters |= {"loopback": self.loopback(switch), "pq_node": pq_node, "mtu": mtu}
-        return "IpfrrIngress.forward_or_remote_lfa", parameters
-
-    def _tunnel_mtu(self, first: Hop, pq_node: int) -> int:
-        """Of the link to the neighbour, and of those from there to the PQ node."""
-        mtu, hop = 65535, first
-        while True:
-            mtu = min(mtu, self.topology.links[hop.link].mtu_bytes or self.mtu)
-            following = self.alternates.paths.next_hop(hop.neighbour, pq_node)
-            if following is None:
-                return mtu
-            hop = following
+        unusable = self._links.down if self.reroute else frozenset()
+        plan = FastRerouteEntries(self.topology, unusable, remote_lfa=self.remote_lfa, mtu=self.mtu)
+        self._alternates = plan.alternates
+        for first, pq_node in plan.alternates.tunnels():
+            self._passed.setdefault(pq_node, set()).add(first)
+        tunnels: dict[str, list[TableEntry]] = {name: [] for name in self.topology.switches}
+        for pq_node, entries in plan.tunnel_routes(self._passed).items():
+            self._passed[pq_node].update(entries)
+            for node, entry in entries.items():
+                tunnels[plan.alternates.paths.nodes[node]].append(entry)
+        routes = plan.routes()
+        for switch, writer in self._writers.items():
+            writer.write([*writer.installed, *tunnels[switch]])
+        for switch, writer in self._writers.items():
+            writer.write([*routes[switch], *tunnels[switch]])

@@ -10,7 +10,8 @@ from itertools import combinations, pairwise
 import networkx as nx
 import pytest
 
-from holdfast.apps.router import AlternateKind, Alternates, Hop, ShortestPaths, link_coverage
+from holdfast.apps.router import AlternateKind, Alternates, link_coverage
+from holdfast.control.shortest_paths import Hop, ShortestPaths
 
 GRAPHS = 40
 

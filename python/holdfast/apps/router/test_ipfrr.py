@@ -17,10 +17,12 @@ from holdfast.apps.router import (
     IpFrrController,
     Protection,
     RouterController,
-    ShortestPaths,
     compile_ipfrr,
     compile_router,
 )
+from holdfast.apps.router.controller import TABLES as ROUTER_TABLES
+from holdfast.apps.router.ipfrr import TABLES as IPFRR_TABLES
+from holdfast.control.shortest_paths import ShortestPaths
 from holdfast.parameters import PS_PER_MS
 from holdfast.topologies import by_name
 
@@ -28,11 +30,6 @@ DETECTION_MS = 10.0
 PACKETS_PER_MS = 4
 FAILURE_S, REPAIR_S, STOP_S = 0.2, 0.5, 0.8
 LINK: dict[str, Any] = {"rate_bps": 10_000_000_000, "delay_ms": 1}
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_ipfrr()
 
 
 def network_of(*links: tuple[str, str, int], hosts: tuple[str, ...] = ("s1", "s4")) -> Topology:
@@ -216,8 +213,8 @@ def test_the_controller_converges_as_without_fast_reroute(program: Program, name
     plain = RouterController(reroute=True, reaction_delay_ms=50)
     frr = IpFrrController(reaction_delay_ms=50)
     networks = [
-        (SimulatedNetwork(topology, compile_router(), [plain], detection_delay_ms=5), plain.table),
-        (SimulatedNetwork(topology, program, [frr], detection_delay_ms=5), frr.table),
+        (SimulatedNetwork(topology, compile_router(), [plain], detection_delay_ms=5), ROUTER_TABLES.ipv4),
+        (SimulatedNetwork(topology, program, [frr], detection_delay_ms=5), IPFRR_TABLES.ipv4),
     ]
     links = [link.name for link in topology.links if link.a in topology.switches and link.b in topology.switches]
     first, second = links[0], links[-1]

@@ -11,7 +11,6 @@ from scapy.layers.l2 import Ether
 from scapy.packet import Packet, Raw
 
 from holdfast._core import Program, Switch
-from holdfast.apps.router import compile_ipfrr
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -20,11 +19,6 @@ OWN, PQ_NODE, OTHER = "10.255.0.1", "10.255.0.5", "10.255.0.9"
 MTU = 600
 SRC_MACS = {port: f"02:01:00:01:00:0{port}" for port in (HOST, PRIMARY, ALTERNATE)}
 DST_MACS = {port: f"02:02:00:01:00:0{port}" for port in (HOST, PRIMARY, ALTERNATE)}
-
-
-@pytest.fixture(scope="module")
-def program() -> Program:
-    return compile_ipfrr()
 
 
 class Router:

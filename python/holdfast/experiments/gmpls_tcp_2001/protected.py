@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from holdfast.apps.protect import Flow, ProtectController
-from holdfast.apps.protect.controller import OVERHEAD_BYTES
+from holdfast.apps.protect.program import OVERHEAD_BYTES
 
 PACKET_BYTES_MAX = 1500
 """Of a packet that is protected; the tunnel's is larger by its headers."""

@@ -16,7 +16,7 @@ from typing import Any
 import polars as pl
 from matplotlib.figure import Figure
 
-from holdfast.apps.protect.controller import OVERHEAD_BYTES
+from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.experiments import Finding, PublishedTable, Setting
 from holdfast.experiments.p4_protect_2020 import drawing, published, setup
 from holdfast.network import SimulatedNetwork

@@ -18,7 +18,7 @@ import polars as pl
 
 from holdfast._core import Program
 from holdfast.apps.protect import Acceptance, ProtectController, compile_protect
-from holdfast.apps.protect.controller import OVERHEAD_BYTES
+from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.controller import Controller
 from holdfast.errors import ExperimentError

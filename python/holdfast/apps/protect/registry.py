@@ -1,0 +1,113 @@
+"""The state of connections: which there are, their flows, and the numbers in use at both ends. Nothing is written here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from holdfast.apps.protect.changes import Changes
+from holdfast.apps.protect.connection import Connection, Flow
+from holdfast.apps.protect.numbers import Numbers
+from holdfast.apps.protect.program import CONNECTIONS
+from holdfast.errors import NetworkError
+
+
+class Registry:
+    """Connections and flows by what they are looked up by, and the numbers of each switch."""
+
+    def __init__(self, switches: Iterable[str]) -> None:
+        names = list(switches)
+        self.indices = {name: Numbers(0, CONNECTIONS - 1, f"connections of PTI {name}") for name in names}
+        self.egress_indices = {name: Numbers(0, CONNECTIONS - 1, f"connections of PTE {name}") for name in names}
+        self.cids = {name: Numbers(0, 2**24 - 1, f"connection identifiers of PTE {name}") for name in names}
+        self._connections: dict[tuple[str, int], Connection] = {}
+        self._by_ends: dict[tuple[str, str], list[Connection]] = {}
+        self._owner: dict[tuple[str, Flow], Connection] = {}
+
+    def __iter__(self) -> Iterator[Connection]:
+        """In the order in which they were added."""
+        return iter(self._connections.values())
+
+    def __len__(self) -> int:
+        return len(self._connections)
+
+    def between(self, ingress: str, egress: str) -> list[Connection]:
+        """The connections from one switch to another, the first one first."""
+        return self._by_ends.get((ingress, egress), [])
+
+    def check(self, connection: Connection) -> None:
+        """Raises :class:`NetworkError` if the connection was removed."""
+        if self._connections.get((connection.egress, connection.cid)) is not connection:
+            raise NetworkError(f"connection {connection} is not there any more")
+
+    def adopt(self, connection: Connection) -> None:
+        """Counts a connection, whose numbers are taken already, among those that there are."""
+        self._connections[connection.egress, connection.cid] = connection
+        self._by_ends.setdefault((connection.ingress, connection.egress), []).append(connection)
+
+    def forget(self, connection: Connection) -> None:
+        """Counts it no more; its numbers stay taken."""
+        del self._connections[connection.egress, connection.cid]
+        self._by_ends[connection.ingress, connection.egress].remove(connection)
+
+    # ---- Flows ----
+
+    def owner(self, ingress: str, flow: Flow) -> Connection | None:
+        """The connection of a PTI that protects a flow."""
+        return self._owner.get((ingress, flow))
+
+    def adopt_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
+        """Counts a flow among its connection's."""
+        connection.flows.append((flow, priority))
+        self._owner[connection.ingress, flow] = connection
+
+    def forget_flow(self, connection: Connection, flow: Flow, priority: int) -> None:
+        """Counts it no more."""
+        connection.flows.remove((flow, priority))
+        del self._owner[connection.ingress, flow]
+
+    # ---- Numbers ----
+
+    def take(self, changes: Changes, ingress: str, egress: str, cid: int | None) -> tuple[int, int, int]:
+        """The PTI's index, the PTE's and the identifier of a new connection; free again if the changes are not made."""
+        return (
+            _take(changes, self.indices[ingress]),
+            _take(changes, self.egress_indices[egress]),
+            _take(changes, self.cids[egress], cid),
+        )
+
+    def claim(self, connection: Connection) -> bool:
+        """Takes the numbers of a connection that was found; false, and none taken, if one is another's."""
+        taken: list[tuple[Numbers, int]] = []
+        for numbers, number in self._numbers(connection):
+            if not isinstance(number, int) or not numbers.claim(number):
+                for other, given in taken:
+                    other.give_back(given)
+                return False
+            taken.append((numbers, number))
+        return True
+
+    def give_back(self, connection: Connection) -> None:
+        """The numbers of a connection are free again."""
+        for numbers, number in self._numbers(connection):
+            numbers.give_back(number)
+
+    def reserve_egress(self, egress: str, cid: int, egress_index: int, reserve: Callable[[Numbers, int], None]) -> None:
+        """Reserves the PTE's numbers of a leftover."""
+        reserve(self.cids[egress], cid)
+        reserve(self.egress_indices[egress], egress_index)
+
+    def _numbers(self, connection: Connection) -> tuple[tuple[Numbers, int], ...]:
+        return (
+            (self.indices[connection.ingress], connection.index),
+            (self.egress_indices[connection.egress], connection.egress_index),
+            (self.cids[connection.egress], connection.cid),
+        )
+
+
+def _take(changes: Changes, numbers: Numbers, wanted: int | None = None) -> int:
+    if wanted is None:
+        wanted = numbers.take()
+    elif not numbers.claim(wanted):
+        raise NetworkError(f"connection identifier {wanted} is in use, or is none")
+    changes.otherwise(lambda: numbers.give_back(wanted))
+    return wanted

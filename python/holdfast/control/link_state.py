@@ -1,0 +1,129 @@
+"""The links between switches and their states, as one controller knows them: declared with port changes, or discovered.
+
+It does not know what a controller does about a link that is down.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING
+
+from holdfast.discovery import Discovery, LinkDiscovery, Port
+from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import Client
+from holdfast.topology import Topology
+
+if TYPE_CHECKING:
+    from holdfast.controller import ControlPlane
+
+
+class LinkState:
+    """Links by their index in :attr:`topology`. With ``discovery``, links are those that are heard, whatever the map declares."""
+
+    def __init__(self, discovery: LinkDiscovery | None = None) -> None:
+        self._settings = discovery
+        self._discovery: Discovery | None = None
+        self._plane: ControlPlane | None = None
+        self._down_ports: set[Port] = set()
+        self._down: frozenset[int] = frozenset()
+
+    def attach(self, plane: ControlPlane, on_change: Callable[[], None], reaction_delay_ps: int) -> None:
+        """Prepares the discovery, if there is one; it calls ``on_change`` when its map has changed."""
+        self._plane = plane
+        if self._settings is not None:
+            for name, client in plane.clients.items():
+                _check_controller_headers(name, client)
+            self._discovery = Discovery(plane, self._settings, on_change, reaction_delay_ps=reaction_delay_ps)
+            self._discovery.prepare()
+
+    @property
+    def topology(self) -> Topology:
+        """The network's map, declared or discovered. Raises :class:`NetworkError` before the controller is attached."""
+        if self._discovery is not None:
+            return self._discovery.topology
+        if self._plane is None:
+            raise NetworkError("the controller is not attached to a network yet")
+        return self._plane.topology
+
+    @property
+    def is_discovered(self) -> bool:
+        """Whether links are discovered."""
+        return self._settings is not None
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all links had their time to be heard."""
+        return self._discovery is None or self._discovery.is_settled
+
+    @property
+    def discovery(self) -> Discovery:
+        """The discovery. Raises :class:`NetworkError` if the map is the declared one, or nothing is attached yet."""
+        if self._discovery is None:
+            raise NetworkError("the controller does not discover links, or is not attached to a network yet")
+        return self._discovery
+
+    @property
+    def down(self) -> frozenset[int]:
+        """Links that are down at one end at least, or known and absent."""
+        return self._down if self._discovery is None else self._discovery.topology.absent
+
+    @property
+    def replaced(self) -> frozenset[int]:
+        """Absent links whose ports are in other links now; without discovery there are none."""
+        return frozenset() if self._discovery is None else self._discovery.topology.replaced
+
+    def ask_ports(self) -> None:
+        """Asks for the states of all ports: a controller that starts late was not told."""
+        if self._discovery is None and self._plane is not None:
+            self._down_ports = {port for _, port in self._ends() if not self._plane.port_is_up(*port)}
+            self._down = self._links_down()
+
+    def port_changed(self, switch: str, port: int, up: bool) -> bool:
+        """Takes note of a port. Whether :attr:`down` has changed; discovery tells ``on_change`` instead."""
+        if self._discovery is not None:
+            self._discovery.port_changed(switch, port, up)
+            return False
+        (self._down_ports.discard if up else self._down_ports.add)((switch, port))
+        before, self._down = self._down, self._links_down()
+        # The other end of a link tells nothing new.
+        return self._down != before
+
+    def _links_down(self) -> frozenset[int]:
+        return frozenset(index for index, port in self._ends() if port in self._down_ports)
+
+    def _ends(self) -> Iterator[tuple[int, Port]]:
+        """The ports of links between switches, with the links' indices."""
+        topology = self.topology
+        for index, link in enumerate(topology.links):
+            if link.a in topology.switches and link.b in topology.switches:
+                yield index, (link.a, link.a_port)
+                yield index, (link.b, link.b_port)
+
+    def hear(self, switch: str, packet: bytes, ingress_port: int) -> None:
+        """Takes a packet-in for a discovery frame, if links are discovered."""
+        if self._discovery is not None:
+            self._discovery.hear(switch, packet, ingress_port)
+
+    def find(self, one: Port, other: Port, *, in_use: bool) -> int:
+        """The index of the link between two ports, of which an entry in a switch says that it was there.
+
+        One that is in use is believed in until discovery has had the time to hear it. Raises :class:`NetworkError` without one.
+        """
+        if self._discovery is not None:
+            return self._discovery.presume(one, other, is_there=in_use)
+        for index, link in enumerate(self.topology.links):
+            if {one, other} == {(link.a, link.a_port), (link.b, link.b_port)}:
+                return index
+        raise NetworkError(f"there is no link between {one[0]}:{one[1]} and {other[0]}:{other[1]}")
+
+
+def _check_controller_headers(switch: str, client: Client) -> None:
+    """Discovery tells by them where a frame is to leave, and where one came in."""
+    for name, header, wanted in (
+        ("packet_out", client.p4info.packet_out, "egress_port"),
+        ("packet_in", client.p4info.packet_in, "ingress_port"),
+    ):
+        if header is None or all(part.name != wanted for part in header.fields):
+            raise NetworkError(
+                f"switch {switch!r} cannot discover links: its program has no {name} header with {wanted}"
+            )

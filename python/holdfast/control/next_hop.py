@@ -1,0 +1,43 @@
+"""Next hops: the port that a packet leaves by, and the MAC addresses it has on the link. Pure functions of the map."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from holdfast.topology import Attachment, Topology
+
+
+@dataclass(frozen=True, slots=True)
+class NextHop:
+    """A port with the source and destination MAC addresses of its link, as numbers."""
+
+    port: int
+    src_mac: int
+    dst_mac: int
+
+    def params(self) -> dict[str, int | str]:
+        """The parameters of the applications' forwarding actions."""
+        return {"port": self.port, "src_mac": self.src_mac, "dst_mac": self.dst_mac}
+
+
+def over_link(topology: Topology, switch: str, index: int) -> NextHop:
+    """From a switch over a link between switches, given by index."""
+    link = topology.links[index]
+    ends = ((link.a, link.a_port), (link.b, link.b_port))
+    (_, port), (there, there_port) = ends if link.a == switch else ends[::-1]
+    return NextHop(port, _mac(topology.port_mac(switch, port)), _mac(topology.port_mac(there, there_port)))
+
+
+def to_neighbour(topology: Topology, switch: str, neighbour: str) -> NextHop:
+    """From a switch to a neighbour, over the cheapest link between them."""
+    port, there_port = topology.port_towards(switch, neighbour), topology.port_towards(neighbour, switch)
+    return NextHop(port, _mac(topology.port_mac(switch, port)), _mac(topology.port_mac(neighbour, there_port)))
+
+
+def to_host(topology: Topology, place: Attachment) -> NextHop:
+    """From the switch that a host is attached to."""
+    return NextHop(place.port, _mac(topology.port_mac(place.switch, place.port)), _mac(place.host.mac))
+
+
+def _mac(address: bytes) -> int:
+    return int.from_bytes(address, "big")

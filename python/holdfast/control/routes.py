@@ -1,0 +1,115 @@
+"""Routes to hosts: planned from a map, encoded for a program's route tables, and kept in the switches.
+
+A program with these tables has an LPM table of IPv4 and maybe one of IPv6. How it protects routes is not known here.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from holdfast.control.next_hop import NextHop, over_link, to_host
+from holdfast.control.shortest_paths import Hop, ShortestPaths
+from holdfast.control.tables import TableEntry, TableWriter, has_table
+from holdfast.p4runtime.client import Client
+from holdfast.topology import Attachment, Topology
+
+Prefix: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
+
+
+@dataclass(frozen=True, slots=True)
+class Route:
+    """The route of a switch to a host. ``hop`` is None at the switch that the host is attached to."""
+
+    switch: str
+    destination: Attachment
+    hop: Hop | None
+
+    def next_hop(self, topology: Topology) -> NextHop:
+        """Where the switch sends the host's packets."""
+        if self.hop is None:
+            return to_host(topology, self.destination)
+        return over_link(topology, self.switch, self.hop.link)
+
+
+def plan_routes(topology: Topology, paths: ShortestPaths) -> Iterator[Route]:
+    """The route of every switch to every host that it can reach."""
+    for host in topology.hosts:
+        destination = topology.attachment(host)
+        target = paths.number[destination.switch]
+        yield Route(destination.switch, destination, None)
+        for node, switch in enumerate(paths.nodes):
+            hop = paths.next_hop(node, target)
+            if hop is not None:
+                yield Route(switch, destination, hop)
+
+
+@dataclass(frozen=True)
+class RouteTables:
+    """The route tables of a program, by their full names, with their keys."""
+
+    ipv4: str
+    key: str
+    ipv6: str = ""
+    """Empty: the program does not route IPv6."""
+    key_v6: str = ""
+    actions_v6: Mapping[str, str] = field(default_factory=dict)
+    """By the action of an entry for IPv4, the one that does the same for IPv6."""
+
+    def entry(self, prefix: Prefix, action: str, params: Mapping[str, int | str]) -> TableEntry:
+        """The entry of a prefix; ``action`` is the one for IPv4."""
+        value = int(prefix.network_address), prefix.prefixlen
+        if prefix.version == 4:
+            return TableEntry(self.ipv4, {self.key: value}, action, params)
+        return TableEntry(self.ipv6, {self.key_v6: value}, self.actions_v6[action], params)
+
+    def host_entries(
+        self, place: Attachment, action: str, params: Mapping[str, int | str], *, ipv6: bool
+    ) -> list[TableEntry]:
+        """The entries of a host's subnets; with ``ipv6`` also that of its IPv6 subnet, if it has one."""
+        host = place.host
+        prefixes: list[Prefix] = [host.address.network]
+        if ipv6 and host.ipv6 is not None:
+            prefixes.append(host.ipv6.network)
+        return [self.entry(prefix, action, params) for prefix in prefixes]
+
+    def ipv6_switches(self, topology: Topology, clients: Mapping[str, Client]) -> set[str]:
+        """The switches that route IPv6: those whose programs have the table, if any host has an address."""
+        if not self.ipv6 or all(host.ipv6 is None for host in topology.hosts.values()):
+            return set()
+        return {name for name, client in clients.items() if has_table(client, self.ipv6)}
+
+
+class Routing:
+    """Keeps in every switch a route to every host's subnets, by shortest path over the links' costs.
+
+    Of equally short paths the one whose nodes come first in the topology's order is chosen, on every switch alike; of parallel
+    links the cheapest that works. The route to a host's IPv6 subnet is the one to its IPv4 subnet. ``action`` gives the action of a
+    route.
+    """
+
+    def __init__(
+        self, tables: RouteTables, clients: Mapping[str, Client], action: Callable[[Topology, Route], str]
+    ) -> None:
+        self._tables = tables
+        self._clients = clients
+        self._action = action
+        self.writers = {name: TableWriter(client) for name, client in clients.items()}
+
+    def install(self, topology: Topology, unusable: Collection[int]) -> None:
+        """Plans the routes without these links, by index, and writes what differs, one batch per switch."""
+        for switch, entries in self.plan(topology, ShortestPaths.of(topology, unusable)).items():
+            self.writers[switch].write(entries)
+
+    def plan(self, topology: Topology, paths: ShortestPaths) -> dict[str, list[TableEntry]]:
+        """The wanted entries by switch."""
+        wanted: dict[str, list[TableEntry]] = {name: [] for name in topology.switches}
+        ipv6 = self._tables.ipv6_switches(topology, self._clients)
+        for route in plan_routes(topology, paths):
+            params = route.next_hop(topology).params()
+            wanted[route.switch] += self._tables.host_entries(
+                route.destination, self._action(topology, route), params, ipv6=route.switch in ipv6
+            )
+        return wanted

@@ -1,0 +1,147 @@
+"""The parts of controllers one by one: entries as values, the writer, link states, planned routes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from holdfast import NetworkError, SimulatedNetwork, Topology
+from holdfast.apps.router import compile_router
+from holdfast.apps.router.controller import FORWARD, TABLES
+from holdfast.control.link_state import LinkState
+from holdfast.control.next_hop import over_link, to_neighbour
+from holdfast.control.routes import Routing, plan_routes
+from holdfast.control.shortest_paths import ShortestPaths
+from holdfast.control.tables import TableEntry, TableWriter, read_entries
+
+
+class Recorder:
+    """A client that notes what it is to write, and in which batch."""
+
+    def __init__(self) -> None:
+        self.batches: list[list[tuple[str, object]]] = []
+
+    @contextmanager
+    def batch(self) -> Iterator[None]:
+        self.batches.append([])
+        yield
+
+    def insert(self, *arguments: Any, **keywords: Any) -> None:
+        self.batches[-1].append(("insert", arguments[1]["key"]))
+
+    def modify(self, *arguments: Any, **keywords: Any) -> None:
+        self.batches[-1].append(("modify", arguments[1]["key"]))
+
+    def delete(self, *arguments: Any, **keywords: Any) -> None:
+        self.batches[-1].append(("delete", arguments[1]["key"]))
+
+
+def entry(key: int, port: int) -> TableEntry:
+    return TableEntry("t", {"key": key}, "forward", {"port": port})
+
+
+def test_a_writer_writes_what_differs_in_one_batch() -> None:
+    client = Recorder()
+    writer = TableWriter(client)  # type: ignore[arg-type]
+    writer.write([entry(2, 1), entry(1, 1)])
+    writer.write([entry(1, 1), entry(2, 9), entry(3, 1)])
+    writer.write([entry(3, 1)])
+    writer.write([entry(3, 1)])
+    assert client.batches == [
+        [("insert", 1), ("insert", 2)],
+        [("modify", 2), ("insert", 3)],
+        [("delete", 1), ("delete", 2)],
+        [],
+    ]
+    assert writer.installed == [entry(3, 1)]
+
+
+def test_a_writer_reconciles_what_it_adopts() -> None:
+    client = Recorder()
+    writer = TableWriter(client)  # type: ignore[arg-type]
+    writer.adopt([entry(1, 1), entry(2, 1), entry(3, 1)])
+    assert client.batches == []
+    writer.write([entry(1, 1), entry(2, 2), entry(4, 1)])
+    assert client.batches == [[("delete", 3), ("modify", 2), ("insert", 4)]]
+
+
+def triangle() -> Topology:
+    """Three switches, a host at the first and one at the second; the direct link between them is the cheapest way."""
+    t = Topology("triangle")
+    for name in ("s1", "s2", "s3"):
+        t.add_switch(name)
+    for host, switch in (("h1", "s1"), ("h2", "s2")):
+        t.add_host(host)
+        t.add_link(host, switch)
+    for a, b in (("s1", "s2"), ("s2", "s3"), ("s3", "s1")):
+        t.add_link(a, b)
+    return t
+
+
+def test_a_switch_returns_an_entry_as_it_was_written() -> None:
+    network = SimulatedNetwork(triangle(), compile_router())
+    client = network.clients["s1"]
+    routes = Routing(TABLES, network.clients, lambda topology, route: FORWARD)
+    topology = network.topology
+    planned = routes.plan(topology, ShortestPaths.of(topology))["s1"]
+    routes.install(topology, ())
+    assert sorted(read_entries(client, TABLES.ipv4), key=lambda e: e.key) == sorted(planned, key=lambda e: e.key)
+    assert read_entries(client, "RouterIngress.no_such_table") == []
+    heir = TableWriter(client)
+    heir.adopt(read_entries(client, TABLES.ipv4))
+    heir.write([])
+    assert read_entries(client, TABLES.ipv4) == []
+
+
+def test_routes_are_planned_on_the_links_that_work() -> None:
+    t = triangle()
+    direct = t.find_link("s1-s2")
+
+    def ports(unusable: set[int]) -> dict[tuple[str, str], int]:
+        planned = plan_routes(t, ShortestPaths.of(t, unusable))
+        return {(r.switch, r.destination.host.name): r.next_hop(t).port for r in planned}
+
+    there, around = t.port_towards("s1", "s2"), t.port_towards("s1", "s3")
+    assert ports(set())["s1", "h2"] == there
+    assert ports({direct})["s1", "h2"] == around
+    assert ports(set())["s2", "h2"] == t.attachment("h2").port
+    cut = ports({direct, t.find_link("s3-s1")})
+    assert ("s1", "h2") not in cut
+    assert ("s1", "h1") in cut
+    assert to_neighbour(t, "s1", "s2") == over_link(t, "s1", direct)
+
+
+class Plane:
+    """As much of a control plane as link states need."""
+
+    def __init__(self, topology: Topology, down: set[tuple[str, int]]) -> None:
+        self.topology = topology
+        self.clients: dict[str, Any] = {}
+        self.down = down
+
+    def port_is_up(self, switch: str, port: int) -> bool:
+        return (switch, port) not in self.down
+
+
+def test_a_link_is_down_from_its_first_port_to_its_last() -> None:
+    t = triangle()
+    links = LinkState()
+    with pytest.raises(NetworkError, match="not attached"):
+        _ = links.topology
+    a, b = ("s1", t.port_towards("s1", "s2")), ("s2", t.port_towards("s2", "s1"))
+    host_port = t.attachment("h1").port
+    links.attach(Plane(t, {a}), lambda: None, 0)  # type: ignore[arg-type]
+    assert links.down == frozenset()
+    links.ask_ports()
+    assert links.down == {t.find_link("s1-s2")}
+    assert not links.port_changed(*b, up=False), "the other end tells nothing new"
+    assert not links.port_changed(*a, up=True)
+    assert links.port_changed(*b, up=True)
+    assert not links.port_changed("s1", host_port, up=False), "a host's link leads to no other switch"
+    assert links.down == links.replaced == frozenset()
+    assert links.find(b, a, in_use=True) == t.find_link("s1-s2")
+    with pytest.raises(NetworkError, match="no link between s1:1 and s2:1"):
+        links.find(("s1", 1), ("s2", 1), in_use=True)
