@@ -536,7 +536,7 @@ class Network:
         detection_down_ps: int | None = None,
         detection_up_ps: int | None = None,
         mtu_bytes: int | None = None,
-        ordering: Mapping[str, int | None] | None = None,
+        ordering: Mapping[str, object] | None = None,
     ) -> int:
         """Bidirectional. Each direction draws its own jitter and losses, never reordering unless the draw overtakes (as tc netem does
         not prevent). Returns the link id.
@@ -547,7 +547,8 @@ class Network:
         ``min``, ``max``, and perhaps ``max_p``, ``weight``, ``gentle``, ``ecn``, ``mean_packet_bytes``. ``mark_above``: ``unit``,
         ``threshold``. Without a detection delay the network's counts. ``mtu_bytes``: the most bytes behind the Ethernet header; longer
         frames are dropped and counted. ``ordering``: puts packets with sequence numbers in order before they are sent;
-        ``max_delay_ps``, ``take_any_ps``, and perhaps ``buffer_packets`` and ``sequence_bits``."""
+        ``max_delay_ps``, ``take_any_ps``, and perhaps ``buffer_packets``, ``sequence_bits`` and ``headers``: of each ``ethertype``, ``bytes``,
+        ``sequence``, ``following``, and perhaps ``stream`` and ``ethertypes`` (by the value of ``following``). Fields are (offset, width) in bits."""
     def configure_direction(
         self,
         link: int,
@@ -567,7 +568,7 @@ class Network:
         detection_down_ps: int | None = None,
         detection_up_ps: int | None = None,
         mtu_bytes: int | None = None,
-        ordering: Mapping[str, int | None] | None = None,
+        ordering: Mapping[str, object] | None = None,
     ) -> None:
         """Gives one direction of a link parameters of its own, before it carried anything; they are those of :meth:`add_link`."""
     def capture(self, node: str, port: int, path: str | PathLike[str]) -> None:

@@ -10,6 +10,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, Protocol
 
 from holdfast.errors import NetworkError
+from holdfast.link import SequenceHeader
 from holdfast.parameters import ps_of_ms
 from holdfast.topology import Topology
 
@@ -49,6 +50,9 @@ class Controller:
     ``reaction_delay_ms``: from the moment an event (after its detection) is known to the controller's handler being run.
     It stands for everything between: the control channel, computation, and the switch's installation of the result.
     """
+
+    sequence_headers: tuple[SequenceHeader, ...] = ()
+    """Headers with sequence numbers that its program leaves in front of packets, for ordering functions of links."""
 
     def __init__(self, *, reaction_delay_ms: float) -> None:
         self.reaction_delay_ps = ps_of_ms("reaction_delay_ms", reaction_delay_ms)

@@ -6,7 +6,7 @@ Everything here is data that is checked; the models themselves are in the native
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import Annotated, Any, Literal, Self, TypeAlias
 
@@ -235,18 +235,51 @@ class MarkAbove(Parameters):
         return {"unit": "bytes", "threshold": self.bytes}
 
 
+Bits: TypeAlias = tuple[Annotated[int, Field(ge=0, lt=1 << 32)], Annotated[int, Field(ge=0, lt=1 << 32)]]
+"""Offset and width in bits."""
+
+
+class SequenceHeader(Parameters):
+    """A header with a sequence number, as an application's program leaves it in front of packets that are put in order.
+
+    It follows its ``ethertype`` behind Ethernet and up to two VLAN tags. ``sequence`` is the number, 2 to 32 bits wide. ``stream``
+    tells streams apart; without it the addresses and VLAN tags in front do. ``following`` is the EtherType of what follows, or a
+    number of which ``ethertypes`` has the EtherType.
+    """
+
+    ethertype: int = Field(ge=0x600, le=0xFFFF)
+    bytes: int = Field(ge=1, le=64)
+    sequence: Bits
+    following: Bits
+    stream: Bits | None = None
+    ethertypes: dict[int, int] = Field(default_factory=dict)
+
+    def core_value(self) -> dict[str, object]:
+        """As the native core takes it."""
+        return {
+            "ethertype": self.ethertype,
+            "bytes": self.bytes,
+            "sequence": self.sequence,
+            "following": self.following,
+            "stream": self.stream,
+            "ethertypes": list(self.ethertypes.items()),
+        }
+
+
 class Ordering(Parameters):
     """Puts packets with sequence numbers in order before they are sent (RFC 9550, basic algorithm), and takes the numbers off.
 
     A packet that came before those with lower numbers waits for them, ``max_delay_ms`` at most (POFMaxDelay); of all streams
     together ``buffer_packets`` wait. After ``take_any_ms`` without a packet (POFTakeAnyTime), any number is taken. Numbers have
-    ``sequence_bits`` if that is less than their field's: 16 in an R-TAG, 32 in a protection header.
+    ``sequence_bits`` if that is less than their field's. ``headers``: where the numbers are; without it in the headers that the
+    network's controllers declare (:attr:`holdfast.controller.Controller.sequence_headers`).
     """
 
     max_delay_ms: float = Field(gt=0, le=1e9)
     take_any_ms: float = Field(gt=0, le=1e9)
     buffer_packets: int = Field(default=1024, ge=1, le=1 << 20)
     sequence_bits: int | None = Field(default=None, ge=2, le=32)
+    headers: tuple[SequenceHeader, ...] | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -256,13 +289,15 @@ class Ordering(Parameters):
             raise ValueError("max_delay_ms is less than a picosecond")
         return self
 
-    def core_value(self) -> dict[str, int | None]:
-        """As the native core takes it."""
+    def core_value(self, declared: Sequence[SequenceHeader] = ()) -> dict[str, object]:
+        """As the native core takes it. ``declared``: by the network's controllers."""
+        headers = declared if self.headers is None else self.headers
         return {
             "max_delay_ps": _ps(self.max_delay_ms),
             "take_any_ps": _ps(self.take_any_ms),
             "buffer_packets": self.buffer_packets,
             "sequence_bits": self.sequence_bits,
+            "headers": [header.core_value() for header in headers],
         }
 
 
@@ -398,8 +433,11 @@ def queue_parameters(queue: Any) -> dict[str, Any]:
     }
 
 
-def core_parameters(link: Any, traces: Traces | None = None) -> dict[str, Any]:
-    """The keywords of the native core for a link, without its ``reverse``. ``traces``: of the network that the link is in."""
+def core_parameters(link: Any, traces: Traces | None = None, headers: Sequence[SequenceHeader] = ()) -> dict[str, Any]:
+    """The keywords of the native core for a link, without its ``reverse``.
+
+    ``traces``: of the network that the link is in; ``headers``: those that its controllers declare.
+    """
     loss = link.loss.core_value(traces or Traces()) if isinstance(link.loss, LossTrace) else link.loss
     down_ms = link.detection_down_ms if link.detection_down_ms is not None else link.detection_delay_ms
     up_ms = link.detection_up_ms if link.detection_up_ms is not None else link.detection_delay_ms
@@ -411,7 +449,7 @@ def core_parameters(link: Any, traces: Traces | None = None) -> dict[str, Any]:
         "detection_down_ps": None if down_ms is None else _ps(down_ms),
         "detection_up_ps": None if up_ms is None else _ps(up_ms),
         "mtu_bytes": link.mtu_bytes,
-        "ordering": None if link.ordering is None else link.ordering.core_value(),
+        "ordering": None if link.ordering is None else link.ordering.core_value(headers),
         **queue_parameters(link),
     }
 

@@ -23,7 +23,7 @@ from typing import Any, Literal, Self
 from holdfast import _core
 from holdfast.controller import Controller
 from holdfast.errors import NetworkError
-from holdfast.link import Traces, core_parameters, reversed_link
+from holdfast.link import SequenceHeader, Traces, core_parameters, reversed_link
 from holdfast.measurements import (
     FlowStatistics,
     LinkCounters,
@@ -96,6 +96,9 @@ class Network(ABC):
                 self._core.set_queueing(name, switch.queueing.mode, **switch.queueing.core_parameters())
             self.devices[name] = Device(switch.index, core, executor=executor)
         self._add_hosts()
+        self._sequence_headers: list[SequenceHeader] = []
+        for controller in self.controllers:
+            self._sequence_headers += [it for it in controller.sequence_headers if it not in self._sequence_headers]
         traces = Traces()
         self.link_ids = [self._add_link(link, traces) for link in topology.links]
         self.generator_ids = [self.add_packet_generator(generator) for generator in topology.packet_generators]
@@ -106,9 +109,12 @@ class Network(ABC):
         """Adds the nodes at the edge, whatever they are."""
 
     def _add_link(self, link: Link, traces: Traces) -> int:
-        core = self._core.add_link(link.a, link.a_port, link.b, link.b_port, **core_parameters(link, traces))
+        headers = self._sequence_headers
+        parameters = core_parameters(link, traces, headers)
+        core = self._core.add_link(link.a, link.a_port, link.b, link.b_port, **parameters)
         if link.reverse is not None:
-            self._core.configure_direction(core, "b_to_a", **core_parameters(reversed_link(link), traces))
+            parameters = core_parameters(reversed_link(link), traces, headers)
+            self._core.configure_direction(core, "b_to_a", **parameters)
         return core
 
     def add_packet_generator(self, generator: PacketGenerator) -> int:

@@ -72,6 +72,7 @@ def test_yaml(tmp_path: Path) -> None:
         "mark_above": None,
         "mtu_bytes": 1500,
         "ordering": {
+            "headers": [],
             "max_delay_ps": 5_000_000_000,
             "take_any_ps": 50_000_000_000,
             "buffer_packets": 100,
@@ -176,6 +177,30 @@ def test_a_loss_trace_is_read_once_for_all_directions(tmp_path: Path, monkeypatc
     trace.write_text("1")
     _, counters = network(loss=loss)
     assert counters.loss_drops == 100
+
+
+HEADER = {"ethertype": 0x9000, "bytes": 8, "stream": (0, 24), "sequence": (24, 32), "following": (48, 16)}
+
+
+@pytest.mark.parametrize(
+    ("fields", "message"),
+    [
+        ({"sequence": (33, 32)}, "ordering.headers.sequence must be within the header's 8 bytes"),
+        ({"stream": (64, 8)}, "ordering.headers.stream must be within the header's 8 bytes"),
+        ({"sequence": (24, 0)}, "ordering.headers.sequence must be 1 to 64 bits wide"),
+        ({"bytes": 16, "stream": (0, 65)}, "ordering.headers.stream must be 1 to 64 bits wide"),
+        ({"sequence": (24, 33)}, "ordering.headers.sequence must be 2 to 32 bits wide"),
+        ({"following": (56, 8)}, "ordering.headers.following must be 16 bits wide"),
+        ({"ethertype": 0x8100}, "ordering.headers.ethertype must be another EtherType than that of a VLAN tag"),
+        ({"bytes": 65}, "ordering.headers.0.bytes: Input should be less than or equal to 64"),
+        ({"sequence": (-1, 32)}, "ordering.headers.0.sequence.0: Input should be greater than or equal to 0"),
+    ],
+)
+def test_headers_that_cannot_be_are_refused(fields: dict[str, Any], message: str) -> None:
+    ordering = {"max_delay_ms": 1, "take_any_ms": 10}
+    network(ordering={**ordering, "headers": [HEADER]})
+    with pytest.raises(HoldfastError, match=message):
+        network(ordering={**ordering, "headers": [{**HEADER, **fields}]})
 
 
 def test_a_loss_trace_may_have_any_period() -> None:

@@ -52,7 +52,7 @@ pub use link::{
 pub use network::Network;
 pub use node::NodeCounters;
 pub use notification::{Notification, NotificationEvent};
-pub use ordering::{OrderingConfig, OrderingCounters};
+pub use ordering::{BitField, OrderingConfig, OrderingCounters, SequenceHeader};
 pub use queue::{Discipline, QueueConfig, QueueUnit, Red, Step};
 pub use record::{ReceivedLog, SentLog};
 pub use statistics::{FlowStatistics, Latency};

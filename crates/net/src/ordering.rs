@@ -8,7 +8,7 @@
 //! program runs when a packet is there and ends before the next one, it has no timers, and what it does not send it has lost. Going
 //! round by recirculation is no substitute: each turn costs a pass through ingress, the turns end only when the packet decides so,
 //! and there is no bound on how many circulate. What a program can do is what it does here: eliminate, and leave the sequence number
-//! in front of the packet ([`tag`]). The port behind it orders, and takes the number off.
+//! in front of the packet, in a header that it declares ([`SequenceHeader`]). The port behind it orders, and takes the header off.
 //!
 //! # The algorithm
 //!
@@ -38,24 +38,30 @@
 //!   sends its lowest number before its time. Streams are bounded too; one for which there is no room is not ordered.
 //! * A packet that fills a gap at the very time at which those behind it must leave comes after them.
 
+pub(crate) mod header;
 mod network;
 pub(crate) mod tag;
 
 use crate::error::{NetError, out_of_range};
 use crate::link::MAX_DELAY_PS;
 use std::collections::BTreeMap;
-use tag::StreamId;
+use tag::{SequenceTag, StreamId};
+
+pub use header::{BitField, MAX_HEADER_BYTES, MAX_HEADERS, SequenceHeader};
 
 /// Streams that one port tells apart at a time.
 pub const MAX_STREAMS: usize = 8192;
 /// The largest buffer, in packets.
 pub const MAX_BUFFER_PACKETS: u32 = 1 << 20;
 
+const MIN_SEQUENCE_BITS: u8 = 2;
+const MAX_SEQUENCE_BITS: u8 = 32;
+
 /// Where positions begin: far from both ends, and a multiple of every number space.
 const ORIGIN: u64 = 1 << 62;
 
 /// Parameters of an ordering function.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrderingConfig {
     /// POFMaxDelay: how long a packet is held at most.
     pub max_delay_ps: u64,
@@ -65,16 +71,19 @@ pub struct OrderingConfig {
     pub buffer_packets: u32,
     /// Width of the sequence numbers, if it is less than that of their field.
     pub sequence_bits: Option<u8>,
+    /// The headers that have the sequence numbers; a packet without any of them is sent at once.
+    pub headers: Vec<SequenceHeader>,
 }
 
 impl OrderingConfig {
-    /// With a buffer of 1,024 packets, and numbers as wide as their field.
+    /// With a buffer of 1,024 packets, numbers as wide as their field, and no headers yet.
     pub fn new(max_delay_ps: u64, take_any_ps: u64) -> OrderingConfig {
         OrderingConfig {
             max_delay_ps,
             take_any_ps,
             buffer_packets: 1024,
             sequence_bits: None,
+            headers: Vec::new(),
         }
     }
 
@@ -91,13 +100,11 @@ impl OrderingConfig {
             let expected = format!("1 to {MAX_BUFFER_PACKETS}");
             return Err(out_of_range("ordering.buffer_packets", expected));
         }
-        if self
-            .sequence_bits
-            .is_some_and(|bits| !(2..=32).contains(&bits))
-        {
+        let widths = MIN_SEQUENCE_BITS..=MAX_SEQUENCE_BITS;
+        if (self.sequence_bits).is_some_and(|bits| !widths.contains(&bits)) {
             return Err(out_of_range("ordering.sequence_bits", "2 to 32"));
         }
-        Ok(())
+        header::check(&self.headers)
     }
 }
 
@@ -214,6 +221,11 @@ impl<P> Ordering<P> {
         }
     }
 
+    /// The sequence number of a frame, if it has one.
+    pub(crate) fn find(&self, frame: &[u8]) -> Option<SequenceTag> {
+        SequenceTag::find(&self.config.headers, frame)
+    }
+
     /// Counts a packet that has no number.
     pub(crate) fn count_untagged(&mut self) {
         self.counters.untagged += 1;
@@ -226,7 +238,12 @@ impl<P> Ordering<P> {
             self.counters.unordered += 1;
             return sent.push(packet);
         }
-        let bits = u32::from(self.config.sequence_bits.unwrap_or(32).min(it.bits));
+        let bits = u32::from(
+            self.config
+                .sequence_bits
+                .unwrap_or(MAX_SEQUENCE_BITS)
+                .min(it.bits),
+        );
         let number = u64::from(it.number) & (u64::MAX >> (64 - bits));
         let take_any_ps = self.config.take_any_ps;
         let stream = self.streams.entry(it.stream).or_default();

@@ -3,9 +3,9 @@
 use crate::errors::failed;
 use net::failure::Duration;
 use net::{
-    Discipline, GilbertElliott, Jitter, LinkConfig, LinkDirection, Loss, LossTrace, OrderingConfig,
-    OrderingCounters, QueueConfig, QueueStatistics, QueueUnit, Queueing, Red, Step,
-    TrafficManagerConfig,
+    BitField, Discipline, GilbertElliott, Jitter, LinkConfig, LinkDirection, Loss, LossTrace,
+    OrderingConfig, OrderingCounters, QueueConfig, QueueStatistics, QueueUnit, Queueing, Red,
+    SequenceHeader, Step, TrafficManagerConfig,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -207,7 +207,7 @@ pub(crate) fn link_config(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Li
     Ok(config)
 }
 
-/// An ordering function: `max_delay_ps`, `take_any_ps`, `buffer_packets` and `sequence_bits`.
+/// An ordering function: `max_delay_ps`, `take_any_ps`, `buffer_packets`, `sequence_bits` and `headers`.
 fn ordering(dict: &Bound<'_, PyDict>) -> PyResult<OrderingConfig> {
     let keywords = Keywords(dict.copy()?);
     let mut config = OrderingConfig::new(
@@ -217,8 +217,31 @@ fn ordering(dict: &Bound<'_, PyDict>) -> PyResult<OrderingConfig> {
     let buffer_packets = keywords.take("buffer_packets")?;
     config.buffer_packets = buffer_packets.unwrap_or(config.buffer_packets);
     config.sequence_bits = keywords.take("sequence_bits")?;
+    let headers: Option<Vec<Bound<'_, PyDict>>> = keywords.take("headers")?;
+    config.headers = headers
+        .unwrap_or_default()
+        .iter()
+        .map(sequence_header)
+        .collect::<PyResult<_>>()?;
     keywords.finish()?;
     Ok(config)
+}
+
+/// A header with a sequence number: `ethertype`, `bytes`, `sequence`, `following`, and perhaps `stream` and `ethertypes`. Fields are
+/// `(offset, width)` in bits.
+fn sequence_header(dict: &Bound<'_, PyDict>) -> PyResult<SequenceHeader> {
+    let keywords = Keywords(dict.copy()?);
+    let field = |(offset, width): (u32, u32)| BitField { offset, width };
+    let header = SequenceHeader {
+        ethertype: keywords.needed("ethertype")?,
+        bytes: keywords.needed("bytes")?,
+        sequence: field(keywords.needed("sequence")?),
+        stream: keywords.take("stream")?.map(field),
+        following: field(keywords.needed("following")?),
+        ethertypes: keywords.take("ethertypes")?.unwrap_or_default(),
+    };
+    keywords.finish()?;
+    Ok(header)
 }
 
 /// What an ordering function did, by name.

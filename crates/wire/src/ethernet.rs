@@ -15,11 +15,6 @@ pub const ETHERTYPE_VLAN: u16 = 0x8100;
 pub const ETHERTYPE_SERVICE_VLAN: u16 = 0x88a8;
 /// EtherType of IPv6.
 pub const ETHERTYPE_IPV6: u16 = 0x86dd;
-/// EtherType of a redundancy tag (IEEE 802.1CB).
-pub const ETHERTYPE_RTAG: u16 = 0xf1c1;
-/// EtherType of a protection header that follows the Ethernet header directly: the first of the two that are for local experiments
-/// (IEEE 802).
-pub const ETHERTYPE_PROTECTION: u16 = 0x88b5;
 
 /// A MAC address.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]

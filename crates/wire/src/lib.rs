@@ -58,8 +58,6 @@ pub mod ipv4;
 pub mod ipv6;
 pub mod pcap;
 pub mod pcapng;
-pub mod protection;
-pub mod rtag;
 pub mod tcp;
 pub mod udp;
 pub mod vlan;

@@ -75,7 +75,7 @@ class LinkState:
     def ask_ports(self) -> None:
         """Asks for the states of all ports: a controller that starts late was not told."""
         if self._discovery is None and self._plane is not None:
-            self._down_ports = {port for _, port in self._ends() if not self._plane.port_is_up(*port)}
+            self._down_ports = {port for _, port in self.ends() if not self._plane.port_is_up(*port)}
             self._down = self._links_down()
 
     def port_changed(self, switch: str, port: int, up: bool) -> bool:
@@ -89,9 +89,9 @@ class LinkState:
         return self._down != before
 
     def _links_down(self) -> frozenset[int]:
-        return frozenset(index for index, port in self._ends() if port in self._down_ports)
+        return frozenset(index for index, port in self.ends() if port in self._down_ports)
 
-    def _ends(self) -> Iterator[tuple[int, Port]]:
+    def ends(self) -> Iterator[tuple[int, Port]]:
         """The ports of links between switches, with the links' indices."""
         topology = self.topology
         for index, link in enumerate(topology.links):

@@ -23,13 +23,13 @@ impl Special {
         }
         Some(Box::new(Special {
             mtu_bytes: config.mtu_bytes,
-            ordering: config.ordering.map(Ordering::new),
+            ordering: config.ordering.clone().map(Ordering::new),
         }))
     }
 
     /// The longest frames that need nothing special.
     pub(super) fn plain_bytes(config: &LinkConfig) -> u32 {
-        match (config.mtu_bytes, config.ordering) {
+        match (config.mtu_bytes, &config.ordering) {
             (_, Some(_)) => 0,
             (Some(mtu_bytes), None) => mtu_bytes + ETHERNET_LEN,
             (None, None) => u32::MAX,

@@ -8,7 +8,6 @@ use crate::event::Event;
 use crate::link::{Attachment, LinkDirection};
 use crate::network::Network;
 use crate::ordering::OrderingCounters;
-use crate::ordering::tag::SequenceTag;
 use crate::{LinkId, NetError, NodeId};
 use engine::Packet;
 
@@ -31,7 +30,7 @@ impl Network {
         let mut sent = std::mem::take(&mut self.ordered);
         match self.directions[direction as usize].ordering_mut() {
             None => sent.push(packet),
-            Some(ordering) => match SequenceTag::find(packet.stored()) {
+            Some(ordering) => match ordering.find(packet.stored()) {
                 None => {
                     ordering.count_untagged();
                     sent.push(packet);

@@ -1,19 +1,10 @@
-//! Sequence numbers in frames: where they are, and how a frame looks without them. It does not know what they are for.
-//!
-//! Two forms are known by their EtherTypes, behind Ethernet and up to two VLAN tags:
-//!
-//! * an R-TAG (IEEE 802.1CB, 0xf1c1; [`wire::rtag`]): 16 bits. The stream is that of the addresses and VLANs in front of it, as in
-//!   the standard's stream identification;
-//! * a protection header (0x88b5; [`wire::protection`]), as the egress of a 1+1 connection has it in its hands: 32 bits, and the
-//!   stream is the connection. What follows is IPv4 or IPv6.
+//! Sequence numbers in frames: where they are, and how a frame looks without them. It does not know what they are for, and no header
+//! but those that are declared ([`SequenceHeader`]), behind Ethernet and up to two VLAN tags.
 
 use super::Numbered;
+use super::header::SequenceHeader;
 use engine::Packet;
-use wire::ethernet::{
-    ETHERTYPE_IPV4, ETHERTYPE_IPV6, ETHERTYPE_PROTECTION, ETHERTYPE_RTAG, ETHERTYPE_SERVICE_VLAN,
-    ETHERTYPE_VLAN,
-};
-use wire::{protection, rtag};
+use wire::ethernet::{ETHERTYPE_SERVICE_VLAN, ETHERTYPE_VLAN};
 
 /// Both addresses of an Ethernet header.
 const ADDRESSES_LEN: usize = 12;
@@ -22,16 +13,13 @@ const VLAN_LEN: usize = 4;
 /// More VLAN tags are not looked behind.
 const MAX_VLANS: usize = 2;
 
-const PROTOCOL_IPV4: u8 = 4;
-const PROTOCOL_IPV6: u8 = 41;
-
-/// Which packets are ordered among each other.
+/// Which packets are ordered among each other: the index of their header, and a field of it or what is in front of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum StreamId {
-    /// A protection connection.
-    Connection(u32),
-    /// Addresses and VLAN tags in front of an R-TAG; zeros where there are fewer.
-    Layer2([u8; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN]),
+    /// The value of the header's field.
+    Field(u8, u64),
+    /// Addresses and VLAN tags in front of the header; zeros where there are fewer.
+    Layer2(u8, [u8; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN]),
 }
 
 /// A sequence number in a frame.
@@ -66,46 +54,33 @@ pub(crate) fn layer2_len(frame: &[u8]) -> usize {
 }
 
 impl SequenceTag {
-    /// Finds the sequence number of a frame.
-    pub(crate) fn find(frame: &[u8]) -> Option<SequenceTag> {
+    /// Finds the sequence number of a frame, if one of these headers is in it as a whole.
+    pub(crate) fn find(headers: &[SequenceHeader], frame: &[u8]) -> Option<SequenceTag> {
         let (at, ethertype) = ethertype_at(frame)?;
-        let behind = &frame[at + ETHERTYPE_LEN..];
-        match ethertype {
-            ETHERTYPE_RTAG => {
-                let tag = rtag::View::new(behind).ok()?;
-                let mut stream = [0; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN];
-                stream[..at].copy_from_slice(&frame[..at]);
-                Some(SequenceTag {
-                    numbered: Numbered {
-                        stream: StreamId::Layer2(stream),
-                        number: tag.sequence_number().into(),
-                        bits: 16,
-                    },
-                    at,
-                    len: ETHERTYPE_LEN + rtag::Header::LEN,
-                    ethertype: tag.ethertype(),
-                })
-            }
-            ETHERTYPE_PROTECTION => {
-                let header = protection::View::new(behind).ok()?;
-                let ethertype = match header.next_protocol() {
-                    PROTOCOL_IPV4 => ETHERTYPE_IPV4,
-                    PROTOCOL_IPV6 => ETHERTYPE_IPV6,
-                    _ => return None,
-                };
-                Some(SequenceTag {
-                    numbered: Numbered {
-                        stream: StreamId::Connection(header.connection_id()),
-                        number: header.sequence_number(),
-                        bits: 32,
-                    },
-                    at,
-                    len: ETHERTYPE_LEN + protection::Header::LEN,
-                    ethertype,
-                })
-            }
-            _ => None,
+        let index = headers.iter().position(|it| it.ethertype == ethertype)?;
+        let declared = &headers[index];
+        let header = &frame[at + ETHERTYPE_LEN..];
+        if header.len() < declared.bytes as usize {
+            return None;
         }
+        let stream = match declared.stream {
+            Some(field) => StreamId::Field(index as u8, field.read(header)),
+            None => {
+                let mut front = [0; ADDRESSES_LEN + MAX_VLANS * VLAN_LEN];
+                front[..at].copy_from_slice(&frame[..at]);
+                StreamId::Layer2(index as u8, front)
+            }
+        };
+        Some(SequenceTag {
+            numbered: Numbered {
+                stream,
+                number: declared.sequence.read(header) as u32,
+                bits: declared.sequence.width as u8,
+            },
+            at,
+            len: ETHERTYPE_LEN + declared.bytes as usize,
+            ethertype: declared.ethertype_behind(header)?,
+        })
     }
 
     /// Takes it off the packet in which it was found.
@@ -121,6 +96,7 @@ impl SequenceTag {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::ordering::header::tests::{connection, r_tag};
     use proptest::prelude::*;
 
     const ADDRESSES: [u8; 12] = [2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
@@ -129,9 +105,13 @@ mod tests {
         [&ADDRESSES[..], &parts.concat()].concat()
     }
 
+    fn find(frame: &[u8]) -> Option<SequenceTag> {
+        SequenceTag::find(&[r_tag(), connection()], frame)
+    }
+
     fn without_tag(bytes: &[u8]) -> Vec<u8> {
         let mut packet = Packet::new(bytes);
-        SequenceTag::find(bytes).unwrap().take_off(&mut packet);
+        find(bytes).unwrap().take_off(&mut packet);
         packet.bytes().to_vec()
     }
 
@@ -139,31 +119,28 @@ mod tests {
     fn an_r_tag() {
         let tag = [0xf1, 0xc1, 0, 0, 0x12, 0x34, 0x08, 0x00];
         let bytes = frame(&[&tag, b"payload"]);
-        let numbered = SequenceTag::find(&bytes).unwrap().numbered;
+        let numbered = find(&bytes).unwrap().numbered;
         assert_eq!((numbered.number, numbered.bits), (0x1234, 16));
         assert_eq!(without_tag(&bytes), frame(&[&[8, 0], b"payload"]));
         // VLAN tags are kept; other VLANs are other streams.
         let vlans = [0x88, 0xa8, 0, 7, 0x81, 0, 0, 9];
         let tagged = frame(&[&vlans, &tag, b"payload"]);
         assert_eq!(without_tag(&tagged), frame(&[&vlans, &[8, 0], b"payload"]));
-        let other = SequenceTag::find(&tagged).unwrap().numbered;
+        let other = find(&tagged).unwrap().numbered;
         assert_eq!(other.number, 0x1234);
         assert_ne!(other.stream, numbered.stream);
         // Behind a third VLAN tag nothing is looked for.
-        assert_eq!(
-            SequenceTag::find(&frame(&[&vlans, &[0x81, 0, 0, 1], &tag])),
-            None
-        );
+        assert_eq!(find(&frame(&[&vlans, &[0x81, 0, 0, 1], &tag])), None);
     }
 
     #[test]
-    fn a_protection_header() {
+    fn a_header_with_a_stream() {
         let header = [0, 1, 2, 9, 8, 7, 6];
         for (next, ethertype) in [(4, [0x08, 0x00]), (41, [0x86, 0xdd])] {
             let bytes = frame(&[&[0x88, 0xb5], &header, &[next], b"payload"]);
-            let numbered = SequenceTag::find(&bytes).unwrap().numbered;
+            let numbered = find(&bytes).unwrap().numbered;
             let expected = Numbered {
-                stream: StreamId::Connection(0x102),
+                stream: StreamId::Field(1, 0x102),
                 number: 0x0908_0706,
                 bits: 32,
             };
@@ -171,7 +148,7 @@ mod tests {
             assert_eq!(without_tag(&bytes), frame(&[&ethertype, b"payload"]));
         }
         let unknown = frame(&[&[0x88, 0xb5], &header, &[6], b"payload"]);
-        assert_eq!(SequenceTag::find(&unknown), None);
+        assert_eq!(find(&unknown), None);
     }
 
     proptest! {
@@ -187,7 +164,7 @@ mod tests {
             if let Some(place) = bytes.get_mut(at..at + 2) {
                 place.copy_from_slice(&ethertype);
             }
-            if let Some(tag) = SequenceTag::find(&bytes) {
+            if let Some(tag) = find(&bytes) {
                 let rest = without_tag(&bytes);
                 prop_assert_eq!(rest.len() + tag.len - 2, bytes.len());
                 prop_assert_eq!(&rest[..tag.at], &bytes[..tag.at]);

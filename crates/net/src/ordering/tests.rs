@@ -2,8 +2,8 @@ use super::*;
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000_000;
-const A: StreamId = StreamId::Connection(1);
-const B: StreamId = StreamId::Connection(2);
+const A: StreamId = StreamId::Field(0, 1);
+const B: StreamId = StreamId::Field(0, 2);
 
 /// POFMaxDelay 10 ms, POFTakeAnyTime 100 ms.
 fn ordering(buffer_packets: u32) -> Ordering<u64> {
@@ -190,7 +190,7 @@ fn numbers_wrap() {
 #[test]
 fn there_is_room_for_so_many_streams() {
     let mut it = ordering(4);
-    let stream = |n| StreamId::Connection(n as u32);
+    let stream = |n| StreamId::Field(0, n as u64);
     for n in 0..MAX_STREAMS {
         come(&mut it, 0, stream(n), 1);
     }
@@ -233,28 +233,28 @@ fn parameters_out_of_range_are_refused() {
         (
             OrderingConfig {
                 buffer_packets: 0,
-                ..good
+                ..good.clone()
             },
             "buffer_packets",
         ),
         (
             OrderingConfig {
                 buffer_packets: MAX_BUFFER_PACKETS + 1,
-                ..good
+                ..good.clone()
             },
             "buffer_packets",
         ),
         (
             OrderingConfig {
                 sequence_bits: Some(1),
-                ..good
+                ..good.clone()
             },
             "sequence_bits",
         ),
         (
             OrderingConfig {
                 sequence_bits: Some(33),
-                ..good
+                ..good.clone()
             },
             "sequence_bits",
         ),
@@ -276,6 +276,7 @@ const BITS: u8 = 8;
 
 /// Plays arrivals, and the times in between at which something is due. What leaves, and when.
 fn play(config: OrderingConfig, coming: &[Coming]) -> (Ordering<Coming>, Vec<(u64, Coming)>) {
+    let buffer_packets = config.buffer_packets as usize;
     let mut it = Ordering::new(config);
     let mut left = Vec::new();
     let mut sent = Vec::new();
@@ -285,13 +286,13 @@ fn play(config: OrderingConfig, coming: &[Coming]) -> (Ordering<Coming>, Vec<(u6
             left.extend(sent.drain(..).map(|packet| (due_ps, packet)));
         }
         let numbered = Numbered {
-            stream: StreamId::Connection(packet.stream),
+            stream: StreamId::Field(0, packet.stream.into()),
             number: packet.number as u32,
             bits: 32,
         };
         it.receive(packet.at_ps, numbered, *packet, &mut sent);
         left.extend(sent.drain(..).map(|sent| (packet.at_ps, sent)));
-        assert!(it.held.len() <= config.buffer_packets as usize);
+        assert!(it.held.len() <= buffer_packets);
     }
     while let Some(due_ps) = it.due_ps() {
         it.release_due(due_ps, &mut sent);
@@ -409,7 +410,7 @@ proptest! {
         coming in arrivals(30), max_delay_ms in 1u64..25, silence_ms in 0u64..30, buffer in 1u32..20
     ) {
         let config = config(max_delay_ms, max_delay_ms + silence_ms, buffer);
-        let (it, left) = play(config, &coming);
+        let (it, left) = play(config.clone(), &coming);
         let key = |packet: &Coming| (packet.stream, packet.number, packet.at_ps);
         let mut all: Vec<_> = left.iter().map(|(_, packet)| key(packet)).collect();
         all.sort_unstable();
@@ -466,6 +467,6 @@ proptest! {
         coming in arrivals(30), max_delay_ms in 1u64..25, silence_ms in 0u64..30, buffer in 1u32..20
     ) {
         let config = config(max_delay_ms, max_delay_ms + silence_ms, buffer);
-        prop_assert_eq!(play(config, &coming).1, play_obviously(config, &coming));
+        prop_assert_eq!(play(config.clone(), &coming).1, play_obviously(config, &coming));
     }
 }

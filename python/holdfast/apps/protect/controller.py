@@ -63,6 +63,8 @@ class ProtectController(Controller):
     (:meth:`on_start`, or given to the network's ``call_later``), one at a time.
     """
 
+    sequence_headers = (program.PROTECTION_HEADER,)
+
     def __init__(
         self,
         *,

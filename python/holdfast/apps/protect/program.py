@@ -7,6 +7,7 @@ from pathlib import Path
 
 from holdfast._core import Program
 from holdfast.control.routes import RouteTables
+from holdfast.link import SequenceHeader
 
 HERE = Path(__file__).parent
 
@@ -24,6 +25,19 @@ CONNECTIONS = 8192
 
 MAX_PATHS = 4
 """Copies of a packet, at most."""
+
+PROTECTION_HEADER = SequenceHeader(
+    ethertype=0x88B5,
+    bytes=8,
+    stream=(0, 24),
+    sequence=(24, 32),
+    following=(56, 8),
+    ethertypes={4: 0x0800, 41: 0x86DD},
+)
+"""The protection header of accepted packets, for an ordering function: connection, sequence number and protocol of what follows."""
+
+R_TAG = SequenceHeader(ethertype=0xF1C1, bytes=6, sequence=(16, 16), following=(32, 16))
+"""The redundancy tag of IEEE 802.1CB, which ``rtag.p4`` may leave."""
 
 _FORWARDING = "ProtectIngress.protect_and_forward"
 FORWARD = f"{_FORWARDING}.forward"

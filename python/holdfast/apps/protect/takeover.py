@@ -12,7 +12,7 @@ import json
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import partial
-from typing import Any, TypeAlias
+from typing import Any
 
 from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.changes import Changes, Phase, Transactions
@@ -24,13 +24,11 @@ from holdfast.apps.protect.program import CONNECTION_TABLE, COPY_TABLE, ENDPOINT
 from holdfast.apps.protect.registry import Registry
 from holdfast.apps.protect.tunnels import Tunnels
 from holdfast.control.link_state import LinkState
-from holdfast.control.routes import Routing
+from holdfast.control.routes import Prefix, Routing
 from holdfast.control.tables import TableEntry, Write, read_entries
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.client import Client
 from holdfast.topology import Topology
-
-Prefix: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network
 
 
 @dataclass(frozen=True)

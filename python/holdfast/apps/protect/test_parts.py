@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
 import pytest
 
 from holdfast._core import Switch
 from holdfast.apps.protect import Acceptance, Connection, Flow, NoDisjointPathsError, compile_protect
-from holdfast.apps.protect.changes import Changes
+from holdfast.apps.protect.changes import Changes, Phase, Transactions
 from holdfast.apps.protect.connection import Copy, PathSet, Tunnel
 from holdfast.apps.protect.entries import connection_entry, copy_entry, endpoint_entry, flow_entry, tunnel_route
 from holdfast.apps.protect.paths import path_along
@@ -15,7 +18,7 @@ from holdfast.apps.protect.registry import Registry
 from holdfast.apps.protect.test_controller import ladder
 from holdfast.control.link_state import LinkState
 from holdfast.control.tables import read_entries
-from holdfast.errors import NetworkError
+from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -103,3 +106,62 @@ def test_a_switch_returns_entries_as_they_were_written() -> None:
         assert read_entries(client, entry.table) == [entry]
         entry.delete(client)
         assert read_entries(client, entry.table) == []
+
+
+class Switches:
+    """Two clients that note every batch, and a clock of which nothing is due before :meth:`pass_time`."""
+
+    def __init__(self, refusing: str | None = None) -> None:
+        self.log: list[str] = []
+        self.later: list[Callable[[], None]] = []
+        self.clients = {name: SwitchClient(self, name, name == refusing) for name in ("a", "z")}
+
+    def call_later(self, delay_ms: float, handler: Callable[[], None]) -> None:
+        self.later.append(handler)
+
+    def pass_time(self) -> None:
+        while self.later:
+            self.later.pop(0)()
+
+
+class SwitchClient:
+    def __init__(self, switches: Switches, name: str, refuses: bool) -> None:
+        self.switches, self.name, self.refuses = switches, name, refuses
+
+    @contextmanager
+    def batch(self, atomicity: str = "rollback_on_error") -> Iterator[None]:
+        yield
+        if self.refuses:
+            raise HoldfastError(f"{self.name} refuses")
+
+
+def write(what: str) -> Callable[[SwitchClient], None]:
+    return lambda client: client.switches.log.append(f"{client.name} {what}")
+
+
+def test_transactions_write_in_phases_at_the_end_of_the_outermost_block() -> None:
+    switches = Switches()
+    transactions = Transactions(switches, drain_ms=10)  # type: ignore[arg-type]
+    with transactions.changes() as outer:
+        outer.add(Phase.SWITCH, "a", write("switch"))
+        with transactions.changes() as inner:
+            inner.add(Phase.RECEIVE, "z", write("receive"))
+            inner.afterwards(lambda: transactions.when_drained(lambda c: c.add(Phase.FORGET, "z", write("forget"))))
+        assert switches.log == []
+    assert switches.log == ["z receive", "a switch"]
+    switches.pass_time()
+    assert switches.log == ["z receive", "a switch", "z forget"]
+
+
+def test_a_refused_change_is_taken_back() -> None:
+    switches = Switches(refusing="a")
+    transactions = Transactions(switches, drain_ms=0)  # type: ignore[arg-type]
+    with pytest.raises(HoldfastError, match="a refuses"), transactions.changes() as changes:
+        changes.add(Phase.RECEIVE, "z", write("receive"), write("back"))
+        changes.add(Phase.SWITCH, "a", write("switch"), write("never needed"))
+        changes.otherwise(lambda: switches.log.append("forgotten"))
+    assert switches.log == ["z receive", "a switch", "z back", "forgotten"]
+    with pytest.raises(ZeroDivisionError), transactions.changes() as changes:
+        changes.otherwise(lambda: switches.log.append("forgotten again"))
+        _ = 1 / 0
+    assert switches.log[-1] == "forgotten again"

@@ -11,6 +11,7 @@ from holdfast._core import Network, Program, Switch
 from holdfast.apps.protect.acceptance import PATHS, Acceptance
 from holdfast.apps.protect.differential import arrivals
 from holdfast.apps.protect.model import SequenceRecovery
+from holdfast.apps.protect.program import R_TAG
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 
@@ -159,3 +160,27 @@ def test_a_ring_loses_nothing_when_a_link_fails(program: Program) -> None:
     discarded = sum(end.counter("discarded", 4 * PATHS + path)[0] for path in (0, 1))
     assert discarded == 1000 - 350, "the failure took the copies of 35 ms"
     assert network.node_counters("c")["unconnected_drops"] == 1000
+
+
+def test_tags_that_a_bridge_leaves_are_put_in_order_and_taken_off(program: Program) -> None:
+    """An ordering function that is told of the R-TAG; in VLAN 12, whose tag stays."""
+    network = Network(seed=3)
+    bridge = Bridge(program, network.add_switch("b", program))
+    network.add_host("h", mac=bytes.fromhex("020000000009"), ipv4="10.0.0.1", prefix_len=24, gateway_mac=bytes(6))
+    ordering = {"max_delay_ps": 5 * 10**9, "take_any_ps": 50 * 10**9, "headers": [R_TAG.core_value()]}
+    link = network.add_link("b", 3, "h", 0, rate_bps=10**9, ordering=ordering)
+    bridge.eliminate(VID, Acceptance("vector", 16, 100), untag=False)
+    bridge.bridge(STREAM, VID, 3)
+    for position, sequence in enumerate([65534, 0, 65535, 2, 3, 1]):
+        payload = b"\x12\x34" + sequence.to_bytes(2, "big")
+        network.add_packet_generator(
+            "b", 1, frame(STREAM, VID, sequence, payload), period_ps=1, count=1, start_ps=position * 10**8
+        )
+    received = []
+    while network.now_ps < 10**10:
+        received += [it.data for it in network.run(10**10) if it.kind == "host_frame"]
+    payloads = [b"\x12\x34" + sequence.to_bytes(2, "big") for sequence in (65534, 65535, 0, 1, 2, 3)]
+    assert received == [frame(STREAM, VID, None, payload) for payload in payloads]
+    counters = network.ordering_counters(link, "a_to_b")
+    assert counters is not None
+    assert (counters["taken_any"], counters["in_order"], counters["filled"]) == (1, 2, 3)

@@ -143,15 +143,11 @@ class IpFrrController(Controller):
         for name, client in self.clients.items():
             with client.batch():
                 client.insert("IpfrrIngress.loopbacks", {"hdr.tunnel.dst_addr": self.loopback(name)}, "NoAction", {})
-                for port in self._core_ports(name):
-                    match = {"standard_metadata.ingress_port": port}
-                    client.insert("IpfrrIngress.interfaces", match, "NoAction", {})
+                for _, (switch, port) in self._links.ends():
+                    if switch == name:
+                        match = {"standard_metadata.ingress_port": port}
+                        client.insert("IpfrrIngress.interfaces", match, "NoAction", {})
         self._install()
-
-    def _core_ports(self, switch: str) -> list[int]:
-        switches = self.topology.switches
-        links = [link for link in self.topology.links if link.a in switches and link.b in switches]
-        return [x.a_port for x in links if x.a == switch] + [x.b_port for x in links if x.b == switch]
 
     def loopback(self, switch: str) -> str:
         """The switch's own address."""

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::link::{GilbertElliott, LossTrace};
+use crate::ordering::header::tests::r_tag;
 use crate::queue::{Discipline, QueueUnit, Red, Step};
 use std::collections::VecDeque;
 
@@ -88,6 +89,7 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
     let ordering =
         (MS / 10..5 * MS, 0..5 * MS, 1u32..20).prop_map(|(hold, silence, buffer)| OrderingConfig {
             buffer_packets: buffer,
+            headers: vec![r_tag()],
             ..OrderingConfig::new(hold, hold + silence)
         });
     let ordering = prop_oneof![2 => Just(None), 1 => ordering.prop_map(Some)];

@@ -2,12 +2,16 @@
 
 use super::*;
 use crate::clock::wall::{NoInterfaces, WallClock};
+use crate::ordering::header::tests::{connection, r_tag};
 use std::time::Duration;
 
 /// A gigabit link that holds packets for 2 ms, and takes any number after 10.
 fn orderly() -> LinkConfig {
     LinkConfig {
-        ordering: Some(OrderingConfig::new(2 * MS, 10 * MS)),
+        ordering: Some(OrderingConfig {
+            headers: vec![r_tag(), connection()],
+            ..OrderingConfig::new(2 * MS, 10 * MS)
+        }),
         ..LinkConfig::new(GIGABIT, 5 * US)
     }
 }
