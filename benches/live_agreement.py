@@ -2,16 +2,16 @@
 """benches/live_agreement.py [--quick] [--runs N] [--out DIR] [--again]: TCP through the router network, simulated and live.
 
 Each case runs with modelled hosts in virtual time and with Linux's Reno or CUBIC in network namespaces through wall-clock
-links: same topology, P4 program, controller, rates, delays and queues (:mod:`holdfast.live_tcp`). Writes ``agreement.csv``,
+links: same topology, P4 program, controller, rates, delays and queues (:mod:`holdfast.live.tcp`). Writes ``agreement.csv``,
 ``links.csv``, all samples and the pictures of docs/VALIDATION.md to DIR, prints the tables, and exits with 1 if a difference
-exceeds its bound (:mod:`holdfast.agreement`). Skips with a reason if root, namespaces, ip, ping or iperf3 are missing.
+exceeds its bound (:mod:`holdfast.live.agreement`). Skips with a reason where root, namespaces, ip, ping or iperf3 are missing.
 
 ``--quick`` runs two short cases once, in half a minute and with twice the bounds: it shows that this script works,
 and detects a gross difference.
 
 With ``--again``, live runs come from an earlier call with the same DIR; only simulations run, and no rights are needed.
 
-A live run that was disturbed (:func:`holdfast.agreement.disturbance`) is repeated; such runs are counted, not shown.
+A live run that was disturbed (:func:`holdfast.live.agreement.disturbance`) is repeated; such runs are counted, not shown.
 """
 
 from __future__ import annotations
@@ -31,7 +31,9 @@ from typing import Any
 import matplotlib.pyplot as plt
 import polars as pl
 
-from holdfast.agreement import (
+from holdfast.apps.router import compile_router
+from holdfast.errors import LiveError
+from holdfast.live.agreement import (
     BACK,
     BEGINNING,
     BEGINNING_WITH_HYSTART,
@@ -44,10 +46,8 @@ from holdfast.agreement import (
     rise,
     steady,
 )
-from holdfast.apps.router import compile_router
-from holdfast.errors import LiveError
-from holdfast.live_hosts import check_machine, iperf3_report, start, wait_listening
-from holdfast.live_tcp import FRAME_BYTES, FRAME_PAYLOAD_BYTES, Observation, Scenario, live_network, run_live, simulate
+from holdfast.live.hosts import check_machine, iperf3_report, start, wait_listening
+from holdfast.live.tcp import FRAME_BYTES, FRAME_PAYLOAD_BYTES, Observation, Scenario, live_network, run_live, simulate
 from holdfast.network import SimulatedNetwork
 from holdfast.plots import save, style
 from holdfast.traffic import Ping

@@ -368,7 +368,7 @@ def switch(
     include: Includes = [],  # noqa: B006
 ) -> None:
     """Run a switch on Linux interfaces, controlled over P4Runtime (needs root)."""
-    from holdfast import live_switch
+    from holdfast.live import switch as live_switch
     from holdfast.p4runtime import limits
 
     limits.change(limit)
@@ -516,19 +516,19 @@ def bench(
 
 
 def _bench_live(size: list[int], io: Io, quick: bool, output: Path | None) -> None:
-    from holdfast import live_benchmark
+    from holdfast.live import benchmark
 
-    if reason := live_benchmark.reason_against():
+    if reason := benchmark.reason_against():
         console.print(f"skipped: {reason}", highlight=False)
         return
     with interrupts.raised():
-        results = live_benchmark.run(size, io=io.value, quick=quick, progress=_progress)
-    console.print(live_benchmark.table(results))
+        results = benchmark.run(size, io=io.value, quick=quick, progress=_progress)
+    console.print(benchmark.table(results))
     for result in results:
         console.print(f"{result.size_bytes} bytes, sent by {result.io}; limited by: {result.limit}", highlight=False)
     if output is not None:
         with _writing(output):
-            live_benchmark.write_json(results, output)
+            benchmark.write_json(results, output)
 
 
 @app.command()
@@ -736,10 +736,11 @@ app.add_typer(ports, name="port")
 
 @ports.command("list")
 def port_list(device_id: DeviceId = 1, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
-    """Show the counters of the ports."""
-    from holdfast import live_control, live_switch
+    """Show what goes through the ports."""
+    from holdfast.live import control
+    from holdfast.live import switch as live_switch
 
-    rows = live_control.request(device_id, verb="list")
+    rows = control.request(device_id, verb="list")
     if as_json:
         sys.stdout.write(json.dumps(rows, indent=2) + "\n")
     else:
@@ -752,11 +753,12 @@ def port_add(
     device_id: DeviceId = 1,
     io: Annotated[Io, typer.Option(help="How frames leave.")] = Io.AUTO,
 ) -> None:
-    """Add an interface as a port of the running switch."""
-    from holdfast import live_control, live_switch
+    """Make an interface a port, while the switch runs."""
+    from holdfast.live import control
+    from holdfast.live import switch as live_switch
 
     number, name = live_switch.parse_port(port)
-    live_control.request(device_id, verb="add", port=number, interface=name, io=io.value)
+    control.request(device_id, verb="add", port=number, interface=name, io=io.value)
 
 
 @ports.command("remove")
@@ -764,10 +766,11 @@ def port_remove(
     port: Annotated[int, typer.Argument(min=0, max=MAX_PORT, help="Number of the port.")],
     device_id: DeviceId = 1,
 ) -> None:
-    """Remove a port from the running switch, and print its counters."""
-    from holdfast import live_control, live_switch
+    """Give an interface back, while the switch runs; prints what went through it."""
+    from holdfast.live import control
+    from holdfast.live import switch as live_switch
 
-    console.print(live_switch.statistics_table(live_control.request(device_id, verb="remove", port=port)))
+    console.print(live_switch.statistics_table(control.request(device_id, verb="remove", port=port)))
 
 
 @app.command()

@@ -7,8 +7,9 @@ import platform
 import sys
 from dataclasses import dataclass
 
-from holdfast import _core, live_control
+from holdfast import _core
 from holdfast.errors import HoldfastError
+from holdfast.live import control
 
 
 @dataclass(frozen=True)
@@ -28,14 +29,14 @@ def run() -> list[Check]:
         Check("simulation", True, f"{os.cpu_count()} cores; needs nothing else"),
     ]
     checks += [Check(name, ok, detail) for name, (ok, detail) in _core.probe().items()]
-    return checks + [_is_closed(device_id) for device_id in live_control.running_switches()]
+    return checks + [_is_closed(device_id) for device_id in control.running_switches()]
 
 
 def _is_closed(device_id: int) -> Check:
     """Whether a running switch lets only those write who are meant to."""
     name = f"running switch {device_id} is closed"
     try:
-        server = live_control.server_of(device_id)
+        server = control.server_of(device_id)
     except HoldfastError as error:
         return Check(name, False, f"not known: {error}")
     who = {

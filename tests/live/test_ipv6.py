@@ -8,7 +8,7 @@ import time
 from holdfast.apps.protect import Acceptance, ProtectController, compile_protect
 from holdfast.apps.protect.connection import Flow
 from holdfast.demo import two_paths
-from holdfast.live_hosts import hosts, iperf3_report, start, wait_listening
+from holdfast.live.hosts import hosts, iperf3_report, start, wait_listening
 from holdfast.network import LiveNetwork
 
 

@@ -11,7 +11,7 @@ import pytest
 from holdfast import Topology
 from holdfast.apps.mpls import Connection, Mechanism, MplsController, Recovery, add_port_events, compile_mpls
 from holdfast.apps.mpls.lsp import LspStatistics
-from holdfast.live_hosts import hosts, start
+from holdfast.live.hosts import hosts, start
 from holdfast.network import LiveNetwork
 
 DETECTION_MS = 50

@@ -11,9 +11,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import _core, live_benchmark
+from holdfast import _core
 from holdfast.errors import HoldfastError
-from holdfast.live_switch import LiveSwitch
+from holdfast.live import benchmark
+from holdfast.live.switch import LiveSwitch
 
 PROGRAM = """
 #include <core.p4>
@@ -245,14 +246,14 @@ def test_mistakes_are_explained(live: LiveSwitch, hosts: list[tuple[_core.Namesp
 
 
 def test_the_live_benchmark_measures(tmp_path: Path) -> None:
-    (result,) = live_benchmark.run([64], quick=True, progress=lambda _: None)
+    (result,) = benchmark.run([64], quick=True, progress=lambda _: None)
     assert result.size_bytes == 64
     assert 0 < result.forwarded_packets_per_s <= result.offered_packets_per_s
     assert 0 <= result.lossless_packets_per_s <= result.offered_packets_per_s
     assert result.loss == pytest.approx(1 - result.forwarded_packets_per_s / result.offered_packets_per_s)
     assert 0 < result.worker_share <= 1.1
     assert "ns per packet" in result.limit
-    live_benchmark.write_json([result], tmp_path / "live.json")
+    benchmark.write_json([result], tmp_path / "live.json")
     assert "forwarded_packets_per_s" in (tmp_path / "live.json").read_text()
     with pytest.raises(HoldfastError):
-        live_benchmark.run([9000], quick=True, progress=lambda _: None)
+        benchmark.run([9000], quick=True, progress=lambda _: None)

@@ -14,7 +14,7 @@ from pathlib import Path
 from holdfast.apps.protect import compile_protect
 from holdfast.apps.protect.test_controller import ladder
 from holdfast.demo import two_paths
-from holdfast.live_hosts import hosts, iperf3_report, start, wait_listening
+from holdfast.live.hosts import hosts, iperf3_report, start, wait_listening
 from holdfast.network import LiveNetwork
 from holdfast.topology import Topology
 

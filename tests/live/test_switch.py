@@ -16,9 +16,10 @@ from pathlib import Path
 
 import pytest
 
-from holdfast import _core, live_control
+from holdfast import _core
 from holdfast.errors import HoldfastError
-from holdfast.live_switch import LiveSwitch
+from holdfast.live import control
+from holdfast.live.switch import LiveSwitch
 from holdfast.p4runtime import GrpcClient
 
 ROUTER = Path(__file__).parents[2] / "python/holdfast/apps/router/router.p4"
@@ -99,7 +100,7 @@ def check_clean_end(process: subprocess.Popen[str], ports: tuple[int, ...]) -> N
     for port in ports:
         assert re.search(rf"{port}@hf\d+v\d+ +\d+ +\d+ +\d+ +\d+", stdout), stdout
     assert "Traceback" not in stderr
-    assert not live_control.socket_path(DEVICE_ID).exists()
+    assert not control.socket_path(DEVICE_ID).exists()
 
 
 @pytest.mark.parametrize(
@@ -220,7 +221,7 @@ def test_ports_from_the_command_line(
     # What is no request is refused, and does not end the switch.
     for nonsense in (b"x\n", b"[]\n", b'{"verb": "add", "port": "x"}\n', b'{"verb": "dance"}\n'):
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as connection:
-            connection.connect(str(live_control.socket_path(DEVICE_ID)))
+            connection.connect(str(control.socket_path(DEVICE_ID)))
             connection.sendall(nonsense)
             assert "error" in json.loads(connection.recv(4096))
     process.send_signal(signal.SIGTERM)

@@ -19,8 +19,9 @@ from scapy.layers.inet import IP, UDP
 from scapy.layers.l2 import Ether
 from scapy.utils import PcapNgWriter, wrpcap
 
-from holdfast import _core, cli, live_switch, terminal
+from holdfast import _core, cli, terminal
 from holdfast.cli import ENTRIES_EXAMPLE
+from holdfast.live import switch as live_switch
 
 APPS = Path(__file__).parents[2] / "python/holdfast/apps"
 ROUTER = str(APPS / "router/router.p4")

@@ -9,8 +9,9 @@ from pathlib import Path
 import pytest
 
 from holdfast import demo
-from holdfast.compare import live, live_host, measures, mechanisms, runs, scenario
+from holdfast.compare import live, measures, mechanisms, runs, scenario
 from holdfast.errors import HoldfastError, LiveError
+from holdfast.live import traffic_host
 from holdfast.parameters import PS_PER_S
 
 TRAFFIC = "pairs: [[h1, h2]]\n"
@@ -53,11 +54,11 @@ def test_too_much_for_real_time(tmp_path: Path) -> None:
 
 def test_a_machine_that_cannot_says_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     given = built(tmp_path, "udp: [{}]")
-    monkeypatch.setattr("holdfast.live_hosts._core.interfaces_ready", lambda: "this needs root")
-    monkeypatch.setattr("holdfast.live_hosts.shutil.which", lambda _: "/bin/true")
+    monkeypatch.setattr("holdfast.live.hosts._core.interfaces_ready", lambda: "this needs root")
+    monkeypatch.setattr("holdfast.live.hosts.shutil.which", lambda _: "/bin/true")
     with pytest.raises(LiveError, match="cannot open network interfaces: this needs root"):
         check(given)
-    monkeypatch.setattr("holdfast.live_hosts.shutil.which", lambda _: None)
+    monkeypatch.setattr("holdfast.live.hosts.shutil.which", lambda _: None)
     with pytest.raises(LiveError, match=r"not installed: ip \(Debian packages iproute2\)"):
         check(given)
 
@@ -97,12 +98,12 @@ def test_what_the_sender_is_late_by_is_not_an_outage() -> None:
 
 def test_streams_leave_when_they_should() -> None:
     constant = {"begin_ns": 5, "end_ns": 1_000_000, "interval_ns": 333.25}
-    times = list(live_host.schedule(constant))
+    times = list(traffic_host.schedule(constant))
     assert times[:3] == [5, 338, 672 - 1 + (round(666.5) - 666)]
     assert len(times) == 3001
     drawn = {**constant, "poisson_seed": 7}
-    times = list(live_host.schedule(drawn))
-    assert times == list(live_host.schedule(drawn))
+    times = list(traffic_host.schedule(drawn))
+    assert times == list(traffic_host.schedule(drawn))
     assert 2700 < len(times) < 3300
     assert times != sorted(set(range(5, 1_000_000, 333)))
 
@@ -111,5 +112,5 @@ def test_echo_requests_have_the_right_checksum() -> None:
     draw = random.Random(1)
     for length in range(40):
         data = draw.randbytes(length)
-        whole = data + bytes(length % 2) + struct.pack("!H", live_host.checksum(data))
-        assert live_host.checksum(whole) == 0
+        whole = data + bytes(length % 2) + struct.pack("!H", traffic_host.checksum(data))
+        assert traffic_host.checksum(whole) == 0

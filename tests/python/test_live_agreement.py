@@ -7,9 +7,9 @@ import dataclasses
 import polars as pl
 import pytest
 
-from holdfast.agreement import BACK, CUT, Bound, after_cut, beginning, disturbance, rise, steady
 from holdfast.errors import HoldfastError
-from holdfast.live_tcp import FRAME_PAYLOAD_BYTES, Observation, Scenario, simulate
+from holdfast.live.agreement import BACK, CUT, Bound, after_cut, beginning, disturbance, rise, steady
+from holdfast.live.tcp import FRAME_PAYLOAD_BYTES, Observation, Scenario, simulate
 from holdfast.traffic import TcpOptions
 
 

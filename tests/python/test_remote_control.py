@@ -14,10 +14,10 @@ from holdfast.controller import Controller
 from holdfast.demo import two_paths
 from holdfast.discovery import LinkDiscovery
 from holdfast.errors import NetworkError
+from holdfast.live.remote_control import RemoteControl
 from holdfast.network import LiveNetwork
 from holdfast.p4runtime.server import Server
 from holdfast.parameters import PS_PER_MS
-from holdfast.remote_control import RemoteControl
 from holdfast.topology import Topology
 
 

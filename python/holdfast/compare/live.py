@@ -1,6 +1,6 @@
 """One run in real time: a mechanism under one failure, with the kernel's hosts. The live twin of :mod:`holdfast.compare.runs`.
 
-Every host is a network namespace with a program of its own (:mod:`holdfast.compare.live_host`): UDP probes, echo requests that the
+Every host is a network namespace with a program of its own (:mod:`holdfast.live.traffic_host`): UDP probes, echo requests that the
 other host's kernel answers, the kernel's TCP. The switches run the same programs in one network under the wall clock, controllers
 talk to them over gRPC, and the measures are the same. Each run is a network of its own. What is too much for real time, or is not
 the kernel's to do, is refused before anything runs.
@@ -27,7 +27,8 @@ from holdfast.compare.runs import SKIPPED, is_used, schedule, setting_of
 from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, UdpEntry
 from holdfast.errors import LiveError, ScenarioError
-from holdfast.live_hosts import check_machine, hosts, preferred
+from holdfast.live import traffic_host
+from holdfast.live.hosts import check_machine, hosts, preferred
 from holdfast.network import LiveNetwork
 
 SWITCHES, HOSTS = 32, 32
@@ -284,7 +285,7 @@ class _Process:
 
     def __init__(self, name: str, namespace: _core.Namespace, given: Mapping[str, Any]) -> None:
         self.name = name
-        program = str(Path(__file__).parent / "live_host.py")
+        program = traffic_host.__file__
         self._process = subprocess.Popen(
             [*namespace.exec_prefix, sys.executable, "-I", program],
             stdin=subprocess.PIPE,

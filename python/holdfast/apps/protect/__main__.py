@@ -16,7 +16,7 @@ from holdfast.apps.protect.health import Alarm, LatentErrorDetection
 from holdfast.apps.protect.program import compile_protect
 from holdfast.discovery import Incident, LinkDiscovery
 from holdfast.errors import HoldfastError
-from holdfast.remote_control import RemoteControl
+from holdfast.live.remote_control import RemoteControl
 from holdfast.topologies import load
 
 

@@ -22,7 +22,7 @@ from holdfast import statistics
 from holdfast.errors import LiveError
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import published, setup
-from holdfast.live_hosts import check_machine, hosts, iperf3_report, preferred, start, wait_listening
+from holdfast.live.hosts import check_machine, hosts, iperf3_report, preferred, start, wait_listening
 from holdfast.network import LiveNetwork
 from holdfast.plots import intervals
 from holdfast.sweep import Point

@@ -25,7 +25,7 @@ from holdfast import _core
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.demo import two_paths
 from holdfast.errors import LiveError
-from holdfast.live_hosts import hosts, preferred
+from holdfast.live.hosts import hosts, preferred
 from holdfast.network import LiveNetwork, Network, SimulatedNetwork
 from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions, TcpTransfer
@@ -221,7 +221,7 @@ class _Host:
     """The program of one host's end."""
 
     def __init__(self, namespace: _core.Namespace, scenario: Scenario, *command: str) -> None:
-        program = str(Path(__file__).parent / "live_tcp_host.py")
+        program = str(Path(__file__).parent / "tcp_host.py")
         sampling = ("--sample-ns", str(round(scenario.sample_ms * 1e6)), "--port", str(PORT))
         self.process = subprocess.Popen(
             [*namespace.exec_prefix, sys.executable, "-I", program, *sampling, *command],

@@ -16,7 +16,7 @@ from types import TracebackType
 from typing import Self, cast
 
 from holdfast.errors import HoldfastError, LiveError
-from holdfast.live_switch import Io, LiveSwitch
+from holdfast.live.switch import Io, LiveSwitch
 from holdfast.p4runtime.addresses import Access
 from holdfast.p4runtime.server import Server
 

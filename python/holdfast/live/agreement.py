@@ -1,7 +1,7 @@
 """Compares a modelled host's TCP with the kernel's: the numbers of an observation, and the bounds of their differences.
 
-It runs nothing (see :mod:`holdfast.live_tcp`) and draws nothing (see ``benches/live_agreement.py``). docs/VALIDATION.md
-explains the bounds.
+It runs nothing (see :mod:`holdfast.live.tcp`) and draws nothing (see ``benches/live_agreement.py``). What the bounds allow for is
+said in docs/VALIDATION.md.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from holdfast.live_tcp import FRAME_BYTES, FRAME_PAYLOAD_BYTES, Observation
+from holdfast.live.tcp import FRAME_BYTES, FRAME_PAYLOAD_BYTES, Observation
 
 SKIP_S = 5.0
 """Counted as the beginning, with its slow start, and left out of the steady state."""

@@ -205,7 +205,7 @@ def run(
 ) -> None:
     """Runs until interrupted (SIGINT, SIGTERM), and then prints counters."""
     # It knows this module.
-    from holdfast.live_control import ControlSocket
+    from holdfast.live.control import ControlSocket
 
     access = access_at(address, certificates=tls is not None and tls.client_ca is not None)
     if insecure and access == "certificate":

@@ -19,7 +19,7 @@ from rich.table import Table
 
 from holdfast import _core, whole_files
 from holdfast.errors import LiveError
-from holdfast.live_switch import Io, LiveSwitch
+from holdfast.live.switch import Io, LiveSwitch
 from holdfast.p4runtime.p4info import P4InfoIndex
 
 SIZES_BYTES = (64, 1500)
@@ -34,7 +34,7 @@ _PORT_MACS = (bytes.fromhex("020100010000"), bytes.fromhex("020100010001"))
 _SINK_MAC = bytes.fromhex("0200000000ff")
 """Not that of the sink's interface: its kernel counts frames for somebody else and drops them at once."""
 
-_ROUTER = Path(__file__).parent / "apps/router/router.p4"
+_ROUTER = Path(__file__).parents[1] / "apps/router/router.p4"
 
 
 @dataclass(frozen=True)
