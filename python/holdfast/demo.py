@@ -15,6 +15,7 @@ from rich.console import Console
 
 from holdfast.compare import mechanisms, results
 from holdfast.compare.comparison import Comparison
+from holdfast.compare.rows import CurveColumn
 from holdfast.compare.scenario import Scenario, times
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, TrafficFile, UdpEntry
 from holdfast.plots import Curves, over_time
@@ -103,10 +104,10 @@ def draw(comparison: Comparison, path: Path) -> None:
     given = comparison.scenario
     factor = max(1, PICTURE_BIN_MS // given.bin_ms)
 
-    def rates(column: str, unit: float) -> dict[str, Sequence[float]]:
+    def rates(column: CurveColumn, unit: float) -> dict[str, Sequence[float]]:
         found: dict[str, Sequence[float]] = {}
         for each in comparison.mechanisms:
-            bins: list[int] = comparison.row(each.name, FAILS, comparison.seeds[0])[column]
+            bins = comparison.row(each.name, FAILS, comparison.seeds[0])[column]
             per_s = unit * 1000 / (factor * given.bin_ms)
             found[each.name] = [per_s * sum(bins[i : i + factor]) for i in range(0, len(bins), factor)]
         return found

@@ -384,7 +384,7 @@ def test_pairs_without_a_second_way_are_counted(square: Path, tmp_path: Path) ->
     offered.write_text("pairs: [[h1, h2], [h1, h3]]\nudp: [{packets_per_s: 500}]\n")
     givens = scenario.build(str(square), fail="s4-s5", traffic=offered, when=BRIEF)
     comparison = results.run(givens, registry.find(MECHANISMS), [1], tmp_path)
-    unprotected = {summary.mechanism: summary.unprotected_pairs for summary in comparison.summaries}
+    unprotected = {summary.mechanism: summary.unprotected_flows for summary in comparison.summaries}
     assert unprotected == {name: int(name.startswith(("1+1", "mpls"))) for name in unprotected} | {
         name: count for name, count in unprotected.items() if name == "ip-frr"
     }
@@ -513,11 +513,16 @@ def test_seeds_are_compared_pair_by_pair(cut: tuple[Comparison, Path]) -> None:
     assert not three.as_good(one, losing(20, 35, 74, outage_ms=4.0))
 
 
+def pairs_of(traffic: traffic_file.TrafficFile) -> list[traffic_file.Pair]:
+    assert all(len(ends.receivers) == 1 for ends in traffic.flows())
+    return [pair for ends in traffic.flows() for pair in ends.pairs]
+
+
 def test_default_traffic_goes_where_it_hurts(square: Path) -> None:
     topology = Topology.from_yaml(square)
     offered = traffic_file.default(topology)
-    assert offered.host_pairs() == [("h1", "h2"), ("h2", "h3"), ("h3", "h1")]
-    first = traffic_file.default(topology, [frozenset(("s4", "s5"))]).host_pairs()[0]
+    assert pairs_of(offered) == [("h1", "h2"), ("h2", "h3"), ("h3", "h1")]
+    first = pairs_of(traffic_file.default(topology, [frozenset(("s4", "s5"))]))[0]
     assert "h3" in first
     assert "3 UDP streams of 500 packets/s" in traffic_file.describe(offered)
     slow = scenario.build("nsfnet", fail="all").traffic.udp[0].packets_per_s
@@ -526,9 +531,9 @@ def test_default_traffic_goes_where_it_hurts(square: Path) -> None:
 
 def test_default_traffic_avoids_hosts_of_a_switch_that_fails() -> None:
     givens = scenario.build("abilene", fail="Denver")
-    assert len(givens.traffic.host_pairs()) == 16
+    assert len(pairs_of(givens.traffic)) == 16
     denver = next(host for host in givens.topology.hosts if givens.topology.attachment(host).switch == "Denver")
-    assert all(denver not in pair for pair in givens.traffic.host_pairs())
+    assert all(denver not in pair for pair in pairs_of(givens.traffic))
 
 
 def test_a_network_from_a_zoo(tmp_path: Path) -> None:
@@ -539,7 +544,7 @@ def test_a_network_from_a_zoo(tmp_path: Path) -> None:
     by_name = {summary.mechanism: summary for summary in comparison.summaries}
     assert by_name["1+1"].lost_mean < by_name["static"].lost_mean / 2
     # The line to Middelburg is the only one.
-    assert by_name["1+1"].unprotected_pairs > 0
+    assert by_name["1+1"].unprotected_flows > 0
     assert by_name["1+1"].worst_failure == "Eindhoven-Middelburg"
 
 

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from holdfast import demo
-from holdfast.compare import live, measures, mechanisms, runs, scenario
+from holdfast.compare import flows, live, measures, mechanisms, runs, scenario
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.live import traffic_host
 from holdfast.parameters import PS_PER_S
@@ -71,10 +71,11 @@ def test_streams_are_counted_as_the_core_counts_them(mechanism: str, tmp_path: P
     runs.schedule(network, demo.FAILS, 0.5, 1.0)
     network.run(2.0)
     reordered = 0
-    for flow, number in zip(measures.flows_of(given), prepared.flows, strict=True):
+    for reception, (number, host) in zip(flows.receptions_of(given), prepared.instruments, strict=True):
+        flow = reception.flow
         if not flow.is_probe:
             continue
-        expected = measures._simulated_stream(network, number)
+        expected = measures._simulated_stream(network, measures.Instrument(number, host))
         log = network.received(number)
         columns = (log.sequence, log.sent_ps, log.received_ps)
         sent_ps = network.sent(number).sent_ps.tolist()

@@ -108,7 +108,7 @@ def _unconfirmed(comparison: Comparison, best: Summary) -> str:
 
 
 def listed(names: Sequence[str]) -> str:
-    """``a, b and c``."""
+    """``a, b and c``; nothing of none."""
     return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
 
 
@@ -164,10 +164,14 @@ def _slowed_by_a_window(comparison: Comparison, one: Summary) -> bool:
 
 def _unprotected(comparison: Comparison, named: Sequence[Summary]) -> str:
     return "".join(
-        f"; {one.mechanism} cannot protect {one.unprotected_pairs} of {traffic_file.counted(len(comparison.pairs), 'host pair')}"
+        f"; {one.mechanism} cannot protect {one.unprotected_flows} of {_all_flows(comparison)}"
         for one in named
-        if one.unprotected_pairs
+        if one.unprotected_flows
     )
+
+
+def _all_flows(comparison: Comparison) -> str:
+    return traffic_file.counted(len(comparison.flows), traffic_file.kind_of(comparison.flows))
 
 
 def _equals(comparison: Comparison, chosen: Summary) -> str:
@@ -229,10 +233,20 @@ def notes(comparison: Comparison) -> list[str]:
             f" {late['mean_ms']:.2f} ms on average and {late['max_ms']:.0f} ms at most, senders of probes by"
             f" {late['senders_ms']:.0f} ms at most; outages are known to about {comparison.noise.outage_ms:.0f} ms.{again}"
         )
-    if any(summary.unprotected_pairs for summary in summaries):
-        counts = _grouped(summaries, lambda s: s.unprotected_pairs)
+    if several := sum(len(ends.receivers) > 1 for ends in comparison.flows):
+        names = listed([each.name for each in comparison.mechanisms if each.multicast])
+        copies = (
+            f"Under {names} the network copies packets, else the source." if names else "The source copies packets."
+        )
         found.append(
-            f"Not protected on the whole path, for want of a second way: {counts} of {len(comparison.pairs)} host pairs."
+            f"{traffic_file.counted(several, 'flow')} with several receivers: a packet counts at each of them, a flow's loss is the"
+            f" sum over its receivers, and its outage that of the worst. {copies}"
+        )
+    if any(summary.unprotected_flows for summary in summaries):
+        counts = _grouped(summaries, lambda s: s.unprotected_flows)
+        found.append(
+            f"Not protected on the whole path, for want of a second way: {counts} of {len(comparison.flows)}"
+            f" {traffic_file.kind_of(comparison.flows)}s."
             " Where there is none, they are as badly off as with static."
         )
     found += _notes_of_noise(comparison)

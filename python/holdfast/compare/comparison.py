@@ -1,8 +1,9 @@
 """From runs to what they say: a case per mechanism, failure and seed, a summary per mechanism, and the ranking.
 
 *Affected* flows of a failure are those that did worse with it than without, under any mechanism and with any seed: the same flows
-for all of them. What is a mean over flows is one over these; what is lost, and the longest outage, are over all flows that are not
-cut off by themselves (a host at a switch that fails has no other).
+for all of them. A flow with several receivers is counted at each of them. What is a mean over flows is one over the affected ones;
+what is lost, and the longest outage, are over all flows that are not cut off by themselves (a host at a switch that fails has no
+other).
 
 What a mechanism loses *to the failure* is what it loses with the failure less what it loses without, with the same seed. Of two
 mechanisms one is better if it loses less to the failure, or else has the shorter outage, or else carries fewer bytes, each by more
@@ -15,22 +16,29 @@ from __future__ import annotations
 
 import math
 import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any
+from typing import Any, Final
 
 import polars as pl
 
+from holdfast.compare.flows import Flow, Kind, Reception, of_kind, receptions_of
 from holdfast.compare.mechanisms import Mechanism
+from holdfast.compare.rows import Row
 from holdfast.compare.scenario import NO_FAILURE, Scenario, link_names
+from holdfast.link import DirectionFields
 from holdfast.statistics import mean_interval
+from holdfast.topology import Link
 
-Row = Mapping[str, Any]
+BULK_COLUMNS: Final = ("goodput_bytes", "timeouts", "retransmitted_bytes")
 
-PROBE_COLUMNS = ("sent", "lost", "duplicated", "reordered", "outage_ms", "latency_ms", "jitter_ms")
-BULK_COLUMNS = ("goodput_bytes", "timeouts", "retransmitted_bytes")
+KEY_SCHEMA = {"mechanism": pl.String, "failure": pl.String, "seed": pl.Int64}
+FIGURES_SCHEMA = {
+    **dict.fromkeys(("sent", "lost", "duplicated", "reordered"), pl.Int64),
+    **dict.fromkeys(("outage_ms", "latency_ms", "jitter_ms"), pl.Float64),
+}
 
 
 @dataclass(frozen=True)
@@ -104,12 +112,29 @@ COUNTED = (
 
 
 @dataclass(frozen=True)
-class FlowName:
-    """A flow as people know it."""
+class Figures:
+    """What became of probes, of one reception or of a whole flow by the rule of :mod:`holdfast.compare.flows`."""
 
-    kind: str
-    source: str
-    destination: str
+    sent: int
+    lost: int
+    duplicated: int
+    reordered: int
+    outage_ms: float
+    latency_ms: float | None
+    jitter_ms: float | None
+
+
+def figures(row: Row, places: Sequence[int]) -> Figures:
+    """Of the receptions of one flow, by their places in a row."""
+    return Figures(
+        sent=sum(row["sent"][i] for i in places),
+        lost=sum(row["lost"][i] for i in places),
+        duplicated=sum(row["duplicated"][i] for i in places),
+        reordered=sum(row["reordered"][i] for i in places),
+        outage_ms=max(row["outage_ms"][i] for i in places),
+        latency_ms=_mean_of_all([(row["latency_ms"][i], 1) for i in places]),
+        jitter_ms=_mean_of_all([(row["jitter_ms"][i], 1) for i in places]),
+    )
 
 
 @dataclass(frozen=True)
@@ -189,7 +214,7 @@ class Summary:
     bytes_ratio: float
     entries_mean: float
     entries_max: int
-    unprotected_pairs: int
+    unprotected_flows: int
 
 
 class Comparison:
@@ -207,8 +232,10 @@ class Comparison:
             late = self.late()
             known_ms = max(LIVE.outage_ms, late["max_ms"] + late["senders_ms"])
             self.noise = replace(LIVE, outage_ms=known_ms)
-        self.pairs = scenario.traffic.host_pairs()
-        self.probes, self.bulk, self.transfers = _flow_names(scenario)
+        self.flows = scenario.traffic.flows()
+        receptions = receptions_of(scenario)
+        kinds: tuple[tuple[Kind, ...], ...] = (("udp", "ping"), ("bulk",), ("transfer",))
+        self.probes, self.bulk, self.transfers = ([receptions[i] for i in of_kind(receptions, *each)] for each in kinds)
         self.cases = [case for failure in scenario.failures for case in self._cases(failure)]
         found = [self._summary(mechanism.name) for mechanism in self.mechanisms]
         self.doubts = self._doubts(found)
@@ -227,13 +254,13 @@ class Comparison:
         """Whether the failure hit something that the mechanism uses."""
         return not self._rows[mechanism, failure, seed]["skipped"]
 
-    def measured(self, flows: Sequence[FlowName], failure: str) -> list[int]:
-        """The flows that are counted under a failure: not those with an end at a switch that fails."""
+    def measured(self, receptions: Sequence[Reception], failure: str) -> list[int]:
+        """The receptions that are counted under a failure: not those with an end at a switch that fails."""
         topology = self.scenario.topology
         if failure not in topology.switches:
-            return list(range(len(flows)))
+            return list(range(len(receptions)))
         gone = {name for name in topology.hosts if topology.attachment(name).switch == failure}
-        return [i for i, flow in enumerate(flows) if flow.source not in gone and flow.destination not in gone]
+        return [i for i, each in enumerate(receptions) if gone.isdisjoint(each.hosts)]
 
     def _cases(self, failure: str) -> Iterator[Case]:
         affected = self._affected(failure)
@@ -251,7 +278,7 @@ class Comparison:
             plain = self.row("static", NO_FAILURE, seed)
             expected = sum(still["goodput_bytes"][i] for i in bulk)
             missing = expected - sum(row["goodput_bytes"][i] for i in bulk)
-            completed = [row["completion_ms"][i] for i in transfers if row["completion_ms"][i] is not None]
+            completed = [ms for i in transfers if (ms := row["completion_ms"][i]) is not None]
             finished = len(completed) == len(transfers)
             lost, lost_still = (sum(each["lost"][i] for i in measured) for each in (row, still))
             yield Case(
@@ -259,8 +286,10 @@ class Comparison:
                 failure=failure,
                 seed=seed,
                 carried=self.is_carried(mechanism.name, failure, seed),
-                affected_streams=len(probes),
-                **{name: sum(row[name][i] for i in measured) for name in ("sent", "duplicated", "reordered")},
+                affected_streams=len({self.probes[i].flow.place for i in probes}),
+                sent=sum(row["sent"][i] for i in measured),
+                duplicated=sum(row["duplicated"][i] for i in measured),
+                reordered=sum(row["reordered"][i] for i in measured),
                 lost=lost,
                 lost_undisturbed=lost_still,
                 lost_to_failure=lost - lost_still,
@@ -279,7 +308,7 @@ class Comparison:
             )
 
     def _affected(self, failure: str) -> tuple[list[int], list[int], list[int]]:
-        """The probes, the bulk connections and the transfers that did worse under some mechanism, with some seed.
+        """The receptions of probes, bulk connections and transfers that did worse under some mechanism, with some seed.
 
         Connections only if they deliver something in every undisturbed run: of nothing, no part can be lost.
         """
@@ -366,7 +395,7 @@ class Comparison:
             ),
             entries_mean=statistics.fmean(entries),
             entries_max=max(entries),
-            unprotected_pairs=len(undisturbed[0]["unprotected"]),
+            unprotected_flows=len(undisturbed[0]["unprotected"]),
         )
 
     def _interval(self, cases: Sequence[Case]) -> tuple[float | None, float | None]:
@@ -623,43 +652,76 @@ class Comparison:
         nothing = dict.fromkeys(COUNTED, None) if self.uncounted is not None else {}
         return {**asdict(one), **nothing}
 
+    def probe_flows(self) -> list[tuple[Flow, list[int]]]:
+        """The flows of probes, each with the places of its receptions in a row."""
+        found: dict[int, list[int]] = {}
+        for i, each in enumerate(self.probes):
+            found.setdefault(each.flow.place, []).append(i)
+        return [(self.probes[places[0]].flow, places) for places in found.values()]
+
+    def worst_receiver(self, mechanism: str, places: Sequence[int]) -> tuple[str, float, int]:
+        """Of a flow under any failure: the receiver with the longest outage, that outage, and the most packets that one lost.
+
+        Receptions that a failure cuts off by themselves do not count. No receiver is named if all are cut off.
+        """
+        outages: dict[str, float] = {}
+        lost: dict[str, int] = {}
+        for failure, seed in product(self.scenario.failures, self.seeds):
+            row, counted = self.row(mechanism, failure, seed), set(self.measured(self.probes, failure))
+            for i in counted.intersection(places):
+                receiver = self.probes[i].receiver
+                outages[receiver] = max(outages.get(receiver, 0.0), row["outage_ms"][i])
+                lost[receiver] = max(lost.get(receiver, 0), row["lost"][i])
+        if not outages:
+            return "", 0.0, 0
+        worst = max(
+            (self.probes[i].receiver for i in places if self.probes[i].receiver in outages), key=outages.__getitem__
+        )
+        return worst, outages[worst], lost[worst]
+
     def flow_frame(self) -> pl.DataFrame:
         """All flows of all runs that took place, the undisturbed ones included: a row each."""
-        rows: list[dict[str, Any]] = []
-        for (mechanism, failure, seed), row in self._rows.items():
-            if row["skipped"]:
-                continue
-            key = {"mechanism": mechanism, "failure": failure, "seed": seed}
-            for i, flow in enumerate(self.probes):
-                rows.append({**key, **asdict(flow), **{name: row[name][i] for name in PROBE_COLUMNS}})
-            for i, flow in enumerate(self.bulk):
-                rows.append({**key, **asdict(flow), **{name: row[name][i] for name in BULK_COLUMNS}})
-            for i, flow in enumerate(self.transfers):
-                rows.append({**key, **asdict(flow), "completion_ms": row["completion_ms"][i]})
+        rows: list[dict[str, object]] = []
+        for key, row in self._took_place():
+            for flow, places in self.probe_flows():
+                rows.append({**key, **_named(flow), **asdict(figures(row, places))})
+            for i, each in enumerate(self.bulk):
+                numbers = {name: row[name][i] for name in BULK_COLUMNS}
+                rows.append({**key, **_named(each.flow), **numbers})
+            for i, each in enumerate(self.transfers):
+                rows.append({**key, **_named(each.flow), "completion_ms": row["completion_ms"][i]})
         schema = {
-            **dict.fromkeys(("mechanism", "failure"), pl.String),
-            "seed": pl.Int64,
+            **KEY_SCHEMA,
             **dict.fromkeys(("kind", "source", "destination"), pl.String),
-            **dict.fromkeys(("sent", "lost", "duplicated", "reordered"), pl.Int64),
-            **dict.fromkeys(("outage_ms", "latency_ms", "jitter_ms"), pl.Float64),
+            **FIGURES_SCHEMA,
             **dict.fromkeys(BULK_COLUMNS, pl.Int64),
             "completion_ms": pl.Float64,
         }
         return pl.DataFrame(rows, schema=schema)
 
+    def receiver_frame(self) -> pl.DataFrame | None:
+        """All receptions of flows with several receivers, in all runs that took place; None if there is no such flow."""
+        several = [(flow, places) for flow, places in self.probe_flows() if len(places) > 1]
+        if not several:
+            return None
+        rows = [
+            {**key, **_named(flow), "receiver": self.probes[i].receiver, **asdict(figures(row, [i]))}
+            for key, row in self._took_place()
+            for flow, places in several
+            for i in places
+        ]
+        names = dict.fromkeys(("kind", "source", "destination", "receiver"), pl.String)
+        return pl.DataFrame(rows, schema={**KEY_SCHEMA, **names, **FIGURES_SCHEMA})
 
-def _flow_names(scenario: Scenario) -> tuple[list[FlowName], list[FlowName], list[FlowName]]:
-    """Probes, bulk connections and transfers, in the order in which measures' rows have them."""
-    traffic = scenario.traffic
-    probes = [FlowName("udp", *ends) for entry in traffic.udp for ends in traffic.ends(entry)]
-    probes += [FlowName("ping", *ends) for entry in traffic.ping for ends in traffic.ends(entry)]
-    tcp = [
-        FlowName("bulk" if entry.transfer_bytes is None else "transfer", *ends)
-        for entry in traffic.tcp
-        for ends in traffic.ends(entry)
-        for _ in range(entry.count)
-    ]
-    return probes, [flow for flow in tcp if flow.kind == "bulk"], [flow for flow in tcp if flow.kind == "transfer"]
+    def _took_place(self) -> Iterator[tuple[dict[str, object], Row]]:
+        for (mechanism, failure, seed), row in self._rows.items():
+            if not row["skipped"]:
+                yield {"mechanism": mechanism, "failure": failure, "seed": seed}, row
+
+
+def _named(flow: Flow) -> dict[str, object]:
+    """As people know it; several receivers are one text."""
+    return {"kind": flow.kind, "source": flow.ends.source, "destination": " ".join(flow.ends.receivers)}
 
 
 def packets(count: float) -> str:
@@ -685,7 +747,7 @@ def _percent_of(cases: Sequence[Case]) -> float | None:
     return _mean_of_all(found)
 
 
-def _loses(link: Any) -> bool:
+def _loses(link: Link | DirectionFields) -> bool:
     return link.loss is not None and link.loss != 0.0
 
 

@@ -16,14 +16,16 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, suppress
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from holdfast import _core
 from holdfast.compare import scenario as scenarios
 from holdfast.compare.comparison import LATE_MS
-from holdfast.compare.measures import Connection, Flow, Stream, bins_of, entries, flows_of, links_used, row, stream_of
+from holdfast.compare.flows import Flow, Reception, flows_of, not_protected, receptions_of
+from holdfast.compare.measures import Connection, Stream, bins_of, entries, links_used, row, stream_of
 from holdfast.compare.mechanisms import MECHANISMS, Mechanism
-from holdfast.compare.runs import SKIPPED, is_used, schedule, setting_of
+from holdfast.compare.rows import SKIPPED, RunRow
+from holdfast.compare.runs import is_used, schedule, setting_of
 from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, UdpEntry
 from holdfast.errors import LiveError, ScenarioError
@@ -72,7 +74,11 @@ def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[i
         )
     for where, entry in traffic.entries():
         _check_entry(where, entry)
-    probes = sum(_per_s(flow) for flow in flows_of(scenario) if flow.is_probe)
+    if any(ends.group for ends in traffic.flows()) and (
+        several := [each.name for each in mechanisms if each.multicast]
+    ):
+        raise ScenarioError(f"{several[0]} sends to multicast groups, and a live host joins none: leave out --live")
+    probes = sum(_per_s(each.flow) for each in receptions_of(scenario) if each.flow.is_probe)
     if probes > PROBES_PER_S:
         raise ScenarioError(f"the traffic has {probes:.0f} probes/s; live there can be at most {PROBES_PER_S}")
     tcp = sum(not flow.is_probe for flow in flows_of(scenario))
@@ -113,7 +119,7 @@ def _per_s(flow: Flow) -> float:
     return 1000 / flow.entry.interval_ms if isinstance(flow.entry, PingEntry) else 0.0
 
 
-def measured(point: Mapping[str, Any], _: int) -> dict[str, Any]:
+def measured(point: Mapping[str, Any], _: int) -> RunRow:
     """The row of a point for :func:`holdfast.sweep.run`, as in :func:`holdfast.compare.runs.measured`."""
     path, mechanism, seed, failure = (point[name] for name in ("scenario", "mechanism", "network_seed", "failure"))
     still = _undisturbed(path, mechanism, seed, point.get("attempt", 0))
@@ -125,12 +131,12 @@ def measured(point: Mapping[str, Any], _: int) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=1)
-def _undisturbed(path: str, mechanism: str, seed: int, _attempt: int) -> dict[str, Any]:
+def _undisturbed(path: str, mechanism: str, seed: int, _attempt: int) -> RunRow:
     """Each mechanism's first run, for each attempt another; the others need to know what it used."""
     return _run_in_time(path, mechanism, seed, NO_FAILURE)
 
 
-def _run_in_time(path: str, mechanism: str, seed: int, failure: str) -> dict[str, Any]:
+def _run_in_time(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
     """A run that the machine did not hold up; if all were, the last one, whose lateness is said with the results."""
     repeated = 0
     while _late_ms(found := _run(path, mechanism, seed, failure)) > LATE_MS and repeated < ATTEMPTS - 1:
@@ -138,11 +144,11 @@ def _run_in_time(path: str, mechanism: str, seed: int, failure: str) -> dict[str
     return {**found, "repeated": repeated}
 
 
-def _late_ms(found: Mapping[str, Any]) -> float:
-    return float(max(found["max_lateness_ms"], found["sender_lateness_ms"]))
+def _late_ms(found: RunRow) -> float:
+    return max(found["max_lateness_ms"], found["sender_lateness_ms"])
 
 
-def _run(path: str, mechanism: str, seed: int, failure: str) -> dict[str, Any]:
+def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
     scenario = scenarios.read(path)
     setting = setting_of(path, scenario)
     built = MECHANISMS[mechanism].build(setting)
@@ -178,21 +184,16 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> dict[str, Any]:
         after = network.wall_statistics()
         wire_bytes = network.bytes_on_wire() - bytes_before
         used = links_used(network)
-    found = row(scenario, _seen(scenario, outputs), cut_off, wire_bytes)
     events = max(1, after.events - before.events)
-    found |= {
-        "skipped": False,
-        "mean_lateness_ms": round((after.total_lateness_ps - before.total_lateness_ps) / events / 1e9, 6),
-        "max_lateness_ms": round(after.max_lateness_ps / 1e9, 6),
-        "sender_lateness_ms": round(max(output["latest_ns"] for output in outputs.values()) / 1e6, 6),
-    }
+    found = cast(RunRow, row(scenario, _seen(scenario, outputs), cut_off, wire_bytes))
+    found["skipped"] = False
+    found["mean_lateness_ms"] = round((after.total_lateness_ps - before.total_lateness_ps) / events / 1e9, 6)
+    found["max_lateness_ms"] = round(after.max_lateness_ps / 1e9, 6)
+    found["sender_lateness_ms"] = round(max(output["latest_ns"] for output in outputs.values()) / 1e6, 6)
     if failure == NO_FAILURE:
-        pairs = setting.pairs
-        found |= {
-            "links_used": used,
-            "entries": count,
-            "unprotected": [list(pairs).index(pair) for pair in built.unprotected],
-        }
+        found["links_used"] = used
+        found["entries"] = count
+        found["unprotected"] = not_protected(setting.flows, built.unprotected)
     return found
 
 
@@ -200,38 +201,39 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> dict[str, Any]:
 
 
 def _given(scenario: Scenario, seed: int) -> dict[str, dict[str, Any]]:
-    """What each host with traffic sends and receives; numbers of flows are their places in :func:`flows_of`."""
+    """What each host with traffic sends and receives, of each reception by its place in :func:`receptions_of`.
+
+    A source sends each receiver a stream of its own.
+    """
     end_ns = round(scenario.times.end_s * 1e9)
     about = {
         "bin_ns": scenario.bin_ms * 1_000_000,
         "stop_ns": end_ns + round(DRAIN_S * 1e9),
     }
     kinds = ("udp_send", "udp_receive", "ping", "tcp_send", "tcp_receive")
-    talking = {end: None for pair in scenario.traffic.host_pairs() for end in pair}
+    talking = {host: None for ends in scenario.traffic.flows() for host in ends.hosts}
     found: dict[str, dict[str, Any]] = {host: {**about, **{kind: [] for kind in kinds}} for host in talking}
 
     def add(host: str, what: str, index: int, **particulars: Any) -> None:
         found[host][what].append({"flow": index, **particulars})
 
-    for i, flow in enumerate(flows_of(scenario)):
-        entry = flow.entry
-        address = str(scenario.topology.hosts[flow.destination].address.ip)
-        begin_ns = round(flow.start_s * 1e9)
+    for i, reception in enumerate(receptions_of(scenario)):
+        entry, (source, destination) = reception.flow.entry, reception.hosts
+        address = str(scenario.topology.hosts[destination].address.ip)
+        begin_ns = round(reception.flow.start_s * 1e9)
         stream = {"address": address, "begin_ns": begin_ns, "end_ns": end_ns}
         if isinstance(entry, UdpEntry):
             drawn = seed * 100_000 + i if entry.spacing == "poisson" else None
             stream |= {"interval_ns": 1e9 / entry.packets_per_s, "poisson_seed": drawn, "port": UDP_PORT + i}
-            add(flow.source, "udp_send", i, **stream, payload_bytes=entry.payload_bytes)
-            add(flow.destination, "udp_receive", i, port=UDP_PORT + i)
+            add(source, "udp_send", i, **stream, payload_bytes=entry.payload_bytes)
+            add(destination, "udp_receive", i, port=UDP_PORT + i)
         elif isinstance(entry, PingEntry):
-            add(
-                flow.source, "ping", i, **stream, interval_ns=1e6 * entry.interval_ms, payload_bytes=entry.payload_bytes
-            )
+            add(source, "ping", i, **stream, interval_ns=1e6 * entry.interval_ms, payload_bytes=entry.payload_bytes)
         else:
             options = entry.tcp_options()
             port = TCP_PORT + i
             add(
-                flow.source,
+                source,
                 "tcp_send",
                 i,
                 address=address,
@@ -244,21 +246,22 @@ def _given(scenario: Scenario, seed: int) -> dict[str, dict[str, Any]]:
                 nagle=options.nagle is not False,
             )
             window = options.window_limit_bytes
-            add(flow.destination, "tcp_receive", i, port=port, window_bytes=window, transfer_bytes=entry.transfer_bytes)
+            add(destination, "tcp_receive", i, port=port, window_bytes=window, transfer_bytes=entry.transfer_bytes)
     return found
 
 
 def _seen(scenario: Scenario, outputs: Mapping[str, Mapping[str, Any]]) -> list[Stream | Connection]:
-    """What became of each flow, from what both ends say of it."""
+    """What became of each reception, from what both ends say of it."""
     return [
-        _stream(flow, str(i), outputs) if flow.is_probe else _connection(scenario, flow, str(i), outputs)
-        for i, flow in enumerate(flows_of(scenario))
+        _stream(each, str(i), outputs) if each.flow.is_probe else _connection(scenario, each, str(i), outputs)
+        for i, each in enumerate(receptions_of(scenario))
     ]
 
 
-def _stream(flow: Flow, index: str, outputs: Mapping[str, Mapping[str, Any]]) -> Stream:
-    receiver = flow.source if isinstance(flow.entry, PingEntry) else flow.destination
-    sent_ps = [1000 * sent_ns for sent_ns in outputs[flow.source]["sent"].get(index, [])]
+def _stream(reception: Reception, index: str, outputs: Mapping[str, Mapping[str, Any]]) -> Stream:
+    flow = reception.flow
+    receiver = reception.source if isinstance(flow.entry, PingEntry) else reception.receiver
+    sent_ps = [1000 * sent_ns for sent_ns in outputs[reception.source]["sent"].get(index, [])]
     received = [
         (sequence, 1000 * sent_ns, 1000 * there_ns)
         for sequence, sent_ns, there_ns in outputs[receiver]["received"].get(index, [])
@@ -267,8 +270,10 @@ def _stream(flow: Flow, index: str, outputs: Mapping[str, Mapping[str, Any]]) ->
     return stream_of(sent_ps, received, round(1e12 / _per_s(flow)), constant=constant)
 
 
-def _connection(scenario: Scenario, flow: Flow, index: str, outputs: Mapping[str, Mapping[str, Any]]) -> Connection:
-    source, destination = outputs[flow.source], outputs[flow.destination]
+def _connection(
+    scenario: Scenario, reception: Reception, index: str, outputs: Mapping[str, Mapping[str, Any]]
+) -> Connection:
+    source, destination = (outputs[host] for host in reception.hosts)
     bins = destination["goodput"].get(index, {})
     finished_ns = destination["finished"].get(index)
     counts = source["connections"].get(index, {})

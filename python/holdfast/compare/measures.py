@@ -2,8 +2,9 @@
 
 They are used in processes that were forked, so nothing here may start threads (as data frames do). Definitions:
 
-- *lost*, *duplicated*, *reordered*, *outage*: of each stream of probes, over the whole run; as ``net``'s statistics.rs has them. An
-  outage is the longest time between two arrivals less the stream's interval, and live less what the sender was late by.
+- *lost*, *duplicated*, *reordered*, *outage*: of each stream of probes at each of its receivers, over the whole run; as ``net``'s
+  statistics.rs has them. An outage is the longest time between two arrivals less the stream's interval, and live less what the
+  sender was late by.
 - *latency*: mean of the probes sent while the failure lasted (first copies); *jitter*: mean absolute difference of the latencies
   of those that arrived one after the other.
 - *goodput*: new bytes in order at the receiver from the failure on; *completion*: from a transfer's start to its last byte.
@@ -16,41 +17,24 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any, Literal
+from typing import Literal, NamedTuple
 
+from holdfast.compare.flows import Flow, flows_of, of_kind, receptions_of
 from holdfast.compare.routes import path_delay_ms
+from holdfast.compare.rows import Measures
 from holdfast.compare.scenario import Scenario
-from holdfast.compare.traffic_file import PingEntry, TcpEntry, UdpEntry
+from holdfast.compare.traffic_file import PingEntry, TcpEntry
 from holdfast.network import Network, SimulatedNetwork
 from holdfast.parameters import PS_PER_MS, PS_PER_S
 from holdfast.traffic import Ping, TcpTransfer, UdpStream
 
 
 @dataclass(frozen=True)
-class Flow:
-    """A flow of the scenario, and the entry of the traffic file that it is of."""
-
-    entry: UdpEntry | TcpEntry | PingEntry
-    source: str
-    destination: str
-    start_s: float
-
-    @property
-    def kind(self) -> Literal["udp", "ping", "bulk", "transfer"]:
-        """``udp``, ``ping``, ``bulk`` or ``transfer``."""
-        if isinstance(self.entry, TcpEntry):
-            return "bulk" if self.entry.transfer_bytes is None else "transfer"
-        return "udp" if isinstance(self.entry, UdpEntry) else "ping"
-
-    @property
-    def is_probe(self) -> bool:
-        """Whether each of its packets is counted."""
-        return self.kind in ("udp", "ping")
-
-
-@dataclass(frozen=True)
 class Stream:
-    """What became of a stream of probes; ``arrivals`` are first copies, when sent and when received, in the order of arrival."""
+    """What became of a stream of probes at one receiver.
+
+    ``arrivals`` are first copies, when sent and when received, in the order of arrival.
+    """
 
     sent: int
     lost: int
@@ -70,68 +54,90 @@ class Connection:
     retransmitted_bytes: int | None
 
 
-def flows_of(scenario: Scenario) -> list[Flow]:
-    """The scenario's flows, in an order that is always the same."""
-    traffic, failure_s = scenario.traffic, scenario.times.failure_s
-    flows: list[Flow] = []
-    entries: list[UdpEntry | TcpEntry | PingEntry] = [*traffic.udp, *traffic.tcp, *traffic.ping]
-    for entry in entries:
-        begin_s = entry.begins_s(failure_s)
-        for ends in traffic.ends(entry):
-            if isinstance(entry, TcpEntry):
-                starts = [round(begin_s + i * entry.every_ms / 1000, 9) for i in range(entry.count)]
-            else:
-                starts = [begin_s]
-            flows += [Flow(entry, *ends, start_s) for start_s in starts]
-    return flows
-
-
 def bins_of(scenario: Scenario) -> int:
     """How many bins a curve has."""
     return -(-round(scenario.times.end_s * 1000) // scenario.bin_ms)
 
 
-def add_traffic(network: SimulatedNetwork, scenario: Scenario) -> list[int]:
-    """Adds the scenario's flows to a simulated network; their ids there, in the order of :func:`flows_of`."""
-    return [_add(network, scenario, flow, i) for i, flow in enumerate(flows_of(scenario))]
+class Instrument(NamedTuple):
+    """Where a simulated network counts what a receiver gets: the number of a flow there, and the host, if it is one of several."""
+
+    flow: int
+    host: str | None = None
 
 
-def _add(network: SimulatedNetwork, scenario: Scenario, flow: Flow, index: int) -> int:
-    entry, stop_s = flow.entry, scenario.times.end_s
-    ends: dict[str, Any] = {"source": flow.source, "destination": flow.destination, "start_s": flow.start_s}
+def add_traffic(network: SimulatedNetwork, scenario: Scenario, *, multicast: bool) -> list[Instrument]:
+    """Adds the scenario's flows to a simulated network; in the order of :func:`holdfast.compare.flows.receptions_of`.
+
+    ``multicast``: of a flow with several receivers one packet is sent, to the flow's group, and else one to each receiver.
+    """
+    found: list[Instrument] = []
+    for flow in flows_of(scenario):
+        if multicast and flow.ends.group is not None:
+            number = _add(network, scenario, flow, flow.ends.group)
+            found += [Instrument(number, receiver) for receiver in flow.ends.receivers]
+        else:
+            found += [Instrument(_add(network, scenario, flow, each)) for each in flow.ends.receivers]
+    return found
+
+
+def _add(network: SimulatedNetwork, scenario: Scenario, flow: Flow, destination: str) -> int:
+    entry, source, stop_s = flow.entry, flow.ends.source, scenario.times.end_s
     if isinstance(entry, TcpEntry):
+        application = _application(scenario, flow, entry)
         transfer = TcpTransfer(
-            **ends,
-            **_application(scenario, flow, entry),
+            source=source,
+            destination=destination,
+            start_s=flow.start_s,
+            application=application.kind,
+            transfer_bytes=application.transfer_bytes,
+            silence_ms=application.silence_ms,
             options=entry.tcp_options(),
             goodput_bin_ms=scenario.bin_ms,
         )
         return network.add_tcp(transfer)
     if isinstance(entry, PingEntry):
-        echo = Ping(**ends, interval_ms=entry.interval_ms, payload_bytes=entry.payload_bytes, stop_s=stop_s)
+        echo = Ping(
+            source=source,
+            destination=destination,
+            start_s=flow.start_s,
+            interval_ms=entry.interval_ms,
+            payload_bytes=entry.payload_bytes,
+            stop_s=stop_s,
+        )
         return network.add(echo)
     stream = UdpStream(
-        **ends,
+        source=source,
+        destination=destination,
+        start_s=flow.start_s,
         packets_per_s=entry.packets_per_s,
         payload_bytes=entry.payload_bytes,
         spacing=entry.spacing,
         stop_s=stop_s,
         # Two streams between the same hosts are told apart by their ports.
-        source_port=5001 + index % 60_000,
+        source_port=5001 + flow.place % 60_000,
     )
     return network.add(stream)
 
 
-def _application(scenario: Scenario, flow: Flow, entry: TcpEntry) -> dict[str, Any]:
-    """What writes: always, a transfer, or bursts, which begin as far apart as the rate says, unless the round trip is longer."""
+@dataclass(frozen=True)
+class Application:
+    """What writes to a connection; fields of :class:`holdfast.traffic.TcpTransfer`."""
+
+    kind: Literal["bulk", "transfer", "on-off"]
+    transfer_bytes: int = 0
+    silence_ms: float = 0.0
+
+
+def _application(scenario: Scenario, flow: Flow, entry: TcpEntry) -> Application:
+    """It writes always, a transfer, or bursts, which begin as far apart as the rate says, unless the round trip is longer."""
     if entry.transfer_bytes is not None:
-        return {"application": "transfer", "transfer_bytes": entry.transfer_bytes}
+        return Application("transfer", entry.transfer_bytes)
     if entry.rate_bps is None:
-        return {"application": "bulk"}
+        return Application("bulk")
     every_ms = entry.burst_bytes * 8 * 1000 / entry.rate_bps
-    round_trip_ms = 2 * path_delay_ms(scenario.topology, flow.source, flow.destination)
-    silence_ms = max(1e-6, every_ms - round_trip_ms)
-    return {"application": "on-off", "transfer_bytes": entry.burst_bytes, "silence_ms": silence_ms}
+    round_trip_ms = 2 * path_delay_ms(scenario.topology, *flow.ends.hosts)
+    return Application("on-off", entry.burst_bytes, max(1e-6, every_ms - round_trip_ms))
 
 
 def entries(network: Network) -> list[int]:
@@ -154,18 +160,20 @@ def links_used(network: Network) -> list[bool]:
     return [bool(each.a_to_b.offered or each.b_to_a.offered) for each in counters]
 
 
-def simulated(network: SimulatedNetwork, scenario: Scenario, ids: Sequence[int], cut_off: set[str]) -> dict[str, Any]:
-    """The row of a simulation that is over."""
+def simulated(
+    network: SimulatedNetwork, scenario: Scenario, instruments: Sequence[Instrument], cut_off: set[str]
+) -> Measures:
+    """What a simulation that is over has measured."""
     seen = [
-        _simulated_stream(network, flow) if each.is_probe else _simulated_connection(network, scenario, flow)
-        for each, flow in zip(flows_of(scenario), ids, strict=True)
+        _simulated_stream(network, at) if each.flow.is_probe else _simulated_connection(network, scenario, at.flow)
+        for each, at in zip(receptions_of(scenario), instruments, strict=True)
     ]
     return row(scenario, seen, cut_off, network.bytes_on_wire())
 
 
-def _simulated_stream(network: SimulatedNetwork, flow: int) -> Stream:
-    found = network.statistics(flow)
-    log = network.received(flow)
+def _simulated_stream(network: SimulatedNetwork, at: Instrument) -> Stream:
+    found = network.statistics(at.flow, host=at.host)
+    log = network.received(at.flow, host=at.host)
     copies = list(zip(log.sequence, log.sent_ps, log.received_ps, strict=True))
     arrivals = [(there[1], there[2]) for there in first_copies(copies)]
     outage_ps = found.longest_outage_ps
@@ -219,25 +227,39 @@ def stream_of(
     return Stream(len(sent_ps), lost, len(received) - len(first), reordered, outage_ps, arrivals)
 
 
-def row(scenario: Scenario, seen: Sequence[Stream | Connection], cut_off: set[str], wire_bytes: int) -> dict[str, Any]:
-    """The numbers of a run; lists are by flow of their kind. ``cut_off``: hosts at a switch that failed."""
-    flows = flows_of(scenario)
-    counted = [flow.source not in cut_off and flow.destination not in cut_off for flow in flows]
-    # In the order of comparison's names: streams, then pings.
-    probes = [i for kind in ("udp", "ping") for i, flow in enumerate(flows) if flow.kind == kind]
-    streams = [(each, counted[i]) for i in probes if isinstance(each := seen[i], Stream)]
-    connections = [(flow, each, counted[i]) for i, flow in enumerate(flows) if isinstance(each := seen[i], Connection)]
-    bulk = [(each, counts) for flow, each, counts in connections if flow.kind == "bulk"]
+def row(scenario: Scenario, seen: Sequence[Stream | Connection], cut_off: set[str], wire_bytes: int) -> Measures:
+    """The numbers of a run, of what was seen at each reception. ``cut_off``: hosts at a switch that failed."""
+    receptions = receptions_of(scenario)
+    counted = [cut_off.isdisjoint(each.hosts) for each in receptions]
+    probes = [(each, counted[i]) for i in of_kind(receptions, "udp", "ping") if isinstance(each := seen[i], Stream)]
+    bulk = [(each, counted[i]) for i in of_kind(receptions, "bulk") if isinstance(each := seen[i], Connection)]
     first = round(scenario.times.failure_s * 1000) // scenario.bin_ms
-    curve = [sum(column) for column in zip(*(each.goodput for each, counts in bulk if counts), strict=True)]
+    window_ps = (round(scenario.times.failure_s * PS_PER_S), round(scenario.times.repair_s * PS_PER_S))
+    latencies = [
+        [there - sent for sent, there in stream.arrivals if window_ps[0] <= sent < window_ps[1]] for stream, _ in probes
+    ]
+    steps = [[abs(b - a) for a, b in pairwise(each)] for each in latencies]
     return {
         "wire_bytes": wire_bytes,
-        **_probes(scenario, streams),
+        "sent": [stream.sent for stream, _ in probes],
+        "lost": [stream.lost for stream, _ in probes],
+        "duplicated": [stream.duplicated for stream, _ in probes],
+        "reordered": [stream.reordered for stream, _ in probes],
+        "outage_ms": [round(stream.outage_ps / PS_PER_MS, 6) for stream, _ in probes],
+        "latency_ms": [_mean_ms(each) for each in latencies],
+        "jitter_ms": [_mean_ms(each) for each in steps],
+        "delivered_curve": _delivered(scenario, [stream for stream, counts in probes if counts]),
         "goodput_bytes": [sum(each.goodput[first:]) for each, _ in bulk],
-        "goodput_curve": curve,
+        "goodput_curve": [
+            sum(column) for column in zip(*(each.goodput for each, counts in bulk if counts), strict=True)
+        ],
         "timeouts": [each.timeouts for each, _ in bulk],
         "retransmitted_bytes": [each.retransmitted_bytes for each, _ in bulk],
-        "completion_ms": [_completion_ms(flow, each) for flow, each, _ in connections if flow.kind == "transfer"],
+        "completion_ms": [
+            _completion_ms(receptions[i].flow, each)
+            for i in of_kind(receptions, "transfer")
+            if isinstance(each := seen[i], Connection)
+        ],
     }
 
 
@@ -246,24 +268,16 @@ def _completion_ms(flow: Flow, connection: Connection) -> float | None:
     return None if finished_ps is None else round(finished_ps / PS_PER_MS - flow.start_s * 1000, 6)
 
 
-def _probes(scenario: Scenario, streams: Sequence[tuple[Stream, bool]]) -> dict[str, Any]:
-    found: dict[str, Any] = {
-        name: [] for name in ("sent", "lost", "duplicated", "reordered", "outage_ms", "latency_ms", "jitter_ms")
-    }
+def _mean_ms(times_ps: Sequence[int]) -> float | None:
+    return round(sum(times_ps) / len(times_ps) / PS_PER_MS, 6) if times_ps else None
+
+
+def _delivered(scenario: Scenario, streams: Sequence[Stream]) -> list[int]:
+    """First copies by the time of their arrival."""
     curve = [0] * bins_of(scenario)
     width_ps = scenario.bin_ms * PS_PER_MS
-    window_ps = (round(scenario.times.failure_s * PS_PER_S), round(scenario.times.repair_s * PS_PER_S))
-    for stream, counts in streams:
-        for name in ("sent", "lost", "duplicated", "reordered"):
-            found[name].append(getattr(stream, name))
-        found["outage_ms"].append(round(stream.outage_ps / PS_PER_MS, 6))
-        latencies = [there - sent for sent, there in stream.arrivals if window_ps[0] <= sent < window_ps[1]]
-        found["latency_ms"].append(round(sum(latencies) / len(latencies) / PS_PER_MS, 6) if latencies else None)
-        steps = [abs(b - a) for a, b in pairwise(latencies)]
-        found["jitter_ms"].append(round(sum(steps) / len(steps) / PS_PER_MS, 6) if steps else None)
-        if counts:
-            for _, there in stream.arrivals:
-                if (index := there // width_ps) < len(curve):
-                    curve[index] += 1
-    found["delivered_curve"] = curve
-    return found
+    for stream in streams:
+        for _, there in stream.arrivals:
+            if (index := there // width_ps) < len(curve):
+                curve[index] += 1
+    return curve

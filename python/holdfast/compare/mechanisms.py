@@ -24,13 +24,10 @@ from holdfast.apps.protect import (
 from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.apps.router import IpFrrController, RouterController, compile_ipfrr, compile_router
 from holdfast.compare.routes import detour, disjoint_path, path_by_cost
+from holdfast.compare.traffic_file import Ends, Pair
 from holdfast.controller import Controller
 from holdfast.errors import ScenarioError
 from holdfast.topology import Topology
-
-Pair = tuple[str, str]
-"""Two hosts that talk to each other."""
-
 
 HISTORY = 128
 """Numbers that 1+1-vector remembers, the most there can be: paths may differ by so many packets of a connection."""
@@ -44,9 +41,18 @@ class Setting:
     """What a mechanism is built for. It may add to the topology, which is its own."""
 
     topology: Topology
-    pairs: Sequence[Pair]
+    flows: Sequence[Ends]
     reaction_delay_ms: float
     largest_packet_bytes: int
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """What a mechanism connects that knows pairs of hosts alone: each source with each receiver, in one direction."""
+        found: dict[frozenset[str], Pair] = {}
+        for ends in self.flows:
+            for pair in ends.pairs:
+                found.setdefault(frozenset(pair), pair)
+        return list(found.values())
 
     def mtu_for(self, overhead_bytes: int) -> int:
         """Links between switches take what hosts send with a tunnel's headers, so that none is lost for its length."""
@@ -55,7 +61,10 @@ class Setting:
 
 @dataclass(frozen=True)
 class Built:
-    """A program for all switches and its controller. ``unprotected``: pairs that it cannot protect, known when it has started."""
+    """A program for all switches and its controller.
+
+    ``unprotected``: the source and the receiver to which it cannot protect a flow, of each such flow; known when it has started.
+    """
 
     program: Program
     controller: Controller
@@ -64,12 +73,16 @@ class Built:
 
 @dataclass(frozen=True)
 class Mechanism:
-    """Something that keeps traffic going, or does not. ``colour``: on white, and on black."""
+    """Something that keeps traffic going, or does not. ``colour``: on white, and on black.
+
+    ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow.
+    """
 
     name: str
     what: str
     colour: tuple[str, str]
     build: Callable[[Setting], Built]
+    multicast: bool = False
 
 
 @cache

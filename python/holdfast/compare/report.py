@@ -14,9 +14,10 @@ from pathlib import Path
 
 from holdfast import whole_files
 from holdfast.compare import advice, drawing, traffic_file
-from holdfast.compare.comparison import Comparison, Row, Summary, percent
+from holdfast.compare.comparison import Comparison, Summary, percent
 from holdfast.compare.drawing import Curve, Dots, LinkLook, Panel
 from holdfast.compare.mechanisms import MECHANISMS
+from holdfast.compare.rows import CurveColumn, Row
 from holdfast.compare.scenario import NO_FAILURE, link_names
 from holdfast.compare.terminal import completion, difference, number
 
@@ -45,6 +46,7 @@ def write(comparison: Comparison, path: Path) -> None:
         f'<p class="soft">{escape(_subtitle(comparison))}</p>',
         f'<p class="advice">{escape(advice.advice(comparison))}</p>',
         _ranking(comparison),
+        _receivers(comparison),
         _network(comparison),
         _distributions(comparison) if len(scenario.failures) > 1 else "",
         _over_time(comparison),
@@ -150,8 +152,11 @@ def _columns(comparison: Comparison) -> list[Column]:
             lambda one, other: one.entries_mean < other.entries_mean,
         ),
     ]
-    if any(summary.unprotected_pairs for summary in comparison.summaries):
-        columns.append(("not protected", f"of {len(comparison.pairs)} pairs", lambda s: str(s.unprotected_pairs), None))
+    if any(summary.unprotected_flows for summary in comparison.summaries):
+        kind = traffic_file.kind_of(comparison.flows).removeprefix("host ")
+        columns.append(
+            ("not protected", f"of {len(comparison.flows)} {kind}s", lambda s: str(s.unprotected_flows), None)
+        )
     return columns
 
 
@@ -207,6 +212,29 @@ def _ranking(comparison: Comparison) -> str:
     )
 
 
+def _receivers(comparison: Comparison) -> str:
+    """Of each flow with several receivers the worst one, under each mechanism; nothing if there is no such flow."""
+    several = [(flow, places) for flow, places in comparison.probe_flows() if len(places) > 1]
+    if not several:
+        return ""
+    head = "".join(
+        f"<th>{escape(summary.mechanism)}<small>outage (ms), lost</small></th>" for summary in comparison.summaries
+    )
+    rows = []
+    for flow, places in several:
+        name = f"{flow.ends.source} to {' '.join(flow.ends.receivers)}"
+        cells = []
+        for summary in comparison.summaries:
+            receiver, outage_ms, lost = comparison.worst_receiver(summary.mechanism, places)
+            shown = f"{receiver}\n{number(outage_ms)}, {lost}" if receiver else NONE
+            cells.append(_cell(shown, summary.mechanism, "", best=False))
+        rows.append(f"<tr><td><b>{escape(name)}</b></td>{''.join(cells)}</tr>")
+    return (
+        '<h2>The worst receiver of each flow</h2>\n<div class="scroll"><table class="ranking">\n'
+        f"<tr><th>flow<small>&nbsp;</small></th>{head}</tr>\n" + "\n".join(rows) + "\n</table></div>"
+    )
+
+
 def _rule(comparison: Comparison) -> str:
     """What the order and bold numbers mean."""
     noise = comparison.noise
@@ -234,7 +262,7 @@ def _rule(comparison: Comparison) -> str:
 def _network(comparison: Comparison) -> str:
     scenario, topology = comparison.scenario, comparison.scenario.topology
     many = len(scenario.failures) > 1
-    used: list[bool] = comparison.row("static", NO_FAILURE, comparison.seeds[0])["links_used"]
+    used = comparison.row("static", NO_FAILURE, comparison.seeds[0])["links_used"]
     lost: dict[tuple[str, str], list[int]] = {}
     for case in comparison.cases:
         lost.setdefault((case.failure, case.mechanism), []).append(case.lost_to_failure)
@@ -249,7 +277,7 @@ def _network(comparison: Comparison) -> str:
     switches = (
         {name: _costs(comparison, lost, name) for name in topology.switches} if scenario.failed == "switches" else {}
     )
-    ends = {topology.attachment(host).switch for pair in comparison.pairs for host in pair}
+    ends = {topology.attachment(host).switch for ends in comparison.flows for host in ends.hosts}
     first = "static" if many else None
     picture = _for_both(partial(drawing.network, topology, looks, switch, ends, first, switches))
     if many:
@@ -413,12 +441,12 @@ def _probe_factor(comparison: Comparison) -> int:
     return max(1, -(-PROBES_PER_BIN // max(1, int(per_bin))))
 
 
-def _rebinned(bin_ms: int, factor: int, column: str) -> Callable[[object], Curve]:
+def _rebinned(bin_ms: int, factor: int, column: CurveColumn) -> Callable[[Row], Curve]:
     """How to take a curve out of a row, in wider bins; goodput as Mb/s."""
     scale = 8e-6 / (bin_ms * factor / 1000) if column == "goodput_curve" else 1.0
 
-    def curve(row: object) -> Curve:
-        values: list[int] = row[column]  # type: ignore[index]
+    def curve(row: Row) -> Curve:
+        values = row[column]
         whole = len(values) - len(values) % factor
         return Curve(
             0.0, bin_ms * factor / 1000, [scale * sum(values[i : i + factor]) for i in range(0, whole, factor)]
@@ -429,7 +457,7 @@ def _rebinned(bin_ms: int, factor: int, column: str) -> Callable[[object], Curve
 
 def _counted_share(comparison: Comparison, failure: str, still: Row) -> float:
     """The part of all probes that is of flows which the failure does not cut off by itself."""
-    sent: list[int] = still["sent"]
+    sent = still["sent"]
     return sum(sent[i] for i in comparison.measured(comparison.probes, failure)) / (sum(sent) or 1)
 
 

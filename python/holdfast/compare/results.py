@@ -1,6 +1,7 @@
 """The whole command: run, summarise, write. Interrupted, it goes on where it stopped when it is called again.
 
 In the folder: ``cases.parquet`` (a row per mechanism, failure and seed), ``flows.parquet`` (a row per flow of each run),
+``receivers.parquet`` (a row per receiver of each run's flows with several; without such a flow there is none),
 ``summary.json``, ``report.html``, and ``runs/``, where finished runs are kept. The same scenario and seeds give the same
 bytes in all files but those in ``runs/``, unless it is live.
 """
@@ -10,14 +11,16 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
+import polars as pl
 from rich.console import Console
 
 from holdfast import sweep, whole_files
 from holdfast.compare import advice, live, report, runs, traffic_file
-from holdfast.compare.comparison import Comparison, Row
+from holdfast.compare.comparison import Comparison
 from holdfast.compare.mechanisms import Mechanism
+from holdfast.compare.rows import Row
 from holdfast.compare.scenario import NO_FAILURE, Scenario
 
 
@@ -48,11 +51,14 @@ def run(
     # A process that has built a network and run it undisturbed goes on with its failures.
     together = ("mechanism", "network_seed")
     frame = sweep.run(measured, points, [0], out / "runs", jobs=jobs, console=console, together=together)
-    comparison = Comparison(scenario, mechanisms, seeds, frame.to_dicts())
+    rows = _rows(frame)
+    comparison = Comparison(scenario, mechanisms, seeds, rows)
     if scenario.live:
-        comparison = _again(comparison, points, frame.to_dicts(), out / "runs", console)
+        comparison = _again(comparison, points, rows, out / "runs", console)
     whole_files.write(out / "cases.parquet", comparison.case_frame().write_parquet)
     whole_files.write(out / "flows.parquet", comparison.flow_frame().write_parquet)
+    if (receivers := comparison.receiver_frame()) is not None:
+        whole_files.write(out / "receivers.parquet", receivers.write_parquet)
     whole_files.write_text(out / "summary.json", json.dumps(summary(comparison), indent=2) + "\n")
     report.write(comparison, out / "report.html")
     return comparison
@@ -77,9 +83,13 @@ def _again(
         ]
         frame = sweep.run(live.measured, again, [0], folder / f"again-{attempt}", console=console)
         (folder / f"again-{attempt}" / "journal.jsonl").unlink()
-        kept |= {(row["mechanism"], row["failure"], row["network_seed"]): row for row in frame.to_dicts()}
+        kept |= {(row["mechanism"], row["failure"], row["network_seed"]): row for row in _rows(frame)}
         comparison = Comparison(comparison.scenario, comparison.mechanisms, comparison.seeds, list(kept.values()))
     return comparison
+
+
+def _rows(frame: pl.DataFrame) -> list[Row]:
+    return cast(list[Row], frame.to_dicts())
 
 
 def summary(comparison: Comparison) -> dict[str, Any]:

@@ -17,11 +17,13 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from holdfast.compare import scenario as scenarios
+from holdfast.compare.flows import not_protected
 from holdfast.compare.measures import add_traffic, entries, links_used, simulated
 from holdfast.compare.mechanisms import MECHANISMS, Built, Setting
+from holdfast.compare.rows import SKIPPED, RunRow
 from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
 from holdfast.errors import HoldfastError, ScenarioError
 from holdfast.network import Network, SimulatedNetwork
@@ -29,9 +31,6 @@ from holdfast.topology import Topology
 
 LEAD_S = 0.001
 """The fork is that long before the failure."""
-
-SKIPPED: dict[str, Any] = {"skipped": True}
-"""The row of a failure that nothing could notice."""
 
 
 def schedule(network: Network, failure: str, failure_s: float, repair_s: float) -> set[str]:
@@ -59,7 +58,7 @@ def setting_of(path: str, scenario: Scenario) -> Setting:
     """What a mechanism is built for, with a topology of its own."""
     return Setting(
         topology=scenarios.fresh_topology(path),
-        pairs=scenario.traffic.host_pairs(),
+        flows=scenario.traffic.flows(),
         reaction_delay_ms=scenario.times.reaction_delay_ms,
         largest_packet_bytes=scenario.traffic.largest_packet_bytes(),
     )
@@ -72,7 +71,9 @@ class Prepared:
         scenario = scenarios.read(path)
         setting = setting_of(path, scenario)
         self.scenario: Scenario = scenario
-        self.built: Built = MECHANISMS[mechanism].build(setting)
+        chosen = MECHANISMS[mechanism]
+        self.setting = setting
+        self.built: Built = chosen.build(setting)
         self.network = SimulatedNetwork(
             setting.topology,
             self.built.program,
@@ -82,11 +83,11 @@ class Prepared:
             executor=scenario.executor,
         )
         self.entries = entries(self.network)
-        self.flows = add_traffic(self.network, scenario)
+        self.instruments = add_traffic(self.network, scenario, multicast=chosen.multicast)
         self.network.run(max(0.0, scenario.times.failure_s - LEAD_S))
-        self._undisturbed: dict[str, Any] | None = None
+        self._undisturbed: RunRow | None = None
 
-    def run(self, failure: str, *, skip: bool = True) -> dict[str, Any]:
+    def run(self, failure: str, *, skip: bool = True) -> RunRow:
         """The row of a failure; of what is not used :data:`SKIPPED`, unless ``skip`` is False."""
         if self._undisturbed is None:
             # What is there now is never looked at by the collector, so children do not copy it.
@@ -94,22 +95,22 @@ class Prepared:
             gc.freeze()
             self._undisturbed = _in_child(lambda: self._finish(NO_FAILURE))
             self._undisturbed["entries"] = self.entries
-            pairs = self.scenario.traffic.host_pairs()
-            self._undisturbed["unprotected"] = [pairs.index(pair) for pair in self.built.unprotected]
+            self._undisturbed["unprotected"] = not_protected(self.setting.flows, self.built.unprotected)
         if failure == NO_FAILURE:
             return self._undisturbed
         if skip and not is_used(self.network.topology, failure, self._undisturbed["links_used"]):
             return SKIPPED
         return _in_child(lambda: self._finish(failure))
 
-    def _finish(self, failure: str) -> dict[str, Any]:
+    def _finish(self, failure: str) -> RunRow:
         network, times = self.network, self.scenario.times
         cut_off = schedule(network, failure, times.failure_s, times.repair_s)
         network.run(times.end_s + DRAIN_S)
-        row = simulated(network, self.scenario, self.flows, cut_off)
+        row = cast(RunRow, simulated(network, self.scenario, self.instruments, cut_off))
+        row["skipped"] = False
         if failure == NO_FAILURE:
             row["links_used"] = links_used(network)
-        return {"skipped": False, **row}
+        return row
 
 
 @lru_cache(maxsize=1)
@@ -119,7 +120,7 @@ def prepared(path: str, mechanism: str, seed: int) -> Prepared:
     return Prepared(path, mechanism, seed)
 
 
-def measured(point: Mapping[str, Any], _: int) -> dict[str, Any]:
+def measured(point: Mapping[str, Any], _: int) -> RunRow:
     """The row of a point for :func:`holdfast.sweep.run`: ``scenario`` (a file), ``mechanism``, ``network_seed`` and ``failure``.
 
     The network's seed is in the point, and the sweep's is not looked at: so failures of one prepared network follow each other.
@@ -127,7 +128,7 @@ def measured(point: Mapping[str, Any], _: int) -> dict[str, Any]:
     return prepared(point["scenario"], point["mechanism"], point["network_seed"]).run(point["failure"])
 
 
-def _in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+def _in_child(work: Callable[[], RunRow]) -> RunRow:
     """What ``work`` returns, done by a copy of this process, so that this one stays as it is."""
     reader, writer = os.pipe()
     sys.stdout.flush()
@@ -154,11 +155,11 @@ def _in_child(work: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         raise ScenarioError(answer["mistake"])
     if "error" in answer:
         raise ScenarioError(f"a run failed:\n{answer['error']}")
-    result: dict[str, Any] = answer["row"]
+    result: RunRow = answer["row"]
     return result
 
 
-def _child(work: Callable[[], dict[str, Any]], reader: int, writer: int) -> None:
+def _child(work: Callable[[], RunRow], reader: int, writer: int) -> None:
     """The life of the copy. It leaves without tidying up what is its parent's."""
     try:
         os.close(reader)

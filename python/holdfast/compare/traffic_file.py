@@ -5,6 +5,7 @@
     pairs: [[h1, h4], [h2, h5]]          # what names no source and destination is there once for each of these
     udp:
       - {packets_per_s: 500, payload_bytes: 100}
+      - {source: h1, receivers: [h3, h4, h5]}           # one flow; each of the receivers should get all of it
     tcp:
       - {}                               # a connection that always has something to send
       - {transfer_bytes: 50000, after_failure_s: -0.2, count: 8, every_ms: 100}
@@ -14,13 +15,17 @@
       - {source: h1, destination: h6, interval_ms: 10}
 
 Times are ``start_s`` from the beginning, or ``after_failure_s`` from the failure, before which it is negative. What has no end
-of its own goes on until the end. UDP packets and echo requests are a million per second at most in all, 100 million in a run, and
-connections 20,000. Hosts are checked here; networks are not known.
+of its own goes on until the end. A flow with several receivers is copied by the network under a mechanism that can (it is sent to
+a multicast group), and by its source under all others. UDP packets and echo requests are a million per second at most in all, 100
+million in a run, and connections 20,000; a packet counts once for each receiver. Hosts are checked here; networks are not known.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from ipaddress import IPv4Address
 from itertools import pairwise
 from typing import Any, Literal, Self
 
@@ -87,6 +92,35 @@ PAIR_LEAST_BPS = 500_000
 """A pair that could not have so much has no TCP: transfers would be of less than two packets."""
 
 
+FIRST_GROUP = IPv4Address("239.192.0.1")
+"""The multicast group of the first flow with several receivers (RFC 2365, organization-local); the others follow."""
+
+Pair = tuple[str, str]
+"""Two hosts, the sender first."""
+
+
+@dataclass(frozen=True)
+class Ends:
+    """Who sends a flow, and who should receive it. A pair of hosts is the case of one receiver.
+
+    ``group``: with several receivers, the multicast group that it is sent to where the network copies packets.
+    """
+
+    source: str
+    receivers: tuple[str, ...]
+    group: str | None = None
+
+    @property
+    def hosts(self) -> tuple[str, ...]:
+        """The source, then the receivers."""
+        return (self.source, *self.receivers)
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """The source with each receiver."""
+        return [(self.source, receiver) for receiver in self.receivers]
+
+
 class Entry(BaseModel):
     """What all kinds of traffic have. Without ``source`` and ``destination`` it is for every pair of the file."""
 
@@ -99,13 +133,18 @@ class Entry(BaseModel):
 
     @model_validator(mode="after")
     def _both_or_none(self) -> Self:
-        if (self.source is None) != (self.destination is None):
+        if (self.source is None) != (not self.to):
             raise ValueError("give source and destination, or neither, and the file's pairs count")
-        if self.source is not None and self.source == self.destination:
+        if self.source is not None and self.source in self.to:
             raise ValueError(f"source and destination are both {self.source!r}")
         if self.start_s is not None and self.after_failure_s is not None:
             raise ValueError("give start_s or after_failure_s, not both")
         return self
+
+    @property
+    def to(self) -> tuple[str, ...]:
+        """The receivers that the entry itself names."""
+        return () if self.destination is None else (self.destination,)
 
     def begins_s(self, failure_s: float) -> float:
         """From the beginning of the run."""
@@ -115,11 +154,28 @@ class Entry(BaseModel):
 
 
 class UdpEntry(Entry):
-    """A stream whose packets are probes: each is counted, and its way measured."""
+    """A stream whose packets are probes: each is counted, and its way measured.
 
+    ``receivers`` instead of ``destination``: one flow, which each of these hosts should get.
+    """
+
+    receivers: tuple[str, ...] | None = Field(default=None, min_length=1)
     packets_per_s: float = Field(default=500.0, ge=1e-6, le=MOST_PROBES_PER_S)
     payload_bytes: int = Field(default=PROBE_PAYLOAD_BYTES, ge=28, le=9000)
     spacing: Literal["constant", "poisson"] = "constant"
+
+    @model_validator(mode="after")
+    def _check_receivers(self) -> Self:
+        if self.receivers is not None and self.destination is not None:
+            raise ValueError("give destination or receivers, not both")
+        if len(set(self.to)) < len(self.to):
+            raise ValueError("a receiver is given twice")
+        return self
+
+    @property
+    def to(self) -> tuple[str, ...]:
+        """The receivers that the entry itself names."""
+        return super().to if self.receivers is None else self.receivers
 
 
 class PingEntry(Entry):
@@ -190,7 +246,7 @@ class TrafficFile(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    pairs: list[tuple[str, str]] = []
+    pairs: list[Pair] = []
     udp: list[UdpEntry] = []
     tcp: list[TcpEntry] = []
     ping: list[PingEntry] = []
@@ -201,18 +257,24 @@ class TrafficFile(BaseModel):
             for i, entry in enumerate(getattr(self, kind)):
                 yield f"{kind}.{i}", entry
 
-    def ends(self, entry: Entry) -> list[tuple[str, str]]:
-        """Source and destination of each flow that an entry stands for."""
-        if entry.source is not None and entry.destination is not None:
-            return [(entry.source, entry.destination)]
-        return self.pairs
+    @cached_property
+    def groups(self) -> dict[tuple[str | None, tuple[str, ...]], str]:
+        """The multicast group of each source and several receivers."""
+        several = dict.fromkeys((entry.source, entry.to) for entry in self.udp if len(entry.to) > 1)
+        return {ends: str(FIRST_GROUP + i) for i, ends in enumerate(several)}
 
-    def host_pairs(self) -> list[tuple[str, str]]:
-        """Hosts that talk to each other, each two once, in the order of the file."""
-        found: dict[frozenset[str], tuple[str, str]] = {}
+    def ends(self, entry: Entry) -> list[Ends]:
+        """Source and receivers of each flow that an entry stands for."""
+        if entry.source is not None:
+            return [Ends(entry.source, entry.to, self.groups.get((entry.source, entry.to)))]
+        return [Ends(source, (destination,)) for source, destination in self.pairs]
+
+    def flows(self) -> list[Ends]:
+        """Hosts that talk to each other, in the order of the file: the same ends once, and a pair in one direction."""
+        found: dict[object, Ends] = {}
         for _, entry in self.entries():
-            for pair in self.ends(entry):
-                found.setdefault(frozenset(pair), pair)
+            for ends in self.ends(entry):
+                found.setdefault(frozenset(ends.hosts) if ends.group is None else ends, ends)
         return list(found.values())
 
     def largest_packet_bytes(self) -> int:
@@ -231,7 +293,7 @@ class TrafficFile(BaseModel):
             if a == b:
                 raise ScenarioError(f"pairs: {a!r} is paired with itself")
         for where, entry in self.entries():
-            for name in (each for pair in self.ends(entry) for each in pair):
+            for name in (each for ends in self.ends(entry) for each in ends.hosts):
                 if name not in topology.hosts:
                     known = list(topology.hosts)
                     more = f" and {len(known) - 20} more" if len(known) > 20 else ""
@@ -244,7 +306,8 @@ class TrafficFile(BaseModel):
         """Each entry is bounded by itself; there can be any number of entries and pairs."""
         probes: list[tuple[float, UdpEntry | PingEntry]] = [(udp.packets_per_s, udp) for udp in self.udp]
         probes += [(1000 / ping.interval_ms, ping) for ping in self.ping]
-        rates = [(rate_per_s * len(self.ends(entry)), entry) for rate_per_s, entry in probes]
+        copies = (sum(len(ends.receivers) for ends in self.ends(entry)) for _, entry in probes)
+        rates = [(rate_per_s * count, entry) for (rate_per_s, entry), count in zip(probes, copies, strict=True)]
         if (per_s := sum(rate_per_s for rate_per_s, _ in rates)) > MOST_PROBES_PER_S * (1 + 1e-9):
             raise ScenarioError(f"udp and ping: {per_s:.6g} packets per second in all; at most {MOST_PROBES_PER_S}")
         count = sum(rate_per_s * (end_s - entry.begins_s(failure_s)) for rate_per_s, entry in rates)
@@ -298,10 +361,10 @@ def _rate_bps(link: Link) -> float:
     return min(link.rate_bps, link.rate_bps if link.reverse is None else reversed_link(link).rate_bps)
 
 
-def _tcp_pairs(topology: Topology, pairs: Sequence[tuple[str, str]]) -> tuple[list[tuple[str, str]], float]:
+def _tcp_pairs(topology: Topology, pairs: Sequence[Pair]) -> tuple[list[Pair], float]:
     """Of these pairs those that have TCP, and what each of them takes, connection and transfers together, in bits per second."""
     users: dict[int, int] = {}
-    chosen: list[tuple[str, str]] = []
+    chosen: list[Pair] = []
     each_bps = float(PAIR_BPS)
     for pair in pairs:
         links = _links_of(topology, *pair)
@@ -334,15 +397,16 @@ def _bulk(topology: Topology, source: str, destination: str, rate_bps: float, st
 
 def describe(traffic: TrafficFile) -> str:
     """One line for people."""
-    flows = {kind: sum(len(traffic.ends(entry)) for entry in getattr(traffic, kind)) for kind in ("udp", "ping")}
+    streams = sum(len(traffic.ends(entry)) for entry in traffic.udp)
+    pings = sum(len(traffic.ends(entry)) for entry in traffic.ping)
     bulk = sum(len(traffic.ends(e)) * e.count for e in traffic.tcp if e.transfer_bytes is None)
     transfers = sum(len(traffic.ends(e)) * e.count for e in traffic.tcp if e.transfer_bytes is not None)
     parts = []
-    if flows["udp"]:
+    if streams:
         rates = sorted({f"{entry.packets_per_s:g}" for entry in traffic.udp}, key=float)
-        parts.append(f"{counted(flows['udp'], 'UDP stream')} of {' or '.join(rates)} packets/s")
-    if flows["ping"]:
-        parts.append(counted(flows["ping"], "ping"))
+        parts.append(f"{counted(streams, 'UDP stream')} of {' or '.join(rates)} packets/s")
+    if pings:
+        parts.append(counted(pings, "ping"))
     if bulk:
         mbps = sorted({e.rate_bps / 1e6 for e in traffic.tcp if e.rate_bps is not None})
         often = [e for e in traffic.tcp if e.transfer_bytes is None and e.rate_bps is None]
@@ -354,7 +418,13 @@ def describe(traffic: TrafficFile) -> str:
             parts.append(f"{counted(bulk - always, 'TCP connection')} of {shown} Mb/s at most")
     if transfers:
         parts.append(f"{counted(transfers, 'TCP transfer')} of limited size")
-    return ", ".join(parts) + f"; {counted(len(traffic.host_pairs()), 'host pair')}"
+    flows = traffic.flows()
+    return ", ".join(parts) + f"; {counted(len(flows), kind_of(flows))}"
+
+
+def kind_of(flows: Iterable[Ends]) -> str:
+    """A flow in words: ``host pair`` if each has one receiver."""
+    return "host pair" if all(len(ends.receivers) == 1 for ends in flows) else "flow"
 
 
 def counted(count: int, what: str) -> str:
@@ -362,11 +432,11 @@ def counted(count: int, what: str) -> str:
     return f"{count} {what}{'' if count == 1 else 's'}"
 
 
-def _default_pairs(topology: Topology, through: list[frozenset[str]]) -> list[tuple[str, str]]:
+def _default_pairs(topology: Topology, through: list[frozenset[str]]) -> list[Pair]:
     hosts = list(topology.hosts)
     count = len(hosts)
     switch = {name: topology.attachment(name).switch for name in hosts}
-    known: dict[frozenset[str], tuple[str, str]] = {}
+    known: dict[frozenset[str], Pair] = {}
     wanted = min(PAIRS_MAX, max(PAIRS, count // 2))
     for distance in range(count // 2, 0, -1):
         for i, source in enumerate(hosts):
@@ -394,7 +464,9 @@ def _leads_through(topology: Topology, a: str, b: str, through: list[frozenset[s
 
 
 __all__ = [
+    "Ends",
     "Entry",
+    "Pair",
     "PingEntry",
     "TcpEntry",
     "TrafficFile",
@@ -402,4 +474,5 @@ __all__ = [
     "counted",
     "default",
     "describe",
+    "kind_of",
 ]

@@ -1,0 +1,59 @@
+"""The row of a run, as it is kept in files: what the instruments fill in, and a comparison reads. Nothing is computed here.
+
+Lists of ``sent`` to ``jitter_ms`` have a number for each reception of probes (:func:`holdfast.compare.flows.of_kind`: UDP, then
+pings), those of goodput for each connection without an end, and ``completion_ms`` for each transfer.
+"""
+
+from __future__ import annotations
+
+from typing import Final, Literal, TypedDict
+
+CurveColumn = Literal["delivered_curve", "goodput_curve"]
+
+
+class Measures(TypedDict):
+    """What :mod:`holdfast.compare.measures` finds."""
+
+    wire_bytes: int
+    sent: list[int]
+    lost: list[int]
+    duplicated: list[int]
+    reordered: list[int]
+    outage_ms: list[float]
+    latency_ms: list[float | None]
+    jitter_ms: list[float | None]
+    delivered_curve: list[int]
+    goodput_bytes: list[int]
+    goodput_curve: list[int]
+    timeouts: list[int | None]
+    retransmitted_bytes: list[int | None]
+    completion_ms: list[float | None]
+
+
+class RunRow(Measures, total=False):
+    """The whole row. What failed without anybody's noticing is ``skipped``, and has nothing else."""
+
+    skipped: bool
+    links_used: list[bool]
+    """By link of the topology; of the undisturbed run, as the next two."""
+    entries: list[int]
+    unprotected: list[int]
+    """Places of flows among :meth:`holdfast.compare.traffic_file.TrafficFile.flows`."""
+    mean_lateness_ms: float
+    """Of a live run, as the next two."""
+    max_lateness_ms: float
+    sender_lateness_ms: float
+    repeated: int
+
+
+class Row(RunRow, total=False):
+    """With its point."""
+
+    mechanism: str
+    failure: str
+    network_seed: int
+    attempt: int | None
+
+
+SKIPPED: Final[RunRow] = {"skipped": True}  # type: ignore[typeddict-item]
+"""The row of a failure that nothing could notice."""
