@@ -20,6 +20,7 @@ from holdfast.compare.scenario import Scenario, times
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, TrafficFile, UdpEntry
 from holdfast.plots import Curves, over_time
 from holdfast.topology import Topology
+from holdfast.traffic import TcpOptions
 
 MECHANISMS = ("static", "reroute", "ip-frr", "1+1-vector")
 
@@ -75,7 +76,7 @@ def scenario(
         pairs=[("h1", "h2")],
         udp=[UdpEntry(packets_per_s=UDP_PER_S, payload_bytes=1000)],
         tcp=[
-            TcpEntry(start_s=0.1, options={"window_limit_bytes": TCP_WINDOW_BYTES}),
+            TcpEntry(start_s=0.1, options=TcpOptions(window_limit_bytes=TCP_WINDOW_BYTES)),
             TcpEntry(transfer_bytes=50_000, after_failure_s=-0.1, count=4, every_ms=100.0),
         ],
         ping=[PingEntry(interval_ms=100.0, start_s=0.0505)],

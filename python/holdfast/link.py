@@ -6,17 +6,18 @@ Everything here is data that is checked; the models themselves are in the native
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from holdfast.errors import NetworkError
-from holdfast.parameters import PS_PER_MS, Parameters
+from holdfast.parameters import PS_PER_MS, Keywords, Parameters, core_keywords
 from holdfast.regular_files import read_regular
 
-Direction = Literal["a_to_b", "b_to_a"]
+if TYPE_CHECKING:
+    from holdfast.topology import Link
 
 DelayMs: TypeAlias = Annotated[float, Field(ge=0, le=3_600_000)]
 """A delay, up to an hour: far below what the network's time in picoseconds can count to."""
@@ -154,7 +155,7 @@ class Traces:
         return self._texts[file]
 
 
-def trace_digests(links: Iterable[Any]) -> dict[str, str]:
+def trace_digests(links: Iterable[Link]) -> dict[str, str]:
     """The files of all the links' loss traces, with SHA-256 of what they hold. Raises :class:`NetworkError` as they do."""
     traces, digests = Traces(), dict[str, str]()
     for link in links:
@@ -289,16 +290,9 @@ class Ordering(Parameters):
             raise ValueError("max_delay_ms is less than a picosecond")
         return self
 
-    def core_value(self, declared: Sequence[SequenceHeader] = ()) -> dict[str, object]:
-        """As the native core takes it. ``declared``: by the network's controllers."""
-        headers = declared if self.headers is None else self.headers
-        return {
-            "max_delay_ps": _ps(self.max_delay_ms),
-            "take_any_ps": _ps(self.take_any_ms),
-            "buffer_packets": self.buffer_packets,
-            "sequence_bits": self.sequence_bits,
-            "headers": [header.core_value() for header in headers],
-        }
+    def core_value(self) -> Keywords:
+        """As the native core takes it."""
+        return core_keywords(self, type(self).model_fields)
 
 
 def whole_rate(rate: object) -> object:
@@ -325,7 +319,7 @@ def loss_model(loss: object) -> object:
     return loss
 
 
-def _named_model(loss: dict[str, Any]) -> Bernoulli | GilbertElliott | LossTrace:
+def _named_model(loss: Mapping[str, Any]) -> Bernoulli | GilbertElliott | LossTrace:
     kind = _LOSS_MODELS.get(str(loss.get("model")))
     if kind is None:
         raise ValueError(f"model must be one of {', '.join(_LOSS_MODELS)}")
@@ -339,37 +333,40 @@ Loss: TypeAlias = Annotated[float | Bernoulli | GilbertElliott | LossTrace, Befo
 """A probability, or a model of loss with its parameters."""
 
 
-class DirectionFields(Parameters):
-    """What a direction may have of its own. What is None is as in the other direction."""
+class Queue(Parameters):
+    """What one queue holds, and what happens before it is full."""
 
-    rate_bps: RateBps | None = None
-    delay_ms: DelayMs | None = None
-    jitter: Jitter | None = None
-    loss: Loss | None = None
     queue_bytes: Amount | None = None
     queue_packets: Amount | None = None
     red: Red | None = None
     mark_above: MarkAbove | None = None
-    mtu_bytes: int | None = Field(default=None, ge=68, le=65_535)
-    ordering: Ordering | None = None
 
     @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_queue(self)
+    def _check_queue(self) -> Self:
+        if self.queue_packets is not None and "queue_bytes" in self.model_fields_set and self.queue_bytes is not None:
+            raise ValueError("give queue_bytes or queue_packets, not both")
+        if self.red is not None and self.mark_above is not None:
+            raise ValueError("give red or mark_above, not both")
         return self
 
 
-class QueueFields(Parameters):
-    """What one queue of a switch holds, and what happens before it is full."""
+class Direction(Queue):
+    """What a direction of a link does to packets. A parameter of links is declared here, and nowhere else in Python."""
 
-    queue_bytes: Amount | None = None
-    queue_packets: Amount | None = None
-    red: Red | None = None
-    mark_above: MarkAbove | None = None
+    rate_bps: RateBps = 1_000_000_000
+    delay_ms: DelayMs = 0.0
+    jitter: Jitter | None = None
+    loss: Loss = 0.0
+    queue_bytes: Amount = 150_000
+    mtu_bytes: int | None = Field(default=None, ge=68, le=65_535)
+    ordering: Ordering | None = None
+
+
+class QueueFields(Queue):
+    """A queue of a switch, which has a size."""
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        check_queue(self)
         if self.queue_bytes is None and self.queue_packets is None:
             raise ValueError("give queue_bytes or queue_packets")
         return self
@@ -402,7 +399,7 @@ class Queueing(Parameters):
             raise ValueError("recirculation_queue needs recirculation_rate_bps")
         return self
 
-    def core_parameters(self) -> dict[str, Any]:
+    def core_parameters(self) -> Keywords:
         """The keywords of the native core."""
         recirculation = self.recirculation_queue
         return {
@@ -414,50 +411,36 @@ class Queueing(Parameters):
         }
 
 
-def check_queue(link: Any) -> None:
-    """Raises ValueError on a queue that is described twice."""
-    if link.queue_packets is not None and {"queue_bytes"} & link.model_fields_set and link.queue_bytes is not None:
-        raise ValueError("give queue_bytes or queue_packets, not both")
-    if link.red is not None and link.mark_above is not None:
-        raise ValueError("give red or mark_above, not both")
-
-
-def queue_parameters(queue: Any) -> dict[str, Any]:
+def queue_parameters(queue: Queue) -> Keywords:
     """A queue as keywords of the native core."""
-    packets = queue.queue_packets
-    return {
-        "queue_bytes": queue.queue_bytes if packets is None else None,
-        "queue_packets": packets,
-        "red": None if queue.red is None else queue.red.core_value(),
-        "mark_above": None if queue.mark_above is None else queue.mark_above.core_value(),
-    }
+    found = core_keywords(queue, Queue.model_fields)
+    return found if queue.queue_packets is None else {**found, "queue_bytes": None}
 
 
-def core_parameters(link: Any, traces: Traces | None = None, headers: Sequence[SequenceHeader] = ()) -> dict[str, Any]:
-    """The keywords of the native core for a link, without its ``reverse``.
-
-    ``traces``: of the network that the link is in; ``headers``: those that its controllers declare.
-    """
-    loss = link.loss.core_value(traces or Traces()) if isinstance(link.loss, LossTrace) else link.loss
+def core_parameters(link: Link, traces: Traces | None = None) -> Keywords:
+    """The keywords of the native core for a link, without its ``reverse``. ``traces``: of the network that the link is in."""
+    found = core_keywords(link, [name for name in Direction.model_fields if name != "loss"]) | queue_parameters(link)
+    if isinstance(link.loss, LossTrace):
+        found["loss"] = link.loss.core_value(traces or Traces())
+    else:
+        found["loss"] = link.loss if isinstance(link.loss, int | float) else link.loss.core_value()
+    if link.jitter is None:
+        found["jitter"] = ("none", 0, 0)
     down_ms = link.detection_down_ms if link.detection_down_ms is not None else link.detection_delay_ms
     up_ms = link.detection_up_ms if link.detection_up_ms is not None else link.detection_delay_ms
     return {
-        "rate_bps": link.rate_bps,
-        "delay_ps": _ps(link.delay_ms),
-        "jitter": ("none", 0, 0) if link.jitter is None else link.jitter.core_value(),
-        "loss": loss if isinstance(loss, int | float | tuple) else loss.core_value(),
+        **found,
         "detection_down_ps": None if down_ms is None else _ps(down_ms),
         "detection_up_ps": None if up_ms is None else _ps(up_ms),
-        "mtu_bytes": link.mtu_bytes,
-        "ordering": None if link.ordering is None else link.ordering.core_value(headers),
-        **queue_parameters(link),
     }
 
 
-def reversed_link(link: Any) -> Any:
+def reversed_link(link: Link) -> Link:
     """The link with what its ``reverse`` says in place of its own."""
-    given = {name: getattr(link.reverse, name) for name in DirectionFields.model_fields}
-    given = {name: value for name, value in given.items() if value is not None}
+    assert link.reverse is not None
+    given = {
+        name: value for name in link.reverse.model_fields_set if (value := getattr(link.reverse, name)) is not None
+    }
     if "queue_bytes" in given:
         given["queue_packets"] = None
     if {"red", "mark_above"} & given.keys():
@@ -465,18 +448,18 @@ def reversed_link(link: Any) -> Any:
     return link.model_copy(update=given)
 
 
-def link_towards(link: Any, node: str) -> Any:
+def link_towards(link: Link, node: str) -> Link:
     """The link as its direction to one of its ends has it."""
     return link if link.b == node or link.reverse is None else reversed_link(link)
 
 
-def describe_queue(link: Any) -> str:
+def describe_queue(link: Queue) -> str:
     """In a few characters."""
-    size = f"{link.queue_bytes / 1000:g} kB" if link.queue_packets is None else f"{link.queue_packets} packets"
+    size = f"{(link.queue_bytes or 0) / 1000:g} kB" if link.queue_packets is None else f"{link.queue_packets} packets"
     return size + (" RED" if link.red else "") + (" step" if link.mark_above else "")
 
 
-def describe_loss(link: Any) -> str:
+def describe_loss(link: Direction) -> str:
     """In a few characters."""
     if isinstance(link.loss, int | float):
         return f"{link.loss:g}" if link.loss else ""

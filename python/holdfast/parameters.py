@@ -6,8 +6,9 @@ Times are written in seconds or milliseconds and counted in whole picoseconds, i
 from __future__ import annotations
 
 import math
+from collections.abc import Iterable
 from numbers import Real
-from typing import Annotated, Any, TypeAlias
+from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -39,6 +40,35 @@ class Parameters(BaseModel):
             super().__init__(**values)
         except ValidationError as error:
             raise ParameterError(type(self).__name__, *place_of_mistake(error)) from None
+
+
+Keywords: TypeAlias = dict[str, Any]
+"""Arguments of the native core, which checks them, by name."""
+
+
+def core_keywords(model: BaseModel, names: Iterable[str]) -> Keywords:
+    """Fields of a model as the native core names and takes them: milliseconds as picoseconds, models as their ``core_value``.
+
+    The core has a parameter for each of these fields, so that a field is declared in one model, and in the core.
+    """
+    found: Keywords = {}
+    for name in names:
+        value = getattr(model, name)
+        if name.endswith("_ms"):
+            found[f"{name.removesuffix('_ms')}_ps"] = None if value is None else round(value * PS_PER_MS)
+        elif isinstance(value, InCore):
+            found[name] = value.core_value()
+        else:
+            found[name] = value
+    return found
+
+
+@runtime_checkable
+class InCore(Protocol):
+    """A model that the native core takes as one value."""
+
+    def core_value(self) -> object:
+        """As the native core takes it."""
 
 
 def ps_of_s(parameter: str, time_s: float) -> int:

@@ -20,20 +20,7 @@ import networkx as nx
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from holdfast.errors import TopologyError, first_mistake
-from holdfast.link import (
-    Amount,
-    DelayMs,
-    DirectionFields,
-    Jitter,
-    Loss,
-    MarkAbove,
-    Ordering,
-    Queueing,
-    RateBps,
-    Red,
-    check_queue,
-    link_towards,
-)
+from holdfast.link import Direction, Queueing, link_towards
 from holdfast.parameters import LONGEST_S, SHORTEST_MS, Milliseconds, Parameters
 
 FIBRE_KM_PER_MS = 299.792458 * 2 / 3
@@ -107,7 +94,7 @@ class SwitchNode(Parameters):
     queueing: Queueing | None = None
 
 
-class Link(Parameters):
+class Link(Direction):
     """A bidirectional link. Each direction has its own queue and draws its own jitter and loss.
 
     The queue holds ``queue_packets`` or ``queue_bytes``; the packet being transmitted does not count. ``reverse``: what is
@@ -121,26 +108,11 @@ class Link(Parameters):
     b: str
     a_port: int = Field(ge=0, le=509)
     b_port: int = Field(ge=0, le=509)
-    rate_bps: RateBps = 1_000_000_000
-    delay_ms: DelayMs = 0.0
-    jitter: Jitter | None = None
-    loss: Loss = 0.0
-    queue_bytes: Amount = 150_000
-    queue_packets: Amount | None = None
-    red: Red | None = None
-    mark_above: MarkAbove | None = None
     detection_delay_ms: Milliseconds | None = None
     detection_down_ms: Milliseconds | None = None
     detection_up_ms: Milliseconds | None = None
-    mtu_bytes: int | None = Field(default=None, ge=68, le=65_535)
-    ordering: Ordering | None = None
-    reverse: DirectionFields | None = None
+    reverse: Direction | None = None
     cost: int = Field(default=1, ge=1)
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        check_queue(self)
-        return self
 
     @property
     def name(self) -> str:

@@ -6,12 +6,12 @@
 from __future__ import annotations
 
 from ipaddress import IPv4Address
-from typing import Annotated, Any, Literal, Self, TypeAlias
+from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
 
 from holdfast.errors import ParameterError
-from holdfast.parameters import LONGEST_S, PS_PER_MS, SHORTEST_MS, Milliseconds, Parameters, Seconds
+from holdfast.parameters import LONGEST_S, SHORTEST_MS, Keywords, Milliseconds, Parameters, Seconds, core_keywords
 
 Count: TypeAlias = Annotated[int, Field(ge=1, lt=1 << 32)]
 """Of segments."""
@@ -21,6 +21,14 @@ ByteCount: TypeAlias = Annotated[int, Field(ge=1, lt=1 << 62)]
 
 Family = Literal["ipv4", "ipv6"]
 """Which version of IP traffic uses."""
+
+CongestionControl: TypeAlias = Literal["newreno", "cubic", "bbr"]
+
+KERNEL_CONGESTION: dict[CongestionControl, str] = {"newreno": "reno", "cubic": "cubic", "bbr": "bbr"}
+"""Linux's names of them."""
+
+KERNEL_TOO = object()
+"""Beside an option in its declaration: a program can also ask the kernel's TCP for it."""
 
 
 class UdpStream(Parameters):
@@ -83,7 +91,7 @@ class Ping(Parameters):
 
 
 class TcpOptions(Parameters):
-    """Choices of both ends of a TCP connection; what is not given is the preset's.
+    """Choices of both ends of a TCP connection; what is not given is the preset's. An option is declared here, and in the core.
 
     ``standard`` is what the current RFCs recommend (``mss`` 1448: 1500 bytes in IPv4, with timestamps). ``ns2-2001`` is the
     simulator of that year with its defaults (``mss`` 960: 1000 bytes in IPv4): a window of 20 packets, an initial window of 2,
@@ -100,11 +108,11 @@ class TcpOptions(Parameters):
     """
 
     preset: Literal["standard", "ns2-2001"] = "standard"
-    mss: int | None = Field(default=None, ge=1, le=65_495)
+    mss: Annotated[int | None, KERNEL_TOO] = Field(default=None, ge=1, le=65_495)
     initial_window_segments: Count | None = None
-    window_limit_bytes: ByteCount | None = None
+    window_limit_bytes: Annotated[ByteCount | None, KERNEL_TOO] = None
     initial_ssthresh_bytes: ByteCount | None = None
-    congestion: Literal["newreno", "cubic", "bbr"] | None = None
+    congestion: Annotated[CongestionControl | None, KERNEL_TOO] = None
     recovery: Literal["newreno-impatient", "newreno-slow-but-steady", "sack", "sack-prr", "rack-tlp"] | None = None
     newreno_exit: Literal["at-most-flight", "ssthresh"] | None = None
     cubic_tcp_friendly: bool | None = None
@@ -117,7 +125,7 @@ class TcpOptions(Parameters):
     duplicate_threshold: Count | None = None
     limited_transmit: bool | None = None
     window_validation: bool | None = None
-    nagle: bool | None = None
+    nagle: Annotated[bool | None, KERNEL_TOO] = None
     ecn: bool | None = None
     timestamps: bool | None = None
     delayed_ack_ms: float | None = Field(default=None, ge=0, le=500)
@@ -129,8 +137,8 @@ class TcpOptions(Parameters):
     timeout_limit: Count | None = None
 
     @classmethod
-    def linux(cls, congestion: Literal["reno", "cubic"], *, family: Family = "ipv4", **changes: Any) -> Self:
-        """What Linux does by default, as far as there are options for it; ``changes`` are other options.
+    def linux(cls, congestion: Literal["reno", "cubic"], *, family: Family = "ipv4") -> Self:
+        """What Linux does by default, as far as there are options for it.
 
         ``family``: the transfer's, for packets of 1500 bytes.
 
@@ -139,36 +147,42 @@ class TcpOptions(Parameters):
         round trip and at least 200 ms more, not at least 200 ms: that is RFC 6298's granularity.
         CUBIC looks for the end of slow start in the round trip (HyStart) and goes on faster until the first loss, Reno does not.
         """
-        names = {"reno": "newreno", "cubic": "cubic"}
-        if congestion not in names:
+        if congestion not in ("reno", "cubic"):
             raise ParameterError("TcpOptions", "congestion", f"Linux has 'reno' and 'cubic' here, not {congestion!r}")
-        defaults: dict[str, Any] = {
-            "mss": {"ipv4": 1448, "ipv6": 1428}[family],
-            "initial_window_segments": 10,
-            "congestion": names[congestion],
-            "recovery": "rack-tlp",
-            "reduction": "window",
-            "cubic_searches": True if congestion == "cubic" else None,
-            "hystart": "classic" if congestion == "cubic" else False,
-            "timestamps": True,
-            "delayed_ack_ms": 40.0,
-            "quick_ack_segments": 16,
-            "rto_granularity_ms": 200.0,
-            "rto_minimum_ms": 200.0,
-            "rto_maximum_ms": 120_000.0,
-            "rto_initial_ms": 1000.0,
-        }
-        return cls(**{**defaults, **changes})
+        cubic = congestion == "cubic"
+        return cls(
+            mss={"ipv4": 1448, "ipv6": 1428}[family],
+            initial_window_segments=10,
+            congestion="cubic" if cubic else "newreno",
+            recovery="rack-tlp",
+            reduction="window",
+            cubic_searches=True if cubic else None,
+            hystart="classic" if cubic else False,
+            timestamps=True,
+            delayed_ack_ms=40.0,
+            quick_ack_segments=16,
+            rto_granularity_ms=200.0,
+            rto_minimum_ms=200.0,
+            rto_maximum_ms=120_000.0,
+            rto_initial_ms=1000.0,
+        )
 
-    def in_core_units(self) -> dict[str, object]:
+    def given(self) -> list[str]:
+        """The names of the options that are not left to the preset."""
+        return [name for name in type(self).model_fields if name != "preset" and getattr(self, name) is not None]
+
+    def changed(self, changes: TcpOptions) -> Self:
+        """These options, but what is given by ``changes`` as it is there."""
+        return self.model_copy(update={name: getattr(changes, name) for name in changes.given()})
+
+    @classmethod
+    def kernel_too(cls) -> list[str]:
+        """The names of the options that the kernel's TCP has, too."""
+        return [name for name, field in cls.model_fields.items() if KERNEL_TOO in field.metadata]
+
+    def in_core_units(self) -> Keywords:
         """The options that are given, as the core names them."""
-        given = self.model_dump(exclude={"preset"}, exclude_none=True)
-        return {
-            f"{name.removesuffix('_ms')}_ps" if name.endswith("_ms") else name: round(value * PS_PER_MS)
-            if name.endswith("_ms")
-            else value
-            for name, value in given.items()
-        }
+        return core_keywords(self, self.given())
 
 
 class TcpTransfer(Parameters):

@@ -48,6 +48,19 @@ links:
 """
 
 
+def test_what_the_other_direction_has_counts_even_if_it_is_the_default(tmp_path: Path) -> None:
+    topology = Topology()
+    topology.add_switch("s1")
+    topology.add_switch("s2")
+    topology.add_link("s1", "s2", rate_bps=2_000_000_000, loss=0.5, reverse={"rate_bps": 1_000_000_000, "loss": 0})
+    path = tmp_path / "reverse.yaml"
+    path.write_text(topology.to_yaml())
+    (link,) = Topology.from_yaml(path).links
+    there, back = core_parameters(link), core_parameters(reversed_link(link))
+    assert (there["rate_bps"], there["loss"]) == (2_000_000_000, 0.5)
+    assert back == {**there, "rate_bps": 1_000_000_000, "loss": 0}
+
+
 def test_yaml(tmp_path: Path) -> None:
     path = tmp_path / "links.yaml"
     path.write_text(YAML)

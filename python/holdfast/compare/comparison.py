@@ -28,9 +28,8 @@ from holdfast.compare.flows import Flow, Kind, Reception, of_kind, receptions_of
 from holdfast.compare.mechanisms import Mechanism
 from holdfast.compare.rows import Row
 from holdfast.compare.scenario import NO_FAILURE, Scenario, link_names
-from holdfast.link import DirectionFields
+from holdfast.link import Direction
 from holdfast.statistics import mean_interval
-from holdfast.topology import Link
 
 BULK_COLUMNS: Final = ("goodput_bytes", "timeouts", "retransmitted_bytes")
 
@@ -747,8 +746,8 @@ def _percent_of(cases: Sequence[Case]) -> float | None:
     return _mean_of_all(found)
 
 
-def _loses(link: Link | DirectionFields) -> bool:
-    return link.loss is not None and link.loss != 0.0
+def _loses(direction: Direction) -> bool:
+    return direction.loss != 0.0
 
 
 def _span(values: Sequence[float]) -> str:

@@ -32,6 +32,7 @@ from holdfast.errors import LiveError, ScenarioError
 from holdfast.live import traffic_host
 from holdfast.live.hosts import check_machine, hosts, preferred
 from holdfast.network import LiveNetwork
+from holdfast.traffic import KERNEL_CONGESTION, TcpOptions
 
 SWITCHES, HOSTS = 32, 32
 """More are refused: one thread is all the switches, and every host is a process."""
@@ -55,13 +56,8 @@ undisturbed one was disturbed (:meth:`holdfast.compare.comparison.Comparison.dis
 LEAD_S = 0.1
 """From the word to the hosts to their start."""
 
-TCP_OPTIONS = {"congestion", "mss", "window_limit_bytes", "nagle"}
-"""What a program may ask of the kernel's TCP; the rest is as it is."""
-
 UDP_PORT, TCP_PORT = 10_000, 30_000
 """The first flow's; the others follow."""
-
-CONGESTION = {"newreno": "reno", "cubic": "cubic", "bbr": "bbr"}
 
 
 def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[int]) -> None:
@@ -99,9 +95,13 @@ def check(scenario: Scenario, mechanisms: Sequence[Mechanism], seeds: Sequence[i
 
 def _check_entry(where: str, entry: object) -> None:
     if isinstance(entry, TcpEntry):
-        if others := sorted(entry.options.keys() - TCP_OPTIONS):
+        known = TcpOptions.kernel_too()
+        given = (
+            set() if entry.options is None else {*entry.options.given(), *entry.options.model_fields_set & {"preset"}}
+        )
+        if others := sorted(given.difference(known)):
             raise ScenarioError(
-                f"{where}: options.{others[0]} is not the kernel's to choose; live there are {', '.join(sorted(TCP_OPTIONS))}"
+                f"{where}: options.{others[0]} is not the kernel's to choose; live there are {', '.join(sorted(known))}"
             )
     elif isinstance(entry, UdpEntry | PingEntry) and entry.payload_bytes > PAYLOAD_BYTES:
         raise ScenarioError(
@@ -110,7 +110,7 @@ def _check_entry(where: str, entry: object) -> None:
 
 
 def _congestion(entry: TcpEntry) -> str:
-    return CONGESTION[entry.tcp_options().congestion or "cubic"]
+    return KERNEL_CONGESTION[entry.tcp_options().congestion or "cubic"]
 
 
 def _per_s(flow: Flow) -> float:
@@ -241,7 +241,7 @@ def _given(scenario: Scenario, seed: int) -> dict[str, dict[str, Any]]:
                 begin_ns=begin_ns,
                 transfer_bytes=entry.transfer_bytes,
                 congestion=_congestion(entry),
-                mss=entry.options.get("mss"),
+                mss=None if entry.options is None else entry.options.mss,
                 bytes_per_s=None if entry.rate_bps is None else round(entry.rate_bps / 8),
                 nagle=options.nagle is not False,
             )

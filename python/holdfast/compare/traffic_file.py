@@ -27,15 +27,15 @@ from dataclasses import dataclass
 from functools import cached_property
 from ipaddress import IPv4Address
 from itertools import pairwise
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, model_validator
+from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 
 from holdfast import _core
 from holdfast.compare.routes import disjoint_path, path_by_cost, path_delay_ms
-from holdfast.errors import HoldfastError, ParameterError, ScenarioError
+from holdfast.errors import HoldfastError, ScenarioError
 from holdfast.link import reversed_link
-from holdfast.parameters import LONGEST_S, Seconds
+from holdfast.parameters import LONGEST_S, Keywords, Seconds
 from holdfast.topology import Link, Topology
 from holdfast.traffic import ByteCount, TcpOptions
 
@@ -197,7 +197,7 @@ class TcpEntry(Entry):
     rate_bps: float | None = Field(default=None, ge=1000, le=1e12)
     count: int = Field(default=1, ge=1, le=10_000)
     every_ms: float = Field(default=100.0, ge=SHORTEST_MS, le=LONGEST_S * 1000)
-    options: dict[str, Any] = {}
+    options: TcpOptions | None = None
 
     @model_validator(mode="after")
     def _check_options(self) -> Self:
@@ -205,23 +205,25 @@ class TcpEntry(Entry):
             raise ValueError("give transfer_bytes or rate_bps, not both")
         try:
             _try(self.tcp_options())
-        except ParameterError as error:
-            raise ValueError(f"options.{error.field}: {error.sentence}") from None
         except HoldfastError as error:
             raise ValueError(f"options: {error}") from None
         return self
 
     def tcp_options(self) -> TcpOptions:
         """For both ends. Of Linux's choices those that belong to another choice than the file's are left out."""
-        given = {name: value for name, value in self.options.items() if value is not None}
-        if "preset" in given:
-            return TcpOptions(**given)
+        given = self.options or TcpOptions()
+        if "preset" in given.model_fields_set:
+            return given
         # Linux's options for Reno are all of BBR's, too: what CUBIC alone has is not among them.
-        linux = TcpOptions.linux("cubic" if given.get("congestion", "cubic") == "cubic" else "reno")
-        defaults = linux.model_dump(exclude_none=True, exclude={"preset"})
-        if given.get("delayed_ack_ms") == 0:
-            del defaults["quick_ack_segments"]
-        return TcpOptions(**{**defaults, **given})
+        linux = TcpOptions.linux("cubic" if given.congestion in (None, "cubic") else "reno")
+        if given.delayed_ack_ms == 0:
+            linux = linux.model_copy(update={"quick_ack_segments": None})
+        return linux.changed(given)
+
+    @field_serializer("options")
+    def _as_given(self, options: TcpOptions | None) -> Keywords | None:
+        """A preset that is given counts, even if it is the one by default."""
+        return None if options is None else options.model_dump(mode="json", exclude_unset=True, exclude_none=True)
 
     @property
     def burst_bytes(self) -> int:
@@ -390,7 +392,7 @@ def _bulk(topology: Topology, source: str, destination: str, rate_bps: float, st
     """A connection of that rate: limited by its window if that is a few segments at least, or else by its application."""
     window = round(rate_bps / 8 * 2 * path_delay_ms(topology, source, destination) / 1000)
     if window >= BURST_SEGMENTS * MSS:
-        options = {"window_limit_bytes": window}
+        options = TcpOptions(window_limit_bytes=window)
         return TcpEntry(source=source, destination=destination, start_s=start_s, options=options)
     return TcpEntry(source=source, destination=destination, start_s=start_s, rate_bps=rate_bps)
 

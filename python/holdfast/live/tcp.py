@@ -110,9 +110,9 @@ class Scenario(BaseModel):
         """The router's, which reacts to the failure if it is to."""
         return RouterController(reroute=self.reroute, reaction_delay_ms=self.reaction_delay_ms)
 
-    def options(self, **changes: Any) -> TcpOptions:
+    def options(self) -> TcpOptions:
         """The modelled hosts' TCP: what Linux does."""
-        return TcpOptions.linux(self.congestion, **{"quick_ack_segments": QUICK_ACK_SEGMENTS, **changes})
+        return TcpOptions.linux(self.congestion).changed(TcpOptions(quick_ack_segments=QUICK_ACK_SEGMENTS))
 
     def schedule(self, network: Network, start_s: float) -> None:
         """The cut."""

@@ -34,7 +34,7 @@ from yaml.constructor import SafeConstructor
 
 from holdfast.errors import TopologyError
 from holdfast.regular_files import MOST_TEXT_BYTES, read_regular
-from holdfast.topology import Topology
+from holdfast.topology import Link, Topology
 from holdfast.yaml_model import compose, reading
 
 R = TypeVar("R")
@@ -242,13 +242,22 @@ def write(topology: Topology) -> str:
     if hosts:
         document["hosts"] = hosts
     document["switches"] = switches if any(switches.values()) else list(switches)
-    document["links"] = [_options(link, set()) for link in topology.links]
+    document["links"] = [_link(link) for link in topology.links]
     if topology.packet_generators:
         document["packet_generators"] = [
             {**_options(generator, set()), "packet": generator.packet.hex()} for generator in topology.packet_generators
         ]
     text: str = yaml.dump(document, Dumper=_Dumper, sort_keys=False, default_flow_style=None, width=120)
     return text
+
+
+def _link(link: Link) -> dict[str, Any]:
+    """The ends first. What is given of the other direction counts even if it is what links have by default."""
+    ends = ("a", "b", "a_port", "b_port")
+    found = {**{name: getattr(link, name) for name in ends}, **_options(link, set(ends))}
+    if link.reverse is not None:
+        found["reverse"] = link.reverse.model_dump(exclude_unset=True, exclude_none=True)
+    return found
 
 
 def _options(model: BaseModel, without: set[str]) -> dict[str, Any]:
