@@ -18,7 +18,7 @@ from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 from holdfast import _core
 from holdfast.controller import Controller
@@ -241,30 +241,32 @@ class Network(ABC):
             if ps_of_s(parameter, value_s) == 0:
                 raise NetworkError(f"{parameter} is {value_s:g}; it must be above zero")
         start_ps, end_ps = self._time_ps("start_s", start_s), self._time_ps("end_s", end_s)
-        times: dict[str, Any] = {
-            "time_to_failure": (time_to_failure, ps_of_s("mtbf_s", mtbf_s)),
-            "time_to_repair": (time_to_repair, ps_of_s("mttr_s", mttr_s)),
-            "start_ps": self._core.now_ps if start_ps is None else start_ps,
-            "end_ps": end_ps,
-        }
-        if end_ps is not None and end_ps < times["start_ps"]:
-            raise NetworkError(f"end_s ({end_s:g}) is before start_s ({times['start_ps'] / PS_PER_S:g})")
+        start_ps = self._core.now_ps if start_ps is None else start_ps
+        if end_ps is not None and end_ps < start_ps:
+            raise NetworkError(f"end_s ({end_s:g}) is before start_s ({start_ps / PS_PER_S:g})")
+        fail = partial(
+            self._core.fail_randomly,
+            time_to_failure=(time_to_failure, ps_of_s("mtbf_s", mtbf_s)),
+            time_to_repair=(time_to_repair, ps_of_s("mttr_s", mttr_s)),
+            start_ps=start_ps,
+            end_ps=end_ps,
+        )
         if name in self.topology.switches:
             if one_way:
                 raise NetworkError(f"{name!r} is a switch; only a link fails one way")
-            self._core.fail_randomly(node=name, **times)
+            fail(node=name)
             return
         index = self.topology.find_link(name)
         link = self.topology.links[index]
         (a, a_port), (b, b_port) = (link.a, link.a_port), (link.b, link.b_port)
         if not one_way:
-            self._core.fail_randomly(link=self.link_ids[index], **times)
-            self._failing[f"{a}:{a_port}-{b}:{b_port}"] = name
+            fail(link=self.link_ids[index])
+            self._failing[link.ends] = name
         elif name.partition("#")[0] == link.name:
-            self._core.fail_randomly(link=self.link_ids[index], direction="a_to_b", **times)
+            fail(link=self.link_ids[index], direction="a_to_b")
             self._failing[f"{a}:{a_port}>{b}:{b_port}"] = name
         else:
-            self._core.fail_randomly(link=self.link_ids[index], direction="b_to_a", **times)
+            fail(link=self.link_ids[index], direction="b_to_a")
             self._failing[f"{b}:{b_port}>{a}:{a_port}"] = name
 
     def random_failures(self) -> list[tuple[float, str, bool]]:

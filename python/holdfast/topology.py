@@ -119,6 +119,11 @@ class Link(Direction):
         """``a-b``, the ends in the order of declaration; of parallel links the same (see :meth:`Topology.link_names`)."""
         return f"{self.a}-{self.b}"
 
+    @property
+    def ends(self) -> str:
+        """Both ends with their ports, ``a:1-b:2``: what it is called whatever other links there are."""
+        return f"{self.a}:{self.a_port}-{self.b}:{self.b_port}"
+
 
 class PacketGenerator(Parameters):
     """Packets that enter a switch by themselves at one of its ports, like packets from outside.

@@ -13,10 +13,10 @@ from holdfast.compare import advice, comparison, flows, live, report, results, r
 from holdfast.compare import mechanisms as registry
 from holdfast.compare.comparison import Comparison
 from holdfast.compare.mechanisms import Built, Mechanism, Setting
-from holdfast.compare.routes import path_by_cost
 from holdfast.compare.traffic_file import Ends
 from holdfast.controller import Controller
 from holdfast.errors import HoldfastError, ScenarioError
+from holdfast.paths import path_by_cost
 
 MULTICAST = """
 #include <core.p4>

@@ -20,12 +20,12 @@ from itertools import pairwise
 from typing import Literal, NamedTuple
 
 from holdfast.compare.flows import Flow, flows_of, of_kind, receptions_of
-from holdfast.compare.routes import path_delay_ms
 from holdfast.compare.rows import Measures
 from holdfast.compare.scenario import Scenario
 from holdfast.compare.traffic_file import PingEntry, TcpEntry
 from holdfast.network import Network, SimulatedNetwork
 from holdfast.parameters import PS_PER_MS, PS_PER_S
+from holdfast.paths import path_delay_ms
 from holdfast.traffic import Ping, TcpTransfer, UdpStream
 
 

@@ -16,17 +16,15 @@ from holdfast.apps import mpls
 from holdfast.apps.mpls.lsp import MAX_HOPS
 from holdfast.apps.protect import (
     Acceptance,
-    NoDisjointPathsError,
     ProtectController,
     compile_protect,
-    disjoint_paths,
 )
 from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.apps.router import IpFrrController, RouterController, compile_ipfrr, compile_router
-from holdfast.compare.routes import detour, disjoint_path, path_by_cost
 from holdfast.compare.traffic_file import Ends, Pair
 from holdfast.controller import Controller
 from holdfast.errors import ScenarioError
+from holdfast.paths import NoDisjointPathsError, detour, disjoint_path, disjoint_paths, path_by_cost
 from holdfast.topology import Topology
 
 HISTORY = 128

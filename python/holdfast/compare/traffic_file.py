@@ -32,10 +32,10 @@ from typing import Literal, Self
 from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
 
 from holdfast import _core
-from holdfast.compare.routes import disjoint_path, path_by_cost, path_delay_ms
 from holdfast.errors import HoldfastError, ScenarioError
 from holdfast.link import reversed_link
 from holdfast.parameters import LONGEST_S, Keywords, Seconds
+from holdfast.paths import disjoint_path, path_by_cost, path_delay_ms
 from holdfast.topology import Link, Topology
 from holdfast.traffic import ByteCount, TcpOptions
 

@@ -4,8 +4,6 @@ from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow, PathStatistics
 from holdfast.apps.protect.controller import ProtectController
 from holdfast.apps.protect.health import Alarm, LatentErrorDetection
-from holdfast.apps.protect.paths import NoDisjointPathsError, Path, disjoint_paths
-from holdfast.apps.protect.program import compile_protect
 from holdfast.apps.protect.repair import Repair
 
 __all__ = [
@@ -15,11 +13,8 @@ __all__ = [
     "ConnectionStatistics",
     "Flow",
     "LatentErrorDetection",
-    "NoDisjointPathsError",
-    "Path",
     "PathStatistics",
     "ProtectController",
     "Repair",
     "compile_protect",
-    "disjoint_paths",
 ]

@@ -9,12 +9,11 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.apps.protect import Flow, ProtectController
-from holdfast.apps.protect.paths import NoDisjointPathsError, disjoint_paths
-from holdfast.apps.protect.program import COPY_TABLE
+from holdfast.apps.protect import Flow, ProtectController, compile_protect
 from holdfast.apps.protect.test_controller import MTU, NOTHING, entries, ladder
 from holdfast.apps.protect.test_takeover import dump, kill_at_write, successor
 from holdfast.discovery import LinkDiscovery
+from holdfast.paths import NoDisjointPathsError, disjoint_paths
 from holdfast.scheduler import Scheduler
 from holdfast.topologies import load
 from holdfast.topology import Topology

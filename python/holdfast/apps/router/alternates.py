@@ -11,7 +11,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from enum import StrEnum
 
-from holdfast.control.shortest_paths import UNREACHABLE, Hop, ShortestPaths
+from holdfast.paths import UNREACHABLE, Hop, ShortestPaths
 
 
 class AlternateKind(StrEnum):

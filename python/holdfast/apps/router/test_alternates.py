@@ -11,7 +11,7 @@ import networkx as nx
 import pytest
 
 from holdfast.apps.router import AlternateKind, Alternates, link_coverage
-from holdfast.control.shortest_paths import Hop, ShortestPaths
+from holdfast.paths import Hop, ShortestPaths
 
 GRAPHS = 40
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 from typing import Literal, TypeAlias
 
 from holdfast.errors import NetworkError
-from holdfast.topology import Link, Topology
+from holdfast.topology import Topology
 
 Disjoint: TypeAlias = Literal["node", "link"]
 """What two paths may not share: nodes between the ends (nor links), or links alone."""
@@ -78,13 +78,8 @@ def path_over(topology: Topology, ingress: str, links: Sequence[int]) -> Path:
     return Path(tuple(nodes), tuple(indices), sum(topology.links[i].cost for i in indices))
 
 
-def link_ends(link: Link) -> str:
-    """Both ends of a link with their ports, ``a:1-b:2``: what it is called whatever other links there are."""
-    return f"{link.a}:{link.a_port}-{link.b}:{link.b_port}"
-
-
 def ends_of(name: str) -> tuple[tuple[str, int], tuple[str, int]]:
-    """The ends that :func:`link_ends` has named. Raises ValueError where it has not."""
+    """The ends that :attr:`holdfast.topology.Link.ends` has named. Raises ValueError where it has not."""
     (a, a_port), (b, b_port) = (end.split(":") for end in name.split("-"))
     return (a, int(a_port)), (b, int(b_port))
 

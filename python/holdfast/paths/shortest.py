@@ -1,4 +1,4 @@
-"""Distances and next hops between switches, over the links that can be used.
+"""Distances, next hops and paths between switches as the routers choose them, over the links that can be used.
 
 Costs are whole and at least 1, and the same in both directions of a link, so comparisons are exact. Links are undirected edges
 here, several between two switches are several edges. Nothing here knows hosts, ports or packets.
@@ -9,7 +9,10 @@ from __future__ import annotations
 import heapq
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise
 
+from holdfast.errors import NetworkError
 from holdfast.topology import Topology
 
 UNREACHABLE = 1 << 62
@@ -81,3 +84,33 @@ class ShortestPaths:
         if here in (0, UNREACHABLE):
             return None
         return next(hop for hop in self.hops[node] if distance[hop.neighbour] + hop.cost == here)
+
+
+@lru_cache(maxsize=4)
+def _known(topology: Topology) -> ShortestPaths:
+    """Topologies are compared by identity, so one that changes must not be asked before."""
+    return ShortestPaths.of(topology)
+
+
+def path_by_cost(topology: Topology, ingress: str, egress: str) -> list[str]:
+    """The switches on the routers' path, all links being up."""
+    paths = _known(topology)
+    node, destination = paths.number[ingress], paths.number[egress]
+    path = [ingress]
+    while node != destination:
+        hop = paths.next_hop(node, destination)
+        if hop is None:
+            raise NetworkError(f"there is no path from {ingress} to {egress}")
+        node = hop.neighbour
+        path.append(paths.nodes[node])
+    return path
+
+
+def path_delay_ms(topology: Topology, source: str, destination: str) -> float:
+    """Propagation from host to host on that path."""
+    ends = [topology.attachment(name) for name in (source, destination)]
+    path = path_by_cost(topology, ends[0].switch, ends[1].switch)
+    edges = topology.graph.edges
+    links = [edges[hop]["link"] for hop in pairwise(path)]
+    links += [topology.find_link(f"{end.host.name}-{end.switch}") for end in ends]
+    return float(sum(topology.links[link].delay_ms for link in links))

@@ -1,4 +1,4 @@
-"""Disjoint paths against all sets of all paths of small random graphs, and the cuts against the graphs without them."""
+"""Disjoint paths against all sets of all paths of small graphs, and cuts against what is left without them; others by example."""
 
 from __future__ import annotations
 
@@ -9,8 +9,20 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast.apps.protect.paths import Disjoint, NoDisjointPathsError, Path, disjoint_paths, path_along
 from holdfast.errors import NetworkError
+from holdfast.paths import (
+    Disjoint,
+    NoDisjointPathsError,
+    Path,
+    ShortestPaths,
+    cheapest_path,
+    detour,
+    disjoint_path,
+    disjoint_paths,
+    path_along,
+    path_by_cost,
+    path_delay_ms,
+)
 from holdfast.topologies import load
 from holdfast.topology import Topology
 
@@ -164,3 +176,53 @@ def test_hundred_nodes_are_quick_enough() -> None:
 @given(t=graphs())
 def test_names_of_links_are_found_again(t: Topology) -> None:
     assert [t.find_link(name) for name in t.link_names()] == list(range(len(t.links)))
+
+
+def squares(extra: list[tuple[str, str]] = []) -> Topology:  # noqa: B006
+    """a and d with two ways of the same cost over c and b, in this order of declaration, and what hangs on d."""
+    topology = Topology()
+    for name in ("a", "c", "b", "d", "e"):
+        topology.add_switch(name)
+    for left, right in [("a", "b"), ("b", "d"), ("a", "c"), ("c", "d"), ("d", "e"), *extra]:
+        topology.add_link(left, right, delay_ms=1)
+    return topology
+
+
+def test_the_routers_path_goes_by_the_order_of_switches_and_not_of_links() -> None:
+    topology = squares()
+    assert path_by_cost(topology, "a", "e") == ["a", "c", "d", "e"]
+    assert path_by_cost(topology, "e", "a") == ["e", "d", "c", "a"]
+    assert path_by_cost(topology, "a", "a") == ["a"]
+    paths = ShortestPaths.of(topology)
+    hop = paths.next_hop(paths.number["a"], paths.number["e"])
+    assert hop is not None and paths.nodes[hop.neighbour] == "c"
+    lonely = squares()
+    lonely.add_switch("f")
+    with pytest.raises(NetworkError, match="there is no path from a to f"):
+        path_by_cost(lonely, "a", "f")
+
+
+def test_a_backup_path_avoids_nodes_or_else_links() -> None:
+    topology = squares()
+    assert disjoint_path(topology, ["a", "c", "d"]) == ["a", "b", "d"]
+    assert disjoint_path(topology, ["a", "c", "d", "e"]) is None
+    # Between c and e every other path goes through d, too: with a second link they need not share one.
+    both = squares([("b", "e"), ("b", "c")])
+    assert disjoint_path(both, ["a", "b", "e"]) == ["a", "c", "d", "e"]
+    assert disjoint_path(both, ["a", "c", "b", "e"]) == ["a", "b", "d", "e"]
+
+
+def test_a_detour_leads_around_a_link_if_anything_does() -> None:
+    topology = squares()
+    assert detour(topology, "a", "c") == ["a", "b", "d", "c"]
+    assert detour(topology, "d", "e") is None
+    assert cheapest_path(topology, "a", "d", without_nodes=["c"]) == ["a", "b", "d"]
+    assert cheapest_path(topology, "a", "d", without_nodes=["c", "b"]) is None
+
+
+def test_delay_is_that_of_the_path_and_of_the_hosts_links() -> None:
+    topology = squares()
+    for host, switch in (("h1", "a"), ("h2", "e")):
+        topology.add_host(host)
+        topology.add_link(host, switch, delay_ms=0.25)
+    assert path_delay_ms(topology, "h1", "h2") == 3.5

@@ -1,0 +1,40 @@
+"""What an LSP has besides its path: the cheapest path that avoids some nodes or links (Dijkstra). Nothing is installed here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from itertools import pairwise
+
+import networkx as nx
+
+from holdfast.topology import Topology
+
+
+def cheapest_path(
+    topology: Topology,
+    ingress: str,
+    egress: str,
+    *,
+    without_nodes: Iterable[str] = (),
+    without_links: Iterable[tuple[str, str]] = (),
+) -> list[str] | None:
+    """The path of the least cost that avoids these nodes and the links between these neighbours, if there is one."""
+    graph = topology.graph.copy()
+    graph.remove_edges_from(without_links)
+    graph.remove_nodes_from(without_nodes)
+    try:
+        return list(nx.dijkstra_path(graph, ingress, egress, weight="cost"))
+    except nx.NetworkXNoPath:
+        return None
+
+
+def disjoint_path(topology: Topology, path: Sequence[str]) -> list[str] | None:
+    """The cheapest other path between the same ends without the nodes of this one, or else without its links, if there is one."""
+    links = list(pairwise(path))
+    without_nodes = cheapest_path(topology, path[0], path[-1], without_nodes=path[1:-1], without_links=links)
+    return without_nodes or cheapest_path(topology, path[0], path[-1], without_links=links)
+
+
+def detour(topology: Topology, a: str, b: str) -> list[str] | None:
+    """The cheapest way around a link, if there is one."""
+    return cheapest_path(topology, a, b, without_links=[(a, b)])
