@@ -20,7 +20,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Any, Final
+from typing import Final
 
 import polars as pl
 
@@ -646,7 +646,7 @@ class Comparison:
             frame = frame.with_columns(pl.lit(None).cast(frame.schema[name]).alias(name) for name in COUNTED_OF_CASE)
         return frame
 
-    def summary_of(self, one: Summary) -> dict[str, Any]:
+    def summary_of(self, one: Summary) -> dict[str, object]:
         """As it stands in files; what was not counted is None."""
         nothing = dict.fromkeys(COUNTED, None) if self.uncounted is not None else {}
         return {**asdict(one), **nothing}

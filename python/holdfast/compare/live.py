@@ -31,6 +31,7 @@ from holdfast.compare.traffic_file import PingEntry, TcpEntry, UdpEntry
 from holdfast.errors import LiveError, ScenarioError
 from holdfast.live import traffic_host
 from holdfast.live.hosts import check_machine, hosts, preferred
+from holdfast.live.traffic_host import Seen, Told
 from holdfast.network import LiveNetwork
 from holdfast.traffic import KERNEL_CONGESTION, TcpOptions
 
@@ -200,57 +201,74 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
 # ---- What the hosts are told, and what they say ----
 
 
-def _given(scenario: Scenario, seed: int) -> dict[str, dict[str, Any]]:
+def _given(scenario: Scenario, seed: int) -> dict[str, Told]:
     """What each host with traffic sends and receives, of each reception by its place in :func:`receptions_of`.
 
     A source sends each receiver a stream of its own.
     """
     end_ns = round(scenario.times.end_s * 1e9)
-    about = {
-        "bin_ns": scenario.bin_ms * 1_000_000,
-        "stop_ns": end_ns + round(DRAIN_S * 1e9),
+    found: dict[str, Told] = {
+        host: {
+            "bin_ns": scenario.bin_ms * 1_000_000,
+            "stop_ns": end_ns + round(DRAIN_S * 1e9),
+            "udp_send": [],
+            "udp_receive": [],
+            "ping": [],
+            "tcp_send": [],
+            "tcp_receive": [],
+        }
+        for ends in scenario.traffic.flows()
+        for host in ends.hosts
     }
-    kinds = ("udp_send", "udp_receive", "ping", "tcp_send", "tcp_receive")
-    talking = {host: None for ends in scenario.traffic.flows() for host in ends.hosts}
-    found: dict[str, dict[str, Any]] = {host: {**about, **{kind: [] for kind in kinds}} for host in talking}
-
-    def add(host: str, what: str, index: int, **particulars: Any) -> None:
-        found[host][what].append({"flow": index, **particulars})
-
     for i, reception in enumerate(receptions_of(scenario)):
-        entry, (source, destination) = reception.flow.entry, reception.hosts
-        address = str(scenario.topology.hosts[destination].address.ip)
+        entry, (sender, receiver) = reception.flow.entry, (found[host] for host in reception.hosts)
+        address = str(scenario.topology.hosts[reception.receiver].address.ip)
         begin_ns = round(reception.flow.start_s * 1e9)
-        stream = {"address": address, "begin_ns": begin_ns, "end_ns": end_ns}
-        if isinstance(entry, UdpEntry):
-            drawn = seed * 100_000 + i if entry.spacing == "poisson" else None
-            stream |= {"interval_ns": 1e9 / entry.packets_per_s, "poisson_seed": drawn, "port": UDP_PORT + i}
-            add(source, "udp_send", i, **stream, payload_bytes=entry.payload_bytes)
-            add(destination, "udp_receive", i, port=UDP_PORT + i)
-        elif isinstance(entry, PingEntry):
-            add(source, "ping", i, **stream, interval_ns=1e6 * entry.interval_ms, payload_bytes=entry.payload_bytes)
-        else:
-            options = entry.tcp_options()
-            port = TCP_PORT + i
-            add(
-                source,
-                "tcp_send",
-                i,
-                address=address,
-                port=port,
-                begin_ns=begin_ns,
-                transfer_bytes=entry.transfer_bytes,
-                congestion=_congestion(entry),
-                mss=None if entry.options is None else entry.options.mss,
-                bytes_per_s=None if entry.rate_bps is None else round(entry.rate_bps / 8),
-                nagle=options.nagle is not False,
+        if isinstance(entry, TcpEntry):
+            options, port = entry.tcp_options(), TCP_PORT + i
+            sender["tcp_send"].append(
+                {
+                    "flow": i,
+                    "address": address,
+                    "port": port,
+                    "begin_ns": begin_ns,
+                    "transfer_bytes": entry.transfer_bytes,
+                    "congestion": _congestion(entry),
+                    "mss": None if entry.options is None else entry.options.mss,
+                    "bytes_per_s": None if entry.rate_bps is None else round(entry.rate_bps / 8),
+                    "nagle": options.nagle is not False,
+                }
             )
-            window = options.window_limit_bytes
-            add(destination, "tcp_receive", i, port=port, window_bytes=window, transfer_bytes=entry.transfer_bytes)
+            receiver["tcp_receive"].append(
+                {
+                    "flow": i,
+                    "port": port,
+                    "window_bytes": options.window_limit_bytes,
+                    "transfer_bytes": entry.transfer_bytes,
+                }
+            )
+            continue
+        stream: traffic_host.Stream = {
+            "flow": i,
+            "address": address,
+            "begin_ns": begin_ns,
+            "end_ns": end_ns,
+            "interval_ns": 1e9 / entry.packets_per_s if isinstance(entry, UdpEntry) else 1e6 * entry.interval_ms,
+            "payload_bytes": entry.payload_bytes,
+        }
+        if isinstance(entry, PingEntry):
+            sender["ping"].append(stream)
+            continue
+        if entry.spacing == "poisson":
+            stream["poisson_seed"] = seed * 100_000 + i
+        udp = cast(traffic_host.UdpStream, stream)
+        udp["port"] = UDP_PORT + i
+        sender["udp_send"].append(udp)
+        receiver["udp_receive"].append({"flow": i, "port": UDP_PORT + i})
     return found
 
 
-def _seen(scenario: Scenario, outputs: Mapping[str, Mapping[str, Any]]) -> list[Stream | Connection]:
+def _seen(scenario: Scenario, outputs: Mapping[str, Seen]) -> list[Stream | Connection]:
     """What became of each reception, from what both ends say of it."""
     return [
         _stream(each, str(i), outputs) if each.flow.is_probe else _connection(scenario, each, str(i), outputs)
@@ -258,7 +276,7 @@ def _seen(scenario: Scenario, outputs: Mapping[str, Mapping[str, Any]]) -> list[
     ]
 
 
-def _stream(reception: Reception, index: str, outputs: Mapping[str, Mapping[str, Any]]) -> Stream:
+def _stream(reception: Reception, index: str, outputs: Mapping[str, Seen]) -> Stream:
     flow = reception.flow
     receiver = reception.source if isinstance(flow.entry, PingEntry) else reception.receiver
     sent_ps = [1000 * sent_ns for sent_ns in outputs[reception.source]["sent"].get(index, [])]
@@ -270,25 +288,23 @@ def _stream(reception: Reception, index: str, outputs: Mapping[str, Mapping[str,
     return stream_of(sent_ps, received, round(1e12 / _per_s(flow)), constant=constant)
 
 
-def _connection(
-    scenario: Scenario, reception: Reception, index: str, outputs: Mapping[str, Mapping[str, Any]]
-) -> Connection:
+def _connection(scenario: Scenario, reception: Reception, index: str, outputs: Mapping[str, Seen]) -> Connection:
     source, destination = (outputs[host] for host in reception.hosts)
     bins = destination["goodput"].get(index, {})
     finished_ns = destination["finished"].get(index)
-    counts = source["connections"].get(index, {})
+    counts = source["connections"].get(index)
     return Connection(
         [bins.get(str(i), 0) for i in range(bins_of(scenario))],
         None if finished_ns is None else 1000 * finished_ns,
-        counts.get("timeouts"),
-        counts.get("retransmitted_bytes"),
+        None if counts is None else counts["timeouts"],
+        None if counts is None else counts["retransmitted_bytes"],
     )
 
 
 class _Process:
     """The program of a host; a context manager, which ends it whatever happens."""
 
-    def __init__(self, name: str, namespace: _core.Namespace, given: Mapping[str, Any]) -> None:
+    def __init__(self, name: str, namespace: _core.Namespace, given: Told) -> None:
         self.name = name
         program = traffic_host.__file__
         self._process = subprocess.Popen(
@@ -324,7 +340,7 @@ class _Process:
         """Says when it starts."""
         self._say(str(start_ns))
 
-    def result(self) -> dict[str, Any]:
+    def result(self) -> Seen:
         """What it says at the end."""
         try:
             output, errors = self._process.communicate(timeout=20)
@@ -332,7 +348,7 @@ class _Process:
             raise LiveError(f"host {self.name} did not end in time") from None
         if self._process.returncode:
             raise LiveError(f"host {self.name} failed: {errors.strip().splitlines()[-1:]}")
-        found: dict[str, Any] = json.loads(output)
+        found: Seen = json.loads(output)
         return found
 
     def _last_words(self) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, cast
+from typing import cast
 
 import polars as pl
 from rich.console import Console
@@ -92,7 +92,7 @@ def _rows(frame: pl.DataFrame) -> list[Row]:
     return cast(list[Row], frame.to_dicts())
 
 
-def summary(comparison: Comparison) -> dict[str, Any]:
+def summary(comparison: Comparison) -> dict[str, object]:
     """What ``summary.json`` has: the givens, the mechanisms in the order of their ranks, the advice and the notes."""
     scenario = comparison.scenario
     topology = scenario.topology

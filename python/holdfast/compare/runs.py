@@ -17,7 +17,7 @@ import traceback
 import warnings
 from collections.abc import Callable, Mapping, Sequence
 from functools import lru_cache
-from typing import Any, cast
+from typing import Any, TypedDict, cast
 
 from holdfast.compare import scenario as scenarios
 from holdfast.compare.flows import not_protected
@@ -128,6 +128,14 @@ def measured(point: Mapping[str, Any], _: int) -> RunRow:
     return prepared(point["scenario"], point["mechanism"], point["network_seed"]).run(point["failure"])
 
 
+class _Answer(TypedDict, total=False):
+    """What a child says: a row, or one of the others."""
+
+    row: RunRow
+    mistake: str
+    error: str
+
+
 def _in_child(work: Callable[[], RunRow]) -> RunRow:
     """What ``work`` returns, done by a copy of this process, so that this one stays as it is."""
     reader, writer = os.pipe()
@@ -150,13 +158,12 @@ def _in_child(work: Callable[[], RunRow]) -> RunRow:
         _, status = os.waitpid(child, 0)
     if not text:
         raise ScenarioError(f"the process of a run ended with status {status}")
-    answer: dict[str, Any] = json.loads(text)
+    answer: _Answer = json.loads(text)
     if "mistake" in answer:
         raise ScenarioError(answer["mistake"])
     if "error" in answer:
         raise ScenarioError(f"a run failed:\n{answer['error']}")
-    result: RunRow = answer["row"]
-    return result
+    return answer["row"]
 
 
 def _child(work: Callable[[], RunRow], reader: int, writer: int) -> None:

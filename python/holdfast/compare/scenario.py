@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal, NotRequired, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -105,28 +105,40 @@ class Scenario:
 
     def write(self, folder: Path) -> Path:
         """Writes what a run needs to know, under a name that is its hash."""
-        needed = {
+        needed: Written = {
             "topology": self.topology.to_yaml(),
             "traffic": self.traffic.model_dump(mode="json", exclude_defaults=True),
             "times": self.times.model_dump(),
             "executor": self.executor,
             "live": self.live,
-            **({"loss_traces": dict(self.loss_traces)} if self.loss_traces else {}),
         }
+        if self.loss_traces:
+            needed["loss_traces"] = dict(self.loss_traces)
         text = json.dumps(needed, indent=1, sort_keys=True)
         name = hashlib.sha256(text.encode()).hexdigest()[:16]
         folder.mkdir(parents=True, exist_ok=True)
-        whole_files.write_text(folder / f"{name}.yaml", needed["topology"])  # type: ignore[arg-type]
+        whole_files.write_text(folder / f"{name}.yaml", needed["topology"])
         path = folder / f"{name}.json"
         whole_files.write_text(path, text)
         return path
+
+
+class Written(TypedDict):
+    """What :meth:`Scenario.write` leaves and :func:`read` needs."""
+
+    topology: str
+    traffic: dict[str, object]
+    times: dict[str, float]
+    executor: Literal["jit", "interpreter"]
+    live: bool
+    loss_traces: NotRequired[dict[str, str]]
 
 
 @lru_cache(maxsize=2)
 def read(path: str) -> Scenario:
     """What :meth:`Scenario.write` has written; the failures are the runs' business. Not to be changed: it is shared."""
     file = Path(path)
-    content: dict[str, Any] = json.loads(file.read_text(encoding="utf-8"))
+    content: Written = json.loads(file.read_text(encoding="utf-8"))
     return Scenario(
         topology=fresh_topology(path),
         traffic=TrafficFile.model_validate(content["traffic"]),

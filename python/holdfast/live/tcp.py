@@ -15,8 +15,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, Self
+from typing import Literal, Self
 
 import polars as pl
 from pydantic import BaseModel, ConfigDict, Field, model_validator
@@ -25,7 +24,9 @@ from holdfast import _core
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.demo import two_paths
 from holdfast.errors import LiveError
+from holdfast.live import tcp_host
 from holdfast.live.hosts import hosts, preferred
+from holdfast.live.tcp_host import Samples
 from holdfast.network import LiveNetwork, Network, SimulatedNetwork
 from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions, TcpTransfer
@@ -169,9 +170,9 @@ def simulate(scenario: Scenario, seed: int = 1, options: TcpOptions | None = Non
         for i in range(scenario.flows)
     ]
     scenario.schedule(network, START_S)
-    sent: list[tuple[Any, ...]] = []
-    received: list[tuple[Any, ...]] = []
-    bottleneck: list[tuple[Any, ...]] = []
+    sent: list[tuple[float, ...]] = []
+    received: list[tuple[float, ...]] = []
+    bottleneck: list[tuple[float, ...]] = []
     for step in range(round(scenario.duration_s * 1000 / scenario.sample_ms) + 1):
         time_s = step * scenario.sample_ms / 1000
         network.run(START_S + time_s)
@@ -194,7 +195,7 @@ def simulate(scenario: Scenario, seed: int = 1, options: TcpOptions | None = Non
     return Observation(scenario, _frame(sent, SENT), _frame(received, RECEIVED), _frame(bottleneck, BOTTLENECK))
 
 
-def _frame(rows: Sequence[tuple[Any, ...]], schema: Mapping[str, Any]) -> pl.DataFrame:
+def _frame(rows: Sequence[tuple[float, ...]], schema: Mapping[str, pl.DataType | type[pl.DataType]]) -> pl.DataFrame:
     frame = pl.DataFrame(rows, schema=schema, orient="row")
     return frame.sort("flow", "time_s") if "flow" in schema else frame
 
@@ -221,7 +222,7 @@ class _Host:
     """The program of one host's end."""
 
     def __init__(self, namespace: _core.Namespace, scenario: Scenario, *command: str) -> None:
-        program = str(Path(__file__).parent / "tcp_host.py")
+        program = tcp_host.__file__
         sampling = ("--sample-ns", str(round(scenario.sample_ms * 1e6)), "--port", str(PORT))
         self.process = subprocess.Popen(
             [*namespace.exec_prefix, sys.executable, "-I", program, *sampling, *command],
@@ -233,7 +234,7 @@ class _Host:
         if self.process.stdout.readline() != "ready\n":
             raise LiveError(f"a host did not start: {self.process.communicate()[1][-300:]}")
 
-    def finish(self, timeout_s: float) -> dict[str, Any]:
+    def finish(self, timeout_s: float) -> Samples:
         """What it printed."""
         try:
             output, errors = self.process.communicate(timeout=timeout_s)
@@ -242,7 +243,7 @@ class _Host:
             raise LiveError("a host did not end in time") from None
         if self.process.returncode:
             raise LiveError(f"a host failed: {errors[-300:]}")
-        result: dict[str, Any] = json.loads(output)
+        result: Samples = json.loads(output)
         return result
 
     def close(self) -> None:
@@ -296,7 +297,7 @@ def run_live(scenario: Scenario, seed: int = 1) -> Observation:
     )
 
 
-def _live_frames(client: dict[str, Any], server: dict[str, Any], start_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _live_frames(client: Samples, server: Samples, start_ns: int) -> tuple[pl.DataFrame, pl.DataFrame]:
     """What the hosts printed, in the columns of an observation."""
     mss = client["mss"]
     columns = [*client["columns"]]

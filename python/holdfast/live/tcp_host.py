@@ -15,6 +15,7 @@ import struct
 import sys
 import time
 from contextlib import suppress
+from typing import NotRequired, TypedDict
 
 CHUNK = bytes(1 << 16)
 SOCKET_BUFFER = 2 << 20
@@ -81,7 +82,15 @@ SO_SNDBUFFORCE, SO_RCVBUFFORCE = 32, 33
 TCP_NOTSENT_LOWAT = 25
 
 
-def serve(options: argparse.Namespace) -> dict[str, object]:
+class Samples(TypedDict):
+    """Standard output at the end. ``mss``: of a sender."""
+
+    columns: list[str]
+    rows: list[list[int]]
+    mss: NotRequired[int]
+
+
+def serve(options: argparse.Namespace) -> Samples:
     """Takes so many connections and reads until all have ended."""
     listener = socket.socket()
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -92,7 +101,7 @@ def serve(options: argparse.Namespace) -> dict[str, object]:
     selector = selectors.DefaultSelector()
     selector.register(listener, selectors.EVENT_READ)
     buffer = bytearray(1 << 20)
-    rows: list[tuple[int, int, int]] = []
+    rows: list[list[int]] = []
     open_connections: dict[socket.socket, int] = {}
     accepted = 0
     next_ns = time.monotonic_ns()
@@ -118,15 +127,15 @@ def serve(options: argparse.Namespace) -> dict[str, object]:
         if now_ns >= next_ns:
             next_ns = now_ns + options.sample_ns
             for connection, port in open_connections.items():
-                rows.append((port, now_ns, tcp_info(connection)["bytes_received"]))
+                rows.append([port, now_ns, tcp_info(connection)["bytes_received"]])
     return {"columns": ["port", "time_ns", "bytes_received"], "rows": rows}
 
 
-def send(options: argparse.Namespace) -> dict[str, object]:
+def send(options: argparse.Namespace) -> Samples:
     """Connects at the given times, writes until the end, samples."""
     selector = selectors.DefaultSelector()
     waiting = sorted(options.start_ns, reverse=True)
-    rows: list[tuple[int, ...]] = []
+    rows: list[list[int]] = []
     connections: dict[socket.socket, int] = {}
     print("ready", flush=True)
     next_ns = time.monotonic_ns()
@@ -156,7 +165,7 @@ def send(options: argparse.Namespace) -> dict[str, object]:
                 info = tcp_info(connection)
                 mss = max(mss, info["mss"])
                 if info["state"] == 1:
-                    rows.append((port, time.monotonic_ns(), *(info[name] for name in SENDER_COLUMNS)))
+                    rows.append([port, time.monotonic_ns(), *(info[name] for name in SENDER_COLUMNS)])
     for connection in connections:
         connection.close()
     return {"columns": ["port", "time_ns", *SENDER_COLUMNS], "rows": rows, "mss": mss}

@@ -22,7 +22,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from contextlib import suppress
-from typing import Any
+from typing import NotRequired, TypedDict
 
 SO_TIMESTAMPNS, SO_RCVBUFFORCE, SO_MAX_PACING_RATE = 35, 33, 47
 SOL_RAW, ICMP_FILTER = 255, 1
@@ -43,12 +43,92 @@ RETRANSMITTED_BYTES, TIMEOUTS = ("=Q", 208), ("=H", 240)
 PRIORITY = -10
 """Behind the network's own thread, before everything else."""
 
+
+class Stream(TypedDict):
+    """Probes to send. ``flow``: the number that results have."""
+
+    flow: int
+    address: str
+    begin_ns: int
+    end_ns: int
+    interval_ns: float
+    payload_bytes: int
+    poisson_seed: NotRequired[int | None]
+
+
+class UdpStream(Stream):
+    """With the receiver's port."""
+
+    port: int
+
+
+class UdpReceiver(TypedDict):
+    """A stream to receive."""
+
+    flow: int
+    port: int
+
+
+class TcpSender(TypedDict):
+    """A connection to open and write to: ``transfer_bytes``, or without an end."""
+
+    flow: int
+    address: str
+    port: int
+    begin_ns: int
+    transfer_bytes: int | None
+    congestion: str
+    mss: int | None
+    bytes_per_s: int | None
+    nagle: bool
+
+
+class TcpReceiver(TypedDict):
+    """A connection to take."""
+
+    flow: int
+    port: int
+    window_bytes: int | None
+    transfer_bytes: int | None
+
+
+class Told(TypedDict):
+    """The first line of standard input."""
+
+    bin_ns: int
+    stop_ns: int
+    udp_send: list[UdpStream]
+    udp_receive: list[UdpReceiver]
+    ping: list[Stream]
+    tcp_send: list[TcpSender]
+    tcp_receive: list[TcpReceiver]
+
+
+class Counts(TypedDict):
+    """Of the kernel, None of what its version does not tell."""
+
+    retransmitted_bytes: int | None
+    timeouts: int | None
+
+
+class Seen(TypedDict):
+    """Standard output at the end; by the flow's number, and goodput also by the bin's, as text."""
+
+    sent: dict[str, list[int]]
+    received: dict[str, list[tuple[int, int, int]]]
+    goodput: dict[str, dict[str, int]]
+    finished: dict[str, int]
+    connections: dict[str, Counts]
+    latest_ns: int
+
+
 Schedule = Iterator[int]
 
 
-def schedule(stream: dict[str, Any]) -> Schedule:
+def schedule(stream: Stream) -> Schedule:
     """When a stream's packets leave: at a constant interval, or as a Poisson process of that mean."""
-    draw = None if stream.get("poisson_seed") is None else random.Random(stream["poisson_seed"])
+    seed = stream.get("poisson_seed")
+    draw = None if seed is None else random.Random(seed)
     due_ns = stream["begin_ns"] + (round(draw.expovariate(1 / stream["interval_ns"])) if draw else 0)
     count = 0
     while due_ns < stream["end_ns"]:
@@ -73,7 +153,7 @@ def checksum(data: bytes) -> int:
 class Host:
     """Everything that one host does; ``start_ns`` is known when it runs."""
 
-    def __init__(self, given: dict[str, Any]) -> None:
+    def __init__(self, given: Told) -> None:
         self.given = given
         self.start_ns = 0
         # To CLOCK_MONOTONIC from the kernel's time stamps, which are of the other clock.
@@ -85,7 +165,7 @@ class Host:
         self.received: dict[int, list[tuple[int, int, int]]] = {}
         self.goodput: dict[int, dict[int, int]] = {}
         self.finished: dict[int, int] = {}
-        self.connections: dict[int, dict[str, int | None]] = {}
+        self.connections: dict[int, Counts] = {}
         self.latest_ns = 0
         self.open: list[Callable[[], None]] = []
         self.buffer = bytearray(1 << 18)
@@ -111,7 +191,7 @@ class Host:
         self.order += 1
         heapq.heappush(self.actions, (due_ns, self.order, action))
 
-    def stream(self, stream: dict[str, Any], send: Callable[[int, int], None]) -> None:
+    def stream(self, stream: Stream, send: Callable[[int, int], None]) -> None:
         """Sends a stream's packets when they are due; those that are late leave at once."""
         times = schedule(stream)
         log = self.sent.setdefault(stream["flow"], [])
@@ -133,8 +213,8 @@ class Host:
 
         plan()
 
-    def run(self, start_ns: int) -> dict[str, Any]:
-        """Until everything is over."""
+    def run(self, start_ns: int) -> dict[str, object]:
+        """Until everything is over; :class:`Seen`, whose keys JSON makes text."""
         self.start_ns = start_ns
         while (now_ns := self.now_ns()) < self.given["stop_ns"]:
             while self.actions and self.actions[0][0] <= now_ns:
@@ -183,20 +263,20 @@ class Host:
 
         self.selector.register(probe, selectors.EVENT_READ, read)
 
-    def receive_udp(self, udp: dict[str, Any]) -> None:
+    def receive_udp(self, udp: UdpReceiver) -> None:
         """Reads a stream of probes."""
         probe = self.probe_socket(socket.SOCK_DGRAM, 0)
         probe.bind(("", udp["port"]))
         self.read_probes(probe, udp["flow"], lambda _: 0)
 
-    def udp_sender(self, udp: dict[str, Any]) -> Callable[[int, int], None]:
+    def udp_sender(self, udp: UdpStream) -> Callable[[int, int], None]:
         """Sends the probe of a number, with the time."""
         probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
         probe.setblocking(False)
         to, rest = (udp["address"], udp["port"]), bytes(udp["payload_bytes"] - PROBE.size)
         return lambda sequence, now_ns: void(probe.sendto(PROBE.pack(sequence, now_ns) + rest, to))
 
-    def pinger(self, ping: dict[str, Any]) -> Callable[[int, int], None]:
+    def pinger(self, ping: Stream) -> Callable[[int, int], None]:
         """Echo requests, which the other host's kernel answers."""
         probe = self.probe_socket(socket.SOCK_RAW, socket.IPPROTO_ICMP)
         probe.setsockopt(SOL_RAW, ICMP_FILTER, struct.pack("=I", 0xFFFFFFFF & ~(1 << ECHO_REPLY)))
@@ -220,7 +300,7 @@ class Host:
 
     # ---- TCP ----
 
-    def listen(self, flow: dict[str, Any]) -> None:
+    def listen(self, flow: TcpReceiver) -> None:
         """Takes one connection, and counts what it brings, by time."""
         listener = socket.socket()
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -263,7 +343,7 @@ class Host:
 
         self.selector.register(listener, selectors.EVENT_READ, accept)
 
-    def connecting(self, flow: dict[str, Any]) -> Callable[[], None]:
+    def connecting(self, flow: TcpSender) -> Callable[[], None]:
         """Connects, and writes until the end or until all is written."""
 
         def connect() -> None:
@@ -315,7 +395,7 @@ def clamp(connection: socket.socket, window_bytes: int) -> None:
     connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_WINDOW_CLAMP, window_bytes)
 
 
-def tcp_counts(connection: socket.socket) -> dict[str, int | None]:
+def tcp_counts(connection: socket.socket) -> Counts:
     """What the kernel sent again; None of what its version does not tell."""
     raw = connection.getsockopt(socket.IPPROTO_TCP, socket.TCP_INFO, 512)
 
