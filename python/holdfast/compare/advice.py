@@ -9,7 +9,7 @@ import networkx as nx
 
 from holdfast.compare import traffic_file
 from holdfast.compare.comparison import Comparison, Summary, packets, percent
-from holdfast.compare.scenario import NO_FAILURE, Scenario, link_names
+from holdfast.compare.scenario import NO_FAILURE, Scenario
 from holdfast.topology import Topology
 
 CHEAP = 1.2
@@ -117,10 +117,7 @@ def _part_without_another_way(comparison: Comparison) -> float:
     topology = comparison.scenario.topology
     cut: dict[str, bool] = {}
     for failure in comparison.scenario.failures:
-        graph: nx.MultiGraph[str] = nx.MultiGraph()
-        graph.add_edges_from(
-            (link.a, link.b) for link in topology.links if {link.a, link.b} <= topology.switches.keys()
-        )
+        graph = _between_switches(topology)
         if failure in topology.switches:
             graph.remove_node(failure)
         else:
@@ -362,12 +359,16 @@ def _notes_of_all(comparison: Comparison) -> list[str]:
     return found
 
 
+def _between_switches(topology: Topology) -> nx.MultiGraph[str]:
+    """Parallel links are edges of their own."""
+    graph: nx.MultiGraph[str] = nx.MultiGraph()
+    graph.add_edges_from((link.a, link.b) for link in topology.links if {link.a, link.b} <= topology.switches.keys())
+    return graph
+
+
 def _bridges(topology: Topology) -> int:
     """Links between switches without which some could not reach each other."""
-    graph: nx.MultiGraph[str] = nx.MultiGraph()
-    for name in link_names(topology):
-        link = topology.links[topology.find_link(name)]
-        graph.add_edge(link.a, link.b)
+    graph = _between_switches(topology)
     return sum(graph.number_of_edges(edge[0], edge[1]) == 1 for edge in nx.bridges(nx.Graph(graph)))
 
 
