@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable
 from numbers import Real
-from typing import Annotated, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_checkable
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
@@ -35,11 +35,13 @@ class Parameters(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
-    def __init__(self, **values: Any) -> None:
-        try:
-            super().__init__(**values)
-        except ValidationError as error:
-            raise ParameterError(type(self).__name__, *place_of_mistake(error)) from None
+    if not TYPE_CHECKING:  # Type checkers know the fields from the class, and check what callers give.
+
+        def __init__(self, **values: Any) -> None:
+            try:
+                super().__init__(**values)
+            except ValidationError as error:
+                raise ParameterError(type(self).__name__, *place_of_mistake(error)) from None
 
 
 Keywords: TypeAlias = dict[str, Any]
