@@ -7,9 +7,9 @@ Two hosts, an ingress switch s1 and an egress switch s4, and two disjoint paths 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Literal
 
 from rich.console import Console
 
@@ -18,6 +18,7 @@ from holdfast.compare.comparison import Comparison
 from holdfast.compare.rows import CurveColumn
 from holdfast.compare.scenario import Scenario, times
 from holdfast.compare.traffic_file import PingEntry, TcpEntry, TrafficFile, UdpEntry
+from holdfast.link import Direction, Jitter
 from holdfast.plots import Curves, over_time
 from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions
@@ -41,22 +42,22 @@ TCP_WINDOW_BYTES = 8 * 1448
 PICTURE_BIN_MS = 100
 
 
-def two_paths(name: str, *, edge: Mapping[str, Any], core: Mapping[str, Any]) -> Topology:
+def two_paths(name: str, *, edge: Direction, core: Direction) -> Topology:
     """Two hosts and two disjoint paths of two hops; path 1 is the cheaper one.
 
-    ``edge`` and ``core`` are options of :meth:`Topology.add_link` for the hosts' links and for those between switches.
+    ``edge``: of the hosts' links; ``core``: of those between switches.
     """
     result = Topology(name)
     for host in ("h1", "h2"):
         result.add_host(host)
     for switch, x, y in (("s1", 0.0, 0.5), ("s2", 0.5, 1.0), ("s3", 0.5, 0.0), ("s4", 1.0, 0.5)):
         result.add_switch(switch, position=(x, y))
-    result.add_link("h1", "s1", **edge)
-    result.add_link("s1", "s2", **core)
-    result.add_link("s2", "s4", **core)
-    result.add_link("s1", "s3", **core, cost=2)
-    result.add_link("s3", "s4", **core, cost=2)
-    result.add_link("s4", "h2", **edge)
+    result.add_link("h1", "s1", edge)
+    result.add_link("s1", "s2", core)
+    result.add_link("s2", "s4", core)
+    result.add_link("s1", "s3", core, cost=2)
+    result.add_link("s3", "s4", core, cost=2)
+    result.add_link("s4", "h2", edge)
     return result
 
 
@@ -68,9 +69,9 @@ def scenario(
     **changes: float,
 ) -> Scenario:
     """What is compared. ``jitter_ms``: uniform, of each link between switches. ``changes``: fields of the comparison's times."""
-    edge = {"rate_bps": RATE_BPS, "delay_ms": 0.01}
-    jitter = {"distribution": "uniform", "high_ms": jitter_ms} if jitter_ms else None
-    core = {"rate_bps": RATE_BPS, "delay_ms": 1.0, "jitter": jitter}
+    edge = Direction(rate_bps=RATE_BPS, delay_ms=0.01)
+    jitter = Jitter(distribution="uniform", high_ms=jitter_ms) if jitter_ms else None
+    core = Direction(rate_bps=RATE_BPS, delay_ms=1.0, jitter=jitter)
     # What is sent at the same time may overtake under jitter, so nothing begins together.
     traffic = TrafficFile(
         pairs=[("h1", "h2")],

@@ -282,8 +282,13 @@ class Topology:
             raise TopologyError(f"switch {node!r} has no port left; it has links on all of 1 to 509")
         return port
 
-    def add_link(self, a: str, b: str, **parameters: Any) -> Link:
-        """Adds a link; ``parameters`` are the fields of :class:`Link`. Ports not given are the next free ones."""
+    def add_link(self, a: str, b: str, *like: Direction, **parameters: Any) -> Link:
+        """Adds a link; ``parameters`` are the fields of :class:`Link`. Ports not given are the next free ones.
+
+        ``like``: what is given by these counts for both directions, where ``parameters`` do not say otherwise.
+        """
+        for direction in like:
+            parameters = {**{name: getattr(direction, name) for name in direction.model_fields_set}, **parameters}
         for node in (a, b):
             if node not in self._ports:
                 raise TopologyError(f"link {a}-{b}: there is no node {node!r} (known: {self._known()})")

@@ -8,13 +8,14 @@ import time
 from holdfast.apps.protect import Acceptance, ProtectController, compile_protect
 from holdfast.apps.protect.connection import Flow
 from holdfast.demo import two_paths
+from holdfast.link import Direction
 from holdfast.live.hosts import hosts, iperf3_report, start, wait_listening
 from holdfast.network import LiveNetwork
 
 
 def test_ping_and_tcp_over_a_cut() -> None:
-    edge = {"rate_bps": 1_000_000_000, "delay_ms": 0.01}
-    t = two_paths("ipv6", edge=edge, core={"rate_bps": 1_000_000_000, "delay_ms": 0.5, "queue_bytes": 3_000_000})
+    edge = Direction(rate_bps=1_000_000_000, delay_ms=0.01)
+    t = two_paths("ipv6", edge=edge, core=Direction(rate_bps=1_000_000_000, delay_ms=0.5, queue_bytes=3_000_000))
     t.add_ipv6()
     # The window would drop what a busy machine lets overtake.
     controller = ProtectController(

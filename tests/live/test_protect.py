@@ -14,6 +14,7 @@ from pathlib import Path
 from holdfast.apps.protect import compile_protect
 from holdfast.apps.protect.test_controller import ladder
 from holdfast.demo import two_paths
+from holdfast.link import Direction
 from holdfast.live.hosts import hosts, iperf3_report, start, wait_listening
 from holdfast.network import LiveNetwork
 from holdfast.topology import Topology
@@ -29,8 +30,8 @@ LATE_PS = 3_000_000_000
 
 
 def topology() -> Topology:
-    edge = {"rate_bps": 1_000_000_000, "delay_ms": 0.01}
-    return two_paths("live", edge=edge, core={"rate_bps": 1_000_000_000, "delay_ms": 0.5, "queue_bytes": 3_000_000})
+    edge = Direction(rate_bps=1_000_000_000, delay_ms=0.01)
+    return two_paths("live", edge=edge, core=Direction(rate_bps=1_000_000_000, delay_ms=0.5, queue_bytes=3_000_000))
 
 
 @contextmanager

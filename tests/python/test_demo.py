@@ -95,7 +95,7 @@ def test_reroute_loses_what_its_delays_say(delays: tuple[int, int], tmp_path: Pa
     ("wrong", "message"),
     [
         ({"jitter_ms": -1}, "high_ms"),
-        ({"jitter_ms": float("nan")}, "link s1-s2"),
+        ({"jitter_ms": float("nan")}, "high_ms"),
         ({"detection_delay_ms": -1}, "--detection-delay-ms"),
         ({"reaction_delay_ms": float("inf")}, "--reaction-delay-ms"),
         ({"down_s": 0}, "--down-s"),

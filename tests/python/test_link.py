@@ -24,7 +24,7 @@ from holdfast import (
 )
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.errors import ParameterError
-from holdfast.link import MAX_TRACE_BYTES, GilbertElliott, Queueing, Red, core_parameters, reversed_link
+from holdfast.link import MAX_TRACE_BYTES, Direction, GilbertElliott, Queueing, Red, core_parameters, reversed_link
 from holdfast.measurements import DirectionCounters
 from holdfast.parameters import PS_PER_MS, PS_PER_S
 from holdfast.regular_files import read_regular
@@ -46,6 +46,17 @@ links:
     ordering: {max_delay_ms: 5, take_any_ms: 50, buffer_packets: 100}
     reverse: {rate_bps: 2e6, queue_bytes: 9000, mark_above: {bytes: 3000}, loss: 0.25, mtu_bytes: 9000}
 """
+
+
+def test_links_that_are_alike_and_what_one_has_of_its_own() -> None:
+    topology = Topology()
+    for name in ("s1", "s2", "s3"):
+        topology.add_switch(name)
+    slow = Direction(rate_bps=1_000_000, queue_packets=10)
+    plain, own = topology.add_link("s1", "s2", slow), topology.add_link("s2", "s3", slow, rate_bps=2_000_000, cost=3)
+    assert (plain.rate_bps, plain.queue_packets, plain.delay_ms) == (1_000_000, 10, 0.0)
+    assert (own.rate_bps, own.queue_packets, own.cost) == (2_000_000, 10, 3)
+    assert core_parameters(plain)["queue_bytes"] is None
 
 
 def test_what_the_other_direction_has_counts_even_if_it_is_the_default(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from holdfast.controller import Controller
 from holdfast.demo import two_paths
 from holdfast.discovery import LinkDiscovery
 from holdfast.errors import NetworkError
+from holdfast.link import Direction
 from holdfast.live.remote_control import RemoteControl
 from holdfast.network import LiveNetwork
 from holdfast.p4runtime.server import Server
@@ -28,7 +29,7 @@ def program() -> Program:
 
 @pytest.fixture
 def topology() -> Topology:
-    return two_paths("remote", edge={}, core={})
+    return two_paths("remote", edge=Direction(), core=Direction())
 
 
 @pytest.fixture

@@ -24,6 +24,7 @@ from holdfast import _core
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.demo import two_paths
 from holdfast.errors import LiveError
+from holdfast.link import Direction
 from holdfast.live import tcp_host
 from holdfast.live.hosts import hosts, preferred
 from holdfast.live.tcp_host import Samples
@@ -103,8 +104,8 @@ class Scenario(BaseModel):
 
     def topology(self) -> Topology:
         """Two hosts and two disjoint paths of two hops; s1-s2-s4 is the cheaper one."""
-        core = {"rate_bps": self.rate_bps, "delay_ms": self.rtt_ms / 4, "queue_packets": self.queue_packets}
-        edge = {"rate_bps": 1_000_000_000, "delay_ms": 0.0, "queue_packets": 10_000}
+        core = Direction(rate_bps=self.rate_bps, delay_ms=self.rtt_ms / 4, queue_packets=self.queue_packets)
+        edge = Direction(rate_bps=1_000_000_000, delay_ms=0.0, queue_packets=10_000)
         return two_paths("live-tcp", edge=edge, core=core)
 
     def controller(self) -> RouterController:

@@ -10,10 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
 
 from holdfast.apps.mpls import Connection, LastHop, Mechanism, Recovery, add_port_events
 from holdfast.errors import TopologyError
+from holdfast.link import Direction, MarkAbove
 from holdfast.topology import Topology
 
 FAILING_LINK = "LSR1-LSR2"
@@ -51,15 +51,15 @@ class Parameters:
                 raise TopologyError(f"{name} is {value}; it must be above zero")
 
     @property
-    def backbone(self) -> dict[str, Any]:
+    def backbone(self) -> Direction:
         """Of every backbone link."""
-        link = {"rate_bps": self.backbone_bps, "queue_packets": self.buffer_packets}
-        return link if self.mark_above is None else {**link, "mark_above": {"packets": self.mark_above}}
+        mark_above = None if self.mark_above is None else MarkAbove(packets=self.mark_above)
+        return Direction(rate_bps=self.backbone_bps, queue_packets=self.buffer_packets, mark_above=mark_above)
 
     @property
-    def access(self) -> dict[str, Any]:
+    def access(self) -> Direction:
         """Of every access link."""
-        return {**self.backbone, "rate_bps": round(self.backbone_bps * self.access_percent / 100)}
+        return self.backbone.model_copy(update={"rate_bps": round(self.backbone_bps * self.access_percent / 100)})
 
 
 @dataclass(frozen=True)
@@ -99,9 +99,9 @@ class Scenario:
     fixed_sink: str | None = None
 
 
-def _chain(topology: Topology, nodes: Sequence[str], delays_ms: Sequence[float], link: Mapping[str, Any]) -> None:
+def _chain(topology: Topology, nodes: Sequence[str], delays_ms: Sequence[float], link: Direction) -> None:
     for (a, b), delay_ms in zip(pairwise(nodes), delays_ms, strict=True):
-        topology.add_link(a, b, delay_ms=delay_ms, **link)
+        topology.add_link(a, b, link, delay_ms=delay_ms)
 
 
 def _sources(
@@ -111,7 +111,7 @@ def _sources(
     topology.add_switch(access_node)
     for name, delay_ms in zip(names, delays_ms, strict=True):
         topology.add_host(name)
-        topology.add_link(name, access_node, delay_ms=delay_ms, **parameters.access)
+        topology.add_link(name, access_node, parameters.access, delay_ms=delay_ms)
     return names
 
 
@@ -122,8 +122,8 @@ def _network(name: str, parameters: Parameters, ingress: str, nodes: Sequence[st
         topology.add_switch(node)
     sources = _sources(topology, "S", "A", parameters.access_delays_ms, parameters)
     topology.add_host("B")
-    topology.add_link("A", ingress, delay_ms=1, **parameters.access)
-    topology.add_link("LSR3", "B", delay_ms=1, **parameters.access)
+    topology.add_link("A", ingress, parameters.access, delay_ms=1)
+    topology.add_link("LSR3", "B", parameters.access, delay_ms=1)
     return topology, sources
 
 
@@ -146,10 +146,10 @@ def timing(parameters: Parameters, *, recovery: Recovery | None = None, shared: 
     fixed_delays_ms = parameters.fixed_access_delays_ms or parameters.access_delays_ms
     fixed = _sources(topology, "F", "C", fixed_delays_ms, parameters)
     topology.add_host("D")
-    topology.add_link("C", "LSR8", delay_ms=1, **parameters.access)
-    topology.add_link("LSR8", "LSR5", delay_ms=delay_ms, **parameters.backbone)
-    topology.add_link("LSR6", "LSR7", delay_ms=delay_ms, **parameters.backbone)
-    topology.add_link("LSR7", "D", delay_ms=1, **parameters.access)
+    topology.add_link("C", "LSR8", parameters.access, delay_ms=1)
+    topology.add_link("LSR8", "LSR5", parameters.backbone, delay_ms=delay_ms)
+    topology.add_link("LSR6", "LSR7", parameters.backbone, delay_ms=delay_ms)
+    topology.add_link("LSR7", "D", parameters.access, delay_ms=1)
     connections.append(_connection(fixed, "D", ["LSR8", "LSR5", "LSR6", "LSR7"], None, None, Recovery()))
     add_port_events(topology)
     return Scenario(topology, connections, sources, "B", fixed, "D")
