@@ -275,7 +275,7 @@ def test_a_reader_that_has_seen_enough_is_no_error(arguments: list[str]) -> None
         (["demo", "--jitter-ms", "-1"], "jitter-ms"),
         (["demo", "--executor", "fpga"], "executor"),
         (["demo", "--seed", "-4"], "seed"),
-        (["demo", "--jitter-ms", "1e300"], "jitter"),
+        (["demo", "--jitter-ms", "1e300"], "Jitter: high_ms"),
         (["demo", "--out", ROUTER], f"{ROUTER}/runs: Not a directory"),
         (["trace", ROUTER, "--packet", "00", "--port", "-1"], "--port"),
         (["bench", "--size", "-1"], "--size"),
