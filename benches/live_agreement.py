@@ -4,7 +4,7 @@
 Each case runs with modelled hosts in virtual time and with Linux's Reno or CUBIC in network namespaces through wall-clock
 links: same topology, P4 program, controller, rates, delays and queues (:mod:`holdfast.live.tcp`). Writes ``agreement.csv``,
 ``links.csv``, all samples and the pictures of docs/VALIDATION.md to DIR, prints the tables, and exits with 1 if a difference
-exceeds its bound (:mod:`holdfast.live.agreement`). Skips with a reason where root, namespaces, ip, ping or iperf3 are missing.
+exceeds its bound (:mod:`holdfast.live.agreement`). Skips with a reason if root, namespaces, ip, ping or iperf3 are missing.
 
 ``--quick`` runs two short cases once, in half a minute and with twice the bounds: it shows that this script works,
 and detects a gross difference.

@@ -736,7 +736,7 @@ app.add_typer(ports, name="port")
 
 @ports.command("list")
 def port_list(device_id: DeviceId = 1, as_json: Annotated[bool, typer.Option("--json")] = False) -> None:
-    """Show what goes through the ports."""
+    """Show the counters of the ports."""
     from holdfast.live import control
     from holdfast.live import switch as live_switch
 
@@ -753,7 +753,7 @@ def port_add(
     device_id: DeviceId = 1,
     io: Annotated[Io, typer.Option(help="How frames leave.")] = Io.AUTO,
 ) -> None:
-    """Make an interface a port, while the switch runs."""
+    """Add an interface as a port of the running switch."""
     from holdfast.live import control
     from holdfast.live import switch as live_switch
 
@@ -766,7 +766,7 @@ def port_remove(
     port: Annotated[int, typer.Argument(min=0, max=MAX_PORT, help="Number of the port.")],
     device_id: DeviceId = 1,
 ) -> None:
-    """Give an interface back, while the switch runs; prints what went through it."""
+    """Remove a port from the running switch, and print its counters."""
     from holdfast.live import control
     from holdfast.live import switch as live_switch
 

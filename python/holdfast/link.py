@@ -6,7 +6,7 @@ Everything here is data that is checked; the models themselves are in the native
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Literal, Self, TypeAlias
 
@@ -257,14 +257,7 @@ class SequenceHeader(Parameters):
 
     def core_value(self) -> dict[str, object]:
         """As the native core takes it."""
-        return {
-            "ethertype": self.ethertype,
-            "bytes": self.bytes,
-            "sequence": self.sequence,
-            "following": self.following,
-            "stream": self.stream,
-            "ethertypes": list(self.ethertypes.items()),
-        }
+        return {**core_keywords(self, type(self).model_fields), "ethertypes": list(self.ethertypes.items())}
 
 
 class Ordering(Parameters):
@@ -290,9 +283,11 @@ class Ordering(Parameters):
             raise ValueError("max_delay_ms is less than a picosecond")
         return self
 
-    def core_value(self) -> Keywords:
-        """As the native core takes it."""
-        return core_keywords(self, type(self).model_fields)
+    def core_value(self, declared: Sequence[SequenceHeader] = ()) -> Keywords:
+        """As the native core takes it. ``declared``: by the network's controllers."""
+        headers = declared if self.headers is None else self.headers
+        fields = core_keywords(self, type(self).model_fields)
+        return {**fields, "headers": [header.core_value() for header in headers]}
 
 
 def whole_rate(rate: object) -> object:
@@ -417,8 +412,11 @@ def queue_parameters(queue: Queue) -> Keywords:
     return found if queue.queue_packets is None else {**found, "queue_bytes": None}
 
 
-def core_parameters(link: Link, traces: Traces | None = None) -> Keywords:
-    """The keywords of the native core for a link, without its ``reverse``. ``traces``: of the network that the link is in."""
+def core_parameters(link: Link, traces: Traces | None = None, headers: Sequence[SequenceHeader] = ()) -> Keywords:
+    """The keywords of the native core for a link, without its ``reverse``.
+
+    ``traces``: of the network that the link is in; ``headers``: those that its controllers declare.
+    """
     found = core_keywords(link, [name for name in Direction.model_fields if name != "loss"]) | queue_parameters(link)
     if isinstance(link.loss, LossTrace):
         found["loss"] = link.loss.core_value(traces or Traces())
@@ -426,6 +424,8 @@ def core_parameters(link: Link, traces: Traces | None = None) -> Keywords:
         found["loss"] = link.loss if isinstance(link.loss, int | float) else link.loss.core_value()
     if link.jitter is None:
         found["jitter"] = ("none", 0, 0)
+    if link.ordering is not None:
+        found["ordering"] = link.ordering.core_value(headers)
     down_ms = link.detection_down_ms if link.detection_down_ms is not None else link.detection_delay_ms
     up_ms = link.detection_up_ms if link.detection_up_ms is not None else link.detection_delay_ms
     return {

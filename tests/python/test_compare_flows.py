@@ -1,4 +1,4 @@
-"""A flow with several receivers: sent once and copied by a P4 program, or copied by its source; measured at each of them."""
+"""A flow with several receivers: a P4 program copies it, or its source sends copies; each receiver is measured."""
 
 from __future__ import annotations
 

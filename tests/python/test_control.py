@@ -14,8 +14,8 @@ from holdfast.apps.router.controller import FORWARD, TABLES
 from holdfast.control.link_state import LinkState
 from holdfast.control.next_hop import over_link, to_neighbour
 from holdfast.control.routes import Routing, plan_routes
-from holdfast.control.shortest_paths import ShortestPaths
 from holdfast.control.tables import TableEntry, TableWriter, read_entries
+from holdfast.paths import ShortestPaths
 
 
 class Recorder:

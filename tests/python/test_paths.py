@@ -1,4 +1,4 @@
-"""Disjoint paths against all sets of all paths of small graphs, and cuts against what is left without them; others by example."""
+"""Disjoint paths compared with all sets of all paths of small graphs, and cuts with the graph without them; examples."""
 
 from __future__ import annotations
 

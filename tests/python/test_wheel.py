@@ -1,4 +1,4 @@
-"""What is shipped: the package without its tests and without what only they need, and all of it works."""
+"""The wheel's contents: the package without its tests and their support modules. All of it can be imported and runs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""The parts that controllers are composed of: link states, routes, table entries. No application is known here."""
+"""Parts of controllers: link states, next hops, routes and table entries. This package knows no application."""

@@ -1,6 +1,6 @@
-"""The links between switches and their states, as one controller knows them: declared with port changes, or discovered.
+"""The links between switches and their states, in the view of one controller: declared with port changes, or discovered.
 
-It does not know what a controller does about a link that is down.
+It does not know how a controller reacts to a failed link.
 """
 
 from __future__ import annotations

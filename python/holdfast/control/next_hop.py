@@ -1,4 +1,4 @@
-"""Next hops: the port that a packet leaves by, and the MAC addresses it has on the link. Pure functions of the map."""
+"""Next hops: a packet's output port and its MAC addresses on the link. Pure functions of the map."""
 
 from __future__ import annotations
 

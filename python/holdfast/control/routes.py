@@ -1,6 +1,7 @@
 """Routes to hosts: planned from a map, encoded for a program's route tables, and kept in the switches.
 
-A program with these tables has an LPM table of IPv4 and maybe one of IPv6. How it protects routes is not known here.
+A program with these tables has an LPM table for IPv4, and may have one for IPv6. This module does not know
+how a program protects routes.
 """
 
 from __future__ import annotations
@@ -11,9 +12,9 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from holdfast.control.next_hop import NextHop, over_link, to_host
-from holdfast.control.shortest_paths import Hop, ShortestPaths
 from holdfast.control.tables import TableEntry, TableWriter, has_table
 from holdfast.p4runtime.client import Client
+from holdfast.paths import Hop, ShortestPaths
 from holdfast.topology import Attachment, Topology
 
 Prefix: TypeAlias = ipaddress.IPv4Network | ipaddress.IPv6Network

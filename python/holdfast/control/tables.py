@@ -1,6 +1,6 @@
 """Table entries as values, and a writer that makes a switch's entries equal to the wanted ones, in one batch.
 
-It does not know where the entries come from: planning gives values, a switch gives the same values back.
+It does not know the source of the entries: planning returns values, and a switch returns the same values.
 """
 
 from __future__ import annotations

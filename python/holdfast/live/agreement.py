@@ -1,7 +1,7 @@
 """Compares a modelled host's TCP with the kernel's: the numbers of an observation, and the bounds of their differences.
 
-It runs nothing (see :mod:`holdfast.live.tcp`) and draws nothing (see ``benches/live_agreement.py``). What the bounds allow for is
-said in docs/VALIDATION.md.
+It runs nothing (see :mod:`holdfast.live.tcp`) and draws nothing (see ``benches/live_agreement.py``). docs/VALIDATION.md
+explains the bounds.
 """
 
 from __future__ import annotations

@@ -1,10 +1,10 @@
-"""Paths through a topology's switches, and by what rule one of several equally good ones is chosen. Nothing is installed here.
+"""Paths through a topology's switches, and the tie-breaks between equally good ones. This package installs nothing.
 
-- ``shortest``: the routers' paths. Of equally cheap ones that whose next node comes first in the topology's order, at every node;
-  of parallel links the cheapest, or else that which was declared first.
-- ``backup``: what an LSP has besides its path: the cheapest path that avoids nodes or links, by Dijkstra's algorithm.
-- ``disjoint``: sets of disjoint paths at the least total cost, and what forbids one more. Of equally cheap sets one with the fewest
-  links, always the same.
+- ``shortest``: the paths of routers. Of equally cheap paths, every node chooses the one whose next node comes first in the
+  topology's order; of parallel links it chooses the cheapest, and of equally cheap ones the link that was declared first.
+- ``backup``: backup paths and detours of LSPs: the cheapest path that avoids nodes or links, by Dijkstra's algorithm.
+- ``disjoint``: sets of disjoint paths with the least total cost, and the cut that prevents one more. Of equally cheap sets it
+  chooses one with the fewest links, always the same.
 """
 
 from holdfast.paths.backup import cheapest_path, detour, disjoint_path

@@ -1,4 +1,4 @@
-"""What an LSP has besides its path: the cheapest path that avoids some nodes or links (Dijkstra). Nothing is installed here."""
+"""Backup paths and detours of LSPs: the cheapest path that avoids some nodes or links (Dijkstra). This module installs nothing."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""Disjoint paths: sets of one to many that share no node, or no link, at the least total cost, and what forbids one more.
+"""Disjoint paths: sets of paths that share no node, or no link, with the least total cost, and the cut that prevents one more.
 
-Successive shortest paths (Suurballe, Bhandari): each further path is the cheapest way through what the earlier ones leave, which
-may take links back from them, so that the set is the cheapest of all sets. Only the topology's map is known here: nothing of
-tunnels, addresses or switches' tables.
+Successive shortest paths (Suurballe, Bhandari): each further path is the cheapest one in the residual network of the earlier paths.
+It may take links back from them, so that the set is the cheapest of all sets. This module knows only the topology's map: no
+tunnels, addresses or tables of switches.
 """
 
 from __future__ import annotations

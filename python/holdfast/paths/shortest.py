@@ -1,7 +1,7 @@
-"""Distances, next hops and paths between switches as the routers choose them, over the links that can be used.
+"""Distances, next hops and paths between switches, over the usable links, by the rule of the routers.
 
-Costs are whole and at least 1, and the same in both directions of a link, so comparisons are exact. Links are undirected edges
-here, several between two switches are several edges. Nothing here knows hosts, ports or packets.
+Costs are whole, at least 1, and equal in both directions of a link, so comparisons are exact. Links are undirected edges;
+parallel links are several edges. This module knows no ports and no packets.
 """
 
 from __future__ import annotations

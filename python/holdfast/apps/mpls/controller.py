@@ -10,18 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from holdfast.apps.mpls.lsp import (
-    MAX_HOPS,
-    Connection,
-    Fec,
-    LastHop,
-    Lsp,
-    LspStatistics,
-    Mechanism,
-    Recovery,
-    TtlModel,
-    one_of,
-)
+from holdfast.apps.mpls.lsp import Connection, Fec, LastHop, Lsp, LspStatistics, Recovery, TtlModel, one_of
 from holdfast.apps.mpls.lsr import (
     BACKUP_TRAFFIC,
     DISCARDED,
@@ -43,7 +32,6 @@ from holdfast.apps.mpls.setup import Setup, failed_hops, hop_towards
 from holdfast.control.next_hop import to_host
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
-from holdfast.paths import cheapest_path, disjoint_path
 
 
 class MplsController(Controller):
@@ -138,21 +126,7 @@ class MplsController(Controller):
         for node, following in pairwise(path):
             if (node, prefix) not in self._routes:
                 self._routes.add((node, prefix))
-                self.lsrs[node].add_route(prefix, self._hop(node, following, {}))
-
-    def shortest_path(self, ingress: str, egress: str, without: Sequence[tuple[str, str]] = ()) -> list[str]:
-        """The path of the least cost that avoids these links; of equal ones always the same."""
-        path = cheapest_path(self.topology, ingress, egress, without_links=without)
-        if path is None:
-            raise NetworkError(f"there is no path from {ingress} to {egress}")
-        return path
-
-    def disjoint_path(self, path: Sequence[str]) -> list[str]:
-        """The cheapest path between the same ends without the nodes of this one, or else without its links."""
-        other = disjoint_path(self.topology, path)
-        if other is None:
-            raise NetworkError(f"there is no path disjoint from {'-'.join(path)}")
-        return other
+                self.lsrs[node].add_route(prefix, hop_towards(self.topology, node, following, {}))
 
     def add_lsp(
         self,

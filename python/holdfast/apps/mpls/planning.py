@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-import networkx as nx
-
 from holdfast.apps.mpls.lsp import MAX_HOPS, LastHop, Lsp, Mechanism, TtlModel
 from holdfast.apps.mpls.program import EVENT_PORT
 from holdfast.errors import NetworkError
+from holdfast.paths import cheapest_path, disjoint_path
 from holdfast.topology import Topology
 
 
@@ -41,24 +40,17 @@ class PathPlanner:
 
     def shortest_path(self, ingress: str, egress: str, without: Sequence[tuple[str, str]] = ()) -> list[str]:
         """The path of the least cost that avoids these links; of equal ones always the same."""
-        graph = self._topology.graph.copy()
-        graph.remove_edges_from(without)
-        try:
-            return list(nx.dijkstra_path(graph, ingress, egress, weight="cost"))
-        except nx.NetworkXNoPath:
-            raise NetworkError(f"there is no path from {ingress} to {egress}") from None
+        path = cheapest_path(self._topology, ingress, egress, without_links=without)
+        if path is None:
+            raise NetworkError(f"there is no path from {ingress} to {egress}")
+        return path
 
     def disjoint_path(self, path: Sequence[str]) -> list[str]:
         """The cheapest path between the same ends without the nodes of this one, or else without its links."""
-        graph = self._topology.graph.copy()
-        graph.remove_nodes_from(path[1:-1])
-        graph.remove_edges_from(pairwise(path))
-        if nx.has_path(graph, path[0], path[-1]):
-            return list(nx.dijkstra_path(graph, path[0], path[-1], weight="cost"))
-        try:
-            return self.shortest_path(path[0], path[-1], list(pairwise(path)))
-        except NetworkError:
-            raise NetworkError(f"there is no path disjoint from {'-'.join(path)}") from None
+        other = disjoint_path(self._topology, path)
+        if other is None:
+            raise NetworkError(f"there is no path disjoint from {'-'.join(path)}")
+        return other
 
     def _check(self, lsp: Lsp) -> None:
         hops = list(pairwise(lsp.path))

@@ -4,6 +4,7 @@ from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow, PathStatistics
 from holdfast.apps.protect.controller import ProtectController
 from holdfast.apps.protect.health import Alarm, LatentErrorDetection
+from holdfast.apps.protect.program import compile_protect
 from holdfast.apps.protect.repair import Repair
 
 __all__ = [

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field
 
 from holdfast.apps.protect.acceptance import Acceptance
-from holdfast.apps.protect.tunnels import PathSet
-from holdfast.apps.ternary import prefix_of, ternary_key
+from holdfast.apps.protect.program import OVERHEAD_BYTES
+from holdfast.control.ternary import prefix_of, ternary_key
 from holdfast.errors import NetworkError
-from holdfast.paths import Path
+from holdfast.paths import Disjoint, Path
 
 
 def checked_mtu(mtu: int) -> int:

@@ -17,13 +17,15 @@ from functools import partial
 
 import polars as pl
 
-from holdfast._core import Program
-from holdfast.apps.protect.acceptance import PATHS, Acceptance
-from holdfast.apps.protect.changes import Changes, Phase
-from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow
-from holdfast.apps.protect.counters import brought_by_path, connections_table, paths_table, read_statistics
-from holdfast.apps.protect.health import Alarm, HealthMonitor, LatentErrorDetection
-from holdfast.apps.protect.numbers import Numbers
+from holdfast.apps.protect import program
+from holdfast.apps.protect.acceptance import Acceptance
+from holdfast.apps.protect.changes import Changes, Phase, Transactions
+from holdfast.apps.protect.connection import Connection, ConnectionStatistics, Flow, checked_mtu
+from holdfast.apps.protect.counters import connections_table, paths_table, read_statistics
+from holdfast.apps.protect.entries import clear_egress, clear_ingress, connection_entry, flow_entry
+from holdfast.apps.protect.health import Alarm, LatentErrorDetection
+from holdfast.apps.protect.planning import PathPlanner
+from holdfast.apps.protect.registry import Registry
 from holdfast.apps.protect.repair import Repair, Repairer
 from holdfast.apps.protect.takeover import State, TakeOver, take_over
 from holdfast.apps.protect.tunnels import TUNNEL_ADDRESSES, Tunnels
@@ -37,24 +39,8 @@ from holdfast.errors import NetworkError
 from holdfast.p4runtime import p4data
 from holdfast.p4runtime.client import Client
 from holdfast.parameters import PS_PER_MS
-from holdfast.paths import Disjoint, NoDisjointPathsError, Path, disjoint_paths, path_along
-
-HERE = FilePath(__file__).parent
-
-NODE_ADDRESSES = ipaddress.IPv4Network("10.255.0.0/16")
-"""Where the PTIs' addresses (sources of the outer headers) are taken from, by switch index."""
-
-PROTECTION_PROTOCOL = 253
-"""Protocol number of outer headers; the program's default."""
-
-OVERHEAD_BYTES = 28
-"""Outer IPv4 header and protection header."""
-
-CONNECTIONS = 8192
-"""Connections that a node can be the PTI of, and those it can be the PTE of; the program's default."""
-
-MAX_PATHS = 4
-"""Copies of a packet, at most."""
+from holdfast.paths import Disjoint, NoDisjointPathsError
+from holdfast.topology import Topology
 
 
 class ProtectController(Controller):
@@ -246,123 +232,6 @@ class ProtectController(Controller):
     def waiting(self) -> dict[tuple[str, str], str]:
         """The reason why a pair of hosts has no connection yet, for each such pair."""
         return dict(self._waiting)
-
-    def find_link(self, one: Port, other: Port, *, in_use: bool) -> int:
-        """The index of the link between two ports, of which an entry says that it was there.
-
-        One that is in use is believed in until discovery has had the time to hear it. Raises :class:`NetworkError` without one.
-        """
-        if self._discovery is not None:
-            return self._discovery.presume(one, other, is_there=in_use)
-        for index, link in enumerate(self.topology.links):
-            if {one, other} == {(link.a, link.a_port), (link.b, link.b_port)}:
-                return index
-        raise NetworkError(f"there is no link between {one[0]}:{one[1]} and {other[0]}:{other[1]}")
-
-    def _repair_soon(self) -> None:
-        """Once for everything that is told at this instant: a node that fails is told by all its neighbours."""
-        if self._repairer is not None and not self._repair_is_due:
-            self._repair_is_due = True
-            self.plane.call_later(0, self._repair)
-
-    def _repair(self) -> None:
-        self._repair_is_due = False
-        if self._repairer is not None:
-            self._repairer.run(self._down_links())
-
-    @property
-    def repairs(self) -> list[Repair]:
-        """What became of copies whose path failed, in order."""
-        return [] if self._repairer is None else self._repairer.repairs
-
-    # ---- Changes ----
-
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """Everything done inside is written at its end, in one batch per switch and phase, or not at all if a switch refuses.
-
-        What a later step inside would write over an earlier one's does not belong together.
-        """
-        if self._open is not None:
-            yield
-            return
-        changes = self._open = Changes()
-        try:
-            yield
-        except BaseException:
-            changes.abandon()
-            raise
-        finally:
-            self._open = None
-        changes.apply(self.clients)
-
-    @contextmanager
-    def changes(self) -> Iterator[Changes]:
-        """What is collected now: that of :meth:`together`, or else what is written at the end of this block."""
-        with self.together():
-            assert self._open is not None
-            yield self._open
-
-    def when_drained(self, remove: Callable[[Changes], None]) -> None:
-        """Takes down what was left behind, when nothing is under way on it any more."""
-
-        def run() -> None:
-            changes = Changes()
-            remove(changes)
-            changes.apply(self.clients, lenient=True)
-
-        if self.drain_ms:
-            self.plane.call_later(self.drain_ms, run)
-        else:
-            run()
-
-    # ---- Connections ----
-
-    @property
-    def connections(self) -> list[Connection]:
-        """All connections, in the order in which they were added."""
-        return list(self._connections.values())
-
-    def find_connection(self, ingress: str, egress: str) -> Connection | None:
-        """The first connection between two switches, if there is one."""
-        return next(iter(self._by_ends.get((ingress, egress), ())), None)
-
-    def disjoint_paths(
-        self, ingress: str, egress: str, count: int | None = None, disjoint: Disjoint | None = None
-    ) -> list[Path]:
-        """The cheapest set of disjoint paths without links that are down (:func:`holdfast.paths.disjoint_paths`)."""
-        down = self._down_links()
-        key = (ingress, egress, count or self.path_count, disjoint or self.disjoint, down, len(self.topology.links))
-        if key not in self._planned:
-            if len(self._planned) > 100_000:
-                self._planned.clear()
-            try:
-                self._planned[key] = disjoint_paths(
-                    self.topology,
-                    ingress,
-                    egress,
-                    count or self.path_count,
-                    disjoint=disjoint or self.disjoint,
-                    avoid_links=down,
-                )
-            except NoDisjointPathsError as error:
-                if self._discovery is None or self._discovery.is_settled:
-                    raise
-                message = f"{error} (links are still being discovered)"
-                raise NoDisjointPathsError(message, error.found, error.cut_nodes, error.cut_links) from None
-        return self._planned[key]
-
-    def _down_links(self) -> frozenset[int]:
-        """Links that are down at one end at least, or not there."""
-        if self._discovery is not None:
-            return self._discovery.topology.absent
-        if not self._failed:
-            return frozenset()
-        return frozenset(
-            i
-            for i, link in enumerate(self.topology.links)
-            if (link.a, link.a_port) in self._failed or (link.b, link.b_port) in self._failed
-        )
 
     def protect_hosts(self, source: str, destination: str) -> Connection:
         """Protects everything from one host to another, over a connection between their switches: IPv4, and IPv6 if both have it.

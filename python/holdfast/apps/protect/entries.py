@@ -11,10 +11,10 @@ import json
 from holdfast.apps.protect import program
 from holdfast.apps.protect.acceptance import PATHS
 from holdfast.apps.protect.connection import Connection, Copy, Flow, PathSet, Tunnel
-from holdfast.apps.protect.paths import Path, link_ends
 from holdfast.control.next_hop import over_link
 from holdfast.control.tables import TableEntry
 from holdfast.p4runtime.client import Client
+from holdfast.paths import Path
 from holdfast.topology import Topology
 
 
@@ -64,7 +64,7 @@ def copy_entry(topology: Topology, path_set: PathSet, copy: Copy) -> TableEntry:
 
 
 def _link_names(topology: Topology, path: Path) -> list[str]:
-    return [link_ends(topology.links[index]) for index in path.links]
+    return [topology.links[index].ends for index in path.links]
 
 
 def replicas(topology: Topology, path_set: PathSet) -> list[tuple[int, int]]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from holdfast.apps.protect.paths import Disjoint, NoDisjointPathsError, Path, disjoint_paths, path_along
 from holdfast.apps.protect.program import MAX_PATHS
 from holdfast.control.link_state import LinkState
 from holdfast.errors import NetworkError
+from holdfast.paths import Disjoint, NoDisjointPathsError, Path, disjoint_paths, path_along
 
 _CACHED = 100_000
 
@@ -22,7 +22,7 @@ class PathPlanner:
         self._planned: dict[tuple[object, ...], list[Path]] = {}
 
     def disjoint_paths(self, ingress: str, egress: str, count: int, disjoint: Disjoint) -> list[Path]:
-        """The cheapest set of disjoint paths without links that are down (:func:`holdfast.apps.protect.paths.disjoint_paths`)."""
+        """The cheapest set of disjoint paths without links that are down (:func:`holdfast.paths.disjoint_paths`)."""
         topology, down = self._links.topology, self._links.down
         key = (ingress, egress, count, disjoint, down, len(topology.links))
         if key not in self._planned:

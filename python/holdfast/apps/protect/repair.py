@@ -11,8 +11,11 @@ from dataclasses import dataclass
 from functools import partial
 from itertools import chain
 
-from holdfast.apps.protect.changes import Changes
-from holdfast.apps.protect.tunnels import Copy, PathSet
+from holdfast.apps.protect.changes import Changes, Transactions
+from holdfast.apps.protect.connection import Copy, PathSet
+from holdfast.apps.protect.tunnels import Tunnels
+from holdfast.control.link_state import LinkState
+from holdfast.controller import ControlPlane
 from holdfast.p4runtime.errors import P4RuntimeError
 from holdfast.paths import NoDisjointPathsError, Path, disjoint_paths
 

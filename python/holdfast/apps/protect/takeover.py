@@ -19,25 +19,16 @@ from holdfast.apps.protect.changes import Changes, Phase, Transactions
 from holdfast.apps.protect.connection import Connection, Copy, Flow, PathSet, Tunnel, checked_mtu
 from holdfast.apps.protect.entries import endpoint_entry, flow_entry, replicas, tunnel_route
 from holdfast.apps.protect.numbers import Numbers
-from holdfast.apps.protect.tunnels import (
-    COPY_TABLE,
-    ENDPOINT_TABLE,
-    ROUTE_TABLE,
-    Copy,
-    PathSet,
-    Tunnel,
-    copy_key,
-    endpoint_key,
-    route_key,
-)
-from holdfast.apps.router.controller import TableEntry, has_table
+from holdfast.apps.protect.program import CONNECTION_TABLE, COPY_TABLE, ENDPOINT_TABLE, FLOW_TABLES, ROUTES
+from holdfast.apps.protect.registry import Registry
+from holdfast.apps.protect.tunnels import Tunnels
+from holdfast.control.link_state import LinkState
+from holdfast.control.routes import Prefix, Routing
+from holdfast.control.tables import TableEntry, Write, read_entries
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.client import Client
-from holdfast.p4runtime.received import Entry
 from holdfast.paths import Path, ends_of, path_over
-
-if TYPE_CHECKING:
-    from holdfast.apps.protect.controller import ProtectController
+from holdfast.topology import Topology
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,8 @@ import pytest
 
 from holdfast import SimulatedNetwork, UdpStream
 from holdfast._core import Program
-from holdfast.apps.protect import Flow, ProtectController, compile_protect
+from holdfast.apps.protect import Flow, ProtectController
+from holdfast.apps.protect.program import COPY_TABLE
 from holdfast.apps.protect.test_controller import MTU, NOTHING, entries, ladder
 from holdfast.apps.protect.test_takeover import dump, kill_at_write, successor
 from holdfast.discovery import LinkDiscovery

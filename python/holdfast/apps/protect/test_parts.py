@@ -8,11 +8,10 @@ from contextlib import contextmanager
 import pytest
 
 from holdfast._core import Switch
-from holdfast.apps.protect import Acceptance, Connection, Flow, NoDisjointPathsError, compile_protect
+from holdfast.apps.protect import Acceptance, Connection, Flow, compile_protect
 from holdfast.apps.protect.changes import Changes, Phase, Transactions
 from holdfast.apps.protect.connection import Copy, PathSet, Tunnel
 from holdfast.apps.protect.entries import connection_entry, copy_entry, endpoint_entry, flow_entry, tunnel_route
-from holdfast.apps.protect.paths import path_along
 from holdfast.apps.protect.planning import PathPlanner
 from holdfast.apps.protect.registry import Registry
 from holdfast.apps.protect.test_controller import ladder
@@ -21,6 +20,7 @@ from holdfast.control.tables import read_entries
 from holdfast.errors import HoldfastError, NetworkError
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
+from holdfast.paths import NoDisjointPathsError, path_along
 
 
 class Plane:

@@ -15,7 +15,6 @@ from holdfast.apps.protect.changes import Changes, Phase
 from holdfast.apps.protect.connection import Copy, PathSet, Tunnel
 from holdfast.apps.protect.entries import address_number, copy_entry, endpoint_entry, replicas, tunnel_route
 from holdfast.apps.protect.numbers import Numbers
-from holdfast.p4runtime.client import Client
 from holdfast.paths import Disjoint, Path
 from holdfast.topology import Topology
 
@@ -135,28 +134,6 @@ class Tunnels:
         copy = Copy(instance, self._tunnel(changes, path, number))
         changes.insert(Phase.COPY, path_set.ingress, copy_entry(self._topology, path_set, copy))
         return copy
-
-    def write_copy(self, client: Client, path_set: PathSet, copy: Copy) -> None:
-        """Writes where a replica goes, with what a controller that comes later must know to go on."""
-        path = copy.tunnel.path
-        _, src_mac, dst_mac = hop(self.topology, path_set.ingress, path.links[0])
-        client.insert(
-            COPY_TABLE,
-            copy_key(path_set.group, copy.instance),
-            SEND_COPY,
-            {"src_mac": src_mac, "dst_mac": dst_mac, "dst_ip": copy.tunnel.address},
-            metadata=_json(
-                {
-                    "number": copy.tunnel.number,
-                    "links": self._names(path),
-                    "preferred": [self._names(preferred) for preferred in path_set.preferred],
-                    "disjoint": path_set.disjoint,
-                }
-            ),
-        )
-
-    def _names(self, path: Path) -> list[str]:
-        return [self.topology.links[index].ends for index in path.links]
 
     def drop_copy(self, changes: Changes, path_set: PathSet, copy: Copy) -> None:
         """Removes a copy that its group does not make any more, and its tunnel if it was the last user."""

@@ -10,12 +10,11 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from holdfast._core import Program
+from holdfast.control.link_state import LinkState
+from holdfast.control.routes import RouteTables, Routing
 from holdfast.controller import Controller, ControlPlane
 from holdfast.discovery import Discovery, LinkDiscovery
-from holdfast.errors import NetworkError
-from holdfast.p4runtime.client import Client
-from holdfast.paths import Hop, ShortestPaths
-from holdfast.topology import Host, Topology
+from holdfast.topology import Topology
 
 HERE = Path(__file__).parent
 

@@ -12,9 +12,15 @@ from collections.abc import Collection, Mapping
 
 from holdfast._core import Program
 from holdfast.apps.router.alternates import Alternates, LinkCoverage, Protection, link_coverage
-from holdfast.apps.router.controller import HERE, RouterController, TableEntry
+from holdfast.apps.router.controller import HERE
+from holdfast.control.link_state import LinkState
+from holdfast.control.next_hop import over_link
+from holdfast.control.routes import Route, RouteTables, plan_routes
+from holdfast.control.tables import TableEntry, TableWriter
+from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.paths import Hop, ShortestPaths
+from holdfast.topology import Topology
 
 LOOPBACKS = ipaddress.IPv4Network("10.255.0.0/16")
 """Where the switches' own addresses, the ends of repair tunnels, are taken from, by switch index; the program's default."""

@@ -22,7 +22,6 @@ from holdfast.apps.router import (
 )
 from holdfast.apps.router.controller import TABLES as ROUTER_TABLES
 from holdfast.apps.router.ipfrr import TABLES as IPFRR_TABLES
-from holdfast.control.shortest_paths import ShortestPaths
 from holdfast.parameters import PS_PER_MS
 from holdfast.paths import ShortestPaths
 from holdfast.topologies import by_name

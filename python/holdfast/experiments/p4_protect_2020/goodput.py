@@ -17,7 +17,6 @@ import polars as pl
 from matplotlib.figure import Figure
 
 from holdfast import statistics
-from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.experiments import Finding, Setting
 from holdfast.experiments.p4_protect_2020 import published, setup
 from holdfast.network import SimulatedNetwork

@@ -12,7 +12,7 @@ import polars as pl
 import pytest
 
 from holdfast import reproduce
-from holdfast.apps.protect.controller import OVERHEAD_BYTES
+from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.errors import ExperimentError, LiveError
 from holdfast.experiments import Finding
 from holdfast.experiments.p4_protect_2020 import (
