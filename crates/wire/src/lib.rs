@@ -47,6 +47,7 @@ macro_rules! fixed_length_view {
 
 mod address;
 pub mod arp;
+pub mod bfd;
 pub mod capture;
 pub mod checksum;
 pub mod ecn;
