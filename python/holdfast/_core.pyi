@@ -535,6 +535,7 @@ class Network:
         mark_above: Mapping[str, object] | None = None,
         detection_down_ps: int | None = None,
         detection_up_ps: int | None = None,
+        bfd: Mapping[str, int] | None = None,
         mtu_bytes: int | None = None,
         ordering: Mapping[str, object] | None = None,
     ) -> int:
@@ -567,6 +568,7 @@ class Network:
         mark_above: Mapping[str, object] | None = None,
         detection_down_ps: int | None = None,
         detection_up_ps: int | None = None,
+        bfd: Mapping[str, int] | None = None,
         mtu_bytes: int | None = None,
         ordering: Mapping[str, object] | None = None,
     ) -> None:
@@ -579,6 +581,20 @@ class Network:
     ) -> None:
         """Fails or repairs a link (or one direction of it) at a time (None: now). Packets queued or in flight on what fails are lost.
         The receiving end of a direction notices."""
+    def set_silent_loss(
+        self, link: int, silent: bool, at_ps: int | None = None, *, direction: Literal["a_to_b", "b_to_a"] | None = None
+    ) -> None:
+        """Lets a link (or one direction of it) lose all packets without a change of its signal, at a time (None: now), or takes that
+        back."""
+    def declare_port(self, switch: str, port: int, down: bool) -> None:
+        """Declares that a switch's port with a link is down, whatever its signal says, or takes that back."""
+    def bfd_statistics(self, switch: str, port: int) -> dict[str, Any] | None:
+        """Statistics of the BFD session of a switch's port, or None if it has none: ``state``, ``diagnostic``, ``sent``, ``received``, ``refused``,
+        ``came_up``, ``went_down``, ``expired``, ``changed_ps``, ``detection_time_ps``."""
+    def count_drops(self) -> int:
+        """Starts to count what is dropped outside programs, by node and reason. Nodes are not visited meanwhile, so runs are slower."""
+    def drops(self, counter: int) -> list[tuple[str, str, int]]:
+        """What was dropped since :meth:`count_drops`, which gave the number: node, reason and packets."""
     def set_node_state(self, node: str, up: bool, at_ps: int | None = None) -> None:
         """Fails or repairs a node at a time (None: now). What is inside is lost, its tables and registers are not."""
     def fail_randomly(

@@ -257,7 +257,14 @@ class SequenceHeader(Parameters):
 
     def core_value(self) -> dict[str, object]:
         """As the native core takes it."""
-        return {**core_keywords(self, type(self).model_fields), "ethertypes": list(self.ethertypes.items())}
+        return {
+            "ethertype": self.ethertype,
+            "bytes": self.bytes,
+            "sequence": self.sequence,
+            "following": self.following,
+            "stream": self.stream,
+            "ethertypes": list(self.ethertypes.items()),
+        }
 
 
 class Ordering(Parameters):
@@ -286,8 +293,28 @@ class Ordering(Parameters):
     def core_value(self, declared: Sequence[SequenceHeader] = ()) -> Keywords:
         """As the native core takes it. ``declared``: by the network's controllers."""
         headers = declared if self.headers is None else self.headers
-        fields = core_keywords(self, type(self).model_fields)
-        return {**fields, "headers": [header.core_value() for header in headers]}
+        own = core_keywords(self, [name for name in type(self).model_fields if name != "headers"])
+        return {**own, "headers": [header.core_value() for header in headers]}
+
+
+class Bfd(Parameters):
+    """Bidirectional Forwarding Detection (RFC 5880) between the switches at a link's ends, in asynchronous mode.
+
+    Both send hellos on the link every ``tx_ms``, less 0 to 25 % of jitter, or as rarely as the other end asks with its ``rx_ms``;
+    one that misses ``multiplier`` of them takes its port down, and tells the other. So failures without a loss of signal are found.
+    """
+
+    tx_ms: float = Field(default=50.0, ge=0.1, le=60_000)
+    rx_ms: float = Field(default=50.0, ge=0.1, le=60_000)
+    multiplier: int = Field(default=3, ge=1, le=255)
+
+    def core_value(self) -> dict[str, int]:
+        """As the native core takes it: RFC 5880's parameters, in microseconds."""
+        return {
+            "desired_min_tx_us": round(self.tx_ms * 1000),
+            "required_min_rx_us": round(self.rx_ms * 1000),
+            "detect_mult": self.multiplier,
+        }
 
 
 def whole_rate(rate: object) -> object:
@@ -417,21 +444,24 @@ def core_parameters(link: Link, traces: Traces | None = None, headers: Sequence[
 
     ``traces``: of the network that the link is in; ``headers``: those that its controllers declare.
     """
-    found = core_keywords(link, [name for name in Direction.model_fields if name != "loss"]) | queue_parameters(link)
+    given_apart = {"loss", "ordering"}
+    found = core_keywords(
+        link, [name for name in Direction.model_fields if name not in given_apart]
+    ) | queue_parameters(link)
+    found["ordering"] = None if link.ordering is None else link.ordering.core_value(headers)
     if isinstance(link.loss, LossTrace):
         found["loss"] = link.loss.core_value(traces or Traces())
     else:
         found["loss"] = link.loss if isinstance(link.loss, int | float) else link.loss.core_value()
     if link.jitter is None:
         found["jitter"] = ("none", 0, 0)
-    if link.ordering is not None:
-        found["ordering"] = link.ordering.core_value(headers)
     down_ms = link.detection_down_ms if link.detection_down_ms is not None else link.detection_delay_ms
     up_ms = link.detection_up_ms if link.detection_up_ms is not None else link.detection_delay_ms
     return {
         **found,
         "detection_down_ps": None if down_ms is None else _ps(down_ms),
         "detection_up_ps": None if up_ms is None else _ps(up_ms),
+        "bfd": None if link.bfd is None else link.bfd.core_value(),
     }
 
 

@@ -157,6 +157,40 @@ class OrderingCounters:
 
 
 @dataclass(frozen=True, slots=True)
+class BfdStatistics:
+    """One end of a BFD session (RFC 5880)."""
+
+    state: str
+    """``up``, ``init``, ``down`` or ``admin_down``."""
+    diagnostic: int
+    """Why the state changed last (section 4.1): 0 none, 1 detection time expired, 3 neighbor signaled session down."""
+    sent: int
+    received: int
+    refused: int
+    """Control packets for another session."""
+    came_up: int
+    """Sessions begin up, which is not counted."""
+    went_down: int
+    expired: int
+    """How often the detection time was over."""
+    changed_ps: int
+    """When the state changed last."""
+    detection_time_ps: int
+    """How long it waits for a packet now."""
+
+
+@dataclass(frozen=True, slots=True)
+class Drops:
+    """Packets that ended at a node, or on a link that leads away from it."""
+
+    node: str
+    reason: str
+    """``queue_full``, ``early``, ``loss``, ``link_down``, ``mtu``, ``node_down``, ``unconnected``, ``interface``,
+    ``not_addressed`` or ``corrupted``."""
+    packets: int
+
+
+@dataclass(frozen=True, slots=True)
 class QueueStatistics:
     """A queue of a switch's traffic manager; ``port`` and ``queue`` are None for that of the recirculation port."""
 

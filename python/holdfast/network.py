@@ -25,6 +25,8 @@ from holdfast.controller import Controller
 from holdfast.errors import NetworkError
 from holdfast.link import SequenceHeader, Traces, core_parameters, reversed_link
 from holdfast.measurements import (
+    BfdStatistics,
+    Drops,
     FlowStatistics,
     LinkCounters,
     NodeCounters,
@@ -204,6 +206,23 @@ class Network(ABC):
         else:
             self._core.set_link_state(link, up, at_ps)
 
+    def set_silent_loss(
+        self, name: str, *, silent: bool = True, at_s: float | None = None, one_way: bool = False
+    ) -> None:
+        """Lets the link ``a-b`` lose all packets without a change of its signal, now or at a time, or takes that back.
+
+        With ``one_way`` only from ``a`` to ``b``. Only hellos (``bfd`` of a link) and controllers find such a failure.
+        """
+        direction = self._direction(name) if one_way else None
+        self._core.set_silent_loss(self._link_id(name), silent, self._time_ps("at_s", at_s), direction=direction)
+
+    def declare_port(self, switch: str, port: int, *, down: bool = True) -> None:
+        """Declares that a switch's port with a link is down, whatever its signal says, or takes that back.
+
+        This is for controllers that know it from elsewhere, such as their programs' digests.
+        """
+        self._core.declare_port(switch, port, down)
+
     def set_node(self, name: str, *, up: bool, at_s: float | None = None) -> None:
         """Fails or repairs a switch, now or at a time."""
         if name not in self.topology.switches:
@@ -325,6 +344,16 @@ class Network(ABC):
         """What the ordering function of the link ``a-b`` did in the direction from ``a`` to ``b``; None if there is none."""
         found = self._core.ordering_counters(self._link_id(name), self._direction(name))
         return None if found is None else OrderingCounters(**found)
+
+    def bfd_statistics(self, switch: str, port: int) -> BfdStatistics | None:
+        """The BFD session of a switch's port; None if there is none."""
+        found = self._core.bfd_statistics(switch, port)
+        return None if found is None else BfdStatistics(**found)
+
+    def count_drops(self) -> Callable[[], list[Drops]]:
+        """Starts to count what is dropped outside programs; what is given gives the counts. Runs are slower meanwhile."""
+        counter = self._core.count_drops()
+        return lambda: [Drops(*found) for found in self._core.drops(counter)]
 
     def queue_statistics(self, switch: str) -> list[QueueStatistics]:
         """The queues of a switch's traffic manager."""

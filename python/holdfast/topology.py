@@ -20,7 +20,7 @@ import networkx as nx
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from holdfast.errors import TopologyError, first_mistake
-from holdfast.link import Direction, Queueing, link_towards
+from holdfast.link import Bfd, Direction, Queueing, link_towards
 from holdfast.parameters import LONGEST_S, SHORTEST_MS, Milliseconds, Parameters
 
 FIBRE_KM_PER_MS = 299.792458 * 2 / 3
@@ -99,9 +99,10 @@ class Link(Direction):
 
     The queue holds ``queue_packets`` or ``queue_bytes``; the packet being transmitted does not count. ``reverse``: what is
     different from ``b`` to ``a``. ``detection_delay_ms``: until switches notice a change, if not the network's delay;
-    ``detection_down_ms`` and ``detection_up_ms``: the same for failures and repairs alone. ``mtu_bytes``: the most bytes behind the
-    Ethernet header; longer frames are dropped and counted, never cut. ``ordering``: what puts packets with sequence numbers
-    in order in front of the link, for hosts behind 1+1 protection that need it.
+    ``detection_down_ms`` and ``detection_up_ms``: the same for failures and repairs alone. ``bfd``: hellos between switches,
+    besides. ``mtu_bytes``: the most bytes behind the Ethernet header; longer frames are dropped and counted, never cut.
+    ``ordering``: what puts packets with sequence numbers in order in front of the link, for hosts behind 1+1 protection that need
+    it.
     """
 
     a: str
@@ -111,6 +112,7 @@ class Link(Direction):
     detection_delay_ms: Milliseconds | None = None
     detection_down_ms: Milliseconds | None = None
     detection_up_ms: Milliseconds | None = None
+    bfd: Bfd | None = None
     reverse: Direction | None = None
     cost: int = Field(default=1, ge=1)
 

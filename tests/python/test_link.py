@@ -90,6 +90,7 @@ def test_yaml(tmp_path: Path) -> None:
         "loss": ("trace", [0, 2], 10),
         "detection_down_ps": None,
         "detection_up_ps": None,
+        "bfd": None,
         "queue_bytes": None,
         "queue_packets": 50,
         "red": {**red, "gentle": True, "ecn": True, "mean_packet_bytes": 500},

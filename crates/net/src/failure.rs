@@ -6,13 +6,11 @@
 //! changes nothing for those that are there.
 //!
 //! A failure begins after the start and before the end; the repair of the last one may come later. Changes made otherwise
-//! ([`Network::set_link_state`] and the like) are independent: the last one counts. So are those of a link and of a node at its
+//! ([`crate::Network::set_link_state`] and the like) are independent: the last one counts. So are those of a link and of a node at its
 //! end, which both must work.
 
 use crate::error::{NetError, out_of_range};
-use crate::event::Event;
 use crate::link::LinkDirection;
-use crate::network::Network;
 use crate::random::Stream;
 use crate::{LinkId, NodeId};
 use std::sync::Arc;
@@ -69,9 +67,56 @@ pub struct FailureRecord {
     pub up: bool,
 }
 
+/// What fails at random in a network, and what was drawn.
+#[derive(Debug, Default)]
+pub(crate) struct Failures {
+    processes: Vec<FailureProcess>,
+    pub(crate) records: Vec<FailureRecord>,
+}
+
+impl Failures {
+    /// Adds a thing that fails: its number, and when it does first.
+    pub(crate) fn add(
+        &mut self,
+        (what, change): (String, Change),
+        failures: &RandomFailures,
+        seed: u64,
+    ) -> Result<(u32, Option<u64>), NetError> {
+        failures.time_to_failure.check("the time to failure")?;
+        failures.time_to_repair.check("the time to repair")?;
+        let mut known = self.processes.iter();
+        if known.any(|other| other.change.overlaps(change)) {
+            return Err(out_of_range("what fails at random", "given once"));
+        }
+        let mut process = FailureProcess {
+            stream: Stream::named(seed, &format!("{what}/failures")),
+            what: what.into(),
+            change,
+            failures: failures.clone(),
+            down: false,
+        };
+        let first_ps = process.next(failures.start_ps);
+        self.processes.push(process);
+        Ok((self.processes.len() as u32 - 1, first_ps))
+    }
+
+    /// The next change of something that fails at random: what changes, whether that is up now, and when it changes again.
+    pub(crate) fn next_change(&mut self, number: u32, now_ps: u64) -> (Change, bool, Option<u64>) {
+        let process = &mut self.processes[number as usize];
+        process.down = !process.down;
+        let up = !process.down;
+        self.records.push(FailureRecord {
+            time_ps: now_ps,
+            what: process.what.clone(),
+            up,
+        });
+        (process.change, up, process.next(now_ps))
+    }
+}
+
 /// One thing and its failures.
 #[derive(Debug)]
-pub(crate) struct FailureProcess {
+struct FailureProcess {
     what: Arc<str>,
     change: Change,
     failures: RandomFailures,
@@ -79,8 +124,9 @@ pub(crate) struct FailureProcess {
     stream: Stream,
 }
 
+/// What changes when it fails or is repaired.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Change {
+pub(crate) enum Change {
     Directions([u32; 2]),
     Node(NodeId),
 }
@@ -110,77 +156,6 @@ impl Duration {
             Duration::Fixed { time_ps } => time_ps,
             Duration::Exponential { mean_ps } => stream.exponential(mean_ps),
         }
-    }
-}
-
-impl Network {
-    /// Lets something fail and be repaired at random. A thing, and a direction of a link, fails in one such way only.
-    pub fn fail_randomly(&mut self, failures: &RandomFailures) -> Result<(), NetError> {
-        failures.time_to_failure.check("the time to failure")?;
-        failures.time_to_repair.check("the time to repair")?;
-        self.check_not_past(failures.start_ps)?;
-        let (what, change) = self.failing(&failures.target)?;
-        let known = &self.failure_processes;
-        if known.iter().any(|other| other.change.overlaps(change)) {
-            return Err(out_of_range("what fails at random", "given once"));
-        }
-        let number = known.len() as u32;
-        let mut process = FailureProcess {
-            stream: Stream::named(self.seed(), &format!("{what}/failures")),
-            what: what.into(),
-            change,
-            failures: failures.clone(),
-            down: false,
-        };
-        if let Some(at_ps) = process.next(failures.start_ps) {
-            self.events
-                .push(at_ps, Event::RandomFailure { process: number });
-        }
-        self.failure_processes.push(process);
-        Ok(())
-    }
-
-    /// The failures and repairs that were drawn and have happened, in order.
-    pub fn random_failures(&self) -> &[FailureRecord] {
-        &self.failure_records
-    }
-
-    fn failing(&self, target: &FailureTarget) -> Result<(String, Change), NetError> {
-        Ok(match target {
-            FailureTarget::Node(name) => (name.clone(), Change::Node(self.node_id(name)?)),
-            FailureTarget::Direction(link, direction) => {
-                let direction = self.direction(*link, *direction)?;
-                let what = self.direction_name(direction);
-                (what, Change::Directions([direction; 2]))
-            }
-            FailureTarget::Link(link) => {
-                let first = self.direction(*link, LinkDirection::AToB)?;
-                let what = self.direction_name(first).replace('>', "-");
-                (what, Change::Directions([first, first + 1]))
-            }
-        })
-    }
-
-    /// The next change of something that fails at random.
-    pub(crate) fn random_failure(&mut self, number: u32) {
-        let now_ps = self.now_ps;
-        let process = &mut self.failure_processes[number as usize];
-        process.down = !process.down;
-        let up = !process.down;
-        self.failure_records.push(FailureRecord {
-            time_ps: now_ps,
-            what: process.what.clone(),
-            up,
-        });
-        let change = process.change;
-        if let Some(at_ps) = process.next(now_ps) {
-            self.events
-                .push(at_ps, Event::RandomFailure { process: number });
-        }
-        self.dispatch(match change {
-            Change::Directions(directions) => Event::DirectionState { directions, up },
-            Change::Node(node) => Event::NodeState { node, up },
-        });
     }
 }
 

@@ -8,42 +8,53 @@
 //! [`clock::wall::FrameIo`]) or controllers (they read [`Notification`]s and write to switches between events). Only
 //! `clock::wall` reads a clock or starts a thread; nothing iterates a map in an order that could differ between runs.
 //!
+//! Its modules import each other in one direction (`tests/python/test_modules.py`): what nodes, links, queues, hosts and flows are; then the
+//! `medium`, which is all that a node sees of the others; the `model` of what nodes do, and `switch`; then `network`, which has the nodes, the
+//! medium, `traffic`, failures and [`detection`], and makes things happen; then the clocks, which drive it.
+//!
 //! Time is whole picoseconds since the network's beginning.
 #![forbid(unsafe_code)]
 
 mod addresses;
-mod agent;
 mod capture;
 pub mod clock;
+pub mod detection;
 mod error;
-mod event;
-mod external;
 pub mod failure;
 pub mod flow;
+mod generator;
 mod host;
+mod interface;
 pub mod link;
+mod medium;
+mod model;
 mod network;
 mod node;
 mod notification;
+mod observer;
 pub mod ordering;
+mod packet_log;
 mod pool;
 pub mod queue;
 pub mod random;
-pub mod record;
+mod record;
+mod scheduler;
+pub mod serialisation;
 pub mod statistics;
-mod step;
 mod switch;
 mod tcp_flow;
 mod totals;
+mod traffic;
 pub mod traffic_manager;
-mod visit;
 mod whole;
 
 pub use addresses::Family;
-pub use agent::{GeneratorTrigger, PacketGenerator};
+pub use detection::DetectionConfig;
+pub use detection::bfd::{BfdConfig, BfdStatistics};
 pub use error::NetError;
 pub use failure::{FailureRecord, FailureTarget, RandomFailures};
 pub use flow::{Destination, Ping, Spacing, UdpStream};
+pub use generator::{GeneratorTrigger, PacketGenerator};
 pub use host::{HostConfig, Ipv6Interface};
 pub use link::{
     DirectionCounters, GilbertElliott, Jitter, LinkConfig, LinkCounters, LinkDirection, Loss,
@@ -52,9 +63,12 @@ pub use link::{
 pub use network::Network;
 pub use node::NodeCounters;
 pub use notification::{Notification, NotificationEvent};
+pub use observer::{
+    DropCounts, DropReason, Moment, Observation, Observer, ObserverId, Place, Scope,
+};
 pub use ordering::{BitField, OrderingConfig, OrderingCounters, SequenceHeader};
+pub use packet_log::{ReceivedLog, SentLog};
 pub use queue::{Discipline, QueueConfig, QueueUnit, Red, Step};
-pub use record::{ReceivedLog, SentLog};
 pub use statistics::{FlowStatistics, Latency};
 pub use tcp_flow::{Application, TcpFlowStatistics, TcpTransfer, WindowLog};
 pub use traffic_manager::{QueueStatistics, Queueing, TrafficManagerConfig};

@@ -7,8 +7,8 @@
 //! is transmitted at once. One that finds it busy waits if the queue has room (the packet being transmitted takes none), and
 //! is dropped otherwise. Queue limits in bytes count frame bytes, as a `bfifo` does.
 //!
-//! A frame of n bytes occupies the wire for max(n + 4, 64) + 20 bytes: frame check sequence ([`FCS_BYTES`]), the minimum
-//! Ethernet frame ([`MIN_FRAME_BYTES`]), and preamble, start delimiter and inter-frame gap ([`OVERHEAD_BYTES`]). The counters
+//! A frame of n bytes occupies the wire for max(n + 4, 64) + 20 bytes: frame check sequence ([`FCS_BYTES`](crate::serialisation::FCS_BYTES)), the minimum
+//! Ethernet frame ([`MIN_FRAME_BYTES`](crate::serialisation::MIN_FRAME_BYTES)), and preamble, start delimiter and inter-frame gap ([`OVERHEAD_BYTES`](crate::serialisation::OVERHEAD_BYTES)). The counters
 //! give both sums. Transmission takes a whole number of picoseconds, rounded up.
 //!
 //! After its last bit was sent, a packet propagates for the delay plus a jitter drawn for this packet, and then arrives. A
@@ -18,6 +18,8 @@
 //! With an MTU, a frame whose bytes behind the Ethernet header (and its VLAN tags) are more than that is dropped and counted
 //! (`mtu_drops`); nothing is ever cut. With an ordering function ([`crate::ordering`]), packets go through that first, and lose their
 //! sequence numbers there.
+//!
+//! A direction can also lose everything silently: it is still up, and all packets count as lost on the wire.
 //!
 //! A direction that fails loses what waits, what is being sent and what propagates; all of it and everything offered until
 //! the repair counts as `down_drops`.
@@ -38,47 +40,25 @@ mod special;
 
 pub use loss::{GilbertElliott, Jitter, Loss, LossTrace};
 
-use crate::NodeId;
+use crate::detection::DetectionConfig;
 use crate::error::{NetError, out_of_range};
+use crate::observer::DropReason;
 use crate::ordering::OrderingConfig;
 use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
 use crate::random::Stream;
+use crate::serialisation::{MAX_DELAY_PS, serialisation_ps, wire_bytes};
+use crate::{LinkId, NodeId};
 use engine::Packet;
 use loss::{JitterProcess, LossProcess};
 use special::Special;
 use std::collections::VecDeque;
+use std::ops::{Index, IndexMut};
+use std::sync::Arc;
 
-/// Bytes of the frame check sequence.
-pub const FCS_BYTES: u64 = 4;
-/// Bytes of the shortest frame, frame check sequence included.
-pub const MIN_FRAME_BYTES: u64 = 64;
-/// Bytes of preamble, start frame delimiter and inter-frame gap.
-pub const OVERHEAD_BYTES: u64 = 20;
 /// The smallest MTU: what IPv4 needs (RFC 791).
 pub const MIN_MTU_BYTES: u32 = 68;
 /// The largest MTU: the longest IPv4 packet.
 pub const MAX_MTU_BYTES: u32 = 65_535;
-/// The longest delay (about eleven days) and the largest jitter.
-pub const MAX_DELAY_PS: u64 = 1_000_000_000_000_000_000;
-
-/// Bytes of time that a frame takes on the wire.
-pub fn wire_bytes(frame_bytes: usize) -> u64 {
-    (frame_bytes as u64 + FCS_BYTES).max(MIN_FRAME_BYTES) + OVERHEAD_BYTES
-}
-
-/// How long a frame takes to send, rounded up.
-pub fn serialisation_ps(frame_bytes: usize, rate_bps: u64) -> u64 {
-    const PS_PER_S: u64 = 1_000_000_000_000;
-    let bits = wire_bytes(frame_bytes) * 8;
-    match bits.checked_mul(PS_PER_S) {
-        Some(product) => product.div_ceil(rate_bps),
-        None => {
-            let time = (u128::from(bits) * u128::from(PS_PER_S)).div_ceil(u128::from(rate_bps));
-            u64::try_from(time).unwrap_or(u64::MAX)
-        }
-    }
-}
-
 /// Parameters of a direction, or of a link with the same in both.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LinkConfig {
@@ -92,10 +72,8 @@ pub struct LinkConfig {
     pub loss: Loss,
     /// What may wait in each direction.
     pub queue: QueueConfig,
-    /// How long a switch at the receiving end takes to notice that the signal is gone; the network's delay if not said.
-    pub detection_down_ps: Option<u64>,
-    /// That it is back.
-    pub detection_up_ps: Option<u64>,
+    /// How a switch at the receiving end finds out that its port is down or up.
+    pub detection: DetectionConfig,
     /// The most bytes behind the Ethernet header that a frame may have; as many as it likes if not said.
     pub mtu_bytes: Option<u32>,
     /// What puts packets with sequence numbers in order before they are sent.
@@ -111,8 +89,7 @@ impl LinkConfig {
             jitter: Jitter::None,
             loss: Loss::None,
             queue: QueueConfig::bytes(150_000),
-            detection_down_ps: None,
-            detection_up_ps: None,
+            detection: DetectionConfig::default(),
             mtu_bytes: None,
             ordering: None,
         }
@@ -131,6 +108,9 @@ impl LinkConfig {
         }
         if let Some(ordering) = &self.ordering {
             ordering.check()?;
+        }
+        if let Some(bfd) = &self.detection.bfd {
+            bfd.check()?;
         }
         self.loss.check()?;
         self.queue.check()?;
@@ -207,6 +187,64 @@ pub(crate) struct Attachment {
     pub(crate) port: u32,
 }
 
+/// The links of a network. Link i has the directions 2i (from a to b) and 2i + 1.
+#[derive(Debug, Default)]
+pub(crate) struct Links(Vec<Direction>);
+
+impl Links {
+    /// Number of directions.
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, Direction> {
+        self.0.iter()
+    }
+
+    /// Adds a direction; every second one makes a link.
+    pub(crate) fn push(&mut self, direction: Direction) {
+        self.0.push(direction);
+    }
+
+    /// The number of one of a link's directions.
+    pub(crate) fn number(&self, link: LinkId, direction: LinkDirection) -> Result<u32, NetError> {
+        let first = link
+            .0
+            .checked_mul(2)
+            .filter(|&first| (first as usize) < self.0.len());
+        let first = first.ok_or(NetError::UnknownLink(link.0))?;
+        Ok(match direction {
+            LinkDirection::AToB => first,
+            LinkDirection::BToA => first + 1,
+        })
+    }
+
+    /// Counters of a link at a time.
+    pub(crate) fn counters(&self, link: LinkId, now_ps: u64) -> Result<LinkCounters, NetError> {
+        let first = self.number(link, LinkDirection::AToB)?;
+        Ok(LinkCounters {
+            a_to_b: self[first].counters(now_ps),
+            b_to_a: self[first + 1].counters(now_ps),
+        })
+    }
+}
+
+impl Index<u32> for Links {
+    type Output = Direction;
+
+    #[inline(always)]
+    fn index(&self, direction: u32) -> &Direction {
+        &self.0[direction as usize]
+    }
+}
+
+impl IndexMut<u32> for Links {
+    #[inline(always)]
+    fn index_mut(&mut self, direction: u32) -> &mut Direction {
+        &mut self.0[direction as usize]
+    }
+}
+
 /// A packet whose transmission has not started.
 #[derive(Clone, Copy, Debug)]
 struct Waiting {
@@ -226,8 +264,6 @@ pub(crate) struct Direction {
     /// As the experimenter set it; `up` also needs both nodes.
     pub(crate) enabled: bool,
     pub(crate) up: bool,
-    /// What the receiving end was told last.
-    pub(crate) reported_up: bool,
     /// The gate may drop a packet that finds nothing before it.
     gate_is_active: bool,
     counters: DirectionCounters,
@@ -247,11 +283,11 @@ pub(crate) struct Direction {
     pub(crate) from: Attachment,
     /// Grows with every change of `up`; a detection of an earlier change says nothing.
     pub(crate) epoch: u32,
-    detection_down_ps: Option<u64>,
-    detection_up_ps: Option<u64>,
     gate: Gate,
     /// None where nothing special is asked for.
     special: Option<Box<Special>>,
+    /// Tells its random streams from all others': `a:1>b:2`.
+    pub(crate) name: Arc<str>,
 }
 
 /// What happens to packets on the wire.
@@ -259,6 +295,8 @@ pub(crate) struct Direction {
 struct Disturbance {
     loss: LossProcess,
     jitter: JitterProcess,
+    /// Everything is lost.
+    silent: bool,
 }
 
 impl Disturbance {
@@ -271,6 +309,7 @@ impl Disturbance {
         Some(Box::new(Disturbance {
             loss: LossProcess::new(loss, stream("loss")),
             jitter: JitterProcess::new(jitter, stream("jitter")),
+            silent: false,
         }))
     }
 }
@@ -291,7 +330,6 @@ impl Direction {
             generation: 0,
             enabled: true,
             up: true,
-            reported_up: true,
             gate_is_active: gate.is_active(),
             counters: DirectionCounters::default(),
             busy_until_ps: 0,
@@ -305,30 +343,29 @@ impl Direction {
             rate_bps: config.rate_bps,
             from,
             epoch: 0,
-            detection_down_ps: config.detection_down_ps,
-            detection_up_ps: config.detection_up_ps,
             gate,
             special,
+            name: name.into(),
         }
     }
 
-    /// Takes a frame, which it may mark; when it arrives, if it does.
-    pub(crate) fn offer(&mut self, now_ps: u64, packet: &mut Packet) -> Option<u64> {
+    /// Takes a frame, which it may mark; when it arrives, or why it does not.
+    pub(crate) fn offer(&mut self, now_ps: u64, packet: &mut Packet) -> Result<u64, DropReason> {
         self.counters.offered += 1;
         if !self.up {
             self.counters.down_drops += 1;
-            return None;
+            return Err(DropReason::LinkDown);
         }
         self.settle(now_ps);
         let busy = self.busy_until_ps > now_ps;
-        if (busy || self.gate_is_active) && !self.admit(now_ps, busy, packet) {
-            return None;
+        if busy || self.gate_is_active {
+            self.admit(now_ps, busy, packet)?;
         }
         self.send(now_ps, packet.len())
     }
 
     /// Whether there is room for a frame; it is marked, or its drop counted.
-    fn admit(&mut self, now_ps: u64, busy: bool, packet: &mut Packet) -> bool {
+    fn admit(&mut self, now_ps: u64, busy: bool, packet: &mut Packet) -> Result<(), DropReason> {
         let found = Occupancy {
             packets: self.waiting.len() as u64,
             bytes: self.waiting_bytes,
@@ -336,19 +373,24 @@ impl Direction {
             idle_since_ps: (!busy).then_some(self.busy_until_ps),
         };
         match self.gate.admit(now_ps, found, packet.len()) {
-            Verdict::Take => return true,
+            Verdict::Take => Ok(()),
             Verdict::Mark if wire::ecn::mark(packet.stored_mut()) => {
                 self.counters.marked += 1;
-                return true;
+                Ok(())
             }
-            Verdict::Mark | Verdict::DropEarly => self.counters.red_drops += 1,
-            Verdict::DropFull => self.counters.queue_drops += 1,
+            Verdict::Mark | Verdict::DropEarly => {
+                self.counters.red_drops += 1;
+                Err(DropReason::Early)
+            }
+            Verdict::DropFull => {
+                self.counters.queue_drops += 1;
+                Err(DropReason::QueueFull)
+            }
         }
-        false
     }
 
     /// Sends a frame behind those that wait.
-    fn send(&mut self, now_ps: u64, frame_bytes: usize) -> Option<u64> {
+    fn send(&mut self, now_ps: u64, frame_bytes: usize) -> Result<u64, DropReason> {
         let busy = self.busy_until_ps > now_ps;
         let start_ps = if busy { self.busy_until_ps } else { now_ps };
         if self.last_bytes as usize != frame_bytes {
@@ -359,7 +401,10 @@ impl Direction {
         // The jitter is drawn for lost packets too, so that losing one does not shift the draws of the others.
         let (lost, propagation_ps) = match &mut self.disturbance {
             None => (false, self.delay_ps),
-            Some(it) => (it.loss.step(), it.jitter.propagation_ps(self.delay_ps)),
+            Some(it) => {
+                let lost = it.loss.step() | it.silent;
+                (lost, it.jitter.propagation_ps(self.delay_ps))
+            }
         };
         self.counters.in_transit += 1;
         if busy {
@@ -372,7 +417,10 @@ impl Direction {
         } else {
             self.counters.started(frame_bytes, lost);
         }
-        (!lost).then(|| sent_ps.saturating_add(propagation_ps))
+        match lost {
+            true => Err(DropReason::Loss),
+            false => Ok(sent_ps.saturating_add(propagation_ps)),
+        }
     }
 
     /// A frame is of another size than the one before.
@@ -415,14 +463,6 @@ impl Direction {
         self.busy_until_ps
     }
 
-    /// How long the receiving end takes to notice the state that the direction has now, if the link has a delay of its own.
-    pub(crate) fn detection_ps(&self) -> Option<u64> {
-        match self.up {
-            true => self.detection_up_ps,
-            false => self.detection_down_ps,
-        }
-    }
-
     /// Moves packets whose transmission has started out of the queue.
     fn settle(&mut self, now_ps: u64) {
         while let Some(&Waiting {
@@ -446,23 +486,41 @@ impl Direction {
         self.counters.in_transit -= 1;
     }
 
-    /// Fails or repairs the direction; whether that changed anything.
-    pub(crate) fn set_up(&mut self, now_ps: u64, up: bool) -> bool {
+    /// Loses all packets from now on as if the wire did, without a change of the signal, or no longer does. What is under way arrives.
+    pub(crate) fn set_silent(&mut self, silent: bool) {
+        match &mut self.disturbance {
+            Some(it) => it.silent = silent,
+            None if silent => {
+                self.disturbance = Some(Box::new(Disturbance {
+                    loss: LossProcess::new(Loss::None, Stream::named(0, "")),
+                    jitter: JitterProcess::new(Jitter::None, Stream::named(0, "")),
+                    silent,
+                }));
+            }
+            None => {}
+        }
+    }
+
+    /// Fails or repairs the direction; how many packets that ended, if it changed anything.
+    pub(crate) fn set_up(&mut self, now_ps: u64, up: bool) -> Option<u64> {
         if self.up == up {
-            return false;
+            return None;
         }
         self.settle(now_ps);
         self.up = up;
         self.epoch += 1;
-        if !up {
-            self.generation += 1;
-            self.counters.down_drops += self.counters.in_transit;
-            self.counters.in_transit = 0;
-            self.waiting.clear();
-            self.waiting_bytes = 0;
-            self.busy_until_ps = now_ps;
+        if up {
+            return Some(0);
         }
-        true
+        self.generation += 1;
+        let lost = std::mem::take(&mut self.counters.in_transit);
+        self.counters.down_drops += lost;
+        // Those that were to be lost on the wire are in transit as long as they wait, and an observer was told of them already.
+        let told = self.waiting.iter().filter(|packet| packet.lost).count() as u64;
+        self.waiting.clear();
+        self.waiting_bytes = 0;
+        self.busy_until_ps = now_ps;
+        Some(lost - told)
     }
 
     /// Counters at a time.

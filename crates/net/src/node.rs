@@ -1,10 +1,6 @@
-//! What every node has, and what kinds there are.
+//! What every node has: a name, ports, counters, and whether it works. It does not know what nodes do: `model` does.
 
-use crate::capture::Capture;
-use crate::error::NetError;
-use crate::host::Host;
-use crate::switch::SwitchNode;
-use engine::Packet;
+use crate::NodeId;
 use std::sync::Arc;
 
 /// The largest port number.
@@ -26,7 +22,7 @@ pub struct NodeCounters {
     pub queue_drops: u64,
     /// Packets that were inside the node or came to it from elsewhere than a link while it was down.
     pub down_drops: u64,
-    /// Packets that a host took for itself: answered, logged, or passed on as host frames.
+    /// Packets that a host took for itself: answered, logged, or passed on as host frames; and a switch's agent: hellos.
     pub accepted: u64,
     /// Frames for other stations that reached a host.
     pub not_addressed: u64,
@@ -36,43 +32,32 @@ pub struct NodeCounters {
     pub interface_drops: u64,
 }
 
-/// What a node is.
+/// What every node has.
 #[derive(Debug)]
-pub(crate) enum NodeKind {
-    Switch(Box<SwitchNode>),
-    Host(Box<Host>),
-    /// The position among the network's interfaces.
-    Interface(usize),
-}
-
-/// A node.
-#[derive(Debug)]
-#[repr(C, align(64))]
-pub(crate) struct Node {
+#[repr(C)]
+pub(crate) struct NodeState {
     // First what every packet needs.
-    pub(crate) kind: NodeKind,
     pub(crate) up: bool,
     /// Grows with every failure; what was inside then is gone.
     pub(crate) generation: u32,
     /// By port, the direction that leads away.
     pub(crate) ports: Vec<Option<u32>>,
     pub(crate) counters: NodeCounters,
-    pub(crate) captures: Vec<Capture>,
+    pub(crate) id: NodeId,
     pub(crate) name: Arc<str>,
     /// By port, the number of the external interface that it is.
     external: Vec<Option<usize>>,
 }
 
-impl Node {
-    pub(crate) fn new(name: &str, kind: NodeKind) -> Node {
-        Node {
+impl NodeState {
+    pub(crate) fn new(id: NodeId, name: &str) -> NodeState {
+        NodeState {
+            id,
             name: name.into(),
-            kind,
             up: true,
             generation: 0,
             ports: Vec::new(),
             external: Vec::new(),
-            captures: Vec::new(),
             counters: NodeCounters::default(),
         }
     }
@@ -85,40 +70,9 @@ impl Node {
         self.up
     }
 
-    /// Whether it is a switch with a traffic manager.
-    pub(crate) fn has_queues(&self) -> bool {
-        matches!(&self.kind, NodeKind::Switch(switch) if switch.traffic.is_some())
-    }
-
     /// The direction that leads away from a port.
     pub(crate) fn direction_from(&self, port: u32) -> Option<u32> {
         self.ports.get(port as usize).copied().flatten()
-    }
-
-    /// Whether a link may end at a port.
-    pub(crate) fn check_free(&self, port: u32) -> Result<(), NetError> {
-        let invalid = |reason| NetError::InvalidPort {
-            node: self.name.to_string(),
-            port,
-            reason,
-        };
-        match &self.kind {
-            NodeKind::Switch(switch) if port == switch.cpu_port() => {
-                return Err(invalid("it is the CPU port"));
-            }
-            NodeKind::Switch(_) if port > MAX_PORT => return Err(invalid("ports end at 65535")),
-            NodeKind::Host(_) | NodeKind::Interface(_) if port != 0 => {
-                return Err(invalid("hosts and interfaces have port 0 only"));
-            }
-            _ => {}
-        }
-        if self.direction_from(port).is_some() || self.external_at(port).is_some() {
-            return Err(NetError::PortInUse {
-                node: self.name.to_string(),
-                port,
-            });
-        }
-        Ok(())
     }
 
     /// Records the direction that leads away from a port.
@@ -148,15 +102,6 @@ impl Node {
     pub(crate) fn detach_external(&mut self, port: u32) {
         if let Some(number) = self.external.get_mut(port as usize) {
             *number = None;
-        }
-    }
-
-    /// Captures a frame that crosses a port.
-    pub(crate) fn capture(&mut self, time_ns: u64, port: u32, packet: &Packet) {
-        for capture in &mut self.captures {
-            if capture.port == port {
-                capture.write(time_ns, &packet.bytes());
-            }
         }
     }
 }

@@ -1,5 +1,5 @@
 //! Packet ordering: the basic algorithm of the DetNet packet ordering function (RFC 9550), with a bounded buffer. It does not know
-//! packets (`tag` finds sequence numbers in them), ports (`network` puts one in front of a link), nor what was eliminated before.
+//! packets (`tag` finds sequence numbers in them), ports (`medium` puts one in front of a link), nor what was eliminated before.
 //!
 //! # Why it is in the network's node model
 //!
@@ -39,11 +39,10 @@
 //! * A packet that fills a gap at the very time at which those behind it must leave comes after them.
 
 pub(crate) mod header;
-mod network;
 pub(crate) mod tag;
 
 use crate::error::{NetError, out_of_range};
-use crate::link::MAX_DELAY_PS;
+use crate::serialisation::MAX_DELAY_PS;
 use std::collections::BTreeMap;
 use tag::{SequenceTag, StreamId};
 

@@ -31,8 +31,8 @@
 //! RFC 3168 (section 7) has it for persistent overload. [`Step`] is the case that DCTCP wants: no average, no chance.
 
 use crate::error::{NetError, out_of_range};
-use crate::link::serialisation_ps;
 use crate::random::Stream;
+use crate::serialisation::serialisation_ps;
 
 /// Bits of fraction in averages and weights.
 const FRACTION: u32 = 32;

@@ -1,53 +1,11 @@
 //! What a flow keeps of its packets: a log with a line for each, or totals in memory that does not grow with packets. It does not know
 //! frames; what was sent and what arrived is told to it.
 
+use crate::packet_log::{ReceivedLog, SentLog};
 use crate::statistics::FlowStatistics;
 use crate::totals::{ReceivedTotals, SentTotals};
 use crate::{FlowId, NetError, NodeId};
 use std::collections::BTreeMap;
-
-/// What a flow sent: the position is the sequence number.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct SentLog {
-    /// When each packet was sent.
-    pub sent_ps: Vec<u64>,
-}
-
-/// What arrived of a flow, in order of arrival, duplicates included. The columns have the same length.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ReceivedLog {
-    /// Sequence numbers.
-    pub sequence: Vec<u64>,
-    /// When each packet was sent.
-    pub sent_ps: Vec<u64>,
-    /// When it arrived (for a ping: when the reply did).
-    pub received_ps: Vec<u64>,
-}
-
-impl ReceivedLog {
-    /// An empty log, in constants.
-    pub const EMPTY: ReceivedLog = ReceivedLog {
-        sequence: Vec::new(),
-        sent_ps: Vec::new(),
-        received_ps: Vec::new(),
-    };
-
-    /// Number of arrivals.
-    pub fn len(&self) -> usize {
-        self.sequence.len()
-    }
-
-    /// Whether nothing arrived.
-    pub fn is_empty(&self) -> bool {
-        self.sequence.is_empty()
-    }
-
-    fn push(&mut self, sequence: u64, sent_ps: u64, received_ps: u64) {
-        self.sequence.push(sequence);
-        self.sent_ps.push(sent_ps);
-        self.received_ps.push(received_ps);
-    }
-}
 
 /// What is kept of a flow.
 #[derive(Debug)]

@@ -17,7 +17,7 @@
 //!   ends is seen. If nothing arrived, it is the time from first to last sending plus one interval. What was lost before
 //!   the first arrival is loss, not an outage.
 
-use crate::record::{ReceivedLog, SentLog};
+use crate::packet_log::{ReceivedLog, SentLog};
 use std::collections::BTreeSet;
 
 /// Latencies of first copies.

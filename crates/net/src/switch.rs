@@ -1,45 +1,125 @@
-//! A switch as a node: the engine's switch, and how long a packet takes through it. It does not know what the program does.
+//! A switch as a node: what runs its program, and how long a packet takes through it. It does not know what the program does.
 //!
 //! Without a traffic manager, a packet is processed with the tables as they are when it arrives, and what comes out leaves
 //! `latency_ps` later; what comes out of the CPU port then is a packet-in. With one, see `traffic_manager`. Failing a switch
 //! loses what is inside, but not its tables and registers.
 
+mod agent;
+#[cfg(test)]
+pub(crate) mod closure;
+mod queued;
+
+use crate::medium::Medium;
+use crate::model::{NodeModel, Visiting, Visitors};
+use crate::node::{MAX_PORT, NodeState};
+use crate::notification::NotificationEvent;
+use crate::observer::Observation;
+use crate::scheduler::Event;
+use crate::traffic::Traffic;
 use crate::traffic_manager::{Queueing, TrafficManager, TrafficManagerConfig};
 use engine::port_state::PortStates;
 use engine::{Output, Packet, Scratch, Switch, TimeObserved};
 use std::sync::Arc;
 
-/// What runs the packets.
-pub(crate) enum Pipeline {
-    /// A P4 program.
-    Engine(Box<Switch>),
-    /// A closure with CPU port [`TEST_CPU_PORT`], for tests of the network alone.
-    #[cfg(test)]
-    Test(TestPipeline),
+/// What runs a switch's packets.
+pub(crate) trait Pipeline: Send {
+    /// The port that leads to the controller.
+    fn cpu_port(&self) -> u32;
+
+    /// Runs one packet; outputs are appended.
+    fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, outputs: &mut Vec<Output>);
+
+    /// Runs packets, each with its port, one after the other at one time; outputs are appended. `packets` is empty afterwards.
+    fn receive_burst(
+        &mut self,
+        now_ps: u64,
+        packets: &mut Vec<(u32, Packet)>,
+        outputs: &mut Vec<Output>,
+    ) {
+        for (port, packet) in packets.drain(..) {
+            self.receive(now_ps, port, packet, outputs);
+        }
+    }
+
+    /// The same in memory that other switches use too.
+    fn receive_visitors(
+        &mut self,
+        now_ps: u64,
+        packets: &mut Vec<(u32, Packet)>,
+        outputs: &mut Vec<Output>,
+        scratch: &mut Box<Scratch>,
+    ) {
+        let _ = scratch;
+        self.receive_burst(now_ps, packets, outputs);
+    }
+
+    /// The switch that runs a P4 program, if that is what it is. What it has, tables and registers, is for control.
+    fn engine(&self) -> Option<&Switch> {
+        None
+    }
+
+    /// The same, for changes.
+    fn engine_mut(&mut self) -> Option<&mut Switch> {
+        None
+    }
 }
 
-/// Time, port and packet in; packets out.
-#[cfg(test)]
-pub(crate) type TestPipeline = Box<dyn FnMut(u64, u32, Packet, &mut Vec<Output>) + Send>;
+impl Pipeline for Switch {
+    fn cpu_port(&self) -> u32 {
+        self.config().cpu_port
+    }
 
-#[cfg(test)]
-pub(crate) const TEST_CPU_PORT: u32 = 510;
+    fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, outputs: &mut Vec<Output>) {
+        Switch::receive(self, now_ps, port, packet, outputs);
+    }
+
+    fn receive_burst(
+        &mut self,
+        now_ps: u64,
+        packets: &mut Vec<(u32, Packet)>,
+        outputs: &mut Vec<Output>,
+    ) {
+        Switch::receive_burst(self, now_ps, packets, outputs);
+    }
+
+    #[inline]
+    fn receive_visitors(
+        &mut self,
+        now_ps: u64,
+        packets: &mut Vec<(u32, Packet)>,
+        outputs: &mut Vec<Output>,
+        scratch: &mut Box<Scratch>,
+    ) {
+        self.swap_scratch(scratch);
+        Switch::receive_burst(self, now_ps, packets, outputs);
+        self.swap_scratch(scratch);
+    }
+
+    fn engine(&self) -> Option<&Switch> {
+        Some(self)
+    }
+
+    fn engine_mut(&mut self) -> Option<&mut Switch> {
+        Some(self)
+    }
+}
 
 /// A switch as a node.
 #[repr(C)]
 pub(crate) struct SwitchNode {
     // First what every packet needs.
-    pub(crate) pipeline: Pipeline,
+    pub(crate) pipeline: Box<dyn Pipeline>,
     pub(crate) latency_ps: u64,
     pub(crate) traffic: Option<Box<TrafficManager>>,
     /// The program has digests or idle timeouts.
-    pub(crate) has_deadlines: bool,
+    has_deadlines: bool,
     /// What the program does depends on when it does it.
-    pub(crate) time_observed: TimeObserved,
+    time_observed: TimeObserved,
+    cpu_port: u32,
     /// When the agent's next event is.
-    pub(crate) wake_ps: Option<u64>,
+    wake_ps: Option<u64>,
     /// In real time, when the controller may be told of idle entries again.
-    pub(crate) idle_from_ps: u64,
+    idle_from_ps: u64,
     pub(crate) queueing: Queueing,
     pub(crate) traffic_config: TrafficManagerConfig,
     /// The program that `queueing` was decided for.
@@ -47,25 +127,15 @@ pub(crate) struct SwitchNode {
 }
 
 impl SwitchNode {
-    /// The port that leads to the controller.
-    pub(crate) fn cpu_port(&self) -> u32 {
-        match &self.pipeline {
-            Pipeline::Engine(switch) => switch.config().cpu_port,
-            #[cfg(test)]
-            Pipeline::Test(_) => TEST_CPU_PORT,
-        }
-    }
-
-    /// A node around a switch. All its ports are down until something is connected.
-    pub(crate) fn new(mut pipeline: Pipeline, latency_ps: u64) -> SwitchNode {
-        match &mut pipeline {
-            Pipeline::Engine(switch) => switch.runtime_mut().set_ports(PortStates::all(false)),
-            #[cfg(test)]
-            Pipeline::Test(_) => {}
+    /// A node around what runs packets. All its ports are down until something is connected.
+    pub(crate) fn new(mut pipeline: Box<dyn Pipeline>, latency_ps: u64) -> SwitchNode {
+        if let Some(engine) = pipeline.engine_mut() {
+            engine.runtime_mut().set_ports(PortStates::all(false));
         }
         SwitchNode {
-            has_deadlines: has_deadlines(&pipeline),
-            time_observed: time_observed(&pipeline),
+            has_deadlines: has_deadlines(&*pipeline),
+            time_observed: time_observed(&*pipeline),
+            cpu_port: pipeline.cpu_port(),
             pipeline,
             latency_ps,
             wake_ps: None,
@@ -77,118 +147,202 @@ impl SwitchNode {
         }
     }
 
-    /// The engine's switch, if it is one.
-    pub(crate) fn engine_mut(&mut self) -> Option<&mut Switch> {
-        match &mut self.pipeline {
-            Pipeline::Engine(switch) => Some(switch),
-            #[cfg(test)]
-            Pipeline::Test(_) => None,
-        }
+    /// The port that leads to the controller.
+    pub(crate) fn cpu_port(&self) -> u32 {
+        self.cpu_port
     }
 
     /// Whether it was decided for the program that the switch has now where packets wait, or there is nothing to decide.
-    pub(crate) fn queueing_is_decided(&self) -> bool {
-        match &self.pipeline {
-            Pipeline::Engine(switch) => {
-                let decided = self.queueing_of.as_ref();
-                decided.is_some_and(|program| Arc::ptr_eq(program, switch.program()))
-            }
-            #[cfg(test)]
-            Pipeline::Test(_) => true,
-        }
+    fn queueing_is_decided(&self) -> bool {
+        self.pipeline.engine().is_none_or(|engine| {
+            let decided = self.queueing_of.as_ref();
+            decided.is_some_and(|program| Arc::ptr_eq(program, engine.program()))
+        })
     }
 
     /// Tells the switch that a port went down or came up.
     pub(crate) fn set_port_up(&mut self, port: u32, up: bool) {
-        match &mut self.pipeline {
-            Pipeline::Engine(switch) => switch.set_port_up(port, up),
-            #[cfg(test)]
-            Pipeline::Test(_) => {}
+        if let Some(engine) = self.pipeline.engine_mut() {
+            engine.set_port_up(port, up);
         }
     }
 
-    /// Whether the agent needs an event at this time; then there will be one.
-    pub(crate) fn wake(&mut self, at_ps: u64) -> bool {
-        let needed = self.wake_ps.is_none_or(|planned_ps| at_ps < planned_ps);
-        if needed {
-            self.wake_ps = Some(at_ps);
-        }
-        needed
-    }
-
-    /// Runs one packet; outputs are appended.
-    pub(crate) fn receive(
-        &mut self,
-        now_ps: u64,
-        port: u32,
-        packet: Packet,
-        outputs: &mut Vec<Output>,
-    ) {
-        match &mut self.pipeline {
-            Pipeline::Engine(switch) => switch.receive(now_ps, port, packet, outputs),
-            #[cfg(test)]
-            Pipeline::Test(run) => run(now_ps, port, packet, outputs),
-        }
-    }
-
-    /// Runs packets as [`SwitchNode::receive_burst`] does, in memory that other switches use too.
-    #[inline]
-    pub(crate) fn receive_visitors(
-        &mut self,
-        now_ps: u64,
-        packets: &mut Vec<(u32, Packet)>,
-        outputs: &mut Vec<Output>,
-        scratch: &mut Box<Scratch>,
-    ) {
-        match &mut self.pipeline {
-            Pipeline::Engine(switch) => {
-                switch.swap_scratch(scratch);
-                switch.receive_burst(now_ps, packets, outputs);
-                switch.swap_scratch(scratch);
-            }
-            #[cfg(test)]
-            Pipeline::Test(_) => self.receive_burst(now_ps, packets, outputs),
-        }
-    }
-
-    /// Runs packets, each with its port, one after the other at one time; outputs are appended. `packets` is empty afterwards.
+    /// Packets arrived at ports, one after the other but at the same time. `packets` is empty afterwards.
     pub(crate) fn receive_burst(
         &mut self,
-        now_ps: u64,
+        own: &mut NodeState,
+        medium: &mut Medium,
         packets: &mut Vec<(u32, Packet)>,
-        outputs: &mut Vec<Output>,
     ) {
-        match &mut self.pipeline {
-            Pipeline::Engine(switch) => switch.receive_burst(now_ps, packets, outputs),
-            #[cfg(test)]
-            Pipeline::Test(run) => {
-                for (port, packet) in packets.drain(..) {
-                    run(now_ps, port, packet, outputs);
-                }
+        if self.traffic.is_some() {
+            for (port, packet) in packets.drain(..) {
+                self.receive_queued(own, medium, port, packet);
             }
+            return;
         }
+        self.run(own, medium, |pipeline, now_ps, outputs| {
+            pipeline.receive_burst(now_ps, packets, outputs);
+        });
+    }
+
+    /// Works on packets; what comes out leaves when the latency is over.
+    #[inline]
+    fn run(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        run: impl FnOnce(&mut dyn Pipeline, u64, &mut Vec<Output>),
+    ) {
+        let mut outputs = std::mem::take(&mut medium.outputs);
+        run(&mut *self.pipeline, medium.now_ps(), &mut outputs);
+        if self.has_deadlines {
+            self.run_agent(own, medium);
+        }
+        for output in outputs.drain(..) {
+            self.come_out(own, medium, output);
+        }
+        medium.outputs = outputs;
+    }
+
+    /// A packet comes out of the pipeline, now, and leaves when its latency is over.
+    #[inline(always)]
+    fn come_out(&self, own: &mut NodeState, medium: &mut Medium, output: Output) {
+        let Output { port, packet, .. } = output;
+        let generation = own.generation;
+        if self.latency_ps == 0 {
+            return self.depart(own, medium, generation, port, packet);
+        }
+        let event = Event::Depart {
+            node: own.id,
+            generation,
+            port,
+            packet,
+        };
+        let at_ps = medium.now_ps().saturating_add(self.latency_ps);
+        medium.scheduler.push(at_ps, event);
+    }
+
+    /// A packet leaves the switch, unless that failed since it came out.
+    #[inline(always)]
+    fn depart(
+        &self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        generation: u32,
+        port: u32,
+        packet: Packet,
+    ) {
+        if own.generation != generation {
+            return medium.lose(own, 1);
+        }
+        if self.cpu_port != port {
+            return medium.transmit(own, port, packet);
+        }
+        own.counters.packet_ins += 1;
+        medium.tell(own, Some(port), Observation::Sent(&packet));
+        let data = packet.bytes().into_owned();
+        medium.notify(own, NotificationEvent::PacketIn { port, data });
+    }
+}
+
+impl NodeModel for SwitchNode {
+    fn refuses_port(&self, port: u32) -> Option<&'static str> {
+        if port == self.cpu_port {
+            return Some("it is the CPU port");
+        }
+        (port > MAX_PORT).then_some("ports end at 65535")
+    }
+
+    fn receive(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        _: &mut Traffic,
+        port: u32,
+        packet: Packet,
+    ) {
+        if self.traffic.is_some() {
+            return self.receive_queued(own, medium, port, packet);
+        }
+        self.run(own, medium, |pipeline, now_ps, outputs| {
+            pipeline.receive(now_ps, port, packet, outputs);
+        });
+    }
+
+    fn event(&mut self, own: &mut NodeState, medium: &mut Medium, event: Event) {
+        match event {
+            Event::Depart {
+                generation,
+                port,
+                packet,
+                ..
+            } => self.depart(own, medium, generation, port, packet),
+            Event::Enqueue {
+                generation,
+                epoch,
+                copy,
+                ..
+            } => self.enqueue_event(own, medium, (generation, epoch), *copy),
+            Event::PortReady { port, .. } => self.port_ready(own, medium, port),
+            Event::RecirculationReady { .. } => self.recirculation_ready(own, medium),
+            Event::Agent { .. } => self.agent_event(own, medium),
+            _ => debug_assert!(false, "no event of a switch"),
+        }
+    }
+
+    fn failed(&mut self, own: &mut NodeState, medium: &mut Medium) {
+        self.lose_queues(own, medium);
+    }
+
+    fn repaired(&mut self, own: &mut NodeState, medium: &mut Medium) {
+        self.wake_agent(own, medium);
+    }
+
+    #[inline]
+    fn visiting(&self) -> Visiting {
+        match self.traffic.is_some() || self.has_deadlines {
+            true => Visiting::Never,
+            false => Visiting::Bursts(self.time_observed),
+        }
+    }
+
+    fn receive_visitors(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        visitors: &mut Visitors,
+    ) {
+        let Some(&first_ps) = visitors.arrivals_ps.first() else {
+            return;
+        };
+        let mut outputs = std::mem::take(&mut medium.outputs);
+        let Visitors {
+            packets, scratch, ..
+        } = visitors;
+        (self.pipeline).receive_visitors(first_ps, packets, &mut outputs, scratch);
+        for output in outputs.drain(..) {
+            medium.scheduler.now_ps = visitors.arrivals_ps[output.arrival as usize];
+            self.come_out(own, medium, output);
+        }
+        medium.outputs = outputs;
+        visitors.arrivals_ps.clear();
     }
 }
 
 /// Whether a program has digests or idle timeouts.
-pub(crate) fn has_deadlines(pipeline: &Pipeline) -> bool {
-    match pipeline {
-        Pipeline::Engine(switch) => {
-            let program = switch.program();
-            !program.digests.is_empty() || program.tables.iter().any(|t| t.support_timeout)
-        }
-        #[cfg(test)]
-        Pipeline::Test(_) => false,
-    }
+fn has_deadlines(pipeline: &dyn Pipeline) -> bool {
+    pipeline.engine().is_some_and(|engine| {
+        let program = engine.program();
+        !program.digests.is_empty() || program.tables.iter().any(|t| t.support_timeout)
+    })
 }
 
-/// How finely what a program does depends on when it does it; a test's may in any way.
-pub(crate) fn time_observed(pipeline: &Pipeline) -> TimeObserved {
-    match pipeline {
-        Pipeline::Engine(switch) => engine::time_observed(switch.program()),
-        #[cfg(test)]
-        Pipeline::Test(_) => TimeObserved::Fully,
-    }
+/// How finely what a program does depends on when it does it; what is not known to be a program may in any way.
+fn time_observed(pipeline: &dyn Pipeline) -> TimeObserved {
+    let engine = pipeline.engine();
+    engine.map_or(TimeObserved::Fully, |engine| {
+        engine::time_observed(engine.program())
+    })
 }
 
 impl std::fmt::Debug for SwitchNode {

@@ -244,7 +244,7 @@ impl ReceivedTotals {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::record::{ReceivedLog, SentLog};
+    use crate::packet_log::{ReceivedLog, SentLog};
     use proptest::prelude::*;
 
     const INTERVAL_PS: u64 = 10;

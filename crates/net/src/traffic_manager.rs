@@ -1,5 +1,5 @@
 //! The traffic manager of a switch: packets wait between ingress and egress, in the queues of the port that they leave by. What
-//! happens in which order is in `network`; this is what waits. It does not know programs.
+//! happens in which order is in `switch::queued`; this is what waits. It does not know programs.
 //!
 //! # The model
 //!
@@ -35,11 +35,9 @@
 //! own queue. There, recirculated and resubmitted packets go through the input buffer, which takes a time that depends on the
 //! machine. There, no packet is marked.
 
-mod network;
-
 use crate::error::{NetError, out_of_range};
-use crate::link::serialisation_ps;
 use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
+use crate::serialisation::serialisation_ps;
 use engine::switch::MAX_WORK;
 use engine::{Emission, Enqueued, Recirculated};
 use std::collections::VecDeque;

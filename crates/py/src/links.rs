@@ -3,12 +3,13 @@
 use crate::errors::failed;
 use net::failure::Duration;
 use net::{
-    BitField, Discipline, GilbertElliott, Jitter, LinkConfig, LinkDirection, Loss, LossTrace,
-    OrderingConfig, OrderingCounters, QueueConfig, QueueStatistics, QueueUnit, Queueing, Red,
-    SequenceHeader, Step, TrafficManagerConfig,
+    BfdConfig, BfdStatistics, BitField, Discipline, GilbertElliott, Jitter, LinkConfig,
+    LinkDirection, Loss, LossTrace, OrderingConfig, OrderingCounters, QueueConfig, QueueStatistics,
+    QueueUnit, Queueing, Red, SequenceHeader, Step, TrafficManagerConfig,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
+use wire::bfd::State;
 
 /// A direction by its name.
 pub(crate) fn direction(name: &str) -> PyResult<LinkDirection> {
@@ -198,13 +199,53 @@ pub(crate) fn link_config(parameters: Option<&Bound<'_, PyDict>>) -> PyResult<Li
         .map_or(Ok(Jitter::None), self::jitter)?;
     config.loss = keywords.take("loss")?.map_or(Ok(Loss::None), self::loss)?;
     config.queue = queue(&keywords, config.queue)?;
-    config.detection_down_ps = keywords.take("detection_down_ps")?;
-    config.detection_up_ps = keywords.take("detection_up_ps")?;
+    config.detection.signal_down_ps = keywords.take("detection_down_ps")?;
+    config.detection.signal_up_ps = keywords.take("detection_up_ps")?;
+    let bfd: Option<Bound<'_, PyDict>> = keywords.take("bfd")?;
+    config.detection.bfd = bfd.as_ref().map(self::bfd).transpose()?;
     config.mtu_bytes = keywords.take("mtu_bytes")?;
     let ordering: Option<Bound<'_, PyDict>> = keywords.take("ordering")?;
     config.ordering = ordering.as_ref().map(self::ordering).transpose()?;
     keywords.finish()?;
     Ok(config)
+}
+
+/// A BFD session's timers: `desired_min_tx_us`, `required_min_rx_us` and `detect_mult`.
+fn bfd(dict: &Bound<'_, PyDict>) -> PyResult<BfdConfig> {
+    let keywords = Keywords(dict.copy()?);
+    let config = BfdConfig {
+        desired_min_tx_us: keywords.needed("desired_min_tx_us")?,
+        required_min_rx_us: keywords.needed("required_min_rx_us")?,
+        detect_mult: keywords.needed("detect_mult")?,
+    };
+    keywords.finish()?;
+    Ok(config)
+}
+
+/// What there is to say about a BFD session, by name.
+pub(crate) fn bfd_dict<'py>(py: Python<'py>, s: &BfdStatistics) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    let state = match s.state {
+        State::AdminDown => "admin_down",
+        State::Down => "down",
+        State::Init => "init",
+        State::Up => "up",
+    };
+    dict.set_item("state", state)?;
+    dict.set_item("diagnostic", s.diagnostic.0)?;
+    for (name, value) in [
+        ("sent", s.sent),
+        ("received", s.received),
+        ("refused", s.refused),
+        ("came_up", s.came_up),
+        ("went_down", s.went_down),
+        ("expired", s.expired),
+        ("changed_ps", s.changed_ps),
+        ("detection_time_ps", s.detection_time_ps),
+    ] {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict)
 }
 
 /// An ordering function: `max_delay_ps`, `take_any_ps`, `buffer_packets`, `sequence_bits` and `headers`.

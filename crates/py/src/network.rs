@@ -259,7 +259,7 @@ impl Network {
     #[pyo3(
         signature = (a, a_port, b, b_port, **parameters),
         text_signature = "($self, a, a_port, b, b_port, *, rate_bps, delay_ps=0, jitter=('none', 0, 0), loss=0.0, \
-            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None, mtu_bytes=None, ordering=None)"
+            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None, bfd=None, mtu_bytes=None, ordering=None)"
     )]
     fn add_link(
         &self,
@@ -281,7 +281,7 @@ impl Network {
     #[pyo3(
         signature = (link, direction, **parameters),
         text_signature = "($self, link, direction, *, rate_bps, delay_ps=0, jitter=('none', 0, 0), loss=0.0, \
-            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None, mtu_bytes=None, ordering=None)"
+            queue_bytes=None, queue_packets=None, red=None, mark_above=None, detection_down_ps=None, detection_up_ps=None, bfd=None, mtu_bytes=None, ordering=None)"
     )]
     fn configure_direction(
         &self,
@@ -321,6 +321,61 @@ impl Network {
         };
         self.handle.call(py, move |n| {
             n.set_direction_state(link, direction, up, at_ps)
+        })
+    }
+
+    /// Lets a link (or one direction of it) lose all packets without a change of its signal, at a time (None: now), or takes that back.
+    #[pyo3(signature = (link, silent, at_ps=None, *, direction=None))]
+    fn set_silent_loss(
+        &self,
+        py: Python<'_>,
+        link: u32,
+        silent: bool,
+        at_ps: Option<u64>,
+        direction: Option<&str>,
+    ) -> PyResult<()> {
+        let direction = direction.map(links::direction).transpose()?;
+        self.handle.call(py, move |n| {
+            n.set_silent_loss(LinkId(link), direction, silent, at_ps)
+        })
+    }
+
+    /// Declares that a switch's port with a link is down, whatever its signal says, or takes that back.
+    fn declare_port(&self, py: Python<'_>, switch: String, port: u32, down: bool) -> PyResult<()> {
+        self.handle
+            .call(py, move |n| n.declare_port(&switch, port, down))
+    }
+
+    /// Statistics of the BFD session of a switch's port, or None if it has none.
+    fn bfd_statistics<'py>(
+        &self,
+        py: Python<'py>,
+        switch: String,
+        port: u32,
+    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+        let found = self
+            .handle
+            .call(py, move |n| n.bfd_statistics(&switch, port))?;
+        found.map(|s| links::bfd_dict(py, &s)).transpose()
+    }
+
+    /// Starts to count what is dropped outside programs, by node and reason. Nodes are not visited meanwhile, so runs are slower.
+    fn count_drops(&self, py: Python<'_>) -> PyResult<u32> {
+        let id = self.handle.call(py, |n| {
+            Ok(n.observe(net::Scope::Network, Box::new(net::DropCounts::default())))
+        })?;
+        Ok(id.0)
+    }
+
+    /// What was dropped since :meth:`count_drops`, which gave the number: node, reason and packets.
+    fn drops(&self, py: Python<'_>, counter: u32) -> PyResult<Vec<(String, &'static str, u64)>> {
+        self.handle.call(py, move |n| {
+            let counts = n.observer::<net::DropCounts>(net::ObserverId(counter));
+            let counts = counts.into_iter().flat_map(net::DropCounts::iter);
+            let named = counts.map(|(node, reason, packets)| {
+                (n.node_name(node).to_owned(), reason.name(), packets)
+            });
+            Ok(named.collect())
         })
     }
 

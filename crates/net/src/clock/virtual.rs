@@ -20,10 +20,10 @@ impl Network {
         self.prepare_visits();
         // Once there are notifications, only what is before them happens, and the rest of their instant.
         while self.step_or_visit(until_ps.min(self.first_notification_ps())) {}
-        self.now_ps = until_ps.min(self.first_notification_ps());
-        let mut taken = std::mem::take(&mut self.notifications);
-        let now_ps = self.now_ps;
-        self.notifications = taken.extract_if(.., |it| it.time_ps > now_ps).collect();
+        let now_ps = until_ps.min(self.first_notification_ps());
+        self.medium.scheduler.now_ps = now_ps;
+        let mut taken = std::mem::take(&mut self.medium.notifications);
+        self.medium.notifications = taken.extract_if(.., |it| it.time_ps > now_ps).collect();
         taken.sort_by(|a, b| a.order().cmp(&b.order()));
         if taken.is_empty() {
             self.flush_captures()?;

@@ -30,6 +30,8 @@
 //! Another thread controls the network with closures ([`WallClock::call`]), which run between events: what one closure does
 //! is atomic for packets. What takes long is done in steps ([`WallClock::call_in_steps`]), with packets between them.
 
+pub use crate::interface::SendOutcome;
+
 use crate::notification::NotificationEvent;
 use crate::{NetError, Network, Notification};
 use cpu_time::ThreadTime;
@@ -54,15 +56,6 @@ const LONGEST_SLEEP: Duration = Duration::from_secs(1);
 const COMMAND_BURST: usize = 64;
 
 const PS_PER_NS: u64 = 1000;
-
-/// What became of a frame for an external interface.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SendOutcome {
-    /// It was sent, or queued for sending.
-    Accepted,
-    /// It was not: the interface is full, down or gone, or the frame too long for it.
-    Dropped,
-}
 
 /// Ends a [`FrameIo::wait`], from any thread; a wake-up while nobody waits ends the next wait at once.
 pub type Waker = Arc<dyn Fn() + Send + Sync>;
@@ -193,10 +186,10 @@ impl WallClock {
     pub fn start(mut network: Network, io: Box<dyn FrameIo + Send>) -> Result<WallClock, NetError> {
         let time = RealTime {
             start: Instant::now(),
-            start_ps: network.now_ps,
+            start_ps: network.now_ps(),
         };
         let since_epoch = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH);
-        network.capture_epoch_ns = since_epoch
+        network.medium.epoch_ns = since_epoch
             .map_or(0, |time| time.as_nanos() as u64)
             .saturating_sub(time.start_ps / PS_PER_NS);
         network.set_real_time(true);
@@ -402,7 +395,7 @@ impl EventLoop {
         }
         // Frames that `io` has queued leave, those that came in last do not: the network has stopped.
         self.io.wait(Duration::ZERO, &mut |_, _| {});
-        self.network.write_captures();
+        self.network.medium.observers.flush();
     }
 
     fn run_due_events(&mut self) {
@@ -453,20 +446,20 @@ impl EventLoop {
     }
 
     fn send_outbound(&mut self) {
-        let mut outbound = std::mem::take(&mut self.network.outbound);
+        let mut outbound = std::mem::take(&mut self.network.medium.outbound);
         for (interface, packet) in outbound.drain(..) {
             self.statistics.frames_out += 1;
             let outcome = self.io.send(interface, &packet.bytes());
             self.network.interface_sent(interface, outcome);
-            self.network.arrivals.recycle(packet);
+            self.network.interfaces.arrivals.recycle(packet);
         }
-        self.network.outbound = outbound;
+        self.network.medium.outbound = outbound;
     }
 
     fn publish(&mut self) {
-        if !self.network.notifications.is_empty() {
+        if !self.network.medium.notifications.is_empty() {
             let mut waiting = locked(&self.shared.notifications);
-            for notification in self.network.notifications.drain(..) {
+            for notification in self.network.medium.notifications.drain(..) {
                 // What is said once, until it is heeded, is never lost.
                 let once = matches!(
                     notification.event,
@@ -485,7 +478,7 @@ impl EventLoop {
 
     /// Waits for frames until it is time for the next event, or for the given time.
     fn wait(&mut self, longest: Duration) {
-        let timeout = match self.network.events.next_time_ps() {
+        let timeout = match self.network.medium.scheduler.next_time_ps() {
             None => longest,
             Some(next_ps) => {
                 let ahead_ps = next_ps.saturating_sub(self.time.now_ps());
@@ -518,10 +511,11 @@ fn run_due_events(network: &mut Network, time: &RealTime, statistics: &mut WallS
     for _ in 0..BURST {
         let now_ps = time.now_ps();
         if !network.step(now_ps) {
-            network.now_ps = now_ps.max(network.now_ps);
+            let scheduler = &mut network.medium.scheduler;
+            scheduler.now_ps = now_ps.max(scheduler.now_ps);
             return;
         }
-        let lateness_ps = now_ps.saturating_sub(network.now_ps);
+        let lateness_ps = now_ps.saturating_sub(network.now_ps());
         statistics.events += 1;
         statistics.total_lateness_ps += lateness_ps;
         statistics.max_lateness_ps = statistics.max_lateness_ps.max(lateness_ps);

@@ -1,6 +1,6 @@
 use super::*;
 use crate::host::{HostConfig, Ipv6Interface, Received};
-use crate::record::ReceivedLog;
+use crate::packet_log::ReceivedLog;
 use proptest::prelude::*;
 
 const A: Ipv4Addr = Ipv4Addr::new(10, 0, 1, 1);

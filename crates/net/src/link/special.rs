@@ -1,5 +1,5 @@
 //! What a direction of a link does besides sending, where it is asked to: refuse long frames, and put frames in order. It does not
-//! know when (`ordering::network` does), and costs a comparison where it is not asked to.
+//! know when (`medium` does), and costs a comparison where it is not asked to.
 
 use super::{Direction, LinkConfig};
 use crate::ordering::Ordering;

@@ -1,5 +1,12 @@
 use super::*;
 
+impl Direction {
+    /// When a frame arrives, if it does.
+    fn offered(&mut self, now_ps: u64, packet: &mut Packet) -> Option<u64> {
+        self.offer(now_ps, packet).ok()
+    }
+}
+
 const US: u64 = 1_000_000;
 /// A frame of 1,000 bytes takes 1,024 bytes on the wire, 8.192 us at 1 Gb/s.
 const FRAME: usize = 1000;
@@ -59,19 +66,19 @@ fn time_on_the_wire() {
 #[test]
 fn a_queue_with_hand_computed_times() {
     let mut d = gigabit(US, 1000);
-    assert_eq!(d.offer(0, &mut packet(FRAME)), Some(FRAME_PS + US));
+    assert_eq!(d.offered(0, &mut packet(FRAME)), Some(FRAME_PS + US));
     // Waits for the first; with it, exactly the limit waits.
-    assert_eq!(d.offer(0, &mut packet(FRAME)), Some(2 * FRAME_PS + US));
-    assert_eq!(d.offer(FRAME_PS - 1, &mut packet(FRAME)), None);
+    assert_eq!(d.offered(0, &mut packet(FRAME)), Some(2 * FRAME_PS + US));
+    assert_eq!(d.offered(FRAME_PS - 1, &mut packet(FRAME)), None);
     // The second has left the queue for the transmitter.
     assert_eq!(
-        d.offer(FRAME_PS, &mut packet(FRAME)),
+        d.offered(FRAME_PS, &mut packet(FRAME)),
         Some(3 * FRAME_PS + US)
     );
-    assert_eq!(d.offer(FRAME_PS, &mut packet(1)), None);
+    assert_eq!(d.offered(FRAME_PS, &mut packet(1)), None);
     // Exactly at the end of the third: idle.
     assert_eq!(
-        d.offer(3 * FRAME_PS, &mut packet(FRAME)),
+        d.offered(3 * FRAME_PS, &mut packet(FRAME)),
         Some(4 * FRAME_PS + US)
     );
     let counters = d.counters(3 * FRAME_PS);
@@ -92,22 +99,22 @@ fn a_queue_with_hand_computed_times() {
 #[test]
 fn a_frame_larger_than_the_queue_needs_an_idle_transmitter() {
     let mut d = gigabit(0, 100);
-    assert!(d.offer(0, &mut packet(FRAME)).is_some());
-    assert_eq!(d.offer(0, &mut packet(FRAME)), None);
+    assert!(d.offered(0, &mut packet(FRAME)).is_some());
+    assert_eq!(d.offered(0, &mut packet(FRAME)), None);
     assert_eq!(
-        d.offer(0, &mut packet(100)),
+        d.offered(0, &mut packet(100)),
         Some(FRAME_PS + serialisation_ps(100, 1_000_000_000))
     );
     let mut none = gigabit(0, 0);
-    assert!(none.offer(0, &mut packet(FRAME)).is_some());
-    assert_eq!(none.offer(0, &mut packet(1)), None);
+    assert!(none.offered(0, &mut packet(FRAME)).is_some());
+    assert_eq!(none.offered(0, &mut packet(1)), None);
 }
 
 #[test]
 fn counters_follow_the_transmitter() {
     let mut d = gigabit(US, 10_000);
     for _ in 0..3 {
-        d.offer(0, &mut packet(FRAME));
+        d.offered(0, &mut packet(FRAME));
     }
     assert_eq!(d.counters(0).packets, 1);
     assert_eq!(d.counters(FRAME_PS - 1).packets, 1);
@@ -119,11 +126,11 @@ fn counters_follow_the_transmitter() {
 fn a_failure_loses_what_waits_and_what_is_under_way() {
     let mut d = gigabit(US, 10_000);
     for _ in 0..3 {
-        d.offer(0, &mut packet(FRAME));
+        d.offered(0, &mut packet(FRAME));
     }
     let generation = d.generation;
-    assert!(d.set_up(FRAME_PS + 1, false));
-    assert!(!d.set_up(FRAME_PS + 1, false), "no change");
+    assert_eq!(d.set_up(FRAME_PS + 1, false), Some(d.counters.down_drops));
+    assert_eq!(d.set_up(FRAME_PS + 1, false), None, "no change");
     assert_ne!(d.generation, generation);
     // Two transmissions had started, the third packet still waited.
     let counters = d.counters(FRAME_PS + 1);
@@ -131,12 +138,12 @@ fn a_failure_loses_what_waits_and_what_is_under_way() {
         (counters.packets, counters.down_drops, counters.in_transit),
         (2, 3, 0)
     );
-    assert_eq!(d.offer(FRAME_PS + 2, &mut packet(FRAME)), None);
+    assert_eq!(d.offered(FRAME_PS + 2, &mut packet(FRAME)), None);
     assert_eq!(d.counters(FRAME_PS + 2).down_drops, 4);
     // After the repair the transmitter is idle and the queue empty.
-    assert!(d.set_up(FRAME_PS + 3, true));
+    assert_eq!(d.set_up(FRAME_PS + 3, true), Some(0));
     assert_eq!(
-        d.offer(FRAME_PS + 3, &mut packet(FRAME)),
+        d.offered(FRAME_PS + 3, &mut packet(FRAME)),
         Some(2 * FRAME_PS + 3 + US)
     );
     assert_eq!(d.counters(10 * US).packets, 3);
@@ -149,8 +156,8 @@ fn loss_takes_its_time_on_the_wire() {
         ..LinkConfig::new(1_000_000_000, US)
     };
     let mut d = direction(config);
-    assert_eq!(d.offer(0, &mut packet(FRAME)), None);
-    assert_eq!(d.offer(0, &mut packet(FRAME)), None);
+    assert_eq!(d.offered(0, &mut packet(FRAME)), None);
+    assert_eq!(d.offered(0, &mut packet(FRAME)), None);
     let counters = d.counters(0);
     assert_eq!(
         (counters.packets, counters.loss_drops, counters.in_transit),
@@ -162,7 +169,7 @@ fn loss_takes_its_time_on_the_wire() {
         (2, 2, 0)
     );
     // A packet that would be lost, but was still waiting when the link failed, was lost to the failure.
-    d.offer(0, &mut packet(FRAME));
+    d.offered(0, &mut packet(FRAME));
     d.set_up(FRAME_PS, false);
     let counters = d.counters(FRAME_PS);
     assert_eq!(
@@ -180,7 +187,7 @@ fn loss_has_its_probability() {
     let mut d = direction(config.clone());
     let n = 100_000;
     let delivered = (0..n)
-        .filter(|i| d.offer(i * FRAME_PS, &mut packet(FRAME)).is_some())
+        .filter(|i| d.offered(i * FRAME_PS, &mut packet(FRAME)).is_some())
         .count() as f64;
     assert!((delivered / n as f64 - 0.75).abs() < 0.01, "{delivered}");
     // Lost packets' jitter is drawn too: with and without loss, the survivors have the same delays.
@@ -199,8 +206,8 @@ fn loss_has_its_probability() {
     });
     let mut lost = 0;
     for i in 0..1000 {
-        let kept = lossless.offer(i * FRAME_PS, &mut packet(FRAME));
-        match lossy.offer(i * FRAME_PS, &mut packet(FRAME)) {
+        let kept = lossless.offered(i * FRAME_PS, &mut packet(FRAME));
+        match lossy.offered(i * FRAME_PS, &mut packet(FRAME)) {
             None => lost += 1,
             arrival => assert_eq!(arrival, kept),
         }
@@ -219,7 +226,7 @@ fn jitter_may_overtake_but_not_arrive_before_it_was_sent() {
     };
     let mut d = direction(config);
     let arrivals: Vec<u64> = (0..1000)
-        .map(|i| d.offer(i * FRAME_PS, &mut packet(FRAME)).unwrap())
+        .map(|i| d.offered(i * FRAME_PS, &mut packet(FRAME)).unwrap())
         .collect();
     for (i, &arrival_ps) in arrivals.iter().enumerate() {
         let sent_ps = (i as u64 + 1) * FRAME_PS;
@@ -238,7 +245,7 @@ fn jitter_may_overtake_but_not_arrive_before_it_was_sent() {
     let mut at_once = 0;
     for i in 0..10_000 {
         let sent_ps = (i + 1) * FRAME_PS;
-        let arrival_ps = d.offer(i * FRAME_PS, &mut packet(FRAME)).unwrap();
+        let arrival_ps = d.offered(i * FRAME_PS, &mut packet(FRAME)).unwrap();
         assert!(arrival_ps >= sent_ps);
         at_once += u64::from(arrival_ps == sent_ps);
     }
@@ -309,12 +316,12 @@ fn a_queue_of_packets_holds_that_many_behind_the_one_being_sent() {
     });
     // One is sent and two wait, whatever their size.
     for bytes in [60, 9000, 1] {
-        assert!(d.offer(0, &mut packet(bytes)).is_some());
+        assert!(d.offered(0, &mut packet(bytes)).is_some());
     }
-    assert_eq!(d.offer(0, &mut packet(1)), None);
+    assert_eq!(d.offered(0, &mut packet(1)), None);
     let first_ps = serialisation_ps(60, 1_000_000_000);
-    assert_eq!(d.offer(first_ps - 1, &mut packet(1)), None);
-    assert!(d.offer(first_ps, &mut packet(FRAME)).is_some());
+    assert_eq!(d.offered(first_ps - 1, &mut packet(1)), None);
+    assert!(d.offered(first_ps, &mut packet(FRAME)).is_some());
     assert_eq!(d.counters(first_ps).queue_drops, 2);
 }
 
@@ -341,13 +348,13 @@ fn what_can_be_marked_is_and_the_rest_is_dropped() {
     // The first is sent, the second finds nothing waiting, the third one packet: not more than the threshold.
     let mut frame = ip_frame(2);
     for _ in 0..3 {
-        assert!(d.offer(0, &mut frame).is_some());
+        assert!(d.offered(0, &mut frame).is_some());
     }
     assert_eq!(frame, ip_frame(2));
-    assert_eq!(d.offer(0, &mut ip_frame(0)), None);
-    assert_eq!(d.offer(0, &mut frame), Some(4 * FRAME_PS + US));
+    assert_eq!(d.offered(0, &mut ip_frame(0)), None);
+    assert_eq!(d.offered(0, &mut frame), Some(4 * FRAME_PS + US));
     assert_eq!(frame.stored()[15], 3);
-    assert_eq!(d.offer(0, &mut ip_frame(2)), None);
+    assert_eq!(d.offered(0, &mut ip_frame(2)), None);
     let counters = d.counters(0);
     assert_eq!(
         (
@@ -376,11 +383,11 @@ fn red_drops_although_the_transmitter_is_idle() {
     });
     // The averages: 0, 0, 1/2, 5/4 (p_b is 1/400), 17/8, 49/16: all are dropped from 3 on.
     let taken = (0..6)
-        .take_while(|_| d.offer(0, &mut packet(FRAME)).is_some())
+        .take_while(|_| d.offered(0, &mut packet(FRAME)).is_some())
         .count();
     assert_eq!((taken, d.counters(0).red_drops), (5, 1));
     // Five packets were sent, and a mean packet's time passed: 49/32.
-    assert!(d.offer(6 * FRAME_PS, &mut packet(FRAME)).is_some());
+    assert!(d.offered(6 * FRAME_PS, &mut packet(FRAME)).is_some());
 }
 
 #[test]
@@ -391,7 +398,7 @@ fn losses_of_a_trace() {
             ..LinkConfig::new(1_000_000_000, 0)
         });
         (0..n)
-            .filter(|i| d.offer(i * FRAME_PS, &mut packet(FRAME)).is_none())
+            .filter(|i| d.offered(i * FRAME_PS, &mut packet(FRAME)).is_none())
             .collect()
     };
     let numbers = || vec![4, 0, 3, 3];
@@ -440,7 +447,7 @@ fn losses_of_a_markov_chain() {
             ..LinkConfig::new(1_000_000_000, 0)
         });
         (0..n)
-            .map(|i| d.offer(i * FRAME_PS, &mut packet(FRAME)).is_none())
+            .map(|i| d.offered(i * FRAME_PS, &mut packet(FRAME)).is_none())
             .collect()
     };
     // Good at first, and then the other state each time.
@@ -474,7 +481,7 @@ fn delays_of_a_trace() {
         ..LinkConfig::new(1_000_000_000, 1000)
     });
     let delays: Vec<u64> = (0..7)
-        .map(|i| d.offer(i * FRAME_PS, &mut packet(FRAME)).unwrap() - (i + 1) * FRAME_PS)
+        .map(|i| d.offered(i * FRAME_PS, &mut packet(FRAME)).unwrap() - (i + 1) * FRAME_PS)
         .collect();
     assert_eq!(delays, [1500, 0, 1000, 1500, 0, 1000, 1500]);
 }

@@ -2,18 +2,22 @@
 
 use super::*;
 use crate::link::{DirectionCounters, Jitter, Loss};
-use crate::notification::NotificationEvent;
+use crate::notification::{Notification, NotificationEvent};
 use crate::ordering::{OrderingConfig, OrderingCounters};
 use crate::queue::QueueConfig;
-use crate::switch::TEST_CPU_PORT;
+use crate::switch::closure::{CPU_PORT, Closure};
+use crate::{Destination, DetectionConfig, FlowId, Ping, UdpStream};
+use engine::{Output, Packet};
 use proptest::prelude::*;
 use std::net::Ipv4Addr;
 
+mod bfd;
 mod conservation;
 mod determinism;
 mod failures;
 mod ipv6;
 mod mtu;
+mod observers;
 mod ordered;
 
 const US: u64 = 1_000_000;
@@ -37,8 +41,10 @@ fn switch(
     latency_ps: u64,
     mut run: impl FnMut(u32, Packet, &mut Vec<Output>) + Send + 'static,
 ) {
-    let pipeline = Pipeline::Test(Box::new(move |_, port, packet, out| run(port, packet, out)));
-    network.add_pipeline(name, pipeline, latency_ps).unwrap();
+    let pipeline = Closure(move |_, port, packet, out: &mut _| run(port, packet, out));
+    network
+        .add_pipeline(name, Box::new(pipeline), latency_ps)
+        .unwrap();
 }
 
 /// Rewrites the destination MAC address to that of the host whose number is in the IP destination, as a router would.
@@ -537,7 +543,7 @@ fn requests_that_make_no_sense_are_refused_and_change_nothing() {
     }
     assert_eq!(network.pending_events(), 0);
     assert_eq!(network.nodes.len(), 3);
-    assert_eq!(network.directions.len(), 4);
+    assert_eq!(network.medium.links.len(), 4);
     assert_eq!(network.run(MS), Ok(vec![]));
     let past = NetError::TimeInPast {
         at_ps: MS - 1,
@@ -592,7 +598,7 @@ fn an_interface_is_one_thing_at_a_time() {
     // No switch, no port, no name.
     assert!(attach(&mut network, "h", 0, "eth1").is_err());
     assert!(attach(&mut network, "x", 0, "eth1").is_err());
-    assert!(attach(&mut network, "s", TEST_CPU_PORT, "eth1").is_err());
+    assert!(attach(&mut network, "s", CPU_PORT, "eth1").is_err());
     assert!(attach(&mut network, "s", 70_000, "eth1").is_err());
     assert!(attach(&mut network, "s", 4, "").is_err());
     assert!(network.detach_interface("s", 4).is_err());

@@ -1,6 +1,6 @@
 //! TCP over whole networks under the virtual clock, with a closure for the switch.
 
-use crate::switch::Pipeline;
+use crate::switch::closure::Closure;
 use crate::*;
 use engine::{Output, Packet};
 use std::io::Write;
@@ -38,7 +38,7 @@ fn pair(bottleneck: LinkConfig) -> Network {
         out.push(Output::new(port, packet));
     };
     network
-        .add_pipeline("s", Pipeline::Test(Box::new(run)), 0)
+        .add_pipeline("s", Box::new(Closure(run)), 0)
         .unwrap();
     let access = LinkConfig::new(1_000_000_000, MS);
     network.add_link("h1", 0, "s", 1, access).unwrap();

@@ -33,7 +33,7 @@ PLANES = 2
 """Transit nodes: path ``k`` of every connection leads over the ``k``-th."""
 
 LINK_DELAY_MS = 0.01
-"""Of every link. A host's must not be zero: the network looks ahead as far as it takes packets to come (`net::visit`)."""
+"""Of every link. A host's must not be zero: the network looks ahead as far as it takes packets to come (`net::network::visit`)."""
 REACTION_MS = 0.1
 MTU = 1600
 PAYLOAD_BYTES = 100

@@ -1,11 +1,12 @@
 //! Real time, so bounds are one-sided where they can be (nothing early, nothing lost) and generous where they cannot.
 
 use super::*;
-use crate::switch::{Pipeline, TEST_CPU_PORT};
+use crate::node::NodeState;
+use crate::switch::closure::{CPU_PORT, Closure};
 use crate::{
     Destination, HostConfig, LinkConfig, LinkId, MacAddress, NotificationEvent, Ping, UdpStream,
 };
-use engine::Output;
+use engine::{Output, Packet};
 use std::net::Ipv4Addr;
 
 const MS: u64 = 1_000_000_000;
@@ -269,11 +270,13 @@ fn notifications_that_nobody_polls_are_bounded_and_counted() {
         .unwrap();
     clock
         .call(move |network| {
+            let own = NodeState::new(node, "h1");
             for _ in 0..MAX_NOTIFICATIONS + 5 {
                 let data = Vec::new();
-                network.notify(node, NotificationEvent::PacketIn { port: 0, data });
+                let told = NotificationEvent::PacketIn { port: 0, data };
+                network.medium.notify(&own, told);
             }
-            network.notify(node, NotificationEvent::Digest);
+            network.medium.notify(&own, NotificationEvent::Digest);
         })
         .unwrap();
     clock.call(|_| ()).unwrap();
@@ -427,13 +430,13 @@ fn an_overdue_network_stays_in_order() {
 fn switch_on_interfaces() -> Network {
     let mut network = Network::new(1, 0);
     let mut last = (0, 0u8);
-    let pipeline = Pipeline::Test(Box::new(move |now_ps, port, mut packet, out| {
+    let pipeline = Closure(move |now_ps, port, mut packet: Packet, out: &mut Vec<_>| {
         last = (now_ps, if last.0 == now_ps { last.1 + 1 } else { 0 });
         packet.stored_mut()[1] = last.1;
-        let port = if port == 3 { TEST_CPU_PORT } else { 3 - port };
+        let port = if port == 3 { CPU_PORT } else { 3 - port };
         out.push(Output::new(port, packet));
-    }));
-    network.add_pipeline("s", pipeline, 0).unwrap();
+    });
+    network.add_pipeline("s", Box::new(pipeline), 0).unwrap();
     for (number, name) in ["veth0", "veth1", "veth2"].into_iter().enumerate() {
         let port = number as u32 + 1;
         assert_eq!(network.attach_interface("s", port, name), Ok(number));
@@ -459,7 +462,7 @@ fn ports_without_links_pass_bursts() {
     assert_eq!(
         notifications.last().unwrap().event,
         NotificationEvent::PacketIn {
-            port: TEST_CPU_PORT,
+            port: CPU_PORT,
             data: vec![7, 200]
         }
     );

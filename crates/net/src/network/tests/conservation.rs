@@ -1,6 +1,7 @@
 //! No packet appears from nowhere or goes unaccounted, whatever the topology, the links and the failures.
 
 use super::*;
+use crate::DropCounts;
 use crate::link::{GilbertElliott, LossTrace};
 use crate::ordering::header::tests::r_tag;
 use crate::queue::{Discipline, QueueUnit, Red, Step};
@@ -109,8 +110,10 @@ fn any_link() -> impl Strategy<Value = LinkConfig> {
                 jitter,
                 loss,
                 queue,
-                detection_down_ps: None,
-                detection_up_ps: Some(delay_ps),
+                detection: DetectionConfig {
+                    signal_up_ps: Some(delay_ps),
+                    ..DetectionConfig::default()
+                },
                 mtu_bytes,
                 ordering,
             },
@@ -255,10 +258,13 @@ fn build(plan: &Plan, log_packets: bool) -> (Network, Vec<FlowId>) {
             .unwrap()
     });
     let flows = flows.collect();
-    let link_count = network.directions.len() / 2;
+    let link_count = network.medium.links.len() / 2;
     for (at_ps, is_node, which, up) in &plan.changes {
         if *is_node {
-            let name = network.nodes[which.index(network.nodes.len())].name.clone();
+            let name = network.nodes[which.index(network.nodes.len())]
+                .state
+                .name
+                .clone();
             network.set_node_state(&name, *up, Some(*at_ps)).unwrap();
         } else {
             let link = LinkId(which.index(link_count) as u32);
@@ -269,15 +275,16 @@ fn build(plan: &Plan, log_packets: bool) -> (Network, Vec<FlowId>) {
 }
 
 fn directions(network: &Network) -> Vec<DirectionCounters> {
-    network
-        .directions
-        .iter()
-        .map(|d| d.counters(network.now_ps))
-        .collect()
+    let links = network.medium.links.iter();
+    links.map(|d| d.counters(network.now_ps())).collect()
 }
 
 fn sum(network: &Network, count: impl Fn(&NodeCounters) -> u64) -> u64 {
-    network.nodes.iter().map(|node| count(&node.counters)).sum()
+    network
+        .nodes
+        .iter()
+        .map(|node| count(&node.state.counters))
+        .sum()
 }
 
 fn check_directions(network: &Network) -> Result<(), TestCaseError> {
@@ -304,6 +311,7 @@ proptest! {
     #[test]
     fn every_packet_is_accounted_for(plan in any_plan()) {
         let (mut network, flows) = build(&plan, true);
+        let observer = network.observe(Scope::Network, Box::new(DropCounts::default()));
         for until in 1..=25 {
             run_all(&mut network, until * MS);
             check_directions(&network)?;
@@ -334,6 +342,8 @@ proptest! {
         let in_links: u64 = links.iter().map(|d| d.queue_drops + d.red_drops + d.loss_drops + d.down_drops + d.mtu_drops).sum();
         let in_nodes = sum(&network, |c| c.down_drops + c.unconnected_drops);
         prop_assert_eq!(sent, received + in_links + in_nodes);
+        let observed = network.observer::<DropCounts>(observer).map(DropCounts::total);
+        prop_assert_eq!(observed, Some(in_links + in_nodes));
         prop_assert_eq!(sum(&network, |c| c.accepted), received);
         prop_assert_eq!(sum(&network, |c| c.not_addressed + c.corrupted + c.unconnected_drops), 0);
     }

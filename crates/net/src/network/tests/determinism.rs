@@ -47,7 +47,7 @@ fn noisy_network(seed: u64, others: bool) -> (Network, FlowId) {
 fn logs(seed: u64, others: bool) -> String {
     let (mut network, flow) = noisy_network(seed, others);
     let notifications = run_all(&mut network, 200 * MS);
-    let links = (if others { 2 } else { 0 })..network.directions.len() as u32 / 2;
+    let links = (if others { 2 } else { 0 })..network.medium.links.len() as u32 / 2;
     let counters: Vec<_> = links
         .map(|i| network.link_counters(LinkId(i)).unwrap())
         .collect();

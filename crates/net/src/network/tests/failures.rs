@@ -370,8 +370,11 @@ fn random_failures_that_make_no_sense() {
 fn a_link_may_be_noticed_sooner_or_later_than_others() {
     let (mut network, first, second) = pair(1, 10 * US);
     let own = LinkConfig {
-        detection_down_ps: Some(3 * US),
-        detection_up_ps: Some(70 * US),
+        detection: DetectionConfig {
+            signal_down_ps: Some(3 * US),
+            signal_up_ps: Some(70 * US),
+            bfd: None,
+        },
         ..LinkConfig::new(GIGABIT, 5 * US)
     };
     // Only towards the switch.

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::host::Ipv6Interface;
+use std::net::Ipv6Addr;
 
 fn ipv6(number: u8) -> Ipv6Addr {
     Ipv6Addr::new(0x2001, 0xdb8, 0, number.into(), 0, 0, 0, 1)

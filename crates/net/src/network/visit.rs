@@ -18,11 +18,11 @@
 //! constant time; the others handle packets one by one. Hosts that are sources send when a visit has come to where they may: so a part of
 //! the network that is independent of the others for a while goes on by itself, and stays in the near caches, as far as it can.
 
-use crate::event::{Event, Place};
-use crate::network::Network;
-use crate::node::NodeKind;
+use super::Network;
+use crate::model::{InterfaceNode, Visiting, Visitors};
+use crate::scheduler::{Event, Place};
 use crate::{FlowId, NodeId};
-use engine::{Packet, Scratch, TimeObserved};
+use engine::{Packet, TimeObserved};
 
 /// Nodes with more links are not visited: finding the next packet would take longer than finding the node.
 const MOST_LINKS: usize = 16;
@@ -46,18 +46,12 @@ pub(crate) struct Visits {
     reaction_ps: u64,
     /// By node; none while the network is being changed.
     nodes: Vec<Visit>,
-    /// By node, up to when everything has happened; the present if that is later.
-    horizons_ps: Vec<u64>,
     /// By direction, the node at its end.
     ends: Vec<NodeId>,
     /// What may be done next: where packets were sent to, and what may send some.
     next: Vec<Next>,
-    /// Packets that the switch being visited runs next, each with its port; empty between visits.
-    burst: Vec<(u32, Packet)>,
-    /// When they arrived.
-    arrivals_ps: Vec<u64>,
-    /// For the switch being visited, whichever that is.
-    scratch: Box<Scratch>,
+    /// Packets that the switch being visited runs next; empty between visits.
+    burst: Visitors,
 }
 
 /// What can be done because its neighbours have come further.
@@ -102,22 +96,27 @@ impl Network {
     /// That something is said does: from then on, not who scheduled first decides among packets that arrive, leave switches or are sent at
     /// one instant, but the numbers of links, switches and flows, in the order in which they were added.
     pub fn set_reaction_ps(&mut self, reaction_ps: u64) {
-        self.events.order_by_number();
+        self.medium.scheduler.order_by_number();
         self.visits.reaction_ps = reaction_ps;
     }
 
     /// Finds out which nodes can be visited, if the network changed since. Whatever was done between runs was done at the present.
     pub(crate) fn prepare_visits(&mut self) {
-        self.visits.horizons_ps.fill(0);
+        self.medium.scheduler.horizons_ps.fill(0);
+        if self.medium.observers.watch_all() {
+            // Whoever looks at everything is told in the order of time.
+            self.visits.network_changed();
+            return;
+        }
         if self.visits.nodes.len() == self.nodes.len() || self.visits.reaction_ps == 0 {
             return;
         }
         let mut has_tcp = vec![false; self.nodes.len()];
-        for end in self.tcp_flows.iter().flat_map(|flow| flow.nodes()) {
+        for end in self.traffic.tcp_flows.iter().flat_map(|flow| flow.nodes()) {
             has_tcp[end.0 as usize] = true;
         }
         let mut flows = vec![Vec::new(); self.nodes.len()];
-        for (number, flow) in self.flows.iter().enumerate() {
+        for (number, flow) in self.traffic.flows.iter().enumerate() {
             flows[flow.source.0 as usize].push(FlowId(number as u32));
         }
         let nodes = has_tcp.into_iter().zip(flows).enumerate();
@@ -126,26 +125,32 @@ impl Network {
             false => self.visit_of(node, flows),
         });
         self.visits.nodes = nodes.collect();
-        self.visits.horizons_ps = vec![0; self.nodes.len()];
-        let ends = self.directions.iter().map(|link| link.to.node);
+        self.medium.scheduler.horizons_ps = vec![0; self.nodes.len()];
+        let ends = self.medium.links.iter().map(|link| link.to.node);
         self.visits.ends = ends.collect();
     }
 
     fn visit_of(&self, node: usize, flows: Vec<FlowId>) -> Visit {
         let state = &self.nodes[node];
-        let away = || state.ports.iter().copied().flatten();
-        let is_interface = matches!(state.kind, NodeKind::Interface(_));
+        let links = &self.medium.links;
+        let away = || state.state.ports.iter().copied().flatten();
+        let is_interface = state.is::<InterfaceNode>();
         // What is held back leaves at a time of its own.
-        let holds = away().any(|away| self.directions[away as usize].ordering().is_some());
-        if is_interface || holds || away().count() > MOST_LINKS || flows.len() > MOST_FLOWS {
+        let holds = away().any(|away| links[away].ordering().is_some());
+        // So do hellos, and what they find changes a port at once.
+        let greets = away().any(|away| self.detection.has_session(away ^ 1));
+        if is_interface
+            || holds
+            || greets
+            || away().count() > MOST_LINKS
+            || flows.len() > MOST_FLOWS
+        {
             return Visit::default();
         }
         let neighbours = away().map(|away| Neighbour {
-            node: self.directions[away as usize].to.node,
+            node: links[away].to.node,
             away,
-            delay_ps: self.directions[away as usize ^ 1]
-                .constant_delay_ps()
-                .unwrap_or(0),
+            delay_ps: links[away ^ 1].constant_delay_ps().unwrap_or(0),
         });
         let incoming = away().map(|away| Place::Arrivals(away ^ 1));
         let lanes = incoming.chain([Place::Departures(node as u32)]);
@@ -161,16 +166,16 @@ impl Network {
     /// Makes the next event happen if it is due at `limit_ps` or before; if a node handles a packet then which can be visited, those too that
     /// are certain to come next, there and where they go from there. Whether there was an event.
     pub(crate) fn step_or_visit(&mut self, limit_ps: u64) -> bool {
-        let Some((time_ps, event)) = self.events.pop_until(limit_ps) else {
+        let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
             return false;
         };
         let Some(event) = self.still_due(time_ps, event) else {
             return true;
         };
-        self.begin_event(time_ps);
+        self.medium.scheduler.begin_event(time_ps);
         // Up to when nothing can happen but that packets come and go.
         let end_ps = (time_ps.saturating_add(self.visits.reaction_ps))
-            .min(self.events.next_barrier_ps())
+            .min(self.medium.scheduler.next_barrier_ps())
             .min(limit_ps.saturating_add(1));
         match event {
             Event::Arrive { direction, .. } if end_ps > time_ps => match self.visited_by(direction)
@@ -192,16 +197,16 @@ impl Network {
                 Next::Send(flow) => self.send_on(flow, time_ps, end_ps),
             }
         }
-        self.now_ps = time_ps;
+        self.medium.scheduler.now_ps = time_ps;
         true
     }
 
     /// Sends a flow's packet that is due now, and those that are due before anything else happens to the host and before `end_ps`.
     fn send_many(&mut self, flow: FlowId, end_ps: u64) {
-        let begin_ps = self.now_ps;
+        let begin_ps = self.now_ps();
         let due_ps = self.send_and_advance(flow);
         if let Some(due_ps) = due_ps {
-            self.events.push(due_ps, Event::Send { flow });
+            self.medium.scheduler.push(due_ps, Event::Send { flow });
         }
         self.send_on(flow, begin_ps, end_ps);
     }
@@ -209,19 +214,19 @@ impl Network {
     /// Sends a flow's packets that are due before anything else happens to the host and before `end_ps`, if all nodes have come to `begin_ps`.
     /// The flow's event stays where it is: [`Network::still_due`].
     fn send_on(&mut self, flow: FlowId, begin_ps: u64, end_ps: u64) {
-        let (host, limit_ps) = (self.flows[flow.0 as usize].source, end_ps);
+        let (host, limit_ps) = (self.traffic.flows[flow.0 as usize].source, end_ps);
         let end_ps = limit_ps.min(self.sends_alone_until_ps(flow, host, begin_ps));
-        let mut due_ps = self.flows[flow.0 as usize].due_ps();
+        let mut due_ps = self.traffic.due_ps(flow);
         for _ in 0..MOST_SENT {
             let Some(next_ps) = due_ps.filter(|&due_ps| due_ps < end_ps) else {
                 break;
             };
-            self.now_ps = next_ps;
-            self.steps += 1;
+            self.medium.scheduler.now_ps = next_ps;
+            self.medium.scheduler.steps += 1;
             due_ps = self.send_and_advance(flow);
         }
         let known_ps = end_ps.min(due_ps.unwrap_or(u64::MAX));
-        let horizon_ps = &mut self.visits.horizons_ps;
+        let horizon_ps = &mut self.medium.scheduler.horizons_ps;
         if let Some(horizon_ps) = horizon_ps.get_mut(host.0 as usize)
             && known_ps > begin_ps.max(*horizon_ps)
         {
@@ -237,9 +242,9 @@ impl Network {
         let Event::Send { flow } = event else {
             return Some(event);
         };
-        match self.flows[flow.0 as usize].due_ps() {
+        match self.traffic.due_ps(flow) {
             Some(due_ps) if due_ps > time_ps => {
-                self.events.push(due_ps, Event::Send { flow });
+                self.medium.scheduler.push(due_ps, Event::Send { flow });
                 None
             }
             due_ps => due_ps.map(|_| event),
@@ -253,10 +258,10 @@ impl Network {
             return begin_ps;
         };
         let others = visit.flows.iter().filter(|&&other| other != flow);
-        let others = others.filter_map(|other| self.flows[other.0 as usize].due_ps());
+        let others = others.filter_map(|other| self.traffic.due_ps(*other));
         let incoming = visit.neighbours.iter().map(|it| it.away ^ 1);
-        let arrivals = incoming.map(|incoming| match self.events.is_whole(incoming) {
-            true => self.events.head_ps(incoming).unwrap_or(u64::MAX),
+        let arrivals = incoming.map(|incoming| match self.medium.scheduler.is_whole(incoming) {
+            true => self.medium.scheduler.head_ps(incoming).unwrap_or(u64::MAX),
             false => begin_ps,
         });
         let known_ps = self.known_until_ps(host, begin_ps);
@@ -271,11 +276,8 @@ impl Network {
     fn visited_by(&self, direction: u32) -> Option<NodeId> {
         let node = *self.visits.ends.get(direction as usize)?;
         let lanes = &self.visits.nodes.get(node.0 as usize)?.lanes;
-        let can = match &self.node(node).kind {
-            NodeKind::Switch(switch) => switch.traffic.is_none() && !switch.has_deadlines,
-            _ => true,
-        };
-        (can && !lanes.is_empty() && self.events.are_whole(lanes)).then_some(node)
+        let can = self.node(node).model.visiting() != Visiting::Never;
+        (can && !lanes.is_empty() && self.medium.scheduler.are_whole(lanes)).then_some(node)
     }
 
     /// Up to when all that will come to a node is on its way, if all nodes have come to `begin_ps`.
@@ -283,7 +285,7 @@ impl Network {
     fn known_until_ps(&self, node: NodeId, begin_ps: u64) -> u64 {
         let neighbours = self.visits.nodes[node.0 as usize].neighbours.iter();
         let known = neighbours.map(|neighbour| {
-            let horizon_ps = self.visits.horizons_ps[neighbour.node.0 as usize];
+            let horizon_ps = self.medium.scheduler.horizon_ps(neighbour.node);
             horizon_ps.max(begin_ps).saturating_add(neighbour.delay_ps)
         });
         known.min().unwrap_or(begin_ps)
@@ -294,21 +296,18 @@ impl Network {
     fn visit(&mut self, node: NodeId, begin_ps: u64, first: Option<Event>, end_ps: u64) {
         let limit_ps = end_ps;
         let end_ps = limit_ps.min(self.known_until_ps(node, begin_ps));
-        let state = self.node(node);
-        // A capture has what comes and what leaves in the order of time.
+        // An observer has what comes and what leaves in the order of time.
+        let observed = self.medium.observers.watch(node);
         // Packets that run together are given the time of the first, which the program must not be able to tell from theirs.
-        let (burst, same_ps) = match &state.kind {
-            NodeKind::Switch(switch) if state.captures.is_empty() => match switch.time_observed {
-                TimeObserved::Not => (true, u64::MAX),
-                TimeObserved::Microseconds => (true, PS_PER_US),
-                TimeObserved::Fully => (false, 1),
-            },
+        let (burst, same_ps) = match self.node(node).model.visiting() {
+            Visiting::Bursts(TimeObserved::Not) if !observed => (true, u64::MAX),
+            Visiting::Bursts(TimeObserved::Microseconds) if !observed => (true, PS_PER_US),
             _ => (false, 1),
         };
         let mut idle = true;
         if let Some(event) = first {
             idle = false;
-            self.now_ps = begin_ps;
+            self.medium.scheduler.now_ps = begin_ps;
             match event {
                 Event::Arrive {
                     direction,
@@ -320,8 +319,8 @@ impl Network {
         }
         loop {
             let lanes = &self.visits.nodes[node.0 as usize].lanes;
-            let Some(lane) = self.events.first_of(lanes, end_ps) else {
-                if self.visits.burst.is_empty() {
+            let Some(lane) = self.medium.scheduler.first_of(lanes, end_ps) else {
+                if self.visits.burst.packets.is_empty() {
                     break;
                 }
                 // What comes out may leave before the end, too.
@@ -329,35 +328,36 @@ impl Network {
                 continue;
             };
             idle = false;
-            self.steps += 1;
+            self.medium.scheduler.steps += 1;
             match lane {
                 Place::Arrivals(direction) if burst => {
-                    let Some((time_ps, generation, packet)) = self.events.pop_arrival(direction)
+                    let Some((time_ps, generation, packet)) =
+                        self.medium.scheduler.pop_arrival(direction)
                     else {
                         break;
                     };
-                    if let Some(first_ps) = self.visits.arrivals_ps.first()
+                    if let Some(first_ps) = self.visits.burst.arrivals_ps.first()
                         && first_ps / same_ps != time_ps / same_ps
                     {
                         self.run_collected(node);
                     }
-                    self.now_ps = time_ps;
+                    self.medium.scheduler.now_ps = time_ps;
                     self.collect(direction, generation, packet);
-                    if self.visits.burst.len() == BURST {
+                    if self.visits.burst.packets.len() == BURST {
                         self.run_collected(node);
                     }
                 }
                 lane => {
                     self.run_collected(node);
-                    let Some((time_ps, event)) = self.events.pop_from(lane) else {
+                    let Some((time_ps, event)) = self.medium.scheduler.pop_from(lane) else {
                         break;
                     };
-                    self.now_ps = time_ps;
+                    self.medium.scheduler.now_ps = time_ps;
                     self.dispatch(event);
                 }
             }
         }
-        let horizon_ps = &mut self.visits.horizons_ps[node.0 as usize];
+        let horizon_ps = &mut self.medium.scheduler.horizons_ps[node.0 as usize];
         *horizon_ps = end_ps.max(*horizon_ps);
         if !idle {
             self.go_on_from(node, begin_ps, limit_ps);
@@ -371,7 +371,7 @@ impl Network {
         for i in 0..count {
             let neighbour = self.visits.nodes[node.0 as usize].neighbours[i];
             self.go_on_at_source(neighbour.node, begin_ps, end_ps);
-            let Some(head_ps) = self.events.head_ps(neighbour.away) else {
+            let Some(head_ps) = self.medium.scheduler.head_ps(neighbour.away) else {
                 continue;
             };
             if let Some(there) = self.visited_by(neighbour.away)
@@ -388,7 +388,7 @@ impl Network {
     fn go_on_at_source(&mut self, host: NodeId, begin_ps: u64, end_ps: u64) {
         let Visits { nodes, next, .. } = &mut self.visits;
         let flows = nodes[host.0 as usize].flows.iter();
-        let due = flows.filter_map(|&flow| Some((self.flows[flow.0 as usize].due_ps()?, flow)));
+        let due = flows.filter_map(|&flow| Some((self.traffic.due_ps(flow)?, flow)));
         if let Some((due_ps, flow)) = due.min_by_key(|&(due_ps, _)| due_ps)
             && due_ps < end_ps
             && !next.contains(&Next::Send(flow))
@@ -401,52 +401,30 @@ impl Network {
     /// A packet arrives at the switch being visited, which runs it with others.
     #[inline(always)]
     fn collect(&mut self, direction: u32, generation: u32, packet: Packet) {
-        let Some(to) = self.arrive(direction, generation) else {
+        let Some(to) = self.medium.arrive(direction, generation) else {
             return;
         };
-        if self.nodes[to.node.0 as usize].takes_packet() {
-            self.visits.burst.push((to.port, packet));
-            self.visits.arrivals_ps.push(self.now_ps);
+        let own = &mut self.nodes[to.node.0 as usize].state;
+        if self.medium.takes_packet(own, to.port, &packet) {
+            self.visits.burst.packets.push((to.port, packet));
+            self.visits.burst.arrivals_ps.push(self.medium.now_ps());
         }
     }
 
     /// The switch being visited runs its packets, each at its time. Its program cannot tell, so it is given one.
     fn run_collected(&mut self, node: NodeId) {
-        let Some(&first_ps) = self.visits.arrivals_ps.first() else {
+        if self.visits.burst.packets.is_empty() {
             return;
-        };
-        let state = &mut self.nodes[node.0 as usize];
-        let generation = state.generation;
-        let NodeKind::Switch(switch) = &mut state.kind else {
-            return;
-        };
-        let mut outputs = std::mem::take(&mut self.outputs);
-        switch.receive_visitors(
-            first_ps,
-            &mut self.visits.burst,
-            &mut outputs,
-            &mut self.visits.scratch,
-        );
-        let latency_ps = switch.latency_ps;
-        for output in outputs.drain(..) {
-            self.now_ps = self.visits.arrivals_ps[output.arrival as usize];
-            self.come_out(node, generation, latency_ps, output);
         }
-        self.outputs = outputs;
-        self.visits.arrivals_ps.clear();
-    }
-
-    /// Up to when everything has happened to a node, as far as visits know.
-    #[inline]
-    pub(crate) fn horizon_ps(&self, node: NodeId) -> u64 {
-        let horizon_ps = self.visits.horizons_ps.get(node.0 as usize);
-        horizon_ps.copied().unwrap_or(0)
+        let node = &mut self.nodes[node.0 as usize];
+        let (own, visitors) = (&mut node.state, &mut self.visits.burst);
+        (node.model).receive_visitors(own, &mut self.medium, visitors);
     }
 
     /// When the first notification happened that waits to be taken.
     #[inline]
     pub(crate) fn first_notification_ps(&self) -> u64 {
-        let times = self.notifications.iter().map(|it| it.time_ps);
+        let times = self.medium.notifications.iter().map(|it| it.time_ps);
         times.min().unwrap_or(u64::MAX)
     }
 }

@@ -1,9 +1,9 @@
-//! Events and the queue that orders them. It does not know what an event does; `network` does.
+//! The scheduler: what time it is, and the events to come, in order. It does not know what an event does; `network` and the nodes do.
 //!
 //! Events are ordered by time, then priority, then as they were scheduled; or, if that is asked for
-//! ([`EventQueue::order_by_number`]), first by number: among arrivals of one instant the number of the direction decides, among what leaves
+//! ([`Scheduler::order_by_number`]), first by number: among arrivals of one instant the number of the direction decides, among what leaves
 //! switches that of the switch, among what sources send that of the flow. So a run has exactly one order, and by number it is the same
-//! whether a node handles its packets one by one or many at a visit ([`crate::visit`]).
+//! whether a node handles its packets one by one or many at a visit (`network::visit`).
 
 use crate::tcp_flow::EndpointId;
 use crate::{FlowId, GeneratorId, NodeId, TcpFlowId};
@@ -23,6 +23,10 @@ pub(crate) enum Event {
     RandomFailure { process: u32 },
     /// The receiving end of a direction notices its state, unless that changed again since (`epoch`).
     Detect { direction: u32, epoch: u32 },
+    /// The BFD session at the end of a direction may have to send, or its detection time may be over.
+    Session { direction: u32 },
+    /// Both or one of a link's directions lose all packets silently from now on, or no longer.
+    DirectionSilent { directions: [u32; 2], silent: bool },
     /// A packet arrives at the far end, unless the direction failed since (`generation`).
     Arrive {
         direction: u32,
@@ -87,6 +91,7 @@ impl Event {
     fn is_barrier(&self) -> bool {
         match self {
             Event::DirectionState { .. }
+            | Event::DirectionSilent { .. }
             | Event::NodeState { .. }
             | Event::RandomFailure { .. }
             | Event::Detect { .. }
@@ -100,6 +105,8 @@ impl Event {
             | Event::RecirculationReady { .. }
             // Nor do those of nodes that hold packets back, which are not visited.
             | Event::OrderingDue { .. }
+            // Nor do those of nodes with BFD sessions.
+            | Event::Session { .. }
             | Event::Send { .. }
             | Event::TcpTimer { .. }
             | Event::TcpApplication { .. } => false,
@@ -112,6 +119,7 @@ impl Event {
     fn priority(&self) -> u64 {
         match self {
             Event::DirectionState { .. }
+            | Event::DirectionSilent { .. }
             | Event::NodeState { .. }
             | Event::RandomFailure { .. } => 0,
             Event::Detect { .. } => 1,
@@ -120,7 +128,9 @@ impl Event {
             | Event::OrderingDue { .. } => 2,
             Event::Arrive { .. } => ARRIVAL_PRIORITY,
             Event::Depart { .. } | Event::Enqueue { .. } => 4,
-            Event::Send { .. }
+            // A packet that arrives when the detection time is over is in time.
+            Event::Session { .. }
+            | Event::Send { .. }
             | Event::TcpTimer { .. }
             | Event::TcpApplication { .. }
             | Event::Generate { .. } => 5,
@@ -334,7 +344,13 @@ impl Waiting for Departure {
 /// overtake the last one of its lane (a jitter's doing) goes into the heap by itself; the order of events is the same
 /// wherever they wait.
 #[derive(Debug, Default)]
-pub(crate) struct EventQueue {
+pub(crate) struct Scheduler {
+    /// What time it is. During a visit, the time of the packet.
+    pub(crate) now_ps: u64,
+    /// How many events have happened.
+    pub(crate) steps: u64,
+    /// By node, up to when visits have made everything happen; the present if that is later.
+    pub(crate) horizons_ps: Vec<u64>,
     heap: BinaryHeap<Reverse<Key>>,
     slots: Vec<Option<Event>>,
     free: Vec<u32>,
@@ -349,10 +365,25 @@ pub(crate) struct EventQueue {
     by_number: bool,
 }
 
-impl EventQueue {
+impl Scheduler {
     /// Orders events of one instant and priority by number, from now on.
     pub(crate) fn order_by_number(&mut self) {
         self.by_number = true;
+    }
+
+    /// It is the time of the next event.
+    #[inline]
+    pub(crate) fn begin_event(&mut self, time_ps: u64) {
+        debug_assert!(time_ps >= self.now_ps, "time runs forward");
+        self.now_ps = time_ps;
+        self.steps += 1;
+    }
+
+    /// Up to when everything has happened to a node, as far as visits know.
+    #[inline]
+    pub(crate) fn horizon_ps(&self, node: NodeId) -> u64 {
+        let horizon_ps = self.horizons_ps.get(node.0 as usize);
+        horizon_ps.copied().unwrap_or(0)
     }
 
     /// Schedules an event.
@@ -527,7 +558,7 @@ impl EventQueue {
 
     /// The lane of the first event that happens before `end_ps` of those that wait in some lanes, whatever happens earlier elsewhere.
     ///
-    /// Events that overtake others are not in their lanes: [`EventQueue::are_whole`].
+    /// Events that overtake others are not in their lanes: [`Scheduler::are_whole`].
     #[inline(always)]
     pub(crate) fn first_of(&self, lanes: &[Place], end_ps: u64) -> Option<Place> {
         let head = |lane: &Place| {
@@ -625,7 +656,7 @@ mod tests {
 
     #[test]
     fn time_then_priority_then_sequence() {
-        let mut queue = EventQueue::default();
+        let mut queue = Scheduler::default();
         queue.push(20, send(0));
         queue.push(10, send(1));
         queue.push(
@@ -696,7 +727,7 @@ mod tests {
 
     fn check_lanes(by_number: bool) {
         let mut random = crate::random::Stream::named(1, "lanes");
-        let (mut queue, mut expected) = (EventQueue::default(), Vec::new());
+        let (mut queue, mut expected) = (Scheduler::default(), Vec::new());
         if by_number {
             queue.order_by_number();
         }
@@ -745,7 +776,7 @@ mod tests {
 
     #[test]
     fn the_limit_is_included_and_slots_are_reused() {
-        let mut queue = EventQueue::default();
+        let mut queue = Scheduler::default();
         for round in 0..100 {
             queue.push(round, send(0));
             queue.push(round + 1, send(1));

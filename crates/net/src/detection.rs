@@ -1,0 +1,151 @@
+//! Failure detection: how the switch at the receiving end of a link learns that its port is down or up. It does not know what follows from
+//! that (`network::detect` tells the switch, its packet generators and its controller).
+//!
+//! Several detectors look at a port, and it is up while all of them say so:
+//!
+//! * *Loss of signal*: the direction that leads to the port failed or works again, a delay ago. Every link has it.
+//! * *BFD*: hellos between the two switches at the ends of a link ([`bfd`]). They are frames on that link (`encapsulation`), made and taken
+//!   by the switches' agents. So what a signal does not show is found too: a direction that loses everything silently takes down the
+//!   ports at both ends.
+//! * *A word*: a controller, which may have it from the program's digests, declares the port down or takes that back
+//!   ([`crate::Network::declare_port`]).
+//!
+//! A port is up from the beginning, and a change of the direction that is undone before the delay is over is not noticed.
+
+pub mod bfd;
+pub(crate) mod encapsulation;
+
+use crate::random::Stream;
+use bfd::{BfdConfig, Session};
+
+/// What the detectors of all ports with links know.
+#[derive(Debug)]
+pub(crate) struct Detection {
+    /// Of signals, where a link says nothing else.
+    delay_ps: u64,
+    /// By the direction that leads to the port.
+    ports: Vec<PortDetectors>,
+    /// How many of them have a BFD session.
+    sessions: usize,
+}
+
+/// How a switch finds out that a port with a link is down or up.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct DetectionConfig {
+    /// How long it takes to notice that the signal is gone; the network's delay if not said.
+    pub signal_down_ps: Option<u64>,
+    /// That it is back.
+    pub signal_up_ps: Option<u64>,
+    /// BFD with the switch at the other end, besides signals.
+    pub bfd: Option<BfdConfig>,
+}
+
+/// The detectors of a port.
+#[derive(Debug)]
+pub(crate) struct PortDetectors {
+    config: DetectionConfig,
+    /// There is a signal, as far as that was noticed.
+    pub(crate) signal: bool,
+    pub(crate) declared_down: bool,
+    /// If both ends of the link have one.
+    pub(crate) session: Option<Box<Session>>,
+    /// What the switch was told.
+    told: bool,
+}
+
+impl PortDetectors {
+    fn new(config: &DetectionConfig) -> PortDetectors {
+        PortDetectors {
+            config: *config,
+            signal: true,
+            declared_down: false,
+            session: None,
+            told: true,
+        }
+    }
+
+    /// What the switch is to be told, if that is news; it is told then.
+    pub(crate) fn news(&mut self) -> Option<bool> {
+        let session_up = self.session.as_ref().is_none_or(|it| it.says_up());
+        let up = self.signal && session_up && !self.declared_down;
+        let former = std::mem::replace(&mut self.told, up);
+        (former != up).then_some(up)
+    }
+}
+
+impl Detection {
+    pub(crate) fn new(delay_ps: u64) -> Detection {
+        Detection {
+            delay_ps,
+            ports: Vec::new(),
+            sessions: 0,
+        }
+    }
+
+    /// There is another direction.
+    pub(crate) fn add(&mut self, config: &DetectionConfig) {
+        self.ports.push(PortDetectors::new(config));
+    }
+
+    /// A direction that carried nothing has other parameters; whether they are accepted. BFD is between two ends, so it has to be there
+    /// as it was.
+    pub(crate) fn configure(&mut self, direction: u32, config: &DetectionConfig) -> bool {
+        let port = self.port(direction);
+        let accepted = port.config.bfd.is_some() == config.bfd.is_some();
+        if accepted {
+            port.config = *config;
+        }
+        accepted
+    }
+
+    /// Both directions of a link have their parameters: the sessions that they ask for are up from now on. A direction's session is at the
+    /// end that it leads to, and sends by the other direction.
+    pub(crate) fn establish(&mut self, now_ps: u64, seed: u64, directions: [(u32, &str); 2]) {
+        for (direction, name) in directions {
+            let remote = self.ports[direction as usize ^ 1].config.bfd;
+            let port = &mut self.ports[direction as usize];
+            let former = port.session.take();
+            self.sessions -= usize::from(former.is_some());
+            if let (Some(config), Some(remote)) = (port.config.bfd, remote) {
+                let draws = Stream::named(seed, &format!("{name}/bfd"));
+                let session = Session::new(config, direction + 1, draws);
+                let mut session = session.established(now_ps, remote, (direction ^ 1) + 1);
+                // Its event is still to come.
+                session.wake_ps = former.and_then(|former| former.wake_ps);
+                port.session = Some(Box::new(session));
+                self.sessions += 1;
+            }
+        }
+    }
+
+    /// Whether there is a session at the end of a direction.
+    #[inline]
+    pub(crate) fn has_session(&self, direction: u32) -> bool {
+        self.sessions > 0 && self.ports[direction as usize].session.is_some()
+    }
+
+    /// The session at the end of a direction.
+    pub(crate) fn session(&self, direction: u32) -> Option<&Session> {
+        self.ports[direction as usize].session.as_deref()
+    }
+
+    /// The detectors of the port that a direction leads to.
+    pub(crate) fn port(&mut self, direction: u32) -> &mut PortDetectors {
+        &mut self.ports[direction as usize]
+    }
+
+    /// Whether a change of a signal has still to be noticed.
+    pub(crate) fn is_unnoticed(&self, direction: u32, signal: bool) -> bool {
+        self.ports[direction as usize].signal != signal
+    }
+
+    /// How long it takes to notice a signal, or that there is none.
+    pub(crate) fn signal_delay_ps(&self, direction: u32, signal: bool) -> u64 {
+        let port = &self.ports[direction as usize];
+        let own_ps = match signal {
+            true => port.config.signal_up_ps,
+            false => port.config.signal_down_ps,
+        };
+        own_ps.unwrap_or(self.delay_ps)
+    }
+}

@@ -1,0 +1,294 @@
+//! One end of a session of Bidirectional Forwarding Detection (RFC 5880), in asynchronous mode without authentication: packets and times go
+//! in; packets, a time and a state come out. It does not know links, ports or frames.
+//!
+//! # What is here
+//!
+//! The three-way handshake of section 6.2, reception as in section 6.8.6, the detection time of section 6.8.4, transmission with jitter as
+//! in section 6.8.7 (every interval is shortened by 0 to 25 %, or by 10 to 25 % with a multiplier of 1), the slow rate of one packet per
+//! second while the session is not up (section 6.8.3), a Poll Sequence when that ends, and a packet at once whenever the state changes. There is
+//! no demand mode and no echo function; a packet that asks for demand mode is treated as one that does not.
+//!
+//! # What begins how
+//!
+//! A network begins with its ports up, so sessions begin up too ([`Session::established`]), with the parameters of both ends known: a run
+//! does not have to wait for handshakes. A session that begins anew, because its switch came back, begins as the RFC says; until it has been
+//! up once it says nothing about its port.
+
+use crate::error::{NetError, out_of_range};
+use crate::random::Stream;
+use wire::bfd::{Diagnostic, Header, State};
+
+const PS_PER_US: u64 = 1_000_000;
+/// While a session is not up, it sends no faster than this (section 6.8.3).
+const SLOW_US: u32 = 1_000_000;
+/// Intervals that can be asked for.
+const INTERVALS_US: std::ops::RangeInclusive<u32> = 100..=60_000_000;
+
+/// Parameters of a session, the same at both ends unless a link's directions have their own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BfdConfig {
+    /// Desired Min TX Interval: how often this end would like to send.
+    pub desired_min_tx_us: u32,
+    /// Required Min RX Interval: how often the other end may send.
+    pub required_min_rx_us: u32,
+    /// Detect Mult: how many packets of this end may be missing before the other end declares the session down.
+    pub detect_mult: u8,
+}
+
+impl BfdConfig {
+    pub(crate) fn check(&self) -> Result<(), NetError> {
+        for (name, interval_us) in [
+            ("desired_min_tx_us", self.desired_min_tx_us),
+            ("required_min_rx_us", self.required_min_rx_us),
+        ] {
+            if !INTERVALS_US.contains(&interval_us) {
+                let (least, most) = (INTERVALS_US.start(), INTERVALS_US.end());
+                return Err(out_of_range(name, format!("from {least} to {most}")));
+            }
+        }
+        match self.detect_mult {
+            0 => Err(out_of_range("detect_mult", "at least 1")),
+            _ => Ok(()),
+        }
+    }
+}
+
+/// What there is to say about one end of a session.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BfdStatistics {
+    /// Its state.
+    pub state: State,
+    /// Why that changed last.
+    pub diagnostic: Diagnostic,
+    /// Control packets that it sent.
+    pub sent: u64,
+    /// Valid ones that it received.
+    pub received: u64,
+    /// Those that it refused, for the reasons of section 6.8.6.
+    pub refused: u64,
+    /// How often it came up; a session that began up did not.
+    pub came_up: u64,
+    /// How often it went down.
+    pub went_down: u64,
+    /// Those of them because the detection time was over.
+    pub expired: u64,
+    /// When the state changed last.
+    pub changed_ps: u64,
+    /// How long it waits for a packet now.
+    pub detection_time_ps: u64,
+}
+
+/// One end of a session.
+#[derive(Debug)]
+pub(crate) struct Session {
+    config: BfdConfig,
+    discriminator: u32,
+    /// Zero if unknown.
+    remote_discriminator: u32,
+    remote_min_rx_us: u32,
+    remote_desired_min_tx_us: u32,
+    remote_mult: u8,
+    /// A Poll Sequence is going on.
+    poll: bool,
+    has_been_up: bool,
+    draws: Stream,
+    next_send_ps: u64,
+    /// When the detection time is over; `u64::MAX` while nothing was heard.
+    expires_ps: u64,
+    /// When the next event for it is.
+    pub(crate) wake_ps: Option<u64>,
+    statistics: BfdStatistics,
+}
+
+impl Session {
+    /// One that begins; `discriminator` is not zero.
+    pub(crate) fn new(config: BfdConfig, discriminator: u32, draws: Stream) -> Session {
+        Session {
+            config,
+            discriminator,
+            remote_discriminator: 0,
+            remote_min_rx_us: 1,
+            remote_desired_min_tx_us: SLOW_US,
+            remote_mult: 1,
+            poll: false,
+            has_been_up: false,
+            draws,
+            next_send_ps: 0,
+            expires_ps: u64::MAX,
+            wake_ps: None,
+            statistics: BfdStatistics::default(),
+        }
+    }
+
+    /// One that is up from now on, with another end of these parameters.
+    pub(crate) fn established(self, now_ps: u64, remote: BfdConfig, discriminator: u32) -> Session {
+        let mut session = Session {
+            remote_discriminator: discriminator,
+            remote_min_rx_us: remote.required_min_rx_us,
+            remote_desired_min_tx_us: remote.desired_min_tx_us,
+            remote_mult: remote.detect_mult,
+            has_been_up: true,
+            ..self
+        };
+        session.statistics.state = State::Up;
+        session.statistics.changed_ps = now_ps;
+        // Ends that begin together do not send together.
+        session.next_send_ps = now_ps.saturating_add(session.draw_interval_ps());
+        session.heard(now_ps);
+        session
+    }
+
+    /// Its switch came back: it begins anew.
+    pub(crate) fn restart(&mut self, now_ps: u64) {
+        self.remote_discriminator = 0;
+        self.remote_min_rx_us = 1;
+        (self.poll, self.has_been_up) = (false, false);
+        (self.next_send_ps, self.expires_ps) = (now_ps, u64::MAX);
+        self.wake_ps = None;
+        if self.statistics.state != State::Down {
+            self.change(now_ps, State::Down, Diagnostic::NONE);
+        }
+    }
+
+    /// Whether the port may be used, as far as this session knows.
+    pub(crate) fn says_up(&self) -> bool {
+        self.statistics.state == State::Up || !self.has_been_up
+    }
+
+    /// When something is to be done next.
+    pub(crate) fn due_ps(&self) -> u64 {
+        self.next_send_ps.min(self.expires_ps)
+    }
+
+    pub(crate) fn statistics(&self) -> BfdStatistics {
+        BfdStatistics {
+            detection_time_ps: self.detection_time_ps(),
+            ..self.statistics
+        }
+    }
+
+    /// What is due now: the detection time may be over, and a packet may have to be sent.
+    pub(crate) fn on_time(&mut self, now_ps: u64) -> Option<Header> {
+        let mut changed = false;
+        if self.expires_ps <= now_ps {
+            self.expires_ps = u64::MAX;
+            self.remote_discriminator = 0;
+            if matches!(self.statistics.state, State::Init | State::Up) {
+                self.statistics.expired += 1;
+                self.change(now_ps, State::Down, Diagnostic::DETECTION_TIME_EXPIRED);
+                changed = true;
+            }
+        }
+        (changed || self.next_send_ps <= now_ps).then(|| self.send(now_ps, false))
+    }
+
+    /// A packet came; what is sent at once because of it.
+    pub(crate) fn receive(&mut self, now_ps: u64, packet: &Header) -> Option<Header> {
+        let known = match packet.your_discriminator {
+            0 => matches!(packet.state, State::Down | State::AdminDown),
+            number => number == self.discriminator,
+        };
+        if !known {
+            self.statistics.refused += 1;
+            return None;
+        }
+        self.statistics.received += 1;
+        self.remote_discriminator = packet.my_discriminator;
+        self.remote_desired_min_tx_us = packet.desired_min_tx_us;
+        self.remote_mult = packet.detect_mult;
+        if self.remote_min_rx_us != packet.required_min_rx_us {
+            self.remote_min_rx_us = packet.required_min_rx_us;
+            let next_ps = now_ps.saturating_add(self.draw_interval_ps());
+            self.next_send_ps = self.next_send_ps.min(next_ps);
+        }
+        if packet.is_final {
+            self.poll = false;
+        }
+        let former = self.statistics.state;
+        match (former, packet.state) {
+            (State::Init | State::Up, State::AdminDown) | (State::Up, State::Down) => {
+                self.change(now_ps, State::Down, Diagnostic::NEIGHBOR_SIGNALED_DOWN);
+            }
+            (State::Down, State::Down) => self.change(now_ps, State::Init, Diagnostic::NONE),
+            (State::Down, State::Init) | (State::Init, State::Init | State::Up) => {
+                self.change(now_ps, State::Up, Diagnostic::NONE);
+            }
+            _ => {}
+        }
+        self.heard(now_ps);
+        let changed = former != self.statistics.state;
+        (changed || packet.poll).then(|| self.send(now_ps, packet.poll))
+    }
+
+    fn change(&mut self, now_ps: u64, state: State, diagnostic: Diagnostic) {
+        let former = std::mem::replace(&mut self.statistics.state, state);
+        self.statistics.diagnostic = diagnostic;
+        self.statistics.changed_ps = now_ps;
+        if state == State::Up {
+            self.statistics.came_up += 1;
+            self.has_been_up = true;
+        }
+        self.statistics.went_down += u64::from(former == State::Up);
+        // The other end is told when this one sends faster than slowly, and it says that it knows.
+        self.poll = state == State::Up && self.desired_min_tx_us() != SLOW_US;
+    }
+
+    /// A valid packet came: the detection time begins again.
+    fn heard(&mut self, now_ps: u64) {
+        self.expires_ps = now_ps.saturating_add(self.detection_time_ps());
+    }
+
+    fn detection_time_ps(&self) -> u64 {
+        let interval_us = self
+            .config
+            .required_min_rx_us
+            .max(self.remote_desired_min_tx_us);
+        u64::from(interval_us) * PS_PER_US * u64::from(self.remote_mult)
+    }
+
+    /// As this end says it now.
+    fn desired_min_tx_us(&self) -> u32 {
+        match self.statistics.state {
+            State::Up => self.config.desired_min_tx_us,
+            _ => self.config.desired_min_tx_us.max(SLOW_US),
+        }
+    }
+
+    /// Until the next packet, jitter included. The other end may want none: its interval is zero, and then this is forever.
+    fn draw_interval_ps(&mut self) -> u64 {
+        if self.remote_min_rx_us == 0 {
+            return u64::MAX;
+        }
+        let interval_us = self.desired_min_tx_us().max(self.remote_min_rx_us);
+        let interval_ps = u64::from(interval_us) * PS_PER_US;
+        // With a multiplier of 1 the packet has to be there in time.
+        let least_ps = match self.config.detect_mult {
+            1 => interval_ps / 10,
+            _ => 0,
+        };
+        let reduction_ps = (self.draws).uniform(least_ps as i64, (interval_ps / 4) as i64);
+        interval_ps - reduction_ps as u64
+    }
+
+    fn send(&mut self, now_ps: u64, is_final: bool) -> Header {
+        self.statistics.sent += 1;
+        self.next_send_ps = now_ps.saturating_add(self.draw_interval_ps());
+        Header {
+            diagnostic: self.statistics.diagnostic,
+            state: self.statistics.state,
+            // No packet is both (section 6.5).
+            poll: self.poll && !is_final,
+            is_final,
+            demand: false,
+            detect_mult: self.config.detect_mult,
+            my_discriminator: self.discriminator,
+            your_discriminator: self.remote_discriminator,
+            desired_min_tx_us: self.desired_min_tx_us(),
+            required_min_rx_us: self.config.required_min_rx_us,
+            required_min_echo_rx_us: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,134 @@
+//! Packet generators: packets that enter a switch by themselves, again and again or when a port goes down or comes up. They do not know
+//! switches; `network` lets the packets enter.
+
+use crate::NodeId;
+use crate::error::{NetError, out_of_range};
+use engine::{DROP_PORT, Packet};
+
+/// Packets that enter a switch by themselves, at one of its ports, like packets from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PacketGenerator {
+    /// The switch.
+    pub switch: String,
+    /// The port at which they enter.
+    pub port: u32,
+    /// The packet.
+    pub packet: Vec<u8>,
+    /// When.
+    pub trigger: GeneratorTrigger,
+}
+
+/// When a generator makes a packet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum GeneratorTrigger {
+    /// Again and again.
+    Periodic {
+        /// The first time.
+        start_ps: u64,
+        /// Time between packets.
+        period_ps: u64,
+        /// How many; 0 is without end.
+        count: u64,
+    },
+    /// When the switch notices that a port went down or came up.
+    PortChange {
+        /// Which of the two.
+        up: bool,
+        /// Where in the packet the number of the port goes, in two bytes.
+        port_offset: Option<usize>,
+    },
+}
+
+/// A generator and how far it is.
+#[derive(Debug)]
+pub(crate) struct Generator {
+    pub(crate) node: NodeId,
+    pub(crate) port: u32,
+    packet: Vec<u8>,
+    trigger: GeneratorTrigger,
+    /// Periods that have begun.
+    periods: u64,
+    pub(crate) generated: u64,
+}
+
+impl PacketGenerator {
+    pub(crate) fn check(&self) -> Result<(), NetError> {
+        if self.port >= DROP_PORT {
+            return Err(out_of_range("port", format!("below {DROP_PORT}")));
+        }
+        match self.trigger {
+            GeneratorTrigger::Periodic { period_ps: 0, .. } => {
+                Err(out_of_range("period_ps", "above zero"))
+            }
+            GeneratorTrigger::PortChange {
+                port_offset: Some(at),
+                ..
+            } if at.checked_add(2).is_none_or(|end| end > self.packet.len()) => {
+                let reason = "two bytes inside the packet";
+                Err(out_of_range("port_offset", reason))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+impl Generator {
+    pub(crate) fn new(node: NodeId, generator: &PacketGenerator) -> Generator {
+        Generator {
+            node,
+            port: generator.port,
+            packet: generator.packet.clone(),
+            trigger: generator.trigger,
+            periods: 0,
+            generated: 0,
+        }
+    }
+
+    /// When it makes its first packet, if that is known.
+    pub(crate) fn start_ps(&self) -> Option<u64> {
+        match self.trigger {
+            GeneratorTrigger::Periodic { start_ps, .. } => Some(start_ps),
+            GeneratorTrigger::PortChange { .. } => None,
+        }
+    }
+
+    /// A period begins: its packet, and when the next period does.
+    pub(crate) fn begin_period(&mut self) -> (Packet, Option<u64>) {
+        let packet = Packet::new(&self.packet);
+        let GeneratorTrigger::Periodic {
+            start_ps,
+            period_ps,
+            count,
+        } = self.trigger
+        else {
+            return (packet, None);
+        };
+        self.periods += 1;
+        let next_ps = period_ps
+            .checked_mul(self.periods)
+            .and_then(|after| after.checked_add(start_ps));
+        (
+            packet,
+            next_ps.filter(|_| count == 0 || self.periods < count),
+        )
+    }
+
+    /// The packet that it makes because a port of a switch changed, if it does.
+    pub(crate) fn packet_for_port(&self, node: NodeId, port: u32, up: bool) -> Option<Packet> {
+        let GeneratorTrigger::PortChange {
+            up: wanted,
+            port_offset,
+        } = self.trigger
+        else {
+            return None;
+        };
+        if self.node != node || wanted != up {
+            return None;
+        }
+        let mut bytes = self.packet.clone();
+        if let Some(at) = port_offset {
+            bytes[at..at + 2].copy_from_slice(&(port as u16).to_be_bytes());
+        }
+        Some(Packet::new(&bytes))
+    }
+}

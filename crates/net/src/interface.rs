@@ -1,0 +1,126 @@
+//! Interfaces of the machine in a network: as nodes at the end of a link, or as ports of a switch.
+//!
+//! A node is for experiments: the link between it and the switch has rate, delay, loss and a queue. A port has no link: what
+//! the interface receives goes through the switch at once, in bursts, and out of another interface. How frames get into and
+//! out of the kernel is for [`crate::clock::wall::FrameIo`].
+
+use crate::NodeId;
+use crate::error::{NetError, out_of_range};
+use crate::link::Attachment;
+use engine::Packet;
+
+/// Packets kept for their memory.
+const MAX_SPARE: usize = 256;
+
+/// What became of a frame for an external interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum SendOutcome {
+    /// It was sent, or queued for sending.
+    Accepted,
+    /// It was not: the interface is full, down or gone, or the frame too long for it.
+    Dropped,
+}
+
+/// An interface of the machine.
+#[derive(Debug)]
+pub(crate) struct ExternalInterface {
+    name: String,
+    /// The node that it is (port 0), or the switch's port that it is.
+    pub(crate) at: Attachment,
+    /// Whether it can carry frames, as far as we were told.
+    up: bool,
+}
+
+/// The interfaces of a network.
+#[derive(Debug, Default)]
+pub(crate) struct Interfaces {
+    /// By number; a number may be vacant.
+    numbered: Vec<Option<ExternalInterface>>,
+    pub(crate) arrivals: Arrivals,
+}
+
+impl Interfaces {
+    /// The numbers of the interfaces, and their names.
+    pub(crate) fn names(&self) -> impl Iterator<Item = (usize, &str)> {
+        let numbered = self.numbered.iter().enumerate();
+        numbered.filter_map(|(number, interface)| Some((number, interface.as_ref()?.name.as_str())))
+    }
+
+    pub(crate) fn get(&self, number: usize) -> Option<&ExternalInterface> {
+        self.numbered.get(number)?.as_ref()
+    }
+
+    /// Whether an interface may be added.
+    pub(crate) fn check(&self, interface: &str) -> Result<(), NetError> {
+        if interface.is_empty() {
+            return Err(out_of_range("interface", "not empty"));
+        }
+        if self.names().any(|(_, other)| other == interface) {
+            return Err(out_of_range(
+                "interface",
+                format!("one that is not in use, which {interface} is"),
+            ));
+        }
+        Ok(())
+    }
+
+    /// A number for the next interface.
+    pub(crate) fn vacant(&self) -> usize {
+        let vacant = self.numbered.iter().position(Option::is_none);
+        vacant.unwrap_or(self.numbered.len())
+    }
+
+    pub(crate) fn occupy(&mut self, number: usize, name: &str, at: Attachment) {
+        if self.numbered.len() <= number {
+            self.numbered.resize_with(number + 1, || None);
+        }
+        self.numbered[number] = Some(ExternalInterface {
+            name: name.to_owned(),
+            at,
+            up: true,
+        });
+    }
+
+    pub(crate) fn vacate(&mut self, number: usize) {
+        self.numbered[number] = None;
+    }
+
+    /// Whether an interface can carry frames, as far as we were told.
+    pub(crate) fn is_up(&self, number: usize) -> bool {
+        self.get(number).is_some_and(|interface| interface.up)
+    }
+
+    /// An interface went down or came up; where it is, if that is news.
+    pub(crate) fn changed(&mut self, number: usize, up: bool) -> Option<Attachment> {
+        let interface = self.numbered.get_mut(number)?.as_mut()?;
+        let changed = interface.up != up;
+        interface.up = up;
+        changed.then_some(interface.at)
+    }
+}
+
+/// Frames from outside on their way into a switch.
+#[derive(Debug, Default)]
+pub(crate) struct Arrivals {
+    /// The switch of all of them.
+    pub(crate) at: NodeId,
+    pub(crate) packets: Vec<(u32, Packet)>,
+    /// Packets that have left, for their memory.
+    spare: Vec<Packet>,
+}
+
+impl Arrivals {
+    /// A frame arrived at a port of their switch.
+    pub(crate) fn push(&mut self, port: u32, frame: &[u8]) {
+        let mut packet = self.spare.pop().unwrap_or_default();
+        packet.copy_from(frame);
+        self.packets.push((port, packet));
+    }
+
+    /// Takes back a packet that has left.
+    pub(crate) fn recycle(&mut self, packet: Packet) {
+        if self.spare.len() < MAX_SPARE {
+            self.spare.push(packet);
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What nodes do: the trait that every kind of node implements, with hosts and interfaces of the machine; switches are in `switch`. A node
+//! sees itself and the medium, and no other node.
+
+use crate::error::NetError;
+use crate::host::Host;
+use crate::medium::Medium;
+use crate::node::NodeState;
+use crate::scheduler::Event;
+use crate::traffic::Traffic;
+use engine::{Packet, Scratch, TimeObserved};
+use std::any::Any;
+use std::fmt::Debug;
+
+/// How a node may handle packets ahead of the run (`network::visit`).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Visiting {
+    /// Not at all.
+    Never,
+    /// One by one.
+    Singly,
+    /// Many at once, which run at the time of the first: the program does not see times, or as finely as this.
+    Bursts(TimeObserved),
+}
+
+/// What a node does.
+pub(crate) trait NodeModel: Any + Debug + Send {
+    /// Why nothing can be connected to a port, if nothing can.
+    fn refuses_port(&self, port: u32) -> Option<&'static str> {
+        (port != 0).then_some("hosts and interfaces have port 0 only")
+    }
+
+    /// A packet that the node takes came to a port.
+    fn receive(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        traffic: &mut Traffic,
+        port: u32,
+        packet: Packet,
+    );
+
+    /// Something happens that the node scheduled for itself.
+    fn event(&mut self, own: &mut NodeState, medium: &mut Medium, event: Event) {
+        let _ = (own, medium, event);
+    }
+
+    /// The node failed.
+    fn failed(&mut self, own: &mut NodeState, medium: &mut Medium) {
+        let _ = (own, medium);
+    }
+
+    /// It works again.
+    fn repaired(&mut self, own: &mut NodeState, medium: &mut Medium) {
+        let _ = (own, medium);
+    }
+
+    /// How it may be visited now.
+    fn visiting(&self) -> Visiting {
+        Visiting::Never
+    }
+
+    /// Packets arrived, each at its own time, and run at that of the first: the outputs of each leave at its time.
+    fn receive_visitors(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        visitors: &mut Visitors,
+    ) {
+        let _ = (own, medium, visitors);
+    }
+}
+
+/// Packets that a node which is visited runs together.
+#[derive(Debug, Default)]
+pub(crate) struct Visitors {
+    /// Each with its port.
+    pub(crate) packets: Vec<(u32, Packet)>,
+    /// When they arrived.
+    pub(crate) arrivals_ps: Vec<u64>,
+    /// For the switch being visited, whichever that is.
+    pub(crate) scratch: Box<Scratch>,
+}
+
+/// A node.
+#[derive(Debug)]
+#[repr(C, align(64))]
+pub(crate) struct Node {
+    // First what every packet needs.
+    pub(crate) model: Box<dyn NodeModel>,
+    pub(crate) state: NodeState,
+}
+
+impl Node {
+    /// The node as one of a kind, if it is.
+    #[inline]
+    pub(crate) fn get<T: NodeModel>(&self) -> Option<&T> {
+        (&*self.model as &dyn Any).downcast_ref()
+    }
+
+    /// The same, with its state.
+    #[inline]
+    pub(crate) fn get_mut<T: NodeModel>(&mut self) -> Option<(&mut T, &mut NodeState)> {
+        let model = (&mut *self.model as &mut dyn Any).downcast_mut()?;
+        Some((model, &mut self.state))
+    }
+
+    pub(crate) fn is<T: NodeModel>(&self) -> bool {
+        (&*self.model as &dyn Any).is::<T>()
+    }
+
+    /// A port of it cannot be used.
+    pub(crate) fn invalid_port(&self, port: u32, reason: &'static str) -> NetError {
+        NetError::InvalidPort {
+            node: self.state.name.to_string(),
+            port,
+            reason,
+        }
+    }
+
+    /// Whether something may be connected to a port.
+    pub(crate) fn check_free(&self, port: u32) -> Result<(), NetError> {
+        if let Some(reason) = self.model.refuses_port(port) {
+            return Err(self.invalid_port(port, reason));
+        }
+        if self.state.direction_from(port).is_some() || self.state.external_at(port).is_some() {
+            return Err(NetError::PortInUse {
+                node: self.state.name.to_string(),
+                port,
+            });
+        }
+        Ok(())
+    }
+}
+
+impl NodeModel for Host {
+    fn receive(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        traffic: &mut Traffic,
+        _: u32,
+        packet: Packet,
+    ) {
+        traffic.receive(self, own, medium, &packet);
+        medium.pool.take_back(packet);
+    }
+
+    fn visiting(&self) -> Visiting {
+        Visiting::Singly
+    }
+}
+
+/// An interface of the machine as a node.
+#[derive(Debug)]
+pub(crate) struct InterfaceNode {
+    /// Among the network's interfaces.
+    pub(crate) number: usize,
+}
+
+impl NodeModel for InterfaceNode {
+    fn receive(
+        &mut self,
+        _: &mut NodeState,
+        medium: &mut Medium,
+        _: &mut Traffic,
+        _: u32,
+        packet: Packet,
+    ) {
+        medium.outbound.push((self.number, packet));
+    }
+}

@@ -1,0 +1,205 @@
+//! Control of a network's switches: reading and changing them, packet-outs, where packets wait, and packet generators.
+
+use super::Network;
+use crate::error::{NetError, out_of_range};
+use crate::generator::{Generator, PacketGenerator};
+use crate::medium::Medium;
+use crate::node::NodeState;
+use crate::scheduler::Event;
+use crate::switch::SwitchNode;
+use crate::traffic_manager::{QueueStatistics, Queueing, TrafficManager, TrafficManagerConfig};
+use crate::{GeneratorId, NodeId};
+use engine::packet::MAX_BYTES;
+use engine::{Packet, Switch};
+
+impl Network {
+    /// The node of a name, if it is a switch.
+    pub(super) fn switch_node(&self, name: &str) -> Result<(NodeId, &SwitchNode), NetError> {
+        let id = self.node_id(name)?;
+        match self.node(id).get() {
+            Some(switch) => Ok((id, switch)),
+            None => Err(not_a_switch(name)),
+        }
+    }
+
+    /// Does something with a node if it is a switch.
+    pub(super) fn with_switch<R>(
+        &mut self,
+        node: NodeId,
+        run: impl FnOnce(&mut SwitchNode, &mut NodeState, &mut Medium) -> R,
+    ) -> Option<R> {
+        let (switch, own) = self.nodes[node.0 as usize].get_mut()?;
+        Some(run(switch, own, &mut self.medium))
+    }
+
+    /// A switch, for reading.
+    pub fn switch(&self, name: &str) -> Result<&Switch, NetError> {
+        let (_, switch) = self.switch_node(name)?;
+        switch.pipeline.engine().ok_or_else(|| not_a_switch(name))
+    }
+
+    /// A switch, for control: what is done to it is done now, between packets.
+    pub fn switch_mut(&mut self, name: &str) -> Result<&mut Switch, NetError> {
+        let (id, _) = self.switch_node(name)?;
+        self.with_switch(id, |switch, own, medium| switch.wake_agent(own, medium));
+        let now_ps = self.now_ps();
+        let switch = self.node_mut(id).get_mut::<SwitchNode>();
+        let engine = switch.and_then(|(switch, _)| switch.pipeline.engine_mut());
+        let engine = engine.ok_or_else(|| not_a_switch(name))?;
+        engine.set_now_ps(now_ps);
+        Ok(engine)
+    }
+
+    /// Hands a packet (with its packet-out header) to a switch's CPU port, now.
+    pub fn packet_out(&mut self, node: &str, packet: &[u8]) -> Result<(), NetError> {
+        let (id, switch) = self.switch_node(node)?;
+        let port = switch.cpu_port();
+        if packet.len() > MAX_BYTES {
+            return Err(out_of_range("packet", format!("at most {MAX_BYTES} bytes")));
+        }
+        self.receive(id, port, Packet::new(packet));
+        Ok(())
+    }
+
+    /// Sets the rate of copies of copies that each switch has in real time ([`Switch::set_copies_per_s`]).
+    pub fn set_copies_per_s(&mut self, copies_per_s: u64) {
+        self.copies_per_s = copies_per_s;
+        self.limit_all_copies();
+    }
+
+    /// The wall clock starts or stops.
+    pub(crate) fn set_real_time(&mut self, real_time: bool) {
+        self.medium.real_time = real_time;
+        self.limit_all_copies();
+    }
+
+    fn limit_all_copies(&mut self) {
+        for node in 0..self.nodes.len() as u32 {
+            self.limit_copies(NodeId(node));
+        }
+    }
+
+    pub(super) fn limit_copies(&mut self, node: NodeId) {
+        let copies_per_s = self.medium.real_time.then_some(self.copies_per_s);
+        self.with_switch(node, |switch, _, _| {
+            if let Some(engine) = switch.pipeline.engine_mut() {
+                engine.set_copies_per_s(copies_per_s);
+            }
+        });
+    }
+}
+
+/// Where packets of a switch wait.
+impl Network {
+    /// Says where packets of a switch wait; at first [`Queueing::Auto`], with a traffic manager of eight queues like the links'.
+    /// What waits in a former traffic manager is lost.
+    pub fn set_queueing(
+        &mut self,
+        switch: &str,
+        queueing: Queueing,
+        config: TrafficManagerConfig,
+    ) -> Result<(), NetError> {
+        config.check()?;
+        self.switch(switch)?;
+        let node = self.node_id(switch)?;
+        self.with_switch(node, |switch, own, medium| {
+            switch.end_traffic_manager(own, medium);
+            switch.queueing = queueing;
+            switch.traffic_config = config;
+            switch.queueing_of = None;
+            switch.refresh_queueing(own, medium);
+        });
+        Ok(())
+    }
+
+    /// Whether a switch has a traffic manager now.
+    pub fn has_traffic_manager(&self, switch: &str) -> Result<bool, NetError> {
+        Ok(self.traffic_manager(switch)?.is_some())
+    }
+
+    /// Statistics of the queues of a switch, by port and queue; none of ports that never had a packet.
+    pub fn queue_statistics(
+        &self,
+        switch: &str,
+    ) -> Result<Vec<(u32, u8, QueueStatistics)>, NetError> {
+        let traffic = self.traffic_manager(switch)?;
+        Ok(traffic.map_or_else(Vec::new, |traffic| traffic.statistics(self.now_ps())))
+    }
+
+    /// Statistics of the queue before the recirculation port of a switch.
+    pub fn recirculation_statistics(&self, switch: &str) -> Result<QueueStatistics, NetError> {
+        let traffic = self.traffic_manager(switch)?;
+        Ok(traffic.map_or_else(QueueStatistics::default, |traffic| {
+            traffic.recirculation_statistics(self.now_ps())
+        }))
+    }
+
+    fn traffic_manager(&self, switch: &str) -> Result<Option<&TrafficManager>, NetError> {
+        self.switch(switch)?;
+        Ok(self.switch_node(switch)?.1.traffic.as_deref())
+    }
+}
+
+/// Packet generators.
+impl Network {
+    /// Adds a packet generator to a switch.
+    pub fn add_packet_generator(
+        &mut self,
+        generator: &PacketGenerator,
+    ) -> Result<GeneratorId, NetError> {
+        let (node, _) = self.switch_node(&generator.switch)?;
+        generator.check()?;
+        let id = GeneratorId(self.generators.len() as u32);
+        let added = Generator::new(node, generator);
+        if let Some(start_ps) = added.start_ps() {
+            self.check_not_past(start_ps)?;
+            let event = Event::Generate { generator: id };
+            self.medium.scheduler.push(start_ps, event);
+        }
+        self.generators.push(added);
+        Ok(id)
+    }
+
+    /// How many packets a generator has made.
+    pub fn packets_generated(&self, id: GeneratorId) -> Result<u64, NetError> {
+        let generator = self.generators.get(id.0 as usize);
+        generator
+            .map(|generator| generator.generated)
+            .ok_or_else(|| out_of_range("generator", "one that was added"))
+    }
+
+    /// A period of a generator begins. A switch that is down lets the time pass without a packet.
+    pub(super) fn generate(&mut self, id: GeneratorId) {
+        let (packet, next_ps) = self.generators[id.0 as usize].begin_period();
+        self.enter(id.0 as usize, packet);
+        if let Some(next_ps) = next_ps {
+            let event = Event::Generate { generator: id };
+            self.medium.scheduler.push(next_ps, event);
+        }
+    }
+
+    /// Generators make packets because a port of a switch changed.
+    pub(super) fn generate_for_port(&mut self, node: NodeId, port: u32, up: bool) {
+        for i in 0..self.generators.len() {
+            if let Some(packet) = self.generators[i].packet_for_port(node, port, up) {
+                self.enter(i, packet);
+            }
+        }
+    }
+
+    fn enter(&mut self, generator: usize, packet: Packet) {
+        let generator = &mut self.generators[generator];
+        let (node, port) = (generator.node, generator.port);
+        if self.nodes[node.0 as usize].state.up {
+            generator.generated += 1;
+            self.receive(node, port, packet);
+        }
+    }
+}
+
+fn not_a_switch(node: &str) -> NetError {
+    NetError::WrongKind {
+        node: node.to_owned(),
+        expected: "a switch",
+    }
+}

@@ -1,0 +1,188 @@
+//! Ports that go down and come up: what the detectors of [`crate::detection`] are told, and what follows from what they find.
+
+use super::Network;
+use crate::NodeId;
+use crate::detection::bfd::BfdStatistics;
+use crate::detection::encapsulation::{control_packet, frame};
+use crate::error::NetError;
+use crate::notification::NotificationEvent;
+use crate::observer::{DropReason, Observation};
+use crate::scheduler::Event;
+use crate::switch::SwitchNode;
+use engine::Packet;
+use wire::bfd::Header;
+
+impl Network {
+    /// Declares that a port of a switch with a link is down, whatever its signal says, or takes that back. This is for whoever finds out in
+    /// another way: a controller, a program by its digests.
+    pub fn declare_port(&mut self, switch: &str, port: u32, down: bool) -> Result<(), NetError> {
+        let (node, _) = self.switch_node(switch)?;
+        let away = self.node(node).state.direction_from(port);
+        let Some(away) = away else {
+            return Err(NetError::InvalidPort {
+                node: switch.to_owned(),
+                port,
+                reason: "it has no link",
+            });
+        };
+        self.detection.port(away ^ 1).declared_down = down;
+        self.refresh_port(away ^ 1);
+        Ok(())
+    }
+
+    /// Whether a port has a signal: there is a link, and it works towards this port; or it is an interface of the machine that
+    /// is up. Controllers of real switches ask this when they start.
+    pub fn port_is_up(&self, node: &str, port: u32) -> Result<bool, NetError> {
+        let state = &self.node(self.node_id(node)?).state;
+        if let Some(number) = state.external_at(port) {
+            return Ok(self.interfaces.is_up(number));
+        }
+        let towards = state.direction_from(port).map(|away| away ^ 1);
+        Ok(towards.is_some_and(|direction| self.medium.links[direction].up))
+    }
+
+    /// The signal of a direction changed, or a change of it is still to be noticed: the switch at its end does, later.
+    pub(super) fn signal_changed(&mut self, direction: u32) {
+        let link = &self.medium.links[direction];
+        if !self.node(link.to.node).is::<SwitchNode>() {
+            return;
+        }
+        let (epoch, up) = (link.epoch, link.up);
+        let delay_ps = self.detection.signal_delay_ps(direction, up);
+        let noticed_ps = self.now_ps().saturating_add(delay_ps);
+        let event = Event::Detect { direction, epoch };
+        self.medium.scheduler.push(noticed_ps, event);
+    }
+
+    /// The receiving end notices the signal of a direction. A node that is down notices nothing.
+    pub(super) fn detect_signal(&mut self, direction: u32, epoch: u32) {
+        let link = &self.medium.links[direction];
+        if link.epoch == epoch && self.node(link.to.node).state.up {
+            self.detection.port(direction).signal = link.up;
+            self.refresh_port(direction);
+        }
+    }
+
+    /// The sessions of a link begin, if it asks for them.
+    pub(super) fn begin_sessions(&mut self, first: u32) {
+        let now_ps = self.now_ps();
+        let links = &self.medium.links;
+        let names = [first, first + 1].map(|direction| (direction, &*links[direction].name));
+        self.detection.establish(now_ps, self.medium.seed, names);
+        for direction in [first, first + 1] {
+            self.schedule_session(direction);
+        }
+    }
+
+    /// The switch at the end of a direction came back.
+    pub(super) fn restart_session(&mut self, direction: u32) {
+        let now_ps = self.now_ps();
+        if let Some(session) = &mut self.detection.port(direction).session {
+            session.restart(now_ps);
+            self.schedule_session(direction);
+            self.refresh_port(direction);
+        }
+    }
+
+    fn schedule_session(&mut self, direction: u32) {
+        if let Some(session) = &mut self.detection.port(direction).session {
+            let due_ps = session.due_ps();
+            if due_ps != u64::MAX && session.wake_ps.is_none_or(|wake_ps| due_ps < wake_ps) {
+                session.wake_ps = Some(due_ps);
+                let event = Event::Session { direction };
+                self.medium.scheduler.push(due_ps, event);
+            }
+        }
+    }
+
+    /// A session may have to send, or its detection time may be over. That of a switch that is down waits until it comes back.
+    pub(super) fn session_due(&mut self, direction: u32) {
+        let now_ps = self.now_ps();
+        let up = self.node(self.medium.links[direction].to.node).state.up;
+        let Some(session) = &mut self.detection.port(direction).session else {
+            return;
+        };
+        // An event that another one, earlier, took the place of says nothing.
+        if session.wake_ps.is_none_or(|wake_ps| wake_ps > now_ps) {
+            return;
+        }
+        session.wake_ps = None;
+        if up {
+            let hello = session.on_time(now_ps);
+            self.session_went_on(direction, hello);
+        }
+    }
+
+    /// A packet arrived where there is a session; whether it is for that.
+    pub(super) fn receive_hello(&mut self, direction: u32, packet: &Packet) -> bool {
+        let Some(hello) = control_packet(&packet.bytes()) else {
+            return false;
+        };
+        let now_ps = self.now_ps();
+        let to = self.medium.links[direction].to;
+        let own = &mut self.nodes[to.node.0 as usize].state;
+        if !self.medium.takes_packet(own, to.port, packet) {
+            return true;
+        }
+        let Ok(hello) = hello else {
+            own.counters.corrupted += 1;
+            let reason = DropReason::Corrupted;
+            self.medium.tell_dropped(own, Some(to.port), reason, 1);
+            return true;
+        };
+        own.counters.accepted += 1;
+        if let Some(session) = &mut self.detection.port(direction).session {
+            let answer = session.receive(now_ps, &hello);
+            self.session_went_on(direction, answer);
+        }
+        true
+    }
+
+    /// A session may have changed, and may have something to send: by the other direction than the one it listens to.
+    fn session_went_on(&mut self, direction: u32, hello: Option<Header>) {
+        self.schedule_session(direction);
+        if let Some(Ok(packet)) = hello.map(|hello| frame(&hello, direction ^ 1)) {
+            let at = self.medium.links[direction].to;
+            let own = &mut self.nodes[at.node.0 as usize].state;
+            self.medium.transmit(own, at.port, packet);
+        }
+        self.refresh_port(direction);
+    }
+
+    /// Statistics of the BFD session of a switch's port, if it has one.
+    pub fn bfd_statistics(
+        &self,
+        switch: &str,
+        port: u32,
+    ) -> Result<Option<BfdStatistics>, NetError> {
+        let (node, _) = self.switch_node(switch)?;
+        let away = self.node(node).state.direction_from(port);
+        let session = away.and_then(|away| self.detection.session(away ^ 1));
+        Ok(session.map(|session| session.statistics()))
+    }
+
+    /// A detector of the port at the end of a direction may have something new to say.
+    fn refresh_port(&mut self, direction: u32) {
+        if let Some(up) = self.detection.port(direction).news() {
+            let to = self.medium.links[direction].to;
+            self.port_changed(to.node, to.port, up);
+        }
+    }
+
+    /// A switch notices that a port went down or came up: its program first, then what waits for that, then its controller. A
+    /// switch that is down tells nobody; a node that is no switch notices nothing.
+    pub(super) fn port_changed(&mut self, node: NodeId, port: u32, up: bool) {
+        let noticed = self.with_switch(node, |switch, own, medium| {
+            switch.set_port_up(port, up);
+            medium.tell(own, Some(port), Observation::PortChanged { up });
+            own.up
+        });
+        if noticed != Some(true) {
+            return;
+        }
+        self.generate_for_port(node, port, up);
+        let own = &self.nodes[node.0 as usize].state;
+        self.medium
+            .notify(own, NotificationEvent::PortChange { port, up });
+    }
+}

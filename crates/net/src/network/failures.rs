@@ -1,0 +1,202 @@
+//! Failures and repairs of a network's links and nodes, at times that are given or drawn. How switches learn of them is in `detect`.
+
+use super::Network;
+use crate::LinkId;
+use crate::NodeId;
+use crate::error::NetError;
+use crate::failure::{Change, FailureRecord, FailureTarget, RandomFailures};
+use crate::link::LinkDirection;
+use crate::observer::{DropReason, Observation};
+use crate::scheduler::Event;
+use crate::switch::SwitchNode;
+
+/// Asking for failures.
+impl Network {
+    /// Fails or repairs both directions of a link, at a time or now. What waits or is under way on a failing link is lost.
+    pub fn set_link_state(
+        &mut self,
+        link: LinkId,
+        up: bool,
+        at_ps: Option<u64>,
+    ) -> Result<(), NetError> {
+        let directions = self.both_directions(link)?;
+        self.at_or_now(at_ps, Event::DirectionState { directions, up })
+    }
+
+    /// Fails or repairs one direction of a link. Loss of signal is noticed by the receiving end alone.
+    pub fn set_direction_state(
+        &mut self,
+        link: LinkId,
+        direction: LinkDirection,
+        up: bool,
+        at_ps: Option<u64>,
+    ) -> Result<(), NetError> {
+        let directions = [self.medium.links.number(link, direction)?; 2];
+        self.at_or_now(at_ps, Event::DirectionState { directions, up })
+    }
+
+    /// Lets a link, or one direction of it, lose all packets silently, at a time or now, or takes that back. The signal stays, so loss of
+    /// signal does not detect it.
+    pub fn set_silent_loss(
+        &mut self,
+        link: LinkId,
+        direction: Option<LinkDirection>,
+        silent: bool,
+        at_ps: Option<u64>,
+    ) -> Result<(), NetError> {
+        let directions = match direction {
+            None => self.both_directions(link)?,
+            Some(direction) => [self.medium.links.number(link, direction)?; 2],
+        };
+        self.at_or_now(at_ps, Event::DirectionSilent { directions, silent })
+    }
+
+    /// Fails or repairs a node, at a time or now. While it is down all its links are, and it processes and sends nothing.
+    /// What was inside is lost; tables, registers and logs are not.
+    pub fn set_node_state(
+        &mut self,
+        node: &str,
+        up: bool,
+        at_ps: Option<u64>,
+    ) -> Result<(), NetError> {
+        let node = self.node_id(node)?;
+        self.at_or_now(at_ps, Event::NodeState { node, up })
+    }
+
+    /// Lets something fail and be repaired at random. A thing, and a direction of a link, fails in one such way only.
+    pub fn fail_randomly(&mut self, failures: &RandomFailures) -> Result<(), NetError> {
+        self.check_not_past(failures.start_ps)?;
+        let what = self.failing(&failures.target)?;
+        let (process, first_ps) = self.failures.add(what, failures, self.medium.seed)?;
+        if let Some(at_ps) = first_ps {
+            let event = Event::RandomFailure { process };
+            self.medium.scheduler.push(at_ps, event);
+        }
+        Ok(())
+    }
+
+    /// The failures and repairs that were drawn and have happened, in order.
+    pub fn random_failures(&self) -> &[FailureRecord] {
+        &self.failures.records
+    }
+
+    /// Whether both directions of a link work: it is enabled and the nodes at its ends are up.
+    pub fn link_is_up(&self, link: LinkId) -> Result<bool, NetError> {
+        let [first, second] = self.both_directions(link)?;
+        Ok(self.medium.links[first].up && self.medium.links[second].up)
+    }
+
+    fn both_directions(&self, link: LinkId) -> Result<[u32; 2], NetError> {
+        let first = self.medium.links.number(link, LinkDirection::AToB)?;
+        Ok([first, first + 1])
+    }
+
+    fn failing(&self, target: &FailureTarget) -> Result<(String, Change), NetError> {
+        Ok(match target {
+            FailureTarget::Node(name) => (name.clone(), Change::Node(self.node_id(name)?)),
+            FailureTarget::Direction(link, direction) => {
+                let direction = self.medium.links.number(*link, *direction)?;
+                let what = self.medium.links[direction].name.to_string();
+                (what, Change::Directions([direction; 2]))
+            }
+            FailureTarget::Link(link) => {
+                let directions = self.both_directions(*link)?;
+                let what = self.medium.links[directions[0]].name.replace('>', "-");
+                (what, Change::Directions(directions))
+            }
+        })
+    }
+
+    fn at_or_now(&mut self, at_ps: Option<u64>, event: Event) -> Result<(), NetError> {
+        match at_ps {
+            None => self.dispatch(event),
+            Some(at_ps) => {
+                self.check_not_past(at_ps)?;
+                self.medium.scheduler.push(at_ps, event);
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What happens.
+impl Network {
+    /// The next change of something that fails at random.
+    pub(super) fn random_failure(&mut self, process: u32) {
+        let (change, up, next_ps) = self.failures.next_change(process, self.medium.now_ps());
+        if let Some(at_ps) = next_ps {
+            let event = Event::RandomFailure { process };
+            self.medium.scheduler.push(at_ps, event);
+        }
+        match change {
+            Change::Directions(directions) => self.set_directions(directions, up),
+            Change::Node(node) => self.set_node_up(node, up),
+        }
+    }
+
+    /// Both or one of a link's directions fail or are repaired.
+    pub(super) fn set_directions(&mut self, directions: [u32; 2], up: bool) {
+        for direction in directions {
+            self.medium.links[direction].enabled = up;
+            self.refresh_direction(direction);
+        }
+    }
+
+    /// Recomputes whether a direction works, after something that it depends on changed.
+    pub(super) fn refresh_direction(&mut self, direction: u32) {
+        let link = &self.medium.links[direction];
+        let (from, to) = (link.from, link.to);
+        let up = link.enabled && self.node(from.node).state.up && self.node(to.node).state.up;
+        let now_ps = self.now_ps();
+        let Some(lost) = self.medium.links[direction].set_up(now_ps, up) else {
+            return;
+        };
+        let own = &self.nodes[from.node.0 as usize];
+        let changed = Observation::LinkChanged { up };
+        self.medium.tell(&own.state, Some(from.port), changed);
+        let reason = DropReason::LinkDown;
+        (self.medium).tell_dropped(&own.state, Some(from.port), reason, lost);
+        if own
+            .get::<SwitchNode>()
+            .is_some_and(|switch| switch.traffic.is_some())
+        {
+            // What waits for a port that is down goes the way of what comes.
+            let (node, port) = (from.node, from.port);
+            self.medium
+                .scheduler
+                .push(now_ps, Event::PortReady { node, port });
+        }
+        self.signal_changed(direction);
+    }
+
+    pub(super) fn set_node_up(&mut self, node: NodeId, up: bool) {
+        let Network { nodes, medium, .. } = self;
+        let failing = &mut nodes[node.0 as usize];
+        let (model, own) = (&mut failing.model, &mut failing.state);
+        if own.up == up {
+            return;
+        }
+        own.up = up;
+        own.generation += u32::from(!up);
+        medium.tell(own, None, Observation::NodeChanged { up });
+        if up {
+            model.repaired(own, medium);
+        } else {
+            model.failed(own, medium);
+            medium.lose_held(own);
+        }
+        for away in own.ports.clone().into_iter().flatten() {
+            self.refresh_direction(away);
+            self.refresh_direction(away ^ 1);
+            // What changed on the link while the node was down, it has yet to notice.
+            let towards = away ^ 1;
+            let signal = self.medium.links[towards].up;
+            if up && self.detection.is_unnoticed(towards, signal) {
+                self.signal_changed(towards);
+            }
+            if up {
+                self.restart_session(towards);
+            }
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Interfaces of the machine in a network: adding and removing them, and what comes in from outside.
+
+use super::Network;
+use crate::NodeId;
+use crate::error::NetError;
+use crate::interface::SendOutcome;
+use crate::link::Attachment;
+use crate::model::InterfaceNode;
+use crate::observer::{DropReason, Observation};
+use crate::switch::SwitchNode;
+use engine::Packet;
+
+/// Building.
+impl Network {
+    /// An interface of the machine as a node with port 0. The network then runs on the wall clock only.
+    /// [`Network::interfaces`] numbers the interfaces.
+    pub fn add_interface(&mut self, name: &str, interface: &str) -> Result<NodeId, NetError> {
+        self.interfaces.check(interface)?;
+        let number = self.interfaces.vacant();
+        let node = self.add_node(name, Box::new(InterfaceNode { number }))?;
+        let at = Attachment { node, port: 0 };
+        self.interfaces.occupy(number, interface, at);
+        Ok(node)
+    }
+
+    /// Makes an interface of the machine a port of a switch, without a link in between. The network then runs on the wall clock
+    /// only. Gives the interface's number. The switch's agent and controllers see a port that came up.
+    pub fn attach_interface(
+        &mut self,
+        switch: &str,
+        port: u32,
+        interface: &str,
+    ) -> Result<usize, NetError> {
+        self.interfaces.check(interface)?;
+        let (node, _) = self.switch_node(switch)?;
+        self.node(node).check_free(port)?;
+        let number = self.interfaces.vacant();
+        self.node_mut(node).state.attach_external(port, number);
+        let at = Attachment { node, port };
+        self.interfaces.occupy(number, interface, at);
+        self.port_changed(node, port, true);
+        Ok(number)
+    }
+
+    /// Takes back [`Network::attach_interface`]; the port is free again, and so is the interface's number, which is the result.
+    /// The switch's agent and controllers see a port that went down.
+    pub fn detach_interface(&mut self, switch: &str, port: u32) -> Result<usize, NetError> {
+        let number = self.interface_at(switch, port)?;
+        let node = self.node_id(switch)?;
+        self.node_mut(node).state.detach_external(port);
+        self.interfaces.vacate(number);
+        let outbound = &mut self.medium.outbound;
+        outbound.retain(|&(interface, _)| interface != number);
+        self.port_changed(node, port, false);
+        Ok(number)
+    }
+
+    /// The number of the interface that is a switch's port.
+    pub fn interface_at(&self, switch: &str, port: u32) -> Result<usize, NetError> {
+        let node = self.node_id(switch)?;
+        let number = self.node(node).state.external_at(port);
+        number.ok_or_else(|| NetError::InvalidPort {
+            node: switch.to_owned(),
+            port,
+            reason: "it is no interface of the machine",
+        })
+    }
+
+    /// The numbers by which [`crate::clock::wall::FrameIo`] knows the machine's interfaces, and their names.
+    pub fn interfaces(&self) -> impl Iterator<Item = (usize, &str)> {
+        self.interfaces.names()
+    }
+}
+
+/// What happens.
+impl Network {
+    /// Whether an external interface is the port of a switch.
+    pub(crate) fn is_switch_port(&self, number: usize) -> bool {
+        let interface = self.interfaces.get(number);
+        interface.is_some_and(|i| self.node(i.at.node).is::<SwitchNode>())
+    }
+
+    /// Whether frames wait for [`Network::run_arrivals`].
+    pub(crate) fn has_arrivals(&self) -> bool {
+        !self.interfaces.arrivals.packets.is_empty()
+    }
+
+    /// A frame came in from an external interface. One for a switch waits for [`Network::run_arrivals`].
+    pub(crate) fn receive_external(&mut self, number: usize, frame: &[u8]) {
+        let Some(interface) = self.interfaces.get(number) else {
+            return;
+        };
+        let Attachment { node, port } = interface.at;
+        if self.node(node).is::<SwitchNode>() {
+            if self.interfaces.arrivals.at != node {
+                self.run_arrivals();
+                self.interfaces.arrivals.at = node;
+            }
+            return self.interfaces.arrivals.push(port, frame);
+        }
+        let own = &mut self.nodes[node.0 as usize].state;
+        if own.up {
+            own.counters.received += 1;
+            self.medium.transmit(own, 0, Packet::new(frame));
+        } else {
+            self.medium.lose(own, 1);
+        }
+    }
+
+    /// The frames that came in for a switch go through it, one after the other, now.
+    pub(crate) fn run_arrivals(&mut self) {
+        let arrivals = &mut self.interfaces.arrivals;
+        if arrivals.packets.is_empty() {
+            return;
+        }
+        let medium = &mut self.medium;
+        let count = arrivals.packets.len() as u64;
+        if let Some((switch, own)) = self.nodes[arrivals.at.0 as usize].get_mut::<SwitchNode>() {
+            if own.up {
+                own.counters.received += count;
+                if medium.observers.is_active() {
+                    for (port, packet) in &arrivals.packets {
+                        medium.tell(own, Some(*port), Observation::Received(packet));
+                    }
+                }
+                switch.receive_burst(own, medium, &mut arrivals.packets);
+            } else {
+                medium.lose(own, count);
+            }
+        }
+        let mut packets = std::mem::take(&mut arrivals.packets);
+        for (_, packet) in packets.drain(..) {
+            arrivals.recycle(packet);
+        }
+        arrivals.packets = packets;
+    }
+
+    /// An external interface took, or did not take, a frame.
+    pub(crate) fn interface_sent(&mut self, number: usize, outcome: SendOutcome) {
+        let Some(interface) = self.interfaces.get(number) else {
+            return;
+        };
+        let Attachment { node, port } = interface.at;
+        let node = &mut self.nodes[node.0 as usize];
+        match outcome {
+            // A switch has counted it as sent.
+            SendOutcome::Accepted if node.is::<SwitchNode>() => {}
+            SendOutcome::Accepted => node.state.counters.accepted += 1,
+            SendOutcome::Dropped => {
+                node.state.counters.interface_drops += 1;
+                let reason = DropReason::Interface;
+                (self.medium).tell_dropped(&node.state, Some(port), reason, 1);
+            }
+        }
+    }
+
+    /// An external interface can no longer carry frames, or can again. A switch whose port it is notices at once: the kernel
+    /// took its time to detect it.
+    pub(crate) fn interface_changed(&mut self, number: usize, up: bool) {
+        if let Some(Attachment { node, port }) = self.interfaces.changed(number, up) {
+            self.port_changed(node, port, up);
+        }
+    }
+}

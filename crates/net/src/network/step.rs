@@ -1,0 +1,105 @@
+//! What happens in a network: one event at a time, and what it causes. It does not know which clock drives it.
+
+use super::Network;
+use crate::scheduler::Event;
+use crate::{FlowId, NodeId};
+use engine::Packet;
+
+impl Network {
+    /// Makes the next event happen if it is due at `limit_ps` or before; whether one was.
+    pub(crate) fn step(&mut self, limit_ps: u64) -> bool {
+        let Some((time_ps, event)) = self.medium.scheduler.pop_until(limit_ps) else {
+            return false;
+        };
+        let Some(event) = self.still_due(time_ps, event) else {
+            return true;
+        };
+        self.medium.scheduler.begin_event(time_ps);
+        self.dispatch(event);
+        true
+    }
+
+    /// Makes an event happen now.
+    pub(super) fn dispatch(&mut self, event: Event) {
+        match event {
+            Event::DirectionState { directions, up } => self.set_directions(directions, up),
+            Event::NodeState { node, up } => self.set_node_up(node, up),
+            Event::RandomFailure { process } => self.random_failure(process),
+            Event::DirectionSilent { directions, silent } => {
+                for direction in directions {
+                    self.medium.links[direction].set_silent(silent);
+                }
+            }
+            Event::Detect { direction, epoch } => self.detect_signal(direction, epoch),
+            Event::Session { direction } => self.session_due(direction),
+            Event::Arrive {
+                direction,
+                generation,
+                packet,
+            } => {
+                let Some(to) = self.medium.arrive(direction, generation) else {
+                    return;
+                };
+                if self.detection.has_session(direction) && self.receive_hello(direction, &packet) {
+                    return self.medium.pool.take_back(packet);
+                }
+                self.receive(to.node, to.port, packet);
+            }
+            Event::Depart { node, .. }
+            | Event::Enqueue { node, .. }
+            | Event::PortReady { node, .. }
+            | Event::RecirculationReady { node }
+            | Event::Agent { node } => {
+                let node = &mut self.nodes[node.0 as usize];
+                node.model.event(&mut node.state, &mut self.medium, event);
+            }
+            Event::OrderingDue { direction } => {
+                let node = self.medium.links[direction].from.node;
+                let own = &mut self.nodes[node.0 as usize].state;
+                self.medium.ordering_due(own, direction);
+            }
+            Event::Send { flow } => self.send_next(flow),
+            Event::TcpTimer { endpoint } => {
+                let node = self.traffic.node_of(endpoint);
+                let own = &mut self.nodes[node.0 as usize].state;
+                self.traffic.tcp_timer(own, &mut self.medium, endpoint);
+            }
+            Event::TcpApplication { flow } => {
+                let node = self.traffic.client_of(flow);
+                let own = &mut self.nodes[node.0 as usize].state;
+                self.traffic.tcp_application(own, &mut self.medium, flow);
+            }
+            Event::Generate { generator } => self.generate(generator),
+        }
+    }
+
+    /// A packet arrived at a port of a node.
+    pub(super) fn receive(&mut self, node: NodeId, port: u32, packet: Packet) {
+        let Network {
+            nodes,
+            medium,
+            traffic,
+            ..
+        } = self;
+        let node = &mut nodes[node.0 as usize];
+        let own = &mut node.state;
+        if medium.takes_packet(own, port, &packet) {
+            node.model.receive(own, medium, traffic, port, packet);
+        }
+    }
+
+    /// A flow's next packet is due.
+    fn send_next(&mut self, id: FlowId) {
+        if let Some(due_ps) = self.send_and_advance(id) {
+            let event = Event::Send { flow: id };
+            self.medium.scheduler.push(due_ps, event);
+        }
+    }
+
+    /// Sends a flow's packet that is due now; when the next one is.
+    pub(super) fn send_and_advance(&mut self, id: FlowId) -> Option<u64> {
+        let source = self.traffic.flows[id.0 as usize].source;
+        let own = &mut self.nodes[source.0 as usize].state;
+        self.traffic.send_and_advance(own, &mut self.medium, id)
+    }
+}

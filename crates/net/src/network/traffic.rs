@@ -1,0 +1,265 @@
+//! Traffic of a network: adding streams, pings and TCP connections of its hosts, and reading what became of them.
+
+use super::Network;
+use crate::addresses::{Addresses, Family};
+use crate::error::{NetError, out_of_range};
+use crate::flow::{Destination, Flow, Ping, UdpStream};
+use crate::host::Host;
+use crate::packet_log::{ReceivedLog, SentLog};
+use crate::random::Stream;
+use crate::scheduler::Event;
+use crate::statistics::FlowStatistics;
+use crate::switch::SwitchNode;
+use crate::tcp_flow::{
+    Address, EndpointId, Side, TcpFlow, TcpFlowStatistics, TcpTransfer, WindowLog,
+};
+use crate::{FlowId, NodeId, TcpFlowId};
+use engine::Packet;
+use std::net::{IpAddr, Ipv6Addr};
+use wire::MacAddress;
+
+/// Adding.
+impl Network {
+    /// Starts a UDP stream of a modelled host.
+    pub fn add_udp_stream(&mut self, stream: &UdpStream) -> Result<FlowId, NetError> {
+        self.check_not_past(stream.start_ps)?;
+        let (source, host) = self.host(&stream.source)?;
+        let destination = self.destination((&stream.source, host), &stream.destination)?;
+        let id = FlowId(self.traffic.flows.len() as u32);
+        let draws = || Stream::named(self.medium.seed, &format!("flow{}", id.0));
+        let flow = Flow::udp(id, (source, host), destination, stream, draws)?;
+        Ok(self.start_flow(id, flow))
+    }
+
+    /// Starts pings of a modelled host.
+    pub fn add_ping(&mut self, ping: &Ping) -> Result<FlowId, NetError> {
+        self.check_not_past(ping.start_ps)?;
+        let (source, host) = self.host(&ping.source)?;
+        let (_, addresses, next_hop) = self.destination((&ping.source, host), &ping.destination)?;
+        let identifier = u16::try_from(host.pings.len())
+            .map_err(|_| out_of_range("pings of one host", "at most 65536"))?;
+        let flow = Flow::ping(identifier, (source, host), (addresses, next_hop), ping)?;
+        let id = FlowId(self.traffic.flows.len() as u32);
+        if let Some((host, _)) = self.node_mut(source).get_mut::<Host>() {
+            host.pings.push(id);
+        }
+        Ok(self.start_flow(id, flow))
+    }
+
+    /// Ends a stream or pings before their time: nothing more is sent.
+    pub fn end_flow(&mut self, flow: FlowId) -> Result<(), NetError> {
+        let now_ps = self.now_ps();
+        let ended = self.traffic.flows.get_mut(flow.0 as usize);
+        ended.ok_or(NetError::UnknownFlow(flow.0))?.end(now_ps);
+        Ok(())
+    }
+
+    /// Prepares a TCP connection between modelled hosts.
+    pub fn add_tcp(&mut self, transfer: &TcpTransfer) -> Result<TcpFlowId, NetError> {
+        self.check_not_past(transfer.start_ps)?;
+        let (client, server) = (self.host(&transfer.client)?, self.host(&transfer.server)?);
+        if client.0 == server.0 {
+            return Err(out_of_range("server", "another host than the client"));
+        }
+        let names = (&transfer.client, &transfer.server);
+        let ends = [
+            (client, names, transfer.client_port),
+            (server, (names.1, names.0), transfer.server_port),
+        ];
+        let [client, server] = ends.map(|((node, host), (name, peer), port)| {
+            let peer = match transfer.family {
+                Family::Ipv4 => Destination::Host(peer.clone()),
+                Family::Ipv6 => Destination::HostIpv6(peer.clone()),
+            };
+            let (_, addresses, next_hop) = self.destination((name, host), &peer)?;
+            Ok(Address {
+                node,
+                mac: host.config.mac,
+                addresses,
+                next_hop,
+                port,
+            })
+        });
+        let (client, server) = (client?, server?);
+        let id = TcpFlowId(self.traffic.tcp_flows.len() as u32);
+        let draws = Stream::named(self.medium.seed, &format!("tcp{}", id.0));
+        let flow = TcpFlow::new(transfer, client, server, draws)?;
+        let sides = [
+            (client, server, Side::Client),
+            (server, client, Side::Server),
+        ];
+        for (end, peer, side) in sides {
+            let endpoint = EndpointId::new(id, side);
+            if let Some((host, _)) = self.node_mut(end.node).get_mut::<Host>()
+                && !host.add_connection(end.addresses, end.port, peer.port, endpoint)
+            {
+                return Err(NetError::Refused(format!(
+                    "{} and {} have a connection with these ports already",
+                    transfer.client, transfer.server
+                )));
+            }
+        }
+        let event = Event::TcpApplication { flow: id };
+        self.medium.scheduler.push(transfer.start_ps, event);
+        self.traffic.tcp_flows.push(flow);
+        self.visits.network_changed();
+        Ok(id)
+    }
+
+    fn start_flow(&mut self, id: FlowId, flow: Flow) -> FlowId {
+        if let Some(due_ps) = flow.due_ps() {
+            let event = Event::Send { flow: id };
+            self.medium.scheduler.push(due_ps, event);
+        }
+        self.traffic.flows.push(flow);
+        self.visits.network_changed();
+        id
+    }
+
+    fn host(&self, name: &str) -> Result<(NodeId, &Host), NetError> {
+        let id = self.node_id(name)?;
+        match self.node(id).get() {
+            Some(host) => Ok((id, host)),
+            None => Err(NetError::WrongKind {
+                node: name.to_owned(),
+                expected: "a modelled host",
+            }),
+        }
+    }
+
+    /// The node whose log counts, the addresses, and the MAC address to send to.
+    fn destination(
+        &self,
+        (name, source): (&str, &Host),
+        destination: &Destination,
+    ) -> Result<(Option<NodeId>, Addresses, MacAddress), NetError> {
+        let to = |peer: &str| self.host(peer).map(|(node, host)| (Some(node), host));
+        let owner = |address: IpAddr| {
+            let owner = self.hosts().find(|(_, host)| host.has(address));
+            owner.map(|(node, _)| node)
+        };
+        let v4 = |to| Addresses::V4(source.config.ipv4, to);
+        let v6 = |to| Ok(Addresses::V6(ipv6_of(name, source)?, to));
+        let (node, addresses) = match destination {
+            Destination::Host(peer) => {
+                let (node, host) = to(peer)?;
+                (node, v4(host.config.ipv4))
+            }
+            Destination::HostIpv6(peer) => {
+                let (node, host) = to(peer)?;
+                (node, v6(ipv6_of(peer, host)?)?)
+            }
+            Destination::Ipv4(address) => (owner((*address).into()), v4(*address)),
+            Destination::Ipv6(address) if address.is_multicast() => {
+                return Err(out_of_range("IPv6 destination", "no multicast group"));
+            }
+            Destination::Ipv6(address) => (owner((*address).into()), v6(*address)?),
+        };
+        let on_link = match addresses {
+            Addresses::V4(_, group) if group.is_multicast() => {
+                let [_, b, c, d] = group.octets();
+                return Ok((node, addresses, MacAddress([1, 0, 0x5e, b & 0x7f, c, d])));
+            }
+            Addresses::V4(_, address) => source.is_on_link(address),
+            Addresses::V6(_, address) => source.is_on_link_v6(address),
+        };
+        let address = addresses.destination();
+        let neighbour = self.hosts().find(|(_, host)| host.has(address));
+        let next_hop = match neighbour {
+            Some((_, host)) if on_link => host.config.mac,
+            _ => source.config.gateway_mac,
+        };
+        Ok((node, addresses, next_hop))
+    }
+
+    fn hosts(&self) -> impl Iterator<Item = (NodeId, &Host)> {
+        let nodes = self.nodes.iter();
+        nodes.filter_map(|node| Some((node.state.id, node.get()?)))
+    }
+
+    /// Sends a frame from a host or interface node, as it is, now.
+    pub fn send_frame(&mut self, node: &str, frame: &[u8]) -> Result<(), NetError> {
+        let id = self.node_id(node)?;
+        if self.node(id).is::<SwitchNode>() {
+            return Err(NetError::WrongKind {
+                node: node.to_owned(),
+                expected: "a host; use packet_out for switches",
+            });
+        }
+        let own = &mut self.nodes[id.0 as usize].state;
+        if own.up {
+            self.medium.transmit(own, 0, Packet::new(frame));
+        } else {
+            self.medium.lose(own, 1);
+        }
+        Ok(())
+    }
+}
+
+/// Reading.
+impl Network {
+    /// What a flow sent, if it is logged, as for what arrived of it.
+    pub fn sent(&self, flow: FlowId) -> Result<&SentLog, NetError> {
+        self.traffic.flow(flow)?.record.sent_log(flow)
+    }
+
+    /// What arrived of a flow at its destination; for a ping, the replies as they arrived back. A stream to an address that
+    /// no modelled host has, such as a multicast group's, is received by nobody in particular: use
+    /// [`Network::received_at`].
+    pub fn received(&self, flow: FlowId) -> Result<&ReceivedLog, NetError> {
+        let Flow {
+            record, receiver, ..
+        } = self.traffic.flow(flow)?;
+        record.received_log(flow, *receiver)
+    }
+
+    /// What arrived of a stream at a host.
+    pub fn received_at(&self, flow: FlowId, host: &str) -> Result<&ReceivedLog, NetError> {
+        let record = &self.traffic.flow(flow)?.record;
+        record.received_log(flow, Some(self.host(host)?.0))
+    }
+
+    /// What became of a flow, at its destination.
+    pub fn flow_statistics(&self, flow: FlowId) -> Result<FlowStatistics, NetError> {
+        let flow = self.traffic.flow(flow)?;
+        Ok(flow.record.statistics(flow.receiver, flow.interval_ps()))
+    }
+
+    /// What became of a stream on its way to a host, such as one of a multicast group.
+    pub fn flow_statistics_at(&self, flow: FlowId, host: &str) -> Result<FlowStatistics, NetError> {
+        let (flow, node) = (self.traffic.flow(flow)?, self.host(host)?.0);
+        Ok(flow.record.statistics(Some(node), flow.interval_ps()))
+    }
+
+    /// What is known of a TCP connection.
+    pub fn tcp_statistics(&self, flow: TcpFlowId) -> Result<TcpFlowStatistics, NetError> {
+        Ok(self.traffic.tcp_flow(flow)?.statistics())
+    }
+
+    /// New bytes that arrived in order at a connection's server, in bins of the width that was asked for; the last bin is the last one
+    /// in which something arrived.
+    pub fn tcp_goodput(&self, flow: TcpFlowId) -> Result<&[u64], NetError> {
+        Ok(self.traffic.tcp_flow(flow)?.goodput())
+    }
+
+    /// The window of a connection's client over time; refused if that was not asked for.
+    pub fn tcp_window(&self, flow: TcpFlowId) -> Result<&WindowLog, NetError> {
+        self.traffic.tcp_flow(flow)?.window().ok_or_else(|| {
+            let number = flow.0;
+            NetError::Refused(format!(
+                "TCP flow {number} keeps no log of its window: that is there with log_window only"
+            ))
+        })
+    }
+
+    /// Packets that claim to be of a flow and reached a host damaged. They are in no log.
+    pub fn corrupted(&self, flow: FlowId) -> Result<u64, NetError> {
+        Ok(self.traffic.flow(flow)?.corrupted)
+    }
+}
+
+/// The IPv6 address of a host.
+fn ipv6_of(name: &str, host: &Host) -> Result<Ipv6Addr, NetError> {
+    let address = host.config.ipv6.map(|own| own.address);
+    address.ok_or_else(|| NetError::Refused(format!("host {name} has no IPv6 address")))
+}

@@ -1,0 +1,302 @@
+//! Observers: whoever wants to see what moves in a network subscribes, and is told of packets, drops, failures and ports as they happen.
+//! Captures are observers, and so are counts of drops. Nobody pays while nobody looks: without a subscription, a test of one flag is left.
+//!
+//! An observer changes nothing: it is given what happened, for reading, and has no way back into the network. So a run's results are the
+//! same whether somebody looks or not. One that looks at the whole network is told in the order of time, so nodes are not visited
+//! (`network::visit`) meanwhile, which is slower; one that looks at a node or a port does not change that for the others.
+//!
+//! What a P4 program does with packets inside a switch is not seen here: what it drops is counted by the engine, with its reasons.
+
+use crate::NodeId;
+use engine::Packet;
+use std::any::Any;
+use std::collections::BTreeMap;
+
+/// An observer of a network, by position.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObserverId(pub u32);
+
+/// What an observer looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope {
+    /// All nodes and links.
+    Network,
+    /// A node, and the links as far as they lead away from it.
+    Node(NodeId),
+    /// A port of a node.
+    Port(NodeId, u32),
+}
+
+/// When something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// Since the network's beginning.
+    pub time_ps: u64,
+    /// The time of day at the network's beginning, under the wall clock; zero under the virtual clock.
+    pub epoch_ns: u64,
+}
+
+impl Moment {
+    /// The time of day under the wall clock, the network's time under the virtual clock.
+    pub fn time_ns(self) -> u64 {
+        self.epoch_ns + self.time_ps / 1000
+    }
+}
+
+/// Where something happened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place<'a> {
+    /// The node.
+    pub node: NodeId,
+    /// Its name.
+    pub name: &'a str,
+    /// Its port, if it happened at one; what happens to a link in one direction happens at the port that it leads away from.
+    pub port: Option<u32>,
+}
+
+/// Why packets ended outside a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DropReason {
+    /// A queue was full, a link's or a traffic manager's.
+    QueueFull,
+    /// A queue dropped it early, by its discipline.
+    Early,
+    /// Lost on the wire, at random or by a trace.
+    Loss,
+    /// The link was down, or failed while they waited or were under way.
+    LinkDown,
+    /// Longer than the MTU.
+    Mtu,
+    /// The node was down, or failed while they were inside.
+    NodeDown,
+    /// The port has no link.
+    Unconnected,
+    /// An interface of the machine did not take it.
+    Interface,
+    /// A frame for another station reached a host.
+    NotAddressed,
+    /// It reached a host damaged.
+    Corrupted,
+}
+
+impl DropReason {
+    /// All of them.
+    pub const ALL: [DropReason; 10] = [
+        DropReason::QueueFull,
+        DropReason::Early,
+        DropReason::Loss,
+        DropReason::LinkDown,
+        DropReason::Mtu,
+        DropReason::NodeDown,
+        DropReason::Unconnected,
+        DropReason::Interface,
+        DropReason::NotAddressed,
+        DropReason::Corrupted,
+    ];
+
+    /// Its name.
+    pub fn name(self) -> &'static str {
+        match self {
+            DropReason::QueueFull => "queue_full",
+            DropReason::Early => "early",
+            DropReason::Loss => "loss",
+            DropReason::LinkDown => "link_down",
+            DropReason::Mtu => "mtu",
+            DropReason::NodeDown => "node_down",
+            DropReason::Unconnected => "unconnected",
+            DropReason::Interface => "interface",
+            DropReason::NotAddressed => "not_addressed",
+            DropReason::Corrupted => "corrupted",
+        }
+    }
+}
+
+/// What happened at a place.
+#[derive(Clone, Copy, Debug)]
+pub enum Observation<'a> {
+    /// A packet came to a port of a node that works.
+    Received(&'a Packet),
+    /// A node sends a packet by a port, whatever becomes of it there.
+    Sent(&'a Packet),
+    /// A link took a packet that has to wait for the transmitter.
+    Queued(&'a Packet),
+    /// Packets ended.
+    Dropped {
+        /// Why.
+        reason: DropReason,
+        /// How many: several where a failure ended what waited and was under way.
+        packets: u64,
+    },
+    /// The direction of a link that leads away from the port failed, or works again.
+    LinkChanged {
+        /// Whether it works.
+        up: bool,
+    },
+    /// The node failed, or works again.
+    NodeChanged {
+        /// Whether it works.
+        up: bool,
+    },
+    /// The node was told that a port is down or up.
+    PortChanged {
+        /// Whether it is up.
+        up: bool,
+    },
+}
+
+/// Whoever looks.
+pub trait Observer: Any + Send {
+    /// Something happened.
+    fn observe(&mut self, moment: Moment, place: Place<'_>, seen: &Observation<'_>);
+
+    /// A run ends: what is buffered is passed on.
+    fn flush(&mut self) {}
+
+    /// Why it cannot go on, the first time that somebody asks.
+    fn take_failure(&mut self) -> Option<String> {
+        None
+    }
+}
+
+struct Subscription {
+    scope: Scope,
+    observer: Box<dyn Observer>,
+}
+
+/// The observers of a network.
+#[derive(Default)]
+pub(crate) struct Observers {
+    active: bool,
+    /// By number; those that ended are vacant.
+    subscriptions: Vec<Option<Subscription>>,
+    /// The numbers of those that look at the whole network.
+    everywhere: Vec<usize>,
+    /// By node, the numbers of those that look at it or at its ports.
+    by_node: Vec<Vec<usize>>,
+}
+
+impl Observers {
+    pub(crate) fn subscribe(&mut self, scope: Scope, observer: Box<dyn Observer>) -> ObserverId {
+        let number = self.subscriptions.len();
+        self.subscriptions
+            .push(Some(Subscription { scope, observer }));
+        self.numbers_of(scope).push(number);
+        self.active = true;
+        ObserverId(number as u32)
+    }
+
+    /// Ends a subscription and gives the observer back.
+    pub(crate) fn unsubscribe(&mut self, id: ObserverId) -> Option<Box<dyn Observer>> {
+        let number = id.0 as usize;
+        let ended = self.subscriptions.get_mut(number)?.take()?;
+        self.numbers_of(ended.scope).retain(|&it| it != number);
+        self.active = self.subscriptions.iter().any(Option::is_some);
+        Some(ended.observer)
+    }
+
+    fn numbers_of(&mut self, scope: Scope) -> &mut Vec<usize> {
+        match scope {
+            Scope::Network => &mut self.everywhere,
+            Scope::Node(node) | Scope::Port(node, _) => {
+                let node = node.0 as usize;
+                if self.by_node.len() <= node {
+                    self.by_node.resize_with(node + 1, Vec::new);
+                }
+                &mut self.by_node[node]
+            }
+        }
+    }
+
+    /// Whether somebody looks.
+    #[inline(always)]
+    pub(crate) fn is_active(&self) -> bool {
+        self.active
+    }
+
+    /// Whether somebody looks at the whole network.
+    pub(crate) fn watch_all(&self) -> bool {
+        !self.everywhere.is_empty()
+    }
+
+    /// Whether somebody looks at a node in particular.
+    pub(crate) fn watch(&self, node: NodeId) -> bool {
+        let numbers = self.by_node.get(node.0 as usize);
+        numbers.is_some_and(|numbers| !numbers.is_empty())
+    }
+
+    /// An observer, by its type.
+    pub(crate) fn get<T: Observer>(&self, id: ObserverId) -> Option<&T> {
+        let subscription = self.subscriptions.get(id.0 as usize)?.as_ref()?;
+        (&*subscription.observer as &dyn Any).downcast_ref()
+    }
+
+    /// Tells those whom it concerns.
+    #[cold]
+    pub(crate) fn tell(&mut self, moment: Moment, place: Place<'_>, seen: &Observation<'_>) {
+        let here = self.by_node.get(place.node.0 as usize);
+        for &number in self.everywhere.iter().chain(here.into_iter().flatten()) {
+            let Some(it) = &mut self.subscriptions[number] else {
+                continue;
+            };
+            let concerned = match it.scope {
+                Scope::Port(_, port) => place.port == Some(port),
+                Scope::Network | Scope::Node(_) => true,
+            };
+            if concerned {
+                it.observer.observe(moment, place, seen);
+            }
+        }
+    }
+
+    /// Passes on what is buffered.
+    pub(crate) fn flush(&mut self) {
+        let observers = self.subscriptions.iter_mut().flatten();
+        observers.for_each(|it| it.observer.flush());
+    }
+
+    /// The first failure that nobody was told of.
+    pub(crate) fn take_failure(&mut self) -> Option<String> {
+        let mut observers = self.subscriptions.iter_mut().flatten();
+        observers.find_map(|it| it.observer.take_failure())
+    }
+}
+
+impl std::fmt::Debug for Observers {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let scopes = self.subscriptions.iter().flatten().map(|it| it.scope);
+        f.debug_list().entries(scopes).finish()
+    }
+}
+
+/// Counts drops, by node and reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct DropCounts {
+    by_place: BTreeMap<(NodeId, DropReason), u64>,
+}
+
+impl DropCounts {
+    /// Packets that ended at a node, or on a link that leads away from it, for a reason.
+    pub fn at(&self, node: NodeId, reason: DropReason) -> u64 {
+        let count = self.by_place.get(&(node, reason));
+        count.copied().unwrap_or(0)
+    }
+
+    /// All of them.
+    pub fn total(&self) -> u64 {
+        self.by_place.values().sum()
+    }
+
+    /// By node and reason, those that there are.
+    pub fn iter(&self) -> impl Iterator<Item = (NodeId, DropReason, u64)> {
+        let places = self.by_place.iter();
+        places.map(|(&(node, reason), &count)| (node, reason, count))
+    }
+}
+
+impl Observer for DropCounts {
+    fn observe(&mut self, _: Moment, place: Place<'_>, seen: &Observation<'_>) {
+        if let Observation::Dropped { reason, packets } = *seen {
+            *self.by_place.entry((place.node, reason)).or_default() += packets;
+        }
+    }
+}

@@ -1,0 +1,28 @@
+//! How long an Ethernet frame takes to send, and the longest time that anything may be asked to take. It does not know links or queues.
+
+/// Bytes of the frame check sequence.
+pub const FCS_BYTES: u64 = 4;
+/// Bytes of the shortest frame, frame check sequence included.
+pub const MIN_FRAME_BYTES: u64 = 64;
+/// Bytes of preamble, start frame delimiter and inter-frame gap.
+pub const OVERHEAD_BYTES: u64 = 20;
+/// The longest delay (about eleven days) and the largest jitter.
+pub const MAX_DELAY_PS: u64 = 1_000_000_000_000_000_000;
+
+/// Bytes of time that a frame takes on the wire.
+pub fn wire_bytes(frame_bytes: usize) -> u64 {
+    (frame_bytes as u64 + FCS_BYTES).max(MIN_FRAME_BYTES) + OVERHEAD_BYTES
+}
+
+/// How long a frame takes to send, rounded up.
+pub fn serialisation_ps(frame_bytes: usize, rate_bps: u64) -> u64 {
+    const PS_PER_S: u64 = 1_000_000_000_000;
+    let bits = wire_bytes(frame_bytes) * 8;
+    match bits.checked_mul(PS_PER_S) {
+        Some(product) => product.div_ceil(rate_bps),
+        None => {
+            let time = (u128::from(bits) * u128::from(PS_PER_S)).div_ceil(u128::from(rate_bps));
+            u64::try_from(time).unwrap_or(u64::MAX)
+        }
+    }
+}

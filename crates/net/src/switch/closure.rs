@@ -1,0 +1,22 @@
+//! A pipeline that is a closure, for tests of the network alone.
+
+use super::Pipeline;
+use engine::{Output, Packet};
+
+pub(crate) const CPU_PORT: u32 = 510;
+
+/// Time, port and packet in; packets out.
+pub(crate) struct Closure<F>(pub(crate) F);
+
+impl<F> Pipeline for Closure<F>
+where
+    F: FnMut(u64, u32, Packet, &mut Vec<Output>) + Send,
+{
+    fn cpu_port(&self) -> u32 {
+        CPU_PORT
+    }
+
+    fn receive(&mut self, now_ps: u64, port: u32, packet: Packet, outputs: &mut Vec<Output>) {
+        (self.0)(now_ps, port, packet, outputs);
+    }
+}

@@ -1,0 +1,250 @@
+//! The traffic of modelled hosts: streams, pings and TCP connections, when they send and what becomes of what arrives. It does not know
+//! how packets get from host to host.
+
+use crate::flow::{Flow, claimed_flow};
+use crate::host::{Host, Received};
+use crate::medium::Medium;
+use crate::node::NodeState;
+use crate::notification::NotificationEvent;
+use crate::observer::DropReason;
+use crate::scheduler::Event;
+use crate::tcp_flow::{EndpointId, Side, TcpFlow};
+use crate::whole::WholeFrame;
+use crate::{FlowId, NetError, NodeId, TcpFlowId};
+use engine::Packet;
+use engine::payload::Shared;
+
+/// Flows, by number.
+#[derive(Debug, Default)]
+pub(crate) struct Traffic {
+    pub(crate) flows: Vec<Flow>,
+    pub(crate) tcp_flows: Vec<TcpFlow>,
+    /// Headers of the segment being sent; kept for its capacity.
+    headers: Vec<u8>,
+    whole: WholeFrame,
+}
+
+impl Traffic {
+    pub(crate) fn flow(&self, flow: FlowId) -> Result<&Flow, NetError> {
+        self.flows
+            .get(flow.0 as usize)
+            .ok_or(NetError::UnknownFlow(flow.0))
+    }
+
+    pub(crate) fn tcp_flow(&self, flow: TcpFlowId) -> Result<&TcpFlow, NetError> {
+        self.tcp_flows
+            .get(flow.0 as usize)
+            .ok_or(NetError::UnknownFlow(flow.0))
+    }
+
+    /// The node at an end of a connection.
+    pub(crate) fn node_of(&self, endpoint: EndpointId) -> NodeId {
+        let [client, server] = self.tcp_flows[endpoint.flow()].nodes();
+        match endpoint.side() {
+            Side::Client => client,
+            Side::Server => server,
+        }
+    }
+
+    /// The node of a connection's client.
+    pub(crate) fn client_of(&self, flow: TcpFlowId) -> NodeId {
+        self.node_of(EndpointId::new(flow, Side::Client))
+    }
+
+    /// When a flow's next packet is due.
+    #[inline]
+    pub(crate) fn due_ps(&self, flow: FlowId) -> Option<u64> {
+        self.flows[flow.0 as usize].due_ps()
+    }
+
+    /// A packet reached a host.
+    pub(crate) fn receive(
+        &mut self,
+        host: &Host,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        packet: &Packet,
+    ) {
+        if packet.rest().is_empty() {
+            return self.receive_frame(host, own, medium, packet.stored());
+        }
+        let mut whole = std::mem::take(&mut self.whole);
+        self.receive_frame(host, own, medium, whole.of(packet));
+        self.whole = whole;
+    }
+
+    fn receive_frame(
+        &mut self,
+        host: &Host,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        frame: &[u8],
+    ) {
+        let (now_ps, node) = (medium.now_ps(), own.id);
+        let flows = &self.flows;
+        let recognise = |payload| {
+            flows
+                .get(claimed_flow(payload)?.0 as usize)?
+                .sum_of(payload)
+        };
+        match host.receive(frame, recognise) {
+            Received::NotAddressed => {
+                own.counters.not_addressed += 1;
+                medium.tell_dropped(own, Some(0), DropReason::NotAddressed, 1);
+            }
+            Received::Corrupt(payload) => {
+                corrupted(own, medium);
+                if let Some(flow) = payload.and_then(claimed_flow)
+                    && let Some(flow) = self.flows.get_mut(flow.0 as usize)
+                {
+                    flow.corrupted += 1;
+                }
+            }
+            Received::Answer(frame) => {
+                own.counters.accepted += 1;
+                medium.transmit(own, 0, Packet::new(&frame));
+            }
+            Received::EchoReply {
+                identifier,
+                sequence,
+                payload,
+            } => {
+                let flow = host.pings.get(usize::from(identifier)).copied();
+                let intact =
+                    self.with_flow(flow, |flow| flow.echo_reply(now_ps, sequence, payload));
+                accepted(own, medium, intact, frame);
+            }
+            Received::Datagram { payload, known } => {
+                let flow = claimed_flow(payload);
+                let intact =
+                    self.with_flow(flow, |flow| flow.datagram(now_ps, node, payload, known));
+                accepted(own, medium, intact, frame);
+            }
+            Received::Segment { endpoint, segment } => match endpoint {
+                Some(endpoint) => {
+                    own.counters.accepted += 1;
+                    let flow = &mut self.tcp_flows[endpoint.flow()];
+                    flow.receive(now_ps, endpoint.side(), &segment);
+                    self.tcp_send(own, medium, endpoint);
+                }
+                None => accepted(own, medium, None, frame),
+            },
+            Received::Other => accepted(own, medium, None, frame),
+        }
+    }
+
+    fn with_flow(
+        &mut self,
+        flow: Option<FlowId>,
+        take: impl FnOnce(&mut Flow) -> bool,
+    ) -> Option<bool> {
+        self.flows.get_mut(flow?.0 as usize).map(take)
+    }
+
+    /// Sends a flow's packet that is due now; when the next one is. A host that is down lets the time pass without sending.
+    pub(crate) fn send_and_advance(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        id: FlowId,
+    ) -> Option<u64> {
+        let flow = &mut self.flows[id.0 as usize];
+        if own.up {
+            let (stored, rest) = flow.next_frame(medium.now_ps());
+            let packet = medium.pool.packet(stored, rest);
+            medium.transmit(own, 0, packet);
+        }
+        let flow = &mut self.flows[id.0 as usize];
+        flow.advance();
+        flow.due_ps()
+    }
+
+    /// An end of a connection may have timers that are due.
+    pub(crate) fn tcp_timer(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        endpoint: EndpointId,
+    ) {
+        let now_ps = medium.now_ps();
+        let flow = &mut self.tcp_flows[endpoint.flow()];
+        let end = flow.endpoint_mut(endpoint.side());
+        // An event that another one, earlier, took the place of says nothing.
+        if end.wake_ps == now_ps {
+            end.wake_ps = u64::MAX;
+            if end
+                .connection
+                .due_ps()
+                .is_some_and(|due_ps| due_ps <= now_ps)
+            {
+                flow.on_timer(now_ps, endpoint.side());
+            }
+            self.tcp_send(own, medium, endpoint);
+        }
+    }
+
+    /// It is the turn of a connection's application, at its client.
+    pub(crate) fn tcp_application(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        id: TcpFlowId,
+    ) {
+        let flow = &mut self.tcp_flows[id.0 as usize];
+        if let Some(turn_ps) = flow.application_turn(medium.now_ps()) {
+            let event = Event::TcpApplication { flow: id };
+            medium.scheduler.push(turn_ps, event);
+        }
+        self.tcp_send(own, medium, EndpointId::new(id, Side::Client));
+    }
+
+    /// Sends what an end may send now, and sees to it that it is woken when it wants to be. What the end of a host that is down
+    /// sends is lost.
+    fn tcp_send(&mut self, own: &mut NodeState, medium: &mut Medium, endpoint: EndpointId) {
+        let now_ps = medium.now_ps();
+        let flow = &mut self.tcp_flows[endpoint.flow()];
+        let end = flow.endpoint_mut(endpoint.side());
+        while let Some(frame_bytes) = end.next_frame(now_ps, &mut self.headers) {
+            if own.up {
+                let zeros = Shared::zeros(frame_bytes.saturating_sub(self.headers.len()));
+                let packet = medium.pool.packet(&self.headers, zeros);
+                medium.transmit(own, 0, packet);
+            } else {
+                medium.lose(own, 1);
+            }
+        }
+        if endpoint.side() == Side::Client
+            && let Some(burst_ps) = flow.next_burst_ps(now_ps)
+        {
+            let flow = endpoint.id();
+            medium
+                .scheduler
+                .push(burst_ps, Event::TcpApplication { flow });
+        }
+        let end = flow.endpoint_mut(endpoint.side());
+        if let Some(due_ps) = end.connection.due_ps() {
+            let due_ps = due_ps.max(now_ps);
+            if due_ps < end.wake_ps {
+                end.wake_ps = due_ps;
+                medium.scheduler.push(due_ps, Event::TcpTimer { endpoint });
+            }
+        }
+    }
+}
+
+/// A host took a packet for a flow (intact or not), or for nobody it knows.
+fn accepted(own: &mut NodeState, medium: &mut Medium, intact: Option<bool>, frame: &[u8]) {
+    if intact == Some(false) {
+        return corrupted(own, medium);
+    }
+    own.counters.accepted += 1;
+    if intact.is_none() {
+        let data = frame.to_vec();
+        medium.notify(own, NotificationEvent::HostFrame { data });
+    }
+}
+
+fn corrupted(own: &mut NodeState, medium: &mut Medium) {
+    own.counters.corrupted += 1;
+    medium.tell_dropped(own, Some(0), DropReason::Corrupted, 1);
+}
