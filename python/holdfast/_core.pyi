@@ -311,8 +311,16 @@ class Switch:
     """One switch: standing alone, or a node of a network (then calls are run by the worker that owns it)."""
 
     def __new__(
-        cls, program: Program, *, executor: Literal["jit", "interpreter"] = "jit", cpu_port: int = 510, seed: int = 0
+        cls,
+        program: Program,
+        *,
+        executor: Literal["jit", "interpreter"] = "jit",
+        cpu_port: int | None = None,
+        seed: int = 0,
     ) -> Self: ...
+    @property
+    def cpu_port(self) -> int:
+        """The port that leads to the control plane; unless given, that of the program's architecture (510 in v1model)."""
     def write(
         self, updates: Sequence[Update], atomicity: Literal["continue_on_error", "rollback_on_error", "undo"] = ...
     ) -> list[tuple[str, str] | None]:
@@ -467,7 +475,7 @@ class Network:
 
     def __new__(cls, *, seed: int = 0, detection_delay_ps: int = 0) -> Self: ...
     def add_switch(
-        self, name: str, program: Program, *, executor: str = "jit", cpu_port: int = 510, latency_ps: int = 0
+        self, name: str, program: Program, *, executor: str = "jit", cpu_port: int | None = None, latency_ps: int = 0
     ) -> Switch: ...
     def add_packet_generator(
         self,

@@ -358,8 +358,13 @@ def switch(
         ),
     ] = COPIES_PER_S,
     device_id: DeviceId = 1,
-    cpu_port: Annotated[int, typer.Option(min=0, max=MAX_PORT, help="Port of the controller.")] = MAX_PORT,
-    executor: Annotated[Executor, typer.Option(help="Executor of the packets.")] = Executor.JIT,
+    cpu_port: Annotated[
+        int | None,
+        typer.Option(
+            min=0, max=MAX_PORT, help="Port of the controller; by default, that of the architecture (v1model: 510)."
+        ),
+    ] = None,
+    executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
     io: Annotated[
         Io, typer.Option(help="How frames leave: af_xdp is faster, af_packet is visible to tc and tcpdump.")
     ] = Io.AUTO,

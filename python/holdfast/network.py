@@ -48,9 +48,6 @@ from holdfast.scheduler import Scheduler
 from holdfast.topology import Link, PacketGenerator, Topology
 from holdfast.traffic import Ping, TcpTransfer, Traffic, UdpStream
 
-CPU_PORT = 510
-"""The port behind which the controller sits, as in the applications' programs."""
-
 _POLL_PS = 50 * PS_PER_MS
 """How long the controllers' thread waits at most for what the switches send on their streams."""
 
@@ -93,7 +90,7 @@ class Network(ABC):
             if program is None:
                 raise NetworkError(f"there is no program for switch {name!r}")
             self.programs[name] = program
-            core = self._core.add_switch(name, program, executor=executor, cpu_port=CPU_PORT)
+            core = self._core.add_switch(name, program, executor=executor)
             if switch.queueing is not None:
                 self._core.set_queueing(name, switch.queueing.mode, **switch.queueing.core_parameters())
             self.devices[name] = Device(switch.index, core, executor=executor)
@@ -305,7 +302,7 @@ class Network(ABC):
         }
         ports |= {generator.port for generator in generators if generator.switch == node}
         if node in self.topology.switches:
-            ports.add(CPU_PORT)
+            ports.add(self.devices[node].switch.cpu_port)
         elif node not in self.topology.hosts:
             raise NetworkError(f"there is no host or switch {node!r}")
         if port not in ports:

@@ -1,7 +1,10 @@
-//! Recognises the architecture: finds `main` and the six blocks of a `V1Switch`.
+//! Recognises the architecture: finds `main` and the blocks of its package, which may be in packages within it.
+//!
+//! What packages and blocks there are, [`ir::architecture`] says.
 
 use std::sync::Arc;
 
+use ir::architecture::{Architecture, Description, Stage};
 use syntax::diagnostics::Diagnostic;
 use syntax::source::{FileId, Span};
 
@@ -11,24 +14,28 @@ use crate::types::{BlockId, Ty};
 
 /// One block of the pipeline.
 #[derive(Clone, Debug)]
-pub(crate) struct Stage {
+pub(crate) struct Instance {
+    /// Which, and what its parameters are.
+    pub stage: &'static Stage,
     /// The parser or control.
     pub block: BlockId,
     /// The constructor's arguments.
     pub args: Arc<[Arg]>,
 }
 
-/// The blocks of a v1model program.
+/// The blocks of a program.
 #[derive(Clone, Debug)]
-pub(crate) struct V1Switch {
+pub(crate) struct Pipeline {
     /// The package instance, which has the annotations of the program.
     pub main: VarId,
-    /// Parser, checksum check, ingress, egress, checksum update, deparser.
-    pub stages: [Stage; 6],
+    /// The architecture.
+    pub description: &'static Description,
+    /// One for each stage of the description, in its order.
+    pub blocks: Vec<Instance>,
 }
 
 /// Finds the blocks. What is found instead is an error, or the warning that there is no `main`.
-pub(crate) fn recognise(module: &Module) -> Result<V1Switch, Box<Diagnostic>> {
+pub(crate) fn recognise(module: &Module) -> Result<Pipeline, Box<Diagnostic>> {
     let main = module
         .instances
         .iter()
@@ -38,46 +45,49 @@ pub(crate) fn recognise(module: &Module) -> Result<V1Switch, Box<Diagnostic>> {
         return Err(Box::new(errors::no_main(Span::new(FileId(0), 0, 0))));
     };
     let var = module.var(main);
-    let VarKind::Instance(args) = &var.kind else {
-        return Err(Box::new(errors::wrong_package(
-            var.span,
-            &module.types.show(&var.ty),
-        )));
+    let wrong = |found: &str| Box::new(errors::wrong_package(var.span, found));
+    let (VarKind::Instance(args), Ty::BlockType(id, _)) = (&var.kind, &var.ty) else {
+        return Err(wrong(&module.types.show(&var.ty)));
     };
-    let package = match &var.ty {
-        Ty::BlockType(id, _) => module.types.block_types[id.index()].sig.name.clone(),
-        ty => {
-            return Err(Box::new(errors::wrong_package(
-                var.span,
-                &module.types.show(ty),
-            )));
+    let package = module.types.block_types[id.index()].sig.name.clone();
+    let mut found = Vec::new();
+    blocks(module, args, &mut found);
+    let mut known = Architecture::ALL.into_iter();
+    let description = known
+        .find(|d| d.package == &*package && d.stages.len() == found.len())
+        .ok_or_else(|| wrong(&package))?;
+    let stages = description.stages.iter().zip(found);
+    let blocks = stages.map(|(stage, (block, args))| Instance { stage, block, args });
+    Ok(Pipeline {
+        main,
+        description,
+        blocks: blocks.collect(),
+    })
+}
+
+/// The blocks that the arguments of a package are, or those of packages among them: `Name()`, or an instance declared before.
+fn blocks(module: &Module, args: &[Arg], out: &mut Vec<(BlockId, Arc<[Arg]>)>) {
+    for expr in args.iter().filter_map(Arg::expr) {
+        let args = constructed(module, expr);
+        match (&expr.ty, args) {
+            (Ty::Block(block), Some(args)) => out.push((*block, args)),
+            (Ty::BlockType(..), Some(args)) => blocks(module, &args, out),
+            _ => {}
         }
-    };
-    let stages: Vec<Stage> = args
-        .iter()
-        .filter_map(|a| stage(module, a.expr()?))
-        .collect();
-    match stages.try_into() {
-        Ok(stages) if &*package == "V1Switch" => Ok(V1Switch { main, stages }),
-        _ => Err(Box::new(errors::wrong_package(var.span, &package))),
     }
 }
 
-/// The block that an argument of the package is: `Name()`, or an instance declared before.
-fn stage(module: &Module, expr: &Expr) -> Option<Stage> {
-    let args: Arc<[Arg]> = match &expr.kind {
+/// The arguments of an instance.
+fn constructed(module: &Module, expr: &Expr) -> Option<Arc<[Arg]>> {
+    match &expr.kind {
         ExprKind::Call(call) => match &call.target {
-            CallTarget::Construct => call.args.clone().into(),
-            _ => return None,
+            CallTarget::Construct => Some(call.args.clone().into()),
+            _ => None,
         },
         ExprKind::Var(id) => match &module.var(*id).kind {
-            VarKind::Instance(args) => args.to_vec().into(),
-            _ => return None,
+            VarKind::Instance(args) => Some(args.to_vec().into()),
+            _ => None,
         },
-        _ => return None,
-    };
-    match expr.ty {
-        Ty::Block(block) => Some(Stage { block, args }),
         _ => None,
     }
 }

@@ -35,8 +35,11 @@ pub(crate) fn fold(program: &mut Program, indexes: &[SlotId]) {
         return;
     }
     let mut entries: Vec<Option<Known>> = vec![None; states.len()];
-    entries[0] = Some(start);
-    let mut open = vec![0];
+    let mut open = Vec::new();
+    for state in program.parser_starts() {
+        entries[state.index()] = Some(start.clone());
+        open.push(state.index());
+    }
     while let Some(i) = open.pop() {
         let Some(mut known) = entries[i].clone() else {
             continue;

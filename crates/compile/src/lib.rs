@@ -1,18 +1,18 @@
-//! P4_16 tree to IR: the compiler of v1model programs.
+//! P4_16 tree to IR: the compiler of v1model and PSA programs.
 //!
 //! The passes, in order:
 //!
-//! 1. `syntax` reads the text; core.p4 and v1model.p4 are built in here.
+//! 1. `syntax` reads the text; core.p4, v1model.p4 and psa.p4 are built in here.
 //! 2. [`check`]: names, types, constants. The tree becomes a checked program (`hir`, `types`, `fold`).
-//! 3. [`arch`]: finds the six blocks of the `V1Switch`.
+//! 3. [`arch`]: finds the blocks of the package that `main` is, `V1Switch` or `PSA_Switch`.
 //! 4. [`lower`]: writes them out as IR; everything that is not a slot or a structured statement goes.
 //! 5. [`indices`]: header stacks' next indexes that are known in a parser state.
 //! 6. [`p4info`]: what the control plane may know, and the P4Runtime ids.
 //! 7. [`validity`]: guards field writes, so that the fields of invalid headers are zero.
 //! 8. `ir::verify`: the invariants of the IR, checked on every program.
 //!
-//! Every message is a constructor in [`errors`]. This crate knows one architecture, v1model, and nothing about how a
-//! program is run. What it does not support is an error with a place, never a panic.
+//! Every message is a constructor in [`errors`]. This crate knows nothing about how a program is run; what stands around
+//! its blocks, it reads in [`ir::architecture`]. What it does not support is an error with a place, never a panic.
 #![forbid(unsafe_code)]
 
 mod arch;
@@ -38,6 +38,9 @@ pub use p4info::P4Info;
 pub const CORE_P4: &str = include_str!("../../../p4include/core.p4");
 /// The v1model architecture.
 pub const V1MODEL_P4: &str = include_str!("../../../p4include/v1model.p4");
+
+/// The Portable Switch Architecture.
+pub const PSA_P4: &str = include_str!("../../../p4include/psa.p4");
 
 /// How to compile.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -100,7 +103,9 @@ pub fn compile_text(source: &str, name: &str, options: &Options) -> Outcome {
 fn loader(options: &Options) -> FileLoader {
     let built_in = FileLoader::new()
         .builtin("core.p4", CORE_P4)
-        .builtin("v1model.p4", V1MODEL_P4);
+        .builtin("v1model.p4", V1MODEL_P4)
+        .builtin("psa.p4", PSA_P4)
+        .builtin("bmv2/psa.p4", PSA_P4);
     options
         .include_dirs
         .iter()

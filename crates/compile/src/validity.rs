@@ -9,7 +9,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use ir::{
-    BinaryOp, Expr, HeaderId, LabelId, Program, SlotId, Stmt, StmtKind, Target, Transition, UnaryOp,
+    BinaryOp, Block, Expr, HeaderId, LabelId, Program, SlotId, Stmt, StmtKind, Target, Transition,
+    UnaryOp,
 };
 
 /// Headers that are valid; `None` where control never comes.
@@ -19,15 +20,9 @@ type Known = Option<BTreeSet<HeaderId>>;
 pub(crate) fn guard(program: &mut Program) {
     let mut pass = Pass::new(program);
     pass.parser(program);
-    for stmts in [
-        &mut program.verify_checksum,
-        &mut program.ingress,
-        &mut program.egress,
-        &mut program.compute_checksum,
-        &mut program.deparser,
-    ] {
+    for block in Block::CONTROLS {
         let mut known = Some(BTreeSet::new());
-        pass.stmts(stmts, &mut known);
+        pass.stmts(program.control_mut(block), &mut known);
     }
     // Actions come last: what is known where they run was gathered at the places that apply their tables.
     for (i, action) in program.actions.iter_mut().enumerate() {
@@ -92,8 +87,10 @@ impl Pass {
     /// States are entered from several sides: what is known at each is found first, by rounds until nothing changes.
     fn parser(&mut self, program: &mut Program) {
         let mut entry: Vec<Known> = vec![None; program.parser.states.len()];
-        if let Some(start) = entry.first_mut() {
-            *start = Some(BTreeSet::new());
+        for start in program.parser_starts() {
+            if let Some(start) = entry.get_mut(start.index()) {
+                *start = Some(BTreeSet::new());
+            }
         }
         let mut changed = true;
         while changed {

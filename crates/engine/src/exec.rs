@@ -1,4 +1,4 @@
-//! What an executor is: the two halves of the v1model pipeline, run on one packet; and the fast path through both.
+//! What an executor is: the two halves of the pipeline, run on one packet; and the fast path through both.
 
 use crate::packet::{Packet, Spare};
 use crate::replication::Replication;
@@ -12,18 +12,18 @@ use std::ops::Range;
 ///
 /// Both halves read and write `cx.state`, laid out by [`ir::Layout`].
 pub trait Executor: Send + Sync {
-    /// Parser, checksum verification, ingress.
+    /// Parser, checksum verification, ingress, and the ingress deparser if there is one.
     ///
-    /// On entry the state is zero but for the standard metadata and for slots preserved by a resubmit, recirculation or
-    /// clone. On exit `cx.consumed` is the number of bytes that the parser took.
+    /// On entry the state is zero but for the architecture's metadata and for slots preserved by a resubmit, recirculation or
+    /// clone. On exit `cx.consumed` is the number of bytes that the parser took, and `cx.emitted` holds what the ingress deparser emitted.
     fn ingress(&self, cx: &mut PacketContext<'_>);
 
     /// Parser only, for a clone from ingress to egress (which starts from the packet as it arrived).
     fn parse(&self, cx: &mut PacketContext<'_>);
 
-    /// Egress, checksum computation, deparser.
+    /// The egress parser if there is one, egress, checksum computation, deparser.
     ///
-    /// On exit `cx.emitted` holds the emitted headers. If the egress control left `egress_spec` at the drop port the deparser
+    /// On exit `cx.emitted` holds the emitted headers. If the egress control left what [`ir::Architecture::egress_drop`] says the deparser
     /// need not run; the engine drops the packet.
     fn egress(&self, cx: &mut PacketContext<'_>);
 
@@ -130,7 +130,7 @@ pub struct PacketContext<'a> {
     pub trace: Option<&'a mut Trace>,
 }
 
-/// Requests that a program makes with the externs of v1model; the last one of a kind counts, of cuts the shortest.
+/// Requests that a program makes with externs, not with metadata; the last one of a kind counts, of cuts the shortest.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Intents {
     /// Clone session and what the copy preserves.
@@ -148,9 +148,9 @@ pub struct Intents {
 /// Why a packet went nowhere. Every drop is counted under one of these.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum DropReason {
-    /// `egress_spec` was the drop port after ingress.
+    /// The program wants it after ingress: in v1model, `egress_spec` is the drop port.
     IngressDrop,
-    /// `egress_spec` was the drop port after egress.
+    /// The program wants it after egress.
     EgressDrop,
     /// The multicast group has no entry or no replica.
     EmptyMulticastGroup,

@@ -8,9 +8,10 @@ mod externs;
 mod parser;
 
 use crate::exec::{DropReason, Executor, PacketContext};
-use crate::switch::DROP_PORT;
-use crate::trace::{Block, EventKind, TableApplied};
-use ir::{Bits, Expr, LabelId, Layout, Loc, MAX_STEPS, Program, SlotId, Stmt, StmtKind, TableId};
+use crate::trace::{EventKind, TableApplied};
+use ir::{
+    Bits, Block, Expr, LabelId, Layout, Loc, MAX_STEPS, Program, SlotId, Stmt, StmtKind, TableId,
+};
 use std::sync::Arc;
 
 /// The interpreter of one program.
@@ -35,30 +36,31 @@ impl Interpreter {
             layout: &self.layout,
             cx,
             steps: 0,
+            parser: Block::Parser,
         }
     }
 }
 
 impl Executor for Interpreter {
     fn ingress(&self, cx: &mut PacketContext<'_>) {
-        let program = &self.program;
         let mut run = self.run(cx);
-        let _ = run.parser()
-            && run.control(Block::VerifyChecksum, &program.verify_checksum)
-            && run.control(Block::Ingress, &program.ingress);
+        let _ = run.parser(Block::Parser)
+            && run.control(Block::VerifyChecksum)
+            && run.control(Block::Ingress)
+            && run.control(Block::IngressDeparser);
     }
 
     fn parse(&self, cx: &mut PacketContext<'_>) {
-        self.run(cx).parser();
+        self.run(cx).parser(Block::Parser);
     }
 
     fn egress(&self, cx: &mut PacketContext<'_>) {
-        let program = &self.program;
         let mut run = self.run(cx);
-        let _ = run.control(Block::Egress, &program.egress)
+        let _ = run.parser(Block::EgressParser)
+            && run.control(Block::Egress)
             && !run.drops()
-            && run.control(Block::ComputeChecksum, &program.compute_checksum)
-            && run.control(Block::Deparser, &program.deparser);
+            && run.control(Block::ComputeChecksum)
+            && run.control(Block::Deparser);
     }
 }
 
@@ -68,6 +70,8 @@ struct Run<'r, 'c> {
     layout: &'r Layout,
     cx: &'r mut PacketContext<'c>,
     steps: u32,
+    /// Which parser runs, or ran last.
+    parser: Block,
 }
 
 /// How a statement ends.
@@ -87,7 +91,9 @@ enum Flow {
 
 impl Run<'_, '_> {
     /// Runs a control to its end; `false` if the packet is dropped.
-    fn control(&mut self, block: Block, body: &[Stmt]) -> bool {
+    fn control(&mut self, block: Block) -> bool {
+        let program = self.program;
+        let body = program.control(block);
         if !body.is_empty() {
             self.note(Loc::default(), || EventKind::Block(block));
         }
@@ -96,8 +102,8 @@ impl Run<'_, '_> {
 
     /// Whether the packet is to be dropped after egress.
     fn drops(&self) -> bool {
-        let egress_spec = self.program.standard.egress_spec;
-        self.layout.get_u64(self.cx.state, egress_spec) == u64::from(DROP_PORT)
+        let drop = self.program.architecture.egress_drop();
+        drop.is_some_and(|(slot, value)| self.layout.get_u64(self.cx.state, slot) == value)
     }
 
     fn drop_packet(&mut self, reason: DropReason) -> Flow {

@@ -9,14 +9,15 @@
 //! implement [`exec::Executor`], and both call the same [`runtime::Runtime`] for tables and other objects.
 //!
 //! - [`packet`], [`payload`], [`exec`]: a packet in memory, bytes that many share, and what an executor is.
-//! - [`switch`]: the v1model architecture around the two halves of the pipeline; [`observed`]: whether a program cares what time it is and what is
-//!   between them.
+//! - [`switch`]: what is around the two halves of the pipeline, and `architecture`: what v1model and PSA decide there; [`observed`]: whether
+//!   a program cares what time it is and what is between them.
 //! - [`runtime`]: the objects that programs use, with [`table`], [`profile`], [`meter`], [`digest`], [`value_set`], [`port_state`], [`random`] behind
 //!   it; [`hash`].
 //! - [`control`]: what the control plane may do.
 //! - [`interpreter`], [`trace`]: the reference executor, and what it writes down.
 #![forbid(unsafe_code)]
 
+mod architecture;
 pub mod control;
 pub mod digest;
 pub mod exec;
@@ -51,8 +52,6 @@ pub use observed::{TimeObserved, cares_about_queues, time_observed};
 pub use packet::{Packet, Spare};
 pub use replication::Replication;
 pub use runtime::Runtime;
-pub use switch::{
-    DROP_PORT, Emission, Enqueued, Output, Recirculated, Scratch, Switch, SwitchConfig,
-};
+pub use switch::{Emission, Enqueued, Output, Recirculated, Scratch, Switch, SwitchConfig};
 pub use trace::Trace;
 pub use work_rate::COPIES_PER_S;

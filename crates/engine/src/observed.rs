@@ -9,15 +9,11 @@ use std::collections::BTreeSet;
 /// Whether what the program does depends on queues (`enq_qdepth`, `deq_qdepth`, `enq_timestamp`, `deq_timedelta`), or what queues are to do
 /// on the program (`priority`).
 pub fn cares_about_queues(program: &Program) -> bool {
-    let standard = &program.standard;
-    let data = [
-        standard.enq_qdepth,
-        standard.deq_qdepth,
-        standard.enq_timestamp,
-        standard.deq_timedelta,
-    ];
+    let data = program.architecture.queue_data();
     let statements = all_statements(program);
-    sets_priority(program, &statements) || uses(program, &statements, data)
+    let priority = program.architecture.priority();
+    priority.is_some_and(|slot| sets_priority(program, &statements, slot))
+        || uses(program, &statements, data)
 }
 
 /// How well a program tells times from each other.
@@ -33,13 +29,7 @@ pub enum TimeObserved {
 
 /// How finely what the program does depends on when it does it: on timestamps, meters, digests or idle timeouts.
 pub fn time_observed(program: &Program) -> TimeObserved {
-    let standard = &program.standard;
-    let data = [
-        standard.ingress_global_timestamp,
-        standard.egress_global_timestamp,
-        standard.enq_timestamp,
-        standard.deq_timedelta,
-    ];
+    let data = program.architecture.times();
     if !program.meters.is_empty()
         || !program.digests.is_empty()
         || program.tables.iter().any(|table| table.support_timeout)
@@ -58,8 +48,7 @@ fn all_statements(program: &Program) -> Vec<&StmtKind> {
 }
 
 /// Something other than a copy of it is written to `priority`.
-fn sets_priority(program: &Program, statements: &[&StmtKind]) -> bool {
-    let priority = program.standard.priority;
+fn sets_priority(program: &Program, statements: &[&StmtKind], priority: SlotId) -> bool {
     // Slots whose every value is a copy of the priority: all that are written by plain copies only, less those that copy
     // something else, until none is left out any more.
     let mut copies: BTreeSet<SlotId> = statements
@@ -101,12 +90,15 @@ fn sets_priority(program: &Program, statements: &[&StmtKind]) -> bool {
 }
 
 /// A value that comes from one of these slots reaches something else than a local variable, or decides where the parser goes on.
-fn uses(program: &Program, statements: &[&StmtKind], from: [SlotId; 4]) -> bool {
-    let standard = &program.standard;
-    let mut tainted = BTreeSet::from(from);
+fn uses(program: &Program, statements: &[&StmtKind], from: Vec<SlotId>) -> bool {
+    let mut tainted = BTreeSet::from_iter(from);
     let headers = program.headers.iter().flat_map(|header| &header.fields);
     let fields: BTreeSet<SlotId> = headers.map(|field| field.slot).collect();
-    let effects = [standard.egress_spec, standard.mcast_grp, standard.priority];
+    // What is brought along has its effect in the other half.
+    let mut effects = program.architecture.decisions();
+    if program.parser.egress.is_some() {
+        effects.extend(program.field_lists.iter().flat_map(|list| &list.slots));
+    }
     loop {
         let before = tainted.len();
         for statement in statements {

@@ -1,6 +1,7 @@
-//! One v1model switch: what happens to a packet between, before and after the halves of the pipeline.
+//! One switch: what happens to a packet between, before and after the halves of the pipeline. What is to happen, the program's
+//! architecture decides ([`crate::architecture`]); how copies are made, queued and bounded is here, for all of them.
 //!
-//! # What the architecture does
+//! # What v1model does
 //!
 //! The behaviour is that of the reference target (`docs/simple_switch.md` of p4lang/behavioral-model). After ingress, in this order:
 //!
@@ -19,7 +20,14 @@
 //! `truncate` cuts what leaves at a port, to the shortest length asked for. Whatever is made of the packet before then (a clone, a
 //! replica of a group, what is resubmitted or recirculated) is as long as if nothing had been asked for.
 //!
-//! # Where it differs from the reference target
+//! # What PSA does
+//!
+//! What ingress deparses is the packet between the halves; what egress knows besides is bridged metadata. After ingress: a clone of the
+//! packet as it arrived goes to egress; then, unless `drop` is set, the packet is resubmitted, replicated or sent to one port. After
+//! egress: a clone of the packet as it was deparsed goes to egress; then, unless `drop` is set, the packet is recirculated if its port is
+//! `PSA_PORT_RECIRCULATE`, else it leaves.
+//!
+//! # Where v1model differs from the reference target
 //!
 //! - Clones, resubmitted and recirculated packets keep `ingress_port` (there it becomes 0), and a clone from ingress keeps
 //!   what the parser wrote to metadata when it parsed the clone (there it is reset).
@@ -36,6 +44,7 @@
 mod copies;
 mod fast_path;
 
+use crate::architecture::{AfterEgress, AfterIngress, PacketPath};
 use crate::control::Snapshots;
 use crate::exec::{DropReason, Executor, Intents, PacketContext};
 use crate::interpreter::Interpreter;
@@ -45,35 +54,16 @@ use crate::replication::Replication;
 use crate::runtime::Runtime;
 use crate::trace::{CopyKind, EventKind, Recorder, Trace};
 use crate::work_rate::WorkRate;
-use ir::{Loc, Program};
+use ir::{Bridged, Loc, Program};
 use std::collections::{BTreeMap, VecDeque};
 use std::ops::Range;
 use std::sync::Arc;
-
-/// The value of `egress_spec` that drops.
-pub const DROP_PORT: u32 = 511;
 
 /// Most resubmissions, recirculations and clones of clones in a chain from one received packet.
 pub const MAX_PASSES: u32 = 1024;
 
 /// Most resubmissions, recirculations and clones that one received packet causes in all.
 pub const MAX_WORK: u32 = 4096;
-
-/// Values of `instance_type`, as in the reference target.
-pub mod instance_type {
-    /// Arrived at a port.
-    pub const NORMAL: u64 = 0;
-    /// Cloned from ingress.
-    pub const INGRESS_CLONE: u64 = 1;
-    /// Cloned from egress.
-    pub const EGRESS_CLONE: u64 = 2;
-    /// Recirculated.
-    pub const RECIRCULATED: u64 = 4;
-    /// A multicast replica.
-    pub const REPLICATION: u64 = 5;
-    /// Resubmitted.
-    pub const RESUBMITTED: u64 = 6;
-}
 
 /// What a switch is told when it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -213,8 +203,8 @@ impl Pass {
     }
 }
 
-/// What becomes of a packet after ingress.
-enum AfterIngress {
+/// What is left to do with a packet after ingress.
+enum Pending {
     /// Its copies are enqueued; this one is to be.
     Done(Option<Enqueued>),
     /// It is resubmitted.
@@ -534,7 +524,8 @@ impl Switch {
             bytes,
         });
         let mut state = self.fresh_state();
-        self.plan.arrive(&mut state, now_ps, port, bytes);
+        self.plan.rules().arrive(&mut state, port, bytes);
+        self.plan.rules().set_ingress_time(&mut state, now_ps);
         let lineage = Lineage::default();
         let pass = Pass {
             now_ps,
@@ -557,7 +548,7 @@ impl Switch {
             state: packet.state,
             lineage: packet.lineage,
         };
-        self.plan.set_ingress_time(&mut pass.state, now_ps);
+        self.plan.rules().set_ingress_time(&mut pass.state, now_ps);
         self.ingress_pass(pass, out)
     }
 
@@ -575,75 +566,84 @@ impl Switch {
             };
             let (intents, consumed) = self.run(run, &mut pass.state, |e, cx| e.ingress(cx));
             next = match self.after_ingress(pass, &intents, consumed, out) {
-                AfterIngress::Done(unicast) => return unicast,
-                AfterIngress::Again(pass) => Some(pass),
+                Pending::Done(unicast) => return unicast,
+                Pending::Again(pass) => Some(pass),
             };
         }
         None
     }
 
-    /// Does what ingress asked for.
+    /// Does what ingress asked for; what its deparser emitted, if it has one, is in `emitted`.
     fn after_ingress(
         &mut self,
         mut pass: Pass,
         intents: &Intents,
         consumed: usize,
         out: &mut Vec<Enqueued>,
-    ) -> AfterIngress {
+    ) -> Pending {
         if let Some(reason) = intents.drop {
             self.drop_packet(reason, pass.state, pass.lineage);
-            return AfterIngress::Done(None);
+            return Pending::Done(None);
         }
-        if let Some((session, preserve)) = intents.clone {
+        let verdict = self.plan.rules().after_ingress(&pass.state, intents);
+        if let Some((session, preserve)) = verdict.clone {
             self.clone_ingress(&pass, session, preserve, out);
         }
-        let Some(preserve) = intents.resubmit else {
-            return AfterIngress::Done(self.forward(pass, consumed, intents.truncate, out));
+        let preserve = match verdict.next {
+            AfterIngress::Resubmit(preserve) => preserve,
+            AfterIngress::Drop => {
+                self.drop_packet(DropReason::IngressDrop, pass.state, pass.lineage);
+                return Pending::Done(None);
+            }
+            AfterIngress::Multicast(group) => {
+                let copy = self.enqueue(pass, 0, PacketPath::Replica, consumed, None);
+                self.multicast(group, copy, out);
+                return Pending::Done(None);
+            }
+            AfterIngress::Unicast(port) => {
+                let truncate = intents.truncate;
+                let copy = self.enqueue(pass, port, PacketPath::Unicast, consumed, truncate);
+                self.note_enqueued(&copy);
+                return Pending::Done(Some(copy));
+            }
         };
         let Some(lineage) = self.descend(pass.lineage, CopyKind::Resubmit) else {
             let limit = DropReason::RecirculationLimit;
             self.drop_packet(limit, pass.state, pass.lineage);
-            return AfterIngress::Done(None);
+            return Pending::Done(None);
         };
         let mut state = self.fresh_state();
-        let (kind, bytes) = (instance_type::RESUBMITTED, pass.packet.len());
+        let (path, bytes) = (PacketPath::Resubmitted, pass.packet.len());
         self.plan
-            .derive(&mut state, &pass.state, preserve, kind, bytes);
-        self.plan.set_ingress_time(&mut state, pass.now_ps);
+            .derive(&mut state, &pass.state, preserve, path, bytes);
+        self.plan.rules().set_ingress_time(&mut state, pass.now_ps);
         self.free_states
             .push(std::mem::replace(&mut pass.state, state));
         pass.lineage = lineage;
-        AfterIngress::Again(pass)
+        Pending::Again(pass)
     }
 
-    /// Multicast, drop or unicast.
-    fn forward(
+    /// The packet between the halves: with its state, or deparsed, with what it brings along.
+    fn enqueue(
         &mut self,
         mut pass: Pass,
-        consumed: usize,
+        port: u32,
+        path: PacketPath,
+        mut consumed: usize,
         truncate: Option<u32>,
-        out: &mut Vec<Enqueued>,
-    ) -> Option<Enqueued> {
-        let group = self.plan.mcast_grp(&pass.state);
-        let port = self.plan.egress_spec(&pass.state);
-        if group == 0 && port == DROP_PORT {
-            self.drop_packet(DropReason::IngressDrop, pass.state, pass.lineage);
-            return None;
+    ) -> Enqueued {
+        let priority = self.plan.rules().priority(&pass.state);
+        if self.plan.parses_twice() {
+            let mut state = self.fresh_state();
+            let bridged = Some(Bridged::Normal.field_list());
+            self.plan.preserve(&mut state, &pass.state, bridged);
+            self.free_states
+                .push(std::mem::replace(&mut pass.state, state));
+            pass.packet.replace_front(consumed, &self.scratch.emitted);
+            consumed = 0;
         }
-        let kind = match group {
-            0 => instance_type::NORMAL,
-            _ => instance_type::REPLICATION,
-        };
-        self.plan.set_instance_type(&mut pass.state, kind);
-        let priority = self.plan.priority(&pass.state);
-        let truncate = truncate.filter(|_| group == 0);
-        let copy = pass.enqueue(port, priority, consumed, truncate);
-        if group != 0 {
-            self.multicast(group, copy, out);
-            return None;
-        }
-        self.note_enqueued(&copy);
-        Some(copy)
+        self.plan.rules().set_path(&mut pass.state, path);
+        pass.enqueue(port, priority, consumed, truncate)
     }
 
     /// Counts a packet that whoever queues between the halves had to drop.
@@ -687,7 +687,8 @@ impl Switch {
             consumed: copy.consumed,
             branch: copy.lineage.branch,
         };
-        let (intents, _) = self.run(run, &mut copy.state, |e, cx| e.egress(cx));
+        let (intents, consumed) = self.run(run, &mut copy.state, |e, cx| e.egress(cx));
+        copy.consumed = consumed;
         self.after_egress(now_ps, copy, &intents, out)
     }
 
@@ -703,16 +704,24 @@ impl Switch {
             self.drop_packet(reason, copy.state, copy.lineage);
             return None;
         }
-        if let Some((session, preserve)) = intents.clone {
+        let verdict = (self.plan.rules()).after_egress(&copy.state, intents, copy.port);
+        if self.plan.parses_twice() {
+            // Clones are deparsed, too.
+            copy.packet
+                .replace_front(copy.consumed, &self.scratch.emitted);
+            self.scratch.emitted.clear();
+            copy.consumed = 0;
+        }
+        if let Some((session, preserve)) = verdict.clone {
             self.clone_egress(now_ps, &copy, session, preserve, out);
         }
-        if self.plan.egress_spec(&copy.state) == DROP_PORT {
+        if verdict.next == AfterEgress::Drop {
             self.drop_packet(DropReason::EgressDrop, copy.state, copy.lineage);
             return None;
         }
         copy.packet
             .replace_front(copy.consumed, &self.scratch.emitted);
-        if let Some(preserve) = intents.recirculate {
+        if let AfterEgress::Recirculate(preserve) = verdict.next {
             self.recirculate_copy(copy, preserve, out);
             return None;
         }

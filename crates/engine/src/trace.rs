@@ -10,7 +10,7 @@ mod tree;
 use crate::exec::DropReason;
 use crate::profile::Selection;
 use ir::{
-    Bits, CounterId, DigestId, HashAlgorithm, HeaderId, KeyMatch, Loc, MeterId, Program,
+    Bits, Block, CounterId, DigestId, HashAlgorithm, HeaderId, KeyMatch, Loc, MeterId, Program,
     RegisterId, SlotId, StateId, TableId, Target,
 };
 use std::sync::Arc;
@@ -21,23 +21,6 @@ pub struct Trace {
     program: Arc<Program>,
     /// What happened, in order.
     pub events: Vec<Event>,
-}
-
-/// A block of the pipeline.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Block {
-    /// The parser.
-    Parser,
-    /// The control that checks checksums.
-    VerifyChecksum,
-    /// The ingress control.
-    Ingress,
-    /// The egress control.
-    Egress,
-    /// The control that updates checksums.
-    ComputeChecksum,
-    /// The deparser.
-    Deparser,
 }
 
 /// Why there is a copy of a packet.
@@ -422,20 +405,6 @@ impl Trace {
         match self.program.errors.get(error as usize) {
             Some(name) => name.clone(),
             None => format!("number {error}"),
-        }
-    }
-}
-
-impl Block {
-    /// Name, as in `verify_checksum`.
-    pub fn name(self) -> &'static str {
-        match self {
-            Block::Parser => "parser",
-            Block::VerifyChecksum => "verify_checksum",
-            Block::Ingress => "ingress",
-            Block::Egress => "egress",
-            Block::ComputeChecksum => "compute_checksum",
-            Block::Deparser => "deparser",
         }
     }
 }

@@ -529,16 +529,13 @@ impl Generator {
         self.program.verify_checksum = self.block(Place::Checksum, 4);
         self.program.ingress = self.block(Place::Ingress, 24);
         // Otherwise nearly every packet would go to port 0.
-        let dst = self.program.standard.egress_spec;
-        let value = self.expr(9, 3);
-        let loc = self.loc();
-        self.program.ingress.insert(
-            0,
-            Stmt {
-                kind: StmtKind::Assign { dst, value },
-                loc,
-            },
-        );
+        if let Architecture::V1Model(standard) = self.program.architecture {
+            let value = self.expr(9, 3);
+            let dst = standard.egress_spec;
+            let kind = StmtKind::Assign { dst, value };
+            let loc = self.loc();
+            self.program.ingress.insert(0, Stmt { kind, loc });
+        }
         self.program.egress = self.block(Place::Egress, 16);
         self.program.compute_checksum = self.block(Place::Checksum, 4);
         let mut deparser = self.block(Place::Deparser, 4);

@@ -2,7 +2,7 @@
 //!
 //! The state of a packet between the blocks of the pipeline is one `[u64]`: each slot occupies whole limbs, least
 //! significant limb first, unused high bits zero. The array is shared by both executors and by the engine, which reads
-//! and writes the standard metadata in it.
+//! and writes the architecture's metadata in it.
 
 use crate::{Bits, Program, SlotId};
 

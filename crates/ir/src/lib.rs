@@ -1,4 +1,4 @@
-//! `ir`: the typed intermediate representation of one v1model program.
+//! `ir`: the typed intermediate representation of one program.
 //!
 //! A [`Program`] is what the compiler produces and what both executors (the interpreter in `engine`, the machine-code
 //! generator in `jit`) run. It is deliberately small and low-level: structs, tuples, header stacks, header unions,
@@ -7,6 +7,7 @@
 //!
 //! This room knows nothing of P4 source syntax, of table lookup, of packets in flight or of machine code.
 //!
+//! - [`architecture`]: what stands around the blocks of a program: v1model, PSA.
 //! - [`bits`]: the value type, a bit string of fixed width, with the arithmetic of P4_16.
 //! - [`program`]: the representation, whose documentation is the meaning that both executors implement.
 //! - [`layout`]: where each slot lives in the per-packet state array that both executors share.
@@ -17,6 +18,7 @@
 
 #[cfg(any(test, feature = "arbitrary"))]
 pub mod arbitrary;
+pub mod architecture;
 pub mod bits;
 pub mod layout;
 pub mod program;
@@ -25,6 +27,7 @@ mod reads;
 pub mod text;
 pub mod verify;
 
+pub use architecture::{Architecture, Block, Bridged, Half, StandardMetadata};
 pub use bits::Bits;
 pub use layout::Layout;
 pub use program::*;

@@ -9,9 +9,10 @@
 //!
 //! # The pipeline
 //!
-//! `parser`, `verify_checksum`, `ingress` run when a packet arrives; the engine then decides, from the standard
-//! metadata, where copies go; `egress`, `compute_checksum`, `deparser` run for each copy. What is emitted by the deparser,
-//! followed by the bytes that the parser did not consume, is the outgoing packet.
+//! `parser`, `verify_checksum`, `ingress`, `ingress_deparser` run when a packet arrives; the engine then decides, from the metadata of
+//! the architecture, where copies go; `egress` (behind the egress parser, if there is one), `compute_checksum`, `deparser` run for each
+//! copy. What is emitted by the deparser, followed by the bytes that the parser did not consume, is the outgoing packet; likewise what
+//! the ingress deparser emits is the packet that the egress parser is given.
 //!
 //! # Control flow
 //!
@@ -32,7 +33,9 @@ pub use parser::*;
 pub use stmt::*;
 pub use tables::*;
 
+use crate::architecture::{Architecture, Block, StandardMetadata};
 use crate::verify::CORE_ERRORS;
+use std::convert::Infallible;
 
 /// Steps (backward transitions) that one packet may spend in one half of the pipeline.
 pub const MAX_STEPS: u32 = 4096;
@@ -90,7 +93,7 @@ pub struct Loc {
     pub line: u32,
 }
 
-/// A compiled v1model program.
+/// A compiled program.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Program {
     /// Name, usually the stem of the source file.
@@ -103,8 +106,8 @@ pub struct Program {
     pub headers: Vec<Header>,
     /// Error names; the index is the value. The first seven are those of core.p4 in its order.
     pub errors: Vec<String>,
-    /// The slots of `standard_metadata_t`.
-    pub standard: StandardMetadata,
+    /// The architecture, with the slots of its metadata.
+    pub architecture: Architecture,
     /// Actions that tables can run.
     pub actions: Vec<Action>,
     /// Tables.
@@ -123,12 +126,14 @@ pub struct Program {
     pub action_profiles: Vec<ActionProfile>,
     /// Slots preserved by clone, resubmit and recirculate.
     pub field_lists: Vec<FieldList>,
-    /// The parser.
+    /// The parser, or both.
     pub parser: Parser,
     /// The control that checks checksums.
     pub verify_checksum: Vec<Stmt>,
     /// The ingress control.
     pub ingress: Vec<Stmt>,
+    /// The deparser in front of the traffic manager, in architectures whose egress parses.
+    pub ingress_deparser: Vec<Stmt>,
     /// The egress control.
     pub egress: Vec<Stmt>,
     /// The control that updates checksums.
@@ -141,24 +146,9 @@ impl Program {
     /// A program that does nothing: its slots are those of the standard metadata, in declaration order, and its errors those of
     /// core.p4. A parser state is all that it lacks to be valid.
     pub fn empty(name: impl Into<String>) -> Program {
-        let standard = StandardMetadata {
-            ingress_port: SlotId(0),
-            egress_spec: SlotId(1),
-            egress_port: SlotId(2),
-            instance_type: SlotId(3),
-            packet_length: SlotId(4),
-            enq_timestamp: SlotId(5),
-            enq_qdepth: SlotId(6),
-            deq_timedelta: SlotId(7),
-            deq_qdepth: SlotId(8),
-            ingress_global_timestamp: SlotId(9),
-            egress_global_timestamp: SlotId(10),
-            mcast_grp: SlotId(11),
-            egress_rid: SlotId(12),
-            checksum_error: SlotId(13),
-            parser_error: SlotId(14),
-            priority: SlotId(15),
-        };
+        let mut numbers = 0..;
+        let mut number = |_| Ok::<_, Infallible>(SlotId(numbers.next().unwrap_or_default()));
+        let Ok(standard) = StandardMetadata::from_names(&mut number);
         let slot = |(name, _, width)| Slot {
             name: format!("standard_metadata.{name}"),
             width,
@@ -166,10 +156,10 @@ impl Program {
         Program {
             name: name.into(),
             files: Vec::new(),
-            slots: standard.fields().map(slot).into(),
+            slots: standard.fields().into_iter().map(slot).collect(),
             headers: Vec::new(),
             errors: CORE_ERRORS.map(String::from).into(),
-            standard,
+            architecture: Architecture::V1Model(standard),
             actions: Vec::new(),
             tables: Vec::new(),
             registers: Vec::new(),
@@ -179,12 +169,24 @@ impl Program {
             value_sets: Vec::new(),
             action_profiles: Vec::new(),
             field_lists: Vec::new(),
-            parser: Parser { states: Vec::new() },
+            parser: Parser {
+                states: Vec::new(),
+                egress: None,
+            },
             verify_checksum: Vec::new(),
             ingress: Vec::new(),
+            ingress_deparser: Vec::new(),
             egress: Vec::new(),
             compute_checksum: Vec::new(),
             deparser: Vec::new(),
+        }
+    }
+
+    /// The standard metadata of a v1model program.
+    pub fn v1model(&self) -> Option<&StandardMetadata> {
+        match &self.architecture {
+            Architecture::V1Model(standard) => Some(standard),
+            Architecture::Psa(_) => None,
         }
     }
 
@@ -196,6 +198,49 @@ impl Program {
             .map(|f| self.slots[f.slot.index()].width)
             .sum();
         bits.div_ceil(8) as usize
+    }
+
+    /// The body of a control; nothing for a parser.
+    pub fn control(&self, block: Block) -> &[Stmt] {
+        match block {
+            Block::Parser | Block::EgressParser => &[],
+            Block::VerifyChecksum => &self.verify_checksum,
+            Block::Ingress => &self.ingress,
+            Block::IngressDeparser => &self.ingress_deparser,
+            Block::Egress => &self.egress,
+            Block::ComputeChecksum => &self.compute_checksum,
+            Block::Deparser => &self.deparser,
+        }
+    }
+
+    /// The body of a control.
+    ///
+    /// # Panics
+    /// If the block is a parser.
+    pub fn control_mut(&mut self, block: Block) -> &mut Vec<Stmt> {
+        match block {
+            Block::Parser | Block::EgressParser => unreachable!("a parser is no control"),
+            Block::VerifyChecksum => &mut self.verify_checksum,
+            Block::Ingress => &mut self.ingress,
+            Block::IngressDeparser => &mut self.ingress_deparser,
+            Block::Egress => &mut self.egress,
+            Block::ComputeChecksum => &mut self.compute_checksum,
+            Block::Deparser => &mut self.deparser,
+        }
+    }
+
+    /// Where the parser of a block starts, if that is a parser of this program.
+    pub fn parser_start(&self, block: Block) -> Option<StateId> {
+        match block {
+            Block::Parser => Some(StateId(0)),
+            Block::EgressParser => self.parser.egress,
+            _ => None,
+        }
+    }
+
+    /// Where the parsers start.
+    pub fn parser_starts(&self) -> impl Iterator<Item = StateId> {
+        [Some(StateId(0)), self.parser.egress].into_iter().flatten()
     }
 
     /// Finds a table by its control-plane name.
@@ -234,71 +279,6 @@ pub struct Field {
     pub slot: SlotId,
     /// For a varbit, the slot (32 bits) with its current length in bits.
     pub varbit_length: Option<SlotId>,
-}
-
-/// The slots of `standard_metadata_t`, with the widths of v1model.p4.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct StandardMetadata {
-    /// bit<9>
-    pub ingress_port: SlotId,
-    /// bit<9>; 511 drops.
-    pub egress_spec: SlotId,
-    /// bit<9>
-    pub egress_port: SlotId,
-    /// bit<32>
-    pub instance_type: SlotId,
-    /// bit<32>, bytes
-    pub packet_length: SlotId,
-    /// bit<32>, microseconds
-    pub enq_timestamp: SlotId,
-    /// bit<19>, packets
-    pub enq_qdepth: SlotId,
-    /// bit<32>, microseconds
-    pub deq_timedelta: SlotId,
-    /// bit<19>, packets
-    pub deq_qdepth: SlotId,
-    /// bit<48>, microseconds
-    pub ingress_global_timestamp: SlotId,
-    /// bit<48>, microseconds
-    pub egress_global_timestamp: SlotId,
-    /// bit<16>; 0 is none
-    pub mcast_grp: SlotId,
-    /// bit<16>
-    pub egress_rid: SlotId,
-    /// bit<1>
-    pub checksum_error: SlotId,
-    /// [`ERROR_WIDTH`] bits, index in [`Program::errors`]
-    pub parser_error: SlotId,
-    /// bit<3>
-    pub priority: SlotId,
-}
-
-impl StandardMetadata {
-    /// Field names as in v1model.p4 with their slots and widths, in declaration order.
-    pub fn fields(&self) -> [(&'static str, SlotId, u32); 16] {
-        [
-            ("ingress_port", self.ingress_port, 9),
-            ("egress_spec", self.egress_spec, 9),
-            ("egress_port", self.egress_port, 9),
-            ("instance_type", self.instance_type, 32),
-            ("packet_length", self.packet_length, 32),
-            ("enq_timestamp", self.enq_timestamp, 32),
-            ("enq_qdepth", self.enq_qdepth, 19),
-            ("deq_timedelta", self.deq_timedelta, 32),
-            ("deq_qdepth", self.deq_qdepth, 19),
-            (
-                "ingress_global_timestamp",
-                self.ingress_global_timestamp,
-                48,
-            ),
-            ("egress_global_timestamp", self.egress_global_timestamp, 48),
-            ("mcast_grp", self.mcast_grp, 16),
-            ("egress_rid", self.egress_rid, 16),
-            ("checksum_error", self.checksum_error, 1),
-            ("parser_error", self.parser_error, ERROR_WIDTH),
-            ("priority", self.priority, 3),
-        ]
-    }
 }
 
 /// Slots annotated with `@field_list(index)`, or named by a deprecated clone3, resubmit or recirculate.

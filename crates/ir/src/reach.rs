@@ -44,8 +44,11 @@ enum Seen {
 impl Program {
     /// The most bytes from a packet's beginning on which anything but its length depends, other than what is sent behind the headers: what
     /// the parser looks at or takes. `None` if that has no bound: the parser goes round in circles or skips a number of bits that it
-    /// computes, or the payload is hashed.
+    /// computes, or the payload is hashed; or it is parsed again behind the ingress deparser.
     pub fn reach_bytes(&self) -> Option<usize> {
+        if self.parser.egress.is_some() {
+            return None;
+        }
         let hashes = |stmt: &Stmt| matches!(stmt.kind, StmtKind::Hash { payload: true, .. });
         if self.bodies().flat_map(statements).any(hashes) {
             return None;

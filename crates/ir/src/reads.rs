@@ -1,6 +1,6 @@
 //! Which statements a program has, and what they and expressions read. It does not know what values mean.
 
-use crate::{Expr, Program, SlotId, Stmt, StmtKind, Transition};
+use crate::{Block, Expr, Program, SlotId, Stmt, StmtKind, Transition};
 
 impl Program {
     /// The parser's states, the actions and the controls: all bodies, none of which is inside another.
@@ -11,14 +11,8 @@ impl Program {
     }
 
     /// The controls, in the order in which a packet meets them.
-    pub fn controls(&self) -> [&[Stmt]; 5] {
-        [
-            &self.verify_checksum,
-            &self.ingress,
-            &self.egress,
-            &self.compute_checksum,
-            &self.deparser,
-        ]
+    pub fn controls(&self) -> [&[Stmt]; Block::CONTROLS.len()] {
+        Block::CONTROLS.map(|block| self.control(block))
     }
 
     /// By header, whether the deparser may emit it. The others are the program's own: metadata, locals and temporaries.

@@ -25,12 +25,12 @@
 //! ```text
 //! program    = "holdfast_ir" 1
 //!              "program" string
-//!              file* slot* standard error* header* register* counter* meter* digest* value_set*
+//!              file* slot* metadata error* header* register* counter* meter* digest* value_set*
 //!              action_profile* field_list*
-//!              action* table* state* control control control control control
+//!              action* table* state* ["egress_parser" sN] control*
 //! file       = "file" number string
 //! slot       = "slot" %N string ":" width
-//! standard   = "standard" "{" (name "=" %N)* "}"        the fields of standard_metadata_t in their order
+//! metadata   = keyword "{" (name "=" %N)* "}"           what crate::architecture declares, in its order; v1model's keyword is "standard"
 //! error      = "error" number string
 //! header     = "header" hN string "valid" %N "{" field* "}"
 //! field      = %N ["length" %N]
@@ -60,7 +60,7 @@
 //! transition = "goto" target | "select" "(" expr,* ")" "{" ("case" "(" set,* ")" target)* "}"
 //! target     = sN | "accept" | "reject"
 //! set        = "_" | bits "&" bits | bits ".." bits | vN
-//! control    = "control" name body      verify_checksum, ingress, egress, compute_checksum, deparser, in this order
+//! control    = "control" name body      verify_checksum, ingress, [ingress_deparser,] egress, compute_checksum, deparser, in this order
 //! body       = "{" statement* "}"
 //! loc        = "@" number ":" number    file and line; left out for 0:0
 //!

@@ -10,10 +10,10 @@
 //! 2. Every slot id is in range.
 //! 3. A header's `valid` slot has 1 bit. A header has at most one varbit, whose length slot has 32 bits.
 //! 4. A header without a varbit has whole bytes.
-//! 5. A slot is the validity, a field or the length of at most one header, once, and then is not standard metadata.
+//! 5. A slot is the validity, a field or the length of at most one header, once, and then is not metadata of the architecture.
 //! 6. The length of a varbit never exceeds the width of its slot: only `Extract`, `SetInvalid` and `Assign` write it, and
 //!    `Assign` only a constant within the width, the length slot of a varbit that is not wider, or a `Mux` of these.
-//! 7. The standard metadata slots are distinct and have the widths of v1model.
+//! 7. The slots of the architecture's metadata are distinct and have the widths that [`crate::architecture`] says.
 //! 8. `errors` begins with the seven of core.p4, names none twice, and fits [`ERROR_WIDTH`].
 //!
 //! # Objects
@@ -25,7 +25,7 @@
 //!     [`MAX_OBJECT_BYTES`] bytes; tables, value sets and action profiles ask for at most [`MAX_TABLE_SIZE`] entries. The result of a selector's hash has 1
 //!     to 64 bits.
 //! 11. Digests and value sets have at least one member, of 1 to [`Bits::MAX_WIDTH`] bits each and [`MAX_EXPR_WIDTH`] in all.
-//! 12. A field list names no slot twice.
+//! 12. A field list names no slot twice. Where both halves parse, the first lists are those of [`Bridged`].
 //! 13. The parameters of an action have distinct slots.
 //!
 //! # Tables
@@ -42,7 +42,8 @@
 //!
 //! # Parser
 //!
-//! 20. There is a state, and the targets of transitions are in range.
+//! 20. There is a state, and the targets of transitions are in range. There is an egress parser if the architecture has one, and its start is in range;
+//!     there is no ingress deparser without.
 //! 21. A select has at least one key. Each case has one match per key, or a single value set whose members have the widths of
 //!     all keys. Values, masks, bounds and members have the width of their key; a value is zero outside its mask; a range is not
 //!     empty; value set ids are in range.
@@ -50,9 +51,10 @@
 //! # Statements
 //!
 //! 22. The ids of headers, tables, registers, counters, meters, digests and field lists are in range.
-//! 23. `Extract`, `Lookahead`, `Advance` and `Reject` occur in the parser only; `Emit` in the deparser only; `Exit` not in
-//!     the parser; `Apply` in ingress and egress only, so not in actions; `Clone`, `Resubmit`, `Recirculate`,
-//!     `Truncate` and `Digest` in ingress, egress and actions only; a `Hash` of the payload not in the parser.
+//! 23. `Extract`, `Lookahead`, `Advance` and `Reject` occur in the parser only; `Emit` in deparsers only; `Exit` not in
+//!     the parser; `Apply` in ingress and egress only, so not in actions; `Clone`, `Resubmit`, `Recirculate` and
+//!     `Truncate` in ingress, egress and actions only, and not where both halves parse; `Digest` in ingress, egress and actions, and in
+//!     deparsers where both halves parse; a `Hash` of the payload not in the parser.
 //! 24. Ingress and what it applies has no clone from egress and no `Recirculate`; egress and what it applies has no clone from
 //!     ingress and no `Resubmit`.
 //! 25. A label is below [`MAX_LABEL`] and given once in the program; a `Break` is inside the block or loop it names, in the
@@ -204,10 +206,10 @@ impl fmt::Display for Place<'_> {
     }
 }
 
-/// What headers and the standard metadata use each slot for.
+/// What headers and the architecture's metadata use each slot for.
 #[derive(Default)]
 struct Roles {
-    /// By slot: taken by a header or the standard metadata.
+    /// By slot: taken by a header or the architecture's metadata.
     taken: Vec<bool>,
     /// By slot: for the length of a varbit, its maximum.
     max_length: Vec<Option<u32>>,

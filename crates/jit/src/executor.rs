@@ -248,7 +248,7 @@ impl JitExecutor {
         frame.consumed = cx.consumed as u64;
         // SAFETY: the function was generated for this program, which is verified. It reads and writes `state` within its
         // layout (checked above), only reads `packet`, within `packet_len` and the program's reach (which is stored, as checked), and writes at most `emit_capacity` bytes behind
-        // `emitted` (made room for by `egress`; the others write none) unless it asks `reserve` for more. Only shims use
+        // `emitted` (made room for by the caller, if the function has a deparser; the others write none) unless it asks `reserve` for more. Only shims use
         // `context`, one at a time, and nothing else uses what it refers to meanwhile; the pointer's lifetime ends with this call.
         unsafe { function(&raw mut frame) };
         // SAFETY: the function has written the first `emitted_len` bytes behind `emitted`, the vector's own memory.
@@ -581,6 +581,10 @@ fn take_intents(frame: &Frame, intents: &mut Intents) {
 
 impl Executor for JitExecutor {
     fn ingress(&self, cx: &mut PacketContext<'_>) {
+        if self.program.parser.egress.is_some() {
+            cx.emitted.clear();
+            cx.emitted.reserve(self.emit_capacity);
+        }
         self.run(self.ingress, cx);
     }
 

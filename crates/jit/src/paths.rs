@@ -5,7 +5,7 @@
 //! reached with different headers (the transport's behind one of two versions of IP, perhaps in a tunnel) is first made several
 //! ([`split`]).
 
-use ir::{Expr, KeySet, Program, SlotId, State, StateId, Stmt, StmtKind, Target, Transition};
+use ir::{Expr, Half, KeySet, Program, SlotId, State, StateId, Stmt, StmtKind, Target, Transition};
 use std::collections::{BTreeMap, BTreeSet};
 
 /// A parser is not split into more states than this.
@@ -178,11 +178,13 @@ fn ordinary_ways(program: &Program, transition: &Transition) -> BTreeSet<Option<
         Target::Accept => drop(ways.insert(None)),
         Target::Reject => {}
     };
-    let port = Expr::Slot(program.standard.ingress_port);
+    let port = program.v1model().map(|m| Expr::Slot(m.ingress_port));
     match transition {
-        Transition::Select { keys, cases } if *keys == [port] => (cases.iter())
-            .filter(|case| matches!(case.matches[..], [KeySet::Any]))
-            .for_each(|case| go(case.target)),
+        Transition::Select { keys, cases } if keys.len() == 1 && keys.first() == port.as_ref() => {
+            (cases.iter())
+                .filter(|case| matches!(case.matches[..], [KeySet::Any]))
+                .for_each(|case| go(case.target))
+        }
         transition => each_target(transition, go),
     }
     ways
@@ -208,9 +210,8 @@ pub(crate) fn leads_to(program: &Program, wanted: Vec<bool>) -> Vec<bool> {
 
 /// Validity behind the statements of a state.
 fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Validity> {
-    let is_kept = |slot: SlotId| {
-        slot == program.standard.parser_error || program.headers.iter().any(|h| h.valid == slot)
-    };
+    let error = program.architecture.parser_error(Half::Ingress);
+    let is_kept = |slot: SlotId| slot == error || program.headers.iter().any(|h| h.valid == slot);
     let header_of = |slot: SlotId| program.headers.iter().position(|h| h.valid == slot);
     for stmt in body {
         match &stmt.kind {

@@ -7,8 +7,8 @@
 use crate::headers::Headers;
 use crate::memory::in_memory;
 use ir::{
-    ActionId, Expr, Field, HashAlgorithm, HeaderId, KeySet, Layout, Program, SlotId, Stmt,
-    StmtKind, Transition,
+    ActionId, Expr, Field, Half, HashAlgorithm, HeaderId, KeySet, Layout, Program, SlotId,
+    StandardMetadata, Stmt, StmtKind, Transition,
 };
 use std::ops::Range;
 
@@ -45,16 +45,17 @@ impl Usage {
         walk.usage
     }
 
-    /// Of parser, checksum verification and ingress.
+    /// Of parser, checksum verification, ingress and ingress deparser.
     pub fn of_ingress(program: &Program) -> Usage {
         let mut walk = Walk::new(program);
         walk.parser();
         walk.stmts(&program.verify_checksum);
         walk.stmts(&program.ingress);
+        walk.stmts(&program.ingress_deparser);
         walk.usage
     }
 
-    /// Of egress, checksum computation and deparser.
+    /// Of egress parser, egress, checksum computation and deparser.
     pub fn of_egress(program: &Program) -> Usage {
         let mut walk = Walk::new(program);
         walk.egress();
@@ -103,15 +104,18 @@ impl Usage {
         walk.usage
     }
 
-    /// Of both halves in one function, where fields that lie in the packet as they came are not read to be emitted or summed up.
-    pub fn of_fast_path(program: &Program, headers: &Headers) -> Usage {
+    /// Of both halves of v1model in one function, where fields that lie in the packet as they came are not read to be emitted or summed up.
+    pub fn of_fast_path(
+        program: &Program,
+        standard: &StandardMetadata,
+        headers: &Headers,
+    ) -> Usage {
         let mut walk = Walk::new(program);
         walk.in_packet = Some(headers);
         walk.parser();
         walk.stmts(&program.verify_checksum);
         walk.stmts(&program.ingress);
         walk.egress();
-        let standard = &program.standard;
         // The architecture gives these a value before or between the halves, all others zero, and reads where the packet goes.
         for slot in [
             standard.ingress_port,
@@ -146,30 +150,37 @@ pub(crate) fn drops_behind_egress(program: &Program) -> bool {
     let mut walk = Walk::new(program);
     walk.stmts(&program.compute_checksum);
     walk.stmts(&program.deparser);
-    walk.usage.writes[program.standard.egress_spec.index()]
+    let drop = program.architecture.egress_drop();
+    drop.is_some_and(|(slot, _)| walk.usage.writes[slot.index()])
 }
 
 /// Whether some packet may have more than one copy.
 pub(crate) fn may_replicate(program: &Program) -> bool {
-    Usage::of_ingress(program).sets[program.standard.mcast_grp.index()]
+    let standard = program.v1model();
+    standard.is_some_and(|s| Usage::of_ingress(program).sets[s.mcast_grp.index()])
 }
 
-/// Slots that the engine reads and writes between the halves: the standard metadata; what clone, resubmit and
+/// Whether the engine says in egress how long the packet is: whether anybody wants to know.
+pub(crate) fn measures(program: &Program, egress: &Usage) -> bool {
+    let Some(standard) = program.v1model() else {
+        return false;
+    };
+    let length = standard.packet_length;
+    let mut lists = program.field_lists.iter();
+    egress.reads[length.index()] || lists.any(|l| l.slots.contains(&length))
+}
+
+/// Slots that the engine reads and writes between the halves: the architecture's metadata; what clone, resubmit and
 /// recirculate preserve; and, where it measures or copies headers in the state, their slots.
 pub(crate) fn shared_with_engine(program: &Program, egress: &Usage) -> Vec<bool> {
     let mut shared = vec![false; program.slots.len()];
-    for (_, slot, _) in program.standard.fields() {
+    for (_, slot, _) in program.architecture.fields() {
         shared[slot.index()] = true;
     }
     for slot in program.field_lists.iter().flat_map(|list| &list.slots) {
         shared[slot.index()] = true;
     }
-    let length = program.standard.packet_length;
-    let measures = egress.reads[length.index()]
-        || program
-            .field_lists
-            .iter()
-            .any(|l| l.slots.contains(&length));
+    let measures = measures(program, egress);
     for header in &program.headers {
         if measures || egress.clones {
             shared[header.valid.index()] = true;
@@ -259,15 +270,23 @@ impl<'a> Walk<'a> {
 
     fn egress(&mut self) {
         let program = self.program;
-        self.read(program.standard.egress_spec);
+        if program.parser.egress.is_some() {
+            self.parser();
+        }
+        if let Some((slot, _)) = program.architecture.egress_drop() {
+            self.read(slot);
+        }
         self.stmts(&program.egress);
         self.stmts(&program.compute_checksum);
         self.stmts(&program.deparser);
     }
 
+    /// All states: those of the other half's parser, if there is one, are no loss.
     fn parser(&mut self) {
         let program = self.program;
-        self.write(program.standard.parser_error);
+        for half in [Half::Ingress, Half::Egress] {
+            self.write(program.architecture.parser_error(half));
+        }
         for state in &program.parser.states {
             self.stmts(&state.body);
             if let Transition::Select { keys, cases } = &state.transition {
@@ -468,7 +487,9 @@ impl<'a> Walk<'a> {
             StmtKind::Advance { bits } => self.expr(bits),
             StmtKind::Reject { error } => {
                 self.expr(error);
-                self.assign(self.program.standard.parser_error);
+                for half in [Half::Ingress, Half::Egress] {
+                    self.assign(self.program.architecture.parser_error(half));
+                }
             }
             StmtKind::Emit(header) => self.header(*header, |walk, slot| {
                 if !walk.is_in_packet(slot) {

@@ -72,6 +72,7 @@ fn empty_program() -> Program {
     Program {
         parser: Parser {
             states: vec![start],
+            egress: None,
         },
         ..Program::empty("test")
     }
@@ -119,7 +120,8 @@ impl Built {
 
     /// Compiles, and compares all results for some values of the inputs.
     fn check(mut self, rounds: usize, seed: u64) {
-        let standard = self.program.standard.fields().map(|f| f.1);
+        let metadata = self.program.architecture.fields().into_iter();
+        let standard: Vec<SlotId> = metadata.map(|f| f.1).collect();
         let slots = (0..self.program.slots.len() as u32).map(SlotId);
         self.program.field_lists = vec![FieldList {
             slots: slots.filter(|s| !standard.contains(s)).collect(),

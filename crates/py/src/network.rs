@@ -89,14 +89,14 @@ impl Network {
         }
     }
 
-    #[pyo3(signature = (name, program, *, executor="jit", cpu_port=510, latency_ps=0))]
+    #[pyo3(signature = (name, program, *, executor="jit", cpu_port=None, latency_ps=0))]
     fn add_switch(
         &self,
         py: Python<'_>,
         name: String,
         program: Py<Program>,
         executor: &str,
-        cpu_port: u32,
+        cpu_port: Option<u32>,
         latency_ps: u64,
     ) -> PyResult<Switch> {
         let executor = ExecutorKind::parse(executor)?;
@@ -104,8 +104,8 @@ impl Network {
             let name = name.clone();
             self.handle.call(py, move |n| Ok(n.seed_of(&name)))?
         };
-        let config = switch_config(cpu_port, seed)?;
         let compiled = program.get();
+        let config = switch_config(compiled.ir(), cpu_port, seed)?;
         let switch = py
             .detach(|| compiled.make_switch(executor, config))
             .map_err(failed)?;

@@ -10,7 +10,7 @@ use crate::objects::{
 use crate::program::{ExecutorKind, Program};
 use crate::records;
 use engine::control::{Atomicity, ControlError, InstalledEntry};
-use engine::{DROP_PORT, Packet, SwitchConfig};
+use engine::{Packet, SwitchConfig};
 use ir::TableId;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyList};
@@ -45,12 +45,21 @@ pub(crate) struct Switch {
     program: Mutex<Py<Program>>,
 }
 
-/// The configuration of a switch, checked.
-pub(crate) fn switch_config(cpu_port: u32, seed: u64) -> PyResult<SwitchConfig> {
-    if cpu_port >= DROP_PORT {
+/// Ports of a switch, whatever its architecture allows, are below this.
+const MAX_PORTS: u32 = ir::architecture::v1model::DROP_PORT;
+
+/// The configuration of a switch, checked. Without a port for the control plane, it is the one that the program's architecture has.
+pub(crate) fn switch_config(
+    program: &ir::Program,
+    cpu_port: Option<u32>,
+    seed: u64,
+) -> PyResult<SwitchConfig> {
+    let architecture = program.architecture.description();
+    let cpu_port = cpu_port.unwrap_or(architecture.cpu_port);
+    if !architecture.has_port(cpu_port) {
         return Err(failed(format!(
             "cpu_port is {cpu_port}; ports are 0 to {}",
-            DROP_PORT - 1
+            architecture.ports - 1
         )));
     }
     Ok(SwitchConfig { cpu_port, seed })
@@ -151,10 +160,10 @@ impl Switch {
     }
 
     fn check_port(&self, port: u32) -> PyResult<()> {
-        if port >= DROP_PORT {
+        if port >= MAX_PORTS && port != self.config.cpu_port {
             return Err(failed(format!(
                 "port is {port}; ports are 0 to {}",
-                DROP_PORT - 1
+                MAX_PORTS - 1
             )));
         }
         Ok(())
@@ -177,17 +186,17 @@ impl Switch {
 #[pymethods]
 impl Switch {
     #[new]
-    #[pyo3(signature = (program, *, executor="jit", cpu_port=510, seed=0))]
+    #[pyo3(signature = (program, *, executor="jit", cpu_port=None, seed=0))]
     fn new(
         py: Python<'_>,
         program: Py<Program>,
         executor: &str,
-        cpu_port: u32,
+        cpu_port: Option<u32>,
         seed: u64,
     ) -> PyResult<Switch> {
         let executor = ExecutorKind::parse(executor)?;
-        let config = switch_config(cpu_port, seed)?;
         let compiled = program.get();
+        let config = switch_config(compiled.ir(), cpu_port, seed)?;
         let switch = py
             .detach(|| compiled.make_switch(executor, config))
             .map_err(failed)?;
@@ -197,6 +206,12 @@ impl Switch {
             config,
             program: Mutex::new(program),
         })
+    }
+
+    /// The port that leads to the control plane; unless given, that of the program's architecture (510 in v1model).
+    #[getter]
+    fn cpu_port(&self) -> u32 {
+        self.config.cpu_port
     }
 
     /// Applies the updates in order, with no packet in between.

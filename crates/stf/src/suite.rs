@@ -1,6 +1,6 @@
 //! Runs a program and its script from files, or a directory of them, on the executors.
 //!
-//! `NAME.stf` tests `NAME.p4` beside it. It knows one architecture, v1model; scripts for another are skipped with a message.
+//! `NAME.stf` tests `NAME.p4` beside it. It knows v1model and PSA; what is for another architecture is skipped, and says so.
 
 use crate::parse::parse;
 use crate::run::run;
@@ -159,7 +159,7 @@ fn test_program(
     let outcome = compile::compile_file(program, options);
     if let Some(architecture) = other_architecture(&outcome) {
         return Err(skipped(format!(
-            "the program is for {architecture}, not v1model"
+            "the program is for {architecture}, not v1model or PSA"
         )));
     }
     let script = script()?;
@@ -170,11 +170,14 @@ fn test_program(
     run_on(&script, Arc::new(compiled.program), executors).map_err(failed)
 }
 
-/// The architecture file that the program includes in place of v1model.p4, if it does not include that, directly or not.
+/// What the program includes in place of v1model.p4 or psa.p4, if it includes neither, directly or not.
 fn other_architecture(outcome: &Outcome) -> Option<String> {
     let files = outcome.sources.files();
-    let is_v1model = |name: &str| name.rsplit(['/', '\\']).next() == Some("v1model.p4");
-    if files.iter().any(|f| is_v1model(&f.name)) {
+    let is_known = |name: &str| {
+        let name = name.rsplit(['/', '\\']).next();
+        matches!(name, Some("v1model.p4" | "psa.p4"))
+    };
+    if files.iter().any(|f| is_known(&f.name)) {
         return None;
     }
     // What cannot be found is not among the files, so the text says.

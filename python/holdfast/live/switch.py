@@ -77,7 +77,7 @@ class LiveSwitch:
         program: _core.Program,
         *,
         device_id: int = 1,
-        cpu_port: int = MAX_PORT,
+        cpu_port: int | None = None,
         executor: Literal["jit", "interpreter"] = "jit",
         pipeline_roles: Sequence[str] = (),
         copies_per_s: int = _core.COPIES_PER_S,
@@ -85,10 +85,10 @@ class LiveSwitch:
         if reason := _core.interfaces_ready():
             raise LiveError(f"cannot open network interfaces: {reason}")
         self._network = _core.Network()
-        self._cpu_port = cpu_port
         self._ports: dict[int, str] = {}
         self._copies_per_s = copies_per_s
         self.switch = self._network.add_switch(_NODE, program, executor=executor, cpu_port=cpu_port)
+        self._cpu_port = self.switch.cpu_port
         self.device = Device(device_id, self.switch, executor=executor, pipeline_roles=pipeline_roles)
         self.device.load(program)
 
@@ -199,7 +199,7 @@ def run(
     pipeline_roles: Sequence[str],
     copies_per_s: int,
     device_id: int,
-    cpu_port: int,
+    cpu_port: int | None,
     executor: Literal["jit", "interpreter"],
     console: Console,
 ) -> None:

@@ -1,4 +1,4 @@
-//! Tables: keys, actions, default actions, entries and the other properties of v1model.
+//! Tables: keys, actions, default actions, entries and the other properties of v1model and PSA.
 
 use num_bigint::BigInt;
 use syntax::ast::{self, TablePropertyKind as Prop};
@@ -592,8 +592,27 @@ impl Checker {
             (Prop::Custom(value), "counters") => {
                 table.counters = self.extern_property(property, value, &["direct_counter"])
             }
+            (Prop::Custom(value), "psa_direct_counter") => {
+                table.counters = self.extern_property(property, value, &["DirectCounter"])
+            }
             (Prop::Custom(value), "meters") => {
                 table.meters = self.extern_property(property, value, &["direct_meter"])
+            }
+            (Prop::Custom(value), "psa_direct_meter") => {
+                table.meters = self.extern_property(property, value, &["DirectMeter"])
+            }
+            (Prop::Custom(value), "psa_implementation") => {
+                table.implementation =
+                    self.extern_property(property, value, &["ActionProfile", "ActionSelector"]);
+            }
+            (Prop::Custom(value), "psa_idle_timeout") => {
+                let value = self.infer(value, None);
+                // PSA_IdleTimeout_t.NOTIFY_CONTROL
+                table.support_timeout = matches!(value.kind, ExprKind::Symbol(1));
+            }
+            (Prop::Custom(_), "psa_empty_group_action") => {
+                let what = "a table property `psa_empty_group_action`";
+                let _ = self.unsupported(property.name.span, what);
             }
             (Prop::Custom(value), "implementation") => {
                 table.implementation =

@@ -19,9 +19,9 @@ pub(crate) fn wrong_package(span: Span, found: &str) -> Diagnostic {
     Diagnostic::error(
         "E1131",
         span,
-        format!("`main` is a `{found}`, not a `V1Switch`"),
+        format!("`main` is a `{found}`, not a `V1Switch` or `PSA_Switch`"),
     )
-    .note("programs for other architectures than v1model cannot be compiled")
+    .note("programs for other architectures than v1model and PSA cannot be compiled")
 }
 
 pub(crate) fn extern_place(span: Span, name: &str, place: &str) -> Diagnostic {
@@ -32,8 +32,9 @@ pub(crate) fn extern_place(span: Span, name: &str, place: &str) -> Diagnostic {
     )
 }
 
-pub(crate) fn unknown_extern(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E1133", span, format!("v1model has no extern `{name}`"))
+pub(crate) fn unknown_extern(span: Span, architecture: &str, name: &str) -> Diagnostic {
+    let message = format!("{architecture} has no extern `{name}`");
+    Diagnostic::error("E1133", span, message)
 }
 
 pub(crate) fn clone_half(span: Span, kind: &str, half: &str) -> Diagnostic {

@@ -9,6 +9,7 @@ use syntax::ast;
 use syntax::source::Span;
 
 use super::place::{Lvalue, Place, Value};
+use super::psa::PsaInstance;
 use super::{
     ActionExit, Binding, BlockInstance, ExternInfo, ExternKind, Lowerer, Object, ObjectId,
     TableInfo, build, control_plane_name,
@@ -79,15 +80,24 @@ impl Lowerer<'_> {
                 Some(ExternKind::DirectMeter(self.new_meter(&name, bytes, None)))
             }
             "action_profile" => Some(self.action_profile(&name, args)),
-            "action_selector" => match self.action_selector(&name, args, span) {
+            "action_selector" => match self
+                .selector_algorithm(args, 0, span)
+                .and_then(|algorithm| self.action_selector(&name, algorithm, args, span))
+            {
                 Some(kind) => Some(kind),
                 None => return self.new_object(Object::Checksum16),
             },
             "Checksum16" => return self.new_object(Object::Checksum16),
-            _ => None,
+            _ => match self.psa_instance(&external, &name, type_args, args, &annotations, span) {
+                Some(PsaInstance::Visible(kind)) => Some(kind),
+                Some(PsaInstance::Own(object)) => return self.new_object(Object::Psa(object)),
+                Some(PsaInstance::Refused) => return self.new_object(Object::Checksum16),
+                None => None,
+            },
         };
         let Some(kind) = kind else {
-            self.report(errors::unknown_extern(span, &external));
+            let architecture = self.program.architecture.description().name;
+            self.report(errors::unknown_extern(span, architecture, &external));
             return self.new_object(Object::Checksum16);
         };
         self.info.externs.push(ExternInfo {
@@ -100,7 +110,7 @@ impl Lowerer<'_> {
         self.new_object(Object::Extern(position))
     }
 
-    fn register(
+    pub(super) fn register(
         &mut self,
         name: &str,
         type_args: &[Ty],
@@ -129,7 +139,7 @@ impl Lowerer<'_> {
         Some(ExternKind::Register(id, ty, type_args.get(1).cloned()))
     }
 
-    fn counter_unit(&mut self, args: &[Arg], i: usize) -> ir::CounterUnit {
+    pub(super) fn counter_unit(&mut self, args: &[Arg], i: usize) -> ir::CounterUnit {
         match self.constant_arg(args, i, "the type of a counter") {
             Some(0) => ir::CounterUnit::Packets,
             Some(1) => ir::CounterUnit::Bytes,
@@ -137,7 +147,7 @@ impl Lowerer<'_> {
         }
     }
 
-    fn new_counter(
+    pub(super) fn new_counter(
         &mut self,
         name: &str,
         unit: ir::CounterUnit,
@@ -153,7 +163,7 @@ impl Lowerer<'_> {
         id
     }
 
-    fn new_meter(&mut self, name: &str, bytes: bool, size: Option<u64>) -> ir::MeterId {
+    pub(super) fn new_meter(&mut self, name: &str, bytes: bool, size: Option<u64>) -> ir::MeterId {
         let id = ir::MeterId(self.program.meters.len() as u32);
         self.program.meters.push(ir::Meter {
             name: name.to_string(),
@@ -300,6 +310,7 @@ impl Lowerer<'_> {
                         l.at(l.module.var(*var).span);
                         l.declare(*var, init.as_ref());
                     }
+                    Local::Instance(var) => l.reset_local(*var),
                     Local::Table(table) if applied.contains(&table.index()) => {
                         l.table(object, *table);
                     }
@@ -308,6 +319,13 @@ impl Lowerer<'_> {
             }
             l.statements(&block.apply);
         });
+    }
+
+    /// Resets what a local instance knows of a packet.
+    pub(super) fn reset_local(&mut self, var: VarId) {
+        if let Some(Binding::Value(Value::Object(object))) = self.env.get(&var) {
+            self.reset_instance(*object);
+        }
     }
 
     /// Applies a table of the current control.

@@ -1,12 +1,13 @@
-//! The externs of v1model and core.p4 except those that compute checksums and hashes.
+//! The externs of v1model and core.p4, and methods that PSA's share with them, except those that compute checksums and hashes.
 
 use std::rc::Rc;
 
-use ir::{BinaryOp, Bits, Expr, StmtKind};
+use ir::architecture::v1model::DROP_PORT;
+use ir::{BinaryOp, Bits, Block, Expr, StmtKind};
 use syntax::source::Span;
 
 use super::place::{Lvalue, Place, Value};
-use super::{ExternKind, FieldListKey, Half, Lowerer, Object, build};
+use super::{ExternKind, FieldListKey, Lowerer, Object, build};
 use crate::errors;
 use crate::hir::{self, Arg};
 use crate::types::Ty;
@@ -14,15 +15,12 @@ use crate::types::Ty;
 /// Positions in the standard list of errors.
 pub(super) const STACK_OUT_OF_BOUNDS: u32 = 3;
 
-/// `egress_spec` of a packet to drop.
-const DROP_PORT: u64 = 511;
-
 impl Lowerer<'_> {
     /// A call of an extern function.
     pub(super) fn extern_function(&mut self, name: &str, args: &[Arg], span: Span) -> Value {
         match name {
             "verify" => {
-                if self.half != Half::Parser {
+                if !self.block.is_parser() {
                     self.report(errors::extern_place(span, name, "parsers"));
                     return Value::Nothing;
                 }
@@ -43,13 +41,13 @@ impl Lowerer<'_> {
                 self.clone_packet(name, args, span)
             }
             "resubmit" | "resubmit_preserving_field_list" => {
-                if self.in_stage(name, &[Half::Ingress], "the ingress control", span) {
+                if self.in_stage(name, &[Block::Ingress], "the ingress control", span) {
                     let preserve = self.preserved(name, args, 0);
                     self.emit(StmtKind::Resubmit { preserve });
                 }
             }
             "recirculate" | "recirculate_preserving_field_list" => {
-                if self.in_stage(name, &[Half::Egress], "the egress control", span) {
+                if self.in_stage(name, &[Block::Egress], "the egress control", span) {
                     let preserve = self.preserved(name, args, 0);
                     self.emit(StmtKind::Recirculate { preserve });
                 }
@@ -57,7 +55,7 @@ impl Lowerer<'_> {
             "truncate" => {
                 if self.in_stage(
                     name,
-                    &[Half::Ingress, Half::Egress],
+                    &[Block::Ingress, Block::Egress],
                     "the ingress and egress controls",
                     span,
                 ) {
@@ -70,14 +68,20 @@ impl Lowerer<'_> {
                 self.emit(StmtKind::Assert { cond });
             }
             "log_msg" => self.log(args, span),
-            _ => self.report(errors::unknown_extern(span, name)),
+            _ => self.report_unknown(name, span),
         }
         Value::Nothing
     }
 
     /// Whether an extern is used where it can be; reported if not.
-    fn in_stage(&mut self, name: &str, halves: &[Half], place: &str, span: Span) -> bool {
-        let ok = halves.contains(&self.half);
+    pub(super) fn in_stage(
+        &mut self,
+        name: &str,
+        blocks: &[Block],
+        place: &str,
+        span: Span,
+    ) -> bool {
+        let ok = blocks.contains(&self.block);
         if !ok {
             self.report(errors::extern_place(span, name, place));
         }
@@ -85,7 +89,9 @@ impl Lowerer<'_> {
     }
 
     fn mark_to_drop(&mut self, args: &[Arg]) {
-        let standard = self.program.standard;
+        let Some(standard) = self.program.v1model().copied() else {
+            return;
+        };
         let (mut egress_spec, mut mcast_grp) = (standard.egress_spec, standard.mcast_grp);
         if let Some(Arg::InOut(e)) = args.first()
             && let (Lvalue::Place(place), Ty::Struct(id)) = (self.lvalue(e), &e.ty)
@@ -100,7 +106,7 @@ impl Lowerer<'_> {
         }
         self.emit(StmtKind::Assign {
             dst: egress_spec,
-            value: build::constant(9, DROP_PORT),
+            value: build::constant(9, DROP_PORT.into()),
         });
         self.emit(StmtKind::Assign {
             dst: mcast_grp,
@@ -129,7 +135,7 @@ impl Lowerer<'_> {
     fn digest(&mut self, args: &[Arg], span: Span) {
         if !self.in_stage(
             "digest",
-            &[Half::Ingress, Half::Egress],
+            &[Block::Ingress, Block::Egress],
             "the ingress and egress controls",
             span,
         ) {
@@ -183,7 +189,7 @@ impl Lowerer<'_> {
     fn clone_packet(&mut self, name: &str, args: &[Arg], span: Span) {
         if !self.in_stage(
             name,
-            &[Half::Ingress, Half::Egress],
+            &[Block::Ingress, Block::Egress],
             "the ingress and egress controls",
             span,
         ) {
@@ -198,12 +204,12 @@ impl Lowerer<'_> {
         } else {
             self.preserved(name, args, 2)
         };
-        let (kind, shown, half) = match kind {
-            0 => (ir::CloneKind::IngressToEgress, "I2E", Half::Ingress),
-            _ => (ir::CloneKind::EgressToEgress, "E2E", Half::Egress),
+        let (kind, shown, block) = match kind {
+            0 => (ir::CloneKind::IngressToEgress, "I2E", Block::Ingress),
+            _ => (ir::CloneKind::EgressToEgress, "E2E", Block::Egress),
         };
-        if half != self.half {
-            return self.report(errors::clone_half(span, shown, self.half.describe()));
+        if block != self.block {
+            return self.report(errors::clone_half(span, shown, self.block.name()));
         }
         self.emit(StmtKind::Clone {
             kind,
@@ -345,17 +351,26 @@ impl Lowerer<'_> {
                 }
             }
             (Object::Checksum16, "get") => return self.checksum16(args),
-            (Object::Extern(i), _) => self.stateful(i, method, args, span),
-            _ => self.report(errors::unknown_extern(
-                span,
-                &format!("{external}.{method}"),
-            )),
+            (Object::Psa(object), _) => return self.psa_method(&object, method, args, ty, span),
+            (Object::Extern(i), _) => return self.stateful(i, method, args, span),
+            _ => self.report_unknown(&format!("{external}.{method}"), span),
         }
         Value::Nothing
     }
 
-    fn stateful(&mut self, i: usize, method: &str, args: &[Arg], span: Span) {
+    fn report_unknown(&mut self, name: &str, span: Span) {
+        let architecture = self.program.architecture.description().name;
+        self.report(errors::unknown_extern(span, architecture, name));
+    }
+
+    fn stateful(&mut self, i: usize, method: &str, args: &[Arg], span: Span) -> Value {
         match (self.info.externs[i].kind.clone(), method) {
+            (ExternKind::Register(register, ty, _), "read") if args.len() == 1 => {
+                return self.psa_register_read(register, &ty, args);
+            }
+            (kind @ (ExternKind::Meter(..) | ExternKind::DirectMeter(_)), "execute") => {
+                return self.psa_meter(&kind, args, span);
+            }
             (ExternKind::Register(register, ty, _), "read") => {
                 let target = self.out_arg(args, 0);
                 let index = self.index_arg(args, 1);
@@ -404,12 +419,13 @@ impl Lowerer<'_> {
             (ExternKind::DirectMeter(meter), "read") => {
                 self.direct_meter_read(meter, args, span);
             }
-            _ => self.report(errors::unknown_extern(span, method)),
+            _ => self.report_unknown(method, span),
         }
+        Value::Nothing
     }
 
     /// An index in 32 bits; one that is wider and too large stays out of range.
-    fn index_arg(&mut self, args: &[Arg], i: usize) -> Expr {
+    pub(super) fn index_arg(&mut self, args: &[Arg], i: usize) -> Expr {
         let index = self.scalar_arg(args, i);
         let slots = &self.program.slots;
         let width = index.width(slots);

@@ -4,27 +4,27 @@ use ir::{BinaryOp, Bits, Expr, HashAlgorithm, SlotId, StmtKind};
 use syntax::source::Span;
 
 use super::place::Value;
-use super::{Half, Lowerer, build};
+use super::{Lowerer, build};
 use crate::errors;
 use crate::hir::Arg;
 use crate::types::Ty;
 
 /// What computes a hash.
 #[derive(Clone, Copy)]
-enum Algorithm {
+pub(super) enum Algorithm {
     Of(HashAlgorithm),
     /// Nothing of the data: a number is drawn.
     Random,
 }
 
 /// What is hashed.
-struct Data {
-    parts: Vec<Part>,
+pub(super) struct Data {
+    pub parts: Vec<Part>,
 }
 
 /// A piece of it.
 #[derive(Clone)]
-enum Part {
+pub(super) enum Part {
     Bits(Expr),
     /// Value and length.
     Varbit(Expr, Expr),
@@ -45,6 +45,19 @@ impl Lowerer<'_> {
         let Some(width) = self.module.types.scalar_width(&target.1) else {
             return;
         };
+        let value = self.hash_within(algorithm, base, data, max, width);
+        self.store(&target, Value::Bits(value));
+    }
+
+    /// base + hash modulo max, or base if max is zero, in so many bits.
+    pub(super) fn hash_within(
+        &mut self,
+        algorithm: Algorithm,
+        base: Expr,
+        data: Data,
+        max: Expr,
+        width: u32,
+    ) -> Expr {
         let slots = &self.program.slots;
         let work = 64.max(max.width(slots)).max(base.width(slots)).max(width);
         let hashed = self.new_slot("$hash", work);
@@ -56,8 +69,7 @@ impl Lowerer<'_> {
         );
         let within = build::binary(BinaryOp::Mod, Expr::Slot(hashed), max, slots);
         let sum = build::binary(BinaryOp::Add, base, within, slots);
-        let value = build::resize(sum, width, slots);
-        self.store(&target, Value::Bits(value));
+        build::resize(sum, width, slots)
     }
 
     /// The algorithm. The custom CRCs have the parameters that the reference target starts with, which are those of the
@@ -92,7 +104,7 @@ impl Lowerer<'_> {
     }
 
     /// The values that are hashed.
-    fn data(&mut self, args: &[Arg], i: usize) -> Option<Data> {
+    pub(super) fn data(&mut self, args: &[Arg], i: usize) -> Option<Data> {
         let e = args.get(i).and_then(Arg::expr)?;
         let value = self.eval(e);
         let mut parts = Vec::new();
@@ -101,7 +113,13 @@ impl Lowerer<'_> {
     }
 
     /// Computes a hash into a slot.
-    fn emit_hash(&mut self, dst: SlotId, algorithm: Algorithm, data: Data, payload: bool) {
+    pub(super) fn emit_hash(
+        &mut self,
+        dst: SlotId,
+        algorithm: Algorithm,
+        data: Data,
+        payload: bool,
+    ) {
         let algorithm = match algorithm {
             Algorithm::Of(algorithm) => algorithm,
             Algorithm::Random => return self.emit_random(dst),
@@ -223,11 +241,13 @@ impl Lowerer<'_> {
 
     /// `verify_checksum(condition, data, checksum, algorithm)`
     pub(super) fn verify_checksum(&mut self, args: &[Arg], payload: bool, span: Span) {
-        if self.half == Half::Parser {
+        if self.block.is_parser() {
             return self.report(errors::extern_place(span, "verify_checksum", "controls"));
         }
         let cond = self.scalar_arg(args, 0);
-        let error = self.program.standard.checksum_error;
+        let Some(error) = self.program.v1model().map(|m| m.checksum_error) else {
+            return;
+        };
         let body = self.capture(|l| {
             let Some(computed) = l.checksum(args, payload) else {
                 return;
@@ -261,7 +281,7 @@ impl Lowerer<'_> {
 
     /// `update_checksum(condition, data, checksum, algorithm)`
     pub(super) fn update_checksum(&mut self, args: &[Arg], payload: bool, span: Span) {
-        if self.half == Half::Parser {
+        if self.block.is_parser() {
             return self.report(errors::extern_place(span, "update_checksum", "controls"));
         }
         let cond = self.scalar_arg(args, 0);

@@ -17,28 +17,24 @@ mod hash;
 mod metered;
 mod parser;
 mod place;
+mod psa;
 mod stateful;
 mod stmt;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use ir::{Expr, HeaderId, LabelId, Loc, SlotId, StmtKind};
+use ir::architecture::Parameter;
+use ir::{Architecture, Block, Bridged, Expr, Half, HeaderId, LabelId, Loc, SlotId, StmtKind};
 use syntax::ast;
 use syntax::diagnostics::{Diagnostic, Sink};
 use syntax::source::{SourceMap, Span};
 
-use crate::arch::{self, V1Switch};
+use crate::arch::{self, Instance, Pipeline};
 use crate::errors;
 use crate::hir::{self, Module, VarId};
 use crate::types::{BlockId, Ty};
 use place::{Lvalue, Place, Value};
-
-macro_rules! fields_of {
-    ($place:expr, $types:expr, $id:expr, [$($name:ident),*]) => {
-        ir::StandardMetadata { $($name: scalar_field($place, $types, $id, stringify!($name))?),* }
-    };
-}
 
 /// Statements, slots and states that lowering makes at most.
 const MAX_WORK: u32 = 1 << 18;
@@ -49,12 +45,12 @@ pub(crate) fn lower(
     sources: &SourceMap,
     name: &str,
 ) -> (Option<Lowered>, Vec<Diagnostic>) {
-    let switch = match arch::recognise(module) {
-        Ok(switch) => switch,
+    let pipeline = match arch::recognise(module) {
+        Ok(pipeline) => pipeline,
         Err(error) => return (None, vec![*error]),
     };
     let mut lowerer = Lowerer::new(module, sources, name);
-    lowerer.pipeline(&switch);
+    lowerer.pipeline(&pipeline);
     lowerer.check_direct_meter_reads();
     let Lowerer {
         program,
@@ -67,7 +63,7 @@ pub(crate) fn lower(
         Some(Lowered {
             program,
             info,
-            main: switch.main,
+            main: pipeline.main,
             next_indexes,
         }),
         diagnostics.into_vec(),
@@ -163,6 +159,8 @@ enum Object {
     PacketOut,
     /// `Checksum16`
     Checksum16,
+    /// An extern of PSA that the control plane does not see.
+    Psa(psa::PsaObject),
     /// A parser or control.
     Block(Rc<BlockInstance>),
 }
@@ -184,30 +182,6 @@ struct BlockInstance {
 enum Binding {
     Place(Place),
     Value(Value),
-}
-
-/// Which control is being lowered.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Half {
-    Parser,
-    VerifyChecksum,
-    Ingress,
-    Egress,
-    ComputeChecksum,
-    Deparser,
-}
-
-impl Half {
-    fn describe(self) -> &'static str {
-        match self {
-            Half::Parser => "parser",
-            Half::VerifyChecksum => "verify checksum",
-            Half::Ingress => "ingress",
-            Half::Egress => "egress",
-            Half::ComputeChecksum => "compute checksum",
-            Half::Deparser => "deparser",
-        }
-    }
 }
 
 /// Where `return`, `break` and `continue` go.
@@ -261,7 +235,8 @@ struct Lowerer<'m> {
     loose: BTreeMap<SlotId, HeaderId>,
     /// The instance whose body is being lowered.
     current: Option<ObjectId>,
-    half: Half,
+    /// The block of the pipeline that is being lowered.
+    block: Block,
     /// Whether an action that tables run is being lowered.
     in_action: bool,
     /// How `exit` ends the action being lowered.
@@ -302,7 +277,7 @@ impl<'m> Lowerer<'m> {
             module,
             sources,
             program: ir::Program {
-                // Those of the standard metadata come when its variable is met.
+                // Those of the architecture's metadata come with its variables.
                 slots: Vec::new(),
                 errors: module.types.errors.iter().map(|e| e.to_string()).collect(),
                 ..ir::Program::empty(name)
@@ -322,7 +297,7 @@ impl<'m> Lowerer<'m> {
             padded: BTreeSet::new(),
             loose: BTreeMap::new(),
             current: None,
-            half: Half::Parser,
+            block: Block::Parser,
             in_action: false,
             action_exit: ActionExit::Direct,
             exiting: BTreeSet::new(),
@@ -452,76 +427,118 @@ impl<'m> Lowerer<'m> {
     }
 
     /// The whole program.
-    fn pipeline(&mut self, switch: &V1Switch) {
+    fn pipeline(&mut self, pipeline: &Pipeline) {
         let module = self.module;
-        self.main_span = module.var(switch.main).span;
+        self.main_span = module.var(pipeline.main).span;
+        let Some(places) = self.storage_of_parameters(pipeline) else {
+            return;
+        };
         for id in &module.instances {
-            if *id != switch.main && !matches!(module.var(*id).ty, Ty::BlockType(..) | Ty::Block(_))
+            if *id != pipeline.main
+                && !matches!(module.var(*id).ty, Ty::BlockType(..) | Ty::Block(_))
             {
                 let object = self.instance(*id, "");
                 self.env.insert(*id, Binding::Value(Value::Object(object)));
             }
         }
-        let [_, _, ingress, ..] = &switch.stages;
-        let params = module.block(ingress.block).params.clone();
-        let [hdr, meta, standard] = params[..] else {
-            return;
-        };
-        let place = |l: &mut Self, id: VarId| {
-            let var = module.var(id);
-            l.alloc(&var.ty, &var.name, var.span)
-        };
-        let standard_place = place(self, standard);
-        let hdr_place = place(self, hdr);
-        let meta_place = place(self, meta);
-        match standard_metadata(&standard_place, module, &module.var(standard).ty) {
-            Some(slots) => self.program.standard = slots,
-            None => {
-                let (span, ty) = (
-                    module.var(standard).span,
-                    module.types.show(&module.var(standard).ty),
-                );
-                return self.report(errors::type_mismatch(span, "standard_metadata_t", &ty));
-            }
+        let user_metadata = Parameter::UserMetadata(Half::Ingress);
+        self.user_metadata = places.get(&user_metadata).cloned();
+        for instance in &pipeline.blocks {
+            self.stage(instance, &places);
         }
-        self.user_metadata = Some((meta_place.clone(), module.var(meta).ty.clone()));
-        let (packet_in, packet_out) = (
-            self.new_object(Object::PacketIn),
-            self.new_object(Object::PacketOut),
-        );
-        let object = |id| Binding::Value(Value::Object(id));
-        let [h, m, s] = [hdr_place, meta_place, standard_place].map(Binding::Place);
-        let halves = [
-            (
-                Half::Parser,
-                vec![object(packet_in), h.clone(), m.clone(), s.clone()],
-            ),
-            (Half::VerifyChecksum, vec![h.clone(), m.clone()]),
-            (Half::Ingress, vec![h.clone(), m.clone(), s.clone()]),
-            (Half::Egress, vec![h.clone(), m.clone(), s]),
-            (Half::ComputeChecksum, vec![h.clone(), m]),
-            (Half::Deparser, vec![object(packet_out), h]),
-        ];
-        for (stage, (half, bindings)) in switch.stages.iter().zip(halves) {
-            self.half = half;
-            // A `@name` of the control itself does not count.
-            let path = module.block(stage.block).name.to_string();
-            let instance = self.instantiate(stage.block, path, &stage.args, false);
-            let body = match half {
-                Half::Parser => {
-                    self.main_parser(instance, bindings);
-                    continue;
+        self.program.parser.states = self.take_states();
+    }
+
+    /// Makes the slots of what the blocks are given, those of the architecture's metadata among them.
+    fn storage_of_parameters(
+        &mut self,
+        pipeline: &Pipeline,
+    ) -> Option<BTreeMap<Parameter, (Place, Ty)>> {
+        let module = self.module;
+        let description = pipeline.description;
+        let mut places = BTreeMap::new();
+        for (parameter, block, position) in description.storage {
+            let mut blocks = pipeline.blocks.iter();
+            let instance = blocks.find(|b| b.stage.block == *block)?;
+            let var = module.var(*module.block(instance.block).params.get(*position)?);
+            let name = match parameter {
+                Parameter::Intrinsic(path) if !path.is_empty() => (*path).to_string(),
+                Parameter::Headers(half) | Parameter::UserMetadata(half)
+                    if description.parses_twice() =>
+                {
+                    format!("{}.{}", half.name(), var.name)
                 }
-                _ => self.capture(|l| l.control_body(instance, bindings)),
+                _ => var.name.to_string(),
             };
-            match half {
-                Half::VerifyChecksum => self.program.verify_checksum = body,
-                Half::Ingress => self.program.ingress = body,
-                Half::Egress => self.program.egress = body,
-                Half::ComputeChecksum => self.program.compute_checksum = body,
-                _ => self.program.deparser = body,
+            let place = self.alloc(&var.ty, &name, var.span);
+            places.insert(*parameter, (place, var.ty.clone()));
+        }
+        let found = Architecture::from_names(description, |name| {
+            metadata_slot(&places, module, name).ok_or(name)
+        });
+        match found {
+            Ok(architecture) => self.program.architecture = architecture,
+            Err(name) => {
+                let wanted = format!("the metadata of {}, with `{name}`", description.name);
+                let intrinsic = |p: &&Parameter| matches!(p, Parameter::Intrinsic(_));
+                let given = places.keys().find(intrinsic).and_then(|p| places.get(p));
+                let found = given.map(|(_, ty)| module.types.show(ty));
+                let found = found.unwrap_or_default();
+                self.report(errors::type_mismatch(self.main_span, &wanted, &found));
+                return None;
             }
         }
+        if description.parses_twice() {
+            for bridged in Bridged::ALL {
+                let mut slots = Vec::new();
+                if let Some((place, _)) = places.get(&Parameter::Bridged(bridged)) {
+                    place.for_each_slot(&self.program.headers, &mut |slot| slots.push(slot));
+                }
+                self.program.field_lists.push(ir::FieldList { slots });
+            }
+        }
+        Some(places)
+    }
+
+    /// Writes a block out.
+    fn stage(&mut self, instance: &Instance, places: &BTreeMap<Parameter, (Place, Ty)>) {
+        let module = self.module;
+        let block = instance.stage.block;
+        self.block = block;
+        let packet = self.new_object(match block.is_parser() {
+            true => Object::PacketIn,
+            false => Object::PacketOut,
+        });
+        let mut bindings = Vec::new();
+        let mut fresh = Vec::new();
+        for parameter in instance.stage.parameters {
+            let Some((place, ty)) = places.get(parameter) else {
+                bindings.push(Binding::Value(Value::Object(packet)));
+                continue;
+            };
+            // What a deparser gives to other passes may still hold what this one was given.
+            if matches!(parameter, Parameter::Bridged(_)) && block.is_deparser() {
+                fresh.push((place.clone(), self.default_value(ty)));
+            }
+            bindings.push(Binding::Place(place.clone()));
+        }
+        // A `@name` of the control itself does not count.
+        let path = module.block(instance.block).name.to_string();
+        let object = self.instantiate(instance.block, path, &instance.args, false);
+        if block.is_parser() {
+            let start = self.main_parser(object, bindings);
+            if block == Block::EgressParser {
+                self.program.parser.egress = start;
+            }
+            return;
+        }
+        let body = self.capture(|l| {
+            for (place, value) in fresh {
+                l.assign_place(&place, value);
+            }
+            l.control_body(object, bindings);
+        });
+        *self.program.control_mut(block) = body;
     }
 }
 
@@ -539,42 +556,18 @@ fn control_plane_name(path: &str, name: &str, annotations: &[ast::Annotation]) -
     }
 }
 
-fn scalar_field(
-    place: &Place,
+/// The slot of a field of the architecture's metadata; `name` begins with the path of its struct.
+fn metadata_slot(
+    places: &BTreeMap<Parameter, (Place, Ty)>,
     module: &Module,
-    id: crate::types::StructId,
     name: &str,
 ) -> Option<SlotId> {
-    match place.field(module.types.structure(id).field(name)?)? {
+    let (path, field) = name.split_once('.').unwrap_or(("", name));
+    let of_path = |p: &&Parameter| matches!(p, Parameter::Intrinsic(known) if *known == path);
+    let (place, ty) = places.get(places.keys().find(of_path)?)?;
+    let Ty::Struct(id) = ty else { return None };
+    match place.field(module.types.structure(*id).field(field)?)? {
         Place::Scalar(slot) => Some(*slot),
         _ => None,
     }
-}
-
-/// The slots of the standard metadata.
-fn standard_metadata(place: &Place, module: &Module, ty: &Ty) -> Option<ir::StandardMetadata> {
-    let Ty::Struct(id) = ty else { return None };
-    Some(fields_of!(
-        place,
-        module,
-        *id,
-        [
-            ingress_port,
-            egress_spec,
-            egress_port,
-            instance_type,
-            packet_length,
-            enq_timestamp,
-            enq_qdepth,
-            deq_timedelta,
-            deq_qdepth,
-            ingress_global_timestamp,
-            egress_global_timestamp,
-            mcast_grp,
-            egress_rid,
-            checksum_error,
-            parser_error,
-            priority
-        ]
-    ))
 }

@@ -22,10 +22,14 @@ pub(super) struct Graph {
 }
 
 impl Lowerer<'_> {
-    /// The parser of the pipeline.
-    pub(super) fn main_parser(&mut self, object: ObjectId, bindings: Vec<Binding>) {
+    /// A parser of the pipeline; gives its start state, if it has any state.
+    pub(super) fn main_parser(
+        &mut self,
+        object: ObjectId,
+        bindings: Vec<Binding>,
+    ) -> Option<StateId> {
         let Object::Block(instance) = self.object(object) else {
-            return;
+            return None;
         };
         let block = self.module.block(instance.block);
         self.env.extend(block.params.iter().copied().zip(bindings));
@@ -37,24 +41,35 @@ impl Lowerer<'_> {
             true => (Some(self.new_state("$entry".into(), block.span)), init),
             false => (None, init),
         };
-        match entry {
+        let start = match entry {
             Some(entry) => {
                 let start = self.parser_states(block, Target::Accept, Vec::new());
                 self.finish(entry, init, Transition::Goto(start));
+                Some(entry)
             }
-            None => {
-                self.parser_states(block, Target::Accept, init);
-            }
-        }
-        self.program.parser.states = std::mem::take(&mut self.parser.states);
+            None => match self.parser_states(block, Target::Accept, init) {
+                Target::State(start) => Some(start),
+                _ => None,
+            },
+        };
         self.current = None;
+        start
+    }
+
+    /// The states of all parsers of the pipeline.
+    pub(super) fn take_states(&mut self) -> Vec<ir::State> {
+        std::mem::take(&mut self.parser.states)
     }
 
     fn parser_locals(&mut self, block: &hir::Block) {
         for local in &block.locals {
-            if let Local::Var(var, init) = local {
-                self.at(self.module.var(*var).span);
-                self.declare(*var, init.as_ref());
+            match local {
+                Local::Var(var, init) => {
+                    self.at(self.module.var(*var).span);
+                    self.declare(*var, init.as_ref());
+                }
+                Local::Instance(var) => self.reset_local(*var),
+                Local::Table(_) => {}
             }
         }
     }

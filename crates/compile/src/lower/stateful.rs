@@ -25,10 +25,10 @@ impl Lowerer<'_> {
     pub(super) fn action_selector(
         &mut self,
         name: &str,
+        algorithm: ir::HashAlgorithm,
         args: &[Arg],
         span: Span,
     ) -> Option<ExternKind> {
-        let algorithm = self.selector_algorithm(args, 0, span)?;
         let size = self.constant_arg(args, 1, "the size of an action selector");
         let width = self.constant_arg(args, 2, "the output width of an action selector");
         let width = width.unwrap_or(1);
@@ -78,11 +78,16 @@ impl Lowerer<'_> {
         let width = self.module.types.scalar_width(&target.1);
         let width = width.unwrap_or(2);
         let dst = self.new_slot("$colour", width.max(2));
-        self.emit(StmtKind::DirectMeterRead { meter, dst });
-        self.direct_meter_reads.push((meter, span));
+        self.read_direct_meter(meter, dst, span);
         let slots = &self.program.slots;
         let value = build::resize(ir::Expr::Slot(dst), width, slots);
         self.store(&target, Value::Bits(value));
+    }
+
+    /// The colour of a direct meter.
+    pub(super) fn read_direct_meter(&mut self, meter: ir::MeterId, dst: ir::SlotId, span: Span) {
+        self.emit(StmtKind::DirectMeterRead { meter, dst });
+        self.direct_meter_reads.push((meter, span));
     }
 
     /// Reports reads of direct meters elsewhere than in actions, and guards those in actions that other tables have too.

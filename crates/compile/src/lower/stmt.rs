@@ -3,7 +3,7 @@
 use ir::{BinaryOp, Bits, Expr, StmtKind};
 
 use super::place::{Lvalue, Value};
-use super::{ActionExit, Binding, Exit, Half, Lowerer, build};
+use super::{ActionExit, Binding, Exit, Lowerer, build};
 use crate::errors;
 use crate::hir::{self, StmtKind as Hir, VarId, VarKind};
 use crate::types::Ty;
@@ -51,7 +51,7 @@ impl Lowerer<'_> {
                 let _ = self.eval(call);
             }
             Hir::If(cond, then, otherwise)
-                if self.half == Half::Parser
+                if self.block.is_parser()
                     && (applies_parser(then) || applies_parser(otherwise)) =>
             {
                 self.parser_branches(cond, then, otherwise, stmt.span);

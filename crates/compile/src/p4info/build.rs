@@ -195,6 +195,7 @@ impl Builder<'_> {
 
     fn package(&mut self, lowered: &Lowered) {
         let var = self.module.var(lowered.main);
+        let architecture = lowered.program.architecture.description().name;
         let mut fields = BTreeMap::new();
         for (key, value, span) in self.known_pairs(&var.annotations, "pkginfo", &PACKAGE_FIELDS) {
             match value {
@@ -206,7 +207,7 @@ impl Builder<'_> {
                     .push(errors::annotation_pair(span, &key, "a string")),
             }
         }
-        let arch = fields.remove("arch").unwrap_or_else(|| "v1model".into());
+        let arch = fields.remove("arch").unwrap_or_else(|| architecture.into());
         let mut platform_properties = BTreeMap::new();
         for (key, value, span) in
             self.known_pairs(&var.annotations, "platform_property", &PLATFORM_PROPERTIES)

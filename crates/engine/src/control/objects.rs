@@ -6,7 +6,7 @@ use super::{ControlError, ControlErrorCode, Operation, Undo};
 use crate::digest::{DigestConfig, DigestList};
 use crate::meter::{Meter, MeterConfig};
 use crate::runtime::CounterData;
-use crate::switch::{DROP_PORT, Switch};
+use crate::switch::Switch;
 use ir::{Bits, CounterId, DigestId, KeyMatch, MeterId, RegisterId, TableId, ValueSetId};
 use std::collections::BTreeSet;
 
@@ -429,7 +429,7 @@ impl Switch {
                 "multicast group ids are 1 to 65535, not {id}"
             )));
         }
-        check_replicas(&group.replicas)?;
+        check_replicas(self, &group.replicas)?;
         let former = self.replication().group(id).cloned();
         check_existence(operation, former.is_some(), "multicast group", id)?;
         let group = (operation != Operation::Delete).then_some(group);
@@ -443,10 +443,11 @@ impl Switch {
         session: CloneSession,
     ) -> Result<Undo, ControlError> {
         let id = session.session_id;
-        if session.class_of_service > 7 {
-            return Err(invalid("a class of service has 3 bits"));
+        let bits = (self.program().architecture.description()).class_of_service_bits;
+        if u32::from(session.class_of_service) >> bits != 0 {
+            return Err(invalid(format!("a class of service has {bits} bits")));
         }
-        check_replicas(&session.replicas)?;
+        check_replicas(self, &session.replicas)?;
         let former = self.replication().session(id).cloned();
         check_existence(operation, former.is_some(), "clone session", id)?;
         let session = (operation != Operation::Delete).then_some(session);
@@ -500,13 +501,14 @@ pub(super) fn check_meter_config(config: MeterConfig) -> Result<(), ControlError
     Ok(())
 }
 
-fn check_replicas(replicas: &[Replica]) -> Result<(), ControlError> {
+fn check_replicas(switch: &Switch, replicas: &[Replica]) -> Result<(), ControlError> {
+    let architecture = switch.program().architecture.description();
     let mut seen = BTreeSet::new();
     for replica in replicas {
-        if replica.port >= DROP_PORT {
+        if !architecture.has_port(replica.port) {
             return Err(invalid(format!(
                 "ports are 0 to {}, not {}",
-                DROP_PORT - 1,
+                architecture.ports - 1,
                 replica.port
             )));
         }

@@ -5,7 +5,7 @@
 
 use super::{ControlError, ControlErrorCode, Operation, Undo};
 use crate::profile::{GroupContents, Profile, Target, WeightedAction, size};
-use crate::switch::{DROP_PORT, Switch};
+use crate::switch::Switch;
 use ir::{ActionCall, ActionProfileId, ActionScope, Selector, TableId};
 use std::collections::BTreeSet;
 
@@ -45,14 +45,19 @@ fn check_existence(
     }
 }
 
-fn check_share(weight: u32, watch_port: Option<u32>, profile: &str) -> Result<(), ControlError> {
+fn check_share(
+    ports: u32,
+    weight: u32,
+    watch_port: Option<u32>,
+    profile: &str,
+) -> Result<(), ControlError> {
     if weight == 0 {
         return Err(invalid(format!("{profile}: a weight is above zero")));
     }
     match watch_port {
-        Some(port) if port >= DROP_PORT => Err(invalid(format!(
+        Some(port) if port >= ports => Err(invalid(format!(
             "{profile}: ports are 0 to {}; {port} cannot be watched",
-            DROP_PORT - 1
+            ports - 1
         ))),
         _ => Ok(()),
     }
@@ -234,8 +239,9 @@ impl Switch {
         let name = &declared.name;
         let profile = self.runtime().profile(id);
         let mut seen = BTreeSet::new();
+        let ports = self.program().architecture.description().ports;
         for member in &contents.members {
-            check_share(member.weight, member.watch_port, name)?;
+            check_share(ports, member.weight, member.watch_port, name)?;
             if profile.member(member.member_id).is_none() {
                 return Err(not_found("member", member.member_id, name));
             }
@@ -321,8 +327,9 @@ impl Switch {
     ) -> Result<(), ControlError> {
         let (declared, selector) = self.selector(id)?;
         let name = &declared.name;
+        let ports = self.program().architecture.description().ports;
         for action in actions {
-            check_share(action.weight, action.watch_port, name)?;
+            check_share(ports, action.weight, action.watch_port, name)?;
             let call = &action.call;
             self.check_action(table, call.action, &call.args, ActionScope::DefaultOnly)?;
         }

@@ -2,9 +2,10 @@
 
 use super::{Flow, Run};
 use crate::exec::DropReason;
-use crate::trace::{Block, EventKind};
+use crate::trace::EventKind;
 use ir::{
-    Bits, Expr, HeaderId, KeySet, Loc, SelectCase, SlotId, Stmt, StmtKind, Target, Transition,
+    Bits, Block, Expr, HeaderId, KeySet, Loc, SelectCase, SlotId, Stmt, StmtKind, Target,
+    Transition,
 };
 
 /// Values of the errors that the language itself raises, in the order of core.p4.
@@ -16,12 +17,15 @@ mod error {
 }
 
 impl Run<'_, '_> {
-    /// Runs the parser from the start of the packet; `false` if the packet is dropped.
-    pub(super) fn parser(&mut self) -> bool {
-        self.note(Loc::default(), || EventKind::Block(Block::Parser));
-        self.cx.consumed = 0;
+    /// Runs a parser, if there is one, from the start of the packet; `false` if the packet is dropped.
+    pub(super) fn parser(&mut self, block: Block) -> bool {
         let program = self.program;
-        let mut current = ir::StateId(0);
+        let Some(mut current) = program.parser_start(block) else {
+            return true;
+        };
+        self.note(Loc::default(), || EventKind::Block(block));
+        self.cx.consumed = 0;
+        self.parser = block;
         loop {
             let state = &program.parser.states[current.index()];
             self.note(state.loc, || EventKind::State(current));
@@ -78,7 +82,8 @@ impl Run<'_, '_> {
 
     /// Sets the parser error and ends the parser.
     fn fail(&mut self, error: u64, loc: Loc) -> Flow {
-        let slot = self.program.standard.parser_error;
+        let half = self.parser.half();
+        let slot = self.program.architecture.parser_error(half);
         self.layout.set_u64(self.cx.state, slot, error);
         self.note(loc, || EventKind::ParserError(error));
         Flow::Reject

@@ -3,9 +3,7 @@
 //! Each gets its state from its original's here, and its place in the trace. What a program asked for, and when it counts, is the
 //! caller's business.
 
-use super::{
-    Emission, Enqueued, Lineage, MAX_PASSES, Pass, Recirculated, Run, Switch, instance_type,
-};
+use super::{Emission, Enqueued, Lineage, MAX_PASSES, PacketPath, Pass, Recirculated, Run, Switch};
 use crate::control::{CloneSession, Replica};
 use crate::exec::DropReason;
 use crate::trace::CopyKind;
@@ -74,7 +72,7 @@ impl Switch {
         }
     }
 
-    /// A clone of the packet as it arrived: parsed again, then to egress.
+    /// A clone of the packet as it arrived: parsed again (here, or by egress), then to egress.
     pub(super) fn clone_ingress(
         &mut self,
         original: &Pass,
@@ -87,23 +85,27 @@ impl Switch {
             return;
         };
         let mut state = self.fresh_state();
-        let (kind, bytes) = (instance_type::INGRESS_CLONE, original.packet.len());
+        let (path, bytes) = (PacketPath::IngressClone, original.packet.len());
         self.plan
-            .derive(&mut state, &original.state, preserve, kind, bytes);
-        self.plan.keep_ingress_time(&mut state, &original.state);
-        let run = Run {
-            now_ps: original.now_ps,
-            packet: &original.packet,
-            consumed: 0,
-            branch: lineage.branch,
-        };
-        let (intents, consumed) = self.run(run, &mut state, |e, cx| e.parse(cx));
-        if let Some(reason) = intents.drop {
-            return self.drop_packet(reason, state, lineage);
+            .derive(&mut state, &original.state, preserve, path, bytes);
+        let mut consumed = 0;
+        // Unless egress does.
+        if !self.plan.parses_twice() {
+            let run = Run {
+                now_ps: original.now_ps,
+                packet: &original.packet,
+                consumed: 0,
+                branch: lineage.branch,
+            };
+            let (intents, taken) = self.run(run, &mut state, |e, cx| e.parse(cx));
+            if let Some(reason) = intents.drop {
+                return self.drop_packet(reason, state, lineage);
+            }
+            // What is preserved has its final values from ingress, whatever the parser did just now.
+            self.plan.preserve(&mut state, &original.state, preserve);
+            self.plan.rules().set_path(&mut state, path);
+            consumed = taken;
         }
-        // What is preserved has its final values from ingress, whatever the parser did just now.
-        self.plan.preserve(&mut state, &original.state, preserve);
-        self.plan.set_instance_type(&mut state, kind);
         let mut packet = original.packet.clone();
         if session.packet_length_bytes != 0 {
             packet.truncate((session.packet_length_bytes as usize).max(consumed));
@@ -131,19 +133,25 @@ impl Switch {
         let Some((session, lineage)) = found else {
             return;
         };
-        let headers = self.plan.headers_bytes(&original.state);
+        let twice = self.plan.parses_twice();
+        // Headers of a packet that is not deparsed yet are in its state.
+        let headers = match twice {
+            true => 0,
+            false => self.plan.headers_bytes(&original.state),
+        };
         let mut packet = original.packet.clone();
         if session.packet_length_bytes != 0 {
             let payload = (session.packet_length_bytes as usize).saturating_sub(headers);
             packet.truncate(original.consumed + payload);
         }
         let bytes = headers + packet.len() - original.consumed;
-        let kind = instance_type::EGRESS_CLONE;
+        let path = PacketPath::EgressClone;
         let mut state = self.fresh_state();
         self.plan
-            .derive(&mut state, &original.state, preserve, kind, bytes);
-        self.plan.keep_ingress_time(&mut state, &original.state);
-        self.plan.copy_headers(&mut state, &original.state);
+            .derive(&mut state, &original.state, preserve, path, bytes);
+        if !twice {
+            self.plan.copy_headers(&mut state, &original.state);
+        }
         let pass = Pass {
             now_ps,
             packet,
@@ -188,7 +196,7 @@ impl Switch {
             &mut state,
             &copy.state,
             preserve,
-            instance_type::RECIRCULATED,
+            PacketPath::Recirculated,
             copy.packet.len(),
         );
         self.free_states.push(copy.state);

@@ -6,8 +6,8 @@
 //! a trace is recorded.
 
 use super::{
-    AfterIngress, DROP_PORT, Enqueued, Lineage, Output, Packet, Pass, Run, Switch, Work,
-    instance_type,
+    AfterEgress, AfterIngress, Enqueued, Lineage, Output, Packet, PacketPath, Pass, Pending, Run,
+    Switch, Work,
 };
 use crate::control::Replica;
 use crate::exec::{DropReason, FastPath, FastPathContext, Stop, Way};
@@ -129,9 +129,8 @@ impl Switch {
     fn leave_fast_path(&mut self, now_ps: u64, packet: Packet, stop: Stop, out: &mut Vec<Output>) {
         self.work_left = self.max_work;
         let mut work = self.work.take().unwrap_or_default();
-        let plain = stop.intents.clone.is_none() && stop.intents.resubmit.is_none();
-        if stop.way == Way::AfterIngress && plain && stop.intents.drop.is_none() {
-            self.multicast_on_fast_path(now_ps, packet, &stop, &mut work, out);
+        if let Some(group) = self.is_multicast(&stop) {
+            self.multicast_on_fast_path(now_ps, packet, group, &stop, &mut work, out);
             return self.work_from(now_ps, None, work, out);
         }
         let pass = Pass {
@@ -149,11 +148,24 @@ impl Switch {
         } else {
             let enqueued = &mut work.enqueued;
             match self.after_ingress(pass, &stop.intents, stop.consumed, enqueued) {
-                AfterIngress::Done(copy) => unicast = copy,
-                AfterIngress::Again(pass) => unicast = self.ingress_pass(pass, enqueued),
+                Pending::Done(copy) => unicast = copy,
+                Pending::Again(pass) => unicast = self.ingress_pass(pass, enqueued),
             }
         }
         self.work_from(now_ps, unicast, work, out);
+    }
+
+    /// The group, if a packet stopped for its replicas and nothing else.
+    fn is_multicast(&self, stop: &Stop) -> Option<u32> {
+        if stop.way != Way::AfterIngress || stop.intents.drop.is_some() {
+            return None;
+        }
+        let state = &self.scratch.fast_path_state;
+        let verdict = self.plan.rules().after_ingress(state, &stop.intents);
+        match (verdict.clone, verdict.next) {
+            (None, AfterIngress::Multicast(group)) => Some(group),
+            _ => None,
+        }
     }
 
     /// Runs egress for the replicas of a packet whose state after ingress is that of the fast path; what they ask for is put to the work.
@@ -161,15 +173,14 @@ impl Switch {
         &mut self,
         now_ps: u64,
         packet: Packet,
+        group: u32,
         stop: &Stop,
         work: &mut Work,
         out: &mut Vec<Output>,
     ) {
-        let group = self.plan.mcast_grp(&self.scratch.fast_path_state);
         let replicas = self.replication.take_replicas(group);
-        let kind = instance_type::REPLICATION;
-        self.plan
-            .set_instance_type(&mut self.scratch.fast_path_state, kind);
+        let state = &mut self.scratch.fast_path_state;
+        self.plan.rules().set_path(state, PacketPath::Replica);
         match replicas.split_last() {
             None => self.drops[DropReason::EmptyMulticastGroup as usize] += 1,
             Some((&last, others)) => {
@@ -213,7 +224,7 @@ impl Switch {
         out: &mut Vec<Output>,
     ) {
         let mut state = std::mem::take(&mut self.scratch.fast_path_state);
-        let priority = self.plan.priority(&state);
+        let priority = self.plan.rules().priority(&state);
         let start = EgressStart {
             now_ps,
             enqueued_ps: now_ps,
@@ -232,8 +243,9 @@ impl Switch {
             branch: 0,
         };
         let (intents, _) = self.run(run, &mut state, |e, cx| e.egress(cx));
-        let asks = intents.clone.is_some() || intents.recirculate.is_some();
-        if asks || intents.drop.is_some() || self.plan.egress_spec(&state) == DROP_PORT {
+        let verdict = (self.plan.rules()).after_egress(&state, &intents, replica.port);
+        let leaves = verdict.clone.is_none() && verdict.next == AfterEgress::Send;
+        if intents.drop.is_some() || !leaves {
             let copy = Enqueued {
                 port: replica.port,
                 rid: replica.rid,

@@ -3,11 +3,13 @@
 use super::{Expr, Loc, StateId, Stmt, ValueSetId};
 use crate::Bits;
 
-/// The parser: a state machine.
+/// The parser: a state machine; or two of them, which share no state.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Parser {
     /// States; the first is the start state.
     pub states: Vec<State>,
+    /// The start state of the parser in front of the egress control, in architectures that have one.
+    pub egress: Option<StateId>,
 }
 
 /// A parser state.
@@ -30,7 +32,7 @@ pub enum Target {
     State(StateId),
     /// Parsing succeeded.
     Accept,
-    /// Parsing failed; `parser_error` keeps its value. v1model goes on to the ingress control.
+    /// Parsing failed; the error keeps its value. The pipeline goes on behind the parser.
     Reject,
 }
 

@@ -18,6 +18,7 @@ pub(super) enum Token<'a> {
 }
 
 /// Splits a text into tokens.
+#[derive(Clone)]
 pub(super) struct Lexer<'a> {
     text: &'a str,
     at: usize,
@@ -44,7 +45,8 @@ impl<'a> Lexer<'a> {
                 self.at += 2;
                 Token::DotDot
             }
-            '%' | '=' | ',' | ':' | '(' | ')' | '{' | '}' | '[' | ']' | '@' | '&' | '/' | '-' => {
+            '%' | '=' | ',' | '.' | ':' | '(' | ')' | '{' | '}' | '[' | ']' | '@' | '&' | '/'
+            | '-' => {
                 self.at += 1;
                 Token::Mark(first)
             }

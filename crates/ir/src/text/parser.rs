@@ -2,6 +2,7 @@
 
 use super::lexer::{Lexer, Token, unescape};
 use super::{COUNTER_UNITS, HASHES, MATCH_KINDS, MAX_TEXT_BYTES, VERSION, value_of};
+use crate::architecture::Description;
 use crate::verify::{MAX_EXPR_WIDTH, MAX_STATEMENTS, MAX_TOTAL_LIMBS};
 use crate::*;
 use std::fmt;
@@ -283,7 +284,7 @@ impl<'a> Parser<'a> {
             name: self.string()?,
             files: self.items("file", ' ', Self::string)?,
             slots: self.items("slot", '%', Self::slot_item)?,
-            standard: self.standard()?,
+            architecture: self.architecture()?,
             errors: self.items("error", ' ', Self::string)?,
             headers: self.items("header", 'h', Self::header)?,
             registers: self.items("register", 'r', Self::register)?,
@@ -300,9 +301,11 @@ impl<'a> Parser<'a> {
             tables: self.items("table", 't', Self::table)?,
             parser: crate::Parser {
                 states: self.items("state", 's', Self::state)?,
+                egress: self.optional("egress_parser", |p| p.id('s', "a state").map(StateId))?,
             },
             verify_checksum: self.control("verify_checksum")?,
             ingress: self.control("ingress")?,
+            ingress_deparser: self.optional_control("ingress_deparser")?,
             egress: self.control("egress")?,
             compute_checksum: self.control("compute_checksum")?,
             deparser: self.last_control("deparser")?,
@@ -331,34 +334,26 @@ impl<'a> Parser<'a> {
         Ok(Slot { name, width })
     }
 
-    fn standard(&mut self) -> Parsed<StandardMetadata> {
-        self.word("standard")?;
+    fn architecture(&mut self) -> Parsed<Architecture> {
+        let word = self.token;
+        let named = |d: &&&Description| word == Token::Word(d.keyword);
+        let description = Architecture::ALL.iter().find(named);
+        let description = description.unwrap_or(&Architecture::ALL[0]);
+        self.word(description.keyword)?;
         self.mark('{')?;
-        let mut field = |name: &str| {
-            self.word(name)?;
+        let architecture = Architecture::from_names(description, |name| {
+            // Names have dots, which are no part of a word.
+            for (i, word) in name.split('.').enumerate() {
+                if i > 0 {
+                    self.mark('.')?;
+                }
+                self.word(word)?;
+            }
             self.mark('=')?;
             self.slot()
-        };
-        let standard = StandardMetadata {
-            ingress_port: field("ingress_port")?,
-            egress_spec: field("egress_spec")?,
-            egress_port: field("egress_port")?,
-            instance_type: field("instance_type")?,
-            packet_length: field("packet_length")?,
-            enq_timestamp: field("enq_timestamp")?,
-            enq_qdepth: field("enq_qdepth")?,
-            deq_timedelta: field("deq_timedelta")?,
-            deq_qdepth: field("deq_qdepth")?,
-            ingress_global_timestamp: field("ingress_global_timestamp")?,
-            egress_global_timestamp: field("egress_global_timestamp")?,
-            mcast_grp: field("mcast_grp")?,
-            egress_rid: field("egress_rid")?,
-            checksum_error: field("checksum_error")?,
-            parser_error: field("parser_error")?,
-            priority: field("priority")?,
-        };
+        })?;
         self.mark('}')?;
-        Ok(standard)
+        Ok(architecture)
     }
 
     fn header(&mut self) -> Parsed<Header> {
@@ -637,6 +632,15 @@ impl<'a> Parser<'a> {
         self.word("control")?;
         self.word(name)?;
         self.body()
+    }
+
+    fn optional_control(&mut self, name: &str) -> Parsed<Vec<Stmt>> {
+        let mut ahead = self.lexer.clone();
+        let next = ahead.next().map(|(_, token)| token);
+        match self.token == Token::Word("control") && next == Ok(Token::Word(name)) {
+            true => self.control(name),
+            false => Ok(Vec::new()),
+        }
     }
 
     fn last_control(&mut self, name: &str) -> Parsed<Vec<Stmt>> {

@@ -165,11 +165,15 @@ impl Printer {
         for (i, state) in p.parser.states.iter().enumerate() {
             self.state(i, state)?;
         }
-        self.control("verify_checksum", &p.verify_checksum)?;
-        self.control("ingress", &p.ingress)?;
-        self.control("egress", &p.egress)?;
-        self.control("compute_checksum", &p.compute_checksum)?;
-        self.control("deparser", &p.deparser)
+        if let Some(start) = p.parser.egress {
+            self.line(format_args!("egress_parser s{}", start.0))?;
+        }
+        for block in Block::CONTROLS {
+            if block != Block::IngressDeparser || !p.ingress_deparser.is_empty() {
+                self.control(block.name(), p.control(block))?;
+            }
+        }
+        Ok(())
     }
 
     fn storage(&mut self, p: &Program) -> fmt::Result {
@@ -180,9 +184,10 @@ impl Printer {
                 slot.width
             ))?;
         }
-        self.line(format_args!("standard {{"))?;
+        let keyword = p.architecture.description().keyword;
+        self.line(format_args!("{keyword} {{"))?;
         self.indent += 1;
-        for (name, slot, _) in p.standard.fields() {
+        for (name, slot, _) in p.architecture.fields() {
             self.line(format_args!("{name} = {slot}"))?;
         }
         self.close()?;

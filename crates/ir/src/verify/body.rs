@@ -6,10 +6,11 @@ use std::collections::HashSet;
 
 /// Which body a statement is in.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Block {
+enum Body {
     Parser,
     VerifyChecksum,
     Ingress,
+    IngressDeparser,
     Egress,
     ComputeChecksum,
     Deparser,
@@ -18,7 +19,7 @@ enum Block {
 
 /// What is known about the surroundings of a statement.
 struct Context<'a> {
-    block: Block,
+    block: Body,
     place: Place<'a>,
     /// Labels of the enclosing blocks and loops.
     enclosing: Vec<LabelId>,
@@ -30,28 +31,34 @@ impl<'a> Verifier<'a> {
         let p = self.program;
         self.parser();
         self.control(
-            Block::VerifyChecksum,
+            Body::VerifyChecksum,
             "verify_checksum",
             "",
             &p.verify_checksum,
         );
-        self.control(Block::Ingress, "ingress", "", &p.ingress);
-        self.control(Block::Egress, "egress", "", &p.egress);
+        self.control(Body::Ingress, "ingress", "", &p.ingress);
         self.control(
-            Block::ComputeChecksum,
+            Body::IngressDeparser,
+            "ingress_deparser",
+            "",
+            &p.ingress_deparser,
+        );
+        self.control(Body::Egress, "egress", "", &p.egress);
+        self.control(
+            Body::ComputeChecksum,
             "compute_checksum",
             "",
             &p.compute_checksum,
         );
-        self.control(Block::Deparser, "deparser", "", &p.deparser);
+        self.control(Body::Deparser, "deparser", "", &p.deparser);
         // After the controls: what applies an action decides what the action may do.
         for (i, action) in p.actions.iter().enumerate() {
-            let block = Block::Action(ActionId(i as u32));
+            let block = Body::Action(ActionId(i as u32));
             self.control(block, "action", &action.name, &action.body);
         }
     }
 
-    fn control(&mut self, block: Block, kind: &'static str, name: &'a str, body: &'a [Stmt]) {
+    fn control(&mut self, block: Body, kind: &'static str, name: &'a str, body: &'a [Stmt]) {
         let mut cx = Context {
             block,
             place: Place::new(kind, name),
@@ -66,13 +73,22 @@ impl<'a> Verifier<'a> {
         self.check(!states.is_empty(), 20, Place::new("parser", ""), || {
             "no state".into()
         });
+        let start = self.program.parser.egress;
+        if let Some(start) = start {
+            self.target(Target::State(start), Place::new("egress parser", ""));
+        }
+        let twice = self.program.architecture.description().parses_twice();
+        let fits = start.is_some() == twice && (twice || self.program.ingress_deparser.is_empty());
+        self.check(fits, 20, Place::new("egress parser", ""), || {
+            "the architecture has other blocks".into()
+        });
         for state in states {
             let place = Place {
                 loc: state.loc,
                 ..Place::new("parser state", &state.name)
             };
             self.location(state.loc, place);
-            self.control(Block::Parser, "parser state", &state.name, &state.body);
+            self.control(Body::Parser, "parser state", &state.name, &state.body);
             match &state.transition {
                 Transition::Goto(target) => self.target(*target, place),
                 Transition::Select { keys, cases } => self.select(keys, cases, place),
@@ -185,21 +201,23 @@ impl<'a> Verifier<'a> {
 
     /// Invariants 23 and 24.
     fn allowed_here(&mut self, stmt: &StmtKind, cx: &Context<'_>) {
-        use Block::*;
+        use Body::*;
         let main = matches!(cx.block, Ingress | Egress | Action(_));
+        let deparser = matches!(cx.block, Deparser | IngressDeparser);
+        let twice = self.program.architecture.description().parses_twice();
         let here = match stmt {
             StmtKind::Extract { .. }
             | StmtKind::Lookahead { .. }
             | StmtKind::Advance { .. }
             | StmtKind::Reject { .. } => cx.block == Parser,
-            StmtKind::Emit(_) => cx.block == Deparser,
+            StmtKind::Emit(_) => deparser,
             StmtKind::Exit | StmtKind::Hash { payload: true, .. } => cx.block != Parser,
             StmtKind::Apply { .. } => matches!(cx.block, Ingress | Egress),
             StmtKind::Clone { .. }
             | StmtKind::Resubmit { .. }
             | StmtKind::Recirculate { .. }
-            | StmtKind::Truncate { .. }
-            | StmtKind::Digest { .. } => main,
+            | StmtKind::Truncate { .. } => main && !twice,
+            StmtKind::Digest { .. } => main || twice && deparser,
             _ => true,
         };
         self.check(here, 23, cx.place, || {
@@ -434,8 +452,8 @@ impl<'a> Verifier<'a> {
         }
         for entry in &found.actions {
             if let Some(reach) = self.reach.get_mut(entry.action.index()) {
-                reach.ingress |= cx.block == Block::Ingress;
-                reach.egress |= cx.block == Block::Egress;
+                reach.ingress |= cx.block == Body::Ingress;
+                reach.egress |= cx.block == Body::Egress;
             }
         }
     }
@@ -492,7 +510,7 @@ impl<'a> Verifier<'a> {
         self.check(known, 22, place, || {
             format!("there is no meter {}", meter.0)
         });
-        let Block::Action(action) = cx.block else {
+        let Body::Action(action) = cx.block else {
             self.check(false, 28, place, || {
                 "a direct meter read outside an action".into()
             });

@@ -11,7 +11,7 @@ const METER_CELL_BYTES: u64 = 64;
 impl Verifier<'_> {
     pub(super) fn objects(&mut self) {
         self.slots();
-        self.standard_metadata();
+        self.metadata();
         self.headers();
         self.error_names();
         self.names_and_ids();
@@ -44,9 +44,9 @@ impl Verifier<'_> {
         self.roles.max_length = vec![None; self.program.slots.len()];
     }
 
-    fn standard_metadata(&mut self) {
-        let place = Place::new("standard metadata", "");
-        for (name, slot, expected) in self.program.standard.fields() {
+    fn metadata(&mut self) {
+        let place = Place::new("metadata", "");
+        for (name, slot, expected) in self.program.architecture.fields() {
             let Some(width) = self.slot(slot, place) else {
                 continue;
             };
@@ -230,6 +230,14 @@ impl Verifier<'_> {
     }
 
     fn field_lists(&mut self) {
+        let bridged = match self.program.architecture.description().parses_twice() {
+            true => Bridged::ALL.len(),
+            false => 0,
+        };
+        let lists = self.program.field_lists.len();
+        self.check(lists >= bridged, 12, Place::new("field lists", ""), || {
+            format!("{lists} lists, but {bridged} are of bridged metadata")
+        });
         for (i, list) in self.program.field_lists.iter().enumerate() {
             let name = i.to_string();
             let place = Place::new("field list", &name);

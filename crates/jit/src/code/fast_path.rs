@@ -17,14 +17,14 @@ use crate::headers::{Headers, Home};
 use crate::paths::{
     Validity, accepted, accepted_shares, is_repeatable, split, statements_behind_parser,
 };
-use crate::usage::{Usage, may_replicate, shared_with_engine};
+use crate::usage::{Usage, may_replicate, measures, shared_with_engine};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I64, I64X2};
 use cranelift_codegen::ir::{
     Block, BlockArg, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value,
 };
 use cranelift_frontend::Variable;
-use engine::DROP_PORT;
+use ir::architecture::v1model::DROP_PORT;
 use ir::{Expr, HeaderId, SlotId};
 use smallvec::smallvec;
 use std::cmp::Reverse;
@@ -108,15 +108,13 @@ impl Exports {
         let shared = shared_with_engine(program, &egress);
         let both = shared.iter().zip(&egress.reads);
         let after_ingress = both.map(|(&shared, &read)| shared || read).collect();
-        let length = program.standard.packet_length;
-        let preserved = (program.field_lists.iter()).any(|l| l.slots.contains(&length));
         let replicates = may_replicate(program);
         let in_place = replicates && can_replicate(program, &egress);
         Exports {
             after_ingress: (ingress.clones || ingress.repeats || replicates && !in_place)
                 .then_some(after_ingress),
             after_egress: (egress.clones || egress.repeats).then_some(shared),
-            measures: egress.reads[length.index()] || preserved,
+            measures: measures(program, &egress),
             replicates: in_place,
             clones: ingress.clones || egress.clones,
             repeats: ingress.repeats || egress.repeats,
@@ -191,7 +189,7 @@ impl Gen<'_, '_> {
         self.place_fast_path(headers, &exports);
         self.arrive(&exports);
         if specialisations.is_empty() {
-            self.parser();
+            self.parser(ir::Block::Parser);
             return self.behind_parser(&exports);
         }
         let places = self.places.clone();
@@ -204,7 +202,7 @@ impl Gen<'_, '_> {
         for &(_, slot) in edited.iter().filter(|(_, s)| !parser.reads[s.index()]) {
             self.places[slot.index()] = Place::EditedInPacket;
         }
-        let blocks = self.parser_with_specialisations(specialisations);
+        let blocks = self.parser_with_specialisations(ir::StateId(0), specialisations);
         self.return_way(way::GENERAL, None);
         let may_move = self.fast_path_mut().may_move;
         let parsed = self.b.func.dfg.num_insts();
@@ -218,7 +216,7 @@ impl Gen<'_, '_> {
             self.fast_path_mut().may_move = may_move;
             // What is known anyway becomes constants of this way.
             let no_error = self.small_constant(ir::ERROR_WIDTH, 0);
-            self.put(program.standard.parser_error, &no_error);
+            self.put(self.standard().parser_error, &no_error);
             for (i, &valid) in validity.iter().enumerate() {
                 self.put_validity(HeaderId(i as u32), valid);
             }
@@ -294,7 +292,7 @@ impl Gen<'_, '_> {
 
     pub(super) fn place_fast_path(&mut self, headers: Headers, exports: &Exports) {
         let program = self.program;
-        let usage = Usage::of_fast_path(program, &headers);
+        let usage = Usage::of_fast_path(program, self.standard(), &headers);
         let zero = self.imm(0);
         for i in 0..program.slots.len() {
             let id = SlotId(i as u32);
@@ -422,7 +420,7 @@ impl Gen<'_, '_> {
 
     /// The standard metadata of a packet that arrives; nothing is asked for yet.
     pub(super) fn arrive(&mut self, exports: &Exports) {
-        let standard = self.program.standard;
+        let standard = *self.standard();
         let zero = self.imm(0);
         for (may_be_set, offset) in [
             (exports.clones, offset_of!(Frame, clone)),
@@ -446,7 +444,7 @@ impl Gen<'_, '_> {
 
     /// From ingress to egress: what the traffic manager does with a packet that goes to one port.
     fn between(&mut self, exports: &Exports) {
-        let standard = self.program.standard;
+        let standard = *self.standard();
         if let Some(exported) = &exports.after_ingress {
             let fast_path = self.fast_path_mut();
             let bailout = fast_path.bailout;
@@ -483,7 +481,7 @@ impl Gen<'_, '_> {
         rid: Value,
         instance_type: Value,
     ) {
-        let standard = self.program.standard;
+        let standard = *self.standard();
         let zero = self.imm(0);
         let now_us = self.arrival_word(offset_of!(Frame, now_us));
         for (slot, value) in [
@@ -541,7 +539,7 @@ impl Gen<'_, '_> {
 
     /// After the egress control: the drop port.
     fn end_if_dropped(&mut self, exports: &Exports) {
-        let spec = self.read(self.program.standard.egress_spec).low();
+        let spec = self.read(self.standard().egress_spec).low();
         let drop_port = self.imm(DROP_PORT.into());
         let dropped = self.b.ins().icmp(IntCC::Equal, spec, drop_port);
         let (stop, next) = (self.b.create_block(), self.b.create_block());

@@ -34,9 +34,8 @@ use cranelift_codegen::ir::{
     Value,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-use engine::DROP_PORT;
 pub(crate) use fast_path::{makes_replicas, specialisations};
-use ir::{LabelId, Layout, MAX_STEPS, Program, SlotId, StmtKind};
+use ir::{Bits, Half, LabelId, Layout, MAX_STEPS, Program, SlotId, StandardMetadata, StmtKind};
 use parser::ParserBlocks;
 pub(crate) use prefetch::{LARGE_TABLE, PrefetchedTable, prefetched_tables};
 use std::mem::offset_of;
@@ -53,13 +52,13 @@ pub(crate) const MAX_VALUE_LIMBS: usize = 8;
 /// Which part of the pipeline a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum EntryPoint {
-    /// Parser, checksum verification, ingress.
+    /// Parser, checksum verification, ingress, ingress deparser.
     Ingress,
     /// The parser only.
     Parse,
-    /// Egress, checksum computation, deparser.
+    /// Egress parser, egress, checksum computation, deparser.
     Egress,
-    /// All of them, for a packet on the fast path. If the program is specialised, only for the outcomes of the parser that it
+    /// All of them, for a packet of v1model on the fast path. If the program is specialised, only for the outcomes of the parser that it
     /// is specialised for.
     FastPath,
     /// The same for all outcomes, if the program is specialised.
@@ -83,6 +82,7 @@ impl EntryPoint {
     /// Whether a program has any use for the function.
     pub fn is_useful(self, program: &Program) -> bool {
         match self {
+            _ if self.takes_packets() && program.v1model().is_none() => false,
             EntryPoint::Prefetch => !prefetched_tables(program).is_empty(),
             EntryPoint::General => !specialisations(program).is_empty(),
             _ => true,
@@ -547,16 +547,20 @@ impl Gen<'_, '_> {
     fn part(&mut self) {
         let program = self.program;
         match self.entry_point {
-            EntryPoint::Parse => self.parser(),
+            EntryPoint::Parse => self.parser(ir::Block::Parser),
             EntryPoint::Ingress => {
-                self.parser();
+                self.parser(ir::Block::Parser);
                 self.control(&program.verify_checksum);
                 self.control(&program.ingress);
+                if program.parser.egress.is_some() {
+                    self.begin_emitting();
+                    self.control(&program.ingress_deparser);
+                    self.store_emitted_len();
+                }
             }
             EntryPoint::Egress => {
-                let buffer = offset_of!(Frame, emitted) as i32;
-                let at = (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, buffer);
-                self.b.def_var(self.emit_at, at);
+                self.begin_emitting();
+                self.parser(ir::Block::EgressParser);
                 self.control(&program.egress);
                 self.stop_if_dropped();
                 self.control(&program.compute_checksum);
@@ -568,11 +572,38 @@ impl Gen<'_, '_> {
         self.b.ins().return_(&[]);
     }
 
-    /// Ends the function if the egress control left the drop port in `egress_spec`.
+    /// The half of the pipeline that is generated.
+    fn half(&self) -> Half {
+        match self.entry_point {
+            EntryPoint::Egress => Half::Egress,
+            _ => Half::Ingress,
+        }
+    }
+
+    /// The standard metadata.
+    ///
+    /// # Panics
+    /// If the program is none of v1model: only these have a fast path.
+    fn standard(&self) -> &StandardMetadata {
+        let standard = self.program.v1model();
+        standard.expect("the fast path is for programs of v1model")
+    }
+
+    /// What is emitted goes to the buffer of the frame, from its beginning on.
+    fn begin_emitting(&mut self) {
+        let buffer = offset_of!(Frame, emitted) as i32;
+        let at = (self.b.ins()).load(I64, MemFlagsData::trusted(), self.frame, buffer);
+        self.b.def_var(self.emit_at, at);
+    }
+
+    /// Ends the function if the egress control left the value that drops.
     fn stop_if_dropped(&mut self) {
-        let egress_spec = self.read(self.program.standard.egress_spec);
-        let drop_port = self.small_constant(egress_spec.width, DROP_PORT.into());
-        let dropped = self.equal(&egress_spec, &drop_port);
+        let Some((slot, value)) = self.program.architecture.egress_drop() else {
+            return;
+        };
+        let left = self.read(slot);
+        let drops = self.constant(&Bits::from_u64(left.width, value));
+        let dropped = self.equal(&left, &drops);
         let (stop, next) = (self.b.create_block(), self.b.create_block());
         self.b.ins().brif(dropped, stop, &[], next, &[]);
         self.continue_in(stop);
@@ -659,12 +690,13 @@ fn nth(first: Variable, i: usize) -> Variable {
     Variable::from_u32(first.as_u32() + i as u32)
 }
 
-/// Bytes that the deparser may write, each `emit` once; one in a loop makes room for itself.
+/// Bytes that a deparser may write, each `emit` once; one in a loop makes room for itself.
 pub(crate) fn emit_capacity(program: &Program) -> usize {
     let emits = |stmt: &ir::Stmt| match stmt.kind {
         StmtKind::Emit(header) => program.header_max_bytes(header),
         _ => 0,
     };
-    let emitted: usize = ir::statements(&program.deparser).map(emits).sum();
-    emitted + bytes::Packer::SLACK as usize
+    let deparsers = [&program.ingress_deparser, &program.deparser];
+    let emitted = deparsers.map(|body| ir::statements(body).map(emits).sum::<usize>());
+    emitted[0].max(emitted[1]) + bytes::Packer::SLACK as usize
 }

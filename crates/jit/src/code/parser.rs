@@ -13,7 +13,8 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 use cranelift_frontend::Switch;
 use ir::{
-    Bits, ERROR_WIDTH, Expr, HeaderId, KeySet, Parser, SelectCase, SlotId, Target, Transition,
+    Bits, ERROR_WIDTH, Expr, HeaderId, KeySet, Parser, SelectCase, SlotId, StateId, Target,
+    Transition,
 };
 use std::mem::offset_of;
 
@@ -61,10 +62,10 @@ fn targets(transition: &Transition) -> Vec<usize> {
     }
 }
 
-fn entered(parser: &Parser, generated: &[bool]) -> Vec<Entered> {
+fn entered(parser: &Parser, start: usize, generated: &[bool]) -> Vec<Entered> {
     let mut result = vec![Entered::default(); parser.states.len()];
-    result[0].at_all = true;
-    let mut open = vec![0];
+    result[start].at_all = true;
+    let mut open = vec![start];
     while let Some(from) = open.pop() {
         let targets = targets(&parser.states[from].transition).into_iter();
         for to in targets.filter(|&to| generated[to]) {
@@ -78,15 +79,18 @@ fn entered(parser: &Parser, generated: &[bool]) -> Vec<Entered> {
 }
 
 impl Gen<'_, '_> {
-    /// Generates the parser; continues behind it.
-    pub(crate) fn parser(&mut self) {
-        self.parser_with_specialisations(&[]);
+    /// Generates a parser, if there is one; continues behind it.
+    pub(crate) fn parser(&mut self, block: ir::Block) {
+        if let Some(start) = self.program.parser_start(block) {
+            self.parser_with_specialisations(start, &[]);
+        }
     }
 
     /// Generates the parser; continues behind it, but for the states that accept with one of these validities: those go to the blocks
     /// that are given back, each with its validity. If there are any, what leads to none of them ends the parser at once.
     pub(crate) fn parser_with_specialisations(
         &mut self,
+        start: StateId,
         specialisations: &[Validity],
     ) -> Vec<Block> {
         let program = self.program;
@@ -106,7 +110,7 @@ impl Gen<'_, '_> {
                     .collect(),
             ),
         };
-        let entered = entered(&program.parser, &generated);
+        let entered = entered(&program.parser, start.index(), &generated);
         let blocks: Vec<Block> = states.iter().map(|_| self.b.create_block()).collect();
         let done = self.b.create_block();
         let specialised_blocks: Vec<Block> = specialisations
@@ -116,7 +120,7 @@ impl Gen<'_, '_> {
         let accept: Vec<Block> = (accepted.iter())
             .map(|validity| specialisation_of(validity).map_or(done, |i| specialised_blocks[i]))
             .collect();
-        self.b.ins().jump(blocks[0], &[]);
+        self.b.ins().jump(blocks[start.index()], &[]);
         self.parser_blocks = Some(ParserBlocks {
             states: blocks.clone(),
             current: 0,
@@ -147,7 +151,7 @@ impl Gen<'_, '_> {
             self.b.switch_to_block(block);
             self.b.seal_block(block);
             let error = self.small_constant(ERROR_WIDTH, code);
-            self.write(program.standard.parser_error, &error);
+            self.write(program.architecture.parser_error(self.half()), &error);
             self.b.ins().jump(done, &[]);
         }
         self.continue_in(done);
@@ -329,7 +333,8 @@ impl Gen<'_, '_> {
     /// [`ir::StmtKind::Reject`].
     pub(crate) fn reject(&mut self, error: &Expr) {
         let error = self.expr(error);
-        self.write(self.program.standard.parser_error, &error);
+        let slot = self.program.architecture.parser_error(self.half());
+        self.write(slot, &error);
         let done = self.parser_mut().done;
         self.b.ins().jump(done, &[]);
     }

@@ -62,7 +62,7 @@ impl Gen<'_, '_> {
         let exports = Exports::none();
         self.place_fast_path(headers, &exports);
         self.arrive(&exports);
-        self.parser();
+        self.parser(ir::Block::Parser);
         self.control(&program.ingress);
         self.next_packet();
     }

@@ -16,10 +16,10 @@ use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
 use cranelift_frontend::Variable;
-use engine::DROP_PORT;
 use engine::control::Replica;
-use engine::switch::instance_type;
 use ir::Program;
+use ir::architecture::v1model::DROP_PORT;
+use ir::architecture::v1model::instance_type;
 use std::mem::{offset_of, size_of};
 
 /// An egress of more statements than this, those of actions counted wherever they may run, is not generated once more.
@@ -58,7 +58,7 @@ impl Gen<'_, '_> {
         let replica = self.b.use_var(at);
         self.start_replica(replica, exports);
         self.control(&program.egress);
-        let spec = self.read(program.standard.egress_spec).low();
+        let spec = self.read(self.standard().egress_spec).low();
         let drop_port = self.imm(DROP_PORT.into());
         let dropped = self.b.ins().icmp(IntCC::Equal, spec, drop_port);
         let [drop, send, next, done] = [(); 4].map(|()| self.b.create_block());

@@ -76,12 +76,13 @@ fn multicast_plainly(program: &mut Program) {
     calm(&mut program.compute_checksum);
     calm(&mut program.deparser);
     program.actions.iter_mut().for_each(|a| calm(&mut a.body));
-    let port = Expr::Slot(program.standard.ingress_port);
+    let standard = *program.v1model().expect("is of v1model");
+    let port = Expr::Slot(standard.ingress_port);
     let (a, high, low) = (Box::new(port), 2, 0);
     let a = Box::new(Expr::Slice { a, high, low });
     program.ingress.push(Stmt {
         kind: StmtKind::Assign {
-            dst: program.standard.mcast_grp,
+            dst: standard.mcast_grp,
             value: Expr::ZeroExtend { a, width: 16 },
         },
         loc: Loc::default(),

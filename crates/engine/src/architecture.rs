@@ -1,0 +1,117 @@
+//! What an architecture does with packets between, before and after the halves of the pipeline: small functions over the metadata, one
+//! implementation per architecture. [`crate::switch`] carries out what they decide; which blocks there are and where the metadata is,
+//! [`ir::architecture`] says. Nothing here copies a packet or knows a multicast group.
+
+mod psa;
+mod v1model;
+
+use crate::exec::Intents;
+use crate::plan::{EgressStart, Place};
+use ir::{Architecture, FieldListId, Layout, Program};
+use std::fmt;
+
+/// Picoseconds in a microsecond, the unit of timestamps.
+const PS_PER_US: u64 = 1_000_000;
+
+/// Why there is a packet, or a copy of one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum PacketPath {
+    /// It goes to egress, to one port.
+    Unicast,
+    /// It is a multicast replica.
+    Replica,
+    /// It was cloned from ingress.
+    IngressClone,
+    /// It was cloned from egress.
+    EgressClone,
+    /// It was resubmitted.
+    Resubmitted,
+    /// It was recirculated.
+    Recirculated,
+}
+
+/// A clone session, and what the clone brings along.
+pub(crate) type CloneRequest = (u32, Option<FieldListId>);
+
+/// What becomes of a packet behind ingress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct IngressVerdict {
+    /// Whether it is cloned.
+    pub clone: Option<CloneRequest>,
+    /// Where it goes itself.
+    pub next: AfterIngress,
+}
+
+/// Where a packet goes behind ingress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterIngress {
+    /// To the parser as it arrived, with what it brings along.
+    Resubmit(Option<FieldListId>),
+    /// To the egress of each port of this group.
+    Multicast(u32),
+    /// Nowhere.
+    Drop,
+    /// To the egress of this port.
+    Unicast(u32),
+}
+
+/// What becomes of a packet behind egress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct EgressVerdict {
+    /// Whether it is cloned.
+    pub clone: Option<CloneRequest>,
+    /// Where it goes itself.
+    pub next: AfterEgress,
+}
+
+/// Where a packet goes behind egress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum AfterEgress {
+    /// Nowhere.
+    Drop,
+    /// To the parser, as it was deparsed, with what it brings along.
+    Recirculate(Option<FieldListId>),
+    /// Out of its port.
+    Send,
+}
+
+/// The functions of an architecture. A state is laid out by [`ir::Layout`].
+pub(crate) trait Rules: Send + Sync + fmt::Debug {
+    /// The metadata of a packet that arrives at a port. The state is zero.
+    fn arrive(&self, state: &mut [u64], port: u32, bytes: usize);
+
+    /// The time at which a packet enters ingress.
+    fn set_ingress_time(&self, state: &mut [u64], now_ps: u64);
+
+    /// The metadata of a packet that is made from another one. The state is zero, but for what is brought along.
+    fn derive(&self, state: &mut [u64], original: &[u64], path: PacketPath, bytes: usize);
+
+    /// Says why there is a copy for egress.
+    fn set_path(&self, state: &mut [u64], path: PacketPath);
+
+    /// What becomes of the packet.
+    fn after_ingress(&self, state: &[u64], intents: &Intents) -> IngressVerdict;
+
+    /// The priority of its queue.
+    fn priority(&self, state: &[u64]) -> u8;
+
+    /// Whether [`Rules::start_egress`] needs to know how long the packet is.
+    fn measures_in_egress(&self) -> bool;
+
+    /// The metadata that a copy finds when it begins egress.
+    fn start_egress(&self, state: &mut [u64], start: &EgressStart, bytes: usize);
+
+    /// What becomes of the copy that was for this port.
+    fn after_egress(&self, state: &[u64], intents: &Intents, port: u32) -> EgressVerdict;
+}
+
+/// The functions for a program.
+pub(crate) fn rules(program: &Program, layout: &Layout) -> Box<dyn Rules> {
+    let place = |slot| Place::new(slot, program, layout);
+    match &program.architecture {
+        Architecture::V1Model(standard) => {
+            Box::new(v1model::V1Model::new(standard, program, &place))
+        }
+        Architecture::Psa(metadata) => Box::new(psa::Psa::new(metadata, &place)),
+    }
+}

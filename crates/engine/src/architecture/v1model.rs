@@ -1,0 +1,149 @@
+//! v1model, as the reference target simple_switch does it; [`crate::switch`] lists where it differs.
+
+use super::{
+    AfterEgress, AfterIngress, EgressVerdict, IngressVerdict, PS_PER_US, PacketPath, Rules,
+};
+use crate::exec::Intents;
+use crate::plan::{EgressStart, Place};
+use ir::architecture::v1model::{DROP_PORT, instance_type};
+use ir::{Half, Program, SlotId, StandardMetadata};
+
+/// The places of the standard metadata that the switch reads or writes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct V1Model {
+    ingress_port: Place,
+    egress_spec: Place,
+    egress_port: Place,
+    instance_type: Place,
+    packet_length: Place,
+    enq_timestamp: Place,
+    enq_qdepth: Place,
+    deq_timedelta: Place,
+    deq_qdepth: Place,
+    ingress_global_timestamp: Place,
+    egress_global_timestamp: Place,
+    mcast_grp: Place,
+    egress_rid: Place,
+    priority: Place,
+    /// Some code that runs in egress reads `packet_length`.
+    egress_reads_length: bool,
+}
+
+impl V1Model {
+    pub(super) fn new(
+        standard: &StandardMetadata,
+        program: &Program,
+        place: &dyn Fn(SlotId) -> Place,
+    ) -> V1Model {
+        V1Model {
+            ingress_port: place(standard.ingress_port),
+            egress_spec: place(standard.egress_spec),
+            egress_port: place(standard.egress_port),
+            instance_type: place(standard.instance_type),
+            packet_length: place(standard.packet_length),
+            enq_timestamp: place(standard.enq_timestamp),
+            enq_qdepth: place(standard.enq_qdepth),
+            deq_timedelta: place(standard.deq_timedelta),
+            deq_qdepth: place(standard.deq_qdepth),
+            ingress_global_timestamp: place(standard.ingress_global_timestamp),
+            egress_global_timestamp: place(standard.egress_global_timestamp),
+            mcast_grp: place(standard.mcast_grp),
+            egress_rid: place(standard.egress_rid),
+            priority: place(standard.priority),
+            egress_reads_length: egress_reads(program, standard.packet_length),
+        }
+    }
+}
+
+impl Rules for V1Model {
+    fn arrive(&self, state: &mut [u64], port: u32, bytes: usize) {
+        self.ingress_port.set(state, u64::from(port));
+        self.packet_length.set(state, bytes as u64);
+    }
+
+    fn set_ingress_time(&self, state: &mut [u64], now_ps: u64) {
+        (self.ingress_global_timestamp).set(state, now_ps / PS_PER_US);
+    }
+
+    fn derive(&self, state: &mut [u64], original: &[u64], path: PacketPath, bytes: usize) {
+        self.ingress_port.copy(state, original);
+        self.packet_length.set(state, bytes as u64);
+        if matches!(path, PacketPath::IngressClone | PacketPath::EgressClone) {
+            // A clone's ingress time is the original's.
+            self.ingress_global_timestamp.copy(state, original);
+        }
+        self.set_path(state, path);
+    }
+
+    fn set_path(&self, state: &mut [u64], path: PacketPath) {
+        let value = match path {
+            PacketPath::Unicast => instance_type::NORMAL,
+            PacketPath::Replica => instance_type::REPLICATION,
+            PacketPath::IngressClone => instance_type::INGRESS_CLONE,
+            PacketPath::EgressClone => instance_type::EGRESS_CLONE,
+            PacketPath::Resubmitted => instance_type::RESUBMITTED,
+            PacketPath::Recirculated => instance_type::RECIRCULATED,
+        };
+        self.instance_type.set(state, value);
+    }
+
+    fn after_ingress(&self, state: &[u64], intents: &Intents) -> IngressVerdict {
+        let next = match (intents.resubmit, self.mcast_grp.get(state) as u32) {
+            (Some(preserve), _) => AfterIngress::Resubmit(preserve),
+            (None, 0) => match self.egress_spec.get(state) as u32 {
+                DROP_PORT => AfterIngress::Drop,
+                port => AfterIngress::Unicast(port),
+            },
+            (None, group) => AfterIngress::Multicast(group),
+        };
+        let clone = intents.clone;
+        IngressVerdict { clone, next }
+    }
+
+    fn priority(&self, state: &[u64]) -> u8 {
+        self.priority.get(state) as u8
+    }
+
+    fn measures_in_egress(&self) -> bool {
+        self.egress_reads_length
+    }
+
+    fn start_egress(&self, state: &mut [u64], start: &EgressStart, bytes: usize) {
+        let waited_ps = start.now_ps.saturating_sub(start.enqueued_ps);
+        self.egress_port.set(state, u64::from(start.port));
+        self.egress_rid.set(state, u64::from(start.rid));
+        self.priority.set(state, u64::from(start.priority));
+        // Anything but the drop port, so that only the egress control can drop.
+        self.egress_spec.set(state, 0);
+        (self.egress_global_timestamp).set(state, start.now_ps / PS_PER_US);
+        self.enq_timestamp.set(state, start.enqueued_ps / PS_PER_US);
+        self.deq_timedelta.set(state, waited_ps / PS_PER_US);
+        self.enq_qdepth.set(state, u64::from(start.enq_qdepth));
+        self.deq_qdepth.set(state, u64::from(start.deq_qdepth));
+        if self.egress_reads_length {
+            self.packet_length.set(state, bytes as u64);
+        }
+    }
+
+    fn after_egress(&self, state: &[u64], intents: &Intents, _port: u32) -> EgressVerdict {
+        let dropped = self.egress_spec.get(state) as u32 == DROP_PORT;
+        let next = match (dropped, intents.recirculate) {
+            (true, _) => AfterEgress::Drop,
+            (false, Some(preserve)) => AfterEgress::Recirculate(preserve),
+            (false, None) => AfterEgress::Send,
+        };
+        let clone = intents.clone;
+        EgressVerdict { clone, next }
+    }
+}
+
+/// Whether code that may run in egress, or a list of preserved slots, mentions a slot.
+fn egress_reads(program: &Program, slot: SlotId) -> bool {
+    let controls = ir::Block::CONTROLS.into_iter();
+    let egress = controls.filter(|block| block.half() == Half::Egress);
+    let actions = program.actions.iter().map(|a| &a.body[..]);
+    let mut bodies = egress.map(|block| program.control(block)).chain(actions);
+    let reads = |body| ir::statements(body).any(|stmt| stmt.kind.reads(&|read| read == slot));
+    let mut lists = program.field_lists.iter();
+    bodies.any(reads) || lists.any(|list| list.slots.contains(&slot))
+}

@@ -1,0 +1,330 @@
+//! Architectures: what stands around the blocks of a program, as data.
+//!
+//! A [`Description`] says which package a program is, which blocks it has and what each of their parameters is; an [`Architecture`] says
+//! in which slots a program has the architecture's metadata. The compiler reads descriptions to recognise and bind a program, both
+//! executors read which blocks there are and where errors go. Each architecture is one file here, one in `engine::architecture` (what
+//! happens between the halves) and one in `compile` (its externs). Nothing here knows how packets are copied.
+
+pub mod psa;
+pub mod v1model;
+
+use crate::{FieldListId, SlotId};
+pub use v1model::StandardMetadata;
+
+/// The slots and widths of an architecture's metadata, by the name of each field in its include file.
+macro_rules! metadata {
+    ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident = $text:literal : $width:expr,)* }) => {
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub struct $name {
+            $($(#[$field_doc])* pub $field: $crate::SlotId,)*
+        }
+
+        impl $name {
+            /// The slots that a function gives for the names, in the order of declaration.
+            pub fn from_names<E>(
+                mut slot: impl FnMut(&'static str) -> Result<$crate::SlotId, E>,
+            ) -> Result<$name, E> {
+                Ok($name { $($field: slot($text)?,)* })
+            }
+
+            /// Names, slots and widths in the order of declaration.
+            pub fn fields(&self) -> Vec<(&'static str, $crate::SlotId, u32)> {
+                vec![$(($text, self.$field, $width)),*]
+            }
+        }
+    };
+}
+use metadata;
+
+/// Where a program has the metadata of its architecture.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Architecture {
+    /// v1model.
+    V1Model(v1model::StandardMetadata),
+    /// The Portable Switch Architecture.
+    Psa(psa::Metadata),
+}
+
+impl Architecture {
+    /// What there is.
+    pub const ALL: [&'static Description; 2] = [&v1model::DESCRIPTION, &psa::DESCRIPTION];
+
+    /// The architecture of a description, with the slots that a function gives for the names of its metadata.
+    pub fn from_names<E>(
+        description: &Description,
+        slot: impl FnMut(&'static str) -> Result<SlotId, E>,
+    ) -> Result<Architecture, E> {
+        match description.name {
+            psa::NAME => psa::Metadata::from_names(slot).map(Architecture::Psa),
+            _ => v1model::StandardMetadata::from_names(slot).map(Architecture::V1Model),
+        }
+    }
+
+    /// What it is.
+    pub fn description(&self) -> &'static Description {
+        match self {
+            Architecture::V1Model(_) => &v1model::DESCRIPTION,
+            Architecture::Psa(_) => &psa::DESCRIPTION,
+        }
+    }
+
+    /// Names, slots and widths of the metadata, in the order of declaration.
+    pub fn fields(&self) -> Vec<(&'static str, SlotId, u32)> {
+        match self {
+            Architecture::V1Model(standard) => standard.fields(),
+            Architecture::Psa(metadata) => metadata.fields(),
+        }
+    }
+
+    /// Where a parser of this half leaves its error ([`ERROR_WIDTH`](crate::ERROR_WIDTH) bits).
+    pub fn parser_error(&self, half: Half) -> SlotId {
+        match self {
+            Architecture::V1Model(standard) => standard.parser_error,
+            Architecture::Psa(metadata) => match half {
+                Half::Ingress => metadata.ingress_parser_error,
+                Half::Egress => metadata.egress_parser_error,
+            },
+        }
+    }
+
+    /// The slots that say what time it is, or was.
+    pub fn times(&self) -> Vec<SlotId> {
+        match self {
+            Architecture::V1Model(standard) => vec![
+                standard.ingress_global_timestamp,
+                standard.egress_global_timestamp,
+                standard.enq_timestamp,
+                standard.deq_timedelta,
+            ],
+            Architecture::Psa(metadata) => {
+                vec![metadata.ingress_timestamp, metadata.egress_timestamp]
+            }
+        }
+    }
+
+    /// The slots that say what a queue between the halves was like.
+    pub fn queue_data(&self) -> Vec<SlotId> {
+        match self {
+            Architecture::V1Model(standard) => vec![
+                standard.enq_qdepth,
+                standard.deq_qdepth,
+                standard.enq_timestamp,
+                standard.deq_timedelta,
+            ],
+            Architecture::Psa(_) => Vec::new(),
+        }
+    }
+
+    /// The slot by which a program chooses among the queues of a port.
+    pub fn priority(&self) -> Option<SlotId> {
+        match self {
+            Architecture::V1Model(standard) => Some(standard.priority),
+            Architecture::Psa(_) => None,
+        }
+    }
+
+    /// The slots that decide what becomes of a packet.
+    pub fn decisions(&self) -> Vec<SlotId> {
+        match self {
+            Architecture::V1Model(standard) => {
+                vec![standard.egress_spec, standard.mcast_grp, standard.priority]
+            }
+            Architecture::Psa(metadata) => vec![
+                metadata.class_of_service,
+                metadata.ingress_clone,
+                metadata.ingress_clone_session,
+                metadata.ingress_drop,
+                metadata.resubmit,
+                metadata.multicast_group,
+                metadata.ingress_egress_port,
+                metadata.egress_clone,
+                metadata.egress_clone_session,
+                metadata.egress_drop,
+            ],
+        }
+    }
+
+    /// The value of a slot behind the egress control that drops the packet before anything else is done with it.
+    pub fn egress_drop(&self) -> Option<(SlotId, u64)> {
+        match self {
+            Architecture::V1Model(standard) => {
+                Some((standard.egress_spec, v1model::DROP_PORT.into()))
+            }
+            Architecture::Psa(_) => None,
+        }
+    }
+}
+
+/// The two halves of a pipeline.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Half {
+    /// From arrival to the traffic manager.
+    Ingress,
+    /// From there to departure.
+    Egress,
+}
+
+impl Half {
+    /// Name, as in `ingress`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Half::Ingress => "ingress",
+            Half::Egress => "egress",
+        }
+    }
+}
+
+/// A block of a pipeline, in the order in which a packet meets them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Block {
+    /// The parser of what arrives.
+    Parser,
+    /// The control that checks checksums.
+    VerifyChecksum,
+    /// The ingress control.
+    Ingress,
+    /// The deparser in front of the traffic manager.
+    IngressDeparser,
+    /// The parser behind the traffic manager.
+    EgressParser,
+    /// The egress control.
+    Egress,
+    /// The control that updates checksums.
+    ComputeChecksum,
+    /// The deparser of what leaves.
+    Deparser,
+}
+
+impl Block {
+    /// The controls among them.
+    pub const CONTROLS: [Block; 6] = [
+        Block::VerifyChecksum,
+        Block::Ingress,
+        Block::IngressDeparser,
+        Block::Egress,
+        Block::ComputeChecksum,
+        Block::Deparser,
+    ];
+
+    /// The half that it belongs to.
+    pub fn half(self) -> Half {
+        match self < Block::EgressParser {
+            true => Half::Ingress,
+            false => Half::Egress,
+        }
+    }
+
+    /// Name, as in `verify_checksum`.
+    pub fn name(self) -> &'static str {
+        match self {
+            Block::Parser => "parser",
+            Block::VerifyChecksum => "verify_checksum",
+            Block::Ingress => "ingress",
+            Block::IngressDeparser => "ingress_deparser",
+            Block::EgressParser => "egress_parser",
+            Block::Egress => "egress",
+            Block::ComputeChecksum => "compute_checksum",
+            Block::Deparser => "deparser",
+        }
+    }
+
+    /// Whether it is a parser.
+    pub fn is_parser(self) -> bool {
+        matches!(self, Block::Parser | Block::EgressParser)
+    }
+
+    /// Whether it is a deparser.
+    pub fn is_deparser(self) -> bool {
+        matches!(self, Block::IngressDeparser | Block::Deparser)
+    }
+}
+
+/// What a program brings along from one half or pass to another, where both are parsed: user-defined metadata beside the bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Bridged {
+    /// From ingress to egress.
+    Normal,
+    /// With a clone from ingress.
+    IngressClone,
+    /// With a clone from egress.
+    EgressClone,
+    /// From ingress to ingress.
+    Resubmitted,
+    /// From egress to ingress.
+    Recirculated,
+}
+
+impl Bridged {
+    /// All of them. A program whose architecture has them has their slots in its first field lists, in this order.
+    pub const ALL: [Bridged; 5] = [
+        Bridged::Normal,
+        Bridged::IngressClone,
+        Bridged::EgressClone,
+        Bridged::Resubmitted,
+        Bridged::Recirculated,
+    ];
+
+    /// The field list with its slots.
+    pub fn field_list(self) -> FieldListId {
+        FieldListId(self as u32)
+    }
+}
+
+/// What a parameter of a block is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Parameter {
+    /// `packet_in` or `packet_out`.
+    Packet,
+    /// The user's headers of a half.
+    Headers(Half),
+    /// The user's metadata of a half.
+    UserMetadata(Half),
+    /// Metadata of the architecture: the path in front of the names of its fields, empty if they stand alone.
+    Intrinsic(&'static str),
+    /// What is brought along.
+    Bridged(Bridged),
+}
+
+/// A block and its parameters.
+#[derive(Clone, Copy, Debug)]
+pub struct Stage {
+    /// Which.
+    pub block: Block,
+    /// In order.
+    pub parameters: &'static [Parameter],
+}
+
+/// An architecture.
+#[derive(Debug)]
+pub struct Description {
+    /// Its name, as in P4Info.
+    pub name: &'static str,
+    /// The word for its metadata in the text form of programs.
+    pub keyword: &'static str,
+    /// The package that `main` is an instance of.
+    pub package: &'static str,
+    /// The blocks, in the order in which the package, and the packages in it, name them.
+    pub stages: &'static [Stage],
+    /// Parameters that have storage, in the order of their slots, with the stage and the position there whose name and type they have.
+    pub storage: &'static [(Parameter, Block, usize)],
+    /// Ports are smaller than this, but for [`Description::cpu_port`].
+    pub ports: u32,
+    /// Bits of the class of service of a clone session.
+    pub class_of_service_bits: u32,
+    /// The port that leads to the control plane if nobody says another.
+    pub cpu_port: u32,
+}
+
+impl Description {
+    /// Whether egress begins with a parser, so that bytes and [`Bridged`] metadata are all that comes from one half to the other.
+    pub fn parses_twice(&self) -> bool {
+        let parsers = self.stages.iter().filter(|stage| stage.block.is_parser());
+        parsers.count() > 1
+    }
+
+    /// Whether packets can leave at a port, or come from it.
+    pub fn has_port(&self, port: u32) -> bool {
+        port < self.ports || port == self.cpu_port
+    }
+}

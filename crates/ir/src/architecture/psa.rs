@@ -1,0 +1,189 @@
+//! The Portable Switch Architecture 1.2: metadata, blocks and numbers, with the widths of the behavioral model's psa_switch.
+
+use super::{Block, Bridged, Description, Half, Parameter, Stage, metadata};
+use crate::ERROR_WIDTH;
+
+/// Its name.
+pub const NAME: &str = "psa";
+
+/// The port to the control plane.
+pub const PORT_CPU: u32 = 0xffff_fffd;
+
+/// What leaves egress at this port goes to the ingress parser again.
+pub const PORT_RECIRCULATE: u32 = 0xffff_fffa;
+
+/// Values of `PSA_PacketPath_t`, in the order of its members.
+pub mod packet_path {
+    /// Arrived at a port.
+    pub const NORMAL: u64 = 0;
+    /// In egress: to one port.
+    pub const NORMAL_UNICAST: u64 = 1;
+    /// In egress: a multicast replica.
+    pub const NORMAL_MULTICAST: u64 = 2;
+    /// Cloned from ingress.
+    pub const CLONE_I2E: u64 = 3;
+    /// Cloned from egress.
+    pub const CLONE_E2E: u64 = 4;
+    /// Resubmitted.
+    pub const RESUBMIT: u64 = 5;
+    /// Recirculated.
+    pub const RECIRCULATE: u64 = 6;
+}
+
+metadata! {
+    /// The slots of the structs `psa_ingress_parser_input_metadata_t` to `psa_egress_output_metadata_t`.
+    Metadata {
+        /// The port of arrival, for the parser.
+        ingress_parser_port = "ingress_parser_input.ingress_port": 32,
+        /// Why there is this packet ([`packet_path`]), for the parser.
+        ingress_parser_path = "ingress_parser_input.packet_path": 32,
+        /// The port of arrival.
+        ingress_port = "ingress_input.ingress_port": 32,
+        /// Why there is this packet.
+        ingress_path = "ingress_input.packet_path": 32,
+        /// Microseconds.
+        ingress_timestamp = "ingress_input.ingress_timestamp": 64,
+        /// Index in [`Program::errors`](crate::Program::errors).
+        ingress_parser_error = "ingress_input.parser_error": ERROR_WIDTH,
+        /// 0 at first.
+        class_of_service = "ingress_output.class_of_service": 8,
+        /// Whether to clone; false at first.
+        ingress_clone = "ingress_output.clone": 1,
+        /// By which session.
+        ingress_clone_session = "ingress_output.clone_session_id": 16,
+        /// Whether the packet itself goes nowhere; true at first.
+        ingress_drop = "ingress_output.drop": 1,
+        /// Whether to parse the packet again, if it is not dropped; false at first.
+        resubmit = "ingress_output.resubmit": 1,
+        /// Else the group, 0 for none.
+        multicast_group = "ingress_output.multicast_group": 32,
+        /// Else the port.
+        ingress_egress_port = "ingress_output.egress_port": 32,
+        /// The port that the packet leaves at, for the egress parser.
+        egress_parser_port = "egress_parser_input.egress_port": 32,
+        /// Why there is this copy, for the egress parser.
+        egress_parser_path = "egress_parser_input.packet_path": 32,
+        /// As ingress said, or the clone session.
+        egress_class_of_service = "egress_input.class_of_service": 8,
+        /// The port that the packet leaves at.
+        egress_port = "egress_input.egress_port": 32,
+        /// Why there is this copy.
+        egress_path = "egress_input.packet_path": 32,
+        /// The number of a replica.
+        instance = "egress_input.instance": 16,
+        /// Microseconds.
+        egress_timestamp = "egress_input.egress_timestamp": 64,
+        /// Index in [`Program::errors`](crate::Program::errors).
+        egress_parser_error = "egress_input.parser_error": ERROR_WIDTH,
+        /// Whether to clone; false at first.
+        egress_clone = "egress_output.clone": 1,
+        /// By which session.
+        egress_clone_session = "egress_output.clone_session_id": 16,
+        /// Whether the packet itself goes nowhere; false at first.
+        egress_drop = "egress_output.drop": 1,
+        /// The port that the packet leaves at, for the deparser.
+        egress_deparser_port = "egress_deparser_input.egress_port": 32,
+    }
+}
+
+const IH: Parameter = Parameter::Headers(Half::Ingress);
+const IM: Parameter = Parameter::UserMetadata(Half::Ingress);
+const EH: Parameter = Parameter::Headers(Half::Egress);
+const EM: Parameter = Parameter::UserMetadata(Half::Egress);
+const INGRESS_PARSER_INPUT: Parameter = Parameter::Intrinsic("ingress_parser_input");
+const INGRESS_INPUT: Parameter = Parameter::Intrinsic("ingress_input");
+const INGRESS_OUTPUT: Parameter = Parameter::Intrinsic("ingress_output");
+const EGRESS_PARSER_INPUT: Parameter = Parameter::Intrinsic("egress_parser_input");
+const EGRESS_INPUT: Parameter = Parameter::Intrinsic("egress_input");
+const EGRESS_OUTPUT: Parameter = Parameter::Intrinsic("egress_output");
+const EGRESS_DEPARSER_INPUT: Parameter = Parameter::Intrinsic("egress_deparser_input");
+const NORMAL: Parameter = Parameter::Bridged(Bridged::Normal);
+const CLONE_I2E: Parameter = Parameter::Bridged(Bridged::IngressClone);
+const CLONE_E2E: Parameter = Parameter::Bridged(Bridged::EgressClone);
+const RESUBMIT: Parameter = Parameter::Bridged(Bridged::Resubmitted);
+const RECIRCULATE: Parameter = Parameter::Bridged(Bridged::Recirculated);
+
+/// What PSA is.
+pub static DESCRIPTION: Description = Description {
+    name: NAME,
+    keyword: NAME,
+    package: "PSA_Switch",
+    stages: &[
+        Stage {
+            block: Block::Parser,
+            parameters: &[
+                Parameter::Packet,
+                IH,
+                IM,
+                INGRESS_PARSER_INPUT,
+                RESUBMIT,
+                RECIRCULATE,
+            ],
+        },
+        Stage {
+            block: Block::Ingress,
+            parameters: &[IH, IM, INGRESS_INPUT, INGRESS_OUTPUT],
+        },
+        Stage {
+            block: Block::IngressDeparser,
+            parameters: &[
+                Parameter::Packet,
+                CLONE_I2E,
+                RESUBMIT,
+                NORMAL,
+                IH,
+                IM,
+                INGRESS_OUTPUT,
+            ],
+        },
+        Stage {
+            block: Block::EgressParser,
+            parameters: &[
+                Parameter::Packet,
+                EH,
+                EM,
+                EGRESS_PARSER_INPUT,
+                NORMAL,
+                CLONE_I2E,
+                CLONE_E2E,
+            ],
+        },
+        Stage {
+            block: Block::Egress,
+            parameters: &[EH, EM, EGRESS_INPUT, EGRESS_OUTPUT],
+        },
+        Stage {
+            block: Block::Deparser,
+            parameters: &[
+                Parameter::Packet,
+                CLONE_E2E,
+                RECIRCULATE,
+                EH,
+                EM,
+                EGRESS_OUTPUT,
+                EGRESS_DEPARSER_INPUT,
+            ],
+        },
+    ],
+    storage: &[
+        (INGRESS_PARSER_INPUT, Block::Parser, 3),
+        (INGRESS_INPUT, Block::Ingress, 2),
+        (INGRESS_OUTPUT, Block::Ingress, 3),
+        (EGRESS_PARSER_INPUT, Block::EgressParser, 3),
+        (EGRESS_INPUT, Block::Egress, 2),
+        (EGRESS_OUTPUT, Block::Egress, 3),
+        (EGRESS_DEPARSER_INPUT, Block::Deparser, 6),
+        (NORMAL, Block::IngressDeparser, 3),
+        (CLONE_I2E, Block::IngressDeparser, 1),
+        (CLONE_E2E, Block::Deparser, 1),
+        (RESUBMIT, Block::IngressDeparser, 2),
+        (RECIRCULATE, Block::Deparser, 2),
+        (IH, Block::Ingress, 0),
+        (IM, Block::Ingress, 1),
+        (EH, Block::Egress, 0),
+        (EM, Block::Egress, 1),
+    ],
+    ports: PORT_RECIRCULATE,
+    class_of_service_bits: 8,
+    cpu_port: PORT_CPU,
+};

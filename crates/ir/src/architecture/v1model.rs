@@ -1,0 +1,106 @@
+//! v1model: metadata, blocks and numbers of the behavioral model's simple_switch.
+
+use super::{Block, Description, Half, Parameter, Stage, metadata};
+use crate::ERROR_WIDTH;
+
+/// The value of `egress_spec` that drops.
+pub const DROP_PORT: u32 = 511;
+
+/// Values of `instance_type`, as in the reference target.
+pub mod instance_type {
+    /// Arrived at a port.
+    pub const NORMAL: u64 = 0;
+    /// Cloned from ingress.
+    pub const INGRESS_CLONE: u64 = 1;
+    /// Cloned from egress.
+    pub const EGRESS_CLONE: u64 = 2;
+    /// Recirculated.
+    pub const RECIRCULATED: u64 = 4;
+    /// A multicast replica.
+    pub const REPLICATION: u64 = 5;
+    /// Resubmitted.
+    pub const RESUBMITTED: u64 = 6;
+}
+
+metadata! {
+    /// The slots of `standard_metadata_t`, with the widths of v1model.p4.
+    StandardMetadata {
+        /// The port of arrival.
+        ingress_port = "ingress_port": 9,
+        /// The port to leave at; 511 drops.
+        egress_spec = "egress_spec": 9,
+        /// In egress, the port that the packet leaves at.
+        egress_port = "egress_port": 9,
+        /// Why there is this copy ([`instance_type`]).
+        instance_type = "instance_type": 32,
+        /// Bytes.
+        packet_length = "packet_length": 32,
+        /// Microseconds.
+        enq_timestamp = "enq_timestamp": 32,
+        /// Packets.
+        enq_qdepth = "enq_qdepth": 19,
+        /// Microseconds.
+        deq_timedelta = "deq_timedelta": 32,
+        /// Packets.
+        deq_qdepth = "deq_qdepth": 19,
+        /// Microseconds.
+        ingress_global_timestamp = "ingress_global_timestamp": 48,
+        /// Microseconds.
+        egress_global_timestamp = "egress_global_timestamp": 48,
+        /// 0 is none.
+        mcast_grp = "mcast_grp": 16,
+        /// The number of a replica.
+        egress_rid = "egress_rid": 16,
+        /// 1 after a check that failed.
+        checksum_error = "checksum_error": 1,
+        /// Index in [`Program::errors`](crate::Program::errors).
+        parser_error = "parser_error": ERROR_WIDTH,
+        /// Of the queue.
+        priority = "priority": 3,
+    }
+}
+
+const H: Parameter = Parameter::Headers(Half::Ingress);
+const M: Parameter = Parameter::UserMetadata(Half::Ingress);
+const S: Parameter = Parameter::Intrinsic("");
+
+/// What v1model is.
+pub static DESCRIPTION: Description = Description {
+    name: "v1model",
+    keyword: "standard",
+    package: "V1Switch",
+    stages: &[
+        Stage {
+            block: Block::Parser,
+            parameters: &[Parameter::Packet, H, M, S],
+        },
+        Stage {
+            block: Block::VerifyChecksum,
+            parameters: &[H, M],
+        },
+        Stage {
+            block: Block::Ingress,
+            parameters: &[H, M, S],
+        },
+        Stage {
+            block: Block::Egress,
+            parameters: &[H, M, S],
+        },
+        Stage {
+            block: Block::ComputeChecksum,
+            parameters: &[H, M],
+        },
+        Stage {
+            block: Block::Deparser,
+            parameters: &[Parameter::Packet, H],
+        },
+    ],
+    storage: &[
+        (S, Block::Ingress, 2),
+        (H, Block::Ingress, 0),
+        (M, Block::Ingress, 1),
+    ],
+    ports: DROP_PORT,
+    class_of_service_bits: 3,
+    cpu_port: 510,
+};
