@@ -258,7 +258,7 @@ def _show_comparison(run: Callable[[], Comparison], out: Path) -> None:
 
 @app.command("compile")
 def compile_command(
-    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model.")],
+    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model or PSA.")],
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Compiled program (device config).")] = None,
     p4info: Annotated[Path | None, typer.Option("--p4info", help="P4Info in protobuf text format.")] = None,
     emit_ir: Annotated[bool, typer.Option("--emit-ir", help="Print the intermediate representation.")] = False,
@@ -287,7 +287,7 @@ def compile_command(
 
 @app.command()
 def trace(
-    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model, or its compiled form.")],
+    source: Annotated[Path, typer.Argument(help="P4_16 program for v1model or PSA, or its compiled form.")],
     packet: Annotated[str, typer.Option(help="Hexadecimal bytes, or a capture file (pcap, pcapng).")],
     entries: Annotated[
         Path | None,
@@ -364,7 +364,7 @@ def switch(
             min=0, max=MAX_PORT, help="Port of the controller; by default, that of the architecture (v1model: 510)."
         ),
     ] = None,
-    executor: Annotated[Executor, typer.Option(help="What runs the packets.")] = Executor.JIT,
+    executor: Annotated[Executor, typer.Option(help="Executor of the packets.")] = Executor.JIT,
     io: Annotated[
         Io, typer.Option(help="How frames leave: af_xdp is faster, af_packet is visible to tc and tcpdump.")
     ] = Io.AUTO,

@@ -3,7 +3,8 @@
 
 use crate::NodeId;
 use crate::error::{NetError, out_of_range};
-use engine::{DROP_PORT, Packet};
+use engine::Packet;
+use ir::architecture::v1model::DROP_PORT;
 
 /// Packets that enter a switch by themselves, at one of its ports, like packets from outside.
 #[derive(Clone, Debug, PartialEq, Eq)]

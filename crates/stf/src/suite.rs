@@ -1,6 +1,6 @@
 //! Runs a program and its script from files, or a directory of them, on the executors.
 //!
-//! `NAME.stf` tests `NAME.p4` beside it. It knows v1model and PSA; what is for another architecture is skipped, and says so.
+//! `NAME.stf` tests `NAME.p4` beside it. It knows v1model and PSA; it skips scripts for another architecture with a message.
 
 use crate::parse::parse;
 use crate::run::run;
@@ -170,7 +170,7 @@ fn test_program(
     run_on(&script, Arc::new(compiled.program), executors).map_err(failed)
 }
 
-/// What the program includes in place of v1model.p4 or psa.p4, if it includes neither, directly or not.
+/// The architecture file that the program includes in place of v1model.p4 or psa.p4, if it includes neither, directly or not.
 fn other_architecture(outcome: &Outcome) -> Option<String> {
     let files = outcome.sources.files();
     let is_known = |name: &str| {
