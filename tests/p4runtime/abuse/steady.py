@@ -1,12 +1,20 @@
-"""A switch in real time that carries 10,000 packets/s between two modelled hosts, with a P4Runtime server beside it."""
+"""A switch in real time that carries 10,000 packets/s between two modelled hosts, with a P4Runtime server beside it.
+
+With ``HOLDFAST_ABUSE_LOG=FILE`` each test appends a line of JSON: its packets sent and lost, the slowest write of its primary, the
+longest step of control in processor time, and the resident memory before and after.
+"""
 
 from __future__ import annotations
 
+import gc
+import json
+import os
+import resource
 import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +36,8 @@ class Steady:
     core: _core.Network
     device: Device
     server: Server
+    slowest_writes_s: list[float] = field(default_factory=list)
+    """Of each :class:`Writer` that has ended."""
 
     def longest_pause_ms(self) -> float:
         """How late an event of the network was at most: packets waited so long."""
@@ -96,13 +106,38 @@ def steady(source: str = "steady.p4", *, copies_per_s: int = _core.COPIES_PER_S)
     )
     with Server([device], "127.0.0.1:0") as server:
         core.start(copies_per_s=copies_per_s)
+        before_mb = memory_mb()
         try:
-            yield Steady(core, device, server)
+            running = Steady(core, device, server)
+            yield running
             found = ended(core)
+            write_log(running, found, before_mb)
             assert found["sent"] > 0
             assert found["lost"] == 0, f"{found['lost']} of {found['sent']} packets were lost"
         finally:
             core.stop()
+
+
+def memory_mb() -> float:
+    """Resident memory of this process."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+
+
+def write_log(running: Steady, found: dict[str, Any], before_mb: float) -> None:
+    """See the module."""
+    if (path := os.environ.get("HOLDFAST_ABUSE_LOG")) is None:
+        return
+    gc.collect()
+    line = {
+        "test": os.environ.get("PYTEST_CURRENT_TEST", "").split("::")[-1].split(" ")[0],
+        "sent": found["sent"],
+        "lost": found["lost"],
+        "slowest_write_s": max(running.slowest_writes_s, default=None),
+        "longest_step_ms": running.longest_command_ms(),
+        "memory_mb": [before_mb, memory_mb()],
+    }
+    with Path(path).open("a", encoding="utf-8") as file:
+        file.write(json.dumps(line) + "\n")
 
 
 def ended(core: _core.Network) -> dict[str, Any]:
@@ -182,6 +217,7 @@ class Writer:
     def __exit__(self, *_: object) -> None:
         self._over.set()
         self._thread.join()
+        self._steady.slowest_writes_s.append(self.slowest_s)
         self.client.close()
         if self.error:
             raise self.error

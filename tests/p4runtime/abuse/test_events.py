@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import resource
 import time
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
-from abuse.steady import Steady, Writer, request, served, steady
+from abuse.steady import Steady, Writer, memory_mb, request, served, steady
 from p4.v1 import p4runtime_pb2 as p4
 
 from holdfast.p4runtime import P4RuntimeError, limits
@@ -23,10 +21,6 @@ does, takes the same time."""
 def switch() -> Iterator[Steady]:
     with steady("events.p4") as steady_switch:
         yield steady_switch
-
-
-def memory_mb() -> float:
-    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
 
 
 def test_an_idle_timeout_has_a_least(switch: Steady) -> None:
