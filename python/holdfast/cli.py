@@ -787,7 +787,7 @@ def doctor() -> None:
     for column in ("check", "result", "meaning"):
         table.add_column(column)
     for check in checks.run():
-        table.add_row(check.name, "[green]yes[/]" if check.ok else "[yellow]no[/]", check.detail)
+        table.add_row(check.name, "[green]yes[/]" if check.ok else "[yellow]no[/]", Text(check.detail))
     console.print(table)
 
 

@@ -107,6 +107,23 @@ def _children(node: yaml.Node) -> list[yaml.Node]:
     return list(node.value) if isinstance(node, yaml.SequenceNode) else []
 
 
+def _refuse_doubled_keys(root: yaml.Node) -> None:
+    """YAML's own loader would take the last one."""
+    waiting, seen = [root], set()
+    while waiting:
+        node = waiting.pop()
+        if id(node) in seen:
+            continue
+        seen.add(id(node))
+        waiting += _children(node)
+        if isinstance(node, yaml.MappingNode):
+            lines: dict[str, int] = {}
+            for key in [key for key, _ in node.value if isinstance(key, yaml.ScalarNode)]:
+                if key.value in lines and key.value != "<<":
+                    raise _refused(key, f"{key.value!r} is declared twice (first in line {lines[key.value]})")
+                lines[key.value] = key.start_mark.line + 1
+
+
 def _refused(node: yaml.Node, why: str) -> _RefusedError:
     return _RefusedError(None, None, why, node.start_mark)
 
@@ -115,6 +132,8 @@ def read(path: Path, model: type[M]) -> M:
     """The model that a file holds; an empty file holds one with all defaults. Raises :class:`ScenarioError`."""
     with reading(path, ScenarioError):
         loader, root = compose(read_regular(path, MOST_TEXT_BYTES, ScenarioError).decode())
+        if root is not None:
+            _refuse_doubled_keys(root)
         document = None if root is None else loader.construct_document(root)
     if document is None:
         document = {}

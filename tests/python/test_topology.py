@@ -58,6 +58,7 @@ def test_ports_and_addresses_are_guessable() -> None:
         (lambda t: t.add_host("h3", "224.0.0.1/24"), "224.0.0.1 is no address of a host"),
         (lambda t: t.port_towards("s1", "s9"), "no link between switches 's1' and 's9'"),
         (lambda t: t.find_link("s1-s9"), "no link"),
+        (lambda t: t.find_link("s1-s2#" + "9" * 5000), "no link"),
     ],
 )
 def test_what_could_not_run_is_refused(action, message) -> None:  # type: ignore[no-untyped-def]

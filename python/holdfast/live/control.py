@@ -9,11 +9,12 @@ import json
 import os
 import socket
 import threading
+import time
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Self, cast
+from typing import Self, cast, get_args
 
 from holdfast.errors import HoldfastError, LiveError
 from holdfast.live.switch import Io, LiveSwitch
@@ -81,7 +82,7 @@ class ControlSocket:
             return self._obey(json.loads(line))
         except HoldfastError as e:
             return {"error": str(e)}
-        except (ValueError, KeyError, TypeError, AttributeError) as e:
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as e:
             return {"error": f"not a request: {e!r}"}
 
     def _obey(self, request: Mapping[str, object]) -> Mapping[str, object]:
@@ -152,7 +153,10 @@ def running_switches() -> list[int]:
 def server_of(device_id: int) -> RunningServer:
     """Asks the switch with this device id."""
     answer = _ask(device_id, {"verb": "server"})
-    return RunningServer(device_id, str(answer["address"]), cast("Access", answer["access"]))
+    address, access = answer.get("address"), answer.get("access")
+    if not isinstance(address, str) or access not in get_args(Access):
+        raise LiveError(f"what answers at {socket_path(device_id)} is no switch")
+    return RunningServer(device_id, address, cast("Access", access))
 
 
 def _ask(device_id: int, fields: Mapping[str, object]) -> dict[str, object]:
@@ -163,11 +167,13 @@ def _ask(device_id: int, fields: Mapping[str, object]) -> dict[str, object]:
             connection.connect(str(path))
             connection.sendall(json.dumps(fields).encode() + b"\n")
             answer = json.loads(_read_line(connection))
-    except (OSError, ValueError) as e:
+    except (OSError, ValueError, RecursionError) as e:
         reason = getattr(e, "strerror", None) or str(e)
         raise LiveError(f"no switch with device id {device_id} answers at {path}: {reason}") from None
+    if not isinstance(answer, dict):
+        raise LiveError(f"what answers at {path} is no switch")
     if "error" in answer:
-        raise LiveError(answer["error"])
+        raise LiveError(str(answer["error"]))
     return cast("dict[str, object]", answer)
 
 
@@ -185,8 +191,11 @@ def _is_left_behind(path: Path) -> bool:
 
 
 def _read_line(connection: socket.socket) -> bytes:
-    data = b""
+    """Up to the end of a line, within the patience for all of it."""
+    data, deadline = b"", time.monotonic() + _PATIENCE_S
     while not data.endswith(b"\n"):
+        if time.monotonic() > deadline:
+            raise TimeoutError("the line does not end")
         part = connection.recv(_MAX_REQUEST_BYTES)
         if not part or len(data) > 1 << 20:
             break

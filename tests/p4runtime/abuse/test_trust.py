@@ -222,6 +222,11 @@ def test_without_a_file_all_certificates_but_the_servers_own_have_all_rights(tmp
         ("clients: [{certificate: a, read: maybe}]", "clients.0.read"),
         ("clients: [{certificate: a, roles: x}]", "clients.0.roles"),
         ("clients: {", ":1: not YAML"),
+        (
+            "clients: []\nclients: [{certificate: a, pipeline: true}]",
+            ":2: 'clients' is declared twice (first in line 1)",
+        ),
+        ("clients: [{certificate: a, read: false, read: true}]", "'read' is declared twice"),
         ("", "clients"),
     ],
 )

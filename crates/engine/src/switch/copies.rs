@@ -35,7 +35,8 @@ impl Switch {
         enqueue(clone);
     }
 
-    /// One copy for each replica, in order; the last takes the original's memory.
+    /// One copy for each replica, in order; the last takes the original's memory. Of what is a copy already, each replica but the first
+    /// is work: a packet must not multiply without end.
     fn replicate(
         &mut self,
         original: Enqueued,
@@ -44,7 +45,12 @@ impl Switch {
     ) {
         let parent = original.lineage.branch;
         let mut original = Some(original);
+        let passes = original.as_ref().map_or(0, |o| o.lineage.passes);
         for (i, replica) in replicas.iter().enumerate() {
+            if i > 0 && passes > 0 && !self.take_work(passes) {
+                self.drops[DropReason::RecirculationLimit as usize] += (replicas.len() - i) as u64;
+                break;
+            }
             let copy = if i + 1 == replicas.len() {
                 original.take()
             } else {
@@ -171,15 +177,16 @@ impl Switch {
         lineage: Lineage,
         kind: CopyKind,
     ) -> Option<(CloneSession, Lineage)> {
-        let Some(session) = self.replication.session(id).cloned() else {
+        if self.replication.session(id).is_none() {
             self.count_drop(DropReason::UnknownCloneSession, lineage);
             return None;
-        };
+        }
         let Some(descendant) = self.descend(lineage, kind) else {
             self.count_drop(DropReason::RecirculationLimit, lineage);
             return None;
         };
-        Some((session, descendant))
+        // Not before the limits allow it: a session may have many replicas.
+        Some((self.replication.session(id)?.clone(), descendant))
     }
 
     pub(super) fn recirculate_copy(
@@ -209,19 +216,22 @@ impl Switch {
 
     /// One more pass with a trace of its own, if the limits allow.
     pub(super) fn descend(&mut self, lineage: Lineage, kind: CopyKind) -> Option<Lineage> {
-        if lineage.passes >= MAX_PASSES || self.work_left == 0 {
+        if lineage.passes >= MAX_PASSES || !self.take_work(lineage.passes) {
             return None;
         }
-        let now_ps = self.runtime.now_ps();
-        if let Some(rate) = &mut self.work_rate
-            && !rate.take(now_ps, lineage.passes)
-        {
-            return None;
-        }
-        self.work_left -= 1;
         Some(Lineage {
             passes: lineage.passes + 1,
             branch: self.fork(lineage.branch, kind),
         })
+    }
+
+    /// Whether one more copy may be made of what has made so many passes.
+    fn take_work(&mut self, passes: u32) -> bool {
+        let now_ps = self.runtime.now_ps();
+        let rate = &mut self.work_rate;
+        let allowed =
+            self.work_left > 0 && rate.as_mut().is_none_or(|rate| rate.take(now_ps, passes));
+        self.work_left -= u32::from(allowed);
+        allowed
     }
 }

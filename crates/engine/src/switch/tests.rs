@@ -236,6 +236,26 @@ fn nothing_goes_round_for_ever() {
 }
 
 #[test]
+fn replicas_of_copies_are_work() {
+    // A clone of each clone, to many ports.
+    let mut switch = switch("assign %1 = 9w1", "clone e2e 32w5");
+    let replicas: Vec<_> = (0..1000).map(|rid| (2, rid)).collect();
+    session(&mut switch, 5, &replicas, 0);
+    let sent = send(&mut switch, &[1, 2, 3]).len();
+    // The packet, a copy for each unit of work, and the first replica of each clone.
+    assert!(
+        (4096..=2 * 4096).contains(&sent),
+        "{sent} packets come of one"
+    );
+    assert!(switch.drops()[&DropReason::RecirculationLimit] > 0);
+    // The replicas of a packet that has made no pass are as many as its group has.
+    let mut wide = self::switch("assign %11 = 16w1", "");
+    let replicas: Vec<_> = (0..5000).map(|rid| (2, rid)).collect();
+    group(&mut wide, 1, &replicas);
+    assert_eq!(send(&mut wide, &[1, 2, 3]).len(), 5000);
+}
+
+#[test]
 fn truncation_cuts_what_leaves() {
     let mut ingress = switch("truncate 32w5 assign %1 = 9w1", "set_valid h1");
     assert_eq!(
