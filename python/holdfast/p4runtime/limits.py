@@ -91,12 +91,6 @@ STREAM_HANDSHAKE_S = 10.0
 """From the beginning of a stream to its first arbitration update."""
 
 
-_MOST_S = 2_000_000
-"""gRPC takes times as milliseconds in 32 bits."""
-
-_MOST = (1 << 31) - 1
-
-
 def change(assignments: Iterable[str]) -> None:
     """Sets limits for servers and devices that are made from now on, each as ``NAME=VALUE``. HoldfastError on what is no limit."""
     known = {name: value for name, value in globals().items() if name.isupper()}
@@ -111,7 +105,8 @@ def change(assignments: Iterable[str]) -> None:
             number = kind(value)
         except ValueError:
             number = 0
-        most = _MOST_S if name.endswith("_S") else _MOST
+        # gRPC takes times as milliseconds in 32 bits.
+        most = 2_000_000 if name.endswith("_S") else (1 << 31) - 1
         if not 0 < number <= most:
             raise HoldfastError(
                 f"limit {name}: {value!r} is no {'whole ' * (kind is int)}number above zero and at most {most}"
