@@ -85,6 +85,14 @@ class ShortestPaths:
             return None
         return next(hop for hop in self.hops[node] if distance[hop.neighbour] + hop.cost == here)
 
+    def next_hops(self, node: int, destination: int) -> list[Hop]:
+        """The first hops of all shortest paths, in the order of :attr:`hops`."""
+        distance = self.distances(destination)
+        here = distance[node]
+        if here in (0, UNREACHABLE):
+            return []
+        return [hop for hop in self.hops[node] if distance[hop.neighbour] + hop.cost == here]
+
 
 @lru_cache(maxsize=4)
 def _known(topology: Topology) -> ShortestPaths:
