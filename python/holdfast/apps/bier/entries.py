@@ -1,0 +1,339 @@
+"""What a switch with ``bier.p4`` is told: pure functions of plans and channels, to entries, multicast groups and clone sessions.
+
+It does not know where plans and memberships come from, nor when they are written (``writer``).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from ipaddress import IPv4Address, IPv6Address
+from typing import TypeAlias
+
+from holdfast.apps.bier import program
+from holdfast.apps.bier.planning import Backup, Bift, NeighbourEntry, SwitchPlan
+from holdfast.control.tables import MatchValue, TableEntry
+from holdfast.errors import NetworkError
+
+Address: TypeAlias = IPv4Address | IPv6Address
+
+Channel: TypeAlias = tuple[Address | None, Address]
+"""(source, group); without a source (*,G): all sources that have no channel of their own."""
+
+Replicas: TypeAlias = tuple[tuple[int, int], ...]
+"""(egress port, instance)."""
+
+DEFAULT_MTU = 1500
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """Entries, and replicas by number.
+
+    Each of ``groups`` is a multicast group and a clone session of the same number; ``sessions`` are clone sessions alone.
+    """
+
+    entries: tuple[TableEntry, ...] = ()
+    groups: Mapping[int, Replicas] = field(default_factory=dict)
+    sessions: Mapping[int, Replicas] = field(default_factory=dict)
+
+    def __or__(self, other: Configuration) -> Configuration:
+        """Both. Raises :class:`NetworkError` if they give a group different replicas."""
+        for ours, theirs in ((self.groups, other.groups), (self.sessions, other.sessions)):
+            for group in ours.keys() & theirs.keys():
+                if ours[group] != theirs[group]:
+                    raise NetworkError(f"group {group} cannot have both {ours[group]} and {theirs[group]}")
+        return Configuration(
+            self.entries + other.entries, {**self.groups, **other.groups}, {**self.sessions, **other.sessions}
+        )
+
+
+# ---- Ports ----
+
+
+def port_configuration(
+    ports: Iterable[int],
+    core_ports: Iterable[int],
+    macs: Mapping[int, int],
+    recirculation_ports: Iterable[int] = (0,),
+) -> Configuration:
+    """What a switch is told of its ports, once.
+
+    ``core_ports``: those with switches of this network behind them. ``macs``: the addresses of ports that may have receivers.
+    ``recirculation_ports``: where packets go round; unless they are looped outside, any port does, whose queue they then take.
+    """
+    sessions = {program.FIRST_PORT_SESSION + _port(port): ((port, 0),) for port in ports}
+    for number, port in enumerate(recirculation_ports):
+        sessions[program.FIRST_RECIRCULATION_SESSION + number] = ((_port(port), 0),)
+    entries = [TableEntry(program.CORE_PORT_TABLE, {"port": _port(port)}, "NoAction") for port in core_ports]
+    entries += [
+        TableEntry(program.PORT_MAC_TABLE, {"port": _port(port)}, program.SET_MAC, {"mac": mac})
+        for port, mac in macs.items()
+    ]
+    return Configuration(tuple(entries), {}, sessions)
+
+
+def _port(port: int) -> int:
+    if not 0 <= port < program.PORTS - 1:
+        raise NetworkError(f"port {port} is not in 0 to {program.PORTS - 2}")
+    return port
+
+
+# ---- BFR ----
+
+
+def switch_configuration(
+    plan: SwitchPlan, *, bsl: int = program.DEFAULT_BSL, tunnel_mtu: int = DEFAULT_MTU
+) -> Configuration:
+    """BIFTs with their neighbours and backups, and the addresses that tunnels end at.
+
+    ``tunnel_mtu``: bytes that the IP packet of a tunnel may have. Packets in a tunnel take this switch's own route to its end,
+    whose next hop :attr:`Backup.next_hop` names. Raises :class:`NetworkError` for masks that do not fit each other or the length of
+    BitStrings, and for
+    more ECMP buckets than there are groups.
+    """
+    loopback = int(plan.loopback)
+    entries = [TableEntry(table, {key: loopback}, "NoAction") for table, key in program.LOOPBACK_TABLES.items()]
+    groups: dict[int, Replicas] = {}
+    first = program.BIFT_GROUPS.start
+    for bift, buckets in sorted(plan.bifts.items()):
+        _check_bift(bift, buckets, plan.own.get(bift, 0), bsl)
+        if first + len(buckets) > program.BIFT_GROUPS.stop:
+            raise NetworkError(f"a switch has at most {len(program.BIFT_GROUPS)} ECMP buckets in all its BIFTs")
+        entries.append(_bift_entry(plan, bift, first, bsl))
+        for group, bucket in enumerate(buckets, first):
+            groups[group] = tuple((entry.next_hop.port, instance) for instance, entry in enumerate(bucket))
+            entries += copy_entries(group, bucket)
+            for neighbour in bucket:
+                entries += _next_hop_entries(group, neighbour)
+                entries += _backup_entries(group, neighbour, tunnel_mtu)
+        first += len(buckets)
+    return Configuration(tuple(entries), groups)
+
+
+def bift_groups(plan: SwitchPlan) -> dict[Bift, range]:
+    """The groups of each BIFT's ECMP buckets, as :func:`switch_configuration` numbers them."""
+    first = program.BIFT_GROUPS.start
+    groups = {}
+    for bift, buckets in sorted(plan.bifts.items()):
+        groups[bift] = range(first, first + len(buckets))
+        first += len(buckets)
+    return groups
+
+
+def _check_bift(bift: Bift, buckets: tuple[tuple[NeighbourEntry, ...], ...], own: int, bsl: int) -> None:
+    if not buckets or len(buckets) & (len(buckets) - 1):
+        raise NetworkError(f"{bift} has {len(buckets)} ECMP buckets, which is not a power of two")
+    for bucket in buckets:
+        used = own
+        for neighbour in bucket:
+            if not 0 <= neighbour.f_bm < 1 << bsl or used & neighbour.f_bm:
+                raise NetworkError(
+                    f"{bift}: the F-BM of {neighbour.neighbour} overlaps another's, or is longer than {bsl} bits"
+                )
+            used |= neighbour.f_bm
+            covered = 0
+            for backup in neighbour.backups:
+                if covered & backup.f_bm or backup.f_bm & ~neighbour.f_bm:
+                    raise NetworkError(
+                        f"{bift}: the backups of {neighbour.neighbour} overlap, or have bits that are not its own"
+                    )
+                covered |= backup.f_bm
+    if not 0 <= own < 1 << bsl or own & (own - 1):
+        raise NetworkError(f"{bift}: {own:#x} is not one bit of {bsl}")
+
+
+def _bift_entry(plan: SwitchPlan, bift: Bift, first_group: int, bsl: int) -> TableEntry:
+    buckets = plan.bifts[bift]
+    reachable = 0
+    ports = 0
+    for neighbour in (neighbour for bucket in buckets for neighbour in bucket):
+        reachable |= neighbour.f_bm
+        ports |= 1 << _port(neighbour.next_hop.port)
+    return TableEntry(
+        program.BIFT_TABLE,
+        {"bift_id": bift.bift_id(bsl)},
+        program.BIFT,
+        {
+            "own_bit": plan.own.get(bift, 0),
+            "reachable_bits": reachable,
+            "first_group": first_group,
+            "bucket_mask": len(buckets) - 1,
+            "neighbour_ports": ports,
+        },
+    )
+
+
+def copy_entries(group: int, neighbours: Iterable[NeighbourEntry]) -> list[TableEntry]:
+    """What a group's replicas become, by instance in this order."""
+    return [
+        TableEntry(
+            program.COPY_TABLE,
+            {"group": group, "instance": instance},
+            program.COPY,
+            {"f_bm": entry.f_bm, "src_mac": entry.next_hop.src_mac, "dst_mac": entry.next_hop.dst_mac},
+        )
+        for instance, entry in enumerate(neighbours)
+    ]
+
+
+def _bits(bit_string: int) -> Iterator[int]:
+    while bit_string:
+        lowest = bit_string & -bit_string
+        yield lowest
+        bit_string ^= lowest
+
+
+def _next_hop_entries(group: int, neighbour: NeighbourEntry) -> Iterator[TableEntry]:
+    params = {"f_bm": neighbour.f_bm, **neighbour.next_hop.params()}
+    for bit in _bits(neighbour.f_bm):
+        yield TableEntry(program.NEXT_HOP_TABLE, {"group": group, "bit": bit}, program.NEXT_HOP, params)
+
+
+def _backup_entries(group: int, neighbour: NeighbourEntry, tunnel_mtu: int) -> Iterator[TableEntry]:
+    for backup in neighbour.backups:
+        action, params = _backup_action(backup, tunnel_mtu)
+        for bit in _bits(backup.f_bm):
+            yield TableEntry(program.BACKUP_TABLE, {"group": group, "bit": bit}, action, params)
+
+
+def _backup_action(backup: Backup, tunnel_mtu: int) -> tuple[str, dict[str, int | str]]:
+    if backup.tunnel is None:
+        return program.LFA, {"f_bm": backup.f_bm, **backup.next_hop.params()}
+    source, destination = backup.tunnel
+    return program.TUNNEL, {"f_bm": backup.f_bm, "src": int(source), "dst": int(destination), "mtu_bytes": tunnel_mtu}
+
+
+# ---- Clusters ----
+
+
+def cluster_configuration(
+    plan: SwitchPlan, clusters: Mapping[tuple[Bift, int], Iterable[frozenset[int]]]
+) -> Configuration:
+    """Clusters of neighbours: by BIFT and ECMP bucket, sets of positions in the bucket.
+
+    A BitString takes the smallest cluster that has all its neighbours. Raises :class:`NetworkError` for more clusters than there
+    are groups.
+    """
+    entries: list[TableEntry] = []
+    groups: dict[int, Replicas] = {}
+    numbers = iter(program.CLUSTER_GROUPS)
+    of_bifts = bift_groups(plan)
+    for (bift, bucket), sets in sorted(clusters.items(), key=lambda item: item[0]):
+        neighbours = plan.bifts[bift][bucket]
+        for members in sorted(sets, key=lambda members: (len(members), sorted(members))):
+            number = next(numbers, None)
+            if number is None:
+                raise NetworkError(f"a switch has at most {len(program.CLUSTER_GROUPS)} clusters")
+            chosen = [neighbours[position] for position in sorted(members)]
+            outside = 0
+            for position, neighbour in enumerate(neighbours):
+                if position not in members:
+                    outside |= neighbour.f_bm
+            entries.append(
+                TableEntry(
+                    program.CLUSTER_TABLE,
+                    {"group": of_bifts[bift][bucket]} | ({"bit_string": (0, outside)} if outside else {}),
+                    program.CLUSTER,
+                    {"multicast_group": number},
+                    priority=program.PORTS - len(members),
+                )
+            )
+            groups[number] = tuple((entry.next_hop.port, instance) for instance, entry in enumerate(chosen))
+            entries += copy_entries(number, chosen)
+    return Configuration(tuple(entries), groups)
+
+
+# ---- BFIR and BFER ----
+
+
+def bfir_configuration(
+    plan: SwitchPlan,
+    channels: Mapping[Channel, Mapping[Bift, int]],
+    *,
+    bsl: int = program.DEFAULT_BSL,
+    mtu: int = DEFAULT_MTU,
+) -> Configuration:
+    """The BitStrings that packets of channels get, which come from this switch's hosts; one copy for each set identifier.
+
+    A channel without bits discards its packets, which hides (*,G). ``mtu``: bytes that a BIER packet with its payload may have
+    behind its Ethernet header. Raises :class:`NetworkError` for a BitString that is too long, or more sets than a table has room
+    for.
+    """
+    entries: list[TableEntry] = []
+    further = iter(range(1, 0x10000))
+    for channel, bit_strings in sorted(channels.items(), key=_channel_order):
+        sets = [(bift, bits) for bift, bits in sorted(bit_strings.items()) if bits]
+        for bift, bits in sets:
+            if not 0 < bits < 1 << bsl:
+                raise NetworkError(f"{bift}: the BitString of {channel[1]} is longer than {bsl} bits")
+        # What is delivered here is delivered in the last pass: a copy that goes round would be forwarded as a payload twice.
+        sets.sort(key=lambda item: bool(item[1] & plan.own.get(item[0], 0)))
+        following = 0
+        for bift, bits in sets[:0:-1]:
+            params = {"bift_id": bift.bift_id(bsl), "bit_string": bits, "next_set": following}
+            number = next(further, None)
+            if number is None:
+                raise NetworkError("the channels of a BFIR have at most 65535 sets beyond their first ones")
+            entries.append(TableEntry(program.FURTHER_SET_TABLE, {"set": number}, program.IMPOSE_FURTHER, params))
+            following = number
+        entries.append(_channel_entry(plan, channel, sets[:1], following, bsl, mtu))
+    return Configuration(tuple(entries))
+
+
+def _channel_entry(
+    plan: SwitchPlan, channel: Channel, first: list[tuple[Bift, int]], following: int, bsl: int, mtu: int
+) -> TableEntry:
+    table = program.channel_table(channel[1].version, any_source=channel[0] is None)
+    if not first:
+        return TableEntry(table, _channel_match(channel), program.DISCARD_CHANNEL)
+    ((bift, bits),) = first
+    params: dict[str, int | str] = {
+        "bfir_id": plan.bfr_id,
+        "bift_id": bift.bift_id(bsl),
+        "bit_string": bits,
+        "next_set": following,
+        "mtu_bytes": mtu,
+    }
+    return TableEntry(table, _channel_match(channel), program.IMPOSE, params)
+
+
+def bfer_configuration(
+    channels: Mapping[Channel, Iterable[int]], *, first_group: int = program.RECEIVER_GROUPS.start
+) -> Configuration:
+    """The ports that payloads of channels are delivered to. A channel without ports discards them, which hides (*,G).
+
+    Channels with the same ports have one group; groups are numbered from ``first_group`` on. Raises :class:`NetworkError` for more
+    sets of ports than there are groups.
+    """
+    entries: list[TableEntry] = []
+    numbers: dict[tuple[int, ...], int] = {}
+    for channel, members in sorted(channels.items(), key=_channel_order):
+        ports = tuple(sorted({_port(port) for port in members}))
+        table = program.receiver_table(channel[1].version, any_source=channel[0] is None)
+        if not ports:
+            entries.append(TableEntry(table, _channel_match(channel), program.DISCARD_PAYLOAD))
+            continue
+        number = numbers.setdefault(ports, first_group + len(numbers))
+        if number not in program.RECEIVER_GROUPS:
+            raise NetworkError(f"a switch has at most {len(program.RECEIVER_GROUPS)} sets of ports that joined")
+        entries.append(TableEntry(table, _channel_match(channel), program.DELIVER, {"m_grp": number}))
+    return Configuration(
+        tuple(entries), {number: tuple((port, 0) for port in ports) for ports, number in numbers.items()}
+    )
+
+
+def _channel_order(item: tuple[Channel, object]) -> tuple[int, int, int]:
+    (source, group), _ = item
+    return group.version, int(group), -1 if source is None else int(source)
+
+
+def _channel_match(channel: Channel) -> dict[str, MatchValue]:
+    source, group = channel
+    if not group.is_multicast or (source is not None and source.version != group.version):
+        raise NetworkError(f"({source or '*'}, {group}) is not a channel")
+    header = f"hdr.ipv{group.version}"
+    match: dict[str, MatchValue] = {f"{header}.dst_addr": int(group)}
+    if source is not None:
+        match[f"{header}.src_addr"] = int(source)
+    return match
