@@ -1,5 +1,7 @@
 """Independent trees: what the two ways from a node share is what the graph makes every pair of ways share."""
 
+from __future__ import annotations
+
 from itertools import pairwise
 
 import networkx as nx
@@ -46,12 +48,12 @@ def way(tree: Tree, node: int, destination: int) -> list[Hop]:
 
 def check(topology: Topology) -> None:
     trees = IndependentTrees.of(topology)
-    graph = nx.MultiGraph()
+    graph: nx.MultiGraph[int] = nx.MultiGraph()
     graph.add_nodes_from(range(len(trees.nodes)))
     for index, link in enumerate(topology.links):
         if link.a in topology.switches and link.b in topology.switches:
             graph.add_edge(trees.number[link.a], trees.number[link.b], key=index)
-    simple = nx.Graph(graph)
+    simple: nx.Graph[int] = nx.Graph(graph)
     for destination in graph:
         for node in graph:
             if node == destination or not nx.has_path(graph, node, destination):

@@ -6,12 +6,25 @@ topology's map alone: no program, no tables of a switch, no state of a port.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from ipaddress import IPv4Address
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+from ipaddress import IPv4Address, IPv4Network
+from typing import Protocol, TypeAlias
 
-from holdfast.control.next_hop import NextHop
+from holdfast.apps.bier.protection import FastReroute, NotVia, Protect, Protector, Repair, Repairs, Underlay
+from holdfast.control.next_hop import NextHop, over_link
 from holdfast.errors import NetworkError
+from holdfast.paths import Hop, ShortestPaths
+from holdfast.topology import Topology
+
+LOOPBACKS = IPv4Network("10.255.0.0/16")
+"""Where the switches' own addresses are taken from, by switch index."""
+
+NOT_VIA = IPv4Network("10.254.0.0/16")
+"""Where not-via addresses are taken from, by link index and end (:class:`holdfast.apps.bier.protection.NotVia`)."""
+
+MAX_BFR_ID = 65535
 
 BSL_CODES = {64: 1, 128: 2, 256: 3, 512: 4, 1024: 5, 2048: 6, 4096: 7}
 """The code of a BitString's length in a header (RFC 8296, 2.1.2)."""
@@ -80,3 +93,294 @@ class SwitchPlan:
     loopback: IPv4Address
     bifts: Mapping[Bift, tuple[tuple[NeighbourEntry, ...], ...]]
     own: Mapping[Bift, int]
+    not_via: tuple[IPv4Address, ...] = ()
+    """Addresses that tunnels may end at besides the loopback."""
+
+
+# ---- Numbers ----
+
+
+@dataclass(frozen=True)
+class Numbering:
+    """The BFR-ids of switches, 1 to 65,535: each is ``set identifier * bsl + bit position`` (RFC 8279, section 3)."""
+
+    bsl: int
+    bfr_ids: Mapping[str, int]
+
+    def place(self, switch: str) -> tuple[int, int]:
+        """Set identifier and bit of a switch that has a number."""
+        set_identifier, position = divmod(self.bfr_ids[switch] - 1, self.bsl)
+        return set_identifier, 1 << position
+
+    def bit_strings(self, switches: Iterable[str]) -> dict[int, int]:
+        """By set identifier, the BitString of these BFERs. Raises :class:`NetworkError` for one without a number."""
+        strings: dict[int, int] = {}
+        for switch in switches:
+            if switch not in self.bfr_ids:
+                raise NetworkError(f"switch {switch!r} has no BFR-id, and cannot receive")
+            set_identifier, bit = self.place(switch)
+            strings[set_identifier] = strings.get(set_identifier, 0) | bit
+        return strings
+
+    @cached_property
+    def set_identifiers(self) -> tuple[int, ...]:
+        """Those in use, ascending."""
+        return tuple(sorted({self.place(switch)[0] for switch in self.bfr_ids}))
+
+
+def number_switches(topology: Topology, bsl: int = 256, given: Mapping[str, int] | None = None) -> Numbering:
+    """A number for every switch with hosts, and for those that have one ``given``.
+
+    Numbers that are not given are the smallest free ones, in the topology's order. They depend on no link; and whoever gives
+    earlier numbers again keeps them as hosts and switches are added. Raises :class:`NetworkError` for an unknown switch, a number
+    out of range or used twice, and a set identifier beyond 255.
+    """
+    numbers: dict[str, int] = {}
+    owners: dict[int, str] = {}
+    for switch, number in (given or {}).items():
+        if switch not in topology.switches:
+            raise NetworkError(f"BFR-id {number} is for {switch!r}, which is not a switch")
+        if number in owners:
+            raise NetworkError(f"BFR-id {number} is for both {owners[number]!r} and {switch!r}")
+        numbers[switch] = _checked_number(switch, number, bsl)
+        owners[number] = switch
+    attached = {topology.attachment(host).switch for host in topology.hosts}
+    free = 1
+    for switch in topology.switches:
+        if switch in attached and switch not in numbers:
+            while free in owners:
+                free += 1
+            numbers[switch] = _checked_number(switch, free, bsl)
+            owners[free] = switch
+    return Numbering(checked_bsl(bsl), numbers)
+
+
+def _checked_number(switch: str, number: int, bsl: int) -> int:
+    most = min(MAX_BFR_ID, 256 * checked_bsl(bsl))
+    if not 1 <= number <= most:
+        raise NetworkError(f"BFR-id {number} of {switch!r} is not in 1 to {most}, the numbers that {bsl} bits have")
+    return number
+
+
+def loopback(topology: Topology, switch: str) -> IPv4Address:
+    """The switch's own address."""
+    return LOOPBACKS[topology.switches[switch].index]
+
+
+def not_via_address(topology: Topology, nodes: Sequence[str], not_via: NotVia) -> IPv4Address:
+    """The address of an interface. Raises :class:`NetworkError` for a link beyond the 32,767 that have addresses."""
+    number = 2 * not_via.link + (topology.links[not_via.link].b == nodes[not_via.end])
+    if number >= NOT_VIA.num_addresses:
+        raise NetworkError(f"link {not_via.link} has no not-via addresses; {NOT_VIA} has those of 32,767 links")
+    return NOT_VIA[number]
+
+
+# ---- Plans ----
+
+
+class Trees(Protocol):
+    """The ways of a sub-domain: for each destination a tree, or with several hops at a node, equally good ones without circles."""
+
+    def next_hops(self, node: int, destination: int) -> Sequence[Hop]:
+        """The hops that a node may take to a destination; none where no path leads, or none is needed."""
+
+
+TreesOf: TypeAlias = Callable[[ShortestPaths], Trees]
+"""Makes a sub-domain's trees of what is left of the network. Shortest paths are their own trees."""
+
+
+def shortest(paths: ShortestPaths) -> Trees:
+    """The trees of a sub-domain of shortest paths."""
+    return paths
+
+
+@dataclass(frozen=True)
+class Scheme:
+    """How a network is planned.
+
+    ``sub_domains``: their trees. ``buckets``: the most ECMP buckets of a BIFT, a power of two. ``frr``, ``protect``, ``ip_frr``:
+    see :mod:`holdfast.apps.bier.protection`; without ``ip_frr`` tunnels work when the underlay's routes do. ``lfa`` needs shortest
+    paths.
+    """
+
+    numbering: Numbering
+    sub_domains: Mapping[int, TreesOf] = field(default_factory=lambda: {0: shortest})
+    buckets: int = 1
+    frr: FastReroute = "tunnel"
+    protect: Protect = "link"
+    ip_frr: bool = True
+
+    def __post_init__(self) -> None:
+        if self.buckets < 1 or self.buckets & (self.buckets - 1) or self.buckets > 256:
+            raise NetworkError(f"a BIFT has 1, 2, 4 and so on up to 256 ECMP buckets, not {self.buckets}")
+        if not self.sub_domains:
+            raise NetworkError("a BIER domain has one sub-domain at least")
+        for what, value, known in (
+            ("frr", self.frr, ("none", "tunnel", "lfa")),
+            ("protect", self.protect, ("link", "node")),
+        ):
+            if value not in known:
+                raise NetworkError(f"{what} is {value!r}; it is {' or '.join(known)}")
+        if self.frr == "lfa" and any(trees is not shortest for trees in self.sub_domains.values()):
+            raise NetworkError(
+                "loop-free alternates are for sub-domains of shortest paths; protect other trees by tunnels"
+            )
+
+
+Lane: TypeAlias = tuple[int, int]
+"""Sub-domain and ECMP bucket: the unit in which a packet's bits have one way each."""
+
+
+class Plan:
+    """A network without its ``unusable`` links (indices), planned."""
+
+    def __init__(self, topology: Topology, scheme: Scheme, unusable: Collection[int] = ()) -> None:
+        self.topology = topology
+        self.scheme = scheme
+        self.unusable = frozenset(unusable)
+        self.paths = ShortestPaths.of(topology, unusable)
+        self.underlay = Underlay(self.paths, ip_frr=scheme.ip_frr)
+        self._protector = Protector(self.underlay, scheme.frr, scheme.protect)
+        self._trees = {number: trees(self.paths) for number, trees in scheme.sub_domains.items()}
+        self.destinations = [self.paths.number[switch] for switch in scheme.numbering.bfr_ids]
+        self.lanes: list[Lane] = [(s, b) for s in sorted(self._trees) for b in range(scheme.buckets)]
+        self._sent: dict[tuple[Lane, int], dict[Hop, list[int]]] = {}
+        self._repairs: dict[tuple[Lane, int, Hop], Repairs] = {}
+
+    def next_hop(self, lane: Lane, node: int, destination: int) -> Hop | None:
+        """Where a node sends a destination's bit."""
+        sub_domain, bucket = lane
+        hops = self._trees[sub_domain].next_hops(node, destination)
+        # Neighbours begin with different ones of their hops, so that the flows that one sends to another are divided again.
+        return hops[(bucket + node) % len(hops)] if hops else None
+
+    def sent(self, lane: Lane, node: int) -> dict[Hop, list[int]]:
+        """By next hop, the destinations that a node sends there."""
+        known = self._sent.get((lane, node))
+        if known is None:
+            known = self._sent[lane, node] = {}
+            for destination in self.destinations:
+                hop = self.next_hop(lane, node, destination)
+                if hop is not None:
+                    known.setdefault(hop, []).append(destination)
+        return known
+
+    def repairs(self, lane: Lane, node: int, hop: Hop) -> Repairs:
+        """What a node does with the destinations of a next hop while the port towards it is down."""
+        key = lane, node, hop
+        if key not in self._repairs:
+            destinations = self.sent(lane, node).get(hop, [])
+            self._repairs[key] = self._protector.repairs(
+                node, hop, destinations, lambda at, destination: self.next_hop(lane, at, destination)
+            )
+        return self._repairs[key]
+
+    # ---- Switches ----
+
+    @cached_property
+    def switches(self) -> dict[str, SwitchPlan]:
+        """What every switch needs, by name."""
+        ends = self._not_via_by_end()
+        return {name: self._switch(name, ends.get(node, ())) for node, name in enumerate(self.paths.nodes)}
+
+    def _switch(self, name: str, not_via: Iterable[NotVia]) -> SwitchPlan:
+        numbering = self.scheme.numbering
+        bfr_id = numbering.bfr_ids.get(name, 0)
+        place, bit = numbering.place(name) if bfr_id else (-1, 0)
+        bifts, own = {}, {}
+        for sub_domain in sorted(self._trees):
+            for set_identifier in numbering.set_identifiers:
+                bift = Bift(sub_domain, set_identifier)
+                buckets = [self._bucket((sub_domain, b), name, set_identifier) for b in range(self.scheme.buckets)]
+                bifts[bift] = _fewest(buckets)
+                own[bift] = bit if set_identifier == place else 0
+        addresses = tuple(sorted(self._address(end) for end in not_via))
+        return SwitchPlan(bfr_id, loopback(self.topology, name), bifts, own, addresses)
+
+    def _bucket(self, lane: Lane, name: str, set_identifier: int) -> tuple[NeighbourEntry, ...]:
+        node, entries = self.paths.number[name], []
+        for hop, destinations in sorted(
+            self.sent(lane, node).items(), key=lambda item: (item[0].neighbour, item[0].link)
+        ):
+            f_bm = self._mask(destinations, set_identifier)
+            if f_bm:
+                backups = tuple(self._backups(lane, name, hop, set_identifier))
+                neighbour = self.paths.nodes[hop.neighbour]
+                entries.append(NeighbourEntry(neighbour, over_link(self.topology, name, hop.link), f_bm, backups))
+        return tuple(entries)
+
+    def _backups(self, lane: Lane, name: str, hop: Hop, set_identifier: int) -> Iterator[Backup]:
+        for repair, destinations in self.repairs(lane, self.paths.number[name], hop).items():
+            f_bm = self._mask(destinations, set_identifier)
+            if f_bm:
+                tunnel = None
+                if (end := self._end(repair)) is not None:
+                    tunnel = (loopback(self.topology, name), end)
+                yield Backup(over_link(self.topology, name, repair.hop.link), f_bm, tunnel)
+
+    def _mask(self, destinations: Iterable[int], set_identifier: int) -> int:
+        mask = 0
+        for destination in destinations:
+            place, bit = self._places[destination]
+            if place == set_identifier:
+                mask |= bit
+        return mask
+
+    @cached_property
+    def _places(self) -> dict[int, tuple[int, int]]:
+        numbering = self.scheme.numbering
+        return {self.paths.number[switch]: numbering.place(switch) for switch in numbering.bfr_ids}
+
+    # ---- Tunnels ----
+
+    def _end(self, repair: Repair) -> IPv4Address | None:
+        if repair.not_via is not None:
+            return self._address(repair.not_via)
+        return None if repair.end is None else loopback(self.topology, self.paths.nodes[repair.end])
+
+    def _address(self, not_via: NotVia) -> IPv4Address:
+        return not_via_address(self.topology, self.paths.nodes, not_via)
+
+    @cached_property
+    def tunnels(self) -> frozenset[tuple[int, Repair]]:
+        """Every tunnel: the node where it begins, and its repair."""
+        return frozenset(
+            (node, repair)
+            for lane in self.lanes
+            for node in range(len(self.paths.nodes))
+            for hop in self.sent(lane, node)
+            for repair in self.repairs(lane, node, hop)
+            if repair.end is not None
+        )
+
+    def _not_via_by_end(self) -> dict[int, set[NotVia]]:
+        ends: dict[int, set[NotVia]] = {}
+        for _, repair in self.tunnels:
+            if repair.not_via is not None:
+                ends.setdefault(repair.not_via.end, set()).add(repair.not_via)
+        return ends
+
+    @cached_property
+    def tunnel_routes(self) -> dict[str, dict[IPv4Address, NextHop]]:
+        """The routes to the ends of tunnels, at the switches that tunnels pass, by switch. None of them has an alternate."""
+        routes: dict[str, dict[IPv4Address, NextHop]] = {name: {} for name in self.paths.nodes}
+        for start, repair in sorted(self.tunnels, key=repr):
+            end, node = self._end(repair), start
+            assert end is not None and repair.end is not None
+            follow = [repair.hop]
+            if repair.not_via is None:
+                follow += self.underlay.route(repair.hop.neighbour, repair.end)
+            else:
+                follow += self.underlay.not_via_route(repair.hop.neighbour, repair.not_via)
+            for hop in follow:
+                name = self.paths.nodes[node]
+                routes[name][end] = over_link(self.topology, name, hop.link)
+                node = hop.neighbour
+        return routes
+
+
+def _fewest(buckets: list[tuple[NeighbourEntry, ...]]) -> tuple[tuple[NeighbourEntry, ...], ...]:
+    """As few buckets as say the same."""
+    while len(buckets) > 1 and buckets[: len(buckets) // 2] == buckets[len(buckets) // 2 :]:
+        del buckets[len(buckets) // 2 :]
+    return tuple(buckets)

@@ -1,0 +1,249 @@
+"""Backups of BIER next hops, computed before anything fails, from distances alone. Nothing here knows ports, addresses or packets.
+
+S is the switch that repairs, E its next hop, D a BFER, T a next-next-hop (E's next hop for some D), N another neighbour of S, P a
+node where a tunnel of a remote loop-free alternate ends (a PQ node of RFC 7490), and D(x, y) the distance.
+
+- ``tunnel`` (tunnel-based BIER-FRR): BIER in IP to E (link protection), or to each T with those bits that E would send there (node
+  protection). E's own bit, and those of every T that nothing but E leads to, go to E around the link, in case only the link died.
+- ``lfa`` (LFA-based BIER-FRR, draft-ietf-bier-frr): plain BIER to an N for each D, else a tunnel to a P.
+
+A tunnel whose route to the loopback at its end would use what failed takes a not-via address (RFC 6981): the address of an
+interface, whose routes do not pass the node at the other end of the interface's link. This is the IP fast reroute of tunnels.
+
+**No repair can make a loop, whatever fails.** There are three kinds, and each has an argument of its own:
+
+1. *Nearer*: N (or P) is nearer to D than S is. All other hops lead nearer to D, too, and so do any number of such repairs.
+2. *Around the node*: no shortest path from S over N (over P) to D has E in it. If E is what failed, the packet meets no other
+   failure. If only the link S-E did, the same holds: E is the end of it.
+3. *To E itself*, in a tunnel that nobody repairs: its routes have no alternates, and E does not repair what came to it in a tunnel.
+   It arrives at E, which is nearer to every D that S sends there, or it is lost (E is what failed).
+
+So the tunnel that carries E's own bit ends at the last router before a failed E. It does not circle among E's neighbours, as hosts'
+packets to a failed router do in IP fast reroute by alternates.
+
+Each repair is for bits that no other repair of this switch is for, and every bit has one way: nothing is duplicated.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+from holdfast.paths import UNREACHABLE, Hop, ShortestPaths
+
+FastReroute: TypeAlias = Literal["none", "tunnel", "lfa"]
+Protect: TypeAlias = Literal["link", "node"]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class NotVia:
+    """The address of ``end``'s interface on a link: routes to it do not pass the node at the link's other end (RFC 6981)."""
+
+    end: int
+    link: int
+
+
+@dataclass(frozen=True, slots=True)
+class Repair:
+    """What S does instead of sending to E by a link. ``hop``: the first one; of a tunnel, of the underlay's route to ``end``.
+
+    ``end``: where the tunnel ends; None: plain BIER. ``not_via``: its address if it is not the end's loopback.
+    """
+
+    hop: Hop
+    end: int | None
+    not_via: NotVia | None
+
+
+class Underlay:
+    """IP routes between switches, as the tunnels need them: ``paths`` to loopbacks, and not-via addresses (RFC 6981)."""
+
+    def __init__(self, paths: ShortestPaths, *, ip_frr: bool) -> None:
+        self.paths = paths
+        self.ip_frr = ip_frr
+        self._far_end = {(i, hop.link): hop.neighbour for i, hops in enumerate(paths.hops) for hop in hops}
+        self._avoiding: dict[NotVia, list[int]] = {}
+
+    def route(self, node: int, end: int) -> list[Hop]:
+        """The hops to a loopback; none where no path leads."""
+        hops = []
+        while (hop := self.paths.next_hop(node, end)) is not None:
+            hops.append(hop)
+            node = hop.neighbour
+        return hops
+
+    def tunnel(self, s: int, failed: Hop, end: int, interface: int, protect: Protect) -> Repair | None:
+        """A tunnel to ``end`` without the failed link, and for ``node`` without the node behind it. None: there is no way.
+
+        ``interface``: the link of ``end`` to the node that its not-via address does not pass. Without IP fast reroute it is the
+        loopback in any case: the tunnel works as soon as the underlay's routes do.
+        """
+        route = self.route(s, end)
+        avoided = protect == "node" and any(hop.neighbour == failed.neighbour for hop in route)
+        if route and (not self.ip_frr or (route[0].link != failed.link and not avoided)):
+            return Repair(route[0], end, None)
+        not_via = NotVia(end, interface)
+        hop = self.not_via_hop(s, not_via, failed) if self.ip_frr else None
+        return None if hop is None else Repair(hop, end, not_via)
+
+    def not_via_route(self, node: int, not_via: NotVia) -> list[Hop]:
+        """The hops from a node, which is not the avoided one, to a not-via address."""
+        hops = []
+        while node != not_via.end:
+            hop = self.not_via_hop(node, not_via)
+            assert hop is not None
+            hops.append(hop)
+            node = hop.neighbour
+        return hops
+
+    def not_via_hop(self, node: int, not_via: NotVia, failed: Hop | None = None) -> Hop | None:
+        """The first hop to a not-via address: also from the avoided node itself, which uses another link than the failed one."""
+        distance = self.distances_avoiding(not_via)
+        best, chosen = UNREACHABLE, None
+        for hop in self.paths.hops[node]:
+            cost = hop.cost + distance[hop.neighbour]
+            if cost < best and (failed is None or hop.link != failed.link):
+                best, chosen = cost, hop
+        return chosen
+
+    def distances_avoiding(self, not_via: NotVia) -> list[int]:
+        """To the address from every node, without the avoided one."""
+        known = self._avoiding.get(not_via)
+        if known is None:
+            avoided = self._far_end[not_via.end, not_via.link]
+            known = self._avoiding[not_via] = _distances_without(self.paths, not_via.end, avoided)
+        return known
+
+
+def _distances_without(paths: ShortestPaths, start: int, avoided: int) -> list[int]:
+    distance = [UNREACHABLE] * len(paths.nodes)
+    distance[start] = 0
+    heap = [(0, start)]
+    while heap:
+        here, at = heapq.heappop(heap)
+        if here > distance[at]:
+            continue
+        for hop in paths.hops[at]:
+            there = here + hop.cost
+            if there < distance[hop.neighbour] and hop.neighbour != avoided:
+                distance[hop.neighbour] = there
+                heapq.heappush(heap, (there, hop.neighbour))
+    return distance
+
+
+Repairs: TypeAlias = dict[Repair, list[int]]
+"""The destinations of each repair."""
+
+NextHopOf: TypeAlias = Callable[[int, int], Hop | None]
+"""The hop that a node takes to a destination."""
+
+
+class Protector:
+    """Chooses repairs. ``underlay`` has the paths that BIER's are made of, before anything fails."""
+
+    def __init__(self, underlay: Underlay, frr: FastReroute, protect: Protect) -> None:
+        self._underlay = underlay
+        self._paths = underlay.paths
+        self._frr = frr
+        self._protect: Protect = protect
+        self._known_ends: dict[tuple[int, int], list[tuple[int, Hop, bool]]] = {}
+
+    def repairs(self, s: int, primary: Hop, destinations: Sequence[int], next_hop: NextHopOf) -> Repairs:
+        """For what S sends over ``primary``. ``next_hop``: where E sends it on. A destination that is in none has no backup."""
+        if self._frr == "none":
+            return {}
+        if self._frr == "lfa":
+            return _grouped((d, self._alternate(s, primary, d)) for d in destinations)
+        return _grouped(self._tunnels(s, primary, destinations, next_hop))
+
+    # ---- Tunnels ----
+
+    def _tunnels(
+        self, s: int, primary: Hop, destinations: Sequence[int], next_hop: NextHopOf
+    ) -> Iterable[tuple[int, Repair | None]]:
+        e, around_link = primary.neighbour, self._to_neighbour(s, primary)
+        ways: dict[int, Repair | None] = {}
+        for d in destinations:
+            following = next_hop(e, d) if self._protect == "node" else None
+            if following is None:
+                yield d, around_link
+                continue
+            t = following.neighbour
+            if t not in ways:
+                ways[t] = self._underlay.tunnel(s, primary, t, following.link, "node")
+            yield d, ways[t] or around_link
+
+    def _to_neighbour(self, s: int, primary: Hop) -> Repair | None:
+        return self._underlay.tunnel(s, primary, primary.neighbour, primary.link, "link")
+
+    # ---- Loop-free alternates ----
+
+    def _alternate(self, s: int, primary: Hop, d: int) -> Repair | None:
+        """The best one: where nodes are protected, around the node before nearer; then the cheapest way; the order of the nodes.
+
+        A neighbour comes before a remote alternate, if that protects no better, and both before a tunnel to E.
+        """
+        to_d = self._paths.distances(d)
+        best: tuple[bool, int] | None = None
+        chosen = None
+        for hop in self._paths.hops[s]:
+            around = self._around_node(hop.neighbour, primary, d)
+            if hop.link == primary.link or not (around or to_d[hop.neighbour] < to_d[s]):
+                continue
+            key = (self._protect == "node" and not around, hop.cost + to_d[hop.neighbour])
+            if best is None or key < best:
+                best, chosen = key, Repair(hop, None, None)
+        if best is None or best[0]:
+            remote = self._remote(s, primary, d)
+            if remote is not None and (best is None or not remote[0]):
+                return remote[1]
+        return chosen or self._direct(s, primary)
+
+    def _around_node(self, node: int, primary: Hop, d: int) -> bool:
+        """Whether no shortest path from a node to D has E in it. Then none has S in it either, whose way to D is over E."""
+        e, to_d = primary.neighbour, self._paths.distances(d)
+        return to_d[node] < self._paths.distances(e)[node] + to_d[e]
+
+    def _remote(self, s: int, primary: Hop, d: int) -> tuple[bool, Repair] | None:
+        """A tunnel to a PQ node that makes no loop, and whether it does not protect from E's failure where it should.
+
+        Tunnels take the routes to loopbacks as they are, so the PQ nodes are of RFC 7490's P-space, not the extended one.
+        """
+        to_d, from_s = self._paths.distances(d), self._paths.distances(s)
+        best: tuple[bool, int, int] | None = None
+        chosen = None
+        for p, hop, avoids_node in self._ends(s, primary):
+            around = avoids_node and self._around_node(p, primary, d)
+            if not (around or to_d[p] < to_d[s]):
+                continue
+            key = (self._protect == "node" and not around, from_s[p] + to_d[p], p)
+            if best is None or key < best:
+                best, chosen = key, Repair(hop, p, None)
+        return None if best is None or chosen is None else (best[0], chosen)
+
+    def _ends(self, s: int, primary: Hop) -> list[tuple[int, Hop, bool]]:
+        """Where a tunnel from S without the link may end, its first hop, and whether it does not pass E either."""
+        known = self._known_ends.get((s, primary.link))
+        if known is None:
+            known = self._known_ends[s, primary.link] = []
+            for p in range(len(self._paths.nodes)):
+                first = self._paths.next_hop(s, p)
+                if first is not None and first.link != primary.link and p != primary.neighbour:
+                    route = self._underlay.route(s, p)
+                    known.append((p, first, all(hop.neighbour != primary.neighbour for hop in route)))
+        return known
+
+    def _direct(self, s: int, primary: Hop) -> Repair | None:
+        """A tunnel to E itself, if the route to its loopback does not use the link."""
+        first = self._paths.next_hop(s, primary.neighbour)
+        return None if first is None or first.link == primary.link else Repair(first, primary.neighbour, None)
+
+
+def _grouped(chosen: Iterable[tuple[int, Repair | None]]) -> Repairs:
+    repairs: Repairs = {}
+    for d, repair in chosen:
+        if repair is not None:
+            repairs.setdefault(repair, []).append(d)
+    return repairs
