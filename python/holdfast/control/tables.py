@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import Literal, TypeAlias
 
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.received import Entry
@@ -17,6 +17,9 @@ Write: TypeAlias = Callable[[Client], None]
 
 MatchValue: TypeAlias = int | str | tuple[int, int]
 """A number, or (value, prefix length), (value, mask), (low, high)."""
+
+Replicas: TypeAlias = tuple[tuple[int, int], ...]
+"""Of a multicast group: egress port and instance of each copy."""
 
 EntryKey: TypeAlias = tuple[str, tuple[tuple[str, MatchValue], ...], int | None]
 """What tells an entry from all others of its switch: table, match, priority."""
@@ -67,11 +70,12 @@ def has_table(client: Client, table: str) -> bool:
 
 
 class TableWriter:
-    """The entries that one controller keeps in one switch."""
+    """The entries, and the multicast groups, that one controller keeps in one switch."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._installed: dict[EntryKey, TableEntry] = {}
+        self._groups: dict[int, Replicas] = {}
 
     @property
     def installed(self) -> list[TableEntry]:
@@ -82,13 +86,22 @@ class TableWriter:
         """Takes entries over that an earlier controller has left in the switch: the next write keeps, changes or removes them."""
         self._installed = {entry.key: entry for entry in entries}
 
-    def write(self, wanted: Iterable[TableEntry]) -> None:
-        """Writes the differences between what is installed and what is wanted in one batch."""
+    def write(self, wanted: Iterable[TableEntry], groups: Mapping[int, Replicas] | None = None) -> None:
+        """Writes the differences between what is installed and what is wanted in one batch.
+
+        ``groups``: the wanted multicast groups by id; by default those that are there stay. No entry is without its group meanwhile.
+        """
         entries = {entry.key: entry for entry in wanted}
+        replicas = self._groups if groups is None else dict(groups)
         with self._client.batch():
             for key in sorted(self._installed.keys() - entries.keys()):
                 self._installed[key].delete(self._client)
+            for number in sorted(number for number, ports in replicas.items() if self._groups.get(number) != ports):
+                verb: Literal["insert", "modify"] = "modify" if number in self._groups else "insert"
+                self._client.multicast_group(number, replicas[number], verb=verb)
             for key in sorted(key for key, entry in entries.items() if self._installed.get(key) != entry):
                 entry = entries[key]
                 (entry.modify if key in self._installed else entry.insert)(self._client)
-        self._installed = entries
+            for number in sorted(self._groups.keys() - replicas.keys()):
+                self._client.delete_multicast_group(number)
+        self._installed, self._groups = entries, replicas

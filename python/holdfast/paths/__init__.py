@@ -6,15 +6,18 @@
 - ``independent``: two trees towards each destination whose ways share nothing that the graph does not make them share.
 - ``disjoint``: sets of disjoint paths with the least total cost, and the cut that prevents one more. Of equally cheap sets it
   chooses one with the fewest links, always the same.
+- ``delivery``: the trees that the routers' paths from one switch make.
 """
 
 from holdfast.paths.backup import cheapest_path, detour, disjoint_path
+from holdfast.paths.delivery import Branch, shortest_path_tree
 from holdfast.paths.disjoint import Disjoint, NoDisjointPathsError, Path, disjoint_paths, ends_of, path_along, path_over
 from holdfast.paths.independent import IndependentTrees
 from holdfast.paths.shortest import UNREACHABLE, Hop, ShortestPaths, path_by_cost, path_delay_ms
 
 __all__ = [
     "UNREACHABLE",
+    "Branch",
     "Disjoint",
     "Hop",
     "IndependentTrees",
@@ -30,4 +33,5 @@ __all__ = [
     "path_by_cost",
     "path_delay_ms",
     "path_over",
+    "shortest_path_tree",
 ]

@@ -1,6 +1,6 @@
 // An IPv4 and IPv6 router: longest-prefix match, TTL, header checksum, MAC rewrite (RFC 1812, section 5.2 and 5.3; RFC 8200).
 //
-// ICMP is left alone: an expired TTL is counted and dropped, not answered.
+// ICMP is left alone: an expired TTL is counted and dropped, not answered. With ROUTER_MULTICAST it is ../ipmc's router, too.
 
 #include <core.p4>
 #include <v1model.p4>
@@ -73,6 +73,10 @@ control RouterVerifyChecksum(inout headers_t hdr, inout metadata_t meta) {
     }
 }
 
+#ifdef ROUTER_MULTICAST
+#include "../ipmc/groups.p4"
+#endif
+
 control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
     counter(1, CounterType.packets) malformed;
     counter(1, CounterType.packets) ttl_expired;
@@ -132,6 +136,10 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
         size = 65536;
     }
 
+#ifdef ROUTER_MULTICAST
+    Groups() groups;
+#endif
+
     apply {
         if (hdr.packet_out.isValid()) {
             standard_metadata.egress_spec = hdr.packet_out.egress_port;
@@ -143,6 +151,10 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             if (hdr.ipv4.ttl <= 1) {
                 ttl_expired.count(0);
                 drop();
+#ifdef ROUTER_MULTICAST
+            } else if (IS_MULTICAST_V4(hdr.ipv4.dst_addr)) {
+                groups.apply(hdr, standard_metadata);
+#endif
             } else {
                 ipv4_lpm.apply();
             }
@@ -150,6 +162,10 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
             if (hdr.ipv6.hop_limit <= 1) {
                 ttl_expired.count(0);
                 drop();
+#ifdef ROUTER_MULTICAST
+            } else if (IS_MULTICAST_V6(hdr.ipv6.dst_addr)) {
+                groups.apply(hdr, standard_metadata);
+#endif
             } else {
                 ipv6_lpm.apply();
             }
@@ -162,7 +178,14 @@ control RouterIngress(inout headers_t hdr, inout metadata_t meta, inout standard
 }
 
 control RouterEgress(inout headers_t hdr, inout metadata_t meta, inout standard_metadata_t standard_metadata) {
+#ifdef ROUTER_MULTICAST
+    Replicas() replicas;
+#endif
+
     apply {
+#ifdef ROUTER_MULTICAST
+        replicas.apply(hdr, standard_metadata);
+#endif
     }
 }
 

@@ -1,0 +1,14 @@
+"""What the tests of this application share."""
+
+from __future__ import annotations
+
+import pytest
+
+from holdfast._core import Program
+from holdfast.apps.ipmc import compile_ipmc
+
+
+@pytest.fixture(scope="session")
+def program() -> Program:
+    """The application's program with its defaults."""
+    return compile_ipmc()

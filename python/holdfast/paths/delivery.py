@@ -1,0 +1,34 @@
+"""Delivery trees: from a root to some switches, along the paths of routers. No groups, ports or tables here.
+
+The paths of :class:`~holdfast.paths.shortest.ShortestPaths` from one switch make a tree: where two of them meet, both have the same
+way from the root, as every node takes the first of its equally good next hops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from holdfast.paths.shortest import ShortestPaths
+
+
+@dataclass
+class Branch:
+    """A switch of a tree: the link from the root's side, by index (None at the root itself), and those away from it."""
+
+    incoming: int | None
+    outgoing: list[int] = field(default_factory=list)
+
+
+def shortest_path_tree(paths: ShortestPaths, root: str, leaves: Iterable[str]) -> dict[str, Branch]:
+    """The branches by switch, from the root on. Leaves that no path leads to are left out, and the root is always there."""
+    tree = {root: Branch(None)}
+    for leaf in leaves:
+        node, target = paths.number[root], paths.number[leaf]
+        while (hop := paths.next_hop(node, target)) is not None:
+            here, there = paths.nodes[node], paths.nodes[hop.neighbour]
+            if there not in tree:
+                tree[there] = Branch(hop.link)
+                tree[here].outgoing.append(hop.link)
+            node = hop.neighbour
+    return tree
