@@ -12,7 +12,7 @@ from holdfast._core import Program
 from holdfast.compare import advice, comparison, flows, live, report, results, runs, scenario, traffic_file
 from holdfast.compare import mechanisms as registry
 from holdfast.compare.comparison import Comparison
-from holdfast.compare.mechanisms import Built, Mechanism, Setting
+from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.traffic_file import Ends
 from holdfast.controller import Controller
 from holdfast.errors import HoldfastError, ScenarioError

@@ -25,7 +25,7 @@ from typing import Final
 import polars as pl
 
 from holdfast.compare.flows import Flow, Kind, Reception, of_kind, receptions_of
-from holdfast.compare.mechanisms import Mechanism
+from holdfast.compare.mechanism import Mechanism
 from holdfast.compare.rows import Row
 from holdfast.compare.scenario import NO_FAILURE, Scenario, link_names
 from holdfast.link import Direction

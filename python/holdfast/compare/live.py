@@ -23,7 +23,8 @@ from holdfast.compare import scenario as scenarios
 from holdfast.compare.comparison import LATE_MS
 from holdfast.compare.flows import Flow, Reception, flows_of, not_protected, receptions_of
 from holdfast.compare.measures import Connection, Stream, bins_of, entries, links_used, row, stream_of
-from holdfast.compare.mechanisms import MECHANISMS, Mechanism
+from holdfast.compare.mechanism import Mechanism
+from holdfast.compare.mechanisms import known
 from holdfast.compare.rows import SKIPPED, RunRow
 from holdfast.compare.runs import is_used, schedule, setting_of
 from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
@@ -152,7 +153,7 @@ def _late_ms(found: RunRow) -> float:
 def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
     scenario = scenarios.read(path)
     setting = setting_of(path, scenario)
-    built = MECHANISMS[mechanism].build(setting)
+    built = known()[mechanism].build(setting)
     times = scenario.times
     with ExitStack() as stack:
         namespaces, interfaces = stack.enter_context(hosts(setting.topology))

@@ -1,4 +1,5 @@
-"""The registry of what is compared. A mechanism is one :class:`Mechanism` in :data:`MECHANISMS`: a name, and how to build it.
+"""The registry of what is compared. A mechanism is one :class:`Mechanism` in :data:`MECHANISMS`: a name, and how to build it. Those of
+flows with many receivers are in :mod:`holdfast.compare.multicast_mechanisms`.
 
 What a mechanism does is in ``apps``; how it is measured is not known here. All of them are given the same primary paths where they
 ask for any.
@@ -6,8 +7,8 @@ ask for any.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from functools import cache, partial
 from itertools import pairwise
 
@@ -21,8 +22,9 @@ from holdfast.apps.protect import (
 )
 from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.apps.router import IpFrrController, RouterController, compile_ipfrr, compile_router
-from holdfast.compare.traffic_file import Ends, Pair
-from holdfast.controller import Controller
+from holdfast.compare import multicast_mechanisms
+from holdfast.compare.mechanism import Built, Mechanism, Setting
+from holdfast.compare.traffic_file import Pair, TrafficFile
 from holdfast.errors import ScenarioError
 from holdfast.paths import NoDisjointPathsError, detour, disjoint_path, disjoint_paths, path_by_cost
 from holdfast.topology import Topology
@@ -32,55 +34,6 @@ HISTORY = 128
 
 REPAIR_TUNNEL_BYTES = 20
 """Of the IPv4 header of a remote alternate's tunnel."""
-
-
-@dataclass(frozen=True)
-class Setting:
-    """What a mechanism is built for. It may add to the topology, which is its own."""
-
-    topology: Topology
-    flows: Sequence[Ends]
-    reaction_delay_ms: float
-    largest_packet_bytes: int
-
-    @property
-    def pairs(self) -> list[Pair]:
-        """What a mechanism connects that knows pairs of hosts alone: each source with each receiver, in one direction."""
-        found: dict[frozenset[str], Pair] = {}
-        for ends in self.flows:
-            for pair in ends.pairs:
-                found.setdefault(frozenset(pair), pair)
-        return list(found.values())
-
-    def mtu_for(self, overhead_bytes: int) -> int:
-        """Links between switches take what hosts send with a tunnel's headers, so that none is lost for its length."""
-        return max(1600, self.largest_packet_bytes + overhead_bytes)
-
-
-@dataclass(frozen=True)
-class Built:
-    """A program for all switches and its controller.
-
-    ``unprotected``: the source and the receiver to which it cannot protect a flow, of each such flow; known when it has started.
-    """
-
-    program: Program
-    controller: Controller
-    unprotected: list[Pair] = field(default_factory=list)
-
-
-@dataclass(frozen=True)
-class Mechanism:
-    """Something that keeps traffic going, or does not. ``colour``: on white, and on black.
-
-    ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow.
-    """
-
-    name: str
-    what: str
-    colour: tuple[str, str]
-    build: Callable[[Setting], Built]
-    multicast: bool = False
 
 
 @cache
@@ -288,11 +241,31 @@ MECHANISMS: dict[str, Mechanism] = {
 """By name, in the order of tables."""
 
 
-def find(names: Sequence[str]) -> list[Mechanism]:
-    """The mechanisms of these names, ``static`` first: the others are measured against it."""
+STATIC, COPIES = "static", "ingress-replication"
+"""What the others are measured against: under flows with one receiver, and if all have several."""
+
+
+def known() -> dict[str, Mechanism]:
+    """All mechanisms by name."""
+    return MECHANISMS | multicast_mechanisms.MECHANISMS
+
+
+def baseline(traffic: TrafficFile) -> str:
+    """The mechanism that the others are measured against."""
+    return COPIES if all(ends.group is not None for ends in traffic.flows()) else STATIC
+
+
+def defaults(traffic: TrafficFile) -> list[str]:
+    """The mechanisms that are compared if none is named: those of multicast if all flows have several receivers."""
+    return list(MECHANISMS if baseline(traffic) == STATIC else multicast_mechanisms.MECHANISMS)
+
+
+def find(names: Sequence[str], baseline: str = STATIC) -> list[Mechanism]:
+    """The mechanisms of these names, and in front of them the one that the others are measured against."""
+    mechanisms = known()
     for name in names:
-        if name not in MECHANISMS:
-            raise ScenarioError(f"there is no mechanism {name!r} (known: {', '.join(MECHANISMS)})")
+        if name not in mechanisms:
+            raise ScenarioError(f"there is no mechanism {name!r} (known: {', '.join(mechanisms)})")
         if list(names).count(name) > 1:
             raise ScenarioError(f"mechanism {name!r} is given twice")
-    return [mechanism for name, mechanism in MECHANISMS.items() if name == "static" or name in names]
+    return [mechanisms[baseline], *(each for name, each in mechanisms.items() if name in names and name != baseline)]

@@ -13,10 +13,9 @@ from html import escape
 from pathlib import Path
 
 from holdfast import whole_files
-from holdfast.compare import advice, drawing, traffic_file
+from holdfast.compare import advice, drawing, mechanisms, traffic_file
 from holdfast.compare.comparison import Comparison, Summary, percent
 from holdfast.compare.drawing import Curve, Dots, LinkLook, Panel
-from holdfast.compare.mechanisms import MECHANISMS
 from holdfast.compare.rows import CurveColumn, Row
 from holdfast.compare.scenario import NO_FAILURE, link_names
 from holdfast.compare.terminal import completion, difference, number
@@ -65,7 +64,7 @@ def write(comparison: Comparison, path: Path) -> None:
 
 def _style(name: str) -> str:
     """The class of a mechanism's colour."""
-    return f"m{list(MECHANISMS).index(name)}"
+    return f"m{list(mechanisms.known()).index(name)}"
 
 
 def _colours(comparison: Comparison) -> str:

@@ -19,7 +19,7 @@ from rich.console import Console
 from holdfast import sweep, whole_files
 from holdfast.compare import advice, live, report, runs, traffic_file
 from holdfast.compare.comparison import Comparison
-from holdfast.compare.mechanisms import Mechanism
+from holdfast.compare.mechanism import Mechanism
 from holdfast.compare.rows import Row
 from holdfast.compare.scenario import NO_FAILURE, Scenario
 

@@ -22,7 +22,8 @@ from typing import Any, TypedDict, cast
 from holdfast.compare import scenario as scenarios
 from holdfast.compare.flows import not_protected
 from holdfast.compare.measures import add_traffic, entries, links_used, simulated
-from holdfast.compare.mechanisms import MECHANISMS, Built, Setting
+from holdfast.compare.mechanism import Built, Setting
+from holdfast.compare.mechanisms import known
 from holdfast.compare.rows import SKIPPED, RunRow
 from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
 from holdfast.errors import HoldfastError, ScenarioError
@@ -71,7 +72,7 @@ class Prepared:
         scenario = scenarios.read(path)
         setting = setting_of(path, scenario)
         self.scenario: Scenario = scenario
-        chosen = MECHANISMS[mechanism]
+        chosen = known()[mechanism]
         self.setting = setting
         self.built: Built = chosen.build(setting)
         self.network = SimulatedNetwork(

@@ -89,7 +89,7 @@ class TableWriter:
     def write(self, wanted: Iterable[TableEntry], groups: Mapping[int, Replicas] | None = None) -> None:
         """Writes the differences between what is installed and what is wanted in one batch.
 
-        ``groups``: the wanted multicast groups by id; by default those that are there stay. No entry is without its group meanwhile.
+        ``groups``: the wanted multicast groups by id; by default those that are there stay. No entry loses its group before it.
         """
         entries = {entry.key: entry for entry in wanted}
         replicas = self._groups if groups is None else dict(groups)

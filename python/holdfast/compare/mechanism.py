@@ -1,0 +1,67 @@
+"""What a mechanism is in a comparison: a name, and how its network is built from a :class:`Setting`. No mechanism is known here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+from holdfast._core import Program
+from holdfast.compare.traffic_file import Ends, Pair
+from holdfast.controller import Controller
+from holdfast.topology import Topology
+
+
+@dataclass(frozen=True)
+class Setting:
+    """What a mechanism is built for. It may add to the topology, which is its own."""
+
+    topology: Topology
+    flows: Sequence[Ends]
+    reaction_delay_ms: float
+    largest_packet_bytes: int
+
+    @property
+    def pairs(self) -> list[Pair]:
+        """What a mechanism connects that knows pairs of hosts alone: each source with each receiver, in one direction."""
+        found: dict[frozenset[str], Pair] = {}
+        for ends in self.flows:
+            for pair in ends.pairs:
+                found.setdefault(frozenset(pair), pair)
+        return list(found.values())
+
+    def mtu_for(self, overhead_bytes: int) -> int:
+        """Links between switches take what hosts send with a tunnel's headers, so that none is lost for its length."""
+        return max(1600, self.largest_packet_bytes + overhead_bytes)
+
+
+@dataclass(frozen=True)
+class Built:
+    """A program for all switches and its controller.
+
+    ``unprotected``: the source and the receiver to which it cannot protect a flow, of each such flow; known when it has started.
+    ``membership``: what makes a receiver a member of a flow's group (True) or takes it out, if members are the controller's matter.
+    ``promise``: how long the flow may be out at a receiver, at most, when a link or a switch fails, in milliseconds (0: it loses no
+    packet); None where the mechanism promises nothing.
+    """
+
+    program: Program
+    controller: Controller
+    unprotected: list[Pair] = field(default_factory=list)
+    membership: Callable[[Ends, str, bool], None] | None = None
+    promise: Callable[[str, Ends, str], float | None] | None = None
+
+
+@dataclass(frozen=True)
+class Mechanism:
+    """Something that keeps traffic going, or does not. ``colour``: on white, and on black.
+
+    ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: what each switch then
+    holds, in entries and replicas, for flows that neither begin nor end at it.
+    """
+
+    name: str
+    what: str
+    colour: tuple[str, str]
+    build: Callable[[Setting], Built]
+    multicast: bool = False
+    core_state: Callable[[Topology, Sequence[Ends]], list[int]] | None = None
