@@ -55,8 +55,8 @@ class Built:
 class Mechanism:
     """Something that keeps traffic going, or does not. ``colour``: on white, and on black.
 
-    ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: what each switch then
-    holds, in entries and replicas, for flows that neither begin nor end at it.
+    ``multicast``: its switches copy what is sent to a flow's group to all receivers of the flow. ``core_state``: what
+    each switch then holds, in entries and replicas, for flows that neither begin nor end at it.
     """
 
     name: str

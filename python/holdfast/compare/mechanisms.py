@@ -1,8 +1,7 @@
-"""The registry of what is compared. A mechanism is one :class:`Mechanism` in :data:`MECHANISMS`: a name, and how to build it. Those of
-flows with many receivers are in :mod:`holdfast.compare.multicast_mechanisms`.
+"""The registry of what is compared. A mechanism is one :class:`Mechanism` in :data:`MECHANISMS`: a name, and how to build it.
 
-What a mechanism does is in ``apps``; how it is measured is not known here. All of them are given the same primary paths where they
-ask for any.
+Those of flows with many receivers are in :mod:`holdfast.compare.multicast_mechanisms`. What a mechanism does is in ``apps``; how it
+is measured is not known here. All of them are given the same primary paths where they ask for any.
 """
 
 from __future__ import annotations

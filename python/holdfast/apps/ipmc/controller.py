@@ -78,7 +78,7 @@ class IpmcController(Controller):
         return list(self._members.get(channel, ()))
 
     def join(self, channel: Channel, host: str) -> None:
-        """Adds a member. Raises :class:`NetworkError` if there is no such host, or no source with an address of the group's family."""
+        """Adds a member. Raises :class:`NetworkError` if there is no such host, or no such source."""
         self._check(host)
         channel.root(self.topology)
         channel.key(self.topology)
