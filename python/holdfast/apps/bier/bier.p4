@@ -14,6 +14,9 @@
 #include "routing.p4"
 #include "channels.p4"
 #include "replication.p4"
+#ifdef ONE_PLUS_ONE
+#include "one_plus_one.p4"
+#endif
 
 // The first TTL of a BIER header, before this switch takes one from it.
 const bit<8> BIER_TTL = 64;
@@ -107,6 +110,10 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
     Impose() impose;
     SelectCopies() select_copies;
     Routing() routing;
+#ifdef ONE_PLUS_ONE
+    NumberStream() number_stream;
+    EliminateCopies() eliminate_copies;
+#endif
 
 #if RECIRCULATION_PORTS > 1
     register<bit<32>>(1) next_recirculation;
@@ -232,9 +239,15 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 bit<16> mtu;
                 impose.apply(hdr, meta, is_ipv6, is_channel, mtu);
                 bit<32> bytes = is_ipv6 ? (bit<32>)hdr.ipv6.payload_len + 40 : (bit<32>)hdr.ipv4.total_len;
+                bool fits = bytes + BIER_BYTES <= (bit<32>)mtu;
+#ifdef ONE_PLUS_ONE
+                if (is_channel) {
+                    number_stream.apply(hdr, meta, is_ipv6, bytes + BIER_BYTES, mtu, fits);
+                }
+#endif
                 if (!is_channel) {
                     unknown_channel.count(0);
-                } else if (bytes + BIER_BYTES > (bit<32>)mtu) {
+                } else if (!fits) {
                     mtu_exceeded.count(0);
                 } else {
                     meta.imposes = 1;
@@ -261,12 +274,26 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             }
             if (meta.imposes == 1) {
                 bytes = bytes + BIER_BYTES;
+#ifdef ONE_PLUS_ONE
+                if (meta.tagged == 1) {
+                    bytes = bytes + TAG_BYTES;
+                }
+#endif
             }
 #ifdef RECIRCULATES
             // Of several sets, each but the last goes round as a packet of its own.
             if (meta.next_set == 0)
 #endif
             select_copies.apply(hdr, meta, rest, ttl, from_tunnel, bytes, mode, now, m_grp, is_single);
+#ifdef ONE_PLUS_ONE
+            if (mode == DELIVER && hdr.rtag.isValid()) {
+                bool passes;
+                eliminate_copies.apply(hdr, standard_metadata.ingress_global_timestamp, passes);
+                if (!passes) {
+                    mode = AS_IT_IS;
+                }
+            }
+#endif
             meta.dst_addr = meta.carrier_dst;
             meta.bier_bytes = (bit<16>)bytes;
         }
@@ -443,6 +470,17 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             hdr.bier.proto = BIER_PROTO_IPV4;
             decrement_ttl(hdr.ipv4);
         }
+#ifdef ONE_PLUS_ONE
+        if (meta.tagged == 1) {
+            hdr.bier.proto = BIER_PROTO_ETHERNET;
+            hdr.inner = hdr.ethernet;
+            hdr.inner.ether_type = ETHERTYPE_RTAG;
+            hdr.rtag.setValid();
+            hdr.rtag.reserved = 0;
+            hdr.rtag.sequence_number = meta.sequence;
+            hdr.rtag.ether_type = hdr.ethernet.ether_type;
+        }
+#endif
     }
 
     // The packet as a BIER packet right behind Ethernet.
@@ -524,6 +562,10 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
                 hdr.gre.setInvalid();
                 hdr.bier.setInvalid();
                 hdr.bits.setInvalid();
+#ifdef ONE_PLUS_ONE
+                hdr.inner.setInvalid();
+                hdr.rtag.setInvalid();
+#endif
                 // RFC 1112, section 6.4; RFC 2464, section 7.
                 if (hdr.ipv6.isValid()) {
                     hdr.ethernet.ether_type = ETHERTYPE_IPV6;

@@ -46,6 +46,11 @@ const bit<8> PROTOCOL_HOP_BY_HOP = 0;
 const bit<8> PROTOCOL_ICMPV6     = 58;
 
 // Next protocols of a BIER header (RFC 8296, section 4).
+#ifdef ONE_PLUS_ONE
+const bit<6>  BIER_PROTO_ETHERNET = 3;
+const bit<16> ETHERTYPE_RTAG      = 0xf1c1;
+const bit<32> TAG_BYTES           = 20;  // of the Ethernet header and the R-TAG
+#endif
 const bit<6> BIER_PROTO_IPV4 = 4;
 const bit<6> BIER_PROTO_IPV6 = 6;
 
@@ -99,6 +104,15 @@ header icmpv6_t {
     bit<16> checksum;
 }
 
+#ifdef ONE_PLUS_ONE
+// IEEE 802.1CB, 7.8.
+header rtag_t {
+    bit<16> reserved;  // sent as zero, not looked at
+    bit<16> sequence_number;
+    bit<16> ether_type;
+}
+#endif
+
 struct headers_t {
     packet_out_t   packet_out;
     packet_in_t    packet_in;
@@ -108,6 +122,10 @@ struct headers_t {
     gre_t          gre;
     bier_t         bier;
     bier_bits_t    bits;
+#ifdef ONE_PLUS_ONE
+    ethernet_t     inner;
+    rtag_t         rtag;
+#endif
     ipv4_t         ipv4;
     ipv4_options_t ipv4_options;
     ipv6_t         ipv6;
@@ -132,6 +150,10 @@ struct metadata_t {
     @field_list(REST, COPY) bit<20> entropy;
     @field_list(REST, COPY) bit<16> bfir_id;
     @field_list(REST, COPY) bit<1>  imposes;
+#ifdef ONE_PLUS_ONE
+    @field_list(REST, COPY) bit<1>  tagged;
+    @field_list(REST, COPY) bit<16> sequence;
+#endif
 
     // Another pass: the bits that are left, and the set identifier that follows when none is.
     @field_list(REST) bit<1>       again;
@@ -232,9 +254,31 @@ parser BierParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         transition select(hdr.bier.proto) {
             BIER_PROTO_IPV4: parse_payload;
             BIER_PROTO_IPV6: parse_payload_v6;
+#ifdef ONE_PLUS_ONE
+            BIER_PROTO_ETHERNET: parse_inner;
+#endif
             default:         accept;
         }
     }
+
+#ifdef ONE_PLUS_ONE
+    state parse_inner {
+        packet.extract(hdr.inner);
+        transition select(hdr.inner.ether_type) {
+            ETHERTYPE_RTAG: parse_rtag;
+            default:        accept;
+        }
+    }
+
+    state parse_rtag {
+        packet.extract(hdr.rtag);
+        transition select(hdr.rtag.ether_type) {
+            ETHERTYPE_IPV4: parse_payload;
+            ETHERTYPE_IPV6: parse_payload_v6;
+            default:        accept;
+        }
+    }
+#endif
 
     // Who takes a payload out looks at it, not who passes it on.
     state parse_payload {
@@ -319,6 +363,10 @@ control BierDeparser(packet_out packet, in headers_t hdr) {
         packet.emit(hdr.gre);
         packet.emit(hdr.bier);
         packet.emit(hdr.bits);
+#ifdef ONE_PLUS_ONE
+        packet.emit(hdr.inner);
+        packet.emit(hdr.rtag);
+#endif
         packet.emit(hdr.ipv4);
         packet.emit(hdr.ipv4_options);
         packet.emit(hdr.ipv6);
