@@ -15,8 +15,9 @@ interface, whose routes do not pass the node at the other end of the interface's
 1. *Nearer*: N (or P) is nearer to D than S is. All other hops lead nearer to D, too, and so do any number of such repairs.
 2. *Around the node*: no shortest path from S over N (over P) to D has E in it. If E is what failed, the packet meets no other
    failure. If only the link S-E did, the same holds: E is the end of it.
-3. *To E itself*, in a tunnel that nobody repairs: its routes have no alternates, and E does not repair what came to it in a tunnel.
-   It arrives at E, which is nearer to every D that S sends there, or it is lost (E is what failed).
+3. *To E itself*, in a tunnel that nobody repairs: its routes have no alternates, and who ends a tunnel does not repair what was in
+   it. The packet arrives at E, which is nearer to every D that S sends there, or it is lost (E is what failed). E's own bit may go
+   in a tunnel to a router whose only next hop to E is E: with the same end.
 
 So the tunnel that carries E's own bit ends at the last router before a failed E. It does not circle among E's neighbours, as hosts'
 packets to a failed router do in IP fast reroute by alternates.
@@ -199,7 +200,7 @@ class Protector:
             remote = self._remote(s, primary, d)
             if remote is not None and (best is None or not remote[0]):
                 return remote[1]
-        return chosen or self._direct(s, primary)
+        return chosen or self._to_neighbour_of(s, primary, d)
 
     def _around_node(self, node: int, primary: Hop, d: int) -> bool:
         """Whether no shortest path from a node to D has E in it. Then none has S in it either, whose way to D is over E."""
@@ -235,10 +236,22 @@ class Protector:
                     known.append((p, first, all(hop.neighbour != primary.neighbour for hop in route)))
         return known
 
-    def _direct(self, s: int, primary: Hop) -> Repair | None:
-        """A tunnel to E itself, if the route to its loopback does not use the link."""
-        first = self._paths.next_hop(s, primary.neighbour)
-        return None if first is None or first.link == primary.link else Repair(first, primary.neighbour, None)
+    def _to_neighbour_of(self, s: int, primary: Hop, d: int) -> Repair | None:
+        """To E itself: a tunnel to E, or for E's own bit to a router next to it, which sends it on and does not repair it.
+
+        Neither may use the link, and the router next to E is not reached over E.
+        """
+        e = primary.neighbour
+        first = self._paths.next_hop(s, e)
+        if first is not None and first.link != primary.link:
+            return Repair(first, e, None)
+        if d != e:
+            return None
+        for p, hop, avoids_node in self._ends(s, primary):
+            last = self._paths.next_hop(p, e)
+            if avoids_node and last is not None and last.neighbour == e and len(self._paths.next_hops(p, e)) == 1:
+                return Repair(hop, p, None)
+        return None
 
 
 def _grouped(chosen: Iterable[tuple[int, Repair | None]]) -> Repairs:
