@@ -91,6 +91,11 @@ impl Target {
         let args = (args.iter().zip(&self.param_widths))
             .map(|(&value, &width)| Bits::from_u128(width, value))
             .collect();
+        self.wide_entry(matches, priority, args)
+    }
+
+    /// An entry of fields of any width.
+    pub fn wide_entry(&self, matches: Vec<KeyMatch>, priority: i32, args: Vec<Bits>) -> Entry {
         let action = self.action;
         Entry::new(matches, priority, ActionCall { action, args })
     }

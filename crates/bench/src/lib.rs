@@ -11,6 +11,7 @@
 //! It knows nothing of Python, terminals or files. The P4 sources (`benches/*.p4`) are built in.
 #![forbid(unsafe_code)]
 
+pub mod bier;
 pub mod contents;
 pub mod l2_switch;
 pub mod measure;

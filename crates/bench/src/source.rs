@@ -6,7 +6,7 @@ use std::sync::Arc;
 use syntax::{FileLoader, IncludeStyle, LoadError, Loaded, Loader};
 
 /// The built-in files by the name that they are included by.
-const FILES: [(&str, &str); 9] = [
+const FILES: [(&str, &str); 14] = [
     ("headers.p4", include_str!("../../../benches/headers.p4")),
     (
         "l2_switch.p4",
@@ -29,6 +29,26 @@ const FILES: [(&str, &str); 9] = [
     (
         "acceptance.p4",
         include_str!("../../../python/holdfast/apps/protect/acceptance.p4"),
+    ),
+    (
+        "bier.p4",
+        include_str!("../../../python/holdfast/apps/bier/bier.p4"),
+    ),
+    (
+        "packet.p4",
+        include_str!("../../../python/holdfast/apps/bier/packet.p4"),
+    ),
+    (
+        "routing.p4",
+        include_str!("../../../python/holdfast/apps/bier/routing.p4"),
+    ),
+    (
+        "channels.p4",
+        include_str!("../../../python/holdfast/apps/bier/channels.p4"),
+    ),
+    (
+        "replication.p4",
+        include_str!("../../../python/holdfast/apps/bier/replication.p4"),
     ),
     (
         "../headers.p4",

@@ -1,8 +1,9 @@
 //! The subject of a measurement: a filled switch, the hand-written version, and the packets for both.
 
+use crate::bier::Replication;
 use crate::protect::Acceptance;
 use crate::traffic::Traffic;
-use crate::{l2_switch, middleblock, protect, router, wide_field};
+use crate::{bier, l2_switch, middleblock, protect, router, wide_field};
 use engine::{Output, Packet, Switch};
 
 /// A function written by hand in Rust, with its own tables.
@@ -32,7 +33,7 @@ pub struct Workload {
 }
 
 /// The programs that can be measured.
-pub const PROGRAMS: [&str; 8] = [
+pub const PROGRAMS: [&str; 18] = [
     "l2_switch",
     "router_1k",
     "router_1m",
@@ -41,6 +42,16 @@ pub const PROGRAMS: [&str; 8] = [
     "protect_egress",
     "protect_egress_vector",
     "wide_field",
+    "bier_transit_1",
+    "bier_transit_1_recirculate",
+    "bier_transit_1_clusters",
+    "bier_transit_4",
+    "bier_transit_4_recirculate",
+    "bier_transit_4_clusters",
+    "bier_transit_16",
+    "bier_transit_16_recirculate",
+    "bier_transit_16_clusters",
+    "bier_bfir",
 ];
 
 /// Compiles a program and fills the tables of both versions. `quick`: tables a hundredth of the size, for tests.
@@ -55,6 +66,16 @@ pub fn workload(program: &str, quick: bool) -> Result<Workload, String> {
         "wide_field" => wide_field::workload(4_096 / scale),
         "router_1k" => router::workload(1_000 / scale),
         "router_1m" => router::workload(1_000_000 / scale),
+        "bier_bfir" => bier::bfir(1_000 / scale),
+        "bier_transit_1" => bier::transit(Replication::OnePass, 1),
+        "bier_transit_1_recirculate" => bier::transit(Replication::Recirculate, 1),
+        "bier_transit_1_clusters" => bier::transit(Replication::Clusters, 1),
+        "bier_transit_4" => bier::transit(Replication::OnePass, 4),
+        "bier_transit_4_recirculate" => bier::transit(Replication::Recirculate, 4),
+        "bier_transit_4_clusters" => bier::transit(Replication::Clusters, 4),
+        "bier_transit_16" => bier::transit(Replication::OnePass, 16),
+        "bier_transit_16_recirculate" => bier::transit(Replication::Recirculate, 16),
+        "bier_transit_16_clusters" => bier::transit(Replication::Clusters, 16),
         _ => Err(format!(
             "there is no benchmark {program:?}; there are {}",
             PROGRAMS.join(", ")

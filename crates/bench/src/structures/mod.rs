@@ -1,6 +1,7 @@
 //! Lookup structures of the hand-written versions. They share no code with the engine.
 
 pub mod count;
+pub mod crc32;
 pub mod dir24;
 pub mod hash;
 pub mod ipv4;
