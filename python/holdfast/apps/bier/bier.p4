@@ -56,13 +56,14 @@ control EndTunnels(inout headers_t hdr, in bool from_core, out bool drops) {
         size = 4;
     }
 
+    // The same, and its interfaces' not-via addresses (RFC 6981).
     table carrier_loopbacks {
         key = {
             hdr.carrier.dst_addr: exact;
         }
         actions = { NoAction; }
         const default_action = NoAction();
-        size = 4;
+        size = PORTS;
     }
 
     apply {

@@ -181,9 +181,10 @@ class Coverage:
     def _route(self, repair: Repair) -> list[Hop]:
         if repair.end is None:
             return [repair.hop]
-        if repair.not_via is None:
-            return [repair.hop, *self._plan.underlay.route(repair.hop.neighbour, repair.end)]
-        return [repair.hop, *self._plan.underlay.not_via_route(repair.hop.neighbour, repair.not_via)]
+        return [
+            repair.hop,
+            *self._plan.underlay.tunnel_route(repair.hop.neighbour, repair.end, repair.not_via),
+        ]
 
 
 def coverage_report(topology: Topology, scheme: Scheme) -> list[Row]:

@@ -33,9 +33,9 @@ const bit<16> ETHERTYPE_BIER = 0xab37;
 const bit<4>  NIBBLE         = 0;
 #endif
 
-// Where the switches' loopback addresses are taken from: the ends of the tunnels of this network.
+// Where the switches' loopback and not-via addresses are taken from: the ends of the tunnels of this network.
 #ifndef LOOPBACKS
-#define LOOPBACKS 0x0AFF0000 &&& 0xFFFF0000
+#define LOOPBACKS 0x0AFE0000 &&& 0xFFFE0000
 #endif
 
 #define PORTS 512

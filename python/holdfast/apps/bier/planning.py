@@ -227,6 +227,9 @@ class Scheme:
             )
 
 
+Tunnel: TypeAlias = tuple[int, int, NotVia | None]
+"""Where it begins, where it ends, and the address there if it is not the loopback."""
+
 Lane: TypeAlias = tuple[int, int]
 """Sub-domain and ECMP bucket: the unit in which a packet's bits have one way each."""
 
@@ -280,10 +283,10 @@ class Plan:
     @cached_property
     def switches(self) -> dict[str, SwitchPlan]:
         """What every switch needs, by name."""
-        ends = self._not_via_by_end()
-        return {name: self._switch(name, ends.get(node, ())) for node, name in enumerate(self.paths.nodes)}
+        addresses = not_via_addresses(self.topology, self.tunnels)
+        return {name: self._switch(name, addresses.get(name, ())) for name in self.paths.nodes}
 
-    def _switch(self, name: str, not_via: Iterable[NotVia]) -> SwitchPlan:
+    def _switch(self, name: str, not_via: tuple[IPv4Address, ...]) -> SwitchPlan:
         numbering = self.scheme.numbering
         bfr_id = numbering.bfr_ids.get(name, 0)
         place, bit = numbering.place(name) if bfr_id else (-1, 0)
@@ -294,8 +297,7 @@ class Plan:
                 buckets = [self._bucket((sub_domain, b), name, set_identifier) for b in range(self.scheme.buckets)]
                 bifts[bift] = _fewest(buckets)
                 own[bift] = bit if set_identifier == place else 0
-        addresses = tuple(sorted(self._address(end) for end in not_via))
-        return SwitchPlan(bfr_id, loopback(self.topology, name), bifts, own, addresses)
+        return SwitchPlan(bfr_id, loopback(self.topology, name), bifts, own, not_via)
 
     def _bucket(self, lane: Lane, name: str, set_identifier: int) -> tuple[NeighbourEntry, ...]:
         node, entries = self.paths.number[name], []
@@ -342,10 +344,10 @@ class Plan:
         return not_via_address(self.topology, self.paths.nodes, not_via)
 
     @cached_property
-    def tunnels(self) -> frozenset[tuple[int, Repair]]:
-        """Every tunnel: the node where it begins, and its repair."""
+    def tunnels(self) -> frozenset[Tunnel]:
+        """Every tunnel that some repair takes."""
         return frozenset(
-            (node, repair)
+            (node, repair.end, repair.not_via)
             for lane in self.lanes
             for node in range(len(self.paths.nodes))
             for hop in self.sent(lane, node)
@@ -353,30 +355,36 @@ class Plan:
             if repair.end is not None
         )
 
-    def _not_via_by_end(self) -> dict[int, set[NotVia]]:
-        ends: dict[int, set[NotVia]] = {}
-        for _, repair in self.tunnels:
-            if repair.not_via is not None:
-                ends.setdefault(repair.not_via.end, set()).add(repair.not_via)
-        return ends
 
-    @cached_property
-    def tunnel_routes(self) -> dict[str, dict[IPv4Address, NextHop]]:
-        """The routes to the ends of tunnels, at the switches that tunnels pass, by switch. None of them has an alternate."""
-        routes: dict[str, dict[IPv4Address, NextHop]] = {name: {} for name in self.paths.nodes}
-        for start, repair in sorted(self.tunnels, key=repr):
-            end, node = self._end(repair), start
-            assert end is not None and repair.end is not None
-            follow = [repair.hop]
-            if repair.not_via is None:
-                follow += self.underlay.route(repair.hop.neighbour, repair.end)
-            else:
-                follow += self.underlay.not_via_route(repair.hop.neighbour, repair.not_via)
-            for hop in follow:
-                name = self.paths.nodes[node]
-                routes[name][end] = over_link(self.topology, name, hop.link)
-                node = hop.neighbour
-        return routes
+def not_via_addresses(topology: Topology, tunnels: Iterable[Tunnel]) -> dict[str, tuple[IPv4Address, ...]]:
+    """By switch, the addresses of its interfaces that some tunnel ends at, ascending."""
+    nodes = list(topology.switches)
+    ends: dict[str, set[IPv4Address]] = {}
+    for _, end, not_via in tunnels:
+        if not_via is not None:
+            ends.setdefault(nodes[end], set()).add(not_via_address(topology, nodes, not_via))
+    return {name: tuple(sorted(addresses)) for name, addresses in ends.items()}
+
+
+def tunnel_routes(
+    topology: Topology, underlay: Underlay, tunnels: Iterable[Tunnel]
+) -> dict[str, dict[IPv4Address, NextHop]]:
+    """The routes to the ends of tunnels, at the switches that tunnels pass, by switch. None of them has an alternate."""
+    nodes = underlay.paths.nodes
+    routes: dict[str, dict[IPv4Address, NextHop]] = {name: {} for name in nodes}
+    passed: set[tuple[int, int, NotVia | None]] = set()
+    for start, end, not_via in sorted(
+        tunnels, key=lambda tunnel: (tunnel[0], tunnel[1], tunnel[2] or NotVia(-1, -1, -1))
+    ):
+        address = loopback(topology, nodes[end]) if not_via is None else not_via_address(topology, nodes, not_via)
+        node = start
+        for hop in underlay.tunnel_route(start, end, not_via):
+            if (node, end, not_via) in passed:
+                break
+            passed.add((node, end, not_via))
+            routes[nodes[node]][address] = over_link(topology, nodes[node], hop.link)
+            node = hop.neighbour
+    return routes
 
 
 def _fewest(buckets: list[tuple[NeighbourEntry, ...]]) -> tuple[tuple[NeighbourEntry, ...], ...]:

@@ -40,10 +40,11 @@ Protect: TypeAlias = Literal["link", "node"]
 
 @dataclass(frozen=True, slots=True, order=True)
 class NotVia:
-    """The address of ``end``'s interface on a link: routes to it do not pass the node at the link's other end (RFC 6981)."""
+    """The address of ``end``'s interface on a link (RFC 6981). Routes to it do not pass the link's other end, ``avoided``."""
 
     end: int
     link: int
+    avoided: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +65,6 @@ class Underlay:
     def __init__(self, paths: ShortestPaths, *, ip_frr: bool) -> None:
         self.paths = paths
         self.ip_frr = ip_frr
-        self._far_end = {(i, hop.link): hop.neighbour for i, hops in enumerate(paths.hops) for hop in hops}
         self._avoiding: dict[NotVia, list[int]] = {}
 
     def route(self, node: int, end: int) -> list[Hop]:
@@ -85,27 +85,29 @@ class Underlay:
         avoided = protect == "node" and any(hop.neighbour == failed.neighbour for hop in route)
         if route and (not self.ip_frr or (route[0].link != failed.link and not avoided)):
             return Repair(route[0], end, None)
-        not_via = NotVia(end, interface)
-        hop = self.not_via_hop(s, not_via, failed) if self.ip_frr else None
+        not_via = NotVia(end, interface, failed.neighbour if protect == "node" else s)
+        hop = self.not_via_hop(s, not_via, failed.link) if self.ip_frr else None
         return None if hop is None else Repair(hop, end, not_via)
 
-    def not_via_route(self, node: int, not_via: NotVia) -> list[Hop]:
-        """The hops from a node, which is not the avoided one, to a not-via address."""
+    def tunnel_route(self, start: int, end: int, not_via: NotVia | None) -> list[Hop]:
+        """The hops of a tunnel, to a loopback or to a not-via address; none where no path leads."""
+        if not_via is None:
+            return self.route(start, end)
+        # The avoided node itself begins with another link than the address's.
+        hop = self.not_via_hop(start, not_via, not_via.link)
         hops = []
-        while node != not_via.end:
-            hop = self.not_via_hop(node, not_via)
-            assert hop is not None
+        while hop is not None:
             hops.append(hop)
-            node = hop.neighbour
+            hop = None if hop.neighbour == end else self.not_via_hop(hop.neighbour, not_via)
         return hops
 
-    def not_via_hop(self, node: int, not_via: NotVia, failed: Hop | None = None) -> Hop | None:
-        """The first hop to a not-via address: also from the avoided node itself, which uses another link than the failed one."""
+    def not_via_hop(self, node: int, not_via: NotVia, without: int | None = None) -> Hop | None:
+        """The first hop to a not-via address: also from the avoided node itself, ``without`` the link that failed."""
         distance = self.distances_avoiding(not_via)
         best, chosen = UNREACHABLE, None
         for hop in self.paths.hops[node]:
             cost = hop.cost + distance[hop.neighbour]
-            if cost < best and (failed is None or hop.link != failed.link):
+            if cost < best and hop.link != without:
                 best, chosen = cost, hop
         return chosen
 
@@ -113,8 +115,7 @@ class Underlay:
         """To the address from every node, without the avoided one."""
         known = self._avoiding.get(not_via)
         if known is None:
-            avoided = self._far_end[not_via.end, not_via.link]
-            known = self._avoiding[not_via] = _distances_without(self.paths, not_via.end, avoided)
+            known = self._avoiding[not_via] = _distances_without(self.paths, not_via.end, not_via.avoided)
         return known
 
 

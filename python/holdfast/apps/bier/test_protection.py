@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from ipaddress import IPv4Address
 from itertools import pairwise
 
 import networkx as nx
@@ -12,8 +13,9 @@ from hypothesis import strategies as st
 from holdfast import topologies
 from holdfast.apps.bier.coverage import Coverage, failures
 from holdfast.apps.bier.forwarding_law import Network
-from holdfast.apps.bier.planning import Bift, Plan, Scheme, TreesOf, number_switches, shortest
+from holdfast.apps.bier.planning import Bift, Plan, Scheme, TreesOf, number_switches, shortest, tunnel_routes
 from holdfast.apps.bier.protection import FastReroute, Protect
+from holdfast.control.next_hop import NextHop
 from holdfast.errors import NetworkError
 from holdfast.paths import IndependentTrees
 from holdfast.topology import Topology
@@ -50,10 +52,14 @@ def networks(draw: st.DrawFn) -> Topology:
     return topology
 
 
+def routes_of(plan: Plan) -> dict[str, dict[IPv4Address, NextHop]]:
+    return tunnel_routes(plan.topology, plan.underlay, plan.tunnels)
+
+
 def check(plan: Plan) -> None:
     """Every packet of every BFIR under every failure."""
     topology, scheme = plan.topology, plan.scheme
-    switches, routes, coverage = plan.switches, plan.tunnel_routes, Coverage(plan)
+    switches, routes, coverage = plan.switches, routes_of(plan), Coverage(plan)
     bfers = list(scheme.numbering.bfr_ids)
     nothing = [(None, None)]
     for kind, failure in nothing + [(k, f) for k in ("link", "node") for f in failures(topology, k)]:
@@ -172,7 +178,7 @@ def test_a_tunnel_for_a_dead_switch_ends_beside_it() -> None:
     """The copy for the failed switch's own bit takes the detour once, and is dropped by the switch's other neighbour."""
     topology = topologies.load("ring:6")
     plan = Plan(topology, Scheme(number_switches(topology), protect="node"))
-    network = Network(topology, plan.switches, plan.tunnel_routes, dead="s2")
+    network = Network(topology, plan.switches, routes_of(plan), dead="s2")
     bits = plan.scheme.numbering.bit_strings(["s2"])[0]
     outcome = network.send("s1", Bift(0, 0), bits, 0)
     assert (dict(outcome.delivered), outcome.copies, outcome.expired) == ({}, 4, 0)
@@ -183,12 +189,12 @@ def test_a_repair_tunnel_takes_the_other_way_round_the_ring() -> None:
     plan = Plan(topology, Scheme(number_switches(topology)))
     down = next(iter(failures(topology, "link")))
     assert topology.links[next(iter(down.links))].name == "s1-s2"
-    hops = ["s1"]
+    hops, routes = ["s1"], routes_of(plan)
     end = next(b.tunnel for e in plan.switches["s1"].bifts[Bift(0, 0)][0] if e.neighbour == "s2" for b in e.backups)
     assert end is not None
     ports = {(x.a, x.a_port): x.b for x in topology.links} | {(x.b, x.b_port): x.a for x in topology.links}
-    while end[1] in plan.tunnel_routes[hops[-1]]:
-        hops.append(ports[hops[-1], plan.tunnel_routes[hops[-1]][end[1]].port])
+    while end[1] in routes[hops[-1]]:
+        hops.append(ports[hops[-1], routes[hops[-1]][end[1]].port])
     assert list(pairwise(hops)) == [("s1", "s6"), ("s6", "s5"), ("s5", "s4"), ("s4", "s3"), ("s3", "s2")]
 
 

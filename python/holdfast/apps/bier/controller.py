@@ -1,0 +1,288 @@
+"""The controller of ``bier.p4``: unicast routes, BIFTs with their backups, channels; and what changes when a port does.
+
+After a change of ports IP converges first, ``ip_delay_ms`` after a switch notices it, and BIER later, ``bier_delay_ms`` after that
+moment. These delays stand for signalling and computation, as in the paper of 2021. It composes planning (``planning``), memberships
+(``members``, or an overlay) and entries (``entries``), and forwards no packet.
+
+**Order of writes.** A switch gets one batch, which is atomic: no packet sees half of it. Switches get theirs one after another,
+those farthest from the failure first (RFC 6976), so that no packet is sent back by a switch that knows more than its sender. The
+routes of tunnels are there before the backups that use them, and stay until no packet is in them. Several changes at once, or links
+that come back, may still make transient loops, which TTLs end (RFC 8279, section 6.8: as transient as those of the underlay).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import partial
+from ipaddress import IPv4Network
+
+from holdfast.apps.bier.entries import (
+    DEFAULT_MTU,
+    Channel,
+    Configuration,
+    bfer_configuration,
+    bfir_configuration,
+    port_configuration,
+    switch_configuration,
+)
+from holdfast.apps.bier.members import Memberships, StaticMembers
+from holdfast.apps.bier.planning import (
+    LOOPBACKS,
+    NOT_VIA,
+    Bift,
+    Plan,
+    Scheme,
+    SwitchPlan,
+    TreesOf,
+    Tunnel,
+    not_via_addresses,
+    number_switches,
+    shortest,
+    tunnel_routes,
+)
+from holdfast.apps.bier.program import DEFAULT_BSL, FORWARD, LOOPBACK_TABLES, ROUTES, checked_program_bsl
+from holdfast.apps.bier.protection import FastReroute, Protect, Underlay
+from holdfast.apps.bier.takeover import Found, find
+from holdfast.apps.bier.writer import ConfigurationWriter
+from holdfast.control.link_state import LinkState
+from holdfast.control.routes import Routing
+from holdfast.control.tables import TableEntry, TableWriter
+from holdfast.controller import Controller, ControlPlane
+from holdfast.errors import NetworkError
+from holdfast.paths import ShortestPaths
+
+CARRIERS = "BierIngress.end_tunnels.carrier_loopbacks"
+CARRIERS_KEY = LOOPBACK_TABLES[CARRIERS]
+
+DRAIN_MS = 1000.0
+"""How long packets may be on their way in a tunnel that is not used any more."""
+
+
+class BierController(Controller):
+    """Keeps a BIER domain in all switches.
+
+    ``members``: who has joined what from the beginning; an overlay comes in by :meth:`use`. ``frr``, ``protect``, ``ip_frr``: how
+    BIER packets get around a failure without the controller (:mod:`holdfast.apps.bier.protection`). ``reroute``: whether routes and
+    BIFTs follow ports. ``sub_domains``: the trees of each; channels are sent in the first. ``buckets``: of ECMP. ``bfr_ids``: of
+    switches; others get free numbers. ``mtu``: bytes behind the Ethernet header of links between switches.
+    """
+
+    def __init__(
+        self,
+        members: Mapping[Channel, Iterable[str]] | None = None,
+        *,
+        ip_delay_ms: float,
+        bier_delay_ms: float,
+        frr: FastReroute = "tunnel",
+        protect: Protect = "link",
+        ip_frr: bool = True,
+        reroute: bool = True,
+        bsl: int = DEFAULT_BSL,
+        bfr_ids: Mapping[str, int] | None = None,
+        sub_domains: Mapping[int, TreesOf] | None = None,
+        buckets: int = 1,
+        mtu: int = DEFAULT_MTU,
+    ) -> None:
+        super().__init__(reaction_delay_ms=ip_delay_ms)
+        if not bier_delay_ms >= ip_delay_ms:
+            raise NetworkError(
+                f"BIER converges after IP: bier_delay_ms {bier_delay_ms} is less than ip_delay_ms {ip_delay_ms}"
+            )
+        self.bier_after_ip_ms = bier_delay_ms - ip_delay_ms
+        self.reroute = reroute
+        self.bsl = checked_program_bsl(bsl)
+        self.mtu = mtu
+        self._given = dict(bfr_ids or {})
+        self._options = partial(
+            Scheme,
+            sub_domains=dict(sub_domains or {0: shortest}),
+            buckets=buckets,
+            frr=frr,
+            protect=protect,
+            ip_frr=ip_frr,
+        )
+        self._first_members = dict(members or {})
+        self._links = LinkState()
+        self.taken_over = False
+
+    # ---- What is there ----
+
+    @property
+    def plan(self) -> Plan:
+        """What the BIFTs are made of now. Raises :class:`NetworkError` before the controller has started."""
+        if self._plan is None:
+            raise NetworkError("the controller has not started; there is no plan yet")
+        return self._plan
+
+    @property
+    def scheme(self) -> Scheme:
+        """How the network is planned. Raises :class:`NetworkError` before the controller has started."""
+        return self.plan.scheme
+
+    # ---- Events ----
+
+    def attach(self, plane: ControlPlane) -> None:
+        """Prepares writers for every switch."""
+        super().attach(plane)
+        self._links.attach(plane, self._links_changed, self.reaction_delay_ps)
+        self._routing = Routing(ROUTES, plane.clients, lambda topology, route: FORWARD)
+        self._tunnel_writers = {name: TableWriter(client) for name, client in plane.clients.items()}
+        self._writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
+        self._port_writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
+        self._channel_writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
+        self._plan: Plan | None = None
+        self._tunnels: frozenset[Tunnel] = frozenset()
+        self._inherited: dict[str, list[TableEntry]] = {}
+        self._generation = 0
+        self._written: dict[str, SwitchPlan] = {}
+        self._members: Memberships = StaticMembers(self.topology, self._first_members)
+
+    def on_start(self) -> None:
+        """Adopts what an earlier controller has left, and writes everything that is missing."""
+        topology = self.topology
+        for host in topology.hosts.values():
+            for ours in (LOOPBACKS, NOT_VIA):
+                if host.address.network.overlaps(ours):
+                    raise NetworkError(f"host {host.name!r}: {host.address} is in {ours}, which is the switches'")
+        found = {name: find(client, self.bsl) for name, client in self.clients.items()}
+        self.taken_over = any(each.is_filled for each in found.values())
+        if self.taken_over:
+            self._links.ask_ports()
+            self._adopt(found)
+        numbers = {name: each.bfr_id for name, each in found.items() if each.bfr_id} | self._given
+        self._scheme = self._options(number_switches(topology, self.bsl, numbers))
+        for name, writer in self._port_writers.items():
+            writer.write(self._ports(name))
+        unusable = self._unusable()
+        self._write_ip(unusable)
+        self._write_bier(unusable)
+        self.members_changed()
+
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        """Lets IP converge now, and BIER after its delay."""
+        if self._links.port_changed(switch, port, up):
+            self._links_changed()
+
+    def _links_changed(self) -> None:
+        if not self.reroute:
+            return
+        unusable = self._unusable()
+        self._write_ip(unusable)
+        if self.bier_after_ip_ms:
+            self.plane.call_later(self.bier_after_ip_ms, partial(self._write_bier, unusable))
+        else:
+            self._write_bier(unusable)
+
+    def _unusable(self) -> frozenset[int]:
+        return self._links.down if self.reroute else frozenset()
+
+    # ---- Members ----
+
+    def use(self, members: Memberships) -> None:
+        """Takes memberships from an overlay from now on; it calls :meth:`members_changed` when they change."""
+        self._members = members
+        self.members_changed()
+
+    def join(self, channel: Channel, host: str) -> None:
+        """Adds a static member. Raises :class:`NetworkError` if there is no such host, or an overlay has the memberships."""
+        self._static().join(channel, host)
+        self.members_changed()
+
+    def leave(self, channel: Channel, host: str) -> None:
+        """Takes a static member out. Raises :class:`NetworkError` if it is none, or an overlay has the memberships."""
+        self._static().leave(channel, host)
+        self.members_changed()
+
+    def _static(self) -> StaticMembers:
+        if not isinstance(self._members, StaticMembers):
+            raise NetworkError("memberships are the overlay's")
+        return self._members
+
+    def members_changed(self, switches: Iterable[str] | None = None) -> None:
+        """Writes the channels of these switches, or of all, one batch each."""
+        for name in self._writers if switches is None else switches:
+            self._channel_writers[name].write(self._channels(name))
+
+    def _channels(self, name: str) -> Configuration:
+        bit_strings = self._scheme.numbering.bit_strings
+        sub_domain = min(self._scheme.sub_domains)
+        sent = {
+            channel: {Bift(sub_domain, place): bits for place, bits in bit_strings(bfers).items()}
+            for channel, bfers in self._members.at_bfir(name).items()
+        }
+        delivered = bfer_configuration(self._members.at_bfer(name))
+        return delivered | bfir_configuration(self._written[name], sent, bsl=self.bsl, mtu=self.mtu)
+
+    # ---- Writing ----
+
+    def _ports(self, name: str) -> Configuration:
+        topology = self.topology
+        core = sorted(port for _, (switch, port) in self._links.ends() if switch == name)
+        edge = sorted(place.port for place in map(topology.attachment, topology.hosts) if place.switch == name)
+        macs = {port: int.from_bytes(topology.port_mac(name, port), "big") for port in edge}
+        return port_configuration(sorted(core + edge), core, macs)
+
+    def _write_ip(self, unusable: frozenset[int]) -> None:
+        """Routes to hosts, and to the ends of the tunnels that BIFTs have now."""
+        paths = ShortestPaths.of(self.topology, unusable)
+        for name, entries in self._routing.plan(self.topology, paths).items():
+            self._routing.writers[name].write(entries)
+        self._underlay = Underlay(paths, ip_frr=self._scheme.ip_frr)
+        self._write_tunnels(self._tunnels)
+
+    def _write_tunnels(self, tunnels: frozenset[Tunnel]) -> None:
+        """The routes of these tunnels, and the addresses where they end; what was inherited stays besides."""
+        entries = {name: list(inherited) for name, inherited in self._inherited.items()}
+        for name, wanted in tunnel_routes(self.topology, self._underlay, tunnels).items():
+            entries.setdefault(name, []).extend(
+                ROUTES.entry(IPv4Network(address), FORWARD, next_hop.params()) for address, next_hop in wanted.items()
+            )
+        for name, addresses in not_via_addresses(self.topology, tunnels).items():
+            entries[name] += [TableEntry(CARRIERS, {CARRIERS_KEY: int(address)}, "NoAction") for address in addresses]
+        for name, writer in self._tunnel_writers.items():
+            writer.write(entries.get(name, ()))
+
+    def _write_bier(self, unusable: frozenset[int]) -> None:
+        """BIFTs, groups and backups, where they differ."""
+        failed = unusable - (self._plan.unusable if self._plan is not None else frozenset())
+        plan = Plan(self.topology, self._scheme, unusable)
+        self._tunnels |= plan.tunnels
+        self._write_tunnels(self._tunnels)
+        for name in self._order(failed):
+            switch = plan.switches[name]
+            if switch != self._written.get(name):
+                self._writers[name].write(switch_configuration(switch, bsl=self.bsl, tunnel_mtu=self.mtu))
+                self._written[name] = switch
+        self._plan = plan
+        self._generation += 1
+        if self._tunnels != plan.tunnels or self._inherited:
+            self.plane.call_later(DRAIN_MS, partial(self._forget_tunnels, self._generation))
+
+    def _forget_tunnels(self, generation: int) -> None:
+        """Removes the tunnels that only earlier plans have used, when no packet is in them any more."""
+        if generation == self._generation:
+            self._inherited, self._tunnels = {}, self.plan.tunnels
+            self._write_tunnels(self._tunnels)
+
+    def _order(self, failed: Iterable[int]) -> list[str]:
+        """Switches, those farthest from what has failed first, by the distances before."""
+        names = list(self.topology.switches)
+        if self._plan is None or not failed:
+            return names
+        paths = self._plan.paths
+        links = (self.topology.links[index] for index in failed)
+        ends = {paths.number[end] for link in links for end in (link.a, link.b)}
+        distance = [min(paths.distances(end)[node] for end in ends) for node in range(len(names))]
+        return [names[node] for node in sorted(range(len(names)), key=lambda node: (-distance[node], node))]
+
+    # ---- Taking over ----
+
+    def _adopt(self, found: Mapping[str, Found]) -> None:
+        """What is there is what has been written; the next writes keep, change or remove it."""
+        self._inherited = {name: each.tunnels for name, each in found.items()}
+        for name, each in found.items():
+            self._routing.writers[name].adopt(each.host_routes)
+            self._tunnel_writers[name].adopt(each.tunnels)
+            self._port_writers[name].adopt(each.ports)
+            self._writers[name].adopt(each.bifts)
+            self._channel_writers[name].adopt(each.channels)
