@@ -2,16 +2,16 @@
 """benches/live_agreement.py [--quick] [--runs N] [--out DIR] [--again]: TCP through the router network, simulated and live.
 
 Each case runs with modelled hosts in virtual time and with Linux's Reno or CUBIC in network namespaces through wall-clock
-links: same topology, P4 program, controller, rates, delays and queues (:mod:`holdfast.live.tcp`). Writes ``agreement.csv``,
+links: same topology, P4 program, controller, rates, delays and queues (:mod:`holdfast.live.tests.tcp`). Writes ``agreement.csv``,
 ``links.csv``, all samples and the pictures of docs/VALIDATION.md to DIR, prints the tables, and exits with 1 if a difference
-exceeds its bound (:mod:`holdfast.live.agreement`). Skips with a reason if root, namespaces, ip, ping or iperf3 are missing.
+exceeds its bound (:mod:`holdfast.live.tests.agreement`). Skips with a reason if root, namespaces, ip, ping or iperf3 are missing.
 
 ``--quick`` runs two short cases once, in half a minute and with twice the bounds: it shows that this script works,
 and detects a gross difference.
 
 With ``--again``, live runs come from an earlier call with the same DIR; only simulations run, and no rights are needed.
 
-A live run that was disturbed (:func:`holdfast.live.agreement.disturbance`) is repeated; such runs are counted, not shown.
+A live run that was disturbed (:func:`holdfast.live.tests.agreement.disturbance`) is repeated; such runs are counted, not shown.
 """
 
 from __future__ import annotations
@@ -33,7 +33,8 @@ import polars as pl
 
 from holdfast.apps.router import compile_router
 from holdfast.errors import LiveError
-from holdfast.live.agreement import (
+from holdfast.live.hosts import check_machine, iperf3_report, start, wait_listening
+from holdfast.live.tests.agreement import (
     BACK,
     BEGINNING,
     BEGINNING_WITH_HYSTART,
@@ -46,8 +47,15 @@ from holdfast.live.agreement import (
     rise,
     steady,
 )
-from holdfast.live.hosts import check_machine, iperf3_report, start, wait_listening
-from holdfast.live.tcp import FRAME_BYTES, FRAME_PAYLOAD_BYTES, Observation, Scenario, live_network, run_live, simulate
+from holdfast.live.tests.tcp import (
+    FRAME_BYTES,
+    FRAME_PAYLOAD_BYTES,
+    Observation,
+    Scenario,
+    live_network,
+    run_live,
+    simulate,
+)
 from holdfast.network import SimulatedNetwork
 from holdfast.plots import save, style
 from holdfast.traffic import Ping

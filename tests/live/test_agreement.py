@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from holdfast.live.agreement import BEGINNING, BEGINNING_WITH_HYSTART, STEADY, beginning, disturbance, steady
-from holdfast.live.tcp import Observation, Scenario, run_live, simulate
+from holdfast.live.tests.agreement import BEGINNING, BEGINNING_WITH_HYSTART, STEADY, beginning, disturbance, steady
+from holdfast.live.tests.tcp import Observation, Scenario, run_live, simulate
 
 
 def undisturbed(scenario: Scenario) -> Observation:

@@ -8,8 +8,8 @@ import polars as pl
 import pytest
 
 from holdfast.errors import HoldfastError
-from holdfast.live.agreement import BACK, CUT, Bound, after_cut, beginning, disturbance, rise, steady
-from holdfast.live.tcp import FRAME_PAYLOAD_BYTES, Observation, Scenario, simulate
+from holdfast.live.tests.agreement import BACK, CUT, Bound, after_cut, beginning, disturbance, rise, steady
+from holdfast.live.tests.tcp import FRAME_PAYLOAD_BYTES, Observation, Scenario, simulate
 from holdfast.traffic import TcpOptions
 
 

@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast._core import Program
 from holdfast.apps.protect.acceptance import Acceptance
-from holdfast.apps.protect.differential import CONFIGURATIONS, Configuration, Egress, Executor, compare, main
 from holdfast.apps.protect.model import SequenceRecovery
+from holdfast.apps.protect.tests.differential import CONFIGURATIONS, Configuration, Egress, Executor, compare, main
 from holdfast.errors import NetworkError
 
 EVENTS = 4000
@@ -25,7 +25,7 @@ RESET_US = 1000
 @pytest.mark.parametrize("executor", ["jit", "interpreter"])
 @pytest.mark.parametrize("configuration", CONFIGURATIONS, ids=str)
 def test_random_arrivals(configuration: Configuration, executor: Executor) -> None:
-    """The small form of ``python -m holdfast.apps.protect.differential``."""
+    """The small form of ``python -m holdfast.apps.protect.tests.differential``."""
     counts = compare(configuration, EVENTS, seed=1, executor=executor)
     assert counts["passed0"] > 0 and counts["discarded0"] > 0
 

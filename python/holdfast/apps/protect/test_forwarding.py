@@ -8,7 +8,7 @@ import pytest
 
 from holdfast._core import Program, Switch
 from holdfast.apps.protect import compile_protect
-from holdfast.apps.protect.differential import ipv4_header
+from holdfast.apps.protect.tests.differential import ipv4_header
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from holdfast._core import Program, RegisterCell, Switch
 from holdfast.apps.protect import compile_protect
-from holdfast.apps.protect.differential import ipv4_header
+from holdfast.apps.protect.tests.differential import ipv4_header
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.p4info import P4InfoIndex

@@ -1,4 +1,4 @@
-"""One end of bulk TCP connections inside a network namespace, with the kernel's TCP_INFO sampled; see :mod:`holdfast.live.tcp`.
+"""One end of bulk TCP connections inside a network namespace, with the kernel's TCP_INFO sampled (see ``tcp.py``).
 
 Run as a program of its own (``serve`` or ``send``), so that its sockets are the namespace's. It imports nothing of Holdfast and
 knows no topology. Times are CLOCK_MONOTONIC, in nanoseconds, which all processes of a machine share. It prints one line when it

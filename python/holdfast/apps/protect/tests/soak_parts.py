@@ -17,7 +17,7 @@ from multiprocessing.connection import Connection, wait
 from multiprocessing.synchronize import Event
 from typing import Any
 
-from holdfast.apps.protect.soak import Outcome, Run, Soak
+from holdfast.apps.protect.tests.soak import Outcome, Run, Soak
 from holdfast.errors import HoldfastError
 
 PROGRESS_S = 10.0

@@ -1,6 +1,6 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.p4_protect_2020.report out/experiments/p4_protect_2020`` takes the results there into
+``python -m holdfast.experiments.p4_protect_2020.tests.report out/experiments/p4_protect_2020`` takes the results there into
 ``results/``, writes numbers and pictures anew from the committed runs, and puts the tables between the README's markers. The times
 of Figure 6 are one sitting more to those that are kept. Tests check that the README is what the files say. How
 the results came about is :mod:`holdfast.reproduce`'s business.
@@ -29,7 +29,7 @@ from holdfast.experiments.p4_protect_2020 import (
     setup,
 )
 
-COMMITTED = Committed(Path(__file__).parent)
+COMMITTED = Committed(Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds
 
 COMPARED = ("scenarios", "claim", "fig6", "fig7", "fig8")

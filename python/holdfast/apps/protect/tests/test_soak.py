@@ -11,8 +11,8 @@ from dataclasses import replace
 import pytest
 
 from holdfast.apps.protect import Acceptance
-from holdfast.apps.protect.soak import PLANES, Plan, Run, Soak, broken, main, promises
-from holdfast.apps.protect.soak_parts import parts
+from holdfast.apps.protect.tests.soak import PLANES, Plan, Run, Soak, broken, main, promises
+from holdfast.apps.protect.tests.soak_parts import parts
 
 SMALL = Soak(connections=6, packets_per_s=1000, duration_s=2, failures=60, latent_errors=4, period_ms=60)
 

@@ -18,9 +18,9 @@ from holdfast.experiments.p4_protect_2020 import (
     instructions,
     jitter,
     processing,
-    report,
     scenarios,
 )
+from holdfast.experiments.p4_protect_2020.tests import report
 from holdfast.sweep import Point
 
 

@@ -25,9 +25,9 @@ from holdfast.apps.router import RouterController, compile_router
 from holdfast.demo import two_paths
 from holdfast.errors import LiveError
 from holdfast.link import Direction
-from holdfast.live import tcp_host
 from holdfast.live.hosts import hosts, preferred
-from holdfast.live.tcp_host import Samples
+from holdfast.live.tests import tcp_host
+from holdfast.live.tests.tcp_host import Samples
 from holdfast.network import LiveNetwork, Network, SimulatedNetwork
 from holdfast.topology import Topology
 from holdfast.traffic import TcpOptions, TcpTransfer

@@ -1,6 +1,6 @@
 """The tables of the README, generated from the CSV files in ``results/`` alone.
 
-``python -m holdfast.experiments.gmpls_tcp_2001.report out/experiments/gmpls_tcp_2001`` takes the results there into
+``python -m holdfast.experiments.gmpls_tcp_2001.tests.report out/experiments/gmpls_tcp_2001`` takes the results there into
 ``results/``, with each run's goodput in ``runs_*.csv``, and puts the tables between the README's markers. Tests check that the
 README is what the files say, and the files what the runs say. How the results came about is :mod:`holdfast.reproduce`'s business.
 """
@@ -20,7 +20,7 @@ from holdfast.experiments import AGREES, BY_DEFINITION, DIFFERS, OPEN, Published
 from holdfast.experiments.committed import Committed, Sections, collect_given, markdown
 from holdfast.experiments.gmpls_tcp_2001 import conclusions, fit, longer_path, merge, published, runs, statements
 
-COMMITTED = Committed(Path(__file__).parent)
+COMMITTED = Committed(Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds
 
 TABLES = ("table3", "optical_timing", "table4", "table5", "table6", "table8")

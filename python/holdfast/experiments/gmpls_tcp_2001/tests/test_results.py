@@ -19,13 +19,13 @@ from holdfast.experiments.gmpls_tcp_2001 import (
     mechanisms,
     merge,
     published,
-    report,
     runs,
     statements,
     switch_back,
     timing,
 )
-from holdfast.experiments.gmpls_tcp_2001.report import committed
+from holdfast.experiments.gmpls_tcp_2001.tests import report
+from holdfast.experiments.gmpls_tcp_2001.tests.report import committed
 
 
 def test_the_readme_is_what_the_files_say() -> None:

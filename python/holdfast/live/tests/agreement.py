@@ -1,6 +1,6 @@
 """Compares a modelled host's TCP with the kernel's: the numbers of an observation, and the bounds of their differences.
 
-It runs nothing (see :mod:`holdfast.live.tcp`) and draws nothing (see ``benches/live_agreement.py``). docs/VALIDATION.md
+It runs nothing (see :mod:`holdfast.live.tests.tcp`) and draws nothing (see ``benches/live_agreement.py``). docs/VALIDATION.md
 explains the bounds.
 """
 
@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import polars as pl
 
-from holdfast.live.tcp import FRAME_BYTES, FRAME_PAYLOAD_BYTES, Observation
+from holdfast.live.tests.tcp import FRAME_BYTES, FRAME_PAYLOAD_BYTES, Observation
 
 SKIP_S = 5.0
 """Counted as the beginning, with its slow start, and left out of the steady state."""

@@ -1,8 +1,8 @@
 """The soak of 1+1 protection: many connections under traffic for long, single paths failing at random, and what was promised of it.
 
-``python -m holdfast.apps.protect.soak --connections 64 --packets-per-s 50 --duration-s 3600`` prints a table, and exits with 1 if a
-promise was broken. Time is virtual, and a seed's soak is always the same. What is promised of the order of packets is in
-:func:`promises`; failures of both paths at once are not drawn, as nothing is promised of them.
+``python -m holdfast.apps.protect.tests.soak --connections 64 --packets-per-s 50 --duration-s 3600`` prints a table, and exits
+with 1 if a promise was broken. Time is virtual, and a seed's soak is always the same. What is promised of the order of packets is
+in :func:`promises`; failures of both paths at once are not drawn, as nothing is promised of them.
 """
 
 from __future__ import annotations
@@ -442,7 +442,7 @@ def table(outcome: Outcome) -> str:
 
 def main(arguments: list[str] | None = None) -> int:
     """The command."""
-    parser = argparse.ArgumentParser(prog="python -m holdfast.apps.protect.soak", description=__doc__)
+    parser = argparse.ArgumentParser(prog="python -m holdfast.apps.protect.tests.soak", description=__doc__)
     parser.add_argument("--connections", type=int, default=64)
     parser.add_argument("--packets-per-s", type=float, default=50, help="of each connection")
     parser.add_argument("--duration-s", type=float, default=3600, help="of virtual time")
@@ -483,7 +483,7 @@ def main(arguments: list[str] | None = None) -> int:
         parser.error("--wall-minutes must be above zero")
     until = time.monotonic() + 60 * given.wall_minutes
     # What runs parts knows this module.
-    from holdfast.apps.protect.soak_parts import run_parts
+    from holdfast.apps.protect.tests.soak_parts import run_parts
 
     try:
         outcome = run_parts(soak, given.jobs, until)
@@ -499,6 +499,6 @@ def main(arguments: list[str] | None = None) -> int:
 
 if __name__ == "__main__":
     # The module that the parts know, not its double that is being run.
-    from holdfast.apps.protect.soak import main as command
+    from holdfast.apps.protect.tests.soak import main as command
 
     sys.exit(command())
