@@ -1,0 +1,201 @@
+"""IGMP in IPv4, versions 1 to 3 (RFC 1112, appendix I; RFC 2236; RFC 3376), from bytes and to bytes.
+
+It does not know who hears a message, and what follows from it.
+"""
+
+from __future__ import annotations
+
+import struct
+from functools import lru_cache
+from ipaddress import IPv4Address
+
+from holdfast.control.membership.messages import (
+    Malformed,
+    MalformedError,
+    Message,
+    Query,
+    Record,
+    RecordKind,
+    Report,
+    checksum,
+    decoded,
+    encoded,
+)
+from holdfast.parameters import PS_PER_S
+
+PROTOCOL = 2
+
+QUERY, REPORT_V1, REPORT_V2, LEAVE, REPORT_V3 = 0x11, 0x12, 0x16, 0x17, 0x22
+"""Types of messages (RFC 3376, 4)."""
+
+ALL_SYSTEMS = IPv4Address("224.0.0.1")
+REPORTS_V3 = IPv4Address("224.0.0.22")
+"""Where general queries go, and reports of version 3."""
+
+ROUTER_ALERT = bytes((0x94, 4, 0, 0))
+"""The option in the IP header (RFC 2113)."""
+
+RESPONSE_UNIT_PS = PS_PER_S // 10
+RESPONSE_V1_PS = 10 * PS_PER_S
+"""What a query of version 1 stands for (RFC 3376, 7.2.1)."""
+
+LONGEST_RESPONSE_PS = decoded(0xFF, 4) * RESPONSE_UNIT_PS
+LONGEST_RESPONSE_V2_PS = 0xFF * RESPONSE_UNIT_PS
+
+_INTERNETWORK_CONTROL = 0xC0
+_KINDS = {int(kind): kind for kind in RecordKind}
+_FULL_HEADER = 20
+
+address_of = lru_cache(1 << 16)(IPv4Address)
+"""Of 4 bytes. Those in use are few, and heard often."""
+
+
+def parse(packet: bytes) -> tuple[IPv4Address, Message]:
+    """The source address of an IP packet and the message in it. Raises :class:`MalformedError` if there is none."""
+    if len(packet) < _FULL_HEADER:
+        raise MalformedError(Malformed.TRUNCATED)
+    header_bytes = (packet[0] & 15) * 4
+    (total_bytes,) = struct.unpack_from("!H", packet, 2)
+    if packet[0] >> 4 != 4 or not _FULL_HEADER <= header_bytes <= total_bytes:
+        raise MalformedError(Malformed.HEADER)
+    if total_bytes > len(packet):
+        raise MalformedError(Malformed.TRUNCATED)
+    if checksum(packet[:header_bytes]):
+        raise MalformedError(Malformed.CHECKSUM)
+    if struct.unpack_from("!H", packet, 6)[0] & 0x3FFF:
+        raise MalformedError(Malformed.HEADER)
+    if packet[9] != PROTOCOL:
+        raise MalformedError(Malformed.OTHER_PROTOCOL)
+    if packet[8] != 1:
+        raise MalformedError(Malformed.TTL)
+    source = address_of(packet[12:16])
+    if source.is_multicast or source.is_loopback or packet[12:16] == b"\xff\xff\xff\xff":
+        raise MalformedError(Malformed.SOURCE)
+    message = parse_message(packet[header_bytes:total_bytes])
+    # Those of version 1 have none (RFC 1112), nor have they in queries of version 2 that old routers send (RFC 2236, 9).
+    if isinstance(message, Report) and message.version > 1 and not _has_router_alert(packet[_FULL_HEADER:header_bytes]):
+        raise MalformedError(Malformed.NO_ROUTER_ALERT)
+    return source, message
+
+
+def _has_router_alert(options: bytes) -> bool:
+    at = 0
+    while at < len(options) and options[at] != 0:
+        if options[at] == 1:
+            at += 1
+            continue
+        if options[at] == ROUTER_ALERT[0]:
+            return True
+        if at + 1 >= len(options) or options[at + 1] < 2:
+            return False
+        at += options[at + 1]
+    return False
+
+
+def parse_message(data: bytes) -> Message:
+    """The message behind an IP header. Raises :class:`MalformedError`."""
+    if len(data) < 8:
+        raise MalformedError(Malformed.TRUNCATED)
+    if checksum(data):
+        raise MalformedError(Malformed.CHECKSUM)
+    kind = data[0]
+    if kind == REPORT_V3:
+        return _report_v3(data)
+    if kind == QUERY:
+        return _query(data)
+    if kind == LEAVE:
+        return Report(2, (Record(RecordKind.CHANGE_TO_INCLUDE, _group(data[4:8])),))
+    if kind in (REPORT_V1, REPORT_V2):
+        return Report(1 if kind == REPORT_V1 else 2, (Record(RecordKind.MODE_IS_EXCLUDE, _group(data[4:8])),))
+    raise MalformedError(Malformed.UNKNOWN_TYPE)
+
+
+def _query(data: bytes) -> Query:
+    group = _group(data[4:8]) if any(data[4:8]) else None
+    if len(data) == 8:
+        if data[1] == 0:
+            # A query of version 1 is always general: hosts ignore the group.
+            return Query(1, None, RESPONSE_V1_PS)
+        return Query(2, group, data[1] * RESPONSE_UNIT_PS)
+    if len(data) < 12:
+        raise MalformedError(Malformed.QUERY_LENGTH)
+    (count,) = struct.unpack_from("!H", data, 10)
+    return Query(
+        3,
+        group,
+        decoded(data[1], 4) * RESPONSE_UNIT_PS,
+        _sources(data, 12, count),
+        suppress=bool(data[8] & 8),
+        robustness=data[8] & 7,
+        interval_s=decoded(data[9], 4),
+    )
+
+
+def _report_v3(data: bytes) -> Report:
+    (count,) = struct.unpack_from("!H", data, 6)
+    records = []
+    at = 8
+    for _ in range(count):
+        if len(data) < at + 8:
+            raise MalformedError(Malformed.TRUNCATED)
+        kind, auxiliary, sources = struct.unpack_from("!BBH", data, at)
+        group = _group(data[at + 4 : at + 8])
+        record_sources = _sources(data, at + 8, sources)
+        at += 8 + 4 * (sources + auxiliary)
+        if at > len(data):
+            raise MalformedError(Malformed.TRUNCATED)
+        # Those of an unknown kind are ignored, and the others are not (RFC 3376, 4.2.12).
+        if (known := _KINDS.get(kind)) is not None:
+            records.append(Record(known, group, record_sources))
+    return Report(3, tuple(records))
+
+
+def _group(data: bytes) -> IPv4Address:
+    if data[0] >> 4 != 0xE:
+        raise MalformedError(Malformed.GROUP)
+    return address_of(data)
+
+
+def _sources(data: bytes, at: int, count: int) -> tuple[IPv4Address, ...]:
+    end = at + 4 * count
+    if end > len(data):
+        raise MalformedError(Malformed.TRUNCATED)
+    return tuple(address_of(data[i : i + 4]) for i in range(at, end, 4))
+
+
+def query_message(query: Query) -> bytes:
+    """The bytes of a query, without the IP header."""
+    group = bytes(4) if query.group is None else query.group.packed
+    response = query.max_response_ps // RESPONSE_UNIT_PS
+    if query.version < 3:
+        return _with_checksum(struct.pack("!BBH4s", QUERY, response if query.version == 2 else 0, 0, group))
+    flags = query.suppress << 3 | (query.robustness if query.robustness < 8 else 0)
+    head = struct.pack("!BBH4s", QUERY, encoded(response, 4), 0, group)
+    rest = struct.pack("!BBH", flags, encoded(query.interval_s, 4), len(query.sources))
+    return _with_checksum(head + rest + b"".join(source.packed for source in query.sources))
+
+
+def _with_checksum(message: bytes) -> bytes:
+    return message[:2] + checksum(message).to_bytes(2, "big") + message[4:]
+
+
+def query_packet(query: Query, source: IPv4Address) -> bytes:
+    """A query in an IP packet, with the Router Alert option, from an address of its port."""
+    message = query_message(query)
+    destination = ALL_SYSTEMS if query.group is None else query.group
+    header_bytes = _FULL_HEADER + len(ROUTER_ALERT)
+    header = struct.pack(
+        "!BBHHHBBH4s4s",
+        0x40 | header_bytes // 4,
+        _INTERNETWORK_CONTROL,
+        header_bytes + len(message),
+        0,
+        0,
+        1,
+        PROTOCOL,
+        0,
+        source.packed,
+        destination.packed,
+    )
+    total = checksum(header + ROUTER_ALERT)
+    return header[:10] + total.to_bytes(2, "big") + header[12:] + ROUTER_ALERT + message

@@ -1,0 +1,252 @@
+"""Membership at a network's edge for a controller: it hears IGMP and MLD, asks hosts, and says which channels are wanted.
+
+A controller makes an :class:`Overlay`, names a handler of changes, starts it in ``on_start``, and gives it every packet-in::
+
+    self.overlay = Overlay(edge_ports(topology), OverlayParameters())
+    self.overlay.changed(self._write_channels)
+    self.overlay.start(self.plane)
+    ...
+    def on_packet_in(self, switch, packet, metadata):
+        self.overlay.on_packet_in(switch, packet, metadata["ingress_port"])
+
+The handler gets all changes that follow from one message or one moment, so that they can be one batch for each switch.
+Queries leave by packet-outs with an ``egress_port``. No program and no table of a switch is known here.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
+from ipaddress import IPv4Address, IPv6Address
+from typing import TYPE_CHECKING
+
+from holdfast.control.membership import frames
+from holdfast.control.membership.channels import (
+    ChannelChange,
+    Channels,
+    ChannelTable,
+    PortKey,
+    memberships_of,
+)
+from holdfast.control.membership.filters import Filter
+from holdfast.control.membership.messages import Address, Malformed, MalformedError
+from holdfast.control.membership.querier import Outcome, Querier, QuerierParameters
+from holdfast.errors import NetworkError
+from holdfast.parameters import PS_PER_MS
+
+if TYPE_CHECKING:
+    from holdfast.controller import ControlPlane
+    from holdfast.topology import Topology
+
+
+@dataclass(frozen=True, slots=True)
+class EdgePort:
+    """A port with hosts. The addresses are the switch's there; without one, the protocol is not spoken.
+
+    ``ipv6`` is link-local. ``fast_leave``: there is one host behind the port, so that what it leaves ends at once.
+    """
+
+    mac: bytes
+    ipv4: IPv4Address | None
+    ipv6: IPv6Address | None = None
+    fast_leave: bool = False
+
+    def __post_init__(self) -> None:
+        """Checks the addresses."""
+        if len(self.mac) != 6 or self.mac[0] & 1:
+            raise NetworkError(f"mac is {self.mac.hex()}; it must be the address of one station")
+        if self.ipv6 is not None and not self.ipv6.is_link_local:
+            raise NetworkError(f"queries of MLD come from a link-local address (RFC 3810, 5.1.14), not {self.ipv6}")
+
+
+def link_local(mac: bytes) -> IPv6Address:
+    """The link-local address with the interface identifier of a MAC address (RFC 4291, appendix A; RFC 2464, 5)."""
+    identifier = bytes((mac[0] ^ 2,)) + mac[1:3] + b"\xff\xfe" + mac[3:]
+    return IPv6Address(b"\xfe\x80" + bytes(6) + identifier)
+
+
+def edge_ports(topology: Topology, *, fast_leave: bool | Iterable[str] = False) -> dict[PortKey, EdgePort]:
+    """The ports that hosts of a map are attached to, with the hosts' gateways as sources of queries.
+
+    MLD is spoken with all hosts, as each has a link-local address if it speaks IPv6 at all. ``fast_leave``: for all hosts,
+    or for those of these names.
+    """
+    named = set(topology.hosts) if fast_leave is True else set() if fast_leave is False else set(fast_leave)
+    if unknown := named - topology.hosts.keys():
+        raise NetworkError(f"there is no host {min(unknown)!r}, for which fast_leave is asked")
+    ports = {}
+    for name, host in topology.hosts.items():
+        place = topology.attachment(name)
+        mac = topology.port_mac(place.switch, place.port)
+        ports[place.switch, place.port] = EdgePort(mac, host.gateway, link_local(mac), name in named)
+    return ports
+
+
+class OverlayParameters(QuerierParameters):
+    """Of the queriers of all ports."""
+
+
+Handler = Callable[[list[ChannelChange]], None]
+
+
+class Overlay:
+    """The queriers of ports, and the channels that follow. Counters are in :attr:`malformed` and :attr:`refused`."""
+
+    def __init__(self, ports: Mapping[PortKey, EdgePort], parameters: OverlayParameters | None = None) -> None:
+        self.ports = dict(ports)
+        self.parameters = parameters or OverlayParameters()
+        self.malformed: Counter[Malformed] = Counter()
+        """Messages that were ignored, by reason."""
+        self.unexpected = 0
+        """Messages from ports without hosts."""
+        self.heard = 0
+        """Messages that were understood."""
+        self.queries_sent = 0
+        self._table = ChannelTable()
+        self._queriers: dict[tuple[PortKey, int], Querier] = {}
+        self._handlers: list[Handler] = []
+        self._plane: ControlPlane | None = None
+        self._wakes: list[tuple[int, PortKey, int]] = []
+        self._woken_at: dict[tuple[PortKey, int], int] = {}
+        self._called_at_ps: int | None = None
+        self._settled_ps = 0
+
+    # ---- For the controller ----
+
+    @property
+    def channels(self) -> Channels:
+        """What is wanted now. It changes as changes are told; copy it to keep it."""
+        return self._table.channels
+
+    def changed(self, handler: Handler) -> None:
+        """Has the handler called with all changes that follow from a message or a moment, after :attr:`channels` has them."""
+        self._handlers.append(handler)
+
+    @property
+    def refused(self) -> Counter[str]:
+        """Records that changed nothing, by why, over all ports; and queriers that speak an older version."""
+        return sum((querier.refused for querier in self._queriers.values()), Counter())
+
+    @property
+    def is_settled(self) -> bool:
+        """Whether all hosts have had the time to answer the first general queries."""
+        return self._plane is not None and self._plane.now_ps >= self._settled_ps
+
+    def start(self, plane: ControlPlane, adopted: Channels | None = None) -> None:
+        """Begins to ask. ``adopted``: channels that an earlier controller left in the switches.
+
+        These are members until they have had the Group Membership Interval to say so themselves: a controller that takes
+        over changes nothing until hosts do. No handler is called for them.
+        """
+        self._plane = plane
+        now_ps = plane.now_ps
+        for place, port in self.ports.items():
+            for address in (port.ipv4, port.ipv6):
+                if address is not None:
+                    querier = Querier(address, self.parameters, now_ps, fast_leave=port.fast_leave)
+                    self._queriers[place, address.version] = querier
+        for (place, group), wanted in memberships_of(adopted or {}).items():
+            adopter = self._queriers.get((place, group.version))
+            if adopter is not None:
+                adopter.adopt(group, wanted, now_ps)
+                self._table.change(place, group, Filter(), wanted)
+        repeats = (self.parameters.startup_query_count or self.parameters.robustness) - 1
+        self._settled_ps = now_ps + repeats * self.parameters.startup_interval_ps + self.parameters.response_ps
+        for key in self._queriers:
+            self._plan(*key)
+        self._wake()
+
+    def on_packet_in(self, switch: str, packet: bytes, ingress_port: int) -> bool:
+        """Takes a packet-in; whether it is a message of IGMP or MLD, or was meant to be one."""
+        if self._plane is None:
+            raise NetworkError("the overlay is not started")
+        try:
+            source, message = frames.parse(packet)
+        except MalformedError as error:
+            if error.reason == Malformed.OTHER_PROTOCOL:
+                return False
+            self.malformed[error.reason] += 1
+            return True
+        key = (switch, ingress_port), source.version
+        querier = self._queriers.get(key)
+        if querier is None:
+            self.unexpected += 1
+            return True
+        self.heard += 1
+        now_ps = self._plane.now_ps
+        changes = self._take(key[0], querier, querier.heard(source, message, now_ps))
+        self._plan(*key)
+        self._call_back()
+        self._tell(changes)
+        return True
+
+    def filters(self, place: PortKey) -> dict[Address, Filter]:
+        """What a port wants, by group."""
+        found: dict[Address, Filter] = {}
+        for version in (4, 6):
+            if (querier := self._queriers.get((place, version))) is not None:
+                found |= querier.groups
+        return found
+
+    # ---- Time ----
+
+    def _plan(self, place: PortKey, version: int) -> None:
+        """Sees to it that a querier is called when it wants to be."""
+        due_ps = self._queriers[place, version].next_ps
+        known_ps = self._woken_at.get((place, version))
+        if known_ps is None or due_ps < known_ps:
+            self._woken_at[place, version] = due_ps
+            heapq.heappush(self._wakes, (due_ps, place, version))
+
+    def _call_back(self) -> None:
+        """Has :meth:`_wake` called when the first querier wants to be."""
+        if self._plane is None or not self._wakes:
+            return
+        due_ps = self._wakes[0][0]
+        if self._called_at_ps is None or due_ps < self._called_at_ps:
+            self._called_at_ps = due_ps
+            self._plane.call_later(max(0, due_ps - self._plane.now_ps) / PS_PER_MS, partial(self._woken, due_ps))
+
+    def _woken(self, at_ps: int) -> None:
+        """The call for that time; another one, earlier, may have taken its place."""
+        if self._called_at_ps == at_ps:
+            self._called_at_ps = None
+            self._wake()
+
+    def _wake(self) -> None:
+        """Does what is due."""
+        assert self._plane is not None
+        now_ps = self._plane.now_ps
+        changes: list[ChannelChange] = []
+        while self._wakes and self._wakes[0][0] <= now_ps:
+            due_ps, place, version = heapq.heappop(self._wakes)
+            if self._woken_at.get((place, version)) != due_ps:
+                continue
+            del self._woken_at[place, version]
+            querier = self._queriers[place, version]
+            changes += self._take(place, querier, querier.due(now_ps))
+            self._plan(place, version)
+        self._call_back()
+        self._tell(changes)
+
+    # ---- What follows ----
+
+    def _take(self, place: PortKey, querier: Querier, outcome: Outcome) -> list[ChannelChange]:
+        assert self._plane is not None
+        switch, port = place
+        for query in outcome.queries:
+            frame = frames.query(query, self.ports[place].mac, querier.address)
+            self._plane.clients[switch].packet_out(frame, egress_port=port)
+            self.queries_sent += 1
+        changes = []
+        for change in outcome.changes:
+            changes += self._table.change(place, change.group, change.before, change.after)
+        return changes
+
+    def _tell(self, changes: list[ChannelChange]) -> None:
+        if changes:
+            for handler in self._handlers:
+                handler(changes)

@@ -1,0 +1,366 @@
+"""A router's part of IGMP or MLD on one port, without I/O: what is heard and what time it is go in, queries and changes come out.
+
+RFC 3376 (6 and 7.3), RFC 3810 (7 and 8.3), RFC 4604 (2.2). It does not know switches, frames, or the other ports.
+
+A membership that nobody confirms ends after the Group Membership Interval; one that a host says to have left, after the
+Last Member Query Time, or at once if the port has a single host (``fast_leave``). Both protocols have the same state
+machine; the names are IGMP's.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Self
+
+from pydantic import Field, model_validator
+
+from holdfast.control.membership import igmp
+from holdfast.control.membership.filters import Asked, Filter, GroupFilter
+from holdfast.control.membership.messages import (
+    Address,
+    Message,
+    Query,
+    Record,
+    RecordKind,
+    Report,
+    decoded,
+    is_ssm,
+    stays_on_link,
+)
+from holdfast.parameters import PS_PER_S, Parameters, ps_of_s
+
+LONGEST_INTERVAL_S = decoded(0xFF, 4)
+"""What the Querier's Query Interval Code can say."""
+
+MOST_SOURCES = {4: 366, 6: 89}
+"""Of a query in 1500 bytes, by version of IP (RFC 3376, 4.1.8; RFC 3810, 5.1.10)."""
+
+
+class QuerierParameters(Parameters):
+    """Timers and counts of RFC 3376 (8) and RFC 3810 (9), by their names there, with the defaults there.
+
+    ``group_limit`` and ``source_limit``: groups of a port, and sources of a group, beyond which records are refused and counted.
+    """
+
+    robustness: int = Field(default=2, ge=1, le=7)
+    query_interval_s: float = Field(default=125.0, ge=1, le=LONGEST_INTERVAL_S)
+    query_response_interval_s: float = Field(default=10.0, ge=0.1, le=igmp.LONGEST_RESPONSE_PS / PS_PER_S)
+    last_member_query_interval_s: float = Field(default=1.0, ge=0.1, le=igmp.LONGEST_RESPONSE_PS / PS_PER_S)
+    last_member_query_count: int | None = Field(default=None, ge=1, le=7)
+    startup_query_interval_s: float | None = Field(default=None, ge=0.1, le=LONGEST_INTERVAL_S)
+    startup_query_count: int | None = Field(default=None, ge=1, le=7)
+    group_limit: int = Field(default=16_384, ge=1)
+    source_limit: int = Field(default=1024, ge=1)
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.query_response_interval_s >= self.query_interval_s:
+            raise ValueError("query_response_interval_s must be below query_interval_s (RFC 3376, 8.3)")
+        return self
+
+    @property
+    def last_member_queries(self) -> int:
+        """How often a querier asks for last members; by default as often as the robustness says."""
+        return self.last_member_query_count or self.robustness
+
+    @property
+    def last_member_query_time_ps(self) -> int:
+        """From a leave to the end of the membership, if nobody answers (RFC 3376, 8.8.1)."""
+        return self.last_member_queries * ps_of_s("last_member_query_interval_s", self.last_member_query_interval_s)
+
+    @property
+    def startup_interval_ps(self) -> int:
+        """Between general queries at the beginning (RFC 3376, 8.6)."""
+        given_s = self.startup_query_interval_s
+        return ps_of_s("query_interval_s", self.query_interval_s / 4 if given_s is None else given_s)
+
+    @property
+    def group_membership_interval_ps(self) -> int:
+        """From the last report to the end of a membership (RFC 3376, 8.4), of a querier with these parameters."""
+        return self.robustness * ps_of_s("query_interval_s", self.query_interval_s) + self.response_ps
+
+    @property
+    def response_ps(self) -> int:
+        """Within which hosts answer a general query."""
+        return ps_of_s("query_response_interval_s", self.query_response_interval_s)
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """What a port wants of a group now, and what it wanted."""
+
+    group: Address
+    before: Filter
+    after: Filter
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What follows from a message or from the time."""
+
+    queries: list[Query] = field(default_factory=list)
+    changes: list[Change] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class _Asking:
+    """Queries for last members that are to be repeated."""
+
+    due_ps: int = 0
+    group_left: int = 0
+    sources_left: dict[Address, int] = field(default_factory=dict)
+
+
+class Querier:
+    """The state of one port for one protocol; ``address`` is the router's there, and says which protocol."""
+
+    def __init__(
+        self, address: Address, parameters: QuerierParameters, start_ps: int, *, fast_leave: bool = False
+    ) -> None:
+        self.address = address
+        self.parameters = parameters
+        self.fast_leave = fast_leave
+        self.latest = 3 if address.version == 4 else 2
+        self.refused: Counter[str] = Counter()
+        """Records, by why they changed nothing; and queriers that speak an older version."""
+        self._groups: dict[Address, GroupFilter] = {}
+        self._timers: list[tuple[int, int, Address]] = []
+        """When groups may have a timer that expires. Each of ``_groups`` is in it no later than its first."""
+        self._armed: dict[Address, int] = {}
+        self._asking: dict[Address, _Asking] = {}
+        self._repeats: list[tuple[int, int, Address]] = []
+        """When queries may be repeated."""
+        self._added = 0
+        self._robustness = parameters.robustness
+        self._interval_ps = ps_of_s("query_interval_s", parameters.query_interval_s)
+        self._other_until_ps: int | None = None
+        self._general_ps = start_ps
+        self._startup_left = parameters.startup_query_count or parameters.robustness
+
+    # ---- State ----
+
+    @property
+    def is_querier(self) -> bool:
+        """Whether this router asks on the port."""
+        return self._other_until_ps is None
+
+    @property
+    def groups(self) -> dict[Address, Filter]:
+        """What the port wants, by group."""
+        return {group: state.wanted for group, state in self._groups.items()}
+
+    @property
+    def group_membership_interval_ps(self) -> int:
+        """From the last report to the end of a membership."""
+        return self._robustness * self._interval_ps + self.parameters.response_ps
+
+    @property
+    def next_ps(self) -> int:
+        """When :meth:`due` is to be called next."""
+        times = [self._general_ps if self._other_until_ps is None else self._other_until_ps]
+        if self._timers:
+            times.append(self._timers[0][0])
+        if self._repeats:
+            times.append(self._repeats[0][0])
+        return min(times)
+
+    def adopt(self, group: Address, wanted: Filter, now_ps: int) -> None:
+        """Takes over a membership of an earlier querier, as if all of it had just been reported."""
+        state = self._groups.setdefault(group, GroupFilter())
+        fresh_ps = now_ps + self.group_membership_interval_ps
+        if wanted.excludes:
+            state.group_due_ps = fresh_ps
+            state.sources = dict.fromkeys(wanted.sources, 0)
+        else:
+            state.sources = dict.fromkeys(wanted.sources, fresh_ps)
+        state.expire(now_ps)
+        self._arm(group, state)
+
+    # ---- What is heard ----
+
+    def heard(self, source: Address, message: Message, now_ps: int) -> Outcome:
+        """Takes a message from an address of the port."""
+        outcome = self.due(now_ps)
+        if isinstance(message, Query):
+            self._heard_query(source, message, now_ps, outcome)
+        else:
+            for record in message.records:
+                self._heard_record(message, record, now_ps, outcome)
+        return outcome
+
+    def _heard_record(self, report: Report, record: Record, now_ps: int, outcome: Outcome) -> None:
+        group, kind, sources = record.group, record.kind, record.sources
+        older = report.version < self.latest
+        if stays_on_link(group):
+            self.refused["link_local_group"] += 1
+            return
+        if is_ssm(group) and (older or kind in (RecordKind.MODE_IS_EXCLUDE, RecordKind.CHANGE_TO_EXCLUDE)):
+            # RFC 4604, 2.2.2 to 2.2.5: neither older messages nor EXCLUDE mode mean anything in the SSM range.
+            self.refused["ssm_without_source"] += 1
+            return
+        state = self._groups.get(group)
+        if state is None:
+            if not _begins(record):
+                return
+            if len(self._groups) >= self.parameters.group_limit:
+                self.refused["group_limit"] += 1
+                return
+            state = self._groups[group] = GroupFilter()
+        if len(state.sources.keys() | set(sources)) > self.parameters.source_limit:
+            self.refused["source_limit"] += 1
+            self._settle(group, state, now_ps, outcome)
+            return
+        if older and kind == RecordKind.MODE_IS_EXCLUDE:
+            state.heard_version(report.version, now_ps + self.group_membership_interval_ps)
+        version = state.version(self.latest, now_ps)
+        if version < self.latest:
+            is_v1 = version == 1 and self.address.version == 4
+            if kind == RecordKind.BLOCK_OLD_SOURCES or (kind == RecordKind.CHANGE_TO_INCLUDE and is_v1):
+                return
+            if kind == RecordKind.CHANGE_TO_EXCLUDE:
+                sources = ()
+        asked = state.report(kind, sources, now_ps, self.group_membership_interval_ps)
+        self._ask(group, state, asked, now_ps, outcome)
+        self._settle(group, state, now_ps, outcome)
+
+    def _heard_query(self, source: Address, query: Query, now_ps: int, outcome: Outcome) -> None:
+        if int(source) == 0 or source == self.address:
+            return  # a snooping switch, or ourselves
+        if query.version < self.latest:
+            self.refused["older_querier"] += 1
+        if int(source) < int(self.address):
+            self._robustness = query.robustness or self.parameters.robustness
+            own_ps = ps_of_s("query_interval_s", self.parameters.query_interval_s)
+            self._interval_ps = query.interval_s * PS_PER_S or own_ps
+            self._other_until_ps = now_ps + self._robustness * self._interval_ps + self.parameters.response_ps // 2
+            self._asking.clear()
+        state = None if query.group is None else self._groups.get(query.group)
+        if state is not None and query.group is not None and not query.suppress:
+            due_ps = now_ps + self.parameters.last_member_query_time_ps
+            state.lower(due_ps, group=not query.sources, sources=query.sources)
+            self._settle(query.group, state, now_ps, outcome)
+
+    # ---- Asking for last members ----
+
+    def _ask(self, group: Address, state: GroupFilter, asked: Asked, now_ps: int, outcome: Outcome) -> None:
+        sources = list(asked.sources)
+        if not (asked.group or sources):
+            return
+        if self.fast_leave:
+            state.lower(now_ps, group=asked.group, sources=sources)
+            return
+        if self._other_until_ps is not None:
+            return  # the querier asks, and its query lowers the timers here
+        count = self.parameters.last_member_queries
+        due_ps = now_ps + self.parameters.last_member_query_time_ps
+        asking = self._asking.setdefault(group, _Asking())
+        if asked.group:
+            asking.group_left = count
+        for source in sources:
+            if state.sources[source] > due_ps:
+                asking.sources_left[source] = count
+        state.lower(due_ps, group=asked.group, sources=sources)
+        self._repeat(group, asking, now_ps, outcome)
+
+    def _repeat(self, group: Address, asking: _Asking, now_ps: int, outcome: Outcome) -> None:
+        """Sends the queries for last members that are due."""
+        state = self._groups.get(group)
+        if state is None:
+            del self._asking[group]
+            return
+        limit_ps = now_ps + self.parameters.last_member_query_time_ps
+        if asking.group_left:
+            asking.group_left -= 1
+            confirmed = state.group_due_ps is not None and state.group_due_ps > limit_ps
+            outcome.queries.append(self._query(group, suppress=confirmed))
+        if asking.sources_left:
+            left = asking.sources_left
+            for suppress in (True, False):
+                named = [it for it in left if (state.sources.get(it, 0) > limit_ps) == suppress and it in state.sources]
+                named.sort(key=int)
+                most = MOST_SOURCES[group.version]
+                for at in range(0, len(named), most):
+                    outcome.queries.append(self._query(group, named[at : at + most], suppress=suppress))
+            asking.sources_left = {source: count - 1 for source, count in left.items() if count > 1}
+        if asking.group_left or asking.sources_left:
+            interval_s = self.parameters.last_member_query_interval_s
+            asking.due_ps = now_ps + ps_of_s("last_member_query_interval_s", interval_s)
+            self._added += 1
+            heapq.heappush(self._repeats, (asking.due_ps, self._added, group))
+        else:
+            del self._asking[group]
+
+    def _query(self, group: Address | None, sources: Iterable[Address] = (), *, suppress: bool = False) -> Query:
+        response_ps = self.parameters.response_ps
+        if group is not None:
+            response_ps = ps_of_s("last_member_query_interval_s", self.parameters.last_member_query_interval_s)
+        return Query(
+            self.latest,
+            group,
+            response_ps,
+            tuple(sources),
+            suppress,
+            self._robustness,
+            self._interval_ps // PS_PER_S,
+        )
+
+    # ---- Time ----
+
+    def due(self, now_ps: int) -> Outcome:
+        """Does what is due by now."""
+        outcome = Outcome()
+        while self._timers and self._timers[0][0] <= now_ps:
+            due_ps, _, group = heapq.heappop(self._timers)
+            if self._armed.get(group) != due_ps:
+                continue
+            del self._armed[group]
+            self._settle(group, self._groups[group], now_ps, outcome)
+        while self._repeats and self._repeats[0][0] <= now_ps:
+            due_ps, _, group = heapq.heappop(self._repeats)
+            asking = self._asking.get(group)
+            if asking is not None and asking.due_ps == due_ps:
+                self._repeat(group, asking, now_ps, outcome)
+        if self._other_until_ps is not None and self._other_until_ps <= now_ps:
+            self._other_until_ps = None
+            self._robustness = self.parameters.robustness
+            self._interval_ps = ps_of_s("query_interval_s", self.parameters.query_interval_s)
+            self._general_ps = now_ps
+        if self._other_until_ps is None and self._general_ps <= now_ps:
+            outcome.queries.append(self._query(None))
+            self._startup_left = max(0, self._startup_left - 1)
+            self._general_ps = now_ps + (
+                self.parameters.startup_interval_ps if self._startup_left else self._interval_ps
+            )
+        return outcome
+
+    def _settle(self, group: Address, state: GroupFilter, now_ps: int, outcome: Outcome) -> None:
+        """Lets the timers of a group expire that are due, and says what changed."""
+        before = state.wanted
+        after = state.expire(now_ps)
+        if after != before:
+            outcome.changes.append(Change(group, before, after))
+        if after:
+            self._arm(group, state)
+            return
+        del self._groups[group]
+        self._armed.pop(group, None)
+        self._asking.pop(group, None)
+
+    def _arm(self, group: Address, state: GroupFilter) -> None:
+        """Sees to it that the group is looked at when its next timer expires. A timer that was put off is looked at too early."""
+        due_ps = state.due_ps()
+        armed_ps = self._armed.get(group)
+        if due_ps is not None and (armed_ps is None or due_ps < armed_ps):
+            self._armed[group] = due_ps
+            self._added += 1
+            heapq.heappush(self._timers, (due_ps, self._added, group))
+
+
+def _begins(record: Record) -> bool:
+    """Whether a record is about something that a port without the group would want."""
+    if record.kind in (RecordKind.MODE_IS_EXCLUDE, RecordKind.CHANGE_TO_EXCLUDE):
+        return True
+    return record.kind != RecordKind.BLOCK_OLD_SOURCES and bool(record.sources)
