@@ -164,7 +164,7 @@ fn forget(stmts: &[Stmt], known: &mut Known) {
 
 /// The expression with what is known put in.
 fn folded(expr: &Expr, known: &Known, slots: &[Slot]) -> Expr {
-    if !build::reads(expr, &|slot| known.contains_key(&slot)) {
+    if !expr.reads(&|slot| known.contains_key(&slot)) {
         return expr.clone();
     }
     let go = |e: &Expr| folded(e, known, slots);

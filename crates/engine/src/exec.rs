@@ -6,7 +6,6 @@ use crate::runtime::Runtime;
 use crate::switch::Output;
 use crate::trace::Trace;
 use ir::FieldListId;
-use std::ops::Range;
 
 /// Runs a program's blocks. An executor holds the program (and, for machine code, its code) and nothing that changes.
 ///
@@ -28,17 +27,11 @@ pub trait Executor: Send + Sync {
     fn egress(&self, cx: &mut PacketContext<'_>);
 
     /// Both halves in one go, for packets that arrive at a port and leave at others as most do: without clones or another round.
-    /// An executor may make the replicas of a multicast group, or leave that to the switch. Packets run one after the other until all are done, or one asks for something else: then the executor stops at
-    /// the point that [`Way`] names, with all the effects up to there and none of those behind, and the switch goes on from there.
+    /// An executor may make the replicas of a multicast group, or leave that to the switch. Packets run one after the other until all are done, or one needs something else: then the executor stops at
+    /// the point that [`Exit`] names, with all the effects up to there and none of those behind, and the switch goes on from there.
     fn fast_path(&self, cx: &mut FastPathContext<'_>) -> FastPath {
         let _ = cx;
         FastPath::Unsupported
-    }
-
-    /// The limbs of the state that [`Executor::egress`] may change; all that there may be by default.
-    fn egress_changes(&self) -> Vec<Range<usize>> {
-        let all = 0..usize::MAX;
-        vec![all]
     }
 }
 
@@ -58,8 +51,8 @@ pub struct FastPathContext<'a> {
     pub replication: &'a Replication,
     /// Where drops are counted, by reason.
     pub drops: &'a mut [u64; DropReason::ALL.len()],
-    /// How many of the packets from the first on the executor has looked at in advance already, as an earlier [`Stop`] said.
-    pub ahead: usize,
+    /// How many of the packets from the first on the executor has prefetched for already, as an earlier [`Stop`] said.
+    pub prefetched: usize,
     /// Whether most of these packets are likely to be run before one stops, so that getting ready for many is worth it.
     pub steady: bool,
     /// Room for the slots, with any contents.
@@ -73,7 +66,7 @@ pub struct FastPathContext<'a> {
 /// How far the fast path went.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FastPath {
-    /// The executor has no such way, and never has. Nothing is done.
+    /// The executor has no fast path, and never has. Nothing is done.
     Unsupported,
     /// All packets are sent or dropped.
     Done,
@@ -86,19 +79,19 @@ pub enum FastPath {
 pub struct Stop {
     /// Its number; those before it are done. It is in its place as it arrived, and so are those behind it.
     pub packet: usize,
-    /// How many packets behind it the executor has looked at in advance, to have what they need in the caches.
-    pub ahead: usize,
+    /// How many packets behind it the executor has prefetched for.
+    pub prefetched: usize,
     /// The point.
-    pub way: Way,
+    pub exit: Exit,
     /// Bytes that the parser took.
     pub consumed: usize,
-    /// What the program asked for.
+    /// What the program requested.
     pub intents: Intents,
 }
 
 /// Where a packet leaves the fast path.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Way {
+pub enum Exit {
     /// Ingress has run, as by [`Executor::ingress`], and its intents hold more than an output port. The state is that between ingress
     /// and egress.
     AfterIngress,
@@ -124,7 +117,7 @@ pub struct PacketContext<'a> {
     pub emitted: &'a mut Vec<u8>,
     /// Tables and the other stateful objects of the switch.
     pub runtime: &'a mut Runtime,
-    /// What the program asked the engine to do after this part.
+    /// What the program requested for after this part.
     pub intents: Intents,
     /// Where the interpreter writes what happens; machine code ignores it.
     pub trace: Option<&'a mut Trace>,

@@ -44,7 +44,7 @@ mod work_rate;
 
 pub use control::{ControlError, ControlErrorCode};
 pub use exec::{
-    DropReason, Executor, FastPath, FastPathContext, Intents, PacketContext, Stop, Way,
+    DropReason, Executor, Exit, FastPath, FastPathContext, Intents, PacketContext, Stop,
 };
 pub use idle::MIN_IDLE_TIMEOUT_NS;
 pub use interpreter::Interpreter;

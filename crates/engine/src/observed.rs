@@ -121,17 +121,9 @@ fn uses(program: &Program, statements: &[&StmtKind], from: Vec<SlotId>) -> bool 
 
 /// The slot that a statement writes.
 fn destination(statement: &StmtKind) -> Option<SlotId> {
-    use StmtKind::*;
     match statement {
-        Assign { dst, .. }
-        | RegisterRead { dst, .. }
-        | MeterExecute { dst, .. }
-        | DirectMeterRead { dst, .. }
-        | Hash { dst, .. }
-        | Random { dst, .. }
-        | Lookahead { dst, .. } => Some(*dst),
-        Apply { action_run, .. } => *action_run,
-        _ => None,
+        StmtKind::Apply { action_run, .. } => *action_run,
+        _ => statement.destination(),
     }
 }
 

@@ -161,9 +161,8 @@ impl Plan {
 impl HeaderPlan {
     fn new(header: &ir::Header, emitted: bool, program: &Program, layout: &Layout) -> HeaderPlan {
         let fields = header.fields.iter();
-        let slots = fields.clone().flat_map(|f| [Some(f.slot), f.varbit_length]);
         let limbs = std::iter::once(header.valid)
-            .chain(slots.flatten())
+            .chain(header.field_slots())
             .map(|slot| {
                 let at = layout.offset(slot);
                 at..at + layout.slot_limbs(slot)

@@ -17,8 +17,8 @@
 //! parser again; else it leaves at `egress_port`. A packet that an executor says must be dropped (step limit, failed
 //! assertion) makes no clones and goes nowhere.
 //!
-//! `truncate` cuts what leaves at a port, to the shortest length asked for. Whatever is made of the packet before then (a clone, a
-//! replica of a group, what is resubmitted or recirculated) is as long as if nothing had been asked for.
+//! `truncate` cuts what leaves at a port, to the shortest length requested. Whatever is made of the packet before then (a clone, a
+//! replica of a group, what is resubmitted or recirculated) is as long as without `truncate`.
 //!
 //! # What PSA does
 //!
@@ -35,7 +35,7 @@
 //!   [`MAX_WORK`] of them in all; in real time all packets together cause so many per second ([`Switch::set_copies_per_s`]). What is
 //!   beyond is dropped as [`DropReason::RecirculationLimit`].
 //!
-//! # Two ways to use it
+//! # Two uses
 //!
 //! [`Switch::receive`] runs a packet and all its copies to the end, [`Switch::receive_burst`] many packets one after the other. A
 //! traffic manager that queues between the halves calls [`Switch::ingress`], keeps the [`Enqueued`] copies as long as it wants,
@@ -56,7 +56,6 @@ use crate::trace::{CopyKind, EventKind, Recorder, Trace};
 use crate::work_rate::WorkRate;
 use ir::{Bridged, Loc, Program};
 use std::collections::{BTreeMap, VecDeque};
-use std::ops::Range;
 use std::sync::Arc;
 
 /// Most resubmissions, recirculations and clones of clones in a chain from one received packet.
@@ -286,9 +285,6 @@ pub struct Switch {
     free_states: Vec<Vec<u64>>,
     /// Empty, with room for a packet.
     single: Vec<(u32, Packet)>,
-    /// Limbs of the state that the executor's egress may change, and what they were.
-    egress_changes: Vec<Range<usize>>,
-    unchanged: Vec<u64>,
     work: Option<Box<Work>>,
 }
 
@@ -318,10 +314,6 @@ impl Switch {
     /// A switch that runs a verified `program` with `executor`, which must be of the same program.
     pub fn new(program: Arc<Program>, executor: Arc<dyn Executor>, config: SwitchConfig) -> Switch {
         let plan = Plan::new(&program);
-        let mut egress_changes = executor.egress_changes();
-        for range in &mut egress_changes {
-            range.end = range.end.min(plan.limbs());
-        }
         Switch {
             plan,
             runtime: Runtime::new(program.clone(), config.seed),
@@ -341,8 +333,6 @@ impl Switch {
             free_states: Vec::new(),
             scratch: Box::default(),
             single: Vec::new(),
-            egress_changes,
-            unchanged: Vec::new(),
             work: None,
         }
     }
@@ -448,7 +438,7 @@ impl Switch {
         out: &mut Vec<Output>,
     ) {
         match unicast {
-            // Most packets take this way and are done.
+            // Most packets are done with this.
             Some(copy) if work.is_done() => {
                 out.extend(self.egress_pass(now_ps, copy, 0, &mut work.emissions));
             }
@@ -573,7 +563,7 @@ impl Switch {
         None
     }
 
-    /// Does what ingress asked for; what its deparser emitted, if it has one, is in `emitted`.
+    /// Does what ingress requested; what its deparser emitted, if it has one, is in `emitted`.
     fn after_ingress(
         &mut self,
         mut pass: Pass,
@@ -692,7 +682,7 @@ impl Switch {
         self.after_egress(now_ps, copy, &intents, out)
     }
 
-    /// Does what egress asked for; its headers are in `emitted`.
+    /// Does what egress requested; its headers are in `emitted`.
     fn after_egress(
         &mut self,
         now_ps: u64,
@@ -735,7 +725,7 @@ impl Switch {
         Some(Output::new(port, copy.packet))
     }
 
-    /// Runs a part of the pipeline; gives what the program asked for and how many bytes the parser took.
+    /// Runs a part of the pipeline; gives what the program requested and how many bytes the parser took.
     fn run(
         &mut self,
         run: Run<'_>,

@@ -145,6 +145,14 @@ impl Architecture {
         }
     }
 
+    /// How packets are forwarded, in architectures whose packets keep their state between the halves.
+    pub fn forwarding(&self) -> Option<Forwarding> {
+        match self {
+            Architecture::V1Model(standard) => Some(standard.forwarding()),
+            Architecture::Psa(_) => None,
+        }
+    }
+
     /// The value of a slot behind the egress control that drops the packet before anything else is done with it.
     pub fn egress_drop(&self) -> Option<(SlotId, u64)> {
         match self {
@@ -153,6 +161,62 @@ impl Architecture {
             }
             Architecture::Psa(_) => None,
         }
+    }
+}
+
+/// A value that an architecture gives to a slot of its metadata.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Input {
+    /// The port of arrival.
+    ArrivalPort,
+    /// Length of the packet in bytes.
+    PacketBytes,
+    /// The time in microseconds.
+    NowUs,
+    /// The port to leave at.
+    OutputPort,
+    /// The number of a replica.
+    ReplicaId,
+    /// Why there is this copy.
+    PacketPath,
+    /// The class of its queue.
+    Priority,
+    /// Packets in the queue when it was enqueued.
+    EnqueuedBehind,
+    /// Packets in the queue when it left.
+    DequeuedBefore,
+    /// When it was enqueued, in microseconds.
+    EnqueuedUs,
+    /// How long it was in the queue, in microseconds.
+    WaitedUs,
+    /// Zero.
+    Zero,
+}
+
+/// How packets are forwarded that keep their state between the halves.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Forwarding {
+    /// What is given to a packet that arrives.
+    pub arrival: Vec<(SlotId, Input)>,
+    /// What is given to a copy that begins egress.
+    pub egress: Vec<(SlotId, Input)>,
+    /// The slot with the port to leave at.
+    pub port: SlotId,
+    /// Its value that drops, behind ingress and behind egress.
+    pub drop_port: u64,
+    /// The slot with the multicast group, which counts before the port; 0 is none.
+    pub group: SlotId,
+    /// The packet path of a replica.
+    pub replica_path: u64,
+}
+
+impl Forwarding {
+    /// The slot that an input is given to on arrival.
+    pub fn arrival_slot(&self, input: Input) -> Option<SlotId> {
+        let mut slots = self.arrival.iter();
+        slots
+            .find(|&&(_, given)| given == input)
+            .map(|&(slot, _)| slot)
     }
 }
 

@@ -27,7 +27,7 @@ mod reads;
 pub mod text;
 pub mod verify;
 
-pub use architecture::{Architecture, Block, Bridged, Half, StandardMetadata};
+pub use architecture::{Architecture, Block, Bridged, Forwarding, Half, Input, StandardMetadata};
 pub use bits::Bits;
 pub use layout::Layout;
 pub use program::*;

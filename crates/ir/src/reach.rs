@@ -1,6 +1,6 @@
 //! How far into a packet a program looks. It does not know what is there.
 
-use crate::{Expr, HeaderId, Program, StateId, Stmt, StmtKind, Target, Transition, statements};
+use crate::{Expr, HeaderId, Program, StateId, Stmt, StmtKind, statements};
 
 /// Bits into the packet, both at most: where the cursor is, and how far it was looked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -71,17 +71,8 @@ impl Program {
         }
         let state = &self.parser.states[id.index()];
         let mut behind = Depth::default();
-        let mut go_on = |target: Target| -> Option<()> {
-            if let Target::State(next) = target {
-                behind = behind.or(self.depth_from(next, seen)?);
-            }
-            Some(())
-        };
-        match &state.transition {
-            Transition::Goto(target) => go_on(*target)?,
-            Transition::Select { cases, .. } => {
-                cases.iter().try_for_each(|case| go_on(case.target))?;
-            }
+        for next in state.transition.states() {
+            behind = behind.or(self.depth_from(next, seen)?);
         }
         let depth = self.depth_of(&state.body)?.then(behind);
         seen[id.index()] = Seen::Done(depth);

@@ -1,6 +1,6 @@
-//! Which statements a program has, and what they and expressions read. It does not know what values mean.
+//! Which statements a program has, what they and expressions read, and where a parser goes. It does not know what values mean.
 
-use crate::{Block, Expr, Program, SlotId, Stmt, StmtKind, Transition};
+use crate::{Block, Expr, Header, Program, SlotId, StateId, Stmt, StmtKind, Target, Transition};
 
 impl Program {
     /// The parser's states, the actions and the controls: all bodies, none of which is inside another.
@@ -101,6 +101,21 @@ impl StmtKind {
         }
     }
 
+    /// The slot that the statement itself assigns, unless a table or a header does.
+    pub fn destination(&self) -> Option<SlotId> {
+        use StmtKind::*;
+        match self {
+            Assign { dst, .. }
+            | RegisterRead { dst, .. }
+            | MeterExecute { dst, .. }
+            | DirectMeterRead { dst, .. }
+            | Hash { dst, .. }
+            | Random { dst, .. }
+            | Lookahead { dst, .. } => Some(*dst),
+            _ => None,
+        }
+    }
+
     /// Whether the statement itself reads one of the slots that are wanted.
     pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
         self.exprs().into_iter().any(|expr| expr.reads(wanted))
@@ -108,22 +123,57 @@ impl StmtKind {
 }
 
 impl Expr {
-    /// Whether the value depends on one of the slots that are wanted.
-    pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
-        match self {
-            Expr::Const(_) | Expr::PacketLength => false,
-            Expr::Slot(slot) => wanted(*slot),
+    /// The expressions that the value is computed from.
+    pub fn operands(&self) -> impl Iterator<Item = &Expr> {
+        let operands = match self {
+            Expr::Const(_) | Expr::Slot(_) | Expr::PacketLength => [None; 3],
             Expr::Unary { a, .. }
             | Expr::Slice { a, .. }
             | Expr::ZeroExtend { a, .. }
-            | Expr::SignExtend { a, .. } => a.reads(wanted),
-            Expr::Binary { a, b, .. } | Expr::Concat { a, b } => a.reads(wanted) || b.reads(wanted),
+            | Expr::SignExtend { a, .. } => [Some(a), None, None],
+            Expr::Binary { a, b, .. } | Expr::Concat { a, b } => [Some(a), Some(b), None],
             Expr::Mux {
                 cond,
                 then,
                 otherwise,
-            } => cond.reads(wanted) || then.reads(wanted) || otherwise.reads(wanted),
+            } => [Some(cond), Some(then), Some(otherwise)],
+        };
+        operands.into_iter().flatten().map(|operand| &**operand)
+    }
+
+    /// Whether the value depends on one of the slots that are wanted.
+    pub fn reads(&self, wanted: &dyn Fn(SlotId) -> bool) -> bool {
+        match self {
+            Expr::Slot(slot) => wanted(*slot),
+            _ => self.operands().any(|operand| operand.reads(wanted)),
         }
+    }
+}
+
+impl Transition {
+    /// Where a parser may go.
+    pub fn targets(&self) -> impl Iterator<Item = Target> {
+        let (goto, cases) = match self {
+            Transition::Goto(target) => (Some(*target), &[][..]),
+            Transition::Select { cases, .. } => (None, &cases[..]),
+        };
+        goto.into_iter().chain(cases.iter().map(|case| case.target))
+    }
+
+    /// The states to which a parser may go.
+    pub fn states(&self) -> impl Iterator<Item = StateId> {
+        self.targets().filter_map(|target| match target {
+            Target::State(id) => Some(id),
+            Target::Accept | Target::Reject => None,
+        })
+    }
+}
+
+impl Header {
+    /// The slots of its fields, with the lengths of varbits.
+    pub fn field_slots(&self) -> impl Iterator<Item = SlotId> {
+        let fields = self.fields.iter();
+        fields.flat_map(|f| [Some(f.slot), f.varbit_length].into_iter().flatten())
     }
 }
 

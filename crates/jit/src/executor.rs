@@ -1,70 +1,31 @@
 //! Runs machine code on packets.
 
-use crate::code::{
-    EntryPoint, LARGE_TABLE, PrefetchedTable, emit_capacity, makes_replicas, prefetched_tables,
+use crate::analysis::Analysis;
+use crate::analysis::tables::{InPlaceTable, LARGE_TABLE, PrefetchedTable};
+use crate::code::{EntryPoint, emit_capacity};
+use crate::frame::{
+    Arrival, Context, Frame, SentReplica, SentReplicas, drop_reason, exit, preserve_of,
 };
-use crate::frame::{Arrival, Context, Frame, SentReplicas, drop_reason, preserve_of, way};
-use crate::module::{NativeCode, compile_halves};
-use crate::usage::{drops_behind_egress, egress_changes};
-use crate::views::{InPlaceTable, Views, in_place, take_views};
+use crate::module::{CompileStats, JitError, NativeCode, compile_functions};
+use crate::views::{Views, take_views};
 use cranelift_jit::JITModule;
 use engine::{
-    DropReason, Executor, FastPath, FastPathContext, Intents, Output, Packet, PacketContext, Spare,
-    Stop, Way,
+    DropReason, Executor, Exit, FastPath, FastPathContext, Intents, Output, Packet, PacketContext,
+    Spare, Stop,
 };
-use ir::verify::{VerifyError, verify};
-use ir::{Layout, Program};
+use ir::Program;
+use ir::verify::verify;
 use std::fmt;
 use std::hint::black_box;
 use std::mem::{ManuallyDrop, MaybeUninit};
 use std::ops::Range;
 use std::sync::{Arc, Mutex};
 
-/// Why there is no machine code.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum JitError {
-    /// The program violates invariants of the IR.
-    Invalid(Vec<VerifyError>),
-    /// The code generator does not support this machine.
-    Host(String),
-    /// The program is too large: its actions are expanded wherever a table with them is applied, and that has a limit.
-    /// The interpreter runs it all the same.
-    Codegen(String),
-}
-
-impl fmt::Display for JitError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            JitError::Invalid(errors) => {
-                write!(f, "the program is invalid")?;
-                errors.iter().try_for_each(|e| write!(f, "; {e}"))
-            }
-            JitError::Host(why) => write!(f, "no machine code for this host: {why}"),
-            JitError::Codegen(why) => write!(f, "code generation failed: {why}"),
-        }
-    }
-}
-
-impl std::error::Error for JitError {}
-
-/// What compilation made.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CompileStats {
-    /// Bytes of machine code.
-    pub code_bytes: usize,
-    /// Instructions of the code generator's own intermediate form, before optimisation.
-    pub instructions: usize,
-    /// Values that its blocks are given by those that lead to them. Beside the instructions, compilation takes as long as there are of these.
-    pub merged: usize,
-    /// Machine code makes the replicas of multicast groups; else the switch does, if the program has any.
-    pub makes_replicas: bool,
-}
-
 /// A function of a part of the pipeline.
 type EntryPointFn = unsafe extern "C" fn(*mut Frame);
 
-/// A function of the fast path, given the first arrival and the end of them: runs their packets up to one for which more has to be done
-/// than to send it as it lies or to drop it, and gives that, or the end. The code of each is with it.
+/// A function of the fast path, given the first arrival and the end of them: runs their packets up to one that needs more than to be sent
+/// as it lies or dropped, and gives that, or the end. The code of each is with it.
 type FastPathFn = unsafe extern "C" fn(*mut Frame, *mut Arrival, *mut Arrival) -> *mut Arrival;
 
 /// The function that prefetches, given the same.
@@ -82,7 +43,7 @@ const FEW_VIEWS: usize = 3;
 /// Bursts of fewer packets are not prefetched for, nor more tables looked up in place for them.
 const MIN_BURST: usize = 4;
 
-/// Picoseconds in a microsecond, the unit of v1model's timestamps.
+/// Picoseconds in a microsecond, the unit of timestamps.
 const PS_PER_US: u64 = 1_000_000;
 
 /// A program as machine code.
@@ -97,8 +58,8 @@ pub struct JitExecutor {
     reach_bytes: usize,
     /// None if it would be too large.
     fast_path: Option<FastPathFn>,
-    /// For packets that `fast_path` is not for, if there are any.
-    general: Option<FastPathFn>,
+    /// For packets that `fast_path` is not specialised for, if there are any.
+    unspecialised: Option<FastPathFn>,
     /// None if the program has no table that it would be good for.
     prefetch: Option<PrefetchFn>,
     /// The tables that `prefetch` looks into.
@@ -110,7 +71,6 @@ pub struct JitExecutor {
     ingress: EntryPointFn,
     parse: EntryPointFn,
     egress: EntryPointFn,
-    egress_changes: Vec<Range<usize>>,
     /// Owns the memory that the functions are in; never locked but to be freed.
     module: ManuallyDrop<Mutex<JITModule>>,
 }
@@ -127,25 +87,25 @@ impl fmt::Debug for JitExecutor {
 /// Compiles a program, each of its functions in a thread.
 pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
     verify(&program).map_err(JitError::Invalid)?;
+    let analysis = Analysis::new(&program);
     let NativeCode {
         module,
         mut stats,
         functions,
-    } = compile_halves(&program)?;
-    let layout = Layout::new(&program);
+    } = compile_functions(&analysis)?;
     let address = |entry_point: EntryPoint| functions[entry_point as usize];
-    let function_at = |entry_point: EntryPoint| {
+    let needed = |entry_point: EntryPoint| {
+        let at = address(entry_point);
+        let at =
+            at.ok_or_else(|| JitError::Codegen("a part of the pipeline is too large".into()))?;
         // SAFETY: the function was defined with this signature in the platform's calling convention, and its memory is
         // freed only when the executor that gets the pointer is dropped.
-        address(entry_point).map(|at| unsafe { std::mem::transmute::<*const u8, EntryPointFn>(at) })
-    };
-    let needed = |function: Option<EntryPointFn>| {
-        function.ok_or_else(|| JitError::Codegen("a part of the pipeline is too large".into()))
+        Ok(unsafe { std::mem::transmute::<*const u8, EntryPointFn>(at) })
     };
     let halves = (|| {
-        let ingress = needed(function_at(EntryPoint::Ingress))?;
-        let parse = needed(function_at(EntryPoint::Parse))?;
-        Ok((ingress, parse, needed(function_at(EntryPoint::Egress))?))
+        let ingress = needed(EntryPoint::Ingress)?;
+        let parse = needed(EntryPoint::Parse)?;
+        Ok((ingress, parse, needed(EntryPoint::Egress)?))
     })();
     let (ingress, parse, egress) = match halves {
         Ok(halves) => halves,
@@ -155,33 +115,34 @@ pub fn compile(program: Arc<Program>) -> Result<JitExecutor, JitError> {
             return Err(error);
         }
     };
-    let way = |entry_point: EntryPoint| {
+    let on_fast_path = |entry_point: EntryPoint| {
         // SAFETY: as above, with the signature of the fast path.
         address(entry_point).map(|at| unsafe { std::mem::transmute::<*const u8, FastPathFn>(at) })
     };
-    let general = way(EntryPoint::General);
-    let is_specialised = EntryPoint::General.is_useful(&program);
-    let fast_path = way(EntryPoint::FastPath)
-        .filter(|_| general.is_some() || !is_specialised)
-        .filter(|_| !drops_behind_egress(&program));
-    stats.makes_replicas = fast_path.is_some() && makes_replicas(&program);
+    let unspecialised = on_fast_path(EntryPoint::Unspecialised);
+    let facts = analysis.fast_path.as_ref();
+    let can_run = facts.is_some_and(|facts| {
+        let has_all = unspecialised.is_some() || facts.specialised.is_none();
+        has_all && !facts.drops_behind_egress
+    });
+    let fast_path = on_fast_path(EntryPoint::FastPath).filter(|_| can_run);
+    stats.makes_replicas = fast_path.is_some() && facts.is_some_and(|f| f.bailouts.replicates);
     Ok(JitExecutor {
-        state_limbs: layout.limbs(),
-        emit_capacity: emit_capacity(&program),
+        state_limbs: analysis.layout.limbs(),
+        emit_capacity: emit_capacity(&analysis),
         reach_bytes: program.reach_bytes().unwrap_or(usize::MAX),
         fast_path,
-        general,
+        unspecialised,
         prefetch: address(EntryPoint::Prefetch).map(|at| {
             // SAFETY: as above, with the signature of the function that prefetches.
             unsafe { std::mem::transmute::<*const u8, PrefetchFn>(at) }
         }),
-        prefetched_tables: prefetched_tables(&program),
-        tables_in_place: in_place(&program),
+        prefetched_tables: analysis.prefetched_tables,
+        tables_in_place: analysis.tables_in_place,
         large_table: LARGE_TABLE,
         ingress,
         parse,
         egress,
-        egress_changes: egress_changes(&program, &layout),
         stats,
         module: ManuallyDrop::new(Mutex::new(module)),
         program,
@@ -238,7 +199,7 @@ impl JitExecutor {
             now_ps: cx.now_ps,
             runtime: &mut *cx.runtime,
             emitted: &mut *cx.emitted,
-            wanted: &mut [],
+            prefetch_keys: &mut [],
             replication: None,
             sent: &mut SentReplicas::new(),
             emit_capacity: self.emit_capacity,
@@ -248,7 +209,7 @@ impl JitExecutor {
         frame.consumed = cx.consumed as u64;
         // SAFETY: the function was generated for this program, which is verified. It reads and writes `state` within its
         // layout (checked above), only reads `packet`, within `packet_len` and the program's reach (which is stored, as checked), and writes at most `emit_capacity` bytes behind
-        // `emitted` (made room for by the caller, if the function has a deparser; the others write none) unless it asks `reserve` for more. Only shims use
+        // `emitted` (made room for by the caller, if the function has a deparser; the others write none) unless it calls `reserve` for more. Only shims use
         // `context`, one at a time, and nothing else uses what it refers to meanwhile; the pointer's lifetime ends with this call.
         unsafe { function(&raw mut frame) };
         // SAFETY: the function has written the first `emitted_len` bytes behind `emitted`, the vector's own memory.
@@ -265,9 +226,13 @@ impl JitExecutor {
         self.prefetch.filter(|_| worth)
     }
 
-    /// Brings what the wanted keys need into the caches.
+    /// Brings what the noted keys need into the caches.
     fn warm(&self, context: &mut Context<'_>) {
-        for (prefetched, keys) in self.prefetched_tables.iter().zip(&mut *context.wanted) {
+        for (prefetched, keys) in self
+            .prefetched_tables
+            .iter()
+            .zip(&mut *context.prefetch_keys)
+        {
             black_box(context.runtime.table(prefetched.table).warm(keys));
             keys.clear();
         }
@@ -282,10 +247,10 @@ impl JitExecutor {
         cx.emitted.clear();
         cx.emitted.reserve(self.emit_capacity);
         let prefetch = self.prefetch_for(cx);
-        let mut wanted = Vec::new();
+        let mut prefetch_keys = Vec::new();
         let mut sent = SentReplicas::new();
         if prefetch.is_some() && self.prefetched_tables.iter().any(|t| !t.touched) {
-            wanted.resize(self.prefetched_tables.len(), Vec::new());
+            prefetch_keys.resize(self.prefetched_tables.len(), Vec::new());
         }
         // What they point to stays as it is until this function returns: it alone has the switch, and running packets does not
         // change tables. (Hits that leave something behind are not looked up in place.)
@@ -298,7 +263,7 @@ impl JitExecutor {
             now_ps: cx.now_ps,
             runtime: &mut *cx.runtime,
             emitted: &mut *cx.emitted,
-            wanted: &mut wanted,
+            prefetch_keys: &mut prefetch_keys,
             replication: Some(cx.replication),
             sent: &mut sent,
             emit_capacity: self.emit_capacity,
@@ -311,26 +276,26 @@ impl JitExecutor {
         frame.now_us = cx.now_ps / PS_PER_US;
         let mut arrivals: Arrivals = [const { MaybeUninit::uninit() }; PART];
         let (mut first, count) = (cx.first, cx.packets.len());
-        let mut ahead = first + cx.ahead;
+        let mut prefetched = first + cx.prefetched;
         // The vector gives its packets away: from here on, whoever takes a packet owns it.
         let packets = cx.packets.as_mut_ptr();
         // SAFETY: fewer than there are.
         unsafe { cx.packets.set_len(0) };
         while first < count {
             let mut end = count.min(first + PART);
-            if prefetch.is_some() && first < ahead {
-                end = end.min(ahead);
+            if prefetch.is_some() && first < prefetched {
+                end = end.min(prefetched);
             }
             // SAFETY: these are packets of the vector that nobody has taken yet, and nobody else refers to them.
             let part = unsafe { std::slice::from_raw_parts_mut(packets.add(first), end - first) };
             let arrivals = arrive(&mut arrivals, part, self.reach_bytes);
-            if let Some(look) = prefetch
-                && first >= ahead
+            if let Some(prefetch) = prefetch
+                && first >= prefetched
             {
-                ahead = end;
+                prefetched = end;
                 let Range { start, end } = arrivals.as_mut_ptr_range();
                 // SAFETY: as in `run_packets`, but that the function writes to the state only.
-                unsafe { look(&raw mut frame, start, end) };
+                unsafe { prefetch(&raw mut frame, start, end) };
                 self.warm(&mut context);
             }
             let mut sending = Sending {
@@ -343,7 +308,7 @@ impl JitExecutor {
             };
             if let Some(at) = self.run_packets(fast_path, &mut frame, &mut sending) {
                 let (code, packet) = (sending.arrivals[at].code, first + at);
-                if code & 0xff == way::AFTER_EGRESS {
+                if code & 0xff == exit::AFTER_EGRESS {
                     // SAFETY: the function has written these bytes, to where the vector's memory is now.
                     unsafe { context.emitted.set_len(frame.emitted_len as usize) };
                 }
@@ -353,8 +318,8 @@ impl JitExecutor {
                 }
                 // SAFETY: the packets up to here were just written, and the others nobody has taken.
                 unsafe { cx.packets.set_len(count) };
-                let ahead = ahead.saturating_sub(packet + 1);
-                return FastPath::Stopped(stop(packet, ahead, &frame, code));
+                let prefetched = prefetched.saturating_sub(packet + 1);
+                return FastPath::Stopped(stop(packet, prefetched, &frame, code));
             }
             first = end;
         }
@@ -383,7 +348,7 @@ impl JitExecutor {
                 return None;
             }
             let sent = sending.out.len();
-            if !self.end_otherwise(frame, sending, at) {
+            if !self.finish(frame, sending, at) {
                 return Some(at);
             }
             sending.come_of(at, sent);
@@ -394,31 +359,31 @@ impl JitExecutor {
         }
     }
 
-    /// Does for a packet what its code asks for, and takes it; false if that leads off the fast path.
+    /// Does for a packet what its code says, and takes it; false if that leads off the fast path.
     #[inline(never)]
-    fn end_otherwise(&self, frame: &mut Frame, sending: &mut Sending<'_>, at: usize) -> bool {
+    fn finish(&self, frame: &mut Frame, sending: &mut Sending<'_>, at: usize) -> bool {
         let arrival = &mut sending.arrivals[at];
         frame.set_packet(arrival);
-        if arrival.code & 0xff == way::GENERAL
-            && let Some(general) = self.general
+        if arrival.code & 0xff == exit::UNSPECIALISED
+            && let Some(unspecialised) = self.unspecialised
         {
             let Range { start, end } = std::slice::from_mut(arrival).as_mut_ptr_range();
             // SAFETY: as in `run_packets`; the other function has done nothing.
-            unsafe { general(frame, start, end) };
+            unsafe { unspecialised(frame, start, end) };
         }
         let code = arrival.code;
-        if matches!(code & 0xff, way::AFTER_INGRESS | way::AFTER_EGRESS) {
+        if matches!(code & 0xff, exit::AFTER_INGRESS | exit::AFTER_EGRESS) {
             return false;
         }
         let mut packet = std::mem::take(&mut sending.packets[at].1);
         match code & 0xff {
-            way::SENT_IN_PLACE | way::CUT_IN_PLACE => {}
-            way::SENT => {
+            exit::SENT_IN_PLACE | exit::CUT_IN_PLACE => {}
+            exit::SENT => {
                 // SAFETY: the function has written these bytes, to where the vector's memory is now.
                 let emitted = unsafe { frame.emitted_bytes() };
                 packet.replace_front(frame.consumed as usize, emitted);
             }
-            way::REPLICATED => {
+            exit::REPLICATED => {
                 sending.drops[DropReason::EgressDrop as usize] += frame.replicas_dropped;
                 // SAFETY: the function has ended like this.
                 unsafe { send_replicas(frame, packet, sending.spare, sending.out) };
@@ -482,7 +447,7 @@ impl Sending<'_> {
             // by field of the output, so that they are not copied to the stack in between.
             unsafe {
                 let code = (*arrival).code;
-                if code & 0xff == way::SENT_IN_PLACE {
+                if code & 0xff == exit::SENT_IN_PLACE {
                     (&raw mut (*free).port).write((code >> 8) as u32);
                     (&raw mut (*free).arrival).write(number);
                     (&raw mut (*free).packet).copy_from_nonoverlapping(&raw const (*packet).1, 1);
@@ -507,7 +472,7 @@ impl Sending<'_> {
     /// Counts a packet whose code says that it was dropped.
     #[inline(never)]
     fn drop(&mut self, packet: Packet, code: u64) {
-        let reason = drop_reason((code & 0xff).wrapping_sub(way::DROPPED));
+        let reason = drop_reason((code & 0xff).wrapping_sub(exit::DROPPED));
         self.drops[reason.unwrap_or(DropReason::IngressDrop) as usize] += 1;
         self.spare.push(packet);
     }
@@ -516,7 +481,7 @@ impl Sending<'_> {
 /// Sends the replicas of a packet that were noted; the last takes the packet itself.
 ///
 /// # Safety
-/// The function that the frame was for has ended with [`way::REPLICATED`] for this packet; nothing has changed since.
+/// The function that the frame was for has ended with [`exit::REPLICATED`] for this packet; nothing has changed since.
 unsafe fn send_replicas(
     frame: &Frame,
     mut packet: Packet,
@@ -529,37 +494,41 @@ unsafe fn send_replicas(
         return spare.push(packet);
     };
     let consumed = frame.consumed as usize;
-    // Ingress may have asked to cut the packet, which does not concern its replicas, and egress did not.
-    let mut send = |port: u32, packet: Packet| out.push(Output::new(port, packet));
+    let mut send = |replica: &SentReplica, mut packet: Packet| {
+        if let Some(length) = replica.truncate.checked_sub(1) {
+            packet.truncate(length as usize);
+        }
+        out.push(Output::new(replica.port, packet));
+    };
     let mut first = 0;
     for replica in others {
         let headers = &emitted[first..replica.end];
         let memory = spare.take();
-        send(replica.port, packet.with_front(consumed, headers, memory));
+        send(replica, packet.with_front(consumed, headers, memory));
         first = replica.end;
     }
     packet.replace_front(consumed, &emitted[first..last.end]);
-    send(last.port, packet);
+    send(last, packet);
 }
 
 /// What is told of a packet that left the fast path.
 #[cold]
-fn stop(packet: usize, ahead: usize, frame: &Frame, code: u64) -> Stop {
+fn stop(packet: usize, prefetched: usize, frame: &Frame, code: u64) -> Stop {
     let mut intents = Intents::default();
     take_intents(frame, &mut intents);
     Stop {
         packet,
-        ahead,
-        way: match code & 0xff {
-            way::AFTER_INGRESS => Way::AfterIngress,
-            _ => Way::AfterEgress((code >> 8) as u32),
+        prefetched,
+        exit: match code & 0xff {
+            exit::AFTER_INGRESS => Exit::AfterIngress,
+            _ => Exit::AfterEgress((code >> 8) as u32),
         },
         consumed: frame.consumed as usize,
         intents,
     }
 }
 
-/// Takes over what the frame says that the program asked for.
+/// Takes over the requests of the program that are in the frame.
 fn take_intents(frame: &Frame, intents: &mut Intents) {
     if frame.clone != 0 {
         let preserve = preserve_of(frame.clone_preserve);
@@ -603,9 +572,5 @@ impl Executor for JitExecutor {
             Some(fast_path) => self.run_fast_path(fast_path, cx),
             None => FastPath::Unsupported,
         }
-    }
-
-    fn egress_changes(&self) -> Vec<Range<usize>> {
-        self.egress_changes.clone()
     }
 }

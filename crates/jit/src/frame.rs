@@ -1,7 +1,7 @@
 //! What machine code sees of a packet: a fixed layout that generated code addresses by offset.
 //!
 //! A [`Frame`] is built on the stack for one run of one function and read back when it ends. It knows
-//! nothing of the program; which slots are where in the state is [`ir::Layout`]'s business.
+//! nothing of the program; [`ir::Layout`] says which slots are where in the state.
 
 use crate::views::{TableView, no_views};
 use engine::{DropReason, Packet, Replication, Runtime};
@@ -24,7 +24,7 @@ pub(crate) struct Frame {
     pub emitted_len: u64,
     /// A [`drop_code`], or zero.
     pub drop: u64,
-    /// Not zero if a clone was asked for.
+    /// Not zero if a clone is requested.
     pub clone: u64,
     /// Its session.
     pub clone_session: u64,
@@ -34,7 +34,7 @@ pub(crate) struct Frame {
     pub resubmit: u64,
     /// Zero, or one more than a [`preserve_code`].
     pub recirculate: u64,
-    /// Zero, or one more than the length asked for.
+    /// Zero, or one more than the length to truncate to.
     pub truncate: u64,
     /// On the fast path, the time.
     pub now_us: u64,
@@ -51,7 +51,7 @@ pub(crate) struct Frame {
 }
 
 impl Frame {
-    /// A run that has asked for nothing.
+    /// A run without any request.
     pub fn new(state: *mut u64, packet: *mut u8, len: usize, context: &mut Context<'_>) -> Frame {
         Frame {
             state,
@@ -87,7 +87,7 @@ pub(crate) struct Arrival {
     pub len: u64,
     /// Where it arrived.
     pub port: u64,
-    /// How it ended, by the fast path: of [`way`].
+    /// How it ended, by the fast path: of [`exit`].
     pub code: u64,
 }
 
@@ -122,13 +122,11 @@ impl Frame {
         // SAFETY: the caller keeps the contract above.
         unsafe { std::slice::from_raw_parts(self.emitted, self.emitted_len as usize) }
     }
-}
 
-impl Frame {
     /// The replicas that leave.
     ///
     /// # Safety
-    /// The function that the frame was for has ended with [`way::REPLICATED`], and its context is still there.
+    /// The function that the frame was for has ended with [`exit::REPLICATED`], and its context is still there.
     pub unsafe fn sent(&self) -> &[SentReplica] {
         // SAFETY: the caller keeps the contract above.
         unsafe { &*(*self.context).sent }
@@ -144,7 +142,7 @@ pub(crate) struct Context<'a> {
     /// The memory that the deparser writes to.
     pub emitted: &'a mut Vec<u8>,
     /// Of a prefetch, keys by table.
-    pub wanted: &'a mut [Vec<u64>],
+    pub prefetch_keys: &'a mut [Vec<u64>],
     /// On the fast path, the multicast groups.
     pub replication: Option<&'a Replication>,
     /// The replicas that leave, in order.
@@ -163,21 +161,23 @@ pub(crate) struct SentReplica {
     pub port: u32,
     /// Where its headers end.
     pub end: usize,
+    /// Zero, or one more than the length to truncate to.
+    pub truncate: u64,
 }
 
-/// How a packet's fast path ends, in the low byte of [`Arrival::code`]. The port is in the bits above.
-pub(crate) mod way {
-    /// The packet is edited where it lies. Nobody asked for it to be cut.
+/// How the run of a packet on the fast path ends, in the low byte of [`Arrival::code`]. The port is in the bits above.
+pub(crate) mod exit {
+    /// The packet is edited where it lies. Nobody truncates it.
     pub const SENT_IN_PLACE: u64 = 0;
     /// The headers are emitted.
     pub const SENT: u64 = 1;
-    /// [`engine::Way::AfterIngress`].
+    /// [`engine::Exit::AfterIngress`].
     pub const AFTER_INGRESS: u64 = 2;
-    /// [`engine::Way::AfterEgress`].
+    /// [`engine::Exit::AfterEgress`].
     pub const AFTER_EGRESS: u64 = 3;
-    /// The packet is for the function of all packets; nothing has been done.
-    pub const GENERAL: u64 = 4;
-    /// The packet is edited where it lies; perhaps it is to be cut.
+    /// The packet is for the function of all outcomes of the parser; nothing has been done.
+    pub const UNSPECIALISED: u64 = 4;
+    /// The packet is edited where it lies; perhaps it has to be truncated.
     pub const CUT_IN_PLACE: u64 = 5;
     /// Replicas were made; those that leave are noted.
     pub const REPLICATED: u64 = 6;
@@ -211,12 +211,12 @@ pub(crate) mod drop_code {
 
 /// The reason that a [`drop_code`] stands for.
 pub(crate) fn drop_reason(code: u64) -> Option<DropReason> {
-    match code {
-        drop_code::STEP_LIMIT => Some(DropReason::StepLimit),
-        drop_code::ASSERT_FAILED => Some(DropReason::AssertFailed),
-        drop_code::INGRESS_DROP => Some(DropReason::IngressDrop),
-        drop_code::EGRESS_DROP => Some(DropReason::EgressDrop),
-        drop_code::EMPTY_GROUP => Some(DropReason::EmptyMulticastGroup),
-        _ => None,
-    }
+    Some(match code {
+        drop_code::STEP_LIMIT => DropReason::StepLimit,
+        drop_code::ASSERT_FAILED => DropReason::AssertFailed,
+        drop_code::INGRESS_DROP => DropReason::IngressDrop,
+        drop_code::EGRESS_DROP => DropReason::EgressDrop,
+        drop_code::EMPTY_GROUP => DropReason::EmptyMulticastGroup,
+        _ => return None,
+    })
 }

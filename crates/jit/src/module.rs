@@ -4,9 +4,8 @@
 //! too large is left out. Large ones are compiled with less care, so that no program takes long. Whatever goes wrong in the code
 //! generator is an error, never a panic.
 
+use crate::analysis::Analysis;
 use crate::code::{EntryPoint, Input, generate};
-use crate::executor::{CompileStats, JitError};
-use crate::paths;
 use crate::shims::Shim;
 use cranelift_codegen::Context;
 use cranelift_codegen::control::ControlPlane;
@@ -17,11 +16,52 @@ use cranelift_codegen::settings::{self, Configurable};
 use cranelift_frontend::FunctionBuilderContext;
 use cranelift_jit::{JITBuilder, JITModule};
 use cranelift_module::{FuncId, Linkage, Module, ModuleReloc, default_libcall_names};
-use ir::{Layout, Program};
+use ir::verify::VerifyError;
+use std::fmt;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 /// A function of more instructions is compiled fast rather than well.
 const LARGE_FUNCTION: usize = 40_000;
+
+/// Why there is no machine code.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum JitError {
+    /// The program violates invariants of the IR.
+    Invalid(Vec<VerifyError>),
+    /// The code generator does not support this machine.
+    Host(String),
+    /// The program is too large: its actions are expanded wherever a table with them is applied, and that has a limit.
+    /// The interpreter runs it all the same.
+    Codegen(String),
+}
+
+impl fmt::Display for JitError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            JitError::Invalid(errors) => {
+                write!(f, "the program is invalid")?;
+                errors.iter().try_for_each(|e| write!(f, "; {e}"))
+            }
+            JitError::Host(why) => write!(f, "no machine code for this host: {why}"),
+            JitError::Codegen(why) => write!(f, "code generation failed: {why}"),
+        }
+    }
+}
+
+impl std::error::Error for JitError {}
+
+/// What compilation made.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CompileStats {
+    /// Bytes of machine code.
+    pub code_bytes: usize,
+    /// Instructions of the code generator's own intermediate form, before optimisation.
+    pub instructions: usize,
+    /// Values that its blocks are given by those that lead to them. Beside the instructions, compilation takes as long as there are of these.
+    pub merged: usize,
+    /// Machine code makes the replicas of multicast groups; else the switch does, if the program has any.
+    pub makes_replicas: bool,
+}
 
 /// Functions in executable memory, by [`EntryPoint`].
 pub(crate) struct NativeCode {
@@ -34,21 +74,18 @@ pub(crate) struct NativeCode {
 }
 
 /// Compiles all functions of a verified program.
-pub(crate) fn compile_halves(program: &Program) -> Result<NativeCode, JitError> {
-    let result = catch_unwind(AssertUnwindSafe(|| compile_unguarded(program)));
+pub(crate) fn compile_functions(analysis: &Analysis<'_>) -> Result<NativeCode, JitError> {
+    let result = catch_unwind(AssertUnwindSafe(|| compile_unguarded(analysis)));
     result.unwrap_or_else(|_| Err(JitError::Codegen("the code generator panicked".into())))
 }
 
-fn compile_unguarded(program: &Program) -> Result<NativeCode, JitError> {
+fn compile_unguarded(analysis: &Analysis<'_>) -> Result<NativeCode, JitError> {
     let mut module = JITModule::new(builder(isa("speed", "backtracking")?));
     let fast = isa("none", "single_pass")?;
-    let layout = Layout::new(program);
-    // Only what is specialised gains by it.
-    let split = (EntryPoint::General.is_useful(program)).then(|| paths::split(program));
     let shims = import_shims(&mut module)?;
     let jobs = EntryPoint::ALL
         .into_iter()
-        .filter(|entry_point| entry_point.is_useful(program))
+        .filter(|entry_point| entry_point.is_useful(analysis))
         .map(|entry_point| Job::new(&mut module, &shims, entry_point))
         .collect::<Result<Vec<_>, _>>()?;
     let isas = Isas {
@@ -58,15 +95,8 @@ fn compile_unguarded(program: &Program) -> Result<NativeCode, JitError> {
     };
     let results: Vec<Result<Option<Compiled>, JitError>> = std::thread::scope(|scope| {
         let isas = &isas;
-        let (layout, split) = (&layout, &split);
         let threads: Vec<_> = (jobs.into_iter())
-            .map(|job| {
-                let split = split
-                    .as_ref()
-                    .filter(|_| job.entry_point == EntryPoint::FastPath);
-                let program = split.unwrap_or(program);
-                scope.spawn(move || job.run(program, layout, isas))
-            })
+            .map(|job| scope.spawn(move || job.run(analysis, isas)))
             .collect();
         let panicked = |_| Err(JitError::Codegen("the code generator panicked".into()));
         (threads.into_iter())
@@ -142,7 +172,7 @@ fn import_shims(module: &mut JITModule) -> Result<Vec<FuncId>, JitError> {
     Shim::ALL.iter().map(import).collect()
 }
 
-/// Ways to compile for this machine.
+/// Code generators for this machine.
 struct Isas<'a> {
     best: &'a dyn TargetIsa,
     fast: &'a dyn TargetIsa,
@@ -189,13 +219,11 @@ impl Job {
 
     fn run(
         mut self,
-        program: &Program,
-        layout: &Layout,
+        analysis: &Analysis<'_>,
         isas: &Isas<'_>,
     ) -> Result<Option<Compiled>, JitError> {
         let input = Input {
-            program,
-            layout,
+            analysis,
             entry_point: self.entry_point,
             shims: &self.shims,
         };

@@ -5,8 +5,8 @@
 //! more when they happen and nothing when they do not. Their results are in the [`Frame`]. On other machines than x86-64 they
 //! are ordinary calls. This file knows how registers are kept and nothing else.
 
+use crate::calls::{lookup, lookup_word};
 use crate::frame::Frame;
-use crate::shims::{lookup, lookup_word};
 use cranelift_codegen::isa::CallConv;
 
 /// The calling convention of these functions, where others have this one.
@@ -17,52 +17,54 @@ pub(crate) fn call_conv(usual: CallConv) -> CallConv {
     }
 }
 
-/// [`lookup`], with the results in the frame. The packet is only where it is in the function that calls, so that it needs no move.
-///
-/// # Safety
-/// As for [`lookup`].
-unsafe extern "C" fn find(
-    frame: *mut Frame,
-    _packet: *mut u8,
-    key: *const u64,
-    limbs: u64,
-    table: u64,
-) {
-    // SAFETY: the caller keeps the contract.
-    unsafe {
-        let found = lookup(frame, table, key, limbs);
-        (*frame).found_args = found.args;
-        (*frame).found = found.action_and_hit;
+#[cfg(not(all(target_arch = "x86_64", target_family = "unix")))]
+pub(crate) use functions::{find, find_word};
+#[cfg(all(target_arch = "x86_64", target_family = "unix"))]
+pub(crate) use keeping_registers::{find, find_word};
+
+/// The functions themselves.
+mod functions {
+    use super::{Frame, lookup, lookup_word};
+    use crate::calls::Found;
+
+    /// [`lookup`], with the results in the frame. The packet is only where it is in the function that calls, so that it needs no move.
+    ///
+    /// # Safety
+    /// As for [`lookup`].
+    pub(crate) unsafe extern "C" fn find(
+        frame: *mut Frame,
+        _packet: *mut u8,
+        key: *const u64,
+        limbs: u64,
+        table: u64,
+    ) {
+        // SAFETY: the caller keeps the contract.
+        unsafe { note(frame, lookup(frame, table, key, limbs)) }
     }
-}
 
-/// [`lookup_word`], with the results in the frame.
-///
-/// # Safety
-/// As for [`lookup_word`].
-unsafe extern "C" fn find_word(frame: *mut Frame, _packet: *mut u8, key: u64, table: u64) {
-    // SAFETY: the caller keeps the contract.
-    unsafe {
-        let found = lookup_word(frame, table, key);
-        (*frame).found_args = found.args;
-        (*frame).found = found.action_and_hit;
+    /// [`lookup_word`], with the results in the frame.
+    ///
+    /// # Safety
+    /// As for [`lookup_word`].
+    pub(crate) unsafe extern "C" fn find_word(
+        frame: *mut Frame,
+        _packet: *mut u8,
+        key: u64,
+        table: u64,
+    ) {
+        // SAFETY: the caller keeps the contract.
+        unsafe { note(frame, lookup_word(frame, table, key)) }
     }
-}
 
-/// Where generated code finds [`find`].
-pub(crate) fn find_address() -> *const u8 {
-    #[cfg(all(target_arch = "x86_64", target_family = "unix"))]
-    return keeping_registers::find as *const u8;
-    #[cfg(not(all(target_arch = "x86_64", target_family = "unix")))]
-    return find as *const u8;
-}
-
-/// Where generated code finds [`find_word`].
-pub(crate) fn find_word_address() -> *const u8 {
-    #[cfg(all(target_arch = "x86_64", target_family = "unix"))]
-    return keeping_registers::find_word as *const u8;
-    #[cfg(not(all(target_arch = "x86_64", target_family = "unix")))]
-    return find_word as *const u8;
+    /// # Safety
+    /// `frame` is the frame of the running function.
+    unsafe fn note(frame: *mut Frame, found: Found) {
+        // SAFETY: the caller keeps the contract.
+        unsafe {
+            (*frame).found_args = found.args;
+            (*frame).found = found.action_and_hit;
+        }
+    }
 }
 
 /// The functions behind code that keeps the registers which the C calling convention does not.
@@ -77,7 +79,7 @@ mod keeping_registers {
             /// # Safety
             /// As for the function.
             #[unsafe(naked)]
-            pub(super) unsafe extern "C" fn $name() {
+            pub(crate) unsafe extern "C" fn $name() {
                 naked_asm!(
                     "push rbp",
                     "mov rbp, rsp",
@@ -138,7 +140,7 @@ mod keeping_registers {
                     "pop rax",
                     "pop rbp",
                     "ret",
-                    function = sym super::$name,
+                    function = sym super::functions::$name,
                 )
             }
         };

@@ -1,155 +1,77 @@
-//! The functions that machine code calls: everything stateful, and what would be too long to generate in place.
-//!
-//! Each takes the [`Frame`] first if it needs the switch. Values pass as pointers to limbs in memory that the caller
-//! owns. Ids, widths and lengths come from a verified program, so nothing here can be out of bounds; and were there a
-//! panic all the same, it would abort at the border of the `extern "C"` function rather than unwind through machine code.
+//! The functions that machine code calls ([`crate::calls`], [`crate::preserving`]), with their signatures.
 
-use crate::frame::{Frame, SentReplica};
-use crate::preserving::{self, find_address, find_word_address};
+use crate::{calls, preserving};
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{AbiParam, Signature};
 use cranelift_codegen::isa::CallConv;
-use engine::Runtime;
-use engine::control::Replica;
-use engine::hash::hash;
-use engine::table::Lookup;
-use ir::{
-    BinaryOp, Bits, CounterId, DigestId, HashAlgorithm, MeterId, RegisterId, TableId, ValueSetId,
-};
-use std::slice::{from_raw_parts, from_raw_parts_mut};
 
-/// A function that machine code can call.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[repr(usize)]
-pub(crate) enum Shim {
-    /// [`lookup`].
-    Lookup,
-    /// [`lookup_word`].
-    LookupWord,
-    /// [`lookup_packed`].
-    LookupPacked,
-    /// [`lookup`] that keeps all registers.
-    Find,
-    /// [`lookup_word`] that keeps all registers.
-    FindWord,
-    /// [`want`].
-    Want,
-    /// [`register_read`].
-    RegisterRead,
-    /// [`register_read_word`].
-    RegisterReadWord,
-    /// [`register_write`].
-    RegisterWrite,
-    /// [`register_write_word`].
-    RegisterWriteWord,
-    /// [`count`].
-    Count,
-    /// [`meter_execute`].
-    MeterExecute,
-    /// [`direct_meter_read`].
-    DirectMeterRead,
-    /// [`random`].
-    Random,
-    /// [`digest`].
-    Digest,
-    /// [`value_set_contains`].
-    ValueSetContains,
-    /// [`hash_bytes`].
-    Hash,
-    /// [`binary`].
-    Binary,
-    /// [`read_bits`].
-    ReadBits,
-    /// [`append_bits`].
-    AppendBits,
-    /// [`reserve`].
-    Reserve,
-    /// [`replicas`].
-    Replicas,
-    /// [`send_replica`].
-    SendReplica,
+macro_rules! shims {
+    ($($name:ident = $module:ident::$function:ident($params:literal) -> $results:literal,)*) => {
+        /// A function that machine code can call.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[repr(usize)]
+        pub(crate) enum Shim {
+            $(
+                #[doc = concat!("[`", stringify!($module), "::", stringify!($function), "`].")]
+                $name,
+            )*
+        }
+
+        impl Shim {
+            /// All of them, in order of their numbers.
+            pub const ALL: &[Shim] = &[$(Shim::$name),*];
+
+            /// Its symbol.
+            pub fn symbol(self) -> &'static str {
+                match self {
+                    $(Shim::$name => stringify!($function),)*
+                }
+            }
+
+            /// Its address.
+            pub fn address(self) -> *const u8 {
+                match self {
+                    $(Shim::$name => $module::$function as *const u8,)*
+                }
+            }
+
+            /// How many parameters and results it has, words all.
+            fn words(self) -> (usize, usize) {
+                match self {
+                    $(Shim::$name => ($params, $results),)*
+                }
+            }
+        }
+    };
 }
 
-/// Two words, returned in two registers.
-#[repr(C)]
-pub(crate) struct Found {
-    pub args: *const u64,
-    /// The position of the action; bit 32 is set on a hit.
-    pub action_and_hit: u64,
+shims! {
+    Lookup = calls::lookup(4) -> 2,
+    LookupWord = calls::lookup_word(3) -> 2,
+    LookupPacked = calls::lookup_packed(4) -> 2,
+    Find = preserving::find(5) -> 0,
+    FindWord = preserving::find_word(4) -> 0,
+    NoteKey = calls::note_key(4) -> 0,
+    RegisterRead = calls::register_read(4) -> 0,
+    RegisterReadWord = calls::register_read_word(3) -> 1,
+    RegisterWrite = calls::register_write(5) -> 0,
+    RegisterWriteWord = calls::register_write_word(4) -> 0,
+    Count = calls::count(3) -> 0,
+    MeterExecute = calls::meter_execute(3) -> 1,
+    DirectMeterRead = calls::direct_meter_read(2) -> 1,
+    Random = calls::random(3) -> 1,
+    Digest = calls::digest(4) -> 0,
+    ValueSetContains = calls::value_set_contains(4) -> 1,
+    Hash = calls::hash_bytes(7) -> 0,
+    Binary = calls::binary(6) -> 0,
+    ReadBits = calls::read_bits(5) -> 0,
+    AppendBits = calls::append_bits(4) -> 0,
+    Reserve = calls::reserve(3) -> 1,
+    Replicas = calls::replicas(2) -> 2,
+    SendReplica = calls::send_replica(3) -> 1,
 }
 
 impl Shim {
-    /// All of them, in order of their numbers.
-    pub const ALL: [Shim; 23] = [
-        Shim::Lookup,
-        Shim::LookupWord,
-        Shim::LookupPacked,
-        Shim::Find,
-        Shim::FindWord,
-        Shim::Want,
-        Shim::RegisterRead,
-        Shim::RegisterReadWord,
-        Shim::RegisterWrite,
-        Shim::RegisterWriteWord,
-        Shim::Count,
-        Shim::MeterExecute,
-        Shim::DirectMeterRead,
-        Shim::Random,
-        Shim::Digest,
-        Shim::ValueSetContains,
-        Shim::Hash,
-        Shim::Binary,
-        Shim::ReadBits,
-        Shim::AppendBits,
-        Shim::Reserve,
-        Shim::Replicas,
-        Shim::SendReplica,
-    ];
-
-    /// Symbol, address, number of parameters and of results (words all).
-    fn description(self) -> (&'static str, *const u8, usize, usize) {
-        match self {
-            Shim::Lookup => ("lookup", lookup as *const u8, 4, 2),
-            Shim::LookupWord => ("lookup_word", lookup_word as *const u8, 3, 2),
-            Shim::LookupPacked => ("lookup_packed", lookup_packed as *const u8, 4, 2),
-            Shim::Find => ("find", find_address(), 5, 0),
-            Shim::FindWord => ("find_word", find_word_address(), 4, 0),
-            Shim::Want => ("want", want as *const u8, 4, 0),
-            Shim::RegisterRead => ("register_read", register_read as *const u8, 4, 0),
-            Shim::RegisterReadWord => ("register_read_word", register_read_word as *const u8, 3, 1),
-            Shim::RegisterWriteWord => (
-                "register_write_word",
-                register_write_word as *const u8,
-                4,
-                0,
-            ),
-            Shim::RegisterWrite => ("register_write", register_write as *const u8, 5, 0),
-            Shim::Count => ("count", count as *const u8, 3, 0),
-            Shim::MeterExecute => ("meter_execute", meter_execute as *const u8, 3, 1),
-            Shim::DirectMeterRead => ("direct_meter_read", direct_meter_read as *const u8, 2, 1),
-            Shim::Random => ("random", random as *const u8, 3, 1),
-            Shim::Digest => ("digest", digest as *const u8, 4, 0),
-            Shim::ValueSetContains => ("value_set_contains", value_set_contains as *const u8, 4, 1),
-            Shim::Hash => ("hash_bytes", hash_bytes as *const u8, 7, 0),
-            Shim::Binary => ("binary", binary as *const u8, 6, 0),
-            Shim::ReadBits => ("read_bits", read_bits as *const u8, 5, 0),
-            Shim::AppendBits => ("append_bits", append_bits as *const u8, 4, 0),
-            Shim::Reserve => ("reserve", reserve as *const u8, 3, 1),
-            Shim::Replicas => ("replicas", replicas as *const u8, 2, 2),
-            Shim::SendReplica => ("send_replica", send_replica as *const u8, 3, 1),
-        }
-    }
-
-    /// Its symbol.
-    pub fn symbol(self) -> &'static str {
-        self.description().0
-    }
-
-    /// Its address.
-    pub fn address(self) -> *const u8 {
-        self.description().1
-    }
-
     /// Whether it reads the packet, or how long it is, from the frame.
     pub fn reads_packet(self) -> bool {
         matches!(
@@ -167,439 +89,14 @@ impl Shim {
 
     /// Its signature.
     pub fn signature(self, call_conv: CallConv) -> Signature {
-        let (_, _, params, returns) = self.description();
+        let (params, results) = self.words();
         let call_conv = match self {
             Shim::Find | Shim::FindWord => preserving::call_conv(call_conv),
             _ => call_conv,
         };
         let mut signature = Signature::new(call_conv);
         signature.params = vec![AbiParam::new(I64); params];
-        signature.returns = vec![AbiParam::new(I64); returns];
+        signature.returns = vec![AbiParam::new(I64); results];
         signature
-    }
-}
-
-/// Looks a key of `limbs` limbs up in a table.
-///
-/// # Safety
-/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
-pub(crate) unsafe extern "C" fn lookup(
-    frame: *mut Frame,
-    table: u64,
-    key: *const u64,
-    limbs: u64,
-) -> Found {
-    // SAFETY: the caller keeps the contract of `look_up`.
-    unsafe {
-        look_up(frame, key, limbs, |runtime, key, bytes| {
-            runtime.lookup(TableId(table as u32), key, bytes)
-        })
-    }
-}
-
-/// Looks a key up as `by` does, which is given the packet's length.
-///
-/// # Safety
-/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
-#[inline(always)]
-unsafe fn look_up(
-    frame: *mut Frame,
-    key: *const u64,
-    limbs: u64,
-    by: impl for<'r> FnOnce(&'r mut Runtime, &[u64], usize) -> Lookup<'r>,
-) -> Found {
-    // SAFETY: the caller keeps the contract above; the context outlives the run and only shims use it meanwhile.
-    let (key, runtime, bytes) = unsafe {
-        let context = &mut *(*frame).context;
-        let key = from_raw_parts(key, limbs as usize);
-        (key, &mut *context.runtime, (*frame).packet_len)
-    };
-    let found = by(runtime, key, bytes as usize);
-    Found {
-        args: found.args.as_ptr(),
-        action_and_hit: u64::from(found.action) | u64::from(found.hit) << 32,
-    }
-}
-
-/// Looks a key of one limb up in a table.
-///
-/// # Safety
-/// `frame` is the frame of the running function.
-pub(crate) unsafe extern "C" fn lookup_word(frame: *mut Frame, table: u64, key: u64) -> Found {
-    // SAFETY: the caller keeps the contract of `lookup`.
-    unsafe { lookup(frame, table, &raw const key, 1) }
-}
-
-/// Looks a packed key of `limbs` limbs up in a table that takes such keys.
-///
-/// # Safety
-/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
-unsafe extern "C" fn lookup_packed(
-    frame: *mut Frame,
-    table: u64,
-    key: *const u64,
-    limbs: u64,
-) -> Found {
-    // SAFETY: the caller keeps the contract of `look_up`.
-    unsafe {
-        look_up(frame, key, limbs, |runtime, key, bytes| {
-            runtime.lookup_packed(TableId(table as u32), key, bytes)
-        })
-    }
-}
-
-/// Notes a key that a packet will probably look up in one of the prefetched tables.
-///
-/// # Safety
-/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
-unsafe extern "C" fn want(frame: *mut Frame, wanted: u64, key: *const u64, limbs: u64) {
-    // SAFETY: the caller keeps the contract above; the context outlives the run and only shims use it meanwhile.
-    let (key, context) = unsafe {
-        let key = from_raw_parts(key, limbs as usize);
-        (key, &mut *(*frame).context)
-    };
-    if let Some(keys) = context.wanted.get_mut(wanted as usize) {
-        keys.extend_from_slice(key);
-    }
-}
-
-/// Reads a register cell into `out`.
-///
-/// # Safety
-/// `frame` is the frame of the running function; `out` points to as many limbs as a cell has.
-unsafe extern "C" fn register_read(frame: *mut Frame, register: u64, index: u64, out: *mut u64) {
-    // SAFETY: the caller keeps the contract above.
-    unsafe {
-        let context = &mut *(*frame).context;
-        let cell = (context.runtime).register_read(RegisterId(register as u32), index);
-        from_raw_parts_mut(out, cell.len()).copy_from_slice(cell);
-    }
-}
-
-/// Gives a register cell of one limb.
-///
-/// # Safety
-/// `frame` is the frame of the running function.
-unsafe extern "C" fn register_read_word(frame: *mut Frame, register: u64, index: u64) -> u64 {
-    // SAFETY: the caller keeps the contract above.
-    let context = unsafe { &mut *(*frame).context };
-    (context.runtime).register_read(RegisterId(register as u32), index)[0]
-}
-
-/// Writes a register cell of one limb.
-///
-/// # Safety
-/// `frame` is the frame of the running function.
-unsafe extern "C" fn register_write_word(frame: *mut Frame, register: u64, index: u64, value: u64) {
-    // SAFETY: the caller keeps the contract above.
-    let context = unsafe { &mut *(*frame).context };
-    (context.runtime).register_write(RegisterId(register as u32), index, &[value]);
-}
-
-/// Writes a register cell.
-///
-/// # Safety
-/// `frame` is the frame of the running function; `value` points to the `limbs` limbs of a cell.
-unsafe extern "C" fn register_write(
-    frame: *mut Frame,
-    register: u64,
-    index: u64,
-    value: *const u64,
-    limbs: u64,
-) {
-    // SAFETY: the caller keeps the contract above.
-    unsafe {
-        let context = &mut *(*frame).context;
-        let value = from_raw_parts(value, limbs as usize);
-        (context.runtime).register_write(RegisterId(register as u32), index, value);
-    }
-}
-
-/// Counts the packet.
-///
-/// # Safety
-/// `frame` is the frame of the running function.
-unsafe extern "C" fn count(frame: *mut Frame, counter: u64, index: u64) {
-    // SAFETY: the caller keeps the contract above.
-    unsafe {
-        let bytes = (*frame).packet_len as usize;
-        let context = &mut *(*frame).context;
-        (context.runtime).count(CounterId(counter as u32), index, bytes);
-    }
-}
-
-/// Meters the packet.
-///
-/// # Safety
-/// `frame` is the frame of the running function.
-unsafe extern "C" fn meter_execute(frame: *mut Frame, meter: u64, index: u64) -> u64 {
-    // SAFETY: the caller keeps the contract above.
-    let colour = unsafe {
-        let bytes = (*frame).packet_len as usize;
-        let context = &mut *(*frame).context;
-        let now_ps = context.now_ps;
-        (context.runtime).meter_execute(MeterId(meter as u32), index, bytes, now_ps)
-    };
-    colour.into()
-}
-
-/// The colour that a direct meter gave to the last hit of its table.
-///
-/// # Safety
-/// `frame` is the frame of the running function.
-unsafe extern "C" fn direct_meter_read(frame: *mut Frame, meter: u64) -> u64 {
-    // SAFETY: the caller keeps the contract above.
-    let runtime = unsafe { &*(*(*frame).context).runtime };
-    runtime.direct_meter_colour(MeterId(meter as u32)).into()
-}
-
-/// A random value between two bounds.
-///
-/// # Safety
-/// `frame` is the frame of the running function.
-unsafe extern "C" fn random(frame: *mut Frame, low: u64, high: u64) -> u64 {
-    // SAFETY: the caller keeps the contract above.
-    unsafe {
-        let context = &mut *(*frame).context;
-        context.runtime.random(low, high)
-    }
-}
-
-/// Sends a digest message.
-///
-/// # Safety
-/// `frame` is the frame of the running function; `values` points to `limbs` limbs.
-unsafe extern "C" fn digest(frame: *mut Frame, digest: u64, values: *const u64, limbs: u64) {
-    // SAFETY: the caller keeps the contract above.
-    unsafe {
-        let context = &mut *(*frame).context;
-        let values = from_raw_parts(values, limbs as usize);
-        (context.runtime).digest(DigestId(digest as u32), values);
-    }
-}
-
-/// Whether a key is in a value set.
-///
-/// # Safety
-/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
-unsafe extern "C" fn value_set_contains(
-    frame: *mut Frame,
-    value_set: u64,
-    key: *const u64,
-    limbs: u64,
-) -> u64 {
-    // SAFETY: the caller keeps the contract above.
-    let contains = unsafe {
-        let context = &mut *(*frame).context;
-        let key = from_raw_parts(key, limbs as usize);
-        (context.runtime).value_set_contains(ValueSetId(value_set as u32), key)
-    };
-    contains.into()
-}
-
-/// The number by which [`hash_bytes`] knows an algorithm.
-pub(crate) fn algorithm_code(algorithm: HashAlgorithm) -> u64 {
-    match algorithm {
-        HashAlgorithm::Crc32 => 0,
-        HashAlgorithm::Crc16 => 1,
-        HashAlgorithm::Identity => 2,
-        HashAlgorithm::Csum16 => 3,
-        HashAlgorithm::Xor16 => 4,
-    }
-}
-
-fn algorithm_of(code: u64) -> HashAlgorithm {
-    match code {
-        0 => HashAlgorithm::Crc32,
-        1 => HashAlgorithm::Crc16,
-        2 => HashAlgorithm::Identity,
-        3 => HashAlgorithm::Csum16,
-        _ => HashAlgorithm::Xor16,
-    }
-}
-
-/// Hashes `data`, then the payload if asked to, into `out`.
-///
-/// # Safety
-/// `frame` is the frame of the running function; `data` points to `bytes` bytes and `out` to `out_limbs` limbs.
-unsafe extern "C" fn hash_bytes(
-    frame: *mut Frame,
-    algorithm: u64,
-    data: *const u8,
-    bytes: u64,
-    with_payload: u64,
-    out: *mut u64,
-    out_limbs: u64,
-) {
-    // SAFETY: the caller keeps the contract above; the packet is `packet_len` bytes, of which `consumed` were checked.
-    let (data, out, payload) = unsafe {
-        let len = match with_payload {
-            0 => 0,
-            // Of programs with this, packets are stored as a whole.
-            _ => (*frame).packet_len as usize,
-        };
-        let packet = from_raw_parts((*frame).packet.cast_const(), len);
-        let payload = packet.get((*frame).consumed as usize..).unwrap_or(&[]);
-        (
-            from_raw_parts(data, bytes as usize),
-            from_raw_parts_mut(out, out_limbs as usize),
-            payload,
-        )
-    };
-    hash(algorithm_of(algorithm), data, payload, out);
-}
-
-/// The operators that [`binary`] may be asked for.
-const OPERATORS: [BinaryOp; 6] = [
-    BinaryOp::Mul,
-    BinaryOp::Div,
-    BinaryOp::Mod,
-    BinaryOp::Shl,
-    BinaryOp::Shr,
-    BinaryOp::Sar,
-];
-
-/// The number by which [`binary`] knows an operator.
-pub(crate) fn operator_code(op: BinaryOp) -> u64 {
-    let at = OPERATORS.iter().position(|&o| o == op);
-    at.expect("only these operators are called") as u64
-}
-
-/// `out = a op b`, for values too wide to do in place.
-///
-/// # Safety
-/// `a` and `out` point to the limbs of values of `width` bits, `b` to those of one of `b_width` bits.
-unsafe extern "C" fn binary(
-    op: u64,
-    width: u64,
-    b_width: u64,
-    a: *const u64,
-    b: *const u64,
-    out: *mut u64,
-) {
-    let limbs = |width: u64| width.div_ceil(64) as usize;
-    // SAFETY: the caller keeps the contract above.
-    let (a, b, out) = unsafe {
-        (
-            from_raw_parts(a, limbs(width)),
-            from_raw_parts(b, limbs(b_width)),
-            from_raw_parts_mut(out, limbs(width)),
-        )
-    };
-    let a = Bits::from_limbs(width as u32, a);
-    let b = Bits::from_limbs(b_width as u32, b);
-    let result = Bits::binary(OPERATORS[op as usize], &a, &b);
-    out.copy_from_slice(result.limbs());
-}
-
-/// Reads `bits` bits that start `offset` bits after `base` into `out_limbs` limbs, of which the higher become zero.
-///
-/// # Safety
-/// The bytes that these bits are in can be read, and `out` points to `out_limbs` limbs, enough for `bits` bits.
-unsafe extern "C" fn read_bits(
-    base: *const u8,
-    offset: u64,
-    bits: u64,
-    out: *mut u64,
-    out_limbs: u64,
-) {
-    // SAFETY: the caller keeps the contract above.
-    let (bytes, out) = unsafe {
-        let bytes = from_raw_parts(base, (offset + bits).div_ceil(8) as usize);
-        (bytes, from_raw_parts_mut(out, out_limbs as usize))
-    };
-    out.fill(0);
-    for i in 0..bits {
-        // Bit `i` counted from the least significant, which is the last on the wire.
-        let at = offset + bits - 1 - i;
-        let bit = bytes[(at / 8) as usize] >> (7 - at % 8) & 1;
-        out[(i / 64) as usize] |= u64::from(bit) << (i % 64);
-    }
-}
-
-/// Writes the low `bits` bits of a value `offset` bits after `base`, and zeros up to the end of the last byte.
-///
-/// # Safety
-/// The bytes that these bits are in can be written, those before `offset` in the first of them have been, and `value`
-/// points to limbs enough for `bits` bits.
-unsafe extern "C" fn append_bits(base: *mut u8, offset: u64, value: *const u64, bits: u64) {
-    let first = (offset / 8) as usize;
-    let end = (offset + bits).div_ceil(8) as usize;
-    if bits == 0 {
-        return;
-    }
-    // SAFETY: the caller keeps the contract above. Only bytes that this call completes are cleared, through raw writes,
-    // because they may be uninitialised.
-    let (bytes, value) = unsafe {
-        let fresh = (offset.div_ceil(8)) as usize;
-        base.add(fresh).write_bytes(0, end - fresh);
-        (
-            from_raw_parts_mut(base.add(first), end - first),
-            from_raw_parts(value, bits.div_ceil(64) as usize),
-        )
-    };
-    for i in 0..bits {
-        let bit = value[((bits - 1 - i) / 64) as usize] >> ((bits - 1 - i) % 64) & 1;
-        let at = offset % 8 + i;
-        bytes[(at / 8) as usize] |= (bit as u8) << (7 - at % 8);
-    }
-}
-
-/// Makes room for `bytes` more emitted bytes behind `end`; gives the place of `end`, which may have moved.
-///
-/// # Safety
-/// `frame` is the frame of the running function, and everything from its `emitted` up to `end` has been written.
-unsafe extern "C" fn reserve(frame: *mut Frame, end: *mut u8, bytes: u64) -> *mut u8 {
-    // SAFETY: the caller keeps the contract above; `emitted` is the vector's own memory.
-    unsafe {
-        let context = &mut *(*frame).context;
-        let used = end.offset_from((*frame).emitted) as usize;
-        context.emitted.set_len(used);
-        context.emitted.reserve(bytes as usize);
-        (*frame).emitted = context.emitted.as_mut_ptr();
-        (*frame).emitted.add(used)
-    }
-}
-
-/// Two words, returned in two registers.
-#[repr(C)]
-pub(crate) struct Replicas {
-    first: *const Replica,
-    end: *const Replica,
-}
-
-/// The replicas of a multicast group. It begins the list of those that leave.
-///
-/// # Safety
-/// `frame` is the frame of the running function.
-unsafe extern "C" fn replicas(frame: *mut Frame, group: u64) -> Replicas {
-    // SAFETY: the caller keeps the contract above; nobody changes groups while the context is there.
-    let replicas = unsafe {
-        (*frame).replicas_dropped = 0;
-        (*frame).emitted_len = 0;
-        let context = &mut *(*frame).context;
-        context.sent.clear();
-        context
-            .replication
-            .map_or(&[][..], |r| r.replicas(group as u32))
-    };
-    let first = replicas.as_ptr();
-    let end = replicas.as_ptr_range().end;
-    Replicas { first, end }
-}
-
-/// A replica leaves at a port, with the headers that end at `end`. Gives the place for those of the next.
-///
-/// # Safety
-/// `frame` is the frame of the running function, and everything from its `emitted` up to `end` has been written.
-unsafe extern "C" fn send_replica(frame: *mut Frame, port: u64, end: *mut u8) -> *mut u8 {
-    // SAFETY: the caller keeps the contract above.
-    unsafe {
-        let context = &mut *(*frame).context;
-        let used = end.offset_from((*frame).emitted) as usize;
-        let port = port as u32;
-        context.sent.push(SentReplica { port, end: used });
-        (*frame).emitted_len = used as u64;
-        reserve(frame, end, context.emit_capacity as u64)
     }
 }

@@ -2,94 +2,14 @@
 //!
 //! A [`TableView`] is taken from its table when a burst begins and given up when the burst is done or stops. In between nothing
 //! but the executor has the switch, and packets do not change tables; entries come and go between bursts only. Which tables
-//! are looked up in place, [`in_place`] says from the program alone, for the code generator and for who makes the
-//! views. It does not know the generated code; what it may read is the slices that [`engine::table::InPlace`] gives.
+//! are looked up in place, [`crate::analysis`] says. It does not know the generated code; what it may read is the slices that [`engine::table::InPlace`] gives.
 
+use crate::analysis::tables::{InPlaceTable, MAX_VIEWS};
 use engine::Runtime;
 use engine::table::lpm32::{Places, Root};
 use engine::table::{InPlaceMatcher, Table};
-use ir::{MatchKind, Program, TableId};
 use smallvec::SmallVec;
 use std::ptr::null;
-
-/// So many tables of a program are looked up in place at most: those declared first.
-pub(crate) const MAX_VIEWS: usize = 16;
-
-/// Keys of more limbs are not looked up in place.
-const MAX_LIMBS: usize = 4;
-
-/// A table that is looked up in place where its structure allows it.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InPlaceTable {
-    /// The table.
-    pub table: TableId,
-    /// Limbs of its key.
-    pub limbs: usize,
-    /// The field that is matched by prefix, if there is one.
-    pub prefix: Option<PrefixField>,
-    /// Limbs of a record.
-    pub stride: usize,
-}
-
-/// A field matched by prefix.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct PrefixField {
-    /// Its limb in the key.
-    pub limb: usize,
-    /// At most 32.
-    pub width: u32,
-}
-
-impl InPlaceTable {
-    /// Whether a part of the key leads through a hash map.
-    pub fn has_exact(&self) -> bool {
-        self.prefix.is_none() || self.limbs > 1
-    }
-}
-
-/// The tables of a program that are looked up in place, in the order of their views.
-pub(crate) fn in_place(program: &Program) -> Vec<InPlaceTable> {
-    let ids = (0..program.tables.len() as u32).map(TableId);
-    let tables = ids.filter_map(|id| in_place_table(program, id));
-    tables.take(MAX_VIEWS).collect()
-}
-
-fn in_place_table(program: &Program, id: TableId) -> Option<InPlaceTable> {
-    let table = &program.tables[id.index()];
-    let has_effects = table.direct_counter.is_some()
-        || table.direct_meter.is_some()
-        || table.support_timeout
-        || table.implementation.is_some();
-    if has_effects {
-        return None;
-    }
-    let (mut limbs, mut prefix) = (0, None);
-    for key in &table.keys {
-        match key.kind {
-            MatchKind::Exact => {}
-            MatchKind::Lpm if key.width <= 32 && prefix.is_none() => {
-                prefix = Some(PrefixField {
-                    limb: limbs,
-                    width: key.width,
-                });
-            }
-            _ => return None,
-        }
-        limbs += key.width.div_ceil(64) as usize;
-    }
-    let arg_limbs = table.actions.iter().map(|a| {
-        let params = program.actions[a.action.index()].params.iter();
-        params
-            .map(|p| program.slots[p.slot.index()].width.div_ceil(64) as usize)
-            .sum::<usize>()
-    });
-    (1..=MAX_LIMBS).contains(&limbs).then_some(InPlaceTable {
-        table: id,
-        limbs,
-        prefix,
-        stride: 1 + arg_limbs.max().unwrap_or(0),
-    })
-}
 
 /// Where the parts of a table lie.
 #[repr(C)]
@@ -169,7 +89,7 @@ impl TableView {
     }
 }
 
-/// Views of a program's tables, in the order of [`in_place`].
+/// Views of a program's tables, in the order of [`InPlaceTable`]s.
 pub(crate) type Views = SmallVec<[TableView; MAX_VIEWS]>;
 
 /// Appends the tables as they are.

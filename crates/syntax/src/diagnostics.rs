@@ -37,6 +37,23 @@ pub struct Diagnostic {
     pub hint: Option<String>,
 }
 
+/// Constructor functions of diagnostics: the parameters besides the place, the severity, the code and the message, a format string that
+/// may have arguments, and what is added to it.
+#[macro_export]
+macro_rules! messages {
+    ($(
+        $(#[$doc:meta])*
+        fn $name:ident($($param:ident: $ty:ty),*) =>
+            $severity:ident($code:literal, $($message:tt)+) $(.$addition:ident($($args:tt)+))*;
+    )*) => {$(
+        $(#[$doc])*
+        pub(crate) fn $name(span: $crate::source::Span, $($param: $ty),*) -> $crate::Diagnostic {
+            $crate::Diagnostic::$severity($code, span, format!($($message)+))
+                $(.$addition($($args)+))*
+        }
+    )*};
+}
+
 /// Another place that matters to a diagnostic.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Label {
@@ -81,6 +98,14 @@ impl Diagnostic {
     pub fn note(mut self, note: impl Into<String>) -> Diagnostic {
         self.notes.push(note.into());
         self
+    }
+
+    /// Asks whether the name that is most like what was found was meant.
+    pub fn suggest(self, like: Option<&str>) -> Diagnostic {
+        match like {
+            Some(name) => self.hint(format!("did you mean `{name}`?")),
+            None => self,
+        }
     }
 
     /// Sets what to do about it.

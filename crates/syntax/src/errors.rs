@@ -1,4 +1,4 @@
-//! Every diagnostic of this crate, with one constructor function each.
+//! Every diagnostic of this crate, with one constructor function each ([`messages`]).
 //!
 //! E00xx comes from the preprocessor, E01xx from single tokens, E02xx from the grammar. A code is never reused for
 //! something else. Each constructor has at least one expected text in the tests, which `tests/codes.rs` checks.
@@ -7,6 +7,7 @@ use std::path::Path;
 
 use crate::diagnostics::Diagnostic;
 use crate::loader::LoadError;
+use crate::messages;
 use crate::source::Span;
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -48,35 +49,23 @@ pub(crate) fn cannot_include(span: Span, name: &str, error: &LoadError) -> Diagn
     }
 }
 
-/// Files include each other without end, most likely.
-pub(crate) fn includes_too_deep(span: Span, limit: usize) -> Diagnostic {
-    Diagnostic::error(
-        "E0003",
-        span,
-        format!("files include each other more than {limit} deep"),
-    )
-    .hint("guard the included file with `#ifndef NAME`, `#define NAME` and `#endif`")
-}
+messages! {
+    /// Files include each other without end, most likely.
+    fn includes_too_deep(limit: usize) =>
+        error("E0003", "files include each other more than {limit} deep")
+            .hint("guard the included file with `#ifndef NAME`, `#define NAME` and `#endif`");
 
-/// An `#include` does not name a file.
-pub(crate) fn malformed_include(span: Span) -> Diagnostic {
-    Diagnostic::error("E0004", span, "`#include` needs a file name")
-        .hint("write `#include \"file\"` or `#include <file>`")
-}
+    /// An `#include` does not name a file.
+    fn malformed_include() => error("E0004", "`#include` needs a file name")
+        .hint("write `#include \"file\"` or `#include <file>`");
 
-/// A directive nobody knows. The reference compiler's preprocessor leaves such lines alone, and its lexer skips them.
-pub(crate) fn unknown_directive(span: Span, name: &str) -> Diagnostic {
-    let diagnostic = Diagnostic::warning(
-        "W0005",
-        span,
-        format!("there is no preprocessor directive `#{name}`; the line is ignored"),
-    );
-    diagnostic.hint("a comment starts with `//`")
-}
+    /// A directive nobody knows. The reference compiler's preprocessor leaves such lines alone, and its lexer skips them.
+    fn unknown_directive(name: &str) =>
+        warning("W0005", "there is no preprocessor directive `#{name}`; the line is ignored")
+            .hint("a comment starts with `//`");
 
-/// A directive that other preprocessors have.
-pub(crate) fn unsupported_directive(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E0024", span, format!("`#{name}` is not supported"))
+    /// A directive that other preprocessors have.
+    fn unsupported_directive(name: &str) => error("E0024", "`#{name}` is not supported");
 }
 
 /// `#error`
@@ -97,51 +86,26 @@ pub(crate) fn warning_directive(span: Span, message: &str) -> Diagnostic {
     )
 }
 
-/// `#else`, `#elif` or `#endif` without `#if`.
-pub(crate) fn without_if(span: Span, directive: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0008",
-        span,
-        format!("`#{directive}` without an `#if` before it"),
-    )
-}
+messages! {
+    /// `#else`, `#elif` or `#endif` without `#if`.
+    fn without_if(directive: &str) => error("E0008", "`#{directive}` without an `#if` before it");
 
-/// `#else` or `#elif` after `#else`.
-pub(crate) fn after_else(span: Span, directive: &str, earlier: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0009",
-        span,
-        format!("`#{directive}` after the `#else` of the same `#if`"),
-    )
-    .label(earlier, "the `#else` is here")
-}
+    /// `#else` or `#elif` after `#else`.
+    fn after_else(directive: &str, earlier: Span) =>
+        error("E0009", "`#{directive}` after the `#else` of the same `#if`")
+            .label(earlier, "the `#else` is here");
 
-/// `#if` without `#endif`.
-pub(crate) fn unterminated_if(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0010",
-        span,
-        "this conditional has no `#endif` in its file",
-    )
-}
+    /// `#if` without `#endif`.
+    fn unterminated_if() => error("E0010", "this conditional has no `#endif` in its file");
 
-/// A directive that needs a macro's name has none.
-pub(crate) fn macro_name_expected(span: Span, directive: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0011",
-        span,
-        format!("`#{directive}` needs the name of a macro"),
-    )
-}
+    /// A directive that needs a macro's name has none.
+    fn macro_name_expected(directive: &str) =>
+        error("E0011", "`#{directive}` needs the name of a macro");
 
-/// A macro's parameters are not names between commas.
-pub(crate) fn malformed_macro_params(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0012",
-        span,
-        format!("the parameters of the macro `{name}` are not a list of different names"),
-    )
-    .hint("for a macro without parameters, leave a blank before the parenthesis")
+    /// A macro's parameters are not names between commas.
+    fn malformed_macro_params(name: &str) =>
+        error("E0012", "the parameters of the macro `{name}` are not a list of different names")
+            .hint("for a macro without parameters, leave a blank before the parenthesis");
 }
 
 /// A macro is used with too few or too many arguments.
@@ -162,92 +126,50 @@ pub(crate) fn wrong_macro_args(
     .label(definition, format!("`{name}` is defined here"))
 }
 
-/// The arguments of a macro never end.
-pub(crate) fn unterminated_macro_use(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0014",
-        span,
-        format!("the arguments of the macro `{name}` have no closing `)`"),
-    )
-    .note("they may not contain preprocessor directives")
-}
+messages! {
+    /// The arguments of a macro never end.
+    fn unterminated_macro_use(name: &str) =>
+        error("E0014", "the arguments of the macro `{name}` have no closing `)`")
+            .note("they may not contain preprocessor directives");
 
-/// The expression of an `#if` makes no sense.
-pub(crate) fn bad_condition(span: Span, problem: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0015",
-        span,
-        format!("this condition cannot be evaluated: {problem}"),
-    )
-}
+    /// The expression of an `#if` makes no sense.
+    fn bad_condition(problem: &str) =>
+        error("E0015", "this condition cannot be evaluated: {problem}");
 
-/// A macro is defined again with another meaning.
-pub(crate) fn macro_redefined(span: Span, name: &str, earlier: Span) -> Diagnostic {
-    Diagnostic::warning(
-        "W0016",
-        span,
-        format!("the macro `{name}` is defined again with another meaning"),
-    )
-    .label(earlier, "it was defined here before")
-    .hint(format!("if that is intended, write `#undef {name}` first"))
-}
+    /// A macro is defined again with another meaning.
+    fn macro_redefined(name: &str, earlier: Span) =>
+        warning("W0016", "the macro `{name}` is defined again with another meaning")
+            .label(earlier, "it was defined here before")
+            .hint(format!("if that is intended, write `#undef {name}` first"));
 
-/// `##` makes something that is no token.
-pub(crate) fn bad_paste(span: Span, text: &str) -> Diagnostic {
-    Diagnostic::warning(
-        "W0017",
-        span,
-        format!("`##` makes `{text}`, which is not one token; it stays two"),
-    )
-    .hint("leave the `##` out")
-}
+    /// `##` makes something that is no token.
+    fn bad_paste(text: &str) =>
+        warning("W0017", "`##` makes `{text}`, which is not one token; it stays two")
+            .hint("leave the `##` out");
 
-/// `##` at the start or end of a macro.
-pub(crate) fn paste_at_edge(span: Span) -> Diagnostic {
-    Diagnostic::error("E0018", span, "`##` needs something on both sides")
-}
+    /// `##` at the start or end of a macro.
+    fn paste_at_edge() => error("E0018", "`##` needs something on both sides");
 
-/// `#` without a parameter after it.
-pub(crate) fn stringify_needs_param(span: Span) -> Diagnostic {
-    Diagnostic::warning(
-        "W0019",
-        span,
-        "in a macro with parameters, `#` has a parameter after it; this one stays as it is",
-    )
-}
+    /// `#` without a parameter after it.
+    fn stringify_needs_param() =>
+        warning("W0019", "in a macro with parameters, `#` has a parameter after it; this one stays as it is");
 
-/// Macros or includes make too much of a program.
-pub(crate) fn program_too_large(span: Span) -> Diagnostic {
-    Diagnostic::error("E0020", span, "the program is too large after preprocessing")
-        .note("the rest of it was not read; macros or includes that multiply each other are the usual cause")
-}
+    /// Macros or includes make too much of a program.
+    fn program_too_large() => error("E0020", "the program is too large after preprocessing")
+        .note("the rest of it was not read; macros or includes that multiply each other are the usual cause");
 
-/// A `#line` does not say which line.
-pub(crate) fn malformed_line(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0021",
-        span,
-        "`#line` needs a line number and perhaps a file name in quotes",
-    )
-}
+    /// A `#line` does not say which line.
+    fn malformed_line() =>
+        error("E0021", "`#line` needs a line number and perhaps a file name in quotes");
 
-/// Something after a directive that should end.
-pub(crate) fn extra_in_directive(span: Span, directive: &str) -> Diagnostic {
-    Diagnostic::warning(
-        "W0022",
-        span,
-        format!("text after `#{directive}` is ignored"),
-    )
-    .hint("make it a comment")
-}
+    /// Something after a directive that should end.
+    fn extra_in_directive(directive: &str) =>
+        warning("W0022", "text after `#{directive}` is ignored")
+            .hint("make it a comment");
 
-/// A file of a size no program has.
-pub(crate) fn file_too_large(span: Span, limit_mb: usize) -> Diagnostic {
-    Diagnostic::error(
-        "E0023",
-        span,
-        format!("this file has more than {limit_mb} megabytes and was not read"),
-    )
+    /// A file of a size no program has.
+    fn file_too_large(limit_mb: usize) =>
+        error("E0023", "this file has more than {limit_mb} megabytes and was not read");
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
@@ -263,53 +185,37 @@ pub(crate) fn unexpected_character(span: Span, text: &str) -> Diagnostic {
     Diagnostic::error("E0100", span, format!("unexpected character {character}"))
 }
 
-/// A string without its closing quote.
-pub(crate) fn unterminated_string(span: Span) -> Diagnostic {
-    Diagnostic::error("E0101", span, "this string has no closing `\"`")
-}
+messages! {
+    /// A string without its closing quote.
+    fn unterminated_string() => error("E0101", "this string has no closing `\"`");
 
-/// A comment without its end.
-pub(crate) fn unterminated_comment(span: Span) -> Diagnostic {
-    Diagnostic::error("E0102", span, "this comment has no closing `*/`")
-}
+    /// A comment without its end.
+    fn unterminated_comment() => error("E0102", "this comment has no closing `*/`");
 
-/// A number that is none.
-pub(crate) fn malformed_integer(span: Span, text: &str, problem: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0103",
-        span,
-        format!("`{text}` is not an integer: {problem}"),
-    )
+    /// A number that is none.
+    fn malformed_integer(text: &str, problem: &str) =>
+        error("E0103", "`{text}` is not an integer: {problem}");
 }
 
 // ---------------------------------------------------------------------------------------------------------------------
 // The grammar
 // ---------------------------------------------------------------------------------------------------------------------
 
-/// Something else was wanted here.
-pub(crate) fn expected(span: Span, wanted: &str, found: &str) -> Diagnostic {
-    Diagnostic::error("E0200", span, format!("expected {wanted}, found {found}"))
-}
+messages! {
+    /// Something else was wanted here.
+    fn expected(wanted: &str, found: &str) => error("E0200", "expected {wanted}, found {found}");
 
-/// A line ends without its semicolon.
-pub(crate) fn missing_semicolon(span: Span, after: &str) -> Diagnostic {
-    Diagnostic::error("E0202", span, format!("missing `;` after {after}"))
-}
+    /// A line ends without its semicolon.
+    fn missing_semicolon(after: &str) => error("E0202", "missing `;` after {after}");
 
-/// A `{` without its `}`.
-pub(crate) fn unclosed_brace(span: Span, what: &str, open: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0203",
-        span,
-        format!("missing `}}` at the end of the {what}"),
-    )
-    .label(open, format!("the {what} starts here"))
-}
+    /// A `{` without its `}`.
+    fn unclosed_brace(what: &str, open: Span) =>
+        error("E0203", "missing `}}` at the end of the {what}")
+            .label(open, format!("the {what} starts here"));
 
-/// Nesting or chains beyond the limit.
-pub(crate) fn too_deep(span: Span) -> Diagnostic {
-    Diagnostic::error("E0204", span, "this is nested too deeply")
-        .note("the rest of the program was not read")
+    /// Nesting or chains beyond the limit.
+    fn too_deep() => error("E0204", "this is nested too deeply")
+        .note("the rest of the program was not read");
 }
 
 /// A declaration where it may not be.
@@ -322,105 +228,56 @@ pub(crate) fn misplaced(span: Span, what: &str, place: &str, belongs: &str) -> D
     }
 }
 
-/// Something outside of the declaration it belongs in.
-pub(crate) fn stray(span: Span, text: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0206",
-        span,
-        format!("`{text}` cannot stand outside of a declaration"),
-    )
-    .hint("look for a `}` too many before it")
-}
+messages! {
+    /// Something outside of the declaration it belongs in.
+    fn stray(text: &str) => error("E0206", "`{text}` cannot stand outside of a declaration")
+        .hint("look for a `}` too many before it");
 
-/// A keyword as a name.
-pub(crate) fn keyword_as_name(span: Span, keyword: &str, what: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0207",
-        span,
-        format!("expected {what}, but `{keyword}` is a keyword"),
-    )
-}
+    /// A keyword as a name.
+    fn keyword_as_name(keyword: &str, what: &str) =>
+        error("E0207", "expected {what}, but `{keyword}` is a keyword");
 
-/// A comma before the end of a list that takes none.
-pub(crate) fn trailing_comma(span: Span) -> Diagnostic {
-    Diagnostic::error("E0208", span, "this list may not end with a comma")
-}
+    /// A comma before the end of a list that takes none.
+    fn trailing_comma() => error("E0208", "this list may not end with a comma");
 
-/// `_` as a value.
-pub(crate) fn dont_care_value(span: Span) -> Diagnostic {
-    Diagnostic::error("E0209", span, "`_` is not a value")
-        .note("it can stand for a whole argument, a whole type argument or a whole key set")
-}
+    /// `_` as a value.
+    fn dont_care_value() => error("E0209", "`_` is not a value")
+        .note("it can stand for a whole argument, a whole type argument or a whole key set");
 
-/// A type as a value.
-pub(crate) fn type_as_value(span: Span, text: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0210",
-        span,
-        format!("expected an expression, but `{text}` is a type"),
-    )
-    .hint("a cast has parentheses around the type: `(bit<8>) value`")
-}
+    /// A type as a value.
+    fn type_as_value(text: &str) => error("E0210", "expected an expression, but `{text}` is a type")
+        .hint("a cast has parentheses around the type: `(bit<8>) value`");
 
-/// `...` before other fields.
-pub(crate) fn dots_not_last(span: Span) -> Diagnostic {
-    Diagnostic::error("E0211", span, "`...` can only stand at the end of the list")
-}
+    /// `...` before other fields.
+    fn dots_not_last() => error("E0211", "`...` can only stand at the end of the list");
 
-/// `i++`
-pub(crate) fn increment(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0212",
-        span,
-        "`++` joins two values; there is nothing on its right",
-    )
-    .hint("to add one, write `+= 1`")
-}
+    /// `i++`
+    fn increment() => error("E0212", "`++` joins two values; there is nothing on its right")
+        .hint("to add one, write `+= 1`");
 
-/// An assignment to something that is no variable.
-pub(crate) fn not_assignable(span: Span) -> Diagnostic {
-    Diagnostic::error("E0213", span, "nothing can be assigned to this expression")
-        .note("the left side must be a variable, perhaps with members, indices and slices")
-}
+    /// An assignment to something that is no variable.
+    fn not_assignable() => error("E0213", "nothing can be assigned to this expression")
+        .note("the left side must be a variable, perhaps with members, indices and slices");
 
-/// `a + b;`
-pub(crate) fn expression_statement(span: Span) -> Diagnostic {
-    Diagnostic::error("E0214", span, "this expression is not a statement")
-        .note("a statement calls something or assigns to something")
-}
+    /// `a + b;`
+    fn expression_statement() => error("E0214", "this expression is not a statement")
+        .note("a statement calls something or assigns to something");
 
-/// `else` alone.
-pub(crate) fn else_without_if(span: Span) -> Diagnostic {
-    Diagnostic::error("E0215", span, "`else` without an `if` before it")
-}
+    /// `else` alone.
+    fn else_without_if() => error("E0215", "`else` without an `if` before it");
 
-/// A statement parser states cannot have.
-pub(crate) fn not_in_state(span: Span, word: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0216",
-        span,
-        format!("`{word}` cannot be used in a parser state"),
-    )
-}
+    /// A statement parser states cannot have.
+    fn not_in_state(word: &str) => error("E0216", "`{word}` cannot be used in a parser state");
 
-/// Something after a state's transition.
-pub(crate) fn after_transition(span: Span, transition: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0217",
-        span,
-        "nothing can follow the transition of a state",
-    )
-    .label(transition, "the transition is here")
-}
+    /// Something after a state's transition.
+    fn after_transition(transition: Span) =>
+        error("E0217", "nothing can follow the transition of a state")
+            .label(transition, "the transition is here");
 
-/// Something after a control's `apply` block.
-pub(crate) fn after_apply(span: Span, apply: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0218",
-        span,
-        "nothing can follow the `apply` block of a control",
-    )
-    .label(apply, "the block is here")
+    /// Something after a control's `apply` block.
+    fn after_apply(apply: Span) =>
+        error("E0218", "nothing can follow the `apply` block of a control")
+            .label(apply, "the block is here");
 }
 
 /// A control without `apply`.
@@ -437,33 +294,22 @@ pub(crate) fn control_without_apply(span: Span, name: &str, ends_early: bool) ->
     }
 }
 
-/// A parser without states.
-pub(crate) fn parser_without_states(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E0220", span, format!("the parser `{name}` has no states"))
-        .hint("it needs at least `state start { transition accept; }`")
-}
+messages! {
+    /// A parser without states.
+    fn parser_without_states(name: &str) => error("E0220", "the parser `{name}` has no states")
+        .hint("it needs at least `state start { transition accept; }`");
 
-/// A variable after a parser's first state.
-pub(crate) fn local_after_state(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0221",
-        span,
-        "declarations in a parser must stand before its first state",
-    )
-}
+    /// A variable after a parser's first state.
+    fn local_after_state() =>
+        error("E0221", "declarations in a parser must stand before its first state");
 
-/// `T name[4]`
-pub(crate) fn size_after_name(span: Span, ty: Span) -> Diagnostic {
-    Diagnostic::error("E0222", span, "a size cannot stand after the name").label(
-        ty,
-        "it belongs after the type, and only a stack of headers has one",
-    )
-}
+    /// `T name[4]`
+    fn size_after_name(ty: Span) => error("E0222", "a size cannot stand after the name")
+        .label(ty, "it belongs after the type, and only a stack of headers has one");
 
-/// A function without a body that is not `extern`.
-pub(crate) fn function_without_body(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E0223", span, format!("the function `{name}` has no body"))
-        .hint("to declare a function of the architecture, write `extern` before it")
+    /// A function without a body that is not `extern`.
+    fn function_without_body(name: &str) => error("E0223", "the function `{name}` has no body")
+        .hint("to declare a function of the architecture, write `extern` before it");
 }
 
 /// A method without a return type.
@@ -482,82 +328,40 @@ pub(crate) fn method_without_type(span: Span, name: &str, object: &str) -> Diagn
     }
 }
 
-/// An enum without members.
-pub(crate) fn empty_enum(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E0225", span, format!("the enum `{name}` has no members"))
-}
+messages! {
+    /// An enum without members.
+    fn empty_enum(name: &str) => error("E0225", "the enum `{name}` has no members");
 
-/// A value in an enum without an underlying type.
-pub(crate) fn value_in_plain_enum(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0226",
-        span,
-        format!("`{name}` cannot have a value, because its enum has no underlying type"),
-    )
-    .hint("write the type after `enum`: `enum bit<8> Name { ... }`")
-}
+    /// A value in an enum without an underlying type.
+    fn value_in_plain_enum(name: &str) =>
+        error("E0226", "`{name}` cannot have a value, because its enum has no underlying type")
+            .hint("write the type after `enum`: `enum bit<8> Name { ... }`");
 
-/// No value in an enum with an underlying type.
-pub(crate) fn enum_member_without_value(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0227",
-        span,
-        format!("`{name}` needs a value, because its enum has an underlying type"),
-    )
-}
+    /// No value in an enum with an underlying type.
+    fn enum_member_without_value(name: &str) =>
+        error("E0227", "`{name}` needs a value, because its enum has an underlying type");
 
-/// A key element without a match kind.
-pub(crate) fn key_without_match_kind(span: Span) -> Diagnostic {
-    Diagnostic::error("E0228", span, "this key has no match kind")
-        .hint("write for instance `: exact` after it")
-}
+    /// A key element without a match kind.
+    fn key_without_match_kind() => error("E0228", "this key has no match kind")
+        .hint("write for instance `: exact` after it");
 
-/// `key = { ... };`
-pub(crate) fn semicolon_after_list(span: Span, property: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0229",
-        span,
-        format!("there is no `;` after the list of `{property}`"),
-    )
-}
+    /// `key = { ... };`
+    fn semicolon_after_list(property: &str) =>
+        error("E0229", "there is no `;` after the list of `{property}`");
 
-/// `priority = N: ...`
-pub(crate) fn bare_priority(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0230",
-        span,
-        "a priority that is not just a number needs parentheses",
-    )
-}
+    /// `priority = N: ...`
+    fn bare_priority() => error("E0230", "a priority that is not just a number needs parentheses");
 
-/// `@name(` without its `)`.
-pub(crate) fn unclosed_annotation(span: Span) -> Diagnostic {
-    Diagnostic::error("E0201", span, "this annotation has no closing `)`")
-}
+    /// `@name(` without its `)`.
+    fn unclosed_annotation() => error("E0201", "this annotation has no closing `)`");
 
-/// `headr foo { ... }`
-pub(crate) fn unknown_declaration(span: Span, word: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E0231",
-        span,
-        format!("`{word}` does not start a declaration"),
-    )
-}
+    /// `headr foo { ... }`
+    fn unknown_declaration(word: &str) => error("E0231", "`{word}` does not start a declaration");
 
-/// More than anybody wants to read.
-pub(crate) fn too_many(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E0299",
-        span,
-        "too many errors; this and all later ones are not shown",
-    )
-}
+    /// More than anybody wants to read.
+    fn too_many() => error("E0299", "too many errors; this and all later ones are not shown");
 
-/// Likewise.
-pub(crate) fn too_many_warnings(span: Span) -> Diagnostic {
-    Diagnostic::warning(
-        "W0298",
-        span,
-        "too many warnings; this and all later ones are not shown",
-    )
+    /// Likewise.
+    fn too_many_warnings() =>
+        warning("W0298", "too many warnings; this and all later ones are not shown");
 }

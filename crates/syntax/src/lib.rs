@@ -14,7 +14,6 @@
 pub mod ast;
 mod condition;
 pub mod diagnostics;
-pub mod dump;
 mod errors;
 mod lexer;
 pub mod loader;

@@ -1,11 +1,14 @@
 //! Valid programs and their trees, one feature per test.
 
+#[allow(dead_code, reason = "every test has its own part of it")]
+mod dump;
+
 use expect_test::{Expect, expect};
 
 fn check(text: &str, tree: Expect) {
     let parsed = syntax::parse_str(text);
     assert_eq!(parsed.render(), "", "diagnostics for {text}");
-    tree.assert_eq(&syntax::dump::program(&parsed.program));
+    tree.assert_eq(&dump::program(&parsed.program));
 }
 
 /// Checks the expression in `const int X = ...;` after some types and values.
@@ -19,7 +22,7 @@ fn check_expr(text: &str, tree: Expect) {
     else {
         panic!("{text} made {:?}", parsed.program.decls.last());
     };
-    tree.assert_eq(&syntax::dump::expr(&decl.value));
+    tree.assert_eq(&dump::expr(&decl.value));
 }
 
 /// Checks statements in the body of a control.
@@ -30,7 +33,7 @@ fn check_stmts(text: &str, tree: Expect) {
     let last = syntax::ast::Program {
         decls: parsed.program.decls.last().cloned().into_iter().collect(),
     };
-    tree.assert_eq(&syntax::dump::program(&last));
+    tree.assert_eq(&dump::program(&last));
 }
 
 // -- Literals ---------------------------------------------------------------------------------------------------------

@@ -1,5 +1,8 @@
 //! The preprocessor, tested through its output program.
 
+#[allow(dead_code, reason = "every test has its own part of it")]
+mod dump;
+
 use std::path::Path;
 
 use expect_test::{Expect, expect};
@@ -20,11 +23,7 @@ fn parse_files(files: &[(&str, &str)], defines: &[(&str, &str)]) -> Parsed {
 
 /// The dump of the program followed by its diagnostics.
 fn outcome(parsed: &Parsed) -> String {
-    format!(
-        "{}{}",
-        syntax::dump::program(&parsed.program),
-        parsed.render()
-    )
+    format!("{}{}", dump::program(&parsed.program), parsed.render())
 }
 
 fn check(text: &str, expected: Expect) {

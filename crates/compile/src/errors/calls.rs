@@ -1,9 +1,10 @@
 //! Calls and arguments, and places where something cannot be done.
 
 use syntax::diagnostics::Diagnostic;
+use syntax::messages;
 use syntax::source::Span;
 
-use super::{plural, similar};
+use super::plural;
 
 pub(crate) fn argument_count(
     span: Span,
@@ -39,80 +40,33 @@ pub(crate) fn no_overload(span: Span, name: &str, wanted: &[usize], found: usize
     )
 }
 
-pub(crate) fn argument_twice(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1072",
-        span,
-        format!("the argument `{name}` is given twice"),
-    )
-}
+messages! {
+    fn argument_twice(name: &str) => error("E1072", "the argument `{name}` is given twice");
 
-pub(crate) fn no_parameter(span: Span, name: &str, of: &str, like: Option<&str>) -> Diagnostic {
-    similar(
-        Diagnostic::error("E1073", span, format!("`{of}` has no parameter `{name}`")),
-        like,
-    )
-}
+    fn no_parameter(name: &str, of: &str, like: Option<&str>) =>
+        error("E1073", "`{of}` has no parameter `{name}`")
+            .suggest(like);
 
-pub(crate) fn ignored_argument(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1074",
-        span,
-        format!("`_` cannot stand for `{name}`, which is not an `out` parameter"),
-    )
-}
+    fn ignored_argument(name: &str) =>
+        error("E1074", "`_` cannot stand for `{name}`, which is not an `out` parameter");
 
-pub(crate) fn action_param_order(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1075",
-        span,
-        format!("the parameter `{name}` has a direction but follows one without"),
-    )
-    .note("parameters that the control plane sets come last")
-}
+    fn action_param_order(name: &str) =>
+        error("E1075", "the parameter `{name}` has a direction but follows one without")
+            .note("parameters that the control plane sets come last");
 
-pub(crate) fn constructor_direction(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1076",
-        span,
-        format!("the constructor parameter `{name}` cannot have a direction"),
-    )
-}
+    fn constructor_direction(name: &str) =>
+        error("E1076", "the constructor parameter `{name}` cannot have a direction");
 
-pub(crate) fn missing_return(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1077",
-        span,
-        format!("`{name}` can end without returning a value"),
-    )
-}
+    fn missing_return(name: &str) => error("E1077", "`{name}` can end without returning a value");
 
-pub(crate) fn return_value(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1078",
-        span,
-        "nothing is returned from here, so `return` takes no value",
-    )
-}
+    fn return_value() => error("E1078", "nothing is returned from here, so `return` takes no value");
 
-pub(crate) fn return_without_value(span: Span, wanted: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1079",
-        span,
-        format!("`return` needs a value of type `{wanted}`"),
-    )
-}
+    fn return_without_value(wanted: &str) =>
+        error("E1079", "`return` needs a value of type `{wanted}`");
 
-pub(crate) fn exit_place(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1081",
-        span,
-        "`exit` can only be used in actions and controls",
-    )
-}
+    fn exit_place() => error("E1081", "`exit` can only be used in actions and controls");
 
-pub(crate) fn outside_loop(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error("E1082", span, format!("`{what}` outside of a loop"))
+    fn outside_loop(what: &str) => error("E1082", "`{what}` outside of a loop");
 }
 
 pub(crate) fn apply_place(span: Span, what: &str) -> Diagnostic {
@@ -124,35 +78,16 @@ pub(crate) fn apply_place(span: Span, what: &str) -> Diagnostic {
     Diagnostic::error("E1083", span, format!("{what} can only be applied {place}"))
 }
 
-pub(crate) fn action_place(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1084",
-        span,
-        "an action cannot be called from a parser or function",
-    )
-}
+messages! {
+    fn action_place() => error("E1084", "an action cannot be called from a parser or function");
 
-pub(crate) fn verify_place(span: Span) -> Diagnostic {
-    Diagnostic::error("E1085", span, "`verify` can only be used in parsers")
-}
+    fn verify_place() => error("E1085", "`verify` can only be used in parsers");
 
-pub(crate) fn direct_apply_constructor(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1086",
-        span,
-        format!("`{name}` has constructor parameters, so it must be instantiated first"),
-    )
-}
+    fn direct_apply_constructor(name: &str) =>
+        error("E1086", "`{name}` has constructor parameters, so it must be instantiated first");
 
-pub(crate) fn block_params(span: Span, name: &str, wanted: &str, n: usize, m: usize) -> Diagnostic {
-    Diagnostic::error(
-        "E1087",
-        span,
-        format!(
-            "`{name}` has {}, but `{wanted}` has {n}",
-            plural(m, "parameter")
-        ),
-    )
+    fn block_params(name: &str, wanted: &str, n: usize, m: usize) =>
+        error("E1087", "`{name}` has {}, but `{wanted}` has {n}", plural(m, "parameter"));
 }
 
 pub(crate) fn block_param(
@@ -176,91 +111,41 @@ pub(crate) fn deprecated(span: Span, name: &str, advice: Option<&str>) -> Diagno
     }
 }
 
-pub(crate) fn top_level_block(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1039",
-        span,
-        "an instance made at the top level cannot be applied",
-    )
-    .hint("make it inside of the parser or control that applies it")
-}
+messages! {
+    fn top_level_block() => error("E1039", "an instance made at the top level cannot be applied")
+        .hint("make it inside of the parser or control that applies it");
 
-pub(crate) fn ambiguous_call(span: Span, name: &str, first: Span, second: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1200",
-        span,
-        format!("more than one `{name}` takes these arguments"),
-    )
-    .label(first, "this one does")
-    .label(second, "and so does this one")
-    .hint("give the arguments by name")
-}
+    fn ambiguous_call(name: &str, first: Span, second: Span) =>
+        error("E1200", "more than one `{name}` takes these arguments")
+            .label(first, "this one does")
+            .label(second, "and so does this one")
+            .hint("give the arguments by name");
 
-pub(crate) fn param_type(span: Span, found: &str, of: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1201",
-        span,
-        format!("a parameter of {of} cannot be of type `{found}`"),
-    )
-}
+    fn param_type(found: &str, of: &str) =>
+        error("E1201", "a parameter of {of} cannot be of type `{found}`");
 
-pub(crate) fn param_direction(span: Span, name: &str, ty: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1202",
-        span,
-        format!("the parameter `{name}` of type `{ty}` cannot have a direction"),
-    )
-}
+    fn param_direction(name: &str, ty: &str) =>
+        error("E1202", "the parameter `{name}` of type `{ty}` cannot have a direction");
 
-pub(crate) fn default_of_out(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1203",
-        span,
-        format!("the parameter `{name}` is written to, so it cannot have a default value"),
-    )
-}
+    fn default_of_out(name: &str) =>
+        error("E1203", "the parameter `{name}` is written to, so it cannot have a default value");
 
-pub(crate) fn default_of_optional(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1204",
-        span,
-        format!("the parameter `{name}` is optional, so it cannot have a default value"),
-    )
-}
+    fn default_of_optional(name: &str) =>
+        error("E1204", "the parameter `{name}` is optional, so it cannot have a default value");
 
-pub(crate) fn optional_place(span: Span, name: &str, of: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1205",
-        span,
-        format!("the parameter `{name}` of {of} cannot be optional"),
-    )
-    .note("externs, packages and types of parsers and controls can have optional parameters")
-}
+    fn optional_place(name: &str, of: &str) =>
+        error("E1205", "the parameter `{name}` of {of} cannot be optional")
+            .note("externs, packages and types of parsers and controls can have optional parameters");
 
-pub(crate) fn instance_place(span: Span, ty: &str, place: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1206",
-        span,
-        format!("`{ty}` cannot be instantiated {place}"),
-    )
-}
+    fn instance_place(ty: &str, place: &str) =>
+        error("E1206", "`{ty}` cannot be instantiated {place}");
 
-pub(crate) fn body_of(span: Span, ty: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1207",
-        span,
-        format!("an instance of `{ty}` cannot have a body"),
-    )
-    .note("only instances of externs with abstract methods have one")
-}
+    fn body_of(ty: &str) => error("E1207", "an instance of `{ty}` cannot have a body")
+        .note("only instances of externs with abstract methods have one");
 
-pub(crate) fn abstract_method(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1208",
-        span,
-        format!("this instance does not provide the abstract method `{name}`"),
-    )
-    .hint("declare the instance with a body")
+    fn abstract_method(name: &str) =>
+        error("E1208", "this instance does not provide the abstract method `{name}`")
+            .hint("declare the instance with a body");
 }
 
 pub(crate) fn no_abstract_method(
@@ -270,21 +155,13 @@ pub(crate) fn no_abstract_method(
     like: Option<&str>,
 ) -> Diagnostic {
     let message = format!("`{of}` has no such abstract method `{name}`");
-    similar(Diagnostic::error("E1209", span, message), like)
+    Diagnostic::error("E1209", span, message).suggest(like)
 }
 
-pub(crate) fn constructor_type(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1210",
-        span,
-        format!("the constructor of `{name}` cannot have a return type"),
-    )
-}
+messages! {
+    fn constructor_type(name: &str) =>
+        error("E1210", "the constructor of `{name}` cannot have a return type");
 
-pub(crate) fn return_type(span: Span, found: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1211",
-        span,
-        format!("`{found}` cannot be the return type of an extern"),
-    )
+    fn return_type(found: &str) =>
+        error("E1211", "`{found}` cannot be the return type of an extern");
 }

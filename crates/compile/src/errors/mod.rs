@@ -1,4 +1,4 @@
-//! Every message the checker and the lowering can give, one constructor function each.
+//! Every message that the checker and the lowering can give, one constructor function each ([`syntax::messages`]).
 //!
 //! Codes from E1000 and W1000; each belongs to exactly one function. `tests/p4/reject/semantic` has a program for each
 //! with the text it must give.
@@ -12,8 +12,6 @@ mod target;
 mod types;
 mod values;
 
-use syntax::diagnostics::Diagnostic;
-
 pub(crate) use bodies::*;
 pub(crate) use calls::*;
 pub(crate) use names::*;
@@ -22,13 +20,6 @@ pub(crate) use tables::*;
 pub(crate) use target::*;
 pub(crate) use types::*;
 pub(crate) use values::*;
-
-fn similar(message: Diagnostic, similar: Option<&str>) -> Diagnostic {
-    match similar {
-        Some(name) => message.hint(format!("did you mean `{name}`?")),
-        None => message,
-    }
-}
 
 /// A name in backquotes; what has no name is just "this".
 fn quoted(name: &str) -> String {

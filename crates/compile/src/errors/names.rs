@@ -1,130 +1,73 @@
 //! Names, and what they do not mean.
 
 use syntax::diagnostics::Diagnostic;
+use syntax::messages;
 use syntax::source::Span;
 
-use super::{quoted, similar};
+use super::quoted;
 
 pub(crate) fn unknown_name(span: Span, name: &str, like: Option<&str>) -> Diagnostic {
     let message = Diagnostic::error("E1001", span, format!("unknown name `{name}`"));
     match like {
-        Some(_) => similar(message, like),
+        Some(_) => message.suggest(like),
         None => message.hint("names must be declared before they are used"),
     }
 }
 
-pub(crate) fn duplicate(span: Span, name: &str, first: Span) -> Diagnostic {
-    Diagnostic::error("E1002", span, format!("`{name}` is declared twice"))
-        .label(first, "first declared here")
-}
+messages! {
+    fn duplicate(name: &str, first: Span) => error("E1002", "`{name}` is declared twice")
+        .label(first, "first declared here");
 
-pub(crate) fn duplicate_member(span: Span, name: &str, of: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1003",
-        span,
-        format!("`{name}` is already a member of `{of}`"),
-    )
-}
+    fn duplicate_member(name: &str, of: &str) =>
+        error("E1003", "`{name}` is already a member of `{of}`");
 
-pub(crate) fn not_a_type(span: Span, name: &str, what: &str) -> Diagnostic {
-    Diagnostic::error("E1004", span, format!("`{name}` is {what}, not a type"))
-}
+    fn not_a_type(name: &str, what: &str) => error("E1004", "`{name}` is {what}, not a type");
 
-pub(crate) fn not_a_value(span: Span, name: &str, what: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1005",
-        span,
-        format!("{} is {what}, not a value", quoted(name)),
-    )
-}
+    fn not_a_value(name: &str, what: &str) =>
+        error("E1005", "{} is {what}, not a value", quoted(name));
 
-pub(crate) fn not_callable(span: Span, name: &str, what: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1006",
-        span,
-        format!("{} is {what} and cannot be called", quoted(name)),
-    )
-}
+    fn not_callable(name: &str, what: &str) =>
+        error("E1006", "{} is {what} and cannot be called", quoted(name));
 
-pub(crate) fn no_field(span: Span, name: &str, of: &str, like: Option<&str>) -> Diagnostic {
-    similar(
-        Diagnostic::error("E1007", span, format!("`{of}` has no field `{name}`")),
-        like,
-    )
-}
+    fn no_field(name: &str, of: &str, like: Option<&str>) =>
+        error("E1007", "`{of}` has no field `{name}`")
+            .suggest(like);
 
-pub(crate) fn no_member(span: Span, name: &str, of: &str, like: Option<&str>) -> Diagnostic {
-    similar(
-        Diagnostic::error("E1008", span, format!("`{of}` has no member `{name}`")),
-        like,
-    )
-}
+    fn no_member(name: &str, of: &str, like: Option<&str>) =>
+        error("E1008", "`{of}` has no member `{name}`")
+            .suggest(like);
 
-pub(crate) fn no_method(span: Span, name: &str, of: &str, like: Option<&str>) -> Diagnostic {
-    similar(
-        Diagnostic::error("E1009", span, format!("`{of}` has no method `{name}`")),
-        like,
-    )
-}
+    fn no_method(name: &str, of: &str, like: Option<&str>) =>
+        error("E1009", "`{of}` has no method `{name}`")
+            .suggest(like);
 
-pub(crate) fn type_without_members(span: Span) -> Diagnostic {
-    Diagnostic::error("E1010", span, "this type has no members to name")
-}
+    fn type_without_members() => error("E1010", "this type has no members to name");
 
-pub(crate) fn declaration_place(span: Span) -> Diagnostic {
-    Diagnostic::error("E1011", span, "this cannot be declared here")
-}
+    fn declaration_place() => error("E1011", "this cannot be declared here");
 
-pub(crate) fn top_level_variable(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1012",
-        span,
-        "a variable cannot be declared outside of a parser, control, function or action",
-    )
-    .hint("make it a `const`, or a local of the control that uses it")
-}
+    fn top_level_variable() =>
+        error("E1012", "a variable cannot be declared outside of a parser, control, function or action")
+            .hint("make it a `const`, or a local of the control that uses it");
 
-pub(crate) fn recursion(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E1013", span, format!("`{name}` calls itself")).note("P4 has no recursion")
-}
+    fn recursion(name: &str) => error("E1013", "`{name}` calls itself")
+        .note("P4 has no recursion");
 
-pub(crate) fn annotation_twice(span: Span, name: &str, first: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1260",
-        span,
-        format!("there is another annotation `@{name}` here"),
-    )
-    .label(first, "this one")
-    .note("a structured annotation is the only one of its name")
-}
+    fn annotation_twice(name: &str, first: Span) =>
+        error("E1260", "there is another annotation `@{name}` here")
+            .label(first, "this one")
+            .note("a structured annotation is the only one of its name");
 
-pub(crate) fn annotation_string(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E1261", span, format!("`@{name}` needs one string"))
-}
+    fn annotation_string(name: &str) => error("E1261", "`@{name}` needs one string");
 
-pub(crate) fn annotation_number(span: Span, name: &str, limit: u32) -> Diagnostic {
-    Diagnostic::error(
-        "E1264",
-        span,
-        format!("`@{name}` needs one number from 0 to {limit}"),
-    )
-}
+    fn annotation_number(name: &str, limit: u32) =>
+        error("E1264", "`@{name}` needs one number from 0 to {limit}");
 
-/// What `@pkginfo` and `@platform_property` have.
-pub(crate) fn annotation_pairs(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1265",
-        span,
-        format!("`@{name}` needs keys and values: `key = value, ...`"),
-    )
-}
+    /// What `@pkginfo` and `@platform_property` have.
+    fn annotation_pairs(name: &str) =>
+        error("E1265", "`@{name}` needs keys and values: `key = value, ...`");
 
-pub(crate) fn annotation_pair(span: Span, key: &str, wanted: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1266",
-        span,
-        format!("the value of `{key}` must be {wanted}"),
-    )
+    fn annotation_pair(key: &str, wanted: &str) =>
+        error("E1266", "the value of `{key}` must be {wanted}");
 }
 
 pub(crate) fn unknown_annotation_key(
@@ -134,30 +77,18 @@ pub(crate) fn unknown_annotation_key(
     like: Option<&str>,
 ) -> Diagnostic {
     let message = format!("`@{annotation}` has no key `{key}`; it is ignored");
-    similar(Diagnostic::warning("W1267", span, message), like)
+    Diagnostic::warning("W1267", span, message).suggest(like)
 }
 
-pub(crate) fn size_semantics(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1268",
-        span,
-        "`@selector_size_semantics` needs \"sum_of_weights\" or \"sum_of_members\"",
-    )
-}
+messages! {
+    fn size_semantics() =>
+        error("E1268", "`@selector_size_semantics` needs \"sum_of_weights\" or \"sum_of_members\"");
 
-pub(crate) fn role_twice(span: Span, first: Span) -> Diagnostic {
-    Diagnostic::error("E1269", span, "an object can be of one role only")
-        .label(first, "it is of this one")
-}
+    fn role_twice(first: Span) => error("E1269", "an object can be of one role only")
+        .label(first, "it is of this one");
 
-pub(crate) fn annotation_match_kind(span: Span) -> Diagnostic {
-    Diagnostic::error("E1262", span, "`@match` needs the name of a match kind")
-}
+    fn annotation_match_kind() => error("E1262", "`@match` needs the name of a match kind");
 
-pub(crate) fn annotation_translation(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1263",
-        span,
-        "`@p4runtime_translation` needs a URI and `string`, or a number of bits from 1 to 65536 (or `bit<n>`)",
-    )
+    fn annotation_translation() =>
+        error("E1263", "`@p4runtime_translation` needs a URI and `string`, or a number of bits from 1 to 65536 (or `bit<n>`)");
 }

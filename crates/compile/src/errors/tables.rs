@@ -1,162 +1,76 @@
 //! Tables.
 
 use syntax::diagnostics::Diagnostic;
+use syntax::messages;
 use syntax::source::Span;
 
-use super::{quoted, similar};
+use super::quoted;
 
-pub(crate) fn no_actions(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error("E1110", span, format!("the table `{name}` has no actions"))
-}
+messages! {
+    fn no_actions(name: &str) => error("E1110", "the table `{name}` has no actions");
 
-pub(crate) fn table_key(span: Span, found: &str) -> Diagnostic {
-    Diagnostic::error("E1111", span, format!("`{found}` cannot be a key"))
-}
+    fn table_key(found: &str) => error("E1111", "`{found}` cannot be a key");
 
-pub(crate) fn unknown_match_kind(span: Span, name: &str, like: Option<&str>) -> Diagnostic {
-    similar(
-        Diagnostic::error("E1112", span, format!("there is no match kind `{name}`")),
-        like,
-    )
-}
+    fn unknown_match_kind(name: &str, like: Option<&str>) =>
+        error("E1112", "there is no match kind `{name}`")
+            .suggest(like);
 
-pub(crate) fn key_without_name(span: Span) -> Diagnostic {
-    Diagnostic::error("E1113", span, "this key has no name for the control plane")
-        .hint("add `@name(\"...\")` after it")
-}
+    fn key_without_name() => error("E1113", "this key has no name for the control plane")
+        .hint("add `@name(\"...\")` after it");
 
-pub(crate) fn not_an_action(span: Span, name: &str, what: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1114",
-        span,
-        format!("{} is {what}, not an action", quoted(name)),
-    )
-}
+    fn not_an_action(name: &str, what: &str) =>
+        error("E1114", "{} is {what}, not an action", quoted(name));
 
-pub(crate) fn action_not_listed(span: Span, name: &str, table: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1115",
-        span,
-        format!("the action `{name}` is not in the list of table `{table}`"),
-    )
-    .hint(format!("add `{name};` to its actions"))
-}
+    fn action_not_listed(name: &str, table: &str) =>
+        error("E1115", "the action `{name}` is not in the list of table `{table}`")
+            .hint(format!("add `{name};` to its actions"));
 
-pub(crate) fn action_listed_twice(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1116",
-        span,
-        format!("the action `{name}` is listed twice"),
-    )
-}
+    fn action_listed_twice(name: &str) => error("E1116", "the action `{name}` is listed twice");
 
-pub(crate) fn default_is_tableonly(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1117",
-        span,
-        format!("`{name}` is `@tableonly` and cannot be the default action"),
-    )
-}
+    fn default_is_tableonly(name: &str) =>
+        error("E1117", "`{name}` is `@tableonly` and cannot be the default action");
 
-pub(crate) fn entry_is_defaultonly(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1118",
-        span,
-        format!("`{name}` is `@defaultonly` and cannot be the action of an entry"),
-    )
-}
+    fn entry_is_defaultonly(name: &str) =>
+        error("E1118", "`{name}` is `@defaultonly` and cannot be the action of an entry");
 
-pub(crate) fn entry_match(span: Span, kind: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1119",
-        span,
-        format!("a key with match kind `{kind}` cannot be matched this way"),
-    )
-}
+    fn entry_match(kind: &str) =>
+        error("E1119", "a key with match kind `{kind}` cannot be matched this way");
 
-pub(crate) fn lpm_mask(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1120",
-        span,
-        "the mask of an lpm key must be ones followed by zeros",
-    )
+    fn lpm_mask() => error("E1120", "the mask of an lpm key must be ones followed by zeros");
 }
 
 pub(crate) fn unknown_property(span: Span, name: &str, like: Option<&str>) -> Diagnostic {
     let message = format!("v1model tables have no property `{name}`; it is ignored");
-    similar(Diagnostic::warning("W1121", span, message), like)
+    Diagnostic::warning("W1121", span, message).suggest(like)
 }
 
-pub(crate) fn two_lpm_keys(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1122",
-        span,
-        format!("the table `{name}` has more than one lpm key"),
-    )
-}
+messages! {
+    fn two_lpm_keys(name: &str) => error("E1122", "the table `{name}` has more than one lpm key");
 
-pub(crate) fn entry_range(span: Span, value: &str) -> Diagnostic {
-    Diagnostic::error("E1123", span, format!("{value} is not a priority"))
-}
+    fn entry_range(value: &str) => error("E1123", "{value} is not a priority");
 
-pub(crate) fn duplicate_entry(span: Span) -> Diagnostic {
-    Diagnostic::error("E1124", span, "an earlier entry matches the same")
-        .hint("remove one of the two")
-}
+    fn duplicate_entry() => error("E1124", "an earlier entry matches the same")
+        .hint("remove one of the two");
 
-pub(crate) fn property_order(span: Span, name: &str, after: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1240",
-        span,
-        format!("`{name}` must come after `{after}`, which it refers to"),
-    )
-}
+    fn property_order(name: &str, after: &str) =>
+        error("E1240", "`{name}` must come after `{after}`, which it refers to");
 
-pub(crate) fn entries_without_key(span: Span, table: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1241",
-        span,
-        format!("the table `{table}` has no key, so it cannot have entries"),
-    )
-}
+    fn entries_without_key(table: &str) =>
+        error("E1241", "the table `{table}` has no key, so it cannot have entries");
 
-pub(crate) fn bound_argument(span: Span, param: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1242",
-        span,
-        format!("the argument of `{param}` must be the one in the table's list of actions"),
-    )
-}
+    fn bound_argument(param: &str) =>
+        error("E1242", "the argument of `{param}` must be the one in the table's list of actions");
 
-pub(crate) fn no_action_params(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1243",
-        span,
-        "`NoAction`, which tables without a default action run, cannot have parameters",
-    )
-}
+    fn no_action_params() =>
+        error("E1243", "`NoAction`, which tables without a default action run, cannot have parameters");
 
-pub(crate) fn first_priority(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1244",
-        span,
-        "the first entry must have a priority, since a later one has",
-    )
-}
+    fn first_priority() =>
+        error("E1244", "the first entry must have a priority, since a later one has");
 
-pub(crate) fn needless_priority(span: Span, table: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1245",
-        span,
-        format!("the entries of `{table}` cannot have priorities"),
-    )
-    .note("only tables with a ternary, range or optional key have them")
-}
+    fn needless_priority(table: &str) =>
+        error("E1245", "the entries of `{table}` cannot have priorities")
+            .note("only tables with a ternary, range or optional key have them");
 
-pub(crate) fn priority_of_const(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1246",
-        span,
-        "a `const` entry cannot have a priority: the first entry that matches wins",
-    )
+    fn priority_of_const() =>
+        error("E1246", "a `const` entry cannot have a priority: the first entry that matches wins");
 }

@@ -1,35 +1,23 @@
 //! The architecture, its externs, and the limits of this compiler.
 
 use syntax::diagnostics::Diagnostic;
+use syntax::messages;
 use syntax::source::Span;
 
 use super::plural;
 
-/// A library: right as far as it goes, and nothing to run.
-pub(crate) fn no_main(span: Span) -> Diagnostic {
-    Diagnostic::warning(
-        "W1130",
-        span,
-        "the program has no `main`: it is checked, and there is nothing to run",
-    )
-    .hint("end it with `V1Switch(parser(), ..., deparser()) main;`")
-}
+messages! {
+    /// A library: right as far as it goes, and nothing to run.
+    fn no_main() =>
+        warning("W1130", "the program has no `main`: it is checked, and there is nothing to run")
+            .hint("end it with `V1Switch(parser(), ..., deparser()) main;`");
 
-pub(crate) fn wrong_package(span: Span, found: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1131",
-        span,
-        format!("`main` is a `{found}`, not a `V1Switch` or `PSA_Switch`"),
-    )
-    .note("programs for other architectures than v1model and PSA cannot be compiled")
-}
+    fn wrong_package(found: &str) =>
+        error("E1131", "`main` is a `{found}`, not a `V1Switch` or `PSA_Switch`")
+            .note("programs for other architectures than v1model and PSA cannot be compiled");
 
-pub(crate) fn extern_place(span: Span, name: &str, place: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1132",
-        span,
-        format!("`{name}` can only be used in {place}"),
-    )
+    fn extern_place(name: &str, place: &str) =>
+        error("E1132", "`{name}` can only be used in {place}");
 }
 
 pub(crate) fn unknown_extern(span: Span, architecture: &str, name: &str) -> Diagnostic {
@@ -37,29 +25,16 @@ pub(crate) fn unknown_extern(span: Span, architecture: &str, name: &str) -> Diag
     Diagnostic::error("E1133", span, message)
 }
 
-pub(crate) fn clone_half(span: Span, kind: &str, half: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1134",
-        span,
-        format!("a clone of kind `{kind}` cannot be made in the {half} control"),
-    )
-}
+messages! {
+    fn clone_half(kind: &str, half: &str) =>
+        error("E1134", "a clone of kind `{kind}` cannot be made in the {half} control");
 
-pub(crate) fn field_list_entry(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1135",
-        span,
-        "only fields can be preserved, not computed values",
-    )
-}
+    fn field_list_entry() => error("E1135", "only fields can be preserved, not computed values");
 
-pub(crate) fn varbit_digest(span: Span) -> Diagnostic {
-    Diagnostic::error("E1136", span, "a varbit cannot be part of a digest")
-}
+    fn varbit_digest() => error("E1136", "a varbit cannot be part of a digest");
 
-pub(crate) fn extract_header(span: Span, found: &str) -> Diagnostic {
-    Diagnostic::error("E1137", span, format!("`{found}` cannot be extracted"))
-        .note("only headers can")
+    fn extract_header(found: &str) => error("E1137", "`{found}` cannot be extracted")
+        .note("only headers can");
 }
 
 pub(crate) fn extract_varbit(span: Span, name: &str, has: bool) -> Diagnostic {
@@ -70,69 +45,33 @@ pub(crate) fn extract_varbit(span: Span, name: &str, has: bool) -> Diagnostic {
     Diagnostic::error("E1138", span, message)
 }
 
-pub(crate) fn emit_value(span: Span, found: &str) -> Diagnostic {
-    Diagnostic::error("E1139", span, format!("`{found}` cannot be emitted"))
-        .note("only headers, and what is made of them")
-}
+messages! {
+    fn emit_value(found: &str) => error("E1139", "`{found}` cannot be emitted")
+        .note("only headers, and what is made of them");
 
-pub(crate) fn id_prefix(span: Span, id: u32, wanted: u32) -> Diagnostic {
-    Diagnostic::error(
-        "E1141",
-        span,
-        format!("the id {id:#010x} has the wrong first byte; it should be {wanted:#04x}"),
-    )
-}
+    fn id_prefix(id: u32, wanted: u32) =>
+        error("E1141", "the id {id:#010x} has the wrong first byte; it should be {wanted:#04x}");
 
-pub(crate) fn id_twice(span: Span, id: u32) -> Diagnostic {
-    Diagnostic::error("E1142", span, format!("the id {id:#x} is used twice"))
-}
+    fn id_twice(id: u32) => error("E1142", "the id {id:#x} is used twice");
 
-pub(crate) fn id_zero(span: Span) -> Diagnostic {
-    Diagnostic::error("E1148", span, "the id 0 means that there is none")
-}
+    fn id_zero() => error("E1148", "the id 0 means that there is none");
 
-pub(crate) fn controller_field(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1150",
-        span,
-        format!(
-            "'{name}' has no fixed width; the fields of a header to or from the controller have one"
-        ),
-    )
-}
+    fn controller_field(name: &str) =>
+        error("E1150", "'{name}' has no fixed width; the fields of a header to or from the controller have one");
 
-/// A number that the type of its field in P4Info cannot hold.
-pub(crate) fn beyond_p4info(span: Span, what: &str, value: u64, limit: u64) -> Diagnostic {
-    Diagnostic::error(
-        "E1149",
-        span,
-        format!("{what} is {value}, and the control plane can be told {limit} at most"),
-    )
-}
+    /// A number that the type of its field in P4Info cannot hold.
+    fn beyond_p4info(what: &str, value: u64, limit: u64) =>
+        error("E1149", "{what} is {value}, and the control plane can be told {limit} at most");
 
-pub(crate) fn control_name_twice(span: Span, name: &str, kind: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1143",
-        span,
-        format!("two {kind}s have the control-plane name `{name}`"),
-    )
-    .hint("rename one, or give it another `@name`")
-}
+    fn control_name_twice(name: &str, kind: &str) =>
+        error("E1143", "two {kind}s have the control-plane name `{name}`")
+            .hint("rename one, or give it another `@name`");
 
-pub(crate) fn direct_resource_shared(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1144",
-        span,
-        format!("`{name}` already belongs to another table"),
-    )
-}
+    fn direct_resource_shared(name: &str) =>
+        error("E1144", "`{name}` already belongs to another table");
 
-pub(crate) fn action_param_type(span: Span, name: &str, found: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1145",
-        span,
-        format!("the control plane cannot set `{name}`, which is of type `{found}`"),
-    )
+    fn action_param_type(name: &str, found: &str) =>
+        error("E1145", "the control plane cannot set `{name}`, which is of type `{found}`");
 }
 
 pub(crate) fn log_values(span: Span, holes: usize, values: usize) -> Diagnostic {
@@ -144,50 +83,23 @@ pub(crate) fn log_values(span: Span, holes: usize, values: usize) -> Diagnostic 
     Diagnostic::error("E1146", span, message).note("each `{}` takes one value")
 }
 
-pub(crate) fn annotation_value(span: Span) -> Diagnostic {
-    Diagnostic::error(
-        "E1147",
-        span,
-        "a value in a structured annotation must be a constant string, number or truth value",
-    )
-}
+messages! {
+    fn annotation_value() =>
+        error("E1147", "a value in a structured annotation must be a constant string, number or truth value");
 
-pub(crate) fn unsupported(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error("E1190", span, format!("{what} is not supported yet"))
-}
+    fn unsupported(what: &str) => error("E1190", "{what} is not supported yet");
 
-pub(crate) fn too_large(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error("E1191", span, format!("too large: {what}"))
-}
+    fn too_large(what: &str) => error("E1191", "too large: {what}");
 
-pub(crate) fn violation(span: Span, violation: &ir::verify::VerifyError) -> Diagnostic {
-    Diagnostic::error(
-        "E1199",
-        span,
-        format!("the compiled program breaks a limit or rule of the IR: {violation}"),
-    )
-}
+    fn violation(violation: &ir::verify::VerifyError) =>
+        error("E1199", "the compiled program breaks a limit or rule of the IR: {violation}");
 
-pub(crate) fn main_kind(span: Span, what: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1270",
-        span,
-        format!("`main` is {what}, but it must be an instance of a package"),
-    )
-}
+    fn main_kind(what: &str) =>
+        error("E1270", "`main` is {what}, but it must be an instance of a package");
 
-pub(crate) fn lookahead_type(span: Span, found: &str) -> Diagnostic {
-    Diagnostic::error(
-        "E1271",
-        span,
-        format!("`{found}` has no fixed size, so it cannot be looked at"),
-    )
-}
+    fn lookahead_type(found: &str) =>
+        error("E1271", "`{found}` has no fixed size, so it cannot be looked at");
 
-pub(crate) fn emit_not_bytes(span: Span, name: &str) -> Diagnostic {
-    Diagnostic::warning(
-        "W1272",
-        span,
-        format!("`{name}` is not whole bytes, so zero bits are emitted after it"),
-    )
+    fn emit_not_bytes(name: &str) =>
+        warning("W1272", "`{name}` is not whole bytes, so zero bits are emitted after it");
 }

@@ -213,21 +213,3 @@ fn choose_from(items: &[Expr], first: u64, index: &Expr, slots: &[Slot]) -> Expr
     let high = choose_from(&items[middle..], bound, index, slots);
     mux(below, low, high)
 }
-
-/// Whether an expression reads any of the slots for which `reads` is true.
-pub(crate) fn reads(expr: &Expr, wanted: &dyn Fn(ir::SlotId) -> bool) -> bool {
-    match expr {
-        Expr::Const(_) | Expr::PacketLength => false,
-        Expr::Slot(slot) => wanted(*slot),
-        Expr::Unary { a, .. }
-        | Expr::Slice { a, .. }
-        | Expr::ZeroExtend { a, .. }
-        | Expr::SignExtend { a, .. } => reads(a, wanted),
-        Expr::Binary { a, b, .. } | Expr::Concat { a, b } => reads(a, wanted) || reads(b, wanted),
-        Expr::Mux {
-            cond,
-            then,
-            otherwise,
-        } => reads(cond, wanted) || reads(then, wanted) || reads(otherwise, wanted),
-    }
-}

@@ -458,9 +458,8 @@ impl Lowerer<'_> {
 }
 
 fn collect(expr: &Expr, slots: &mut std::collections::BTreeSet<ir::SlotId>) {
-    let cell = std::cell::RefCell::new(slots);
-    build::reads(expr, &|s| {
-        cell.borrow_mut().insert(s);
-        false
-    });
+    if let Expr::Slot(slot) = expr {
+        slots.insert(*slot);
+    }
+    expr.operands().for_each(|operand| collect(operand, slots));
 }

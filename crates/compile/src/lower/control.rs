@@ -1,248 +1,25 @@
-//! Instances, bodies of controls, tables and the actions tables run.
+//! Bodies of controls, tables and the actions that tables run.
 
 use std::cell::RefCell;
 use std::collections::BTreeSet;
-use std::rc::Rc;
 
 use ir::{ActionScope, Expr, SlotId, StmtKind};
 use syntax::ast;
 use syntax::source::Span;
 
 use super::place::{Lvalue, Place, Value};
-use super::psa::PsaInstance;
 use super::{
-    ActionExit, Binding, BlockInstance, ExternInfo, ExternKind, Lowerer, Object, ObjectId,
-    TableInfo, build, control_plane_name,
+    ActionExit, Binding, ExternKind, Lowerer, Object, ObjectId, TableInfo, build,
+    control_plane_name,
 };
 use crate::errors;
-use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId, VarKind};
-use crate::types::{BlockId, Ty};
+use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId};
+use crate::types::Ty;
 
 /// Entries a table has room for if the program does not say.
 const DEFAULT_TABLE_SIZE: u64 = 1024;
 
 impl Lowerer<'_> {
-    /// Makes the instance that a declaration declares.
-    pub(super) fn instance(&mut self, var: VarId, path: &str) -> ObjectId {
-        let def = self.module.var(var);
-        let VarKind::Instance(args) = &def.kind else {
-            return self.new_object(Object::Checksum16);
-        };
-        let name = control_plane_name(path, &def.name, &def.annotations);
-        match &def.ty {
-            Ty::Block(block) => {
-                let shared = self.current_is_shared() || self.applied_often(var);
-                self.instantiate(*block, name, args, shared)
-            }
-            ty => self.extern_instance(ty, name, args, def.annotations.clone(), def.span),
-        }
-    }
-
-    /// Makes an instance of an extern.
-    pub(super) fn extern_instance(
-        &mut self,
-        ty: &Ty,
-        name: String,
-        args: &[Arg],
-        annotations: Rc<[ast::Annotation]>,
-        span: Span,
-    ) -> ObjectId {
-        let Ty::Extern(id, type_args) = ty else {
-            return self.new_object(Object::Checksum16);
-        };
-        let external = self.module.types.external(*id).name.clone();
-        let kind = match &*external {
-            "register" => self.register(&name, type_args, args, &annotations, span),
-            "counter" => {
-                let size = self
-                    .constant_arg(args, 0, "the size of a counter")
-                    .unwrap_or(0);
-                let unit = self.counter_unit(args, 1);
-                let id = self.new_counter(&name, unit, Some(size));
-                Some(ExternKind::Counter(id, type_args.first().cloned()))
-            }
-            "direct_counter" => {
-                let unit = self.counter_unit(args, 0);
-                Some(ExternKind::DirectCounter(
-                    self.new_counter(&name, unit, None),
-                ))
-            }
-            "meter" => {
-                let size = self
-                    .constant_arg(args, 0, "the size of a meter")
-                    .unwrap_or(0);
-                let bytes = self.constant_arg(args, 1, "the type of a meter") == Some(1);
-                let id = self.new_meter(&name, bytes, Some(size));
-                Some(ExternKind::Meter(id, type_args.first().cloned()))
-            }
-            "direct_meter" => {
-                let bytes = self.constant_arg(args, 0, "the type of a meter") == Some(1);
-                Some(ExternKind::DirectMeter(self.new_meter(&name, bytes, None)))
-            }
-            "action_profile" => Some(self.action_profile(&name, args)),
-            "action_selector" => match self
-                .selector_algorithm(args, 0, span)
-                .and_then(|algorithm| self.action_selector(&name, algorithm, args, span))
-            {
-                Some(kind) => Some(kind),
-                None => return self.new_object(Object::Checksum16),
-            },
-            "Checksum16" => return self.new_object(Object::Checksum16),
-            _ => match self.psa_instance(&external, &name, type_args, args, &annotations, span) {
-                Some(PsaInstance::Visible(kind)) => Some(kind),
-                Some(PsaInstance::Own(object)) => return self.new_object(Object::Psa(object)),
-                Some(PsaInstance::Refused) => return self.new_object(Object::Checksum16),
-                None => None,
-            },
-        };
-        let Some(kind) = kind else {
-            let architecture = self.program.architecture.description().name;
-            self.report(errors::unknown_extern(span, architecture, &external));
-            return self.new_object(Object::Checksum16);
-        };
-        self.info.externs.push(ExternInfo {
-            name,
-            kind,
-            annotations,
-            span,
-        });
-        let position = self.info.externs.len() - 1;
-        self.new_object(Object::Extern(position))
-    }
-
-    pub(super) fn register(
-        &mut self,
-        name: &str,
-        type_args: &[Ty],
-        args: &[Arg],
-        annotations: &[ast::Annotation],
-        span: Span,
-    ) -> Option<ExternKind> {
-        let size = self
-            .constant_arg(args, 0, "the size of a register")
-            .unwrap_or(0);
-        let ty = type_args.first()?.clone();
-        let Some(width) = self.module.types.packed_width(&ty).filter(|w| *w > 0) else {
-            let shown = self.module.types.show(&ty);
-            self.report(errors::variable_type(span, &shown));
-            return None;
-        };
-        let port_state = self.is_port_state(annotations, width, span);
-        let id = ir::RegisterId(self.program.registers.len() as u32);
-        self.program.registers.push(ir::Register {
-            name: name.to_string(),
-            id: 0,
-            width,
-            size,
-            port_state,
-        });
-        Some(ExternKind::Register(id, ty, type_args.get(1).cloned()))
-    }
-
-    pub(super) fn counter_unit(&mut self, args: &[Arg], i: usize) -> ir::CounterUnit {
-        match self.constant_arg(args, i, "the type of a counter") {
-            Some(0) => ir::CounterUnit::Packets,
-            Some(1) => ir::CounterUnit::Bytes,
-            _ => ir::CounterUnit::Both,
-        }
-    }
-
-    pub(super) fn new_counter(
-        &mut self,
-        name: &str,
-        unit: ir::CounterUnit,
-        size: Option<u64>,
-    ) -> ir::CounterId {
-        let id = ir::CounterId(self.program.counters.len() as u32);
-        self.program.counters.push(ir::Counter {
-            name: name.to_string(),
-            id: 0,
-            unit,
-            size,
-        });
-        id
-    }
-
-    pub(super) fn new_meter(&mut self, name: &str, bytes: bool, size: Option<u64>) -> ir::MeterId {
-        let id = ir::MeterId(self.program.meters.len() as u32);
-        self.program.meters.push(ir::Meter {
-            name: name.to_string(),
-            id: 0,
-            bytes,
-            size,
-        });
-        id
-    }
-
-    /// Makes an instance of a parser or control with all instances inside of it.
-    pub(super) fn instantiate(
-        &mut self,
-        block: BlockId,
-        path: String,
-        args: &[Arg],
-        shared: bool,
-    ) -> ObjectId {
-        let module = self.module;
-        let def = module.block(block);
-        let values: Vec<Value> = args
-            .iter()
-            .zip(&def.constructor_params)
-            .map(|(arg, param)| self.constructor_arg(arg, &path, *param))
-            .collect();
-        let instance = BlockInstance {
-            block,
-            path: path.clone(),
-            bindings: Vec::new(),
-            shared,
-        };
-        let object = self.new_object(Object::Block(Rc::new(instance)));
-        let caller = self.current.replace(object);
-        let mut bindings = Vec::new();
-        for (param, value) in def.constructor_params.iter().zip(values) {
-            bindings.push((*param, Binding::Value(value.clone())));
-            self.env.insert(*param, Binding::Value(value));
-        }
-        for local in &def.locals {
-            if let Local::Instance(var) = local
-                && !self.exhausted()
-            {
-                self.spend(16);
-                let inner = self.instance(*var, &path);
-                bindings.push((*var, Binding::Value(Value::Object(inner))));
-                self.env.insert(*var, Binding::Value(Value::Object(inner)));
-            }
-        }
-        self.current = caller;
-        let instance = BlockInstance {
-            block,
-            path,
-            bindings,
-            shared,
-        };
-        self.objects[object.0 as usize] = Object::Block(Rc::new(instance));
-        object
-    }
-
-    /// A constructor's argument; an instance made there is named after the parameter.
-    fn constructor_arg(&mut self, arg: &Arg, path: &str, param: VarId) -> Value {
-        if let Some(hir::Expr {
-            kind: ExprKind::Call(call),
-            ty,
-            span,
-        }) = arg.expr()
-            && matches!(call.target, CallTarget::Construct)
-        {
-            let def = self.module.var(param);
-            let name = control_plane_name(path, &def.name, &def.annotations);
-            let object = match ty {
-                Ty::Block(block) => self.instantiate(*block, name, &call.args, true),
-                ty => self.extern_instance(ty, name, &call.args, Rc::from([]), *span),
-            };
-            return Value::Object(object);
-        }
-        self.arg(std::slice::from_ref(arg), 0)
-    }
-
     /// Goes into an instance: its instances and constructor parameters mean what they mean there.
     pub(super) fn inside(&mut self, object: ObjectId) {
         if let Object::Block(instance) = self.object(object) {
@@ -266,21 +43,6 @@ impl Lowerer<'_> {
         match self.current.map(|o| self.object(o)) {
             Some(Object::Block(instance)) => instance.shared,
             _ => false,
-        }
-    }
-
-    /// Whether the block around applies an instance at more than one place.
-    fn applied_often(&self, var: VarId) -> bool {
-        match self.current.map(|o| self.object(o)) {
-            Some(Object::Block(instance)) => {
-                let block = self.module.block(instance.block);
-                !block.is_parser
-                    && applications(
-                        &block.apply,
-                        &|t| matches!(t, CallTarget::Block(v) if *v == var),
-                    ) > 1
-            }
-            _ => true,
         }
     }
 

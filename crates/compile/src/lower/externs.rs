@@ -168,7 +168,7 @@ impl Lowerer<'_> {
             .info
             .digests
             .iter()
-            .find(|(id, ty)| *ty == data.ty && named.is_some() && id.0 < u32::MAX);
+            .find(|(_, ty)| *ty == data.ty && named.is_some());
         let digest = match known {
             Some((id, _)) => *id,
             None => {
@@ -353,12 +353,13 @@ impl Lowerer<'_> {
             (Object::Checksum16, "get") => return self.checksum16(args),
             (Object::Psa(object), _) => return self.psa_method(&object, method, args, ty, span),
             (Object::Extern(i), _) => return self.stateful(i, method, args, span),
+            (Object::Refused, _) => {}
             _ => self.report_unknown(&format!("{external}.{method}"), span),
         }
         Value::Nothing
     }
 
-    fn report_unknown(&mut self, name: &str, span: Span) {
+    pub(super) fn report_unknown(&mut self, name: &str, span: Span) {
         let architecture = self.program.architecture.description().name;
         self.report(errors::unknown_extern(span, architecture, name));
     }
@@ -366,7 +367,8 @@ impl Lowerer<'_> {
     fn stateful(&mut self, i: usize, method: &str, args: &[Arg], span: Span) -> Value {
         match (self.info.externs[i].kind.clone(), method) {
             (ExternKind::Register(register, ty, _), "read") if args.len() == 1 => {
-                return self.psa_register_read(register, &ty, args);
+                let index = self.index_arg(args, 0);
+                return self.register_read(register, &ty, index);
             }
             (kind @ (ExternKind::Meter(..) | ExternKind::DirectMeter(_)), "execute") => {
                 return self.psa_meter(&kind, args, span);
@@ -374,14 +376,7 @@ impl Lowerer<'_> {
             (ExternKind::Register(register, ty, _), "read") => {
                 let target = self.out_arg(args, 0);
                 let index = self.index_arg(args, 1);
-                let width = self.program.registers[register.index()].width;
-                let dst = self.new_slot("$read", width);
-                self.emit(StmtKind::RegisterRead {
-                    dst,
-                    register,
-                    index,
-                });
-                let value = self.unpack(&Expr::Slot(dst), &ty);
+                let value = self.register_read(register, &ty, index);
                 self.store(&target, value);
             }
             (ExternKind::Register(register, ..), "write") => {
@@ -402,16 +397,10 @@ impl Lowerer<'_> {
             (ExternKind::Meter(meter, _), "execute_meter") => {
                 let index = self.index_arg(args, 0);
                 let target = self.out_arg(args, 1);
-                let width = self
-                    .module
-                    .types
-                    .scalar_width(&target.1)
-                    .unwrap_or(2)
-                    .max(2);
-                let dst = self.new_slot("$colour", width);
+                let width = self.module.types.scalar_width(&target.1).unwrap_or(2);
+                let dst = self.new_slot("$colour", width.max(2));
                 self.emit(StmtKind::MeterExecute { meter, index, dst });
-                let wanted = self.module.types.scalar_width(&target.1).unwrap_or(width);
-                let value = build::resize(Expr::Slot(dst), wanted, &self.program.slots);
+                let value = build::resize(Expr::Slot(dst), width, &self.program.slots);
                 self.store(&target, Value::Bits(value));
             }
             // The table counts by itself on every hit.
@@ -422,6 +411,18 @@ impl Lowerer<'_> {
             _ => self.report_unknown(method, span),
         }
         Value::Nothing
+    }
+
+    /// The value of a cell of a register.
+    fn register_read(&mut self, register: ir::RegisterId, ty: &Ty, index: Expr) -> Value {
+        let width = self.program.registers[register.index()].width;
+        let dst = self.new_slot("$read", width);
+        self.emit(StmtKind::RegisterRead {
+            dst,
+            register,
+            index,
+        });
+        self.unpack(&Expr::Slot(dst), ty)
     }
 
     /// An index in 32 bits; one that is wider and too large stays out of range.

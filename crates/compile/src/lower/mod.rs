@@ -14,6 +14,7 @@ mod entries;
 mod expr;
 mod externs;
 mod hash;
+mod instances;
 mod metered;
 mod parser;
 mod place;
@@ -161,6 +162,8 @@ enum Object {
     Checksum16,
     /// An extern of PSA that the control plane does not see.
     Psa(psa::PsaObject),
+    /// What is wrong with it has been reported.
+    Refused,
     /// A parser or control.
     Block(Rc<BlockInstance>),
 }

@@ -666,7 +666,7 @@ impl Lowerer<'_> {
             slots.insert(s);
         });
         let mut overlap = false;
-        value.for_each_expr(&mut |e| overlap |= build::reads(e, &|s| slots.contains(&s)));
+        value.for_each_expr(&mut |e| overlap |= e.reads(&|s| slots.contains(&s)));
         overlap
     }
 

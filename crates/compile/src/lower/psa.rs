@@ -1,10 +1,10 @@
 //! The externs of the Portable Switch Architecture, mostly by what v1model's become.
 
 use ir::{BinaryOp, Block, Expr, HashAlgorithm, SlotId, StmtKind};
-use syntax::ast;
 use syntax::source::Span;
 
 use super::hash::{Algorithm, Data, Part};
+use super::instances::Made;
 use super::place::Value;
 use super::{ExternKind, Lowerer, Object, ObjectId, build};
 use crate::errors;
@@ -26,14 +26,6 @@ pub(super) enum PsaObject {
     Digest(ir::DigestId),
 }
 
-/// What an instance of an extern is.
-pub(super) enum PsaInstance {
-    Visible(ExternKind),
-    Own(PsaObject),
-    /// What is wrong has been reported.
-    Refused,
-}
-
 /// `PSA_HashAlgorithm_t`, in its order. The custom CRCs have the parameters of the standard ones, and nothing changes them.
 const ALGORITHMS: [HashAlgorithm; 7] = [
     HashAlgorithm::Identity,
@@ -50,99 +42,62 @@ const ALGORITHMS: [HashAlgorithm; 7] = [
 const GREEN: u64 = 1;
 
 impl Lowerer<'_> {
-    /// Makes an instance of an extern; `None` if there is no such one.
+    /// Makes an instance of an extern that only PSA has.
     pub(super) fn psa_instance(
         &mut self,
         external: &str,
         name: &str,
         type_args: &[Ty],
         args: &[Arg],
-        annotations: &[ast::Annotation],
         span: Span,
-    ) -> Option<PsaInstance> {
-        use PsaInstance::{Own, Refused, Visible};
-        let or_refused = |kind: Option<ExternKind>| kind.map_or(Refused, Visible);
-        Some(match external {
-            "PacketReplicationEngine" | "BufferingQueueingEngine" => Own(PsaObject::Engine),
-            "Register" => {
-                let initial = self.arg(args, 1);
-                let mut leaves = Vec::new();
-                initial.leaves(&mut leaves);
-                let is_zero = |e: &Expr| matches!(e, Expr::Const(bits) if bits.is_zero());
-                if !leaves.iter().all(is_zero) {
-                    let what = "a register whose cells do not begin with zero";
-                    self.report(errors::unsupported(span, what));
-                    return Some(Refused);
-                }
-                or_refused(self.register(name, type_args, args, annotations, span))
-            }
-            "Counter" => {
-                let size = self.constant_arg(args, 0, "the size of a counter");
-                let unit = self.counter_unit(args, 1);
-                let id = self.new_counter(name, unit, Some(size.unwrap_or(0)));
-                Visible(ExternKind::Counter(id, type_args.get(1).cloned()))
-            }
-            "DirectCounter" => {
-                let unit = self.counter_unit(args, 0);
-                Visible(ExternKind::DirectCounter(
-                    self.new_counter(name, unit, None),
-                ))
-            }
-            "Meter" => {
-                let size = self.constant_arg(args, 0, "the size of a meter");
-                let bytes = self.constant_arg(args, 1, "the type of a meter") == Some(1);
-                let id = self.new_meter(name, bytes, Some(size.unwrap_or(0)));
-                Visible(ExternKind::Meter(id, type_args.first().cloned()))
-            }
-            "DirectMeter" => {
-                let bytes = self.constant_arg(args, 0, "the type of a meter") == Some(1);
-                Visible(ExternKind::DirectMeter(self.new_meter(name, bytes, None)))
-            }
-            "ActionProfile" => Visible(self.action_profile(name, args)),
-            "ActionSelector" => match self.psa_algorithm(args) {
-                Some(algorithm) => or_refused(self.action_selector(name, algorithm, args, span)),
-                None => Refused,
-            },
-            "Hash" => self
-                .psa_algorithm(args)
-                .map_or(Refused, |a| Own(PsaObject::Hash(a))),
-            "InternetChecksum" => Own(PsaObject::InternetChecksum(self.new_slot(name, 16))),
+    ) -> Made {
+        let own = |object| Made::Own(Object::Psa(object));
+        match external {
+            "PacketReplicationEngine" | "BufferingQueueingEngine" => own(PsaObject::Engine),
+            "Hash" => (self.psa_algorithm(args)).map_or(Made::Refused, |a| own(PsaObject::Hash(a))),
+            "InternetChecksum" => own(PsaObject::InternetChecksum(self.new_slot(name, 16))),
             "Checksum" => match self.psa_algorithm(args) {
                 Some(HashAlgorithm::Csum16) => {
-                    Own(PsaObject::InternetChecksum(self.new_slot(name, 16)))
+                    own(PsaObject::InternetChecksum(self.new_slot(name, 16)))
                 }
                 Some(_) => {
                     let what = "a `Checksum` by another algorithm than ONES_COMPLEMENT16";
                     self.report(errors::unsupported(span, what));
-                    Refused
+                    Made::Refused
                 }
-                None => Refused,
+                None => Made::Refused,
             },
-            "Random" => Own(PsaObject::Random(
-                self.scalar_arg(args, 0),
-                self.scalar_arg(args, 1),
-            )),
-            "Digest" => self.psa_digest(name, type_args.first()?, span),
-            _ => return None,
-        })
+            "Random" => {
+                let (low, high) = (self.scalar_arg(args, 0), self.scalar_arg(args, 1));
+                own(PsaObject::Random(low, high))
+            }
+            "Digest" => self.psa_digest(name, type_args, span),
+            _ => {
+                self.report_unknown(external, span);
+                Made::Refused
+            }
+        }
     }
 
-    fn psa_algorithm(&mut self, args: &[Arg]) -> Option<HashAlgorithm> {
+    pub(super) fn psa_algorithm(&mut self, args: &[Arg]) -> Option<HashAlgorithm> {
         let position = self.constant_arg(args, 0, "the hash algorithm")?;
         ALGORITHMS.get(position as usize).copied()
     }
 
-    fn psa_digest(&mut self, name: &str, ty: &Ty, span: Span) -> PsaInstance {
+    fn psa_digest(&mut self, name: &str, type_args: &[Ty], span: Span) -> Made {
+        let Some(ty) = type_args.first() else {
+            return Made::Refused;
+        };
         let value = self.default_value(ty);
         if super::externs::has_varbit(&value) {
             self.report(errors::varbit_digest(span));
-            return PsaInstance::Refused;
+            return Made::Refused;
         }
         let mut leaves = Vec::new();
         value.leaves(&mut leaves);
         if leaves.is_empty() {
             self.report(errors::unsupported(span, "a digest without members"));
-            return PsaInstance::Refused;
+            return Made::Refused;
         }
         let widths = leaves.iter().map(|e| e.width(&self.program.slots));
         let widths = widths.collect();
@@ -153,7 +108,7 @@ impl Lowerer<'_> {
             widths,
         });
         self.info.digests.push((id, ty.clone()));
-        PsaInstance::Own(PsaObject::Digest(id))
+        Made::Own(Object::Psa(PsaObject::Digest(id)))
     }
 
     /// What an instance knows of a packet begins anew wherever its block is applied.
@@ -296,24 +251,6 @@ impl Lowerer<'_> {
         let algorithm = Algorithm::Of(HashAlgorithm::Csum16);
         self.emit_hash(checksum, algorithm, data, false);
         self.set_sum(sum, build::not(Expr::Slot(checksum)));
-    }
-
-    /// `Register.read`: the value of a cell.
-    pub(super) fn psa_register_read(
-        &mut self,
-        register: ir::RegisterId,
-        ty: &Ty,
-        args: &[Arg],
-    ) -> Value {
-        let index = self.index_arg(args, 0);
-        let width = self.program.registers[register.index()].width;
-        let dst = self.new_slot("$read", width);
-        self.emit(StmtKind::RegisterRead {
-            dst,
-            register,
-            index,
-        });
-        self.unpack(&Expr::Slot(dst), ty)
     }
 
     /// `Meter.execute` and `DirectMeter.execute`: the colour, for packets that come without one.

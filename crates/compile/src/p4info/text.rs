@@ -24,7 +24,25 @@ impl Writer {
         self.line(format_args!("}}"));
     }
 
-    fn number(&mut self, name: &str, value: u64) {
+    /// A message for each item.
+    fn each<'i, T: 'i>(
+        &mut self,
+        name: &str,
+        items: impl IntoIterator<Item = &'i T>,
+        f: impl Fn(&mut Writer, &T),
+    ) {
+        for item in items {
+            self.message(name, |w| f(w, item));
+        }
+    }
+
+    /// A message with a name in it for each name.
+    fn named(&mut self, message: &str, name: &str) {
+        self.message(message, |w| w.string("name", name));
+    }
+
+    fn number(&mut self, name: &str, value: impl Into<u64>) {
+        let value = value.into();
         if value != 0 {
             self.line(format_args!("{name}: {value}"));
         }
@@ -60,9 +78,9 @@ impl Writer {
         for text in &annotations.unstructured {
             self.string("annotations", text);
         }
-        for annotation in &annotations.structured {
-            self.message("structured_annotations", |w| annotation.write(w));
-        }
+        self.each("structured_annotations", &annotations.structured, |w, a| {
+            a.write(w)
+        });
     }
 
     /// The documentation among annotations.
@@ -84,7 +102,7 @@ impl Writer {
 
     fn preamble(&mut self, preamble: &Preamble) {
         self.message("preamble", |w| {
-            w.number("id", u64::from(preamble.id));
+            w.number("id", preamble.id);
             w.string("name", &preamble.name);
             w.string("alias", &preamble.alias);
             w.annotations(&preamble.annotations);
@@ -94,7 +112,7 @@ impl Writer {
 
     fn type_name(&mut self, field: &str, name: &Option<String>) {
         if let Some(name) = name {
-            self.message(field, |w| w.string("name", name));
+            self.named(field, name);
         }
     }
 }
@@ -104,78 +122,57 @@ impl P4Info {
     pub fn to_text(&self) -> String {
         let mut w = Writer::default();
         w.message("pkg_info", |w| {
-            for key in ["name", "version"] {
-                if let Some(value) = self.pkg_info.fields.get(key) {
-                    w.string(key, value);
+            let fields = |w: &mut Writer, keys: &[&str]| {
+                for key in keys {
+                    if let Some(value) = self.pkg_info.fields.get(*key) {
+                        w.string(key, value);
+                    }
                 }
-            }
+            };
+            fields(w, &["name", "version"]);
             w.annotations(&self.pkg_info.annotations);
             w.doc(&self.pkg_info.annotations);
             w.string("arch", &self.pkg_info.arch);
-            for key in ["organization", "contact", "url"] {
-                if let Some(value) = self.pkg_info.fields.get(key) {
-                    w.string(key, value);
-                }
-            }
+            fields(w, &["organization", "contact", "url"]);
             if !self.pkg_info.platform_properties.is_empty() {
                 w.message("platform_properties", |w| {
                     for (name, value) in &self.pkg_info.platform_properties {
-                        w.number(name, u64::from(*value));
+                        w.number(name, *value);
                     }
                 });
             }
         });
-        self.tables
-            .iter()
-            .for_each(|t| w.message("tables", |w| t.write(w)));
-        for action in &self.actions {
-            w.message("actions", |w| {
-                w.preamble(&action.preamble);
-                action.params.iter().for_each(|p| {
-                    w.message("params", |w| {
-                        p.write(w);
-                        w.doc(&p.annotations);
-                    })
-                });
+        w.each("tables", &self.tables, |w, table| table.write(w));
+        w.each("actions", &self.actions, |w, action| {
+            w.preamble(&action.preamble);
+            w.each("params", &action.params, |w, param| {
+                param.write(w);
+                w.doc(&param.annotations);
             });
-        }
-        self.action_profiles
-            .iter()
-            .for_each(|p| w.message("action_profiles", |w| p.write(w)));
+        });
+        w.each("action_profiles", &self.action_profiles, |w, p| p.write(w));
         self.write_counters(&mut w);
         self.write_meters(&mut w);
-        for header in &self.controller_packet_metadata {
-            w.message("controller_packet_metadata", |w| {
-                w.preamble(&header.preamble);
-                header
-                    .metadata
-                    .iter()
-                    .for_each(|p| w.message("metadata", |w| p.write(w)));
-            });
-        }
-        for set in &self.value_sets {
-            w.message("value_sets", |w| {
-                w.preamble(&set.preamble);
-                set.fields
-                    .iter()
-                    .for_each(|f| w.message("match", |w| f.write(w)));
-                w.number("size", set.size);
-            });
-        }
-        for register in &self.registers {
-            w.message("registers", |w| {
-                w.preamble(&register.preamble);
-                w.message("type_spec", |w| register.type_spec.write(w));
-                w.number("size", register.size);
-                w.type_name("index_type_name", &register.index_type_name);
-            });
-        }
-        for digest in &self.digests {
-            w.message("digests", |w| {
-                w.preamble(&digest.preamble);
-                w.message("type_spec", |w| digest.type_spec.write(w));
-            });
-        }
+        let packets = &self.controller_packet_metadata;
+        w.each("controller_packet_metadata", packets, |w, header| {
+            w.preamble(&header.preamble);
+            w.each("metadata", &header.metadata, |w, p| p.write(w));
+        });
+        w.each("value_sets", &self.value_sets, |w, set| {
+            w.preamble(&set.preamble);
+            w.each("match", &set.fields, |w, field| field.write(w));
+            w.number("size", set.size);
+        });
+        w.each("registers", &self.registers, |w, register| {
+            w.preamble(&register.preamble);
+            w.message("type_spec", |w| register.type_spec.write(w));
+            w.number("size", register.size);
+            w.type_name("index_type_name", &register.index_type_name);
+        });
+        w.each("digests", &self.digests, |w, digest| {
+            w.preamble(&digest.preamble);
+            w.message("type_spec", |w| digest.type_spec.write(w));
+        });
         if self.type_info != TypeInfo::default() {
             w.message("type_info", |w| self.type_info.write(w));
         }
@@ -188,40 +185,32 @@ impl P4Info {
             ir::CounterUnit::Bytes => "BYTES",
             ir::CounterUnit::Both => "BOTH",
         };
-        for counter in &self.counters {
-            w.message("counters", |w| {
-                w.preamble(&counter.preamble);
-                w.message("spec", |w| w.word("unit", unit(counter.unit)));
-                w.number("size", counter.size);
-                w.type_name("index_type_name", &counter.index_type_name);
-            });
-        }
-        for counter in &self.direct_counters {
-            w.message("direct_counters", |w| {
-                w.preamble(&counter.preamble);
-                w.message("spec", |w| w.word("unit", unit(counter.unit)));
-                w.number("direct_table_id", u64::from(counter.direct_table_id));
-            });
-        }
+        w.each("counters", &self.counters, |w, counter| {
+            w.preamble(&counter.preamble);
+            w.message("spec", |w| w.word("unit", unit(counter.unit)));
+            w.number("size", counter.size);
+            w.type_name("index_type_name", &counter.index_type_name);
+        });
+        w.each("direct_counters", &self.direct_counters, |w, counter| {
+            w.preamble(&counter.preamble);
+            w.message("spec", |w| w.word("unit", unit(counter.unit)));
+            w.number("direct_table_id", counter.direct_table_id);
+        });
     }
 
     fn write_meters(&self, w: &mut Writer) {
         let unit = |bytes: bool| if bytes { "BYTES" } else { "PACKETS" };
-        for meter in &self.meters {
-            w.message("meters", |w| {
-                w.preamble(&meter.preamble);
-                w.message("spec", |w| w.word("unit", unit(meter.bytes)));
-                w.number("size", meter.size);
-                w.type_name("index_type_name", &meter.index_type_name);
-            });
-        }
-        for meter in &self.direct_meters {
-            w.message("direct_meters", |w| {
-                w.preamble(&meter.preamble);
-                w.message("spec", |w| w.word("unit", unit(meter.bytes)));
-                w.number("direct_table_id", u64::from(meter.direct_table_id));
-            });
-        }
+        w.each("meters", &self.meters, |w, meter| {
+            w.preamble(&meter.preamble);
+            w.message("spec", |w| w.word("unit", unit(meter.bytes)));
+            w.number("size", meter.size);
+            w.type_name("index_type_name", &meter.index_type_name);
+        });
+        w.each("direct_meters", &self.direct_meters, |w, meter| {
+            w.preamble(&meter.preamble);
+            w.message("spec", |w| w.word("unit", unit(meter.bytes)));
+            w.number("direct_table_id", meter.direct_table_id);
+        });
     }
 }
 
@@ -235,9 +224,7 @@ impl StructuredAnnotation {
         w.string("name", &self.name);
         match &self.body {
             AnnotationBody::List(items) => w.message("expression_list", |w| {
-                items
-                    .iter()
-                    .for_each(|v| w.message("expressions", |w| value(w, v)));
+                w.each("expressions", items, value);
             }),
             AnnotationBody::Pairs(pairs) => w.message("kv_pair_list", |w| {
                 for (key, v) in pairs {
@@ -254,39 +241,34 @@ impl StructuredAnnotation {
 impl Table {
     fn write(&self, w: &mut Writer) {
         w.preamble(&self.preamble);
-        self.match_fields
-            .iter()
-            .for_each(|f| w.message("match_fields", |w| f.write(w)));
-        for action in &self.action_refs {
-            w.message("action_refs", |w| {
-                w.number("id", u64::from(action.id));
-                w.annotations(&action.annotations);
-                match action.scope {
-                    ir::ActionScope::Both => {}
-                    ir::ActionScope::TableOnly => w.word("scope", "TABLE_ONLY"),
-                    ir::ActionScope::DefaultOnly => w.word("scope", "DEFAULT_ONLY"),
-                }
-            });
-        }
-        w.number(
-            "const_default_action_id",
-            u64::from(self.const_default_action_id),
-        );
+        w.each("match_fields", &self.match_fields, |w, field| {
+            field.write(w)
+        });
+        w.each("action_refs", &self.action_refs, |w, action| {
+            w.number("id", action.id);
+            w.annotations(&action.annotations);
+            match action.scope {
+                ir::ActionScope::Both => {}
+                ir::ActionScope::TableOnly => w.word("scope", "TABLE_ONLY"),
+                ir::ActionScope::DefaultOnly => w.word("scope", "DEFAULT_ONLY"),
+            }
+        });
+        w.number("const_default_action_id", self.const_default_action_id);
         if let Some(call) = &self.initial_default_action {
             w.message("initial_default_action", |w| {
-                w.number("action_id", u64::from(call.action_id));
+                w.number("action_id", call.action_id);
                 for (param, value) in &call.arguments {
                     w.message("arguments", |w| {
-                        w.number("param_id", u64::from(*param));
+                        w.number("param_id", *param);
                         w.bytes("value", value);
                     });
                 }
             });
         }
-        w.number("implementation_id", u64::from(self.implementation_id));
+        w.number("implementation_id", self.implementation_id);
         self.direct_resource_ids
             .iter()
-            .for_each(|id| w.number("direct_resource_ids", u64::from(*id)));
+            .for_each(|id| w.number("direct_resource_ids", *id));
         w.number("size", self.size);
         if self.idle_timeout {
             w.word("idle_timeout_behavior", "NOTIFY_CONTROL");
@@ -302,13 +284,13 @@ impl Table {
 
 impl MatchField {
     fn write(&self, w: &mut Writer) {
-        w.number("id", u64::from(self.id));
+        w.number("id", self.id);
         if !self.name.is_empty() {
             w.string("name", &self.name);
         }
         w.annotations(&self.annotations);
         w.doc(&self.annotations);
-        w.number("bitwidth", u64::from(self.bitwidth));
+        w.number("bitwidth", self.bitwidth);
         let kind = match self.kind {
             ir::MatchKind::Exact => "EXACT",
             ir::MatchKind::Lpm => "LPM",
@@ -324,10 +306,10 @@ impl MatchField {
 
 impl Param {
     fn write(&self, w: &mut Writer) {
-        w.number("id", u64::from(self.id));
+        w.number("id", self.id);
         w.string("name", &self.name);
         w.annotations(&self.annotations);
-        w.number("bitwidth", u64::from(self.bitwidth));
+        w.number("bitwidth", self.bitwidth);
         w.type_name("type_name", &self.type_name);
     }
 }
@@ -337,16 +319,16 @@ impl ActionProfile {
         w.preamble(&self.preamble);
         self.table_ids
             .iter()
-            .for_each(|id| w.number("table_ids", u64::from(*id)));
+            .for_each(|id| w.number("table_ids", *id));
         if self.with_selector {
             w.word("with_selector", "true");
         }
         w.number("size", self.size);
-        w.number("max_group_size", u64::from(self.max_group_size));
+        w.number("max_group_size", self.max_group_size);
         match self.size_semantics {
             Some(SizeSemantics::SumOfWeights) => w.message("sum_of_weights", |_| {}),
             Some(SizeSemantics::SumOfMembers(weight)) => w.message("sum_of_members", |w| {
-                w.number("max_member_weight", u64::from(weight));
+                w.number("max_member_weight", weight);
             }),
             None => {}
         }
@@ -355,12 +337,10 @@ impl ActionProfile {
 
 impl TypeSpec {
     fn write(&self, w: &mut Writer) {
-        let named =
-            |w: &mut Writer, kind: &str, name: &str| w.message(kind, |w| w.string("name", name));
         let stack = |w: &mut Writer, kind: &str, of: &str, name: &str, size: u32| {
             w.message(kind, |w| {
-                w.message(of, |w| w.string("name", name));
-                w.number("size", u64::from(size));
+                w.named(of, name);
+                w.number("size", size);
             });
         };
         match self {
@@ -369,32 +349,28 @@ impl TypeSpec {
             }
             TypeSpec::Bool => w.message("bool", |_| {}),
             TypeSpec::Tuple(items) => w.message("tuple", |w| {
-                items
-                    .iter()
-                    .for_each(|t| w.message("members", |w| t.write(w)));
+                w.each("members", items, |w, item| item.write(w));
             }),
-            TypeSpec::Struct(name) => named(w, "struct", name),
-            TypeSpec::Header(name) => named(w, "header", name),
-            TypeSpec::HeaderUnion(name) => named(w, "header_union", name),
+            TypeSpec::Struct(name) => w.named("struct", name),
+            TypeSpec::Header(name) => w.named("header", name),
+            TypeSpec::HeaderUnion(name) => w.named("header_union", name),
             TypeSpec::HeaderStack(name, size) => stack(w, "header_stack", "header", name, *size),
             TypeSpec::HeaderUnionStack(name, size) => {
                 stack(w, "header_union_stack", "header_union", name, *size)
             }
-            TypeSpec::Enum(name) => named(w, "enum", name),
-            TypeSpec::SerializableEnum(name) => named(w, "serializable_enum", name),
+            TypeSpec::Enum(name) => w.named("enum", name),
+            TypeSpec::SerializableEnum(name) => w.named("serializable_enum", name),
             TypeSpec::Error => w.message("error", |_| {}),
-            TypeSpec::NewType(name) => named(w, "new_type", name),
+            TypeSpec::NewType(name) => w.named("new_type", name),
         }
     }
 
     /// What is inside of P4BitstringLikeTypeSpec.
     fn write_bits(&self, w: &mut Writer) {
         match self {
-            TypeSpec::Int(width) => w.message("int", |w| w.number("bitwidth", u64::from(*width))),
-            TypeSpec::Varbit(width) => {
-                w.message("varbit", |w| w.number("max_bitwidth", u64::from(*width)))
-            }
-            TypeSpec::Bit(width) => w.message("bit", |w| w.number("bitwidth", u64::from(*width))),
+            TypeSpec::Int(width) => w.message("int", |w| w.number("bitwidth", *width)),
+            TypeSpec::Varbit(width) => w.message("varbit", |w| w.number("max_bitwidth", *width)),
+            TypeSpec::Bit(width) => w.message("bit", |w| w.number("bitwidth", *width)),
             _ => {}
         }
     }
@@ -402,47 +378,39 @@ impl TypeSpec {
 
 impl TypeInfo {
     fn write(&self, w: &mut Writer) {
-        let entry = |w: &mut Writer, map: &str, name: &str, f: &mut dyn FnMut(&mut Writer)| {
+        let entry = |w: &mut Writer, map: &str, name: &str, f: &dyn Fn(&mut Writer)| {
             w.message(map, |w| {
                 w.string("key", name);
                 w.message("value", f);
             });
         };
         for (name, members) in &self.structs {
-            entry(w, "structs", name, &mut |w| {
-                for (name, ty) in members {
-                    w.message("members", |w| {
-                        w.string("name", name);
-                        w.message("type_spec", |w| ty.write(w));
-                    });
-                }
+            entry(w, "structs", name, &|w| {
+                w.each("members", members, |w, (name, ty)| {
+                    w.string("name", name);
+                    w.message("type_spec", |w| ty.write(w));
+                });
             });
         }
         for (name, members) in &self.headers {
-            entry(w, "headers", name, &mut |w| {
-                for (name, ty) in members {
-                    w.message("members", |w| {
-                        w.string("name", name);
-                        w.message("type_spec", |w| ty.write_bits(w));
-                    });
-                }
+            entry(w, "headers", name, &|w| {
+                w.each("members", members, |w, (name, ty)| {
+                    w.string("name", name);
+                    w.message("type_spec", |w| ty.write_bits(w));
+                });
             });
         }
         for (name, members) in &self.header_unions {
-            entry(w, "header_unions", name, &mut |w| {
-                for (name, header) in members {
-                    w.message("members", |w| {
-                        w.string("name", name);
-                        w.message("header", |w| w.string("name", header));
-                    });
-                }
+            entry(w, "header_unions", name, &|w| {
+                w.each("members", members, |w, (name, header)| {
+                    w.string("name", name);
+                    w.named("header", header);
+                });
             });
         }
         for (name, members) in &self.enums {
-            entry(w, "enums", name, &mut |w| {
-                members
-                    .iter()
-                    .for_each(|m| w.message("members", |w| w.string("name", m)));
+            entry(w, "enums", name, &|w| {
+                w.each("members", members, |w, member| w.string("name", member));
             });
         }
         if !self.errors.is_empty() {
@@ -451,25 +419,21 @@ impl TypeInfo {
             });
         }
         for (name, SerializableEnum { bitwidth, members }) in &self.serializable_enums {
-            entry(w, "serializable_enums", name, &mut |w| {
-                w.message("underlying_type", |w| {
-                    w.number("bitwidth", u64::from(*bitwidth))
+            entry(w, "serializable_enums", name, &|w| {
+                w.message("underlying_type", |w| w.number("bitwidth", *bitwidth));
+                w.each("members", members, |w, (name, value)| {
+                    w.string("name", name);
+                    w.bytes("value", value);
                 });
-                for (name, value) in members {
-                    w.message("members", |w| {
-                        w.string("name", name);
-                        w.bytes("value", value);
-                    });
-                }
             });
         }
         for (name, new_type) in &self.new_types {
-            entry(w, "new_types", name, &mut |w| {
+            entry(w, "new_types", name, &|w| {
                 match &new_type.representation {
                     NewTypeSpec::Original(ty) => w.message("original_type", |w| ty.write(w)),
                     NewTypeSpec::TranslatedBits(uri, width) => w.message("translated_type", |w| {
                         w.string("uri", uri);
-                        w.number("sdn_bitwidth", u64::from(*width));
+                        w.number("sdn_bitwidth", *width);
                     }),
                     NewTypeSpec::TranslatedString(uri) => w.message("translated_type", |w| {
                         w.string("uri", uri);

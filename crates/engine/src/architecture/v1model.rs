@@ -6,25 +6,20 @@ use super::{
 use crate::exec::Intents;
 use crate::plan::{EgressStart, Place};
 use ir::architecture::v1model::{DROP_PORT, instance_type};
-use ir::{Half, Program, SlotId, StandardMetadata};
+use ir::{Half, Input, Program, SlotId, StandardMetadata};
 
 /// The places of the standard metadata that the switch reads or writes.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) struct V1Model {
     ingress_port: Place,
     egress_spec: Place,
-    egress_port: Place,
     instance_type: Place,
     packet_length: Place,
-    enq_timestamp: Place,
-    enq_qdepth: Place,
-    deq_timedelta: Place,
-    deq_qdepth: Place,
     ingress_global_timestamp: Place,
-    egress_global_timestamp: Place,
     mcast_grp: Place,
-    egress_rid: Place,
     priority: Place,
+    /// What a copy is given when it begins egress.
+    egress: Vec<(Place, Input)>,
     /// Some code that runs in egress reads `packet_length`.
     egress_reads_length: bool,
 }
@@ -35,22 +30,27 @@ impl V1Model {
         program: &Program,
         place: &dyn Fn(SlotId) -> Place,
     ) -> V1Model {
+        let egress_reads_length = egress_reads(program, standard.packet_length);
+        // The path has been set, and the length may be unknown.
+        let is_given = |input: &Input| match input {
+            Input::PacketPath => false,
+            Input::PacketBytes => egress_reads_length,
+            _ => true,
+        };
+        let egress = standard.forwarding().egress.into_iter();
         V1Model {
             ingress_port: place(standard.ingress_port),
             egress_spec: place(standard.egress_spec),
-            egress_port: place(standard.egress_port),
             instance_type: place(standard.instance_type),
             packet_length: place(standard.packet_length),
-            enq_timestamp: place(standard.enq_timestamp),
-            enq_qdepth: place(standard.enq_qdepth),
-            deq_timedelta: place(standard.deq_timedelta),
-            deq_qdepth: place(standard.deq_qdepth),
             ingress_global_timestamp: place(standard.ingress_global_timestamp),
-            egress_global_timestamp: place(standard.egress_global_timestamp),
             mcast_grp: place(standard.mcast_grp),
-            egress_rid: place(standard.egress_rid),
             priority: place(standard.priority),
-            egress_reads_length: egress_reads(program, standard.packet_length),
+            egress: egress
+                .filter(|(_, input)| is_given(input))
+                .map(|(slot, input)| (place(slot), input))
+                .collect(),
+            egress_reads_length,
         }
     }
 }
@@ -109,19 +109,20 @@ impl Rules for V1Model {
     }
 
     fn start_egress(&self, state: &mut [u64], start: &EgressStart, bytes: usize) {
-        let waited_ps = start.now_ps.saturating_sub(start.enqueued_ps);
-        self.egress_port.set(state, u64::from(start.port));
-        self.egress_rid.set(state, u64::from(start.rid));
-        self.priority.set(state, u64::from(start.priority));
-        // Anything but the drop port, so that only the egress control can drop.
-        self.egress_spec.set(state, 0);
-        (self.egress_global_timestamp).set(state, start.now_ps / PS_PER_US);
-        self.enq_timestamp.set(state, start.enqueued_ps / PS_PER_US);
-        self.deq_timedelta.set(state, waited_ps / PS_PER_US);
-        self.enq_qdepth.set(state, u64::from(start.enq_qdepth));
-        self.deq_qdepth.set(state, u64::from(start.deq_qdepth));
-        if self.egress_reads_length {
-            self.packet_length.set(state, bytes as u64);
+        for &(place, input) in &self.egress {
+            let value = match input {
+                Input::OutputPort => start.port.into(),
+                Input::ReplicaId => start.rid.into(),
+                Input::Priority => start.priority.into(),
+                Input::EnqueuedBehind => start.enq_qdepth.into(),
+                Input::DequeuedBefore => start.deq_qdepth.into(),
+                Input::NowUs => start.now_ps / PS_PER_US,
+                Input::EnqueuedUs => start.enqueued_ps / PS_PER_US,
+                Input::WaitedUs => start.now_ps.saturating_sub(start.enqueued_ps) / PS_PER_US,
+                Input::PacketBytes => bytes as u64,
+                Input::Zero | Input::ArrivalPort | Input::PacketPath => 0,
+            };
+            place.set(state, value);
         }
     }
 

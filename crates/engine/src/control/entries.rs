@@ -76,11 +76,6 @@ impl Switch {
         self.apply_insert(table, entry).map(|_| ())
     }
 
-    /// Changes the action of the entry with the same matches and priority.
-    pub fn modify_entry(&mut self, table: TableId, entry: Entry) -> Result<(), ControlError> {
-        self.apply_modify(table, entry).map(|_| ())
-    }
-
     /// Deletes the entry with these matches and priority.
     pub fn delete_entry(
         &mut self,
@@ -110,20 +105,6 @@ impl Switch {
             .into_iter()
             .map(|n| self.installed_entry(table, n))
             .collect())
-    }
-
-    /// Sets what runs on a miss.
-    pub fn set_default_action(
-        &mut self,
-        table: TableId,
-        action: ActionCall,
-    ) -> Result<(), ControlError> {
-        self.apply_default_action(table, Some(action)).map(|_| ())
-    }
-
-    /// Sets what runs on a miss back to what the program says.
-    pub fn reset_default_action(&mut self, table: TableId) -> Result<(), ControlError> {
-        self.apply_default_action(table, None).map(|_| ())
     }
 
     /// What runs on a miss.

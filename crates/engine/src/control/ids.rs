@@ -45,10 +45,3 @@ pub fn action_param(program: &Program, action: ActionId, id: u32) -> Option<usiz
     let action = program.actions.get(action.index())?;
     action.params.iter().position(|param| param.id == id)
 }
-
-/// The table that a direct counter belongs to.
-pub fn table_of_direct_counter(program: &Program, counter: CounterId) -> Option<TableId> {
-    let mut tables = program.tables.iter();
-    let at = tables.position(|table| table.direct_counter == Some(counter))?;
-    Some(TableId(at as u32))
-}

@@ -197,15 +197,6 @@ impl Switch {
         Ok(self.runtime().value_set(value_set).members())
     }
 
-    /// Replaces a value set's members.
-    pub fn set_value_set_members(
-        &mut self,
-        value_set: ValueSetId,
-        members: Vec<Vec<KeyMatch>>,
-    ) -> Result<(), ControlError> {
-        self.apply_value_set(value_set, members).map(|_| ())
-    }
-
     /// Takes the digest messages that wait, due or not, as lists.
     pub fn take_digests(&mut self, now_ps: u64) -> Vec<DigestList> {
         self.runtime_mut().digests_mut().take(now_ps)
@@ -226,18 +217,6 @@ impl Switch {
     pub fn digest_config(&self, digest: DigestId) -> Result<Option<DigestConfig>, ControlError> {
         declared(&self.program().digests, "digest", digest.0)?;
         Ok(self.runtime().digests().config(digest))
-    }
-
-    /// Configures the delivery of a digest.
-    pub fn configure_digest(
-        &mut self,
-        digest: DigestId,
-        config: DigestConfig,
-    ) -> Result<(), ControlError> {
-        declared(&self.program().digests, "digest", digest.0)?;
-        let queue = self.runtime_mut().digests_mut();
-        queue.set_config(digest, Some(config));
-        Ok(())
     }
 
     pub(super) fn apply_digest(

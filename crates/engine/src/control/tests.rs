@@ -19,6 +19,49 @@ const MIXED: TableId = TableId(4);
 const FORWARD: ActionId = ActionId(0);
 const DROP: ActionId = ActionId(1);
 
+/// Single updates.
+impl Switch {
+    pub(crate) fn modify_entry(
+        &mut self,
+        table: TableId,
+        entry: Entry,
+    ) -> Result<(), ControlError> {
+        self.apply_modify(table, entry).map(|_| ())
+    }
+
+    pub(crate) fn set_default_action(
+        &mut self,
+        table: TableId,
+        action: ActionCall,
+    ) -> Result<(), ControlError> {
+        self.apply_default_action(table, Some(action)).map(|_| ())
+    }
+
+    pub(crate) fn reset_default_action(&mut self, table: TableId) -> Result<(), ControlError> {
+        self.apply_default_action(table, None).map(|_| ())
+    }
+
+    pub(crate) fn set_value_set_members(
+        &mut self,
+        value_set: ValueSetId,
+        members: Vec<Vec<KeyMatch>>,
+    ) -> Result<(), ControlError> {
+        self.apply_value_set(value_set, members).map(|_| ())
+    }
+
+    pub(crate) fn configure_digest(
+        &mut self,
+        digest: DigestId,
+        config: DigestConfig,
+    ) -> Result<(), ControlError> {
+        let operation = match self.digest_config(digest)? {
+            Some(_) => Operation::Modify,
+            None => Operation::Insert,
+        };
+        self.apply_digest(operation, digest, config).map(|_| ())
+    }
+}
+
 fn bits(width: u32, value: u64) -> Bits {
     Bits::from_u64(width, value)
 }
@@ -70,8 +113,4 @@ fn ids_are_found_by_p4runtime_id() {
     assert_eq!(ids::match_field(&program, MIXED, 2), Some(1));
     assert_eq!(ids::action_param(&program, FORWARD, 1), Some(0));
     assert_eq!(ids::action_param(&program, DROP, 1), None);
-    assert_eq!(
-        ids::table_of_direct_counter(&program, CounterId(1)),
-        Some(EXACT)
-    );
 }

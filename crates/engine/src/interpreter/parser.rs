@@ -193,13 +193,8 @@ impl Run<'_, '_> {
         let declared = &self.program.headers[header.index()];
         self.set(declared.valid, &Bits::from_bool(valid));
         if !valid {
-            for field in &declared.fields {
-                for slot in [Some(field.slot), field.varbit_length]
-                    .into_iter()
-                    .flatten()
-                {
-                    self.set(slot, &Bits::zero(self.program.slots[slot.index()].width));
-                }
+            for slot in declared.field_slots() {
+                self.set(slot, &Bits::zero(self.program.slots[slot.index()].width));
             }
         }
         self.note(loc, || EventKind::SetValid { header, valid });

@@ -1,17 +1,11 @@
 //! The fast path: a packet that comes in at one port and leaves at another, both halves in one call of the executor.
 //!
-//! Nothing is allocated and nothing moved but the packet. Whatever asks for more (clones, replicas, another round) leaves the
-//! fast path at a point where the slow path can go on; what is observed is the same. Replicas that ask for nothing
-//! themselves do without the slow path's queue. It does not know how the executor does it, and it is not taken while
-//! a trace is recorded.
+//! Nothing is allocated and nothing moved but the packet. A packet with other requests (clones, another round, replicas that the executor
+//! does not make) leaves the fast path at a point where the slow path can go on; what is observed is the same. It does not know how the
+//! executor does it, and it is not taken while a trace is recorded.
 
-use super::{
-    AfterEgress, AfterIngress, Enqueued, Lineage, Output, Packet, PacketPath, Pass, Pending, Run,
-    Switch, Work,
-};
-use crate::control::Replica;
-use crate::exec::{DropReason, FastPath, FastPathContext, Stop, Way};
-use crate::plan::EgressStart;
+use super::{Lineage, Output, Packet, Pass, Pending, Switch};
+use crate::exec::{Exit, FastPath, FastPathContext, Stop};
 use std::sync::Arc;
 
 /// So many packets that ran before one stopped make it likely that many will again.
@@ -72,7 +66,7 @@ impl Switch {
         &mut self,
         now_ps: u64,
         packets: &mut Vec<(u32, Packet)>,
-        (first, ahead): (usize, usize),
+        (first, prefetched): (usize, usize),
         steady: bool,
         out: &mut Vec<Output>,
     ) -> FastPath {
@@ -91,7 +85,7 @@ impl Switch {
             spare: &mut scratch.spare,
             replication: &self.replication,
             drops: &mut self.drops,
-            ahead,
+            prefetched,
             steady,
             state: &mut scratch.fast_path_state,
             emitted: &mut scratch.emitted,
@@ -112,12 +106,12 @@ impl Switch {
         let (mut first, mut stop) = (0, stop);
         loop {
             let packet = std::mem::take(&mut packets[stop.packet].1);
-            let (ahead, steady) = (stop.ahead, stop.packet - first >= STEADY);
+            let (prefetched, steady) = (stop.prefetched, stop.packet - first >= STEADY);
             first = stop.packet + 1;
             let sent = out.len();
             self.leave_fast_path(now_ps, packet, stop, out);
             come_of(first - 1, &mut out[sent..]);
-            match self.fast_path(now_ps, packets, (first, ahead), steady, out) {
+            match self.fast_path(now_ps, packets, (first, prefetched), steady, out) {
                 FastPath::Done => return packets.len(),
                 FastPath::Stopped(next) => stop = next,
                 FastPath::Unsupported => return first,
@@ -129,10 +123,6 @@ impl Switch {
     fn leave_fast_path(&mut self, now_ps: u64, packet: Packet, stop: Stop, out: &mut Vec<Output>) {
         self.work_left = self.max_work;
         let mut work = self.work.take().unwrap_or_default();
-        if let Some(group) = self.is_multicast(&stop) {
-            self.multicast_on_fast_path(now_ps, packet, group, &stop, &mut work, out);
-            return self.work_from(now_ps, None, work, out);
-        }
         let pass = Pass {
             now_ps,
             packet,
@@ -140,7 +130,7 @@ impl Switch {
             lineage: Lineage::default(),
         };
         let mut unicast = None;
-        if let Way::AfterEgress(port) = stop.way {
+        if let Exit::AfterEgress(port) = stop.exit {
             // Egress has its priority already.
             let copy = pass.enqueue(port, 0, stop.consumed, None);
             let output = self.after_egress(now_ps, copy, &stop.intents, &mut work.emissions);
@@ -153,120 +143,5 @@ impl Switch {
             }
         }
         self.work_from(now_ps, unicast, work, out);
-    }
-
-    /// The group, if a packet stopped for its replicas and nothing else.
-    fn is_multicast(&self, stop: &Stop) -> Option<u32> {
-        if stop.way != Way::AfterIngress || stop.intents.drop.is_some() {
-            return None;
-        }
-        let state = &self.scratch.fast_path_state;
-        let verdict = self.plan.rules().after_ingress(state, &stop.intents);
-        match (verdict.clone, verdict.next) {
-            (None, AfterIngress::Multicast(group)) => Some(group),
-            _ => None,
-        }
-    }
-
-    /// Runs egress for the replicas of a packet whose state after ingress is that of the fast path; what they ask for is put to the work.
-    fn multicast_on_fast_path(
-        &mut self,
-        now_ps: u64,
-        packet: Packet,
-        group: u32,
-        stop: &Stop,
-        work: &mut Work,
-        out: &mut Vec<Output>,
-    ) {
-        let replicas = self.replication.take_replicas(group);
-        let state = &mut self.scratch.fast_path_state;
-        self.plan.rules().set_path(state, PacketPath::Replica);
-        match replicas.split_last() {
-            None => self.drops[DropReason::EmptyMulticastGroup as usize] += 1,
-            Some((&last, others)) => {
-                self.save_state();
-                for &replica in others {
-                    self.send_replica(now_ps, packet.clone(), replica, stop, work, out);
-                    self.restore_state();
-                }
-                self.send_replica(now_ps, packet, last, stop, work, out);
-            }
-        }
-        self.replication.give_back(group, replicas);
-    }
-
-    /// Keeps what egress may change of the state of the fast path.
-    fn save_state(&mut self) {
-        self.unchanged.clear();
-        for range in &self.egress_changes {
-            let limbs = &self.scratch.fast_path_state[range.clone()];
-            self.unchanged.extend_from_slice(limbs);
-        }
-    }
-
-    fn restore_state(&mut self) {
-        let mut from = 0;
-        for range in &self.egress_changes {
-            let limbs = &self.unchanged[from..from + range.len()];
-            self.scratch.fast_path_state[range.clone()].copy_from_slice(limbs);
-            from += range.len();
-        }
-    }
-
-    /// Runs egress for a replica, in the state of the fast path.
-    fn send_replica(
-        &mut self,
-        now_ps: u64,
-        mut packet: Packet,
-        replica: Replica,
-        stop: &Stop,
-        work: &mut Work,
-        out: &mut Vec<Output>,
-    ) {
-        let mut state = std::mem::take(&mut self.scratch.fast_path_state);
-        let priority = self.plan.rules().priority(&state);
-        let start = EgressStart {
-            now_ps,
-            enqueued_ps: now_ps,
-            port: replica.port,
-            rid: replica.rid,
-            priority,
-            enq_qdepth: 0,
-            deq_qdepth: 0,
-            payload_bytes: packet.len() - stop.consumed,
-        };
-        self.plan.start_egress(&mut state, start);
-        let run = Run {
-            now_ps,
-            packet: &packet,
-            consumed: stop.consumed,
-            branch: 0,
-        };
-        let (intents, _) = self.run(run, &mut state, |e, cx| e.egress(cx));
-        let verdict = (self.plan.rules()).after_egress(&state, &intents, replica.port);
-        let leaves = verdict.clone.is_none() && verdict.next == AfterEgress::Send;
-        if intents.drop.is_some() || !leaves {
-            let copy = Enqueued {
-                port: replica.port,
-                rid: replica.rid,
-                priority,
-                enq_qdepth: 0,
-                packet,
-                state: state.clone(),
-                consumed: stop.consumed,
-                truncate: None,
-                enqueued_ps: now_ps,
-                lineage: Lineage::default(),
-            };
-            out.extend(self.after_egress(now_ps, copy, &intents, &mut work.emissions));
-        } else {
-            packet.replace_front(stop.consumed, &self.scratch.emitted);
-            if let Some(length) = intents.truncate {
-                packet.truncate(length as usize);
-            }
-            let port = replica.port;
-            out.push(Output::new(port, packet));
-        }
-        self.scratch.fast_path_state = state;
     }
 }

@@ -1,6 +1,6 @@
 //! v1model: metadata, blocks and numbers of the behavioral model's simple_switch.
 
-use super::{Block, Description, Half, Parameter, Stage, metadata};
+use super::{Block, Description, Forwarding, Half, Input, Parameter, Stage, metadata};
 use crate::ERROR_WIDTH;
 
 /// The value of `egress_spec` that drops.
@@ -57,6 +57,37 @@ metadata! {
         parser_error = "parser_error": ERROR_WIDTH,
         /// Of the queue.
         priority = "priority": 3,
+    }
+}
+
+impl StandardMetadata {
+    /// How packets are forwarded.
+    pub fn forwarding(&self) -> Forwarding {
+        Forwarding {
+            arrival: vec![
+                (self.ingress_port, Input::ArrivalPort),
+                (self.packet_length, Input::PacketBytes),
+                (self.ingress_global_timestamp, Input::NowUs),
+            ],
+            egress: vec![
+                (self.egress_port, Input::OutputPort),
+                // Anything but the drop port, so that only the egress control can drop.
+                (self.egress_spec, Input::Zero),
+                (self.egress_rid, Input::ReplicaId),
+                (self.instance_type, Input::PacketPath),
+                (self.priority, Input::Priority),
+                (self.enq_qdepth, Input::EnqueuedBehind),
+                (self.deq_qdepth, Input::DequeuedBefore),
+                (self.deq_timedelta, Input::WaitedUs),
+                (self.enq_timestamp, Input::EnqueuedUs),
+                (self.egress_global_timestamp, Input::NowUs),
+                (self.packet_length, Input::PacketBytes),
+            ],
+            port: self.egress_spec,
+            drop_port: DROP_PORT.into(),
+            group: self.mcast_grp,
+            replica_path: instance_type::REPLICATION,
+        }
     }
 }
 

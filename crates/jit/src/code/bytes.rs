@@ -70,7 +70,7 @@ impl Gen<'_, '_> {
         let flags = MemFlagsData::new().with_notrap();
         match self.entry_point {
             // It is edited where it lies.
-            EntryPoint::FastPath | EntryPoint::General => flags,
+            EntryPoint::FastPath | EntryPoint::Unspecialised => flags,
             _ => flags.with_readonly(),
         }
     }

@@ -7,7 +7,8 @@
 use super::bytes::Packer;
 use super::wide::{Wide, limbs_for};
 use super::{Gen, Place};
-use crate::shims::{Shim, algorithm_code};
+use crate::calls::algorithm_code;
+use crate::shims::Shim;
 use cranelift_codegen::ir::types::{I16, I32, I64};
 use cranelift_codegen::ir::{InstBuilder, Value};
 use ir::{Expr, HashAlgorithm, HeaderId, SlotId};

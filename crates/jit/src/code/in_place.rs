@@ -5,8 +5,9 @@
 //! with assertions checks each.
 
 use super::{Gen, constant_memory};
+use crate::analysis::tables::{InPlaceTable, PrefixField};
 use crate::frame::Frame;
-use crate::views::{InPlaceTable, PrefixField, TableView};
+use crate::views::TableView;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, TrapCode, Value};
@@ -146,12 +147,12 @@ impl Gen<'_, '_> {
 
     /// Loads what a lookup of this key in a table of exact keys will, if its bucket is the first for it, and does nothing with it.
     pub(super) fn touch(&mut self, number: usize, key: &[Value]) {
-        let table = self.tables_in_place[number].clone();
+        let table = &self.analysis.tables_in_place[number];
         let after = self.b.create_block();
         let views = offset_of!(Frame, views) as i32;
         let views = (self.b.ins()).load(I64, constant_memory(), self.frame, views);
         let lookup = Lookup {
-            table: &table,
+            table,
             view: number * size_of::<TableView>(),
             views,
             elsewhere: after,

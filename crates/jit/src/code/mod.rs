@@ -19,14 +19,11 @@ mod prefetch;
 mod replicas;
 mod stmt;
 mod table;
-pub(crate) mod wide;
+mod wide;
 
-use crate::frame::{Arrival, Frame, drop_code};
-use crate::headers::Headers;
-use crate::memory::in_memory;
+use crate::analysis::{Analysis, FastPathAnalysis};
+use crate::frame::{Arrival, Frame, drop_code, exit};
 use crate::shims::Shim;
-use crate::usage::{Usage, shared_with_engine};
-use crate::views::{InPlaceTable, in_place};
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
 use cranelift_codegen::ir::{
@@ -34,20 +31,14 @@ use cranelift_codegen::ir::{
     Value,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
-pub(crate) use fast_path::{makes_replicas, specialisations};
-use ir::{Bits, Half, LabelId, Layout, MAX_STEPS, Program, SlotId, StandardMetadata, StmtKind};
+use ir::{Bits, Half, LabelId, Layout, MAX_STEPS, Program, SlotId};
 use parser::ParserBlocks;
-pub(crate) use prefetch::{LARGE_TABLE, PrefetchedTable, prefetched_tables};
 use std::mem::offset_of;
 use wide::{Limbs, Wide, limbs_for};
 
 /// A function does not become larger than about this many instructions. Real programs have some thousands; the limit is
 /// for programs that were made to explode.
 const MAX_INSTRUCTIONS: usize = 1 << 20;
-
-/// Slots of more limbs than this live in the state array and nowhere else, so that a huge varbit does not become
-/// hundreds of values.
-pub(crate) const MAX_VALUE_LIMBS: usize = 8;
 
 /// Which part of the pipeline a function runs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +49,11 @@ pub(crate) enum EntryPoint {
     Parse,
     /// Egress parser, egress, checksum computation, deparser.
     Egress,
-    /// All of them, for a packet of v1model on the fast path. If the program is specialised, only for the outcomes of the parser that it
-    /// is specialised for.
+    /// All of them, for a packet on the fast path. If the program is specialised, only for the outcomes of the parser that it is
+    /// specialised for.
     FastPath,
     /// The same for all outcomes, if the program is specialised.
-    General,
+    Unspecialised,
     /// Parser and ingress as they probably go, to touch the large tables that a packet will need; changes nothing but values
     /// in the state array.
     Prefetch,
@@ -75,23 +66,24 @@ impl EntryPoint {
         EntryPoint::Parse,
         EntryPoint::Egress,
         EntryPoint::FastPath,
-        EntryPoint::General,
+        EntryPoint::Unspecialised,
         EntryPoint::Prefetch,
     ];
 
     /// Whether a program has any use for the function.
-    pub fn is_useful(self, program: &Program) -> bool {
+    pub fn is_useful(self, analysis: &Analysis<'_>) -> bool {
+        let fast_path = analysis.fast_path.as_ref();
         match self {
-            _ if self.takes_packets() && program.v1model().is_none() => false,
-            EntryPoint::Prefetch => !prefetched_tables(program).is_empty(),
-            EntryPoint::General => !specialisations(program).is_empty(),
-            _ => true,
+            EntryPoint::FastPath => fast_path.is_some(),
+            EntryPoint::Unspecialised => fast_path.is_some_and(|f| f.specialised.is_some()),
+            EntryPoint::Prefetch => !analysis.prefetched_tables.is_empty(),
+            EntryPoint::Ingress | EntryPoint::Parse | EntryPoint::Egress => true,
         }
     }
 
     /// Whether it takes a packet all the way, and tells where it went.
     pub fn is_fast_path(self) -> bool {
-        matches!(self, EntryPoint::FastPath | EntryPoint::General)
+        matches!(self, EntryPoint::FastPath | EntryPoint::Unspecialised)
     }
 
     /// Whether it runs on one packet after the other: then it is given the first [`Arrival`] and the end of them, besides the frame.
@@ -106,7 +98,7 @@ impl EntryPoint {
             EntryPoint::Parse => "parse",
             EntryPoint::Egress => "egress",
             EntryPoint::FastPath => "fast_path",
-            EntryPoint::General => "general",
+            EntryPoint::Unspecialised => "unspecialised",
             EntryPoint::Prefetch => "prefetch",
         }
     }
@@ -161,16 +153,13 @@ struct Burst {
 /// The state of generation of one function.
 pub(crate) struct Gen<'a, 'f> {
     pub(crate) b: FunctionBuilder<'f>,
+    analysis: &'a Analysis<'a>,
     program: &'a Program,
     layout: &'a Layout,
     entry_point: EntryPoint,
-    /// By slot: whether it does not become values.
-    in_memory: Vec<bool>,
     places: Vec<Place>,
     /// Functions of [`Shim`], by its number.
     shims: &'a [FuncRef],
-    /// Tables with a view, in the order of their views.
-    tables_in_place: Vec<InPlaceTable>,
     frame: Value,
     state: Value,
     packet: Value,
@@ -211,10 +200,8 @@ pub(crate) struct Gen<'a, 'f> {
 /// What [`generate`] needs to know.
 pub(crate) struct Input<'a> {
     /// The program.
-    pub program: &'a Program,
-    /// Its layout.
-    pub layout: &'a Layout,
-    /// Which one.
+    pub analysis: &'a Analysis<'a>,
+    /// Which function.
     pub entry_point: EntryPoint,
     /// Functions of [`Shim`] as imported into the function, by number.
     pub shims: &'a [FuncRef],
@@ -256,13 +243,12 @@ pub(crate) fn generate(
     let control_end = b.create_block();
     let mut g = Gen {
         b,
-        program: input.program,
-        layout: input.layout,
+        analysis: input.analysis,
+        program: input.analysis.program,
+        layout: &input.analysis.layout,
         entry_point: input.entry_point,
-        in_memory: in_memory(input.program),
         places: Vec::new(),
         shims: input.shims,
-        tables_in_place: in_place(input.program),
         frame,
         state,
         packet,
@@ -287,11 +273,8 @@ pub(crate) fn generate(
         too_large: false,
     };
     match input.entry_point {
-        EntryPoint::FastPath => {
-            g.fast_path(Headers::new(input.program), &specialisations(input.program))
-        }
-        EntryPoint::General => g.fast_path(Headers::new(input.program), &[]),
-        EntryPoint::Prefetch => g.prefetch(Headers::new(input.program)),
+        EntryPoint::FastPath | EntryPoint::Unspecialised => g.fast_path(),
+        EntryPoint::Prefetch => g.prefetch(),
         _ => {
             g.place_slots();
             g.part();
@@ -327,33 +310,23 @@ fn constant_memory() -> MemFlagsData {
 
 impl Gen<'_, '_> {
     fn place_slots(&mut self) {
-        let program = self.program;
+        let (program, analysis) = (self.program, self.analysis);
         let usage = match self.entry_point {
-            EntryPoint::Ingress => Usage::of_ingress(program),
-            EntryPoint::Parse => Usage::of_parser(program),
-            EntryPoint::Egress
-            | EntryPoint::FastPath
-            | EntryPoint::General
-            | EntryPoint::Prefetch => Usage::of_egress(program),
+            EntryPoint::Ingress => &analysis.ingress,
+            EntryPoint::Parse => &analysis.parser,
+            _ => &analysis.egress,
         };
-        let egress = Usage::of_egress(program);
-        let mut exported = shared_with_engine(program, &egress);
-        let mut imported = exported.clone();
-        if self.entry_point == EntryPoint::Egress {
-            imported.fill(true);
-        } else {
-            for (export, read) in exported.iter_mut().zip(egress.reads) {
-                *export |= read;
-            }
-        }
+        let is_egress = self.entry_point == EntryPoint::Egress;
         let zero = self.imm(0);
         for i in 0..program.slots.len() {
+            let exported = analysis.shared[i] || !is_egress && analysis.egress.reads[i];
+            let imported = analysis.shared[i] || is_egress;
             let place = match (usage.reads[i], usage.writes[i]) {
                 (false, false) => Place::Unused,
-                (false, true) if !exported[i] => Place::Unused,
+                (false, true) if !exported => Place::Unused,
                 (true, false) => Place::ReadOnly,
-                _ if self.in_memory[i] => Place::Memory,
-                _ => self.declare_values(SlotId(i as u32), imported[i], exported[i], zero),
+                _ if analysis.in_memory[i] => Place::Memory,
+                _ => self.declare_values(SlotId(i as u32), imported, exported, zero),
             };
             self.places.push(place);
         }
@@ -567,7 +540,7 @@ impl Gen<'_, '_> {
                 self.control(&program.deparser);
                 self.store_emitted_len();
             }
-            EntryPoint::FastPath | EntryPoint::General | EntryPoint::Prefetch => {}
+            EntryPoint::FastPath | EntryPoint::Unspecialised | EntryPoint::Prefetch => {}
         }
         self.b.ins().return_(&[]);
     }
@@ -578,15 +551,6 @@ impl Gen<'_, '_> {
             EntryPoint::Egress => Half::Egress,
             _ => Half::Ingress,
         }
-    }
-
-    /// The standard metadata.
-    ///
-    /// # Panics
-    /// If the program is none of v1model: only these have a fast path.
-    fn standard(&self) -> &StandardMetadata {
-        let standard = self.program.v1model();
-        standard.expect("the fast path is for programs of v1model")
     }
 
     /// What is emitted goes to the buffer of the frame, from its beginning on.
@@ -649,7 +613,7 @@ impl Gen<'_, '_> {
                     continue;
                 }
                 if self.entry_point.is_fast_path() {
-                    self.return_way(crate::frame::way::DROPPED + code, None);
+                    self.exit_with(exit::DROPPED + code, None);
                     continue;
                 }
                 let code = self.imm(code);
@@ -690,13 +654,7 @@ fn nth(first: Variable, i: usize) -> Variable {
     Variable::from_u32(first.as_u32() + i as u32)
 }
 
-/// Bytes that a deparser may write, each `emit` once; one in a loop makes room for itself.
-pub(crate) fn emit_capacity(program: &Program) -> usize {
-    let emits = |stmt: &ir::Stmt| match stmt.kind {
-        StmtKind::Emit(header) => program.header_max_bytes(header),
-        _ => 0,
-    };
-    let deparsers = [&program.ingress_deparser, &program.deparser];
-    let emitted = deparsers.map(|body| ir::statements(body).map(emits).sum::<usize>());
-    emitted[0].max(emitted[1]) + bytes::Packer::SLACK as usize
+/// Bytes that a deparser may write without asking for room.
+pub(crate) fn emit_capacity(analysis: &Analysis<'_>) -> usize {
+    analysis.emit_bytes + bytes::Packer::SLACK as usize
 }

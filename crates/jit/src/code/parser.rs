@@ -6,14 +6,15 @@
 use super::bytes::Window;
 use super::wide::{Wide, limbs_for};
 use super::{Gen, Place};
+use crate::analysis::ParserForm;
+use crate::analysis::paths::{Validity, leads_to};
 use crate::frame::Frame;
-use crate::paths::{Validity, accepted, leads_to};
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 use cranelift_frontend::Switch;
 use ir::{
-    Bits, ERROR_WIDTH, Expr, HeaderId, KeySet, Parser, SelectCase, SlotId, StateId, Target,
+    Bits, ERROR_WIDTH, Expr, HeaderId, KeySet, SelectCase, SlotId, State, StateId, Target,
     Transition,
 };
 use std::mem::offset_of;
@@ -45,29 +46,18 @@ pub(crate) struct ParserBlocks {
 /// What is known of a state before the parser is generated.
 #[derive(Clone, Copy, Default)]
 struct Entered {
-    /// There is a way to it from the start.
+    /// There is a path to it from the start.
     at_all: bool,
     /// Some state not before it goes to it.
     again: bool,
 }
 
-fn targets(transition: &Transition) -> Vec<usize> {
-    let state = |target: &Target| match target {
-        Target::State(id) => Some(id.index()),
-        Target::Accept | Target::Reject => None,
-    };
-    match transition {
-        Transition::Goto(target) => state(target).into_iter().collect(),
-        Transition::Select { cases, .. } => cases.iter().filter_map(|c| state(&c.target)).collect(),
-    }
-}
-
-fn entered(parser: &Parser, start: usize, generated: &[bool]) -> Vec<Entered> {
-    let mut result = vec![Entered::default(); parser.states.len()];
+fn entered(states: &[State], start: usize, generated: &[bool]) -> Vec<Entered> {
+    let mut result = vec![Entered::default(); states.len()];
     result[start].at_all = true;
     let mut open = vec![start];
     while let Some(from) = open.pop() {
-        let targets = targets(&parser.states[from].transition).into_iter();
+        let targets = states[from].transition.states().map(StateId::index);
         for to in targets.filter(|&to| generated[to]) {
             result[to].again |= to <= from;
             if !std::mem::replace(&mut result[to].at_all, true) {
@@ -82,50 +72,58 @@ impl Gen<'_, '_> {
     /// Generates a parser, if there is one; continues behind it.
     pub(crate) fn parser(&mut self, block: ir::Block) {
         if let Some(start) = self.program.parser_start(block) {
-            self.parser_with_specialisations(start, &[]);
+            let states = &self.program.parser.states;
+            let none = vec![None; states.len()];
+            self.states(states, start, vec![true; states.len()], &none, 0);
         }
     }
 
-    /// Generates the parser; continues behind it, but for the states that accept with one of these validities: those go to the blocks
-    /// that are given back, each with its validity. If there are any, what leads to none of them ends the parser at once.
-    pub(crate) fn parser_with_specialisations(
+    /// Generates the parser; continues behind it, but for the states that accept with one of these outcomes: those go to the blocks
+    /// that are given back, each with its outcome. What leads to none of them ends the parser at once.
+    pub(crate) fn specialised_parser(
         &mut self,
+        parser: &ParserForm<'_>,
+        outcomes: &[Validity],
+    ) -> Vec<Block> {
+        let outcome_of = |validity: &Option<Validity>| {
+            let validity = validity.as_ref()?;
+            outcomes.iter().position(|outcome| outcome == validity)
+        };
+        let accepted: Vec<_> = parser.accepted.iter().map(outcome_of).collect();
+        let wanted = accepted.iter().map(Option::is_some).collect();
+        let generated = leads_to(&parser.states, wanted);
+        self.states(
+            &parser.states,
+            StateId(0),
+            generated,
+            &accepted,
+            outcomes.len(),
+        )
+    }
+
+    /// Generates the states that are wanted, from one of them on. Those that accept with one of so many outcomes go to its block, the
+    /// others on behind the parser.
+    fn states(
+        &mut self,
+        states: &[State],
         start: StateId,
-        specialisations: &[Validity],
+        generated: Vec<bool>,
+        accepted: &[Option<usize>],
+        outcomes: usize,
     ) -> Vec<Block> {
         let program = self.program;
-        let states = &program.parser.states;
-        let accepted = accepted(program);
-        let specialisation_of = |validity: &Option<Validity>| {
-            let validity = validity.as_ref()?;
-            specialisations.iter().position(|t| t == validity)
-        };
-        let generated = match specialisations.is_empty() {
-            true => vec![true; states.len()],
-            false => leads_to(
-                program,
-                accepted
-                    .iter()
-                    .map(|v| specialisation_of(v).is_some())
-                    .collect(),
-            ),
-        };
-        let entered = entered(&program.parser, start.index(), &generated);
+        let entered = entered(states, start.index(), &generated);
         let blocks: Vec<Block> = states.iter().map(|_| self.b.create_block()).collect();
         let done = self.b.create_block();
-        let specialised_blocks: Vec<Block> = specialisations
-            .iter()
-            .map(|_| self.b.create_block())
-            .collect();
-        let accept: Vec<Block> = (accepted.iter())
-            .map(|validity| specialisation_of(validity).map_or(done, |i| specialised_blocks[i]))
-            .collect();
+        let outcome_blocks: Vec<Block> = (0..outcomes).map(|_| self.b.create_block()).collect();
+        let accept = accepted.iter();
+        let accept = accept.map(|outcome| outcome.map_or(done, |i| outcome_blocks[i]));
         self.b.ins().jump(blocks[start.index()], &[]);
         self.parser_blocks = Some(ParserBlocks {
             states: blocks.clone(),
             current: 0,
             done,
-            accept,
+            accept: accept.collect(),
             generated,
             failures: Vec::new(),
         });
@@ -157,7 +155,7 @@ impl Gen<'_, '_> {
         self.continue_in(done);
         self.parser_blocks = None;
         self.store_consumed();
-        specialised_blocks
+        outcome_blocks
     }
 
     /// Tells how much the parser took.

@@ -1,53 +1,41 @@
-//! The replicas of a multicast group on the fast path: egress once for each, in a loop, all from the values that ingress left.
+//! The replicas of a multicast group on the fast path: egress once for each, in a loop, all from the state that ingress left.
 //!
-//! Only programs whose egress asks for nothing beyond leaving at a port, and that always comes to its end, are done here
-//! ([`can_replicate`]); for the others the engine does it. What is emitted for the replicas lies one behind the other, and the
-//! packets are made of it when the function has ended: the packet as it came is needed until then.
+//! Only programs whose egress requests nothing beyond leaving at a port, and that always comes to its end, are done here
+//! ([`crate::analysis::bailouts`]); the switch does it for the others. What is emitted for the replicas lies one behind the other, and
+//! the packets are made of it when the function has ended: the packet as it came is needed until then.
 
-use super::fast_path::Exports;
 use super::wide::limbs_for;
 use super::{Gen, Place, nth};
-use crate::frame::{Frame, drop_code, way};
-use crate::memory::in_memory;
-use crate::paths::statements_in_egress;
+use crate::frame::{Frame, drop_code, exit};
 use crate::shims::Shim;
-use crate::usage::Usage;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
-use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
+use cranelift_codegen::ir::{
+    InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value,
+};
 use cranelift_frontend::Variable;
 use engine::control::Replica;
-use ir::Program;
-use ir::architecture::v1model::DROP_PORT;
-use ir::architecture::v1model::instance_type;
 use std::mem::{offset_of, size_of};
+use std::ops::Range;
 
-/// An egress of more statements than this, those of actions counted wherever they may run, is not generated once more.
-const MAX_STATEMENTS: usize = 500;
-
-/// Whether replicas can be made by the function of the fast path.
-pub(super) fn can_replicate(program: &Program, egress: &Usage) -> bool {
-    let asks = egress.clones || egress.repeats || egress.truncates || egress.ends_early;
-    // What lies in memory would have to be restored for each.
-    let writes_memory = (in_memory(program).iter().zip(&egress.writes))
-        .any(|(&in_memory, &written)| written && in_memory);
-    !asks && !writes_memory && statements_in_egress(program) <= MAX_STATEMENTS
-}
+/// Limbs of the state, and memory where they are kept.
+type Saved = Vec<(Range<usize>, StackSlot)>;
 
 impl Gen<'_, '_> {
     /// Runs what follows ingress for each replica of a group, and ends the function.
-    pub(super) fn replicate(&mut self, group: Value, exports: &Exports) {
+    pub(super) fn replicate(&mut self, group: Value) {
         let program = self.program;
         let results = self.call_for_all(Shim::Replicas, &[self.frame, group]);
         let (first, end) = (results[0], results[1]);
         let none = self.b.ins().icmp(IntCC::Equal, first, end);
-        self.return_if(none, way::DROPPED + drop_code::EMPTY_GROUP);
+        self.exit_if(none, exit::DROPPED + drop_code::EMPTY_GROUP);
 
         let buffer = self.frame_word(offset_of!(Frame, emitted));
         let at = self.b.declare_var(I64);
         self.b.def_var(at, first);
         self.b.def_var(self.emit_at, buffer);
         let kept = self.values_now();
+        let saved = self.save_memory();
         let may_move = self.fast_path_mut().may_move;
         let again = self.b.create_block();
         self.b.ins().jump(again, &[]);
@@ -55,12 +43,11 @@ impl Gen<'_, '_> {
         for &(variable, value) in &kept {
             self.b.def_var(variable, value);
         }
+        self.restore_memory(&saved);
         let replica = self.b.use_var(at);
-        self.start_replica(replica, exports);
+        self.start_replica(replica);
         self.control(&program.egress);
-        let spec = self.read(self.standard().egress_spec).low();
-        let drop_port = self.imm(DROP_PORT.into());
-        let dropped = self.b.ins().icmp(IntCC::Equal, spec, drop_port);
+        let dropped = self.is_dropped();
         let [drop, send, next, done] = [(); 4].map(|()| self.b.create_block());
         self.b.ins().brif(dropped, drop, &[], send, &[]);
 
@@ -89,7 +76,7 @@ impl Gen<'_, '_> {
         self.b.ins().brif(more, again, &[], done, &[]);
         self.b.seal_block(again);
         self.continue_in(done);
-        self.return_way(way::REPLICATED, None);
+        self.exit_with(exit::REPLICATED, None);
         self.fast_path_mut().may_move = may_move;
     }
 
@@ -107,14 +94,49 @@ impl Gen<'_, '_> {
         variables.into_iter().map(now).collect()
     }
 
-    fn start_replica(&mut self, replica: Value, exports: &Exports) {
+    /// Keeps what egress may change in the state array.
+    fn save_memory(&mut self) -> Saved {
+        let ranges = self.facts().bailouts.egress_memory.iter();
+        ranges
+            .map(|range| {
+                let bytes =
+                    StackSlotData::new(StackSlotKind::ExplicitSlot, 8 * range.len() as u32, 4);
+                let saved = self.b.create_sized_stack_slot(bytes);
+                let [to, from] = self.saved_addresses(range, saved);
+                self.copy_limbs(from, to, range.len());
+                (range.clone(), saved)
+            })
+            .collect()
+    }
+
+    fn restore_memory(&mut self, saved: &Saved) {
+        for (range, saved) in saved {
+            let [from, to] = self.saved_addresses(range, *saved);
+            self.copy_limbs(from, to, range.len());
+        }
+    }
+
+    /// The addresses of what is kept, and of its place in the state array.
+    fn saved_addresses(&mut self, range: &Range<usize>, saved: StackSlot) -> [Value; 2] {
+        let saved = self.b.ins().stack_addr(I64, saved, 0);
+        let state = (self.b.ins()).iadd_imm_u(self.state, 8 * range.start as i64);
+        [saved, state]
+    }
+
+    fn start_replica(&mut self, replica: Value) {
         let flags = MemFlagsData::trusted();
         let (port_at, rid_at) = (offset_of!(Replica, port), offset_of!(Replica, rid));
         let port = self.b.ins().uload32(flags, replica, port_at as i32);
         let rid = (self.b.ins()).uload16(I64, flags, replica, rid_at as i32);
         let variable = self.fast_path_mut().port;
         self.b.def_var(variable, port);
-        let kind = self.imm(instance_type::REPLICATION);
-        self.start_egress(exports, port, rid, kind);
+        let facts = self.facts();
+        if facts.bailouts.truncates {
+            // The length that ingress truncates to does not concern replicas.
+            let zero = self.imm(0);
+            self.store_frame(offset_of!(Frame, truncate), zero);
+        }
+        let path = self.imm(facts.forwarding.replica_path);
+        self.start_egress(port, rid, path);
     }
 }

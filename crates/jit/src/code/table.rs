@@ -28,7 +28,11 @@ impl Gen<'_, '_> {
     ) -> bool {
         let program = self.program;
         let keys = self.exprs(keys);
-        let in_place = self.tables_in_place.iter().position(|t| t.table == table);
+        let in_place = self
+            .analysis
+            .tables_in_place
+            .iter()
+            .position(|t| t.table == table);
         let (args, position, found_hit) = match in_place.filter(|_| self.entry_point.is_fast_path())
         {
             None => {
@@ -38,9 +42,9 @@ impl Gen<'_, '_> {
                 (args, position, Some(self.shr_imm(found, 32)))
             }
             Some(number) => {
-                let table = self.tables_in_place[number].clone();
+                let table = &self.analysis.tables_in_place[number];
                 let limbs: Vec<Value> = keys.iter().flat_map(|k| k.limbs.clone()).collect();
-                let found = self.look_up_in_place(number, &table, &limbs, hit.is_some(), |g| {
+                let found = self.look_up_in_place(number, table, &limbs, hit.is_some(), |g| {
                     let (args, found) = g.find(table.table, &keys);
                     let record = g.b.ins().iadd_imm_s(args, -8);
                     let hit = Some(g.shr_imm(found, 32));
@@ -157,7 +161,7 @@ impl Gen<'_, '_> {
             }
             self.branches -= 1;
         }
-        // The table's default is always a way here for the code generator, though perhaps never taken.
+        // The table's default always leads here for the code generator, though perhaps never taken.
         self.continue_in(after);
         true
     }

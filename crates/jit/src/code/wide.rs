@@ -453,7 +453,7 @@ impl Gen<'_, '_> {
     fn call_binary(&mut self, op: BinaryOp, a: &Wide, b: &Wide) -> Wide {
         let (x, y) = (self.spill(&[a]), self.spill(&[b]));
         let out = self.scratch(a.limbs.len());
-        let op = self.imm(crate::shims::operator_code(op));
+        let op = self.imm(crate::calls::operator_code(op));
         let (width, by_width) = (self.imm(a.width.into()), self.imm(b.width.into()));
         self.call(Shim::Binary, &[op, width, by_width, x, y, out]);
         self.reload(out, a.width)

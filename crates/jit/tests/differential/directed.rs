@@ -6,8 +6,8 @@ use ir::text::preamble;
 
 /// What every program here begins with: standard metadata is `%0` to `%15`, and a header `h0` of two bytes and a 16-bit number
 /// (`%16` valid, `%17`, `%18`), `h1` of one 24-bit field (`%19` valid, `%20`), and `h2` of one of 16 bits (`%24` valid, `%25`).
-/// Scratch: `%21` to `%23`, 16 bits each.
-const SLOTS: [(&str, u32); 10] = [
+/// Scratch: `%21` to `%23`, 16 bits each, and `%26`, which is too wide for values.
+const SLOTS: [(&str, u32); 11] = [
     ("h0.$valid", 1),
     ("h0.a", 16),
     ("h0.n", 16),
@@ -18,6 +18,7 @@ const SLOTS: [(&str, u32); 10] = [
     ("z", 16),
     ("h2.$valid", 1),
     ("h2.c", 16),
+    ("wide", 1600),
 ];
 
 const HEADERS: &str = r#"
@@ -474,7 +475,7 @@ fn replicas_begin_with_what_ingress_left() {
             state s1 "more" {{ extract h1 goto accept }}
             control verify_checksum {{ }}
             control ingress {{
-              assign %1 = 9w4 assign %21 = 16w0 assign %11 = %18
+              assign %1 = 9w4 assign %21 = 16w0 assign %11 = %18 assign %26 = zext(%17, 1600)
               if ult(16w7, %18) {{ truncate 32w9 }}
               if eq(%18, 16w8) {{ assign %11 = 16w3 }}
             }}
@@ -494,10 +495,14 @@ fn replicas_begin_with_what_ingress_left() {
             "#
         )
     };
-    // What asks for more is done by the switch.
+    // The switch does it where egress requests more, or may end early.
     for (egress, here) in [
         ("", true),
-        ("if eq(%12, 16w1) { truncate 32w5 }", false),
+        ("if eq(%12, 16w1) { truncate 32w5 }", true),
+        (
+            "assign %26 = add(%26, zext(%12, 1600)) assign %18 = slice(%26, 15, 0)",
+            true,
+        ),
         ("if eq(%12, 16w1) { clone e2e 32w2 }", false),
         (
             "if eq(%3, 32w5) { if eq(%12, 16w4) { recirculate } }",

@@ -1,35 +1,33 @@
 //! Which slots live in the state array instead of in values.
 //!
-//! A value that differs by the way that was taken needs a place in every block where ways meet, one for each way that leads there: as
+//! A value that differs by the path that was taken needs a place in every block where paths meet, one for each path that leads there: as
 //! many as there are elements in a header stack whose next element is extracted in a loop, for each field of each element. That is quadratic in the size
 //! of the stack, and nothing is gained: so many values lie in memory anyway. This module counts, from the program alone, and knows
 //! nothing of machine code.
 
-use crate::code::MAX_VALUE_LIMBS;
-use crate::code::wide::limbs_for;
+use super::MAX_VALUE_LIMBS;
 use ir::{ActionId, Program, SlotId, Stmt, StmtKind};
 use std::collections::BTreeSet;
 
-/// A slot of a header lives in memory if more ways than this lead to where its values meet.
+/// A slot of a header lives in memory if more paths than this lead to where its values meet.
 const MAX_MERGES: usize = 64;
 
-/// So do all slots of headers that more ways than this lead to, if there are [`MANY`] of them. All other slots are values.
+/// So do all slots of headers that more paths than this lead to, if there are [`MANY`] of them. All other slots are values.
 const SOME_MERGES: usize = 32;
 
 /// See [`SOME_MERGES`].
 const MANY: usize = 96;
 
 /// By slot: whether it lives in the state array. The same for a program whose parser has some of its states more than once.
-pub(crate) fn in_memory(program: &Program) -> Vec<bool> {
+pub(super) fn in_memory(program: &Program) -> Vec<bool> {
     let mut in_memory: Vec<bool> = (program.slots.iter())
-        .map(|slot| limbs_for(slot.width) > MAX_VALUE_LIMBS)
+        .map(|slot| slot.width.div_ceil(64) as usize > MAX_VALUE_LIMBS)
         .collect();
     let merges = Merges::of(program).counts;
     let mut merged: Vec<usize> = Vec::new();
     for header in &program.headers {
-        let fields = header.fields.iter();
-        let slots = fields.flat_map(|f| [Some(f.slot), f.varbit_length]);
-        let slots = slots.flatten().chain([header.valid]).map(SlotId::index);
+        let slots = header.field_slots().chain([header.valid]);
+        let slots = slots.map(SlotId::index);
         merged.extend(slots.filter(|&slot| merges[slot] > SOME_MERGES));
     }
     let most = if merged.len() > MANY {
@@ -43,7 +41,7 @@ pub(crate) fn in_memory(program: &Program) -> Vec<bool> {
     in_memory
 }
 
-/// By slot: how many ways lead to where its values meet, all such places added up.
+/// By slot: how many paths lead to where its values meet, all such places added up.
 struct Merges<'a> {
     program: &'a Program,
     counts: Vec<usize>,
@@ -83,7 +81,7 @@ impl<'a> Merges<'a> {
     }
 
     fn stmt(&mut self, stmt: &'a StmtKind, assigned: &mut Slots) {
-        let ways: Vec<Slots> = match stmt {
+        let paths: Vec<Slots> = match stmt {
             StmtKind::Apply {
                 table,
                 hit,
@@ -98,27 +96,22 @@ impl<'a> Merges<'a> {
             | StmtKind::SetValid(header)
             | StmtKind::SetInvalid(header) => {
                 let header = &self.program.headers[header.index()];
-                let fields = header.fields.iter();
                 assigned.insert(header.valid);
-                assigned.extend(
-                    fields
-                        .flat_map(|f| [Some(f.slot), f.varbit_length])
-                        .flatten(),
-                );
+                assigned.extend(header.field_slots());
                 return;
             }
             _ => {
-                assigned.extend(destination(stmt));
+                assigned.extend(stmt.destination());
                 stmt.inner()
                     .into_iter()
                     .map(|body| self.body(body))
                     .collect()
             }
         };
-        let met: Slots = ways.iter().flatten().copied().collect();
-        if ways.len() > 1 {
+        let met: Slots = paths.iter().flatten().copied().collect();
+        if paths.len() > 1 {
             for slot in &met {
-                self.counts[slot.index()] += ways.len();
+                self.counts[slot.index()] += paths.len();
             }
         }
         assigned.extend(met);
@@ -130,19 +123,5 @@ impl<'a> Merges<'a> {
         let mut assigned = self.body(&action.body);
         assigned.extend(action.params.iter().map(|p| p.slot));
         assigned
-    }
-}
-
-/// The slot that a statement assigns, if it is not a header's.
-fn destination(stmt: &StmtKind) -> Option<SlotId> {
-    match stmt {
-        StmtKind::Assign { dst, .. }
-        | StmtKind::RegisterRead { dst, .. }
-        | StmtKind::MeterExecute { dst, .. }
-        | StmtKind::DirectMeterRead { dst, .. }
-        | StmtKind::Hash { dst, .. }
-        | StmtKind::Random { dst, .. }
-        | StmtKind::Lookahead { dst, .. } => Some(*dst),
-        _ => None,
     }
 }

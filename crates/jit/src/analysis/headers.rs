@@ -1,11 +1,11 @@
-//! What the fast path may assume of headers: which bytes of the packet need not be read, nor written when it leaves.
+//! What the fast path may assume of headers: which bytes of the packet it need not read, nor write when it leaves.
 //!
 //! A packet whose headers are those that were extracted, in the order of extraction, is edited where it lies. Whether that is
 //! so is known at run time from a single bit, which is set by whatever could move a header; this module finds out what
 //! that is, from the program alone and conservatively. It knows nothing of machine code.
 
-use crate::usage::Usage;
-use ir::{HeaderId, Program, SlotId, Stmt, StmtKind, Target, Transition};
+use super::usage::Usage;
+use ir::{HeaderId, Program, SlotId, State, StateId, Stmt, StmtKind};
 
 /// Where a field lies in its header.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -34,8 +34,8 @@ pub(crate) struct Headers {
     extracted: Vec<bool>,
     /// By header: its place in the deparser.
     order: Vec<Option<usize>>,
-    /// By header: once it is extracted, the packet cannot be edited where it lies.
-    moves: Vec<bool>,
+    /// By slot: the header whose validity it is.
+    validity_of: Vec<Option<HeaderId>>,
     /// The headers in the order of the deparser, if it only emits, each header once.
     pub emitted: Option<Vec<HeaderId>>,
 }
@@ -43,7 +43,16 @@ pub(crate) struct Headers {
 impl Headers {
     /// Finds out.
     pub fn new(program: &Program) -> Headers {
-        let (all, arrival) = (Usage::of_all(program), Usage::of_arrival(program));
+        let arrival = Usage::of_arrival(program);
+        let controls = [
+            &program.verify_checksum[..],
+            &program.ingress,
+            &program.egress,
+            &program.compute_checksum,
+        ];
+        let behind = Usage::of_stmts(program, &controls);
+        let deparser = Usage::of_stmts(program, &[&program.deparser]);
+        let all = arrival.clone().and(&behind).and(&deparser);
         let emitted = emitted(program);
         let mut order = vec![None; program.headers.len()];
         for (i, header) in emitted.iter().flatten().enumerate() {
@@ -51,28 +60,21 @@ impl Headers {
         }
         let mut homes = vec![None; program.slots.len()];
         let mut from_packet = Vec::new();
-        let mut moves = Vec::new();
-        let behind = Usage::behind_parser(program);
+        let mut validity_of = vec![None; program.slots.len()];
         let settled = (program.headers.iter()).map(|h| !behind.writes[h.valid.index()]);
         for (i, header) in program.headers.iter().enumerate() {
             let has_varbit = header.fields.iter().any(|f| f.varbit_length.is_some());
             let is_assigned = |slot: SlotId| all.assigned[slot.index()];
             let set = all.validated[i] || is_assigned(header.valid);
             from_packet.push(all.extracted[i] && !set && !has_varbit);
-            // The bytes of a header with a varbit are not edited.
-            let mut slots = header
-                .fields
-                .iter()
-                .flat_map(|f| [Some(f.slot), f.varbit_length]);
-            moves.push(has_varbit && slots.any(|s| s.is_some_and(is_assigned)));
+            let id = HeaderId(i as u32);
+            validity_of[header.valid.index()] = Some(id);
             let mut offset = 0;
             for field in header.fields.iter().filter(|_| !has_varbit) {
-                let header = HeaderId(i as u32);
-                homes[field.slot.index()] = Some(Home { header, offset });
+                homes[field.slot.index()] = Some(Home { header: id, offset });
                 offset += program.slots[field.slot.index()].width;
             }
         }
-        find_moves(program, &order, &mut moves);
         Headers {
             homes,
             assigned: all.assigned,
@@ -82,7 +84,7 @@ impl Headers {
             from_packet,
             extracted: all.extracted,
             order,
-            moves,
+            validity_of,
             emitted,
         }
     }
@@ -140,9 +142,9 @@ impl Headers {
         self.emitted.is_none() || self.order[header.index()].is_some()
     }
 
-    /// Whether a packet with this header extracted cannot be edited where it lies.
-    pub fn moves(&self, header: HeaderId) -> bool {
-        self.moves[header.index()]
+    /// The header whose validity a slot is.
+    pub fn validity_of(&self, slot: SlotId) -> Option<HeaderId> {
+        self.validity_of[slot.index()]
     }
 }
 
@@ -158,15 +160,20 @@ fn emitted(program: &Program) -> Option<Vec<HeaderId>> {
     headers.iter().all(once).then_some(headers)
 }
 
-/// Notes the headers that are extracted anywhere but in the order of the deparser.
-fn find_moves(program: &Program, order: &[Option<usize>], moves: &mut [bool]) {
-    let states = &program.parser.states;
-    let mut ways_in = vec![0; states.len()];
-    for state in states {
-        targets(&state.transition, |to| ways_in[to] += 1);
+/// By header: whether, once these states extract it, the packet cannot be edited where it lies. It can if headers come in the order of
+/// the deparser; the bytes of a header with a varbit are not edited.
+pub(super) fn find_moves(program: &Program, states: &[State], headers: &Headers) -> Vec<bool> {
+    let moves = program.headers.iter().map(|header| {
+        let has_varbit = header.fields.iter().any(|f| f.varbit_length.is_some());
+        has_varbit && header.field_slots().any(|slot| headers.is_assigned(slot))
+    });
+    let mut moves: Vec<bool> = moves.collect();
+    let mut entries = vec![0; states.len()];
+    for to in states.iter().flat_map(|state| state.transition.states()) {
+        entries[to.index()] += 1;
     }
-    // States in topological order; what is on a cycle, or behind one, never becomes ready.
-    let mut ready: Vec<usize> = (0..states.len()).filter(|&i| ways_in[i] == 0).collect();
+    // States in topological order; those on a cycle, or behind one, never become ready.
+    let mut ready: Vec<usize> = (0..states.len()).filter(|&i| entries[i] == 0).collect();
     // The first place in the deparser that a header extracted next may have.
     let mut first_free = vec![0; states.len()];
     let mut done = vec![false; states.len()];
@@ -175,27 +182,25 @@ fn find_moves(program: &Program, order: &[Option<usize>], moves: &mut [bool]) {
         let mut free = first_free[at];
         for stmt in &states[at].body {
             match &stmt.kind {
-                StmtKind::Extract { header, .. } => match order[header.index()] {
+                StmtKind::Extract { header, .. } => match headers.order[header.index()] {
                     Some(place) if place >= free => free = place + 1,
                     _ => moves[header.index()] = true,
                 },
-                kind => kind
-                    .inner()
-                    .into_iter()
-                    .for_each(|body| move_all(body, moves)),
+                kind => (kind.inner().into_iter()).for_each(|body| move_all(body, &mut moves)),
             }
         }
-        targets(&states[at].transition, |to| {
+        for to in states[at].transition.states().map(StateId::index) {
             first_free[to] = first_free[to].max(free);
-            ways_in[to] -= 1;
-            if ways_in[to] == 0 {
+            entries[to] -= 1;
+            if entries[to] == 0 {
                 ready.push(to);
             }
-        });
+        }
     }
     for (state, _) in states.iter().zip(done).filter(|(_, done)| !done) {
-        move_all(&state.body, moves);
+        move_all(&state.body, &mut moves);
     }
+    moves
 }
 
 fn move_all(body: &[Stmt], moves: &mut [bool]) {
@@ -203,17 +208,5 @@ fn move_all(body: &[Stmt], moves: &mut [bool]) {
         if let StmtKind::Extract { header, .. } = stmt.kind {
             moves[header.index()] = true;
         }
-    }
-}
-
-fn targets(transition: &Transition, mut each: impl FnMut(usize)) {
-    let mut target = |target: &Target| {
-        if let Target::State(id) = target {
-            each(id.index());
-        }
-    };
-    match transition {
-        Transition::Goto(to) => target(to),
-        Transition::Select { cases, .. } => cases.iter().for_each(|case| target(&case.target)),
     }
 }

@@ -1,8 +1,8 @@
-//! Prints the tree as text, for tests and inspection.
+//! Prints the tree as text.
 //!
 //! The text has S-expressions without places. It follows the tree node by node and is not meant to be read back.
 
-use crate::ast::*;
+use syntax::ast::*;
 
 /// A whole program, one declaration per line or block.
 pub fn program(program: &Program) -> String {
@@ -17,11 +17,6 @@ pub fn program(program: &Program) -> String {
 /// One expression on one line.
 pub fn expr(expr: &Expr) -> String {
     expr_sexp(expr).flat()
-}
-
-/// One type on one line.
-pub fn ty(ty: &Type) -> String {
-    type_sexp(ty).flat()
 }
 
 enum Sexp {

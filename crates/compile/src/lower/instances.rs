@@ -1,0 +1,283 @@
+//! Instances of externs, parsers and controls.
+
+use std::rc::Rc;
+
+use ir::Expr;
+use syntax::ast;
+use syntax::source::Span;
+
+use super::control::applications;
+use super::place::Value;
+use super::{
+    Binding, BlockInstance, ExternInfo, ExternKind, Lowerer, Object, ObjectId, control_plane_name,
+};
+use crate::errors;
+use crate::hir::{self, Arg, CallTarget, ExprKind, Local, VarId, VarKind};
+use crate::types::{BlockId, Ty};
+
+/// What an instance of an extern is.
+pub(super) enum Made {
+    /// The control plane sees it.
+    Visible(ExternKind),
+    /// The control plane does not see it.
+    Own(Object),
+    /// What is wrong has been reported.
+    Refused,
+}
+
+impl Lowerer<'_> {
+    /// Makes the instance that a declaration declares.
+    pub(super) fn instance(&mut self, var: VarId, path: &str) -> ObjectId {
+        let def = self.module.var(var);
+        let VarKind::Instance(args) = &def.kind else {
+            return self.new_object(Object::Refused);
+        };
+        let name = control_plane_name(path, &def.name, &def.annotations);
+        match &def.ty {
+            Ty::Block(block) => {
+                let shared = self.current_is_shared() || self.applied_often(var);
+                self.instantiate(*block, name, args, shared)
+            }
+            ty => self.extern_instance(ty, name, args, def.annotations.clone(), def.span),
+        }
+    }
+
+    /// Makes an instance of an extern.
+    pub(super) fn extern_instance(
+        &mut self,
+        ty: &Ty,
+        name: String,
+        args: &[Arg],
+        annotations: Rc<[ast::Annotation]>,
+        span: Span,
+    ) -> ObjectId {
+        let Ty::Extern(id, type_args) = ty else {
+            return self.new_object(Object::Refused);
+        };
+        let external = self.module.types.external(*id).name.clone();
+        let object = match self.made(&external, &name, type_args, args, &annotations, span) {
+            Made::Own(object) => object,
+            Made::Refused => Object::Refused,
+            Made::Visible(kind) => {
+                self.info.externs.push(ExternInfo {
+                    name,
+                    kind,
+                    annotations,
+                    span,
+                });
+                Object::Extern(self.info.externs.len() - 1)
+            }
+        };
+        self.new_object(object)
+    }
+
+    fn made(
+        &mut self,
+        external: &str,
+        name: &str,
+        type_args: &[Ty],
+        args: &[Arg],
+        annotations: &[ast::Annotation],
+        span: Span,
+    ) -> Made {
+        let or_refused = |kind: Option<ExternKind>| kind.map_or(Made::Refused, Made::Visible);
+        match external {
+            "Register" if !self.begins_with_zero(args) => {
+                let what = "a register whose cells do not begin with zero";
+                self.report(errors::unsupported(span, what));
+                Made::Refused
+            }
+            "register" | "Register" => {
+                or_refused(self.register(name, type_args, args, annotations, span))
+            }
+            "counter" | "Counter" => {
+                let size = self.constant_arg(args, 0, "the size of a counter");
+                let counter = self.new_counter(name, args, 1, Some(size.unwrap_or(0)));
+                Made::Visible(ExternKind::Counter(counter, type_args.last().cloned()))
+            }
+            "direct_counter" | "DirectCounter" => Made::Visible(ExternKind::DirectCounter(
+                self.new_counter(name, args, 0, None),
+            )),
+            "meter" | "Meter" => {
+                let size = self.constant_arg(args, 0, "the size of a meter");
+                let meter = self.new_meter(name, args, 1, Some(size.unwrap_or(0)));
+                Made::Visible(ExternKind::Meter(meter, type_args.first().cloned()))
+            }
+            "direct_meter" | "DirectMeter" => {
+                Made::Visible(ExternKind::DirectMeter(self.new_meter(name, args, 0, None)))
+            }
+            "action_profile" | "ActionProfile" => Made::Visible(self.action_profile(name, args)),
+            "action_selector" | "ActionSelector" => {
+                let algorithm = match external {
+                    "ActionSelector" => self.psa_algorithm(args),
+                    _ => self.selector_algorithm(args, 0, span),
+                };
+                or_refused(algorithm.and_then(|a| self.action_selector(name, a, args, span)))
+            }
+            "Checksum16" => Made::Own(Object::Checksum16),
+            _ => self.psa_instance(external, name, type_args, args, span),
+        }
+    }
+
+    /// Whether the cells of a register of PSA begin with zero.
+    fn begins_with_zero(&mut self, args: &[Arg]) -> bool {
+        let mut leaves = Vec::new();
+        self.arg(args, 1).leaves(&mut leaves);
+        (leaves.iter()).all(|leaf| matches!(leaf, Expr::Const(bits) if bits.is_zero()))
+    }
+
+    fn register(
+        &mut self,
+        name: &str,
+        type_args: &[Ty],
+        args: &[Arg],
+        annotations: &[ast::Annotation],
+        span: Span,
+    ) -> Option<ExternKind> {
+        let size = self
+            .constant_arg(args, 0, "the size of a register")
+            .unwrap_or(0);
+        let ty = type_args.first()?.clone();
+        let Some(width) = self.module.types.packed_width(&ty).filter(|w| *w > 0) else {
+            let shown = self.module.types.show(&ty);
+            self.report(errors::variable_type(span, &shown));
+            return None;
+        };
+        let port_state = self.is_port_state(annotations, width, span);
+        let id = ir::RegisterId(self.program.registers.len() as u32);
+        self.program.registers.push(ir::Register {
+            name: name.to_string(),
+            id: 0,
+            width,
+            size,
+            port_state,
+        });
+        Some(ExternKind::Register(id, ty, type_args.get(1).cloned()))
+    }
+
+    /// A counter whose unit is the argument at a position.
+    fn new_counter(
+        &mut self,
+        name: &str,
+        args: &[Arg],
+        unit: usize,
+        size: Option<u64>,
+    ) -> ir::CounterId {
+        let unit = match self.constant_arg(args, unit, "the type of a counter") {
+            Some(0) => ir::CounterUnit::Packets,
+            Some(1) => ir::CounterUnit::Bytes,
+            _ => ir::CounterUnit::Both,
+        };
+        let id = ir::CounterId(self.program.counters.len() as u32);
+        self.program.counters.push(ir::Counter {
+            name: name.to_string(),
+            id: 0,
+            unit,
+            size,
+        });
+        id
+    }
+
+    /// A meter whose unit is the argument at a position.
+    fn new_meter(
+        &mut self,
+        name: &str,
+        args: &[Arg],
+        unit: usize,
+        size: Option<u64>,
+    ) -> ir::MeterId {
+        let bytes = self.constant_arg(args, unit, "the type of a meter") == Some(1);
+        let id = ir::MeterId(self.program.meters.len() as u32);
+        self.program.meters.push(ir::Meter {
+            name: name.to_string(),
+            id: 0,
+            bytes,
+            size,
+        });
+        id
+    }
+
+    /// Makes an instance of a parser or control with all instances inside of it.
+    pub(super) fn instantiate(
+        &mut self,
+        block: BlockId,
+        path: String,
+        args: &[Arg],
+        shared: bool,
+    ) -> ObjectId {
+        let module = self.module;
+        let def = module.block(block);
+        let values: Vec<Value> = args
+            .iter()
+            .zip(&def.constructor_params)
+            .map(|(arg, param)| self.constructor_arg(arg, &path, *param))
+            .collect();
+        let instance = BlockInstance {
+            block,
+            path: path.clone(),
+            bindings: Vec::new(),
+            shared,
+        };
+        let object = self.new_object(Object::Block(Rc::new(instance)));
+        let caller = self.current.replace(object);
+        let mut bindings = Vec::new();
+        for (param, value) in def.constructor_params.iter().zip(values) {
+            bindings.push((*param, Binding::Value(value.clone())));
+            self.env.insert(*param, Binding::Value(value));
+        }
+        for local in &def.locals {
+            if let Local::Instance(var) = local
+                && !self.exhausted()
+            {
+                self.spend(16);
+                let inner = self.instance(*var, &path);
+                bindings.push((*var, Binding::Value(Value::Object(inner))));
+                self.env.insert(*var, Binding::Value(Value::Object(inner)));
+            }
+        }
+        self.current = caller;
+        let instance = BlockInstance {
+            block,
+            path,
+            bindings,
+            shared,
+        };
+        self.objects[object.0 as usize] = Object::Block(Rc::new(instance));
+        object
+    }
+
+    /// A constructor's argument; an instance made there is named after the parameter.
+    fn constructor_arg(&mut self, arg: &Arg, path: &str, param: VarId) -> Value {
+        if let Some(hir::Expr {
+            kind: ExprKind::Call(call),
+            ty,
+            span,
+        }) = arg.expr()
+            && matches!(call.target, CallTarget::Construct)
+        {
+            let def = self.module.var(param);
+            let name = control_plane_name(path, &def.name, &def.annotations);
+            let object = match ty {
+                Ty::Block(block) => self.instantiate(*block, name, &call.args, true),
+                ty => self.extern_instance(ty, name, &call.args, Rc::from([]), *span),
+            };
+            return Value::Object(object);
+        }
+        self.arg(std::slice::from_ref(arg), 0)
+    }
+
+    /// Whether the block around applies an instance at more than one place.
+    fn applied_often(&self, var: VarId) -> bool {
+        match self.current.map(|o| self.object(o)) {
+            Some(Object::Block(instance)) => {
+                let block = self.module.block(instance.block);
+                !block.is_parser
+                    && applications(
+                        &block.apply,
+                        &|t| matches!(t, CallTarget::Block(v) if *v == var),
+                    ) > 1
+            }
+            _ => true,
+        }
+    }
+}

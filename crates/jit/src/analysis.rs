@@ -1,0 +1,211 @@
+//! What code generation knows of a program, found out once.
+//!
+//! An [`Analysis`] answers from the intermediate representation alone: which slots are read and written where ([`usage`]), which live in
+//! memory ([`memory`]), which tables are looked up in place or prefetched ([`tables`]), which headers can be edited in the packet
+//! ([`headers`]), for which outcomes of the parser code is specialised ([`paths`]), and when the fast path hands a packet over to the
+//! switch ([`bailouts`]). The functions of a program and their executor read it. It knows nothing of machine code.
+
+pub(crate) mod bailouts;
+pub(crate) mod headers;
+mod memory;
+pub(crate) mod paths;
+pub(crate) mod tables;
+pub(crate) mod usage;
+
+use bailouts::Bailouts;
+use headers::{Headers, find_moves};
+use ir::{Expr, Forwarding, Input, Layout, Program, SlotId, State, Stmt, StmtKind};
+use paths::{Validity, accepted, outcomes, split};
+use std::borrow::Cow;
+use tables::{InPlaceTable, PrefetchedTable, in_place, prefetched_tables};
+use usage::Usage;
+
+/// Slots of more limbs than this live in the state array and nowhere else, so that a huge varbit does not become
+/// hundreds of values.
+const MAX_VALUE_LIMBS: usize = 8;
+
+/// What is known of a verified program.
+pub(crate) struct Analysis<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Where its slots are in the state array.
+    pub layout: Layout,
+    /// By slot: whether it lives in the state array rather than in values.
+    pub in_memory: Vec<bool>,
+    /// What the parser reads and writes.
+    pub parser: Usage,
+    /// What the ingress half does, its parser included.
+    pub ingress: Usage,
+    /// What the egress half does.
+    pub egress: Usage,
+    /// By slot: whether the engine reads or writes it between the halves.
+    pub shared: Vec<bool>,
+    /// Bytes that a deparser may write, each `emit` once; one in a loop makes room for itself.
+    pub emit_bytes: usize,
+    /// By header, whether the deparser may emit it.
+    pub emitted_headers: Vec<bool>,
+    /// The tables that are looked up in place, in the order of their views.
+    pub tables_in_place: Vec<InPlaceTable>,
+    /// The tables that are prefetched.
+    pub prefetched_tables: Vec<PrefetchedTable>,
+    /// Of programs whose packets keep their state between the halves.
+    pub fast_path: Option<FastPathAnalysis<'a>>,
+}
+
+/// What is known of both halves in one function.
+pub(crate) struct FastPathAnalysis<'a> {
+    /// What the architecture does with packets.
+    pub forwarding: Forwarding,
+    /// Slots read and written.
+    pub usage: Usage,
+    /// Where fields lie in packets.
+    pub headers: Headers,
+    /// When the function ends for the switch to go on.
+    pub bailouts: Bailouts,
+    /// What runs behind the egress control may change whether the packet is dropped. P4 gives those blocks no standard metadata, but the
+    /// intermediate representation does not forbid it; then the packet is judged at the end, by the engine.
+    pub drops_behind_egress: bool,
+    /// The parser as it is written.
+    pub parser: ParserForm<'a>,
+    /// Its outcomes for which the code behind it is specialised, the most likely first, and the parser with a state for each combination
+    /// of headers. None if specialisation is not worth it.
+    pub specialised: Option<(Vec<Validity>, ParserForm<'a>)>,
+}
+
+/// A parser of a program, in one form.
+pub(crate) struct ParserForm<'a> {
+    /// Its states.
+    pub states: Cow<'a, [State]>,
+    /// By state: the validity of headers whenever it accepts, if that is certain. No error has been set then.
+    pub accepted: Vec<Option<Validity>>,
+    /// By header: once it is extracted, the packet cannot be edited where it lies.
+    pub moves: Vec<bool>,
+}
+
+impl<'a> Analysis<'a> {
+    /// Finds out.
+    pub fn new(program: &'a Program) -> Analysis<'a> {
+        let (ingress, egress) = (Usage::of_ingress(program), Usage::of_egress(program));
+        let forwarding = program.architecture.forwarding();
+        let length = forwarding
+            .as_ref()
+            .and_then(|f| f.arrival_slot(Input::PacketBytes));
+        let measures = length.is_some_and(|length| {
+            let mut lists = program.field_lists.iter();
+            egress.reads[length.index()] || lists.any(|list| list.slots.contains(&length))
+        });
+        let shared = shared_with_engine(program, &egress, measures);
+        let in_memory = memory::in_memory(program);
+        let tables_in_place = in_place(program);
+        let layout = Layout::new(program);
+        let fast_path = forwarding.map(|forwarding| {
+            let of_group = ingress.sets[forwarding.group.index()];
+            let bailouts = Bailouts::new(
+                program,
+                &layout,
+                [&ingress, &egress],
+                &shared,
+                &in_memory,
+                of_group,
+                measures,
+            );
+            FastPathAnalysis::new(program, forwarding, bailouts, of_group)
+        });
+        Analysis {
+            program,
+            layout,
+            parser: Usage::of_parser(program),
+            emit_bytes: emit_bytes(program),
+            emitted_headers: program.emitted_headers(),
+            prefetched_tables: match fast_path {
+                Some(_) => prefetched_tables(program, &tables_in_place),
+                None => Vec::new(),
+            },
+            tables_in_place,
+            in_memory,
+            ingress,
+            egress,
+            shared,
+            fast_path,
+        }
+    }
+}
+
+impl<'a> FastPathAnalysis<'a> {
+    fn new(
+        program: &'a Program,
+        forwarding: Forwarding,
+        bailouts: Bailouts,
+        may_replicate: bool,
+    ) -> FastPathAnalysis<'a> {
+        let headers = Headers::new(program);
+        let form = |states: Cow<'a, [State]>| ParserForm {
+            accepted: accepted(program, &states),
+            moves: find_moves(program, &states, &headers),
+            states,
+        };
+        let split = split(program);
+        let outcomes = outcomes(program, &forwarding, &split);
+        let behind_egress =
+            Usage::of_stmts(program, &[&program.compute_checksum, &program.deparser]);
+        FastPathAnalysis {
+            usage: Usage::of_fast_path(program, &forwarding, &headers, may_replicate),
+            drops_behind_egress: behind_egress.writes[forwarding.port.index()],
+            parser: form(Cow::Borrowed(&program.parser.states)),
+            specialised: (!outcomes.is_empty()).then(|| (outcomes, form(Cow::Owned(split)))),
+            headers,
+            forwarding,
+            bailouts,
+        }
+    }
+}
+
+/// Slots that the engine reads and writes between the halves: the architecture's metadata; what clone, resubmit and
+/// recirculate preserve; and, where it measures or copies headers in the state, their slots.
+fn shared_with_engine(program: &Program, egress: &Usage, measures: bool) -> Vec<bool> {
+    let mut shared = vec![false; program.slots.len()];
+    let mut share = |slot: SlotId| shared[slot.index()] = true;
+    for (_, slot, _) in program.architecture.fields() {
+        share(slot);
+    }
+    (program.field_lists.iter().flat_map(|list| &list.slots)).for_each(|&slot| share(slot));
+    for header in &program.headers {
+        if egress.clones {
+            header.field_slots().for_each(&mut share);
+        }
+        if measures || egress.clones {
+            share(header.valid);
+            let lengths = header.fields.iter().filter_map(|f| f.varbit_length);
+            lengths.for_each(&mut share);
+        }
+    }
+    shared
+}
+
+fn emit_bytes(program: &Program) -> usize {
+    let emits = |stmt: &Stmt| match stmt.kind {
+        StmtKind::Emit(header) => program.header_max_bytes(header),
+        _ => 0,
+    };
+    let deparsers = [&program.ingress_deparser, &program.deparser];
+    let emitted = deparsers.map(|body| ir::statements(body).map(emits).sum::<usize>());
+    emitted[0].max(emitted[1])
+}
+
+/// How many statements run, those of actions counted for each table that has them.
+fn count_statements(program: &Program, stmts: &[Stmt]) -> usize {
+    let applied = |stmt: &Stmt| match stmt.kind {
+        StmtKind::Apply { table, .. } => (program.tables[table.index()].actions.iter())
+            .map(|a| count_statements(program, &program.actions[a.action.index()].body))
+            .sum(),
+        _ => 0,
+    };
+    ir::statements(stmts).map(|stmt| 1 + applied(stmt)).sum()
+}
+
+/// Whether expressions read one of these slots.
+fn reads_one_of(exprs: &[Expr], slots: &[bool]) -> bool {
+    exprs
+        .iter()
+        .any(|expr| expr.reads(&|slot| slots[slot.index()]))
+}

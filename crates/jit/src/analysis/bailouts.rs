@@ -1,0 +1,101 @@
+//! When the fast path hands a packet over to the switch, and what the switch finds in the state array then.
+
+use super::count_statements;
+use super::usage::Usage;
+use ir::{Layout, Program, SlotId};
+use std::ops::Range;
+
+/// An egress of more statements than this, those of actions counted wherever they may run, is not generated once more.
+const MAX_REPLICA_STATEMENTS: usize = 500;
+
+/// Nor one that may write more limbs of the state array.
+const MAX_REPLICA_LIMBS: usize = 512;
+
+/// When the function ends early, and what it has to do for it.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Bailouts {
+    /// Slots, if it may end after ingress.
+    pub after_ingress: Option<Vec<bool>>,
+    /// Slots, if it may end after egress.
+    pub after_egress: Option<Vec<bool>>,
+    /// Egress can tell how long the packet is.
+    pub measures: bool,
+    /// The function makes the replicas of multicast groups.
+    pub replicates: bool,
+    /// The limbs of the state array that egress may write, to be restored for each replica.
+    pub egress_memory: Vec<Range<usize>>,
+    /// A clone may be requested.
+    pub clones: bool,
+    /// Another round may be requested.
+    pub repeats: bool,
+    /// The packet may be truncated.
+    pub truncates: bool,
+}
+
+impl Bailouts {
+    /// Finds out. A packet may be multicast if `of_group`.
+    pub fn new(
+        program: &Program,
+        layout: &Layout,
+        [ingress, egress]: [&Usage; 2],
+        shared: &[bool],
+        in_memory: &[bool],
+        of_group: bool,
+        measures: bool,
+    ) -> Bailouts {
+        let both = shared.iter().zip(&egress.reads);
+        let after_ingress = both.map(|(&shared, &read)| shared || read).collect();
+        let egress_memory = written_limbs(layout, egress, in_memory);
+        let replicates = of_group && can_replicate(program, egress, &egress_memory);
+        let ends_after_ingress = ingress.clones || ingress.repeats || of_group && !replicates;
+        Bailouts {
+            after_ingress: ends_after_ingress.then_some(after_ingress),
+            after_egress: (egress.clones || egress.repeats).then(|| shared.to_vec()),
+            measures,
+            replicates,
+            egress_memory,
+            clones: ingress.clones || egress.clones,
+            repeats: ingress.repeats || egress.repeats,
+            truncates: ingress.truncates || egress.truncates,
+        }
+    }
+
+    /// Nobody needs the packet as it came.
+    pub fn needs_no_original(&self) -> bool {
+        self.after_ingress.is_none() && self.after_egress.is_none() && !self.replicates
+    }
+
+    /// Whether a slot is written to the state array when the function ends.
+    pub fn contains(&self, slot: usize) -> bool {
+        let lists = [&self.after_ingress, &self.after_egress];
+        lists.into_iter().flatten().any(|list| list[slot])
+    }
+}
+
+/// Whether the function of the fast path can make replicas: egress requests nothing beyond leaving at a port, and always comes to its end.
+fn can_replicate(program: &Program, egress: &Usage, memory: &[Range<usize>]) -> bool {
+    let bails_out = egress.clones || egress.repeats || egress.ends_early;
+    let controls = [
+        &program.egress,
+        &program.compute_checksum,
+        &program.deparser,
+    ];
+    let statements: usize = controls.iter().map(|c| count_statements(program, c)).sum();
+    let limbs: usize = memory.iter().map(Range::len).sum();
+    !bails_out && statements <= MAX_REPLICA_STATEMENTS && limbs <= MAX_REPLICA_LIMBS
+}
+
+/// The limbs of slots in memory that egress may write.
+fn written_limbs(layout: &Layout, egress: &Usage, in_memory: &[bool]) -> Vec<Range<usize>> {
+    let mut ranges: Vec<Range<usize>> = Vec::new();
+    for i in (0..in_memory.len()).filter(|&i| in_memory[i] && egress.writes[i]) {
+        let slot = SlotId(i as u32);
+        let at = layout.offset(slot);
+        let end = at + layout.slot_limbs(slot);
+        match ranges.last_mut() {
+            Some(last) if last.end == at => last.end = end,
+            _ => ranges.push(at..end),
+        }
+    }
+    ranges
+}

@@ -1,0 +1,300 @@
+//! Which headers are valid when the parser accepts, as far as the state that accepts tells.
+//!
+//! What follows the parser is worth generating once for each of a few such outcomes: with the validity of headers known, most of
+//! its conditions are constants. This module looks at the parser only, and gives up on a state wherever it is not sure. A state that is
+//! reached with different headers (the transport's behind one of two versions of IP, perhaps in a tunnel) is first made several
+//! ([`split`]).
+
+use super::count_statements;
+use ir::{
+    Expr, Forwarding, Half, Input, KeySet, Program, SlotId, State, StateId, Stmt, StmtKind, Target,
+    Transition,
+};
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A parser is not split into more states than this.
+const MOST_STATES: usize = 96;
+
+/// The code is specialised for all outcomes of the parser that ordinary packets have, and for others if those are fewer than this.
+const MIN_SPECIALISATIONS: usize = 3;
+
+/// A program of more statements than this, those of actions counted wherever they may run, is not specialised at all.
+const MAX_SPECIALISED_STATEMENTS: usize = 2000;
+
+/// By header: whether it is valid.
+pub(crate) type Validity = Vec<bool>;
+
+/// What is known at the beginning of a state.
+#[derive(Clone, PartialEq, Eq)]
+enum Known {
+    /// Nothing goes there, as far as seen.
+    Unreached,
+    /// The same on every path.
+    Same(Validity),
+    /// Not the same on every path, or not understood.
+    Unsure,
+}
+
+/// By state: the validity of headers whenever it accepts, if that is certain. No error has been set then.
+pub(super) fn accepted(program: &Program, states: &[State]) -> Vec<Option<Validity>> {
+    let mut known = vec![Known::Unreached; states.len()];
+    let mut result = vec![None; states.len()];
+    known[0] = Known::Same(vec![false; program.headers.len()]);
+    let mut open = vec![0];
+    while let Some(at) = open.pop() {
+        let behind = match &known[at] {
+            Known::Same(validity) => after(program, &states[at].body, validity.clone()),
+            Known::Unsure | Known::Unreached => None,
+        };
+        for to in states[at].transition.states().map(StateId::index) {
+            let joined = match (&known[to], &behind) {
+                (Known::Unreached, Some(behind)) => Known::Same(behind.clone()),
+                (Known::Same(validity), Some(behind)) if validity == behind => continue,
+                (Known::Unsure, _) => continue,
+                _ => Known::Unsure,
+            };
+            known[to] = joined;
+            open.push(to);
+        }
+        // Seen again, with less known, if anything changes.
+        let accepts = states[at].transition.targets().any(|t| t == Target::Accept);
+        result[at] = behind.filter(|_| accepts);
+    }
+    result
+}
+
+/// The states of the parser, each once for each combination of headers that they are reached with, as far as that is certain.
+/// The same states if there would be too many of them, or if some state goes back.
+pub(super) fn split(program: &Program) -> Vec<State> {
+    match variants(program) {
+        Some(numbers) => split_states(program, &numbers),
+        None => program.parser.states.clone(),
+    }
+}
+
+/// What is known where a state begins; `None` if not certain.
+type Arrival = Option<Validity>;
+
+/// By state and what is known where it begins: the numbers of the states to be.
+type Variants = BTreeMap<(usize, Arrival), u32>;
+
+fn variants(program: &Program) -> Option<Variants> {
+    let states = &program.parser.states;
+    let mut arrivals = vec![BTreeSet::new(); states.len()];
+    arrivals[0].insert(Some(vec![false; program.headers.len()]));
+    let mut variants = Variants::new();
+    for (at, state) in states.iter().enumerate() {
+        for arrival in std::mem::take(&mut arrivals[at]) {
+            let behind = behind(program, state, &arrival);
+            let number = variants.len();
+            if number == MOST_STATES || state.transition.states().any(|to| to.index() <= at) {
+                return None;
+            }
+            for to in state.transition.states() {
+                arrivals[to.index()].insert(behind.clone());
+            }
+            variants.insert((at, arrival), number as u32);
+        }
+    }
+    Some(variants)
+}
+
+fn behind(program: &Program, state: &State, arrival: &Arrival) -> Arrival {
+    after(program, &state.body, arrival.clone()?)
+}
+
+/// States in the order of their numbers, which is that of the states that they are made of.
+fn split_states(program: &Program, numbers: &Variants) -> Vec<State> {
+    let states = numbers.keys().map(|(at, arrival)| {
+        let mut state = program.parser.states[*at].clone();
+        let behind = behind(program, &state, arrival);
+        let to = |target: &mut Target| {
+            if let Target::State(id) = target
+                && let Some(&number) = numbers.get(&(id.index(), behind.clone()))
+            {
+                *id = StateId(number);
+            }
+        };
+        match &mut state.transition {
+            Transition::Goto(target) => to(target),
+            Transition::Select { cases, .. } => {
+                cases.iter_mut().map(|c| &mut c.target).for_each(to)
+            }
+        }
+        state
+    });
+    states.collect()
+}
+
+/// All packets, as a share.
+const WHOLE: u64 = 1 << 48;
+
+/// By state: which share of the packets it accepts, if at each choice all targets are as likely, those of packets that are not ordinary left
+/// aside: a packet from a single port is not, as those from the controller, nor one with a header that has options.
+fn accepted_shares(forwarding: &Forwarding, states: &[State]) -> Vec<u64> {
+    let mut arriving = vec![0; states.len()];
+    let mut accepted = vec![0; states.len()];
+    let mut done = vec![false; states.len()];
+    arriving[0] = WHOLE;
+    let mut open = BTreeSet::from([0]);
+    // In the order of states, in which they come one behind the other if none goes back.
+    while let Some(at) = open.pop_first() {
+        done[at] = true;
+        if states[at].body.iter().any(has_options) {
+            continue;
+        }
+        let targets = ordinary_targets(forwarding, &states[at].transition);
+        let share = (arriving[at] / targets.len().max(1) as u64).max(1);
+        for target in targets {
+            match target {
+                Some(to) if done[to] => {}
+                Some(to) => {
+                    arriving[to] += share;
+                    open.insert(to);
+                }
+                None => accepted[at] = share,
+            }
+        }
+    }
+    accepted
+}
+
+fn has_options(stmt: &Stmt) -> bool {
+    let length = match &stmt.kind {
+        StmtKind::Extract { varbit_length, .. } => varbit_length.as_ref(),
+        _ => None,
+    };
+    length.is_some()
+}
+
+/// The states that ordinary packets go to, and `None` if some are accepted.
+fn ordinary_targets(forwarding: &Forwarding, transition: &Transition) -> BTreeSet<Option<usize>> {
+    let port = forwarding.arrival_slot(Input::ArrivalPort);
+    let by_port = match transition {
+        Transition::Select { keys, .. } => match keys[..] {
+            [Expr::Slot(key)] => Some(key) == port,
+            _ => false,
+        },
+        Transition::Goto(_) => false,
+    };
+    let targets: Vec<Target> = match transition {
+        Transition::Select { cases, .. } if by_port => (cases.iter())
+            .filter(|case| matches!(case.matches[..], [KeySet::Any]))
+            .map(|case| case.target)
+            .collect(),
+        _ => transition.targets().collect(),
+    };
+    let target = |target| match target {
+        Target::State(to) => Some(Some(to.index())),
+        Target::Accept => Some(None),
+        Target::Reject => None,
+    };
+    targets.into_iter().filter_map(target).collect()
+}
+
+/// By state: whether some path leads on to a state that is `wanted`, or it is itself.
+pub(crate) fn leads_to(states: &[State], wanted: Vec<bool>) -> Vec<bool> {
+    let mut leads = wanted;
+    loop {
+        let mut more = false;
+        for (at, state) in states.iter().enumerate().rev() {
+            let on = leads[at] || state.transition.states().any(|to| leads[to.index()]);
+            more |= on != std::mem::replace(&mut leads[at], on);
+        }
+        if !more {
+            return leads;
+        }
+    }
+}
+
+/// Validity behind the statements of a state.
+fn after(program: &Program, body: &[Stmt], mut validity: Validity) -> Option<Validity> {
+    let error = program.architecture.parser_error(Half::Ingress);
+    let is_kept = |slot: SlotId| slot == error || program.headers.iter().any(|h| h.valid == slot);
+    let header_of = |slot: SlotId| program.headers.iter().position(|h| h.valid == slot);
+    for stmt in body {
+        match &stmt.kind {
+            StmtKind::Extract { header, .. } | StmtKind::SetValid(header) => {
+                validity[header.index()] = true;
+            }
+            StmtKind::SetInvalid(header) => validity[header.index()] = false,
+            StmtKind::Assign {
+                dst,
+                value: Expr::Const(value),
+            } if let Some(header) = header_of(*dst) => validity[header] = !value.is_zero(),
+            kind if leaves_alone(kind, &is_kept) => {}
+            _ => return None,
+        }
+    }
+    Some(validity)
+}
+
+/// Whether a statement, when what is behind it is reached, has not changed the slots that are kept.
+fn leaves_alone(stmt: &StmtKind, is_kept: &dyn Fn(SlotId) -> bool) -> bool {
+    let all = |body: &[Stmt]| body.iter().all(|s| leaves_alone(&s.kind, is_kept));
+    match stmt {
+        StmtKind::Assign { dst, .. } | StmtKind::Lookahead { dst, .. } => !is_kept(*dst),
+        StmtKind::Advance { .. } | StmtKind::Reject { .. } => true,
+        StmtKind::If {
+            then, otherwise, ..
+        } => all(then) && all(otherwise),
+        _ => false,
+    }
+}
+
+/// Whether running the parser twice for a packet is the same as running it once.
+fn is_repeatable(states: &[State]) -> bool {
+    (states.iter())
+        .flat_map(|state| ir::statements(&state.body))
+        .all(|stmt| {
+            matches!(
+                stmt.kind,
+                StmtKind::Extract { .. }
+                    | StmtKind::Lookahead { .. }
+                    | StmtKind::Advance { .. }
+                    | StmtKind::Reject { .. }
+                    | StmtKind::Assign { .. }
+                    | StmtKind::SetValid(_)
+                    | StmtKind::SetInvalid(_)
+                    | StmtKind::If { .. }
+                    | StmtKind::Switch { .. }
+                    | StmtKind::Block { .. }
+                    | StmtKind::Loop { .. }
+                    | StmtKind::Break(_)
+            )
+        })
+}
+
+/// The outcomes of the parser, whose states these are, for which what follows is worth being specialised, the most likely first. None if
+/// that is not worth it.
+pub(super) fn outcomes(
+    program: &Program,
+    forwarding: &Forwarding,
+    states: &[State],
+) -> Vec<Validity> {
+    let controls = program.controls().into_iter();
+    let statements: usize = controls.map(|c| count_statements(program, c)).sum();
+    if statements > MAX_SPECIALISED_STATEMENTS || !is_repeatable(states) {
+        return Vec::new();
+    }
+    let mut shares: BTreeMap<Validity, u64> = BTreeMap::new();
+    let accepted = accepted(program, states).into_iter();
+    for (validity, share) in accepted.zip(accepted_shares(forwarding, states)) {
+        if let Some(validity) = validity {
+            *shares.entry(validity).or_insert(0) += share;
+        }
+    }
+    let ordinary = shares.values().filter(|&&share| share > 0).count();
+    let mut outcomes: Vec<_> = shares.into_iter().collect();
+    // Of those as likely, one with more headers first.
+    outcomes.sort_by_cached_key(|(validity, share)| {
+        let headers = validity.iter().filter(|&&valid| valid).count();
+        Reverse((*share, headers, validity.clone()))
+    });
+    outcomes.truncate(ordinary.max(MIN_SPECIALISATIONS));
+    outcomes.into_iter().map(|(validity, _)| validity).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,332 @@
+//! Which slots a part of the pipeline reads and writes.
+//!
+//! The answer decides where each slot lives in the function of that part ([`crate::code`]): only the slots that the other part or
+//! the engine may look at have to reach the state array. It is a conservative union over all paths; that a
+//! particular path writes before it reads is left to the code generator's own analysis of values.
+
+use super::headers::Headers;
+use ir::{
+    ActionId, Expr, Forwarding, Half, HashAlgorithm, HeaderId, Input, Program, SlotId, Stmt,
+    StmtKind, Transition,
+};
+
+/// Slots read and written, by [`SlotId`] index.
+#[derive(Clone, Debug)]
+pub(crate) struct Usage {
+    /// May be read.
+    pub reads: Vec<bool>,
+    /// May be written.
+    pub writes: Vec<bool>,
+    /// May be written other than with a constant zero.
+    pub sets: Vec<bool>,
+    /// May be written other than by extracting a header or by making it valid or invalid.
+    pub assigned: Vec<bool>,
+    /// Headers, by index, that may be extracted.
+    pub extracted: Vec<bool>,
+    /// Headers, by index, that may be made valid.
+    pub validated: Vec<bool>,
+    /// Whether a clone may be requested.
+    pub clones: bool,
+    /// Whether another round may be requested: the packet resubmitted or recirculated.
+    pub repeats: bool,
+    /// Whether the packet may be truncated.
+    pub truncates: bool,
+    /// Whether it may end early: an assertion, or a loop.
+    pub ends_early: bool,
+}
+
+impl Usage {
+    /// Of the parser alone.
+    pub fn of_parser(program: &Program) -> Usage {
+        Usage::of(program, Walk::parser)
+    }
+
+    /// Of parser, checksum verification, ingress and ingress deparser.
+    pub fn of_ingress(program: &Program) -> Usage {
+        Usage::of(program, |walk| {
+            walk.parser();
+            walk.stmts(&program.verify_checksum);
+            walk.stmts(&program.ingress);
+            walk.stmts(&program.ingress_deparser);
+        })
+    }
+
+    /// Of egress parser, egress, checksum computation and deparser.
+    pub fn of_egress(program: &Program) -> Usage {
+        Usage::of(program, Walk::egress)
+    }
+
+    /// Of the parser and checksum verification.
+    pub fn of_arrival(program: &Program) -> Usage {
+        Usage::of(program, |walk| {
+            walk.parser();
+            walk.stmts(&program.verify_checksum);
+        })
+    }
+
+    /// Of all actions.
+    pub fn of_actions(program: &Program) -> Usage {
+        Usage::of(program, |walk| {
+            (0..program.actions.len() as u32).for_each(|i| walk.action(ActionId(i)));
+        })
+    }
+
+    /// Of statements.
+    pub fn of_stmts<'a>(program: &'a Program, bodies: &[&'a [Stmt]]) -> Usage {
+        Usage::of(program, |walk| {
+            bodies.iter().for_each(|body| walk.stmts(body))
+        })
+    }
+
+    /// Of both halves in one function, where fields that lie in the packet as they came are not read to be emitted or summed up.
+    pub fn of_fast_path(
+        program: &Program,
+        forwarding: &Forwarding,
+        headers: &Headers,
+        may_replicate: bool,
+    ) -> Usage {
+        Usage::of(program, |walk| {
+            walk.in_packet = Some(headers);
+            walk.parser();
+            walk.stmts(&program.verify_checksum);
+            walk.stmts(&program.ingress);
+            walk.egress();
+            walk.architecture(forwarding, may_replicate);
+        })
+    }
+
+    fn of<'a>(program: &'a Program, take: impl FnOnce(&mut Walk<'a>)) -> Usage {
+        let mut walk = Walk::new(program);
+        take(&mut walk);
+        walk.usage
+    }
+
+    /// Of this and the other.
+    pub fn and(mut self, other: &Usage) -> Usage {
+        for (own, other) in [
+            (&mut self.reads, &other.reads),
+            (&mut self.writes, &other.writes),
+            (&mut self.sets, &other.sets),
+            (&mut self.assigned, &other.assigned),
+            (&mut self.extracted, &other.extracted),
+            (&mut self.validated, &other.validated),
+        ] {
+            own.iter_mut().zip(other).for_each(|(own, &o)| *own |= o);
+        }
+        self.clones |= other.clones;
+        self.repeats |= other.repeats;
+        self.truncates |= other.truncates;
+        self.ends_early |= other.ends_early;
+        self
+    }
+}
+
+struct Walk<'a> {
+    program: &'a Program,
+    usage: Usage,
+    actions_seen: Vec<bool>,
+    /// On the fast path.
+    in_packet: Option<&'a Headers>,
+}
+
+impl<'a> Walk<'a> {
+    fn new(program: &'a Program) -> Walk<'a> {
+        let none = vec![false; program.slots.len()];
+        Walk {
+            program,
+            usage: Usage {
+                reads: none.clone(),
+                assigned: none.clone(),
+                sets: none.clone(),
+                writes: none,
+                extracted: vec![false; program.headers.len()],
+                validated: vec![false; program.headers.len()],
+                clones: false,
+                repeats: false,
+                truncates: false,
+                ends_early: false,
+            },
+            actions_seen: vec![false; program.actions.len()],
+            in_packet: None,
+        }
+    }
+
+    fn read(&mut self, slot: SlotId) {
+        self.usage.reads[slot.index()] = true;
+    }
+
+    fn write(&mut self, slot: SlotId) {
+        self.usage.writes[slot.index()] = true;
+        self.usage.sets[slot.index()] = true;
+    }
+
+    /// An assignment of a constant zero.
+    fn reset(&mut self, slot: SlotId) {
+        self.usage.writes[slot.index()] = true;
+        self.usage.assigned[slot.index()] = true;
+    }
+
+    fn assign(&mut self, slot: SlotId) {
+        self.write(slot);
+        self.usage.assigned[slot.index()] = true;
+    }
+
+    /// Whether the slot is a field that lies in the packet as it came, whenever its header is valid.
+    fn is_in_packet(&self, slot: SlotId) -> bool {
+        self.in_packet.is_some_and(|h| h.stays_in_packet(slot))
+    }
+
+    /// Of the egress half.
+    fn egress(&mut self) {
+        let program = self.program;
+        if program.parser.egress.is_some() {
+            self.parser();
+        }
+        if let Some((slot, _)) = program.architecture.egress_drop() {
+            self.read(slot);
+        }
+        self.stmts(&program.egress);
+        self.stmts(&program.compute_checksum);
+        self.stmts(&program.deparser);
+    }
+
+    /// All states: those of the other half's parser, if there is one, are no loss.
+    fn parser(&mut self) {
+        let program = self.program;
+        for half in [Half::Ingress, Half::Egress] {
+            self.write(program.architecture.parser_error(half));
+        }
+        for state in &program.parser.states {
+            self.stmts(&state.body);
+            if let Transition::Select { keys, .. } = &state.transition {
+                // Matching reads nothing else.
+                keys.iter().for_each(|key| self.expr(key));
+            }
+        }
+    }
+
+    /// What the architecture reads and writes: it gives inputs a value before or between the halves, those of queues always zero, and reads
+    /// where the packet goes.
+    fn architecture(&mut self, forwarding: &Forwarding, may_replicate: bool) {
+        for &(slot, input) in forwarding.arrival.iter().chain(&forwarding.egress) {
+            let is_given = match input {
+                Input::ArrivalPort | Input::PacketBytes | Input::NowUs => true,
+                Input::OutputPort | Input::EnqueuedUs => true,
+                Input::ReplicaId | Input::PacketPath => may_replicate,
+                Input::EnqueuedBehind | Input::DequeuedBefore => false,
+                Input::WaitedUs | Input::Priority | Input::Zero => false,
+            };
+            if is_given {
+                self.write(slot);
+            }
+        }
+        self.read(forwarding.port);
+        self.read(forwarding.group);
+        // Whether a header moved, and how long the packet is, depends on these.
+        for header in &self.program.headers {
+            self.read(header.valid);
+            for length in header.fields.iter().filter_map(|f| f.varbit_length) {
+                self.read(length);
+            }
+        }
+    }
+
+    fn expr(&mut self, expr: &Expr) {
+        if let Expr::Slot(slot) = expr {
+            self.read(*slot);
+        }
+        expr.operands().for_each(|operand| self.expr(operand));
+    }
+
+    fn header(&mut self, header: HeaderId, mut each: impl FnMut(&mut Self, SlotId)) {
+        let header = &self.program.headers[header.index()];
+        each(self, header.valid);
+        header.field_slots().for_each(|slot| each(self, slot));
+    }
+
+    fn stmts(&mut self, stmts: &'a [Stmt]) {
+        for stmt in stmts {
+            self.stmt(&stmt.kind);
+        }
+    }
+
+    fn action(&mut self, action: ActionId) {
+        if std::mem::replace(&mut self.actions_seen[action.index()], true) {
+            return;
+        }
+        let program = self.program;
+        let action = &program.actions[action.index()];
+        for param in &action.params {
+            self.assign(param.slot);
+        }
+        self.stmts(&action.body);
+    }
+
+    fn stmt(&mut self, stmt: &'a StmtKind) {
+        let sums_bytes = matches!(
+            stmt,
+            StmtKind::Hash {
+                algorithm: HashAlgorithm::Csum16,
+                payload: false,
+                ..
+            }
+        );
+        for expr in stmt.exprs() {
+            match expr {
+                Expr::Slot(slot) if sums_bytes && self.is_in_packet(*slot) => {}
+                _ => self.expr(expr),
+            }
+        }
+        self.effects(stmt);
+        stmt.inner().into_iter().for_each(|body| self.stmts(body));
+    }
+
+    /// What a statement does itself, besides computing expressions.
+    fn effects(&mut self, stmt: &'a StmtKind) {
+        let program = self.program;
+        match stmt {
+            StmtKind::Assign {
+                dst,
+                value: Expr::Const(bits),
+            } if bits.is_zero() => self.reset(*dst),
+            StmtKind::SetValid(header) => {
+                self.usage.validated[header.index()] = true;
+                self.write(program.headers[header.index()].valid);
+            }
+            StmtKind::SetInvalid(header) => self.header(*header, Walk::write),
+            StmtKind::Apply {
+                table,
+                hit,
+                action_run,
+                ..
+            } => {
+                (hit.iter().chain(action_run)).for_each(|slot| self.assign(*slot));
+                let actions = &program.tables[table.index()].actions;
+                actions.iter().for_each(|a| self.action(a.action));
+            }
+            StmtKind::Extract { header, .. } => {
+                self.usage.extracted[header.index()] = true;
+                self.header(*header, Walk::write);
+            }
+            StmtKind::Emit(header) => self.header(*header, |walk, slot| {
+                if !walk.is_in_packet(slot) {
+                    walk.read(slot);
+                }
+            }),
+            StmtKind::Reject { .. } => {
+                for half in [Half::Ingress, Half::Egress] {
+                    self.assign(program.architecture.parser_error(half));
+                }
+            }
+            StmtKind::Clone { .. } => self.usage.clones = true,
+            StmtKind::Resubmit { .. } | StmtKind::Recirculate { .. } => self.usage.repeats = true,
+            StmtKind::Truncate { .. } => self.usage.truncates = true,
+            StmtKind::Assert { .. } | StmtKind::Loop { .. } => self.usage.ends_early = true,
+            _ => {
+                if let Some(slot) = stmt.destination() {
+                    self.assign(slot);
+                }
+            }
+        }
+    }
+}

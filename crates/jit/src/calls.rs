@@ -1,0 +1,478 @@
+//! The functions that machine code calls for everything stateful, and for what would be too long to generate in place.
+//!
+//! Each takes the [`Frame`] first if it needs the switch. Values pass as pointers to limbs in memory that the caller
+//! owns. Ids, widths and lengths come from a verified program, so nothing here can be out of bounds; and were there a
+//! panic all the same, it would abort at the border of the `extern "C"` function rather than unwind through machine code.
+
+use crate::frame::{Frame, SentReplica};
+use engine::Runtime;
+use engine::control::Replica;
+use engine::hash::hash;
+use engine::table::Lookup;
+use ir::{
+    BinaryOp, Bits, CounterId, DigestId, HashAlgorithm, MeterId, RegisterId, TableId, ValueSetId,
+};
+use std::slice::{from_raw_parts, from_raw_parts_mut};
+
+/// Two words, returned in two registers.
+#[repr(C)]
+pub(crate) struct Found {
+    pub args: *const u64,
+    /// The position of the action; bit 32 is set on a hit.
+    pub action_and_hit: u64,
+}
+
+/// Looks a key of `limbs` limbs up in a table.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
+pub(crate) unsafe extern "C" fn lookup(
+    frame: *mut Frame,
+    table: u64,
+    key: *const u64,
+    limbs: u64,
+) -> Found {
+    // SAFETY: the caller keeps the contract of `look_up`.
+    unsafe {
+        look_up(frame, key, limbs, |runtime, key, bytes| {
+            runtime.lookup(TableId(table as u32), key, bytes)
+        })
+    }
+}
+
+/// Looks a key up as `by` does, which is given the packet's length.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
+#[inline(always)]
+unsafe fn look_up(
+    frame: *mut Frame,
+    key: *const u64,
+    limbs: u64,
+    by: impl for<'r> FnOnce(&'r mut Runtime, &[u64], usize) -> Lookup<'r>,
+) -> Found {
+    // SAFETY: the caller keeps the contract above; the context outlives the run and only shims use it meanwhile.
+    let (key, runtime, bytes) = unsafe {
+        let context = &mut *(*frame).context;
+        let key = from_raw_parts(key, limbs as usize);
+        (key, &mut *context.runtime, (*frame).packet_len)
+    };
+    let found = by(runtime, key, bytes as usize);
+    Found {
+        args: found.args.as_ptr(),
+        action_and_hit: u64::from(found.action) | u64::from(found.hit) << 32,
+    }
+}
+
+/// Looks a key of one limb up in a table.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+pub(crate) unsafe extern "C" fn lookup_word(frame: *mut Frame, table: u64, key: u64) -> Found {
+    // SAFETY: the caller keeps the contract of `lookup`.
+    unsafe { lookup(frame, table, &raw const key, 1) }
+}
+
+/// Looks a packed key of `limbs` limbs up in a table that takes such keys.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
+pub(crate) unsafe extern "C" fn lookup_packed(
+    frame: *mut Frame,
+    table: u64,
+    key: *const u64,
+    limbs: u64,
+) -> Found {
+    // SAFETY: the caller keeps the contract of `look_up`.
+    unsafe {
+        look_up(frame, key, limbs, |runtime, key, bytes| {
+            runtime.lookup_packed(TableId(table as u32), key, bytes)
+        })
+    }
+}
+
+/// Notes a key that a packet will probably look up in one of the prefetched tables.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
+pub(crate) unsafe extern "C" fn note_key(
+    frame: *mut Frame,
+    table: u64,
+    key: *const u64,
+    limbs: u64,
+) {
+    // SAFETY: the caller keeps the contract above; the context outlives the run and only shims use it meanwhile.
+    let (key, context) = unsafe {
+        let key = from_raw_parts(key, limbs as usize);
+        (key, &mut *(*frame).context)
+    };
+    if let Some(keys) = context.prefetch_keys.get_mut(table as usize) {
+        keys.extend_from_slice(key);
+    }
+}
+
+/// Reads a register cell into `out`.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `out` points to as many limbs as a cell has.
+pub(crate) unsafe extern "C" fn register_read(
+    frame: *mut Frame,
+    register: u64,
+    index: u64,
+    out: *mut u64,
+) {
+    // SAFETY: the caller keeps the contract above.
+    unsafe {
+        let context = &mut *(*frame).context;
+        let cell = (context.runtime).register_read(RegisterId(register as u32), index);
+        from_raw_parts_mut(out, cell.len()).copy_from_slice(cell);
+    }
+}
+
+/// Gives a register cell of one limb.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+pub(crate) unsafe extern "C" fn register_read_word(
+    frame: *mut Frame,
+    register: u64,
+    index: u64,
+) -> u64 {
+    // SAFETY: the caller keeps the contract above.
+    let context = unsafe { &mut *(*frame).context };
+    (context.runtime).register_read(RegisterId(register as u32), index)[0]
+}
+
+/// Writes a register cell of one limb.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+pub(crate) unsafe extern "C" fn register_write_word(
+    frame: *mut Frame,
+    register: u64,
+    index: u64,
+    value: u64,
+) {
+    // SAFETY: the caller keeps the contract above.
+    let context = unsafe { &mut *(*frame).context };
+    (context.runtime).register_write(RegisterId(register as u32), index, &[value]);
+}
+
+/// Writes a register cell.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `value` points to the `limbs` limbs of a cell.
+pub(crate) unsafe extern "C" fn register_write(
+    frame: *mut Frame,
+    register: u64,
+    index: u64,
+    value: *const u64,
+    limbs: u64,
+) {
+    // SAFETY: the caller keeps the contract above.
+    unsafe {
+        let context = &mut *(*frame).context;
+        let value = from_raw_parts(value, limbs as usize);
+        (context.runtime).register_write(RegisterId(register as u32), index, value);
+    }
+}
+
+/// Counts the packet.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+pub(crate) unsafe extern "C" fn count(frame: *mut Frame, counter: u64, index: u64) {
+    // SAFETY: the caller keeps the contract above.
+    unsafe {
+        let bytes = (*frame).packet_len as usize;
+        let context = &mut *(*frame).context;
+        (context.runtime).count(CounterId(counter as u32), index, bytes);
+    }
+}
+
+/// Meters the packet.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+pub(crate) unsafe extern "C" fn meter_execute(frame: *mut Frame, meter: u64, index: u64) -> u64 {
+    // SAFETY: the caller keeps the contract above.
+    let colour = unsafe {
+        let bytes = (*frame).packet_len as usize;
+        let context = &mut *(*frame).context;
+        let now_ps = context.now_ps;
+        (context.runtime).meter_execute(MeterId(meter as u32), index, bytes, now_ps)
+    };
+    colour.into()
+}
+
+/// The colour that a direct meter gave to the last hit of its table.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+pub(crate) unsafe extern "C" fn direct_meter_read(frame: *mut Frame, meter: u64) -> u64 {
+    // SAFETY: the caller keeps the contract above.
+    let runtime = unsafe { &*(*(*frame).context).runtime };
+    runtime.direct_meter_colour(MeterId(meter as u32)).into()
+}
+
+/// A random value between two bounds.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+pub(crate) unsafe extern "C" fn random(frame: *mut Frame, low: u64, high: u64) -> u64 {
+    // SAFETY: the caller keeps the contract above.
+    unsafe {
+        let context = &mut *(*frame).context;
+        context.runtime.random(low, high)
+    }
+}
+
+/// Sends a digest message.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `values` points to `limbs` limbs.
+pub(crate) unsafe extern "C" fn digest(
+    frame: *mut Frame,
+    digest: u64,
+    values: *const u64,
+    limbs: u64,
+) {
+    // SAFETY: the caller keeps the contract above.
+    unsafe {
+        let context = &mut *(*frame).context;
+        let values = from_raw_parts(values, limbs as usize);
+        (context.runtime).digest(DigestId(digest as u32), values);
+    }
+}
+
+/// Whether a key is in a value set.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `key` points to `limbs` limbs.
+pub(crate) unsafe extern "C" fn value_set_contains(
+    frame: *mut Frame,
+    value_set: u64,
+    key: *const u64,
+    limbs: u64,
+) -> u64 {
+    // SAFETY: the caller keeps the contract above.
+    let contains = unsafe {
+        let context = &mut *(*frame).context;
+        let key = from_raw_parts(key, limbs as usize);
+        (context.runtime).value_set_contains(ValueSetId(value_set as u32), key)
+    };
+    contains.into()
+}
+
+/// The algorithms by which [`hash_bytes`] hashes.
+const ALGORITHMS: [HashAlgorithm; 5] = [
+    HashAlgorithm::Crc32,
+    HashAlgorithm::Crc16,
+    HashAlgorithm::Identity,
+    HashAlgorithm::Csum16,
+    HashAlgorithm::Xor16,
+];
+
+/// The number by which [`hash_bytes`] knows an algorithm.
+pub(crate) fn algorithm_code(algorithm: HashAlgorithm) -> u64 {
+    let at = ALGORITHMS.iter().position(|&a| a == algorithm);
+    at.expect("all algorithms are there") as u64
+}
+
+/// Hashes `data`, then the payload if wanted, into `out`.
+///
+/// # Safety
+/// `frame` is the frame of the running function; `data` points to `bytes` bytes and `out` to `out_limbs` limbs.
+pub(crate) unsafe extern "C" fn hash_bytes(
+    frame: *mut Frame,
+    algorithm: u64,
+    data: *const u8,
+    bytes: u64,
+    with_payload: u64,
+    out: *mut u64,
+    out_limbs: u64,
+) {
+    // SAFETY: the caller keeps the contract above; the packet is `packet_len` bytes, of which `consumed` were checked.
+    let (data, out, payload) = unsafe {
+        let len = match with_payload {
+            0 => 0,
+            // Of programs with this, packets are stored as a whole.
+            _ => (*frame).packet_len as usize,
+        };
+        let packet = from_raw_parts((*frame).packet.cast_const(), len);
+        let payload = packet.get((*frame).consumed as usize..).unwrap_or(&[]);
+        (
+            from_raw_parts(data, bytes as usize),
+            from_raw_parts_mut(out, out_limbs as usize),
+            payload,
+        )
+    };
+    hash(ALGORITHMS[algorithm as usize], data, payload, out);
+}
+
+/// The operators that [`binary`] computes.
+const OPERATORS: [BinaryOp; 6] = [
+    BinaryOp::Mul,
+    BinaryOp::Div,
+    BinaryOp::Mod,
+    BinaryOp::Shl,
+    BinaryOp::Shr,
+    BinaryOp::Sar,
+];
+
+/// The number by which [`binary`] knows an operator.
+pub(crate) fn operator_code(op: BinaryOp) -> u64 {
+    let at = OPERATORS.iter().position(|&o| o == op);
+    at.expect("only these operators are called") as u64
+}
+
+/// `out = a op b`, for values too wide to do in place.
+///
+/// # Safety
+/// `a` and `out` point to the limbs of values of `width` bits, `b` to those of one of `b_width` bits.
+pub(crate) unsafe extern "C" fn binary(
+    op: u64,
+    width: u64,
+    b_width: u64,
+    a: *const u64,
+    b: *const u64,
+    out: *mut u64,
+) {
+    let limbs = |width: u64| width.div_ceil(64) as usize;
+    // SAFETY: the caller keeps the contract above.
+    let (a, b, out) = unsafe {
+        (
+            from_raw_parts(a, limbs(width)),
+            from_raw_parts(b, limbs(b_width)),
+            from_raw_parts_mut(out, limbs(width)),
+        )
+    };
+    let a = Bits::from_limbs(width as u32, a);
+    let b = Bits::from_limbs(b_width as u32, b);
+    let result = Bits::binary(OPERATORS[op as usize], &a, &b);
+    out.copy_from_slice(result.limbs());
+}
+
+/// Reads `bits` bits that start `offset` bits after `base` into `out_limbs` limbs, of which the higher become zero.
+///
+/// # Safety
+/// The bytes that these bits are in can be read, and `out` points to `out_limbs` limbs, enough for `bits` bits.
+pub(crate) unsafe extern "C" fn read_bits(
+    base: *const u8,
+    offset: u64,
+    bits: u64,
+    out: *mut u64,
+    out_limbs: u64,
+) {
+    // SAFETY: the caller keeps the contract above.
+    let (bytes, out) = unsafe {
+        let bytes = from_raw_parts(base, (offset + bits).div_ceil(8) as usize);
+        (bytes, from_raw_parts_mut(out, out_limbs as usize))
+    };
+    out.fill(0);
+    for i in 0..bits {
+        // Bit `i` counted from the least significant, which is the last on the wire.
+        let at = offset + bits - 1 - i;
+        let bit = bytes[(at / 8) as usize] >> (7 - at % 8) & 1;
+        out[(i / 64) as usize] |= u64::from(bit) << (i % 64);
+    }
+}
+
+/// Writes the low `bits` bits of a value `offset` bits after `base`, and zeros up to the end of the last byte.
+///
+/// # Safety
+/// The bytes that these bits are in can be written, those before `offset` in the first of them have been, and `value`
+/// points to limbs enough for `bits` bits.
+pub(crate) unsafe extern "C" fn append_bits(
+    base: *mut u8,
+    offset: u64,
+    value: *const u64,
+    bits: u64,
+) {
+    let first = (offset / 8) as usize;
+    let end = (offset + bits).div_ceil(8) as usize;
+    if bits == 0 {
+        return;
+    }
+    // SAFETY: the caller keeps the contract above. Only bytes that this call completes are cleared, through raw writes,
+    // because they may be uninitialised.
+    let (bytes, value) = unsafe {
+        let fresh = (offset.div_ceil(8)) as usize;
+        base.add(fresh).write_bytes(0, end - fresh);
+        (
+            from_raw_parts_mut(base.add(first), end - first),
+            from_raw_parts(value, bits.div_ceil(64) as usize),
+        )
+    };
+    for i in 0..bits {
+        let bit = value[((bits - 1 - i) / 64) as usize] >> ((bits - 1 - i) % 64) & 1;
+        let at = offset % 8 + i;
+        bytes[(at / 8) as usize] |= (bit as u8) << (7 - at % 8);
+    }
+}
+
+/// Makes room for `bytes` more emitted bytes behind `end`; gives the place of `end`, which may have moved.
+///
+/// # Safety
+/// `frame` is the frame of the running function, and everything from its `emitted` up to `end` has been written.
+pub(crate) unsafe extern "C" fn reserve(frame: *mut Frame, end: *mut u8, bytes: u64) -> *mut u8 {
+    // SAFETY: the caller keeps the contract above; `emitted` is the vector's own memory.
+    unsafe {
+        let context = &mut *(*frame).context;
+        let used = end.offset_from((*frame).emitted) as usize;
+        context.emitted.set_len(used);
+        context.emitted.reserve(bytes as usize);
+        (*frame).emitted = context.emitted.as_mut_ptr();
+        (*frame).emitted.add(used)
+    }
+}
+
+/// Two words, returned in two registers.
+#[repr(C)]
+pub(crate) struct Replicas {
+    first: *const Replica,
+    end: *const Replica,
+}
+
+/// The replicas of a multicast group. It begins the list of those that leave.
+///
+/// # Safety
+/// `frame` is the frame of the running function.
+pub(crate) unsafe extern "C" fn replicas(frame: *mut Frame, group: u64) -> Replicas {
+    // SAFETY: the caller keeps the contract above; nobody changes groups while the context is there.
+    let replicas = unsafe {
+        (*frame).replicas_dropped = 0;
+        (*frame).emitted_len = 0;
+        let context = &mut *(*frame).context;
+        context.sent.clear();
+        context
+            .replication
+            .map_or(&[][..], |r| r.replicas(group as u32))
+    };
+    let first = replicas.as_ptr();
+    let end = replicas.as_ptr_range().end;
+    Replicas { first, end }
+}
+
+/// A replica leaves at a port, with the headers that end at `end`. Gives the place for those of the next.
+///
+/// # Safety
+/// `frame` is the frame of the running function, and everything from its `emitted` up to `end` has been written.
+pub(crate) unsafe extern "C" fn send_replica(
+    frame: *mut Frame,
+    port: u64,
+    end: *mut u8,
+) -> *mut u8 {
+    // SAFETY: the caller keeps the contract above.
+    unsafe {
+        let context = &mut *(*frame).context;
+        let used = end.offset_from((*frame).emitted) as usize;
+        context.sent.push(SentReplica {
+            port: port as u32,
+            end: used,
+            truncate: (*frame).truncate,
+        });
+        (*frame).emitted_len = used as u64;
+        reserve(frame, end, context.emit_capacity as u64)
+    }
+}

@@ -1,0 +1,190 @@
+//! How a packet's run ends, and the state array for the switch to go on with.
+
+use crate::code::wide::Wide;
+use crate::code::{Gen, Place};
+use crate::frame::{Arrival, exit};
+use cranelift_codegen::ir::condcodes::IntCC;
+use cranelift_codegen::ir::types::{I64, I64X2};
+use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, Type, Value};
+use ir::SlotId;
+use std::mem::offset_of;
+use std::ops::Range;
+
+/// So many limbs are cleared or copied without a loop.
+const INLINE_LIMBS: usize = 16;
+
+/// Memory that is cleared may have so many limbs in between that need not be.
+const SMALL_GAP: usize = 8;
+
+impl Gen<'_, '_> {
+    /// Something is requested that only the slow path does.
+    pub(in crate::code) fn note_request(&mut self) {
+        if let Some(fast_path) = &self.fast_path {
+            let bailout = fast_path.bailout;
+            let one = self.imm(1);
+            self.b.def_var(bailout, one);
+        }
+    }
+
+    /// Ends the function if `condition` is not zero, with these slots in the state array.
+    pub(super) fn end_if(&mut self, condition: Value, code: u64, exported: &[bool]) {
+        let (stop, next) = (self.b.create_block(), self.b.create_block());
+        self.b.set_cold_block(stop);
+        self.b.ins().brif(condition, stop, &[], next, &[]);
+        self.continue_in(stop);
+        self.export(exported);
+        let port = self.fast_path_mut().port;
+        let port = self.b.use_var(port);
+        self.exit_with(code, Some(port));
+        self.continue_in(next);
+    }
+
+    /// Writes slots to the state array.
+    fn export(&mut self, exported: &[bool]) {
+        let program = self.program;
+        for i in (0..program.slots.len()).filter(|&i| exported[i]) {
+            let slot = SlotId(i as u32);
+            if matches!(self.places[i], Place::Values { .. }) {
+                let value = self.read(slot);
+                self.store_state(slot, &value);
+            } else if self.places[i] != Place::Memory {
+                self.clear_state(slot);
+            }
+        }
+        for header in &program.headers {
+            self.export_from_packet(header, exported);
+        }
+    }
+
+    fn export_from_packet(&mut self, header: &ir::Header, exported: &[bool]) {
+        let lies_there = |g: &Self, slot: SlotId| {
+            exported[slot.index()] && g.places[slot.index()] == Place::InPacket
+        };
+        if !header.fields.iter().any(|f| lies_there(self, f.slot)) {
+            return;
+        }
+        let valid = self.read(header.valid).low();
+        let (there, after): (Block, Block) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(valid, there, &[], after, &[]);
+        self.continue_in(there);
+        for field in &header.fields {
+            let home = self.facts().headers.home(field.slot);
+            if let Some(home) = home.filter(|_| lies_there(self, field.slot)) {
+                let value = self.field_at_source(home, field.slot);
+                self.store_state(field.slot, &value);
+            }
+        }
+        self.b.ins().jump(after, &[]);
+        self.continue_in(after);
+    }
+
+    fn clear_state(&mut self, slot: SlotId) {
+        let offset = 8 * self.layout.offset(slot) as i64;
+        let first = self.b.ins().iadd_imm_u(self.state, offset);
+        self.clear_limbs(first, self.layout.slot_limbs(slot));
+    }
+
+    fn store_state(&mut self, slot: SlotId, value: &Wide) {
+        for (i, &limb) in value.limbs.iter().enumerate() {
+            let offset = 8 * (self.layout.offset(slot) + i);
+            (self.b.ins()).store(MemFlagsData::trusted(), limb, self.state, offset as i32);
+        }
+    }
+
+    /// Clears the slots that live in memory, and what few limbs lie between them: nobody else keeps anything there.
+    pub(super) fn clear_memory(&mut self) {
+        let mut runs: Vec<Range<usize>> = Vec::new();
+        for i in (0..self.places.len()).filter(|&i| self.places[i] == Place::Memory) {
+            let slot = SlotId(i as u32);
+            let at = self.layout.offset(slot);
+            let end = at + self.layout.slot_limbs(slot);
+            match runs.last_mut() {
+                Some(run) if at <= run.end + SMALL_GAP => run.end = end,
+                _ => runs.push(at..end),
+            }
+        }
+        for run in runs {
+            let first = self.b.ins().iadd_imm_u(self.state, 8 * run.start as i64);
+            self.clear_limbs(first, run.len());
+        }
+    }
+
+    /// Clears memory.
+    fn clear_limbs(&mut self, first: Value, limbs: usize) {
+        let zero = self.imm(0);
+        self.in_pieces([first], limbs, |g, [at], offset, piece| {
+            let zero = match piece {
+                I64 => zero,
+                _ => g.b.ins().splat(piece, zero),
+            };
+            g.b.ins().store(MemFlagsData::trusted(), zero, at, offset);
+        });
+    }
+
+    /// Copies memory.
+    pub(in crate::code) fn copy_limbs(&mut self, from: Value, to: Value, limbs: usize) {
+        self.in_pieces([from, to], limbs, |g, [from, to], offset, piece| {
+            let flags = MemFlagsData::trusted();
+            let value = g.b.ins().load(piece, flags, from, offset);
+            g.b.ins().store(flags, value, to, offset);
+        });
+    }
+
+    /// Does something for each piece of so many limbs of memory, one or two limbs long: given its type and offset from these addresses.
+    fn in_pieces<const N: usize>(
+        &mut self,
+        first: [Value; N],
+        limbs: usize,
+        each: impl Fn(&mut Self, [Value; N], i32, Type),
+    ) {
+        if limbs <= INLINE_LIMBS {
+            return (0..limbs).for_each(|i| each(self, first, 8 * i as i32, I64));
+        }
+        // A turn of the loop takes eight limbs; the rest is done behind it.
+        let turn = 8;
+        let (turns, rest) = (limbs / turn, limbs % turn);
+        let last = (self.b.ins()).iadd_imm_u(first[0], (8 * turn * turns) as i64);
+        let (again, after) = (self.b.create_block(), self.b.create_block());
+        let at = first.map(|_| self.b.append_block_param(again, I64));
+        self.b.ins().jump(again, &first.map(BlockArg::Value));
+        self.b.switch_to_block(again);
+        for i in 0..turn / 2 {
+            each(self, at, 16 * i as i32, I64X2);
+        }
+        let next = at.map(|at| self.b.ins().iadd_imm_u(at, 8 * turn as i64));
+        let more = self.b.ins().icmp(IntCC::NotEqual, next[0], last);
+        let args = next.map(BlockArg::Value);
+        self.b.ins().brif(more, again, &args, after, &[]);
+        self.b.seal_block(again);
+        self.continue_in(after);
+        for i in 0..rest {
+            each(self, next, 8 * i as i32, I64);
+        }
+    }
+
+    /// Ends the run of a packet. The function goes on with the next if nothing has to be done for this one that it cannot do.
+    pub(in crate::code) fn exit_with(&mut self, code: u64, port: Option<Value>) {
+        let mut result = self.imm(code);
+        if let Some(port) = port {
+            let port = self.shl_imm(port, 8);
+            result = self.b.ins().bor(result, port);
+        }
+        let burst = self.burst.expect("only on the fast path");
+        let at = offset_of!(Arrival, code) as i32;
+        (self.b.ins()).store(MemFlagsData::trusted(), result, burst.arrival, at);
+        if code == exit::SENT_IN_PLACE || code > exit::DROPPED {
+            self.next_packet();
+        } else {
+            self.b.ins().return_(&[burst.arrival]);
+        }
+    }
+
+    /// Ends the run of a packet if the condition holds.
+    pub(in crate::code) fn exit_if(&mut self, condition: Value, code: u64) {
+        let (stop, next) = (self.b.create_block(), self.b.create_block());
+        self.b.ins().brif(condition, stop, &[], next, &[]);
+        self.continue_in(stop);
+        self.exit_with(code, None);
+        self.continue_in(next);
+    }
+}

@@ -1,0 +1,285 @@
+//! Headers where they lie in the packet: which fields are read there, and what is written when the packet leaves.
+
+use super::Source;
+use crate::analysis::ParserForm;
+use crate::analysis::headers::Home;
+use crate::code::bytes::{Packer, Window};
+use crate::code::wide::{Wide, limbs_for};
+use crate::code::{EntryPoint, Gen, Place};
+use cranelift_codegen::ir::types::I64;
+use cranelift_codegen::ir::{InstBuilder, MemFlagsData, Value};
+use ir::{Expr, HeaderId, SlotId};
+
+impl<'a> Gen<'a, '_> {
+    /// The fields that, when their headers are valid, live in the packet. Nothing else is there: headers that were extracted one after
+    /// the other do not overlap, and a payload begins behind them.
+    pub(super) fn edited(&mut self) -> Vec<(HeaderId, SlotId)> {
+        let program = self.program;
+        let headers = &self.facts().headers;
+        let mut edited = Vec::new();
+        for (i, header) in program.headers.iter().enumerate() {
+            for field in &header.fields {
+                let (slot, width) = (field.slot, self.width(field.slot));
+                let whole_bytes = |h: Home| h.offset.is_multiple_of(8) && width.is_multiple_of(8);
+                if headers.can_be_edited(slot)
+                    && headers.is_assigned(slot)
+                    && headers.home(slot).is_some_and(whole_bytes)
+                    && matches!(self.places[slot.index()], Place::Values { .. })
+                {
+                    edited.push((HeaderId(i as u32), slot));
+                }
+            }
+        }
+        edited
+    }
+
+    /// Writes a field of whole bytes into the packet.
+    pub(in crate::code) fn store_at_source(&mut self, slot: SlotId, value: &Wide) {
+        let Some(home) = self.facts().headers.home(slot) else {
+            return;
+        };
+        let base = self.source(home.header);
+        let at = self.b.ins().iadd_imm_u(base, i64::from(home.offset / 8));
+        let mut packer = Packer::new(at);
+        self.pack(&mut packer, value);
+        self.pack_end_exactly(packer);
+    }
+
+    /// Writes the assigned fields of the headers into the packet.
+    pub(super) fn edit(&mut self, emitted: &[HeaderId]) {
+        for &header in emitted {
+            if self.facts().headers.is_extracted(header) && !self.changes(header).is_empty() {
+                let valid = self.read(self.program.headers[header.index()].valid).low();
+                let (there, after) = (self.b.create_block(), self.b.create_block());
+                self.branch_on(valid, there, after, &[]);
+                self.continue_in(there);
+                let base = self.source(header);
+                self.overlay(base, header);
+                self.b.ins().jump(after, &[]);
+                self.continue_in(after);
+            }
+        }
+    }
+
+    /// The runs of bytes (first, end) of a header without a varbit in which fields that may be assigned lie.
+    fn changes(&mut self, header: HeaderId) -> Vec<(u32, u32)> {
+        let program = self.program;
+        let headers = &self.facts().headers;
+        let mut runs: Vec<(u32, u32)> = Vec::new();
+        for field in &program.headers[header.index()].fields {
+            let is_written = self.places[field.slot.index()] == Place::EditedInPacket;
+            let Some(home) = headers
+                .home(field.slot)
+                .filter(|_| headers.is_assigned(field.slot) && !is_written)
+            else {
+                continue;
+            };
+            let end = (home.offset + self.width(field.slot)).div_ceil(8);
+            let first = home.offset / 8;
+            match runs.last_mut() {
+                Some(last) if last.1 >= first => last.1 = end,
+                _ => runs.push((first, end)),
+            }
+        }
+        runs
+    }
+
+    /// Writes the fields that may be assigned over the bytes of a header at `base`, where the others are already.
+    pub(in crate::code) fn overlay(&mut self, base: Value, header: HeaderId) {
+        let program = self.program;
+        for (first, end) in self.changes(header) {
+            let at = self.b.ins().iadd_imm_u(base, i64::from(first));
+            let mut packer = Packer::new(at);
+            for field in &program.headers[header.index()].fields {
+                let Some(home) = self.facts().headers.home(field.slot) else {
+                    continue;
+                };
+                let field_end = home.offset + self.width(field.slot);
+                // The bits of the field within these bytes.
+                let (from, to) = (home.offset.max(8 * first), field_end.min(8 * end));
+                if from >= to {
+                    continue;
+                }
+                let value = match self.places[field.slot.index()] {
+                    Place::InPacket | Place::EditedInPacket => {
+                        self.field_at_source(home, field.slot)
+                    }
+                    _ => self.read(field.slot),
+                };
+                let value = self.slice(&value, field_end - from - 1, field_end - to);
+                self.pack(&mut packer, &value);
+            }
+            self.pack_end_exactly(packer);
+        }
+    }
+
+    /// Where a header was extracted last.
+    pub(in crate::code) fn source(&mut self, header: HeaderId) -> Value {
+        match self.fast_path_mut().sources[header.index()] {
+            Some(Source::Value(variable)) => self.b.use_var(variable),
+            Some(Source::Memory(word)) => {
+                let at = self.b.ins().stack_addr(I64, word, 0);
+                self.b.ins().load(I64, MemFlagsData::trusted(), at, 0)
+            }
+            None => self.packet,
+        }
+    }
+
+    /// A field of a valid header that lies in the packet.
+    pub(super) fn field_at_source(&mut self, home: Home, slot: SlotId) -> Wide {
+        self.bits_at_source(home, self.width(slot))
+    }
+
+    /// So many bits, from a field on, of a valid header that lies in the packet.
+    pub(in crate::code) fn bits_at_source(&mut self, home: Home, width: u32) -> Wide {
+        let base = self.source(home.header);
+        let bytes = self.program.header_max_bytes(home.header) as u32;
+        let mut window = Window::new(base, bytes);
+        self.window_field(&mut window, home.offset, width)
+    }
+
+    /// A field that lies in the packet if its header is valid, else zero.
+    pub(in crate::code) fn reload_from_packet(&mut self, slot: SlotId) -> Wide {
+        let width = self.width(slot);
+        let Some(home) = self.facts().headers.home(slot) else {
+            return self.constant(&ir::Bits::zero(width));
+        };
+        let valid = self.program.headers[home.header.index()].valid;
+        let valid = self.read(valid).low();
+        let (there, after) = (self.b.create_block(), self.b.create_block());
+        let zero = self.imm(0);
+        let zeros = vec![zero.into(); limbs_for(width)];
+        for _ in 0..limbs_for(width) {
+            self.b.append_block_param(after, I64);
+        }
+        match self.known_value(valid) {
+            Some(0) => return self.constant(&ir::Bits::zero(width)),
+            Some(_) => return self.field_at_source(home, slot),
+            None => self.b.ins().brif(valid, there, &[], after, &zeros),
+        };
+        self.continue_in(there);
+        let value = self.field_at_source(home, slot);
+        let limbs: Vec<_> = value.limbs.iter().map(|&l| l.into()).collect();
+        self.b.ins().jump(after, &limbs);
+        self.continue_in(after);
+        Wide {
+            width,
+            limbs: self.b.block_params(after).iter().copied().collect(),
+        }
+    }
+
+    /// Copies a header that is valid from where it was extracted, if it always lies there.
+    pub(in crate::code) fn copy_from_packet(&mut self, to: Value, header: HeaderId) -> bool {
+        let lies_there = self.fast_path.is_some() && self.facts().headers.is_from_packet(header);
+        if lies_there {
+            let from = self.source(header);
+            let bytes = self.program.header_max_bytes(header) as u32;
+            self.copy_bytes(from, to, bytes);
+        }
+        lies_there
+    }
+
+    /// Whether a slot is the validity of a header, whose assignment means more than its value.
+    pub(in crate::code) fn is_validity(&self, slot: SlotId) -> bool {
+        self.fast_path.is_some() && self.facts().headers.validity_of(slot).is_some()
+    }
+
+    /// Whether checksums are being verified, or the parser runs, on the fast path.
+    pub(in crate::code) fn is_on_arrival(&self) -> bool {
+        self.fast_path.as_ref().is_some_and(|s| s.on_arrival)
+    }
+
+    /// The place of a field in its header, which lies in the packet if it is valid, but for fields that were assigned.
+    pub(in crate::code) fn home_in_header(&self, slot: SlotId) -> Option<Home> {
+        self.fast_path.as_ref()?;
+        let headers = &self.facts().headers;
+        let home = headers.home(slot)?;
+        headers.is_from_packet(home.header).then_some(home)
+    }
+
+    /// The place of a field that lies in the packet now, if its header is valid, and is zero if not.
+    pub(in crate::code) fn home_in_packet(&self, expr: &Expr) -> Option<Home> {
+        let (fast_path, Expr::Slot(slot)) = (self.fast_path.as_ref()?, expr) else {
+            return None;
+        };
+        let headers = &self.facts().headers;
+        let unchanged = headers.is_unchanged(*slot, fast_path.on_arrival)
+            || self.places[slot.index()] == Place::EditedInPacket;
+        headers.home(*slot).filter(|_| unchanged)
+    }
+
+    /// The form of the parser that is generated.
+    fn parser_form(&self) -> &'a ParserForm<'a> {
+        let facts = self.facts();
+        match (&facts.specialised, self.entry_point) {
+            (Some((_, parser)), EntryPoint::FastPath) => parser,
+            _ => &facts.parser,
+        }
+    }
+
+    /// A header is being extracted at this address.
+    pub(in crate::code) fn note_extraction(&mut self, header: HeaderId, base: Value) {
+        let Some(fast_path) = &self.fast_path else {
+            return;
+        };
+        match fast_path.sources[header.index()] {
+            Some(Source::Value(variable)) => self.b.def_var(variable, base),
+            Some(Source::Memory(word)) => {
+                let at = self.b.ins().stack_addr(I64, word, 0);
+                (self.b.ins()).store(MemFlagsData::trusted(), base, at, 0);
+            }
+            None => {}
+        }
+        if self.parser_form().moves[header.index()] {
+            self.note_move();
+        }
+    }
+
+    /// A header is about to become valid, or invalid.
+    pub(in crate::code) fn note_validity(&mut self, header: HeaderId, valid: bool) {
+        if self.fast_path.is_none() {
+            return;
+        }
+        let headers = &self.facts().headers;
+        if headers.emitted.is_none() || !headers.is_emitted(header) {
+            return;
+        }
+        let mut change = self.read(self.program.headers[header.index()].valid).low();
+        match self.known_value(change) {
+            Some(now) if now == u64::from(valid) => return,
+            Some(_) => return self.note_move(),
+            None => {}
+        }
+        if valid {
+            change = self.b.ins().bxor_imm_u(change, 1);
+        }
+        self.note_move_if(change);
+    }
+
+    /// A slot is being assigned.
+    pub(in crate::code) fn note_assignment(&mut self, slot: SlotId) {
+        if self.fast_path.is_some() {
+            let headers = &self.facts().headers;
+            if (headers.validity_of(slot)).is_some_and(|h| headers.is_emitted(h)) {
+                self.note_move();
+            }
+        }
+    }
+
+    /// Headers do not lie any more where they were.
+    pub(in crate::code) fn note_move(&mut self) {
+        if self.fast_path.is_some() {
+            let one = self.imm(1);
+            self.note_move_if(one);
+        }
+    }
+
+    fn note_move_if(&mut self, condition: Value) {
+        let fast_path = self.fast_path_mut();
+        fast_path.may_move = true;
+        let variable = fast_path.moved;
+        let moved = self.b.use_var(variable);
+        let moved = self.b.ins().bor(moved, condition);
+        self.b.def_var(variable, moved);
+    }
+}
