@@ -6,8 +6,7 @@ mod psa;
 mod v1model;
 
 use crate::exec::Intents;
-use crate::plan::{EgressStart, Place};
-use ir::{Architecture, FieldListId, Layout, Program};
+use ir::{Architecture, FieldListId, Layout, Program, SlotId};
 use std::fmt;
 
 /// Picoseconds in a microsecond, the unit of timestamps.
@@ -28,6 +27,49 @@ pub(crate) enum PacketPath {
     Resubmitted,
     /// It was recirculated.
     Recirculated,
+}
+
+/// Where a slot of at most 64 bits is.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Place {
+    offset: usize,
+    mask: u64,
+}
+
+impl Place {
+    pub(crate) fn new(slot: SlotId, program: &Program, layout: &Layout) -> Place {
+        let width = program.slots[slot.index()].width;
+        Place {
+            offset: layout.offset(slot),
+            mask: u64::MAX >> (64 - width.clamp(1, 64)),
+        }
+    }
+
+    pub(crate) fn get(self, state: &[u64]) -> u64 {
+        state[self.offset]
+    }
+
+    pub(crate) fn set(self, state: &mut [u64], value: u64) {
+        state[self.offset] = value & self.mask;
+    }
+
+    pub(crate) fn copy(self, state: &mut [u64], original: &[u64]) {
+        state[self.offset] = original[self.offset];
+    }
+}
+
+/// What a copy that begins egress is told.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct EgressStart {
+    pub now_ps: u64,
+    pub enqueued_ps: u64,
+    pub port: u32,
+    pub rid: u16,
+    pub priority: u8,
+    pub enq_qdepth: u32,
+    pub deq_qdepth: u32,
+    /// Bytes of the packet that the parser did not take.
+    pub payload_bytes: usize,
 }
 
 /// A clone session, and what the clone brings along.

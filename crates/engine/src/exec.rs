@@ -1,9 +1,9 @@
 //! What an executor is: the two halves of the pipeline, run on one packet; and the fast path through both.
 
-use crate::packet::{Packet, Spare};
+pub use crate::drops::DropReason;
+use crate::packet::{Output, Packet, Spare};
 use crate::replication::Replication;
 use crate::runtime::Runtime;
-use crate::switch::Output;
 use crate::trace::Trace;
 use ir::FieldListId;
 
@@ -136,49 +136,4 @@ pub struct Intents {
     pub truncate: Option<u32>,
     /// The packet must be dropped, and why.
     pub drop: Option<DropReason>,
-}
-
-/// Why a packet went nowhere. Every drop is counted under one of these.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum DropReason {
-    /// The program wants it after ingress: in v1model, `egress_spec` is the drop port.
-    IngressDrop,
-    /// The program wants it after egress.
-    EgressDrop,
-    /// The multicast group has no entry or no replica.
-    EmptyMulticastGroup,
-    /// The clone session does not exist (the original goes on).
-    UnknownCloneSession,
-    /// Too many backward transitions in parser loops or `for` loops.
-    StepLimit,
-    /// An `assert` was false.
-    AssertFailed,
-    /// Resubmitted or recirculated too often.
-    RecirculationLimit,
-}
-
-impl DropReason {
-    /// All of them, in order.
-    pub const ALL: [DropReason; 7] = [
-        DropReason::IngressDrop,
-        DropReason::EgressDrop,
-        DropReason::EmptyMulticastGroup,
-        DropReason::UnknownCloneSession,
-        DropReason::StepLimit,
-        DropReason::AssertFailed,
-        DropReason::RecirculationLimit,
-    ];
-
-    /// Name, as in `ingress_drop`.
-    pub fn name(self) -> &'static str {
-        match self {
-            DropReason::IngressDrop => "ingress_drop",
-            DropReason::EgressDrop => "egress_drop",
-            DropReason::EmptyMulticastGroup => "empty_multicast_group",
-            DropReason::UnknownCloneSession => "unknown_clone_session",
-            DropReason::StepLimit => "step_limit",
-            DropReason::AssertFailed => "assert_failed",
-            DropReason::RecirculationLimit => "recirculation_limit",
-        }
-    }
 }

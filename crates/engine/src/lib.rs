@@ -18,8 +18,11 @@
 #![forbid(unsafe_code)]
 
 mod architecture;
+mod cells;
 pub mod control;
 pub mod digest;
+mod drops;
+mod entry;
 pub mod exec;
 pub mod hash;
 mod idle;
@@ -34,6 +37,7 @@ pub mod profile;
 pub mod random;
 pub mod replication;
 pub mod runtime;
+mod snapshots;
 pub mod switch;
 pub mod table;
 #[cfg(test)]
@@ -43,15 +47,14 @@ pub mod value_set;
 mod work_rate;
 
 pub use control::{ControlError, ControlErrorCode};
-pub use exec::{
-    DropReason, Executor, Exit, FastPath, FastPathContext, Intents, PacketContext, Stop,
-};
+pub use drops::DropReason;
+pub use exec::{Executor, Exit, FastPath, FastPathContext, Intents, PacketContext, Stop};
 pub use idle::MIN_IDLE_TIMEOUT_NS;
 pub use interpreter::Interpreter;
 pub use observed::{TimeObserved, cares_about_queues, time_observed};
-pub use packet::{Packet, Spare};
+pub use packet::{Output, Packet, Spare};
 pub use replication::Replication;
 pub use runtime::Runtime;
-pub use switch::{Emission, Enqueued, Output, Recirculated, Scratch, Switch, SwitchConfig};
+pub use switch::{Emission, Enqueued, Recirculated, Scratch, Switch, SwitchConfig};
 pub use trace::Trace;
 pub use work_rate::COPIES_PER_S;

@@ -2,7 +2,7 @@
 //!
 //! Time is an argument. Tokens are kept multiplied by the picoseconds in a second, so that no rate and no interval rounds.
 
-use crate::runtime::CounterData;
+use crate::cells::CounterData;
 
 /// Picoseconds in a second: the factor by which tokens are scaled.
 const SCALE: u128 = 1_000_000_000_000;

@@ -277,6 +277,37 @@ impl Spare {
     }
 }
 
+/// A packet that leaves. Two are equal if what leaves is.
+#[derive(Clone, Debug)]
+pub struct Output {
+    /// Port.
+    pub port: u32,
+    /// The number of the packet that it came of among those of its burst ([`Switch::receive_burst`](crate::Switch::receive_burst)).
+    pub arrival: u32,
+    /// Packet.
+    pub packet: Packet,
+}
+
+impl Output {
+    /// What leaves at a port because of a single packet.
+    #[inline]
+    pub fn new(port: u32, packet: Packet) -> Output {
+        Output {
+            port,
+            arrival: 0,
+            packet,
+        }
+    }
+}
+
+impl PartialEq for Output {
+    fn eq(&self, other: &Output) -> bool {
+        self.port == other.port && self.packet == other.packet
+    }
+}
+
+impl Eq for Output {}
+
 #[cfg(test)]
 mod tests {
     use super::Packet;

@@ -1,6 +1,6 @@
 //! What the switch needs to know of a program to handle packet states: where the headers are, and what its architecture does.
 
-use crate::architecture::{PacketPath, Rules, rules};
+use crate::architecture::{EgressStart, PacketPath, Rules, rules};
 use ir::{FieldListId, Layout, Program, SlotId};
 use std::ops::Range;
 use std::sync::Arc;
@@ -16,35 +16,6 @@ pub(crate) struct Plan {
     parses_twice: bool,
 }
 
-/// Where a slot of at most 64 bits is.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
-    offset: usize,
-    mask: u64,
-}
-
-impl Place {
-    pub(crate) fn new(slot: SlotId, program: &Program, layout: &Layout) -> Place {
-        let width = program.slots[slot.index()].width;
-        Place {
-            offset: layout.offset(slot),
-            mask: u64::MAX >> (64 - width.clamp(1, 64)),
-        }
-    }
-
-    pub(crate) fn get(self, state: &[u64]) -> u64 {
-        state[self.offset]
-    }
-
-    pub(crate) fn set(self, state: &mut [u64], value: u64) {
-        state[self.offset] = value & self.mask;
-    }
-
-    pub(crate) fn copy(self, state: &mut [u64], original: &[u64]) {
-        state[self.offset] = original[self.offset];
-    }
-}
-
 /// One header in the state.
 #[derive(Clone, Debug)]
 struct HeaderPlan {
@@ -57,20 +28,6 @@ struct HeaderPlan {
     fixed_bits: u64,
     /// The slot with the length of its varbit.
     varbit_length: Option<SlotId>,
-}
-
-/// What a copy that begins egress is told.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct EgressStart {
-    pub now_ps: u64,
-    pub enqueued_ps: u64,
-    pub port: u32,
-    pub rid: u16,
-    pub priority: u8,
-    pub enq_qdepth: u32,
-    pub deq_qdepth: u32,
-    /// Bytes of the packet that the parser did not take.
-    pub payload_bytes: usize,
 }
 
 impl Plan {

@@ -1,8 +1,40 @@
 //! The replication engine's configuration: which copies a multicast group or a clone session asks for.
 
-use crate::control::{CloneSession, MulticastGroup, Replica};
 use smallvec::SmallVec;
 use std::collections::BTreeMap;
+
+/// A copy that the replication engine makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+// Machine code reads it.
+#[repr(C)]
+pub struct Replica {
+    /// Egress port.
+    pub port: u32,
+    /// What the copy finds in `egress_rid`.
+    pub rid: u16,
+}
+
+/// A multicast group.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MulticastGroup {
+    /// What `mcast_grp` says: 1 to 65535.
+    pub group_id: u32,
+    /// Copies, made in this order.
+    pub replicas: Vec<Replica>,
+}
+
+/// A clone session.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CloneSession {
+    /// What the program's `clone` says.
+    pub session_id: u32,
+    /// Copies, made in this order.
+    pub replicas: Vec<Replica>,
+    /// Length that a clone's payload is cut to fit when it is made; 0 is the whole packet. Headers are never cut.
+    pub packet_length_bytes: u32,
+    /// What the clones find in `priority`.
+    pub class_of_service: u8,
+}
 
 /// The replicas of a group, where a group of two (1+1 protection) needs no memory elsewhere: a packet then waits for one line of
 /// cache rather than for two.

@@ -4,6 +4,7 @@
 //! Both executors call this, machine code through thin shims. Nothing on the packet path allocates (but a digest) or fails: what is out of
 //! range gives zero or does nothing, and is counted in [`OutOfRange`]. It does not know packets' headers, ports or copies.
 
+pub use crate::cells::{Cells, CounterData};
 use crate::digest::DigestQueue;
 use crate::idle::{Activity, EntryKey, IdleTimers};
 use crate::meter::Meter;
@@ -16,26 +17,7 @@ use ir::{
     ActionCall, ActionProfileId, Bits, CounterId, DigestId, MatchKind, MeterId, Program,
     RegisterId, TableId, ValueSetId,
 };
-use std::collections::BTreeMap;
 use std::sync::Arc;
-
-/// What a counter cell has counted.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CounterData {
-    /// Packets.
-    pub packets: u64,
-    /// Bytes.
-    pub bytes: u64,
-}
-
-impl CounterData {
-    /// One more packet. The counts wrap around.
-    #[inline]
-    pub fn count(&mut self, packet_bytes: usize) {
-        self.packets = self.packets.wrapping_add(1);
-        self.bytes = self.bytes.wrapping_add(packet_bytes as u64);
-    }
-}
 
 /// How often programs used an index beyond the end of an array.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -46,87 +28,6 @@ pub struct OutOfRange {
     pub counters: u64,
     /// Meter executions.
     pub meters: u64,
-}
-
-/// Arrays of up to this many limbs are allocated whole; larger ones keep only the cells that were written.
-const DENSE_LIMBS: u64 = 1 << 22;
-
-/// Cells of a fixed number of limbs, zero at first.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Cells {
-    size: u64,
-    stride: usize,
-    dense: Vec<u64>,
-    /// Without dense cells: those that differ, or did, from `rest`.
-    sparse: BTreeMap<u64, Box<[u64]>>,
-    /// Without dense cells: the value of all others.
-    rest: Box<[u64]>,
-}
-
-impl Cells {
-    fn new(size: u64, stride: usize) -> Cells {
-        let limbs = size
-            .checked_mul(stride as u64)
-            .filter(|&n| n <= DENSE_LIMBS);
-        Cells {
-            size,
-            stride,
-            dense: vec![0; limbs.unwrap_or(0) as usize],
-            sparse: BTreeMap::new(),
-            rest: vec![0; stride].into(),
-        }
-    }
-
-    /// Sets all cells.
-    fn fill(&mut self, value: &[u64]) {
-        self.sparse.clear();
-        self.rest.copy_from_slice(value);
-        for cell in self.dense.chunks_exact_mut(self.stride) {
-            cell.copy_from_slice(value);
-        }
-    }
-
-    /// The cells that are not zero, by index; `None` if they are too many to list.
-    fn nonzero(&self) -> Option<Vec<u64>> {
-        let is_nonzero = |cell: &[u64]| cell.iter().any(|&limb| limb != 0);
-        if self.dense.is_empty() && is_nonzero(&self.rest) {
-            return None;
-        }
-        let dense = self.dense.chunks_exact(self.stride).enumerate();
-        let dense = dense.filter(|(_, cell)| is_nonzero(cell));
-        let sparse = self.sparse.iter().filter(|(_, cell)| is_nonzero(cell));
-        let indices = dense.map(|(i, _)| i as u64);
-        Some(indices.chain(sparse.map(|(&i, _)| i)).collect())
-    }
-
-    /// The cell's limbs; `None` beyond the end.
-    #[inline]
-    fn get(&self, index: u64) -> Option<&[u64]> {
-        if index >= self.size {
-            return None;
-        }
-        if self.dense.is_empty() {
-            return Some(self.sparse.get(&index).unwrap_or(&self.rest));
-        }
-        let at = index as usize * self.stride;
-        Some(&self.dense[at..at + self.stride])
-    }
-
-    #[inline]
-    fn get_mut(&mut self, index: u64) -> Option<&mut [u64]> {
-        if index >= self.size {
-            return None;
-        }
-        if self.dense.is_empty() {
-            return Some(
-                self.sparse
-                    .entry(index)
-                    .or_insert_with(|| self.rest.clone()),
-            );
-        }
-        let at = index as usize * self.stride;
-        Some(&mut self.dense[at..at + self.stride])
-    }
 }
 
 /// The cells of a meter that are configured: by index, or by the number of the entry.
@@ -803,30 +704,4 @@ fn attachment(program: &Program, table: &ir::Table) -> Option<Box<Attachment>> {
         meter: table.direct_meter,
         implementation: implementation.map(|p| Implementation::new(program, table, p)),
     }))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sparse_cells_are_like_dense_ones() {
-        let (mut dense, mut sparse) = (Cells::new(8, 2), Cells::new(1 << 40, 2));
-        assert!(sparse.dense.is_empty() && !dense.dense.is_empty());
-        for cells in [&mut dense, &mut sparse] {
-            cells.get_mut(3).expect("in range")[1] = 5;
-            assert_eq!(cells.nonzero(), Some(vec![3]));
-            assert_eq!(cells.get(3), Some(&[0, 5][..]));
-            cells.fill(&[1, 2]);
-            assert_eq!(
-                (cells.get(3), cells.get(7)),
-                (Some(&[1, 2][..]), Some(&[1, 2][..]))
-            );
-            cells.get_mut(7).expect("in range")[0] = 0;
-            assert_eq!(cells.get(7), Some(&[0, 2][..]));
-        }
-        assert_eq!(sparse.nonzero(), None, "too many to list");
-        assert_eq!(dense.nonzero().map(|n| n.len()), Some(8));
-        assert_eq!((dense.get(8), sparse.get(1 << 40)), (None, None));
-    }
 }

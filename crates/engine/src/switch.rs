@@ -44,14 +44,14 @@
 mod copies;
 mod fast_path;
 
-use crate::architecture::{AfterEgress, AfterIngress, PacketPath};
-use crate::control::Snapshots;
+use crate::architecture::{AfterEgress, AfterIngress, EgressStart, PacketPath};
 use crate::exec::{DropReason, Executor, Intents, PacketContext};
 use crate::interpreter::Interpreter;
-use crate::packet::{Packet, Spare};
-use crate::plan::{EgressStart, Plan};
+use crate::packet::{Output, Packet, Spare};
+use crate::plan::Plan;
 use crate::replication::Replication;
 use crate::runtime::Runtime;
+use crate::snapshots::Snapshots;
 use crate::trace::{CopyKind, EventKind, Recorder, Trace};
 use crate::work_rate::WorkRate;
 use ir::{Bridged, Loc, Program};
@@ -81,37 +81,6 @@ impl Default for SwitchConfig {
         }
     }
 }
-
-/// A packet that leaves. Two are equal if what leaves is.
-#[derive(Clone, Debug)]
-pub struct Output {
-    /// Port.
-    pub port: u32,
-    /// The number of the packet that it came of among those of its burst ([`Switch::receive_burst`]).
-    pub arrival: u32,
-    /// Packet.
-    pub packet: Packet,
-}
-
-impl Output {
-    /// What leaves at a port because of a single packet.
-    #[inline]
-    pub fn new(port: u32, packet: Packet) -> Output {
-        Output {
-            port,
-            arrival: 0,
-            packet,
-        }
-    }
-}
-
-impl PartialEq for Output {
-    fn eq(&self, other: &Output) -> bool {
-        self.port == other.port && self.packet == other.packet
-    }
-}
-
-impl Eq for Output {}
 
 /// A copy of a packet between ingress and egress.
 #[derive(Debug)]

@@ -7,7 +7,7 @@
 mod json;
 mod tree;
 
-use crate::exec::DropReason;
+use crate::drops::DropReason;
 use crate::profile::Selection;
 use ir::{
     Bits, Block, CounterId, DigestId, HashAlgorithm, HeaderId, KeyMatch, Loc, MeterId, Program,

@@ -2,10 +2,10 @@
 //! that all that egress knows of ingress is bytes and bridged metadata.
 
 use super::{
-    AfterEgress, AfterIngress, EgressVerdict, IngressVerdict, PS_PER_US, PacketPath, Rules,
+    AfterEgress, AfterIngress, EgressStart, EgressVerdict, IngressVerdict, PS_PER_US, PacketPath,
+    Place, Rules,
 };
 use crate::exec::Intents;
-use crate::plan::{EgressStart, Place};
 use ir::architecture::psa::{Metadata, PORT_RECIRCULATE, packet_path};
 use ir::{Bridged, SlotId};
 

@@ -1,10 +1,10 @@
 //! v1model, as the reference target simple_switch does it; [`crate::switch`] lists where it differs.
 
 use super::{
-    AfterEgress, AfterIngress, EgressVerdict, IngressVerdict, PS_PER_US, PacketPath, Rules,
+    AfterEgress, AfterIngress, EgressStart, EgressVerdict, IngressVerdict, PS_PER_US, PacketPath,
+    Place, Rules,
 };
 use crate::exec::Intents;
-use crate::plan::{EgressStart, Place};
 use ir::architecture::v1model::{DROP_PORT, instance_type};
 use ir::{Half, Input, Program, SlotId, StandardMetadata};
 

@@ -1,74 +1,18 @@
 //! Table entries and default actions: what the control plane may say, checked against the program.
 
-use super::{ControlError, ControlErrorCode, Undo};
+use super::ControlErrorCode::*;
+use super::{ControlError, Undo, invalid};
+use crate::entry::{Entry, EntryAction, InstalledEntry};
 use crate::idle::MIN_IDLE_TIMEOUT_NS;
 use crate::meter::{Meter, MeterConfig};
 use crate::profile::Target;
-use crate::runtime::{Attached, CounterData};
+use crate::runtime::Attached;
 use crate::switch::Switch;
 use crate::table::NewEntry;
 use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, Program, TableId};
 
 /// A table without a stated size holds this many entries.
 pub const DEFAULT_TABLE_SIZE: u64 = 1024;
-
-/// A table entry.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry {
-    /// One match per key field, of its kind and width and in canonical form (no bits set that do not count). A selector field's is
-    /// `Optional(None)`.
-    pub matches: Vec<KeyMatch>,
-    /// Above zero in a table with ternary, range or optional fields, the highest first; else zero.
-    pub priority: i32,
-    /// What a hit runs.
-    pub action: EntryAction,
-    /// Nanoseconds without a hit after which [`Switch::take_idle_entries`] names the entry; 0 is never, and the least is
-    /// [`MIN_IDLE_TIMEOUT_NS`](crate::MIN_IDLE_TIMEOUT_NS).
-    pub idle_timeout_ns: u64,
-    /// Configuration of the direct meter, if the table has one; without it everything is green.
-    pub meter: Option<MeterConfig>,
-}
-
-/// What an entry runs.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum EntryAction {
-    /// An action, in a table without an implementation.
-    Call(ActionCall),
-    /// Something of the table's implementation.
-    Target(Target),
-}
-
-impl Entry {
-    /// An entry that runs an action, without idle timeout and meter.
-    pub fn new(matches: Vec<KeyMatch>, priority: i32, call: ActionCall) -> Entry {
-        Entry {
-            matches,
-            priority,
-            action: EntryAction::Call(call),
-            idle_timeout_ns: 0,
-            meter: None,
-        }
-    }
-}
-
-/// An entry as it is read.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InstalledEntry {
-    /// The entry.
-    pub entry: Entry,
-    /// From the source, and not to be changed.
-    pub is_const: bool,
-    /// The direct counter, if the table has one.
-    pub counter: Option<CounterData>,
-    /// What got each colour from the direct meter, if it is configured.
-    pub meter_counts: Option<[CounterData; 3]>,
-    /// Since the last hit (or the insertion), if the table has idle timeouts.
-    pub idle_ns: Option<u64>,
-}
-
-fn invalid(message: impl Into<String>) -> ControlError {
-    ControlError::new(ControlErrorCode::InvalidArgument, message)
-}
 
 impl Switch {
     /// Inserts an entry.
@@ -138,7 +82,7 @@ impl Switch {
         let contents = self.runtime().table(table);
         if contents.find(&entry.matches, entry.priority).is_some() {
             return Err(ControlError::new(
-                ControlErrorCode::AlreadyExists,
+                AlreadyExists,
                 format!(
                     "table {} has an entry with these matches already",
                     declared.name
@@ -148,7 +92,7 @@ impl Switch {
         let size = capacity(declared);
         if contents.len() as u64 >= size {
             return Err(ControlError::new(
-                ControlErrorCode::ResourceExhausted,
+                ResourceExhausted,
                 format!("table {} is full ({size} entries)", declared.name),
             ));
         }
@@ -226,7 +170,7 @@ impl Switch {
         let declared = self.declared_table(table)?;
         if declared.const_default_action {
             return Err(ControlError::new(
-                ControlErrorCode::PermissionDenied,
+                PermissionDenied,
                 format!("the default action of table {} is constant", declared.name),
             ));
         }
@@ -252,12 +196,10 @@ impl Switch {
     }
 
     pub(super) fn declared_table(&self, table: TableId) -> Result<&ir::Table, ControlError> {
-        self.program().tables.get(table.index()).ok_or_else(|| {
-            ControlError::new(
-                ControlErrorCode::NotFound,
-                format!("there is no table {}", table.0),
-            )
-        })
+        self.program()
+            .tables
+            .get(table.index())
+            .ok_or_else(|| ControlError::new(NotFound, format!("there is no table {}", table.0)))
     }
 
     pub(super) fn installed_entry(&self, table: TableId, number: u32) -> InstalledEntry {
@@ -297,7 +239,7 @@ impl Switch {
         let declared = self.declared_table(table)?;
         if declared.const_entries {
             return Err(ControlError::new(
-                ControlErrorCode::PermissionDenied,
+                PermissionDenied,
                 format!("the entries of table {} are constant", declared.name),
             ));
         }
@@ -452,7 +394,7 @@ pub(super) fn reconfigured(
 }
 
 fn not_found() -> ControlError {
-    ControlError::new(ControlErrorCode::NotFound, "there is no such entry")
+    ControlError::new(NotFound, "there is no such entry")
 }
 
 fn capacity(declared: &ir::Table) -> u64 {

@@ -12,11 +12,10 @@ mod objects;
 mod profiles;
 mod snapshot;
 
+pub use crate::entry::{Entry, EntryAction, InstalledEntry};
 pub use crate::profile::{GroupContents, GroupMember, Target, WeightedAction};
-pub use entries::{Entry, EntryAction, InstalledEntry};
-pub use objects::{CloneSession, MulticastGroup, Replica};
-pub(crate) use snapshot::Snapshots;
-pub use snapshot::TableSnapshot;
+pub use crate::replication::{CloneSession, MulticastGroup, Replica};
+pub use crate::snapshots::TableSnapshot;
 
 use crate::digest::{self, DigestConfig};
 use crate::meter::{Meter, MeterConfig};
@@ -86,6 +85,10 @@ impl ControlError {
             message: message.into(),
         }
     }
+}
+
+fn invalid(message: impl Into<String>) -> ControlError {
+    ControlError::new(ControlErrorCode::InvalidArgument, message)
 }
 
 impl fmt::Display for ControlError {

@@ -1,57 +1,18 @@
 //! Counters, registers, meters, multicast groups, clone sessions and value sets.
 
-use super::entries::check_values;
-use super::entries::reconfigured;
-use super::{ControlError, ControlErrorCode, Operation, Undo};
+use super::ControlErrorCode::*;
+use super::entries::{check_values, reconfigured};
+use super::{ControlError, Operation, Undo, invalid};
 use crate::digest::{DigestConfig, DigestList};
 use crate::meter::{Meter, MeterConfig};
+use crate::replication::{CloneSession, MulticastGroup, Replica};
 use crate::runtime::CounterData;
 use crate::switch::Switch;
 use ir::{Bits, CounterId, DigestId, KeyMatch, MeterId, RegisterId, TableId, ValueSetId};
 use std::collections::BTreeSet;
 
-/// A copy that the replication engine makes.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-// Machine code reads it.
-#[repr(C)]
-pub struct Replica {
-    /// Egress port.
-    pub port: u32,
-    /// What the copy finds in `egress_rid`.
-    pub rid: u16,
-}
-
-/// A multicast group.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct MulticastGroup {
-    /// What `mcast_grp` says: 1 to 65535.
-    pub group_id: u32,
-    /// Copies, made in this order.
-    pub replicas: Vec<Replica>,
-}
-
-/// A clone session.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct CloneSession {
-    /// What the program's `clone` says.
-    pub session_id: u32,
-    /// Copies, made in this order.
-    pub replicas: Vec<Replica>,
-    /// Length that a clone's payload is cut to fit when it is made; 0 is the whole packet. Headers are never cut.
-    pub packet_length_bytes: u32,
-    /// What the clones find in `priority`.
-    pub class_of_service: u8,
-}
-
-fn invalid(message: impl Into<String>) -> ControlError {
-    ControlError::new(ControlErrorCode::InvalidArgument, message)
-}
-
 fn no_such(what: &str, id: u32) -> ControlError {
-    ControlError::new(
-        ControlErrorCode::NotFound,
-        format!("there is no {what} {id}"),
-    )
+    ControlError::new(NotFound, format!("there is no {what} {id}"))
 }
 
 /// The declaration with this id.
@@ -64,7 +25,7 @@ fn check_index(name: &str, index: u64, size: u64) -> Result<(), ControlError> {
         return Ok(());
     }
     Err(ControlError::new(
-        ControlErrorCode::OutOfRange,
+        OutOfRange,
         format!("{name} has {size} cells; there is no cell {index}"),
     ))
 }
@@ -229,11 +190,11 @@ impl Switch {
         let name = &self.program().digests[digest.index()].name;
         match (operation, exists) {
             (Operation::Insert, true) => Err(ControlError::new(
-                ControlErrorCode::AlreadyExists,
+                AlreadyExists,
                 format!("digest {name} is configured already"),
             )),
             (Operation::Modify | Operation::Delete, false) => Err(ControlError::new(
-                ControlErrorCode::NotFound,
+                NotFound,
                 format!("digest {name} is not configured"),
             )),
             _ => {
@@ -260,7 +221,7 @@ impl Switch {
             return Ok(());
         }
         Err(ControlError::new(
-            ControlErrorCode::NotFound,
+            NotFound,
             format!("list {list_id} waits for no acknowledgement"),
         ))
     }
@@ -442,7 +403,7 @@ impl Switch {
         let object = declared(&self.program().value_sets, "value set", value_set.0)?;
         if members.len() as u64 > object.size {
             return Err(ControlError::new(
-                ControlErrorCode::ResourceExhausted,
+                ResourceExhausted,
                 format!("{} holds {} members", object.name, object.size),
             ));
         }
@@ -509,7 +470,7 @@ fn check_existence(
 ) -> Result<(), ControlError> {
     match (operation, exists) {
         (Operation::Insert, true) => Err(ControlError::new(
-            ControlErrorCode::AlreadyExists,
+            AlreadyExists,
             format!("there is a {what} {id} already"),
         )),
         (Operation::Modify | Operation::Delete, false) => Err(no_such(what, id)),

@@ -3,25 +3,15 @@
 //! The sizes of groups are sums of weights, or numbers of members if the selector says so. A profile is programmed either with
 //! members and groups or with one-shot sets, not both.
 
-use super::{ControlError, ControlErrorCode, Operation, Undo};
+use super::ControlErrorCode::*;
+use super::{ControlError, Operation, Undo, invalid};
 use crate::profile::{GroupContents, Profile, Target, WeightedAction, size};
 use crate::switch::Switch;
 use ir::{ActionCall, ActionProfileId, ActionScope, Selector, TableId};
 use std::collections::BTreeSet;
 
-fn refused(code: ControlErrorCode, message: String) -> ControlError {
-    ControlError::new(code, message)
-}
-
-fn invalid(message: String) -> ControlError {
-    refused(ControlErrorCode::InvalidArgument, message)
-}
-
 fn not_found(what: &str, id: u32, profile: &str) -> ControlError {
-    refused(
-        ControlErrorCode::NotFound,
-        format!("{profile} has no {what} {id}"),
-    )
+    ControlError::new(NotFound, format!("{profile} has no {what} {id}"))
 }
 
 /// Whether an operation fits what exists.
@@ -36,8 +26,8 @@ fn check_existence(
         return Err(invalid(format!("{profile}: no {what} has the id 0")));
     }
     match (operation, exists) {
-        (Operation::Insert, true) => Err(refused(
-            ControlErrorCode::AlreadyExists,
+        (Operation::Insert, true) => Err(ControlError::new(
+            AlreadyExists,
             format!("{profile} has a {what} {id} already"),
         )),
         (Operation::Modify | Operation::Delete, false) => Err(not_found(what, id, profile)),
@@ -76,8 +66,8 @@ impl Switch {
     ) -> Result<&ir::ActionProfile, ControlError> {
         let declared = self.program().action_profiles.get(profile.index());
         declared.ok_or_else(|| {
-            refused(
-                ControlErrorCode::NotFound,
+            ControlError::new(
+                NotFound,
                 format!("there is no action profile {}", profile.0),
             )
         })
@@ -112,8 +102,8 @@ impl Switch {
         let call = match (operation, call) {
             (Operation::Delete, _) => {
                 if profile.member_is_used(member_id) {
-                    return Err(refused(
-                        ControlErrorCode::FailedPrecondition,
+                    return Err(ControlError::new(
+                        FailedPrecondition,
                         format!("{name}: a group or an entry names member {member_id}"),
                     ));
                 }
@@ -209,8 +199,8 @@ impl Switch {
         check_existence(operation, former.is_some(), "group", group_id, name)?;
         let contents = if operation == Operation::Delete {
             if profile.group_is_used(group_id) {
-                return Err(refused(
-                    ControlErrorCode::FailedPrecondition,
+                return Err(ControlError::new(
+                    FailedPrecondition,
                     format!("{name}: an entry names group {group_id}"),
                 ));
             }
@@ -271,8 +261,8 @@ impl Switch {
         let weights = contents.members.iter().map(|m| m.weight);
         let size = size(weights, selector.sum_of_members);
         if max_size != 0 && size > max_size {
-            return Err(refused(
-                ControlErrorCode::ResourceExhausted,
+            return Err(ControlError::new(
+                ResourceExhausted,
                 format!("{name}: group {group_id} would have size {size}, more than {max_size}"),
             ));
         }
@@ -369,8 +359,5 @@ fn check_total(declared: &ir::ActionProfile, others: u64, size: u64) -> Result<(
 }
 
 fn full(name: &str, size: u64) -> ControlError {
-    refused(
-        ControlErrorCode::ResourceExhausted,
-        format!("{name} has room for {size}"),
-    )
+    ControlError::new(ResourceExhausted, format!("{name} has room for {size}"))
 }

@@ -3,51 +3,12 @@
 //! Opening one takes no time. An update that changes or removes an entry keeps the entry as it was, once, for every snapshot that
 //! is open; an entry that was inserted later is left out. So a snapshot holds at most as much as its table, and mostly nothing.
 
-use super::{ControlError, ControlErrorCode, InstalledEntry};
+use super::ControlErrorCode::*;
+use super::{ControlError, InstalledEntry};
 use crate::Switch;
+use crate::snapshots::TableSnapshot;
 use ir::TableId;
-use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError, Weak};
-
-/// What a table held when [`Switch::snapshot_table`] was called, but for counts and times of hits, which are those of the moment at
-/// which an entry is read. Dropping it frees what it keeps.
-#[derive(Debug)]
-pub struct TableSnapshot {
-    table: TableId,
-    /// Entries from this place in the order of insertion on are not part of it.
-    end: u64,
-    /// By number, entries that have changed since.
-    kept: Mutex<BTreeMap<u32, InstalledEntry>>,
-}
-
-impl TableSnapshot {
-    /// Of which table.
-    pub fn table(&self) -> TableId {
-        self.table
-    }
-}
-
-/// The snapshots of a switch that are open.
-#[derive(Debug, Default)]
-pub(crate) struct Snapshots {
-    open: BTreeMap<TableId, Vec<Weak<TableSnapshot>>>,
-}
-
-impl Snapshots {
-    fn add(&mut self, snapshot: &Arc<TableSnapshot>) {
-        let of_table = self.open.entry(snapshot.table).or_default();
-        of_table.retain(|open| open.strong_count() > 0);
-        of_table.push(Arc::downgrade(snapshot));
-    }
-
-    fn contains(&self, snapshot: &TableSnapshot) -> bool {
-        let of_table = self.open.get(&snapshot.table);
-        of_table.is_some_and(|open| {
-            open.iter()
-                .any(|open| std::ptr::eq(open.as_ptr(), snapshot))
-        })
-    }
-}
 
 impl Switch {
     /// Begins to read a table: see [`TableSnapshot`].
@@ -73,7 +34,7 @@ impl Switch {
     ) -> Result<(Vec<InstalledEntry>, Option<u32>), ControlError> {
         if !self.snapshots().contains(snapshot) {
             return Err(ControlError::new(
-                ControlErrorCode::Aborted,
+                Aborted,
                 "the program was replaced while its tables were read",
             ));
         }

@@ -4,8 +4,8 @@
 //! caller's business.
 
 use super::{Emission, Enqueued, Lineage, MAX_PASSES, PacketPath, Pass, Recirculated, Run, Switch};
-use crate::control::{CloneSession, Replica};
 use crate::exec::DropReason;
+use crate::replication::{CloneSession, Replica};
 use crate::trace::CopyKind;
 use ir::FieldListId;
 

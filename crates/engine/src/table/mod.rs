@@ -31,7 +31,7 @@ pub use in_place::{InPlace, InPlaceMatcher};
 pub use packing::Packing;
 pub use shape::KeyShape;
 
-use crate::runtime::CounterData;
+use crate::cells::CounterData;
 use entries::Entries;
 use ir::{ActionCall, Bits, KeyMatch, MatchKind};
 use keymap::KeyMap;

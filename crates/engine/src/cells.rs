@@ -1,0 +1,128 @@
+//! Cells of registers and counters.
+
+use std::collections::BTreeMap;
+
+/// What a counter cell has counted.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CounterData {
+    /// Packets.
+    pub packets: u64,
+    /// Bytes.
+    pub bytes: u64,
+}
+
+impl CounterData {
+    /// One more packet. The counts wrap around.
+    #[inline]
+    pub fn count(&mut self, packet_bytes: usize) {
+        self.packets = self.packets.wrapping_add(1);
+        self.bytes = self.bytes.wrapping_add(packet_bytes as u64);
+    }
+}
+
+/// Arrays of up to this many limbs are allocated whole; larger ones keep only the cells that were written.
+const DENSE_LIMBS: u64 = 1 << 22;
+
+/// Cells of a fixed number of limbs, zero at first.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cells {
+    size: u64,
+    pub(crate) stride: usize,
+    dense: Vec<u64>,
+    /// Without dense cells: those that differ, or did, from `rest`.
+    sparse: BTreeMap<u64, Box<[u64]>>,
+    /// Without dense cells: the value of all others.
+    rest: Box<[u64]>,
+}
+
+impl Cells {
+    pub(crate) fn new(size: u64, stride: usize) -> Cells {
+        let limbs = size
+            .checked_mul(stride as u64)
+            .filter(|&n| n <= DENSE_LIMBS);
+        Cells {
+            size,
+            stride,
+            dense: vec![0; limbs.unwrap_or(0) as usize],
+            sparse: BTreeMap::new(),
+            rest: vec![0; stride].into(),
+        }
+    }
+
+    /// Sets all cells.
+    pub(crate) fn fill(&mut self, value: &[u64]) {
+        self.sparse.clear();
+        self.rest.copy_from_slice(value);
+        for cell in self.dense.chunks_exact_mut(self.stride) {
+            cell.copy_from_slice(value);
+        }
+    }
+
+    /// The cells that are not zero, by index; `None` if they are too many to list.
+    pub(crate) fn nonzero(&self) -> Option<Vec<u64>> {
+        let is_nonzero = |cell: &[u64]| cell.iter().any(|&limb| limb != 0);
+        if self.dense.is_empty() && is_nonzero(&self.rest) {
+            return None;
+        }
+        let dense = self.dense.chunks_exact(self.stride).enumerate();
+        let dense = dense.filter(|(_, cell)| is_nonzero(cell));
+        let sparse = self.sparse.iter().filter(|(_, cell)| is_nonzero(cell));
+        let indices = dense.map(|(i, _)| i as u64);
+        Some(indices.chain(sparse.map(|(&i, _)| i)).collect())
+    }
+
+    /// The cell's limbs; `None` beyond the end.
+    #[inline]
+    pub(crate) fn get(&self, index: u64) -> Option<&[u64]> {
+        if index >= self.size {
+            return None;
+        }
+        if self.dense.is_empty() {
+            return Some(self.sparse.get(&index).unwrap_or(&self.rest));
+        }
+        let at = index as usize * self.stride;
+        Some(&self.dense[at..at + self.stride])
+    }
+
+    #[inline]
+    pub(crate) fn get_mut(&mut self, index: u64) -> Option<&mut [u64]> {
+        if index >= self.size {
+            return None;
+        }
+        if self.dense.is_empty() {
+            return Some(
+                self.sparse
+                    .entry(index)
+                    .or_insert_with(|| self.rest.clone()),
+            );
+        }
+        let at = index as usize * self.stride;
+        Some(&mut self.dense[at..at + self.stride])
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sparse_cells_are_like_dense_ones() {
+        let (mut dense, mut sparse) = (Cells::new(8, 2), Cells::new(1 << 40, 2));
+        assert!(sparse.dense.is_empty() && !dense.dense.is_empty());
+        for cells in [&mut dense, &mut sparse] {
+            cells.get_mut(3).expect("in range")[1] = 5;
+            assert_eq!(cells.nonzero(), Some(vec![3]));
+            assert_eq!(cells.get(3), Some(&[0, 5][..]));
+            cells.fill(&[1, 2]);
+            assert_eq!(
+                (cells.get(3), cells.get(7)),
+                (Some(&[1, 2][..]), Some(&[1, 2][..]))
+            );
+            cells.get_mut(7).expect("in range")[0] = 0;
+            assert_eq!(cells.get(7), Some(&[0, 2][..]));
+        }
+        assert_eq!(sparse.nonzero(), None, "too many to list");
+        assert_eq!(dense.nonzero().map(|n| n.len()), Some(8));
+        assert_eq!((dense.get(8), sparse.get(1 << 40)), (None, None));
+    }
+}

@@ -1,0 +1,60 @@
+//! Table entries as the control plane sees them.
+
+use crate::cells::CounterData;
+use crate::meter::MeterConfig;
+use crate::profile::Target;
+use ir::{ActionCall, KeyMatch};
+
+/// A table entry.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry {
+    /// One match per key field, of its kind and width and in canonical form (no bits set that do not count). A selector field's is
+    /// `Optional(None)`.
+    pub matches: Vec<KeyMatch>,
+    /// Above zero in a table with ternary, range or optional fields, the highest first; else zero.
+    pub priority: i32,
+    /// What a hit runs.
+    pub action: EntryAction,
+    /// Nanoseconds without a hit after which [`Switch::take_idle_entries`](crate::Switch::take_idle_entries) names the entry; 0 is never, and the least is
+    /// [`MIN_IDLE_TIMEOUT_NS`](crate::MIN_IDLE_TIMEOUT_NS).
+    pub idle_timeout_ns: u64,
+    /// Configuration of the direct meter, if the table has one; without it everything is green.
+    pub meter: Option<MeterConfig>,
+}
+
+/// What an entry runs.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum EntryAction {
+    /// An action, in a table without an implementation.
+    Call(ActionCall),
+    /// Something of the table's implementation.
+    Target(Target),
+}
+
+impl Entry {
+    /// An entry that runs an action, without idle timeout and meter.
+    pub fn new(matches: Vec<KeyMatch>, priority: i32, call: ActionCall) -> Entry {
+        Entry {
+            matches,
+            priority,
+            action: EntryAction::Call(call),
+            idle_timeout_ns: 0,
+            meter: None,
+        }
+    }
+}
+
+/// An entry as it is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InstalledEntry {
+    /// The entry.
+    pub entry: Entry,
+    /// From the source, and not to be changed.
+    pub is_const: bool,
+    /// The direct counter, if the table has one.
+    pub counter: Option<CounterData>,
+    /// What got each colour from the direct meter, if it is configured.
+    pub meter_counts: Option<[CounterData; 3]>,
+    /// Since the last hit (or the insertion), if the table has idle timeouts.
+    pub idle_ns: Option<u64>,
+}

@@ -1,0 +1,46 @@
+//! The snapshots of a switch's tables that are open ([`crate::control`] makes and reads them).
+
+use crate::entry::InstalledEntry;
+use ir::TableId;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, Weak};
+
+/// What a table held when [`Switch::snapshot_table`](crate::Switch::snapshot_table) was called, but for counts and times of hits, which are those of the moment at
+/// which an entry is read. Dropping it frees what it keeps.
+#[derive(Debug)]
+pub struct TableSnapshot {
+    pub(crate) table: TableId,
+    /// Entries from this place in the order of insertion on are not part of it.
+    pub(crate) end: u64,
+    /// By number, entries that have changed since.
+    pub(crate) kept: Mutex<BTreeMap<u32, InstalledEntry>>,
+}
+
+impl TableSnapshot {
+    /// Of which table.
+    pub fn table(&self) -> TableId {
+        self.table
+    }
+}
+
+/// The snapshots of a switch that are open.
+#[derive(Debug, Default)]
+pub(crate) struct Snapshots {
+    pub(crate) open: BTreeMap<TableId, Vec<Weak<TableSnapshot>>>,
+}
+
+impl Snapshots {
+    pub(crate) fn add(&mut self, snapshot: &Arc<TableSnapshot>) {
+        let of_table = self.open.entry(snapshot.table).or_default();
+        of_table.retain(|open| open.strong_count() > 0);
+        of_table.push(Arc::downgrade(snapshot));
+    }
+
+    pub(crate) fn contains(&self, snapshot: &TableSnapshot) -> bool {
+        let of_table = self.open.get(&snapshot.table);
+        of_table.is_some_and(|open| {
+            open.iter()
+                .any(|open| std::ptr::eq(open.as_ptr(), snapshot))
+        })
+    }
+}
