@@ -440,6 +440,20 @@ impl Expr {
         }
     }
 
+    /// The expressions that it is made of, arguments of calls included.
+    pub fn operands(&self) -> Vec<&Expr> {
+        use ExprKind as E;
+        match &self.kind {
+            E::Field(a, _) | E::Next(a) | E::Last(a) | E::LastIndex(a) => vec![a],
+            E::Slice(a, ..) | E::Unary(_, a) | E::Cast(a) => vec![a],
+            E::Index(a, b) | E::PlusSlice(a, b, _) | E::Binary(_, a, b) => vec![a, b],
+            E::Ternary(a, b, c) => vec![a, b, c],
+            E::Aggregate(items) => items.iter().collect(),
+            E::Call(call) => call.args.iter().filter_map(Arg::expr).collect(),
+            _ => Vec::new(),
+        }
+    }
+
     /// Whether it is written the same way as another: the same names, operators and literals.
     pub fn is_same(&self, other: &Expr) -> bool {
         let all = |a: &[Expr], b: &[Expr]| {

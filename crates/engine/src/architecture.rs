@@ -154,6 +154,6 @@ pub(crate) fn rules(program: &Program, layout: &Layout) -> Box<dyn Rules> {
         Architecture::V1Model(standard) => {
             Box::new(v1model::V1Model::new(standard, program, &place))
         }
-        Architecture::Psa(metadata) => Box::new(psa::Psa::new(metadata, &place)),
+        Architecture::Psa(metadata) => Box::new(psa::Psa(metadata.map(place))),
     }
 }

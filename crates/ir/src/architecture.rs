@@ -16,8 +16,15 @@ macro_rules! metadata {
     ($(#[$doc:meta])* $name:ident { $($(#[$field_doc:meta])* $field:ident = $text:literal : $width:expr,)* }) => {
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-        pub struct $name {
-            $($(#[$field_doc])* pub $field: $crate::SlotId,)*
+        pub struct $name<S = $crate::SlotId> {
+            $($(#[$field_doc])* pub $field: S,)*
+        }
+
+        impl<S: Copy> $name<S> {
+            /// What a function gives for each.
+            pub fn map<T>(&self, mut each: impl FnMut(S) -> T) -> $name<T> {
+                $name { $($field: each(self.$field),)* }
+            }
         }
 
         impl $name {
@@ -357,6 +364,10 @@ pub struct Stage {
     pub block: Block,
     /// In order.
     pub parameters: &'static [Parameter],
+}
+
+const fn stage(block: Block, parameters: &'static [Parameter]) -> Stage {
+    Stage { block, parameters }
 }
 
 /// An architecture.

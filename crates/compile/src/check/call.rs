@@ -48,14 +48,10 @@ impl Checker {
                     };
                     self.construct(&ty, args, span)
                 }
-                other => {
-                    self.report(errors::not_callable(
-                        callee.span,
-                        path.name.as_str(),
-                        other.describe(),
-                    ));
-                    Expr::missing(span)
-                }
+                other => self.wrong(
+                    errors::not_callable(callee.span, path.name.as_str(), other.describe()),
+                    span,
+                ),
             },
             Ast::Member { base, member } => {
                 self.call_member(base, member, type_args, args, want, span)
@@ -63,8 +59,7 @@ impl Checker {
             Ast::Type(ty) => self.construct(ty, args, span),
             _ => {
                 let _ = self.infer(callee, None);
-                self.report(errors::not_callable(callee.span, "this", "a value"));
-                Expr::missing(span)
+                self.wrong(errors::not_callable(callee.span, "this", "a value"), span)
             }
         }
     }
@@ -201,8 +196,7 @@ impl Checker {
 
     fn call_action(&mut self, id: ActionId, args: &[ast::Argument], span: Span) -> Expr {
         if matches!(self.context.place, Place::State | Place::Function) {
-            self.report(errors::action_place(span));
-            return Expr::missing(span);
+            return self.wrong(errors::action_place(span), span);
         }
         let sig = self.module.actions[id.index()].sig.clone();
         match self.arguments(&sig, Bindings::new(), &[], args, None, span) {

@@ -39,8 +39,7 @@ impl Checker {
                 if self.castable(&expr.ty, ty) {
                     message = message.hint(format!("cast it: `({wanted})`"));
                 }
-                self.report(message);
-                Expr::missing(expr.span)
+                self.wrong(message, expr.span)
             }
         }
     }
@@ -158,13 +157,10 @@ impl Checker {
             );
         }
         if items.len() != members.len() {
-            self.report(errors::initialiser_count(
+            return self.wrong(
+                errors::initialiser_count(span, name, members.len(), items.len()),
                 span,
-                name,
-                members.len(),
-                items.len(),
-            ));
-            return Expr::missing(span);
+            );
         }
         let items = items
             .into_iter()
@@ -213,10 +209,7 @@ impl Checker {
             complete.push(match value {
                 Some(value) => value,
                 None if dots => Expr::new(ExprKind::Default, field.ty.clone(), span),
-                None => {
-                    self.report(errors::field_missing(span, &field.name, &def.name));
-                    Expr::missing(span)
-                }
+                None => self.wrong(errors::field_missing(span, &field.name, &def.name), span),
             });
         }
         Expr::new(ExprKind::Aggregate(complete), ty.clone(), span)
@@ -314,8 +307,7 @@ impl Checker {
         }
         if !self.castable(&expr.ty, ty) {
             let (from, to) = (self.show(&expr.ty), self.show(ty));
-            self.report(errors::bad_cast(span, &from, &to));
-            return Expr::missing(span);
+            return self.wrong(errors::bad_cast(span, &from, &to), span);
         }
         Expr::new(ExprKind::Cast(Box::new(expr)), ty.clone(), span)
     }

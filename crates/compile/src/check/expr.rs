@@ -30,8 +30,7 @@ impl Checker {
             Ast::Type(ty) => {
                 let resolved = self.resolve(ty);
                 let shown = self.show(&resolved);
-                self.report(errors::not_a_value(span, &shown, "a type"));
-                Expr::missing(span)
+                self.wrong(errors::not_a_value(span, &shown, "a type"), span)
             }
             Ast::Member { base, member } => self.member(base, member, span),
             Ast::Index { base, index } => self.index(base, index, span),
@@ -73,22 +72,19 @@ impl Checker {
     }
 
     pub(super) fn unsupported(&mut self, span: Span, what: &str) -> Expr {
-        self.report(errors::unsupported(span, what));
-        Expr::missing(span)
+        self.wrong(errors::unsupported(span, what), span)
     }
 
     fn int_literal(&mut self, literal: &ast::IntLiteral, span: Span) -> Expr {
         let value = fold::literal(literal);
         if value.bits() > u64::from(fold::MAX_BITS) {
-            self.report(errors::constant_too_large(span));
-            return Expr::missing(span);
+            return self.wrong(errors::constant_too_large(span), span);
         }
         let Some(width) = literal.width else {
             return Expr::new(ExprKind::Int(value), Ty::Int, span);
         };
         if width.bits == 0 || width.bits > ir::Bits::MAX_WIDTH {
-            self.report(errors::bad_width(span, &width.bits.to_string()));
-            return Expr::missing(span);
+            return self.wrong(errors::bad_width(span, &width.bits.to_string()), span);
         }
         let ty = if width.signed {
             Ty::Signed(width.bits)
@@ -112,14 +108,10 @@ impl Checker {
                 ..(*value).clone()
             },
             Symbol::Var(id) => Expr::new(ExprKind::Var(id), self.module.var(id).ty.clone(), span),
-            other => {
-                self.report(errors::not_a_value(
-                    span,
-                    path.name.as_str(),
-                    other.describe(),
-                ));
-                Expr::missing(span)
-            }
+            other => self.wrong(
+                errors::not_a_value(span, path.name.as_str(), other.describe()),
+                span,
+            ),
         }
     }
 
@@ -161,13 +153,10 @@ impl Checker {
                 let similar = self
                     .closest(name, declared.iter().map(|e| &**e))
                     .map(str::to_string);
-                self.report(errors::no_member(
-                    member.span,
-                    name,
-                    "error",
-                    similar.as_deref(),
-                ));
-                Expr::missing(span)
+                self.wrong(
+                    errors::no_member(member.span, name, "error", similar.as_deref()),
+                    span,
+                )
             }
             TypeSymbol::Plain(Ty::Enum(id)) => {
                 let def = self.module.types.enumeration(*id).clone();
@@ -181,18 +170,12 @@ impl Checker {
                 let similar = self
                     .closest(name, def.members.iter().map(|(n, _)| &**n))
                     .map(str::to_string);
-                self.report(errors::no_member(
-                    member.span,
-                    name,
-                    &def.name,
-                    similar.as_deref(),
-                ));
-                Expr::missing(span)
+                self.wrong(
+                    errors::no_member(member.span, name, &def.name, similar.as_deref()),
+                    span,
+                )
             }
-            _ => {
-                self.report(errors::type_without_members(span));
-                Expr::missing(span)
-            }
+            _ => self.wrong(errors::type_without_members(span), span),
         }
     }
 
@@ -206,12 +189,14 @@ impl Checker {
                 let shown = self.show(&ty);
                 let method = matches!(ty, Ty::Extern(..) | Ty::Block(_));
                 let message = errors::no_member(member.span, name, &shown, None);
-                self.report(if method {
-                    message.hint("call it")
-                } else {
-                    message
-                });
-                Expr::missing(span)
+                self.wrong(
+                    if method {
+                        message.hint("call it")
+                    } else {
+                        message
+                    },
+                    span,
+                )
             }
         }
     }
@@ -222,13 +207,10 @@ impl Checker {
             let fields = def.fields.iter().map(|f| &*f.name);
             let similar = self.closest(member.as_str(), fields).map(str::to_string);
             let name = def.name.clone();
-            self.report(errors::no_field(
-                member.span,
-                member.as_str(),
-                &name,
-                similar.as_deref(),
-            ));
-            return Expr::missing(span);
+            return self.wrong(
+                errors::no_field(member.span, member.as_str(), &name, similar.as_deref()),
+                span,
+            );
         };
         let ty = def.fields[i].ty.clone();
         match base.kind {
@@ -253,15 +235,14 @@ impl Checker {
         match member.as_str() {
             name if !is_stack && name != "size" => {
                 let shown = self.show(&base.ty);
-                self.report(errors::no_member(member.span, name, &shown, None));
-                Expr::missing(span)
+                self.wrong(errors::no_member(member.span, name, &shown, None), span)
             }
             "size" => Expr::new(ExprKind::Int(BigInt::from(size)), Ty::Bit(32), span),
             "lastIndex" => Expr::new(ExprKind::LastIndex(base), Ty::Bit(32), span),
-            "next" | "last" if self.context.place != Place::State => {
-                self.report(errors::stack_property_place(member.span, member.as_str()));
-                Expr::missing(span)
-            }
+            "next" | "last" if self.context.place != Place::State => self.wrong(
+                errors::stack_property_place(member.span, member.as_str()),
+                span,
+            ),
             "next" => Expr::new(ExprKind::Next(base), element.clone(), span),
             "last" => Expr::new(ExprKind::Last(base), element.clone(), span),
             name => {
@@ -275,8 +256,7 @@ impl Checker {
                 ];
                 let similar = self.closest(name, known.into_iter());
                 let shown = self.show(&base.ty);
-                self.report(errors::no_member(member.span, name, &shown, similar));
-                Expr::missing(span)
+                self.wrong(errors::no_member(member.span, name, &shown, similar), span)
             }
         }
     }
@@ -290,8 +270,10 @@ impl Checker {
         }
         if !matches!(index.ty, Ty::Int | Ty::Bit(_) | Ty::Signed(_)) {
             let found = self.show(&index.ty);
-            self.report(errors::type_mismatch(index.span, "an integer", &found));
-            return Expr::missing(span);
+            return self.wrong(
+                errors::type_mismatch(index.span, "an integer", &found),
+                span,
+            );
         }
         let position = index.as_int().map(|v| fold::to_u32(v).unwrap_or(u32::MAX));
         match &base.ty {
@@ -299,8 +281,7 @@ impl Checker {
                 let (ty, size) = ((**element).clone(), *size);
                 if position.is_some_and(|i| i >= size) {
                     let value = index.as_int().map(BigInt::to_string).unwrap_or_default();
-                    self.report(errors::index_range(index.span, &value, size));
-                    return Expr::missing(span);
+                    return self.wrong(errors::index_range(index.span, &value, size), span);
                 }
                 let index = match index.ty {
                     Ty::Int => self.coerce(index, &Ty::Bit(32)),
@@ -319,22 +300,19 @@ impl Checker {
                 }
                 Some(_) => {
                     let (value, len) = (index.as_int().map(BigInt::to_string), items.len() as u32);
-                    self.report(errors::index_range(
-                        index.span,
-                        &value.unwrap_or_default(),
-                        len,
-                    ));
-                    Expr::missing(span)
+                    self.wrong(
+                        errors::index_range(index.span, &value.unwrap_or_default(), len),
+                        span,
+                    )
                 }
-                None => {
-                    self.report(errors::not_constant(index.span, "the index of a tuple"));
-                    Expr::missing(span)
-                }
+                None => self.wrong(
+                    errors::not_constant(index.span, "the index of a tuple"),
+                    span,
+                ),
             },
             ty => {
                 let found = self.show(ty);
-                self.report(errors::not_indexable(base.span, &found));
-                Expr::missing(span)
+                self.wrong(errors::not_indexable(base.span, &found), span)
             }
         }
     }
@@ -371,8 +349,7 @@ impl Checker {
             }
             _ => {
                 let (at, high, low) = (high.span.to(low.span), h.to_string(), l.to_string());
-                self.report(errors::slice_range(at, &high, &low, width));
-                Expr::missing(span)
+                self.wrong(errors::slice_range(at, &high, &low, width), span)
             }
         }
     }
@@ -402,21 +379,17 @@ impl Checker {
         let size = match fold::to_u32(&size).filter(|n| (1..=total).contains(n)) {
             Some(size) => size,
             None => {
-                self.report(errors::bad_width(width.span, &size.to_string()));
-                return Expr::missing(span);
+                return self.wrong(errors::bad_width(width.span, &size.to_string()), span);
             }
         };
         if let Some(start) = low.as_int() {
             let start = fold::to_u32(start).unwrap_or(u32::MAX);
             if start.checked_add(size).is_none_or(|end| end > total) {
                 let high = u64::from(start) + u64::from(size) - 1;
-                self.report(errors::slice_range(
-                    low.span,
-                    &high.to_string(),
-                    &start.to_string(),
-                    total,
-                ));
-                return Expr::missing(span);
+                return self.wrong(
+                    errors::slice_range(low.span, &high.to_string(), &start.to_string(), total),
+                    span,
+                );
             }
             return self.make_slice(base, start + size - 1, start, span);
         }
@@ -429,8 +402,7 @@ impl Checker {
             ),
             _ => {
                 let found = self.show(&low.ty);
-                self.report(errors::type_mismatch(low.span, "bit<n>", &found));
-                Expr::missing(span)
+                self.wrong(errors::type_mismatch(low.span, "bit<n>", &found), span)
             }
         }
     }
@@ -465,8 +437,7 @@ impl Checker {
         }
         if a.ty != b.ty {
             let (wanted, found) = (self.show(&a.ty), self.show(&b.ty));
-            self.report(errors::type_mismatch(b.span, &wanted, &found));
-            return Expr::missing(span);
+            return self.wrong(errors::type_mismatch(b.span, &wanted, &found), span);
         }
         match condition.kind {
             ExprKind::Bool(true) => return Expr { span, ..a },
@@ -474,8 +445,7 @@ impl Checker {
             _ => {}
         }
         if a.ty == Ty::Int {
-            self.report(errors::unsized_int(span));
-            return Expr::missing(span);
+            return self.wrong(errors::unsized_int(span), span);
         }
         let ty = a.ty.clone();
         Expr::new(

@@ -242,8 +242,10 @@ impl Checker {
             return value;
         }
         let (wanted, found) = (self.show(ty), self.show(&value.ty));
-        self.report(errors::type_mismatch(value.span, &wanted, &found));
-        Expr::missing(value.span)
+        self.wrong(
+            errors::type_mismatch(value.span, &wanted, &found),
+            value.span,
+        )
     }
 
     /// Finds what the type parameters in `pattern` must be for it to become `ty`. Mismatches are left to `coerce`.

@@ -51,13 +51,15 @@ impl Checker {
                     let similar = self
                         .closest(member.as_str(), def.methods.iter().map(|m| &*m.name))
                         .map(str::to_string);
-                    self.report(errors::no_method(
-                        member.span,
-                        member.as_str(),
-                        &def.name,
-                        similar.as_deref(),
-                    ));
-                    return Expr::missing(span);
+                    return self.wrong(
+                        errors::no_method(
+                            member.span,
+                            member.as_str(),
+                            &def.name,
+                            similar.as_deref(),
+                        ),
+                        span,
+                    );
                 }
                 let Some(sig) = self.select(member.as_str(), &methods, |m| m, args, span) else {
                     return Expr::missing(span);
@@ -94,15 +96,10 @@ impl Checker {
                     ..(*sig).clone()
                 });
                 match (kind, &object.kind) {
-                    (BlockKind::Package, _) => {
-                        self.report(errors::no_method(
-                            member.span,
-                            member.as_str(),
-                            &sig.name,
-                            None,
-                        ));
-                        Expr::missing(span)
-                    }
+                    (BlockKind::Package, _) => self.wrong(
+                        errors::no_method(member.span, member.as_str(), &sig.name, None),
+                        span,
+                    ),
                     (kind, ExprKind::Var(var)) => {
                         let target = CallTarget::Block(*var);
                         self.apply_signature(
@@ -126,13 +123,10 @@ impl Checker {
             | Ty::Tuple(_) => self.builtin(object, member, args, span),
             ty => {
                 let shown = self.show(&ty);
-                self.report(errors::no_method(
-                    member.span,
-                    member.as_str(),
-                    &shown,
-                    None,
-                ));
-                Expr::missing(span)
+                self.wrong(
+                    errors::no_method(member.span, member.as_str(), &shown, None),
+                    span,
+                )
             }
         }
     }
@@ -238,14 +232,13 @@ impl Checker {
         Some(match member.as_str() {
             "hit" => Expr::new(ExprKind::ApplyHit { table, miss: false }, Ty::Bool, span),
             "miss" => Expr::new(ExprKind::ApplyHit { table, miss: true }, Ty::Bool, span),
-            "action_run" => {
-                self.report(errors::action_run_place(span));
-                Expr::missing(span)
-            }
+            "action_run" => self.wrong(errors::action_run_place(span), span),
             name => {
                 let similar = self.closest(name, ["hit", "miss", "action_run"].into_iter());
-                self.report(errors::no_member(member.span, name, "apply()", similar));
-                Expr::missing(span)
+                self.wrong(
+                    errors::no_member(member.span, name, "apply()", similar),
+                    span,
+                )
             }
         })
     }
@@ -284,8 +277,7 @@ impl Checker {
             }
             TypeSymbol::Plain(Ty::Missing) => return Expr::missing(span),
             _ => {
-                self.report(errors::not_a_value(at, "this", "a type"));
-                return Expr::missing(span);
+                return self.wrong(errors::not_a_value(at, "this", "a type"), span);
             }
         };
         let object = Expr::new(
@@ -298,8 +290,7 @@ impl Checker {
         );
         if !self.module.block(block).constructor_params.is_empty() {
             let name = self.module.block(block).name.clone();
-            self.report(errors::direct_apply_constructor(span, &name));
-            return Expr::missing(span);
+            return self.wrong(errors::direct_apply_constructor(span, &name), span);
         }
         self.apply_block(block, object, member, args, span)
     }
@@ -341,8 +332,7 @@ impl Checker {
         if let CallTarget::Block(var) = target
             && self.top_level_instances.contains(&var)
         {
-            self.report(errors::top_level_block(span));
-            return Expr::missing(span);
+            return self.wrong(errors::top_level_block(span), span);
         }
         let Some((args, ..)) = self.arguments(&sig, Bindings::new(), &[], args, None, span) else {
             return Expr::missing(span);
@@ -375,8 +365,10 @@ impl Checker {
         let name = member.as_str();
         let wanted = usize::from(matches!(name, "push_front" | "pop_front"));
         if args.len() != wanted {
-            self.report(errors::argument_count(span, name, wanted, args.len(), span));
-            return Expr::missing(span);
+            return self.wrong(
+                errors::argument_count(span, name, wanted, args.len(), span),
+                span,
+            );
         }
         match (name, &object.ty) {
             ("isValid", Ty::Header(_) | Ty::Union(_)) => {
@@ -402,8 +394,7 @@ impl Checker {
                     return Expr::missing(span);
                 };
                 let Some(count) = fold::to_u32(&count) else {
-                    self.report(errors::negative_count(span, &count.to_string()));
-                    return Expr::missing(span);
+                    return self.wrong(errors::negative_count(span, &count.to_string()), span);
                 };
                 if !self.require_lvalue(&object) {
                     return Expr::missing(span);
@@ -442,8 +433,7 @@ impl Checker {
                 ];
                 let similar = self.closest(name, known.into_iter());
                 let shown = self.show(ty);
-                self.report(errors::no_method(member.span, name, &shown, similar));
-                return Expr::missing(span);
+                return self.wrong(errors::no_method(member.span, name, &shown, similar), span);
             }
         };
         Expr::new(ExprKind::Int(BigInt::from(bits)), Ty::Int, span)

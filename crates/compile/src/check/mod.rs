@@ -31,7 +31,7 @@ use syntax::diagnostics::{Diagnostic, Sink};
 use syntax::source::Span;
 
 use crate::errors;
-use crate::hir::{self, FuncId, Module, Var, VarId, VarKind};
+use crate::hir::{self, Expr, FuncId, Module, Var, VarId, VarKind};
 use crate::types::{BlockKind, StructId, Ty, TypeParamId};
 use scope::{Scopes, Symbol, TypeSymbol};
 
@@ -126,6 +126,12 @@ impl Checker {
     fn report(&mut self, diagnostic: Diagnostic) {
         // The same place can be checked twice (a generic function); one message is enough.
         self.diagnostics.push_new(diagnostic);
+    }
+
+    /// Reports what is wrong with an expression, which is then missing.
+    fn wrong(&mut self, diagnostic: Diagnostic, span: Span) -> Expr {
+        self.report(diagnostic);
+        Expr::missing(span)
     }
 
     fn error_count(&self) -> usize {

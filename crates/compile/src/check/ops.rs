@@ -28,8 +28,7 @@ impl Checker {
         };
         if !ok {
             let found = self.show(&operand.ty);
-            self.report(errors::unary_operand(span, op.symbol(), &found));
-            return Expr::missing(span);
+            return self.wrong(errors::unary_operand(span, op.symbol(), &found), span);
         }
         let ty = operand.ty.clone();
         let op = match (op, &operand.kind) {
@@ -91,8 +90,7 @@ impl Checker {
         if same_kind {
             message = message.hint(format!("cast one side, for instance `({l})`"));
         }
-        self.report(message);
-        Expr::missing(span)
+        self.wrong(message, span)
     }
 
     fn logical(&mut self, op: BinaryOp, left: Expr, right: Expr, at: Span, span: Span) -> Expr {
@@ -124,15 +122,13 @@ impl Checker {
         let (Some(a), Some(b)) = (width(&left.ty), width(&right.ty)) else {
             for side in [&left, &right] {
                 if side.ty == Ty::Int {
-                    self.report(errors::unsized_int(side.span));
-                    return Expr::missing(span);
+                    return self.wrong(errors::unsized_int(side.span), span);
                 }
             }
             return self.bad_operands(BinaryOp::Concat, &left, &right, at, span);
         };
         if a + b > ir::Bits::MAX_WIDTH {
-            self.report(errors::bad_width(span, &(a + b).to_string()));
-            return Expr::missing(span);
+            return self.wrong(errors::bad_width(span, &(a + b).to_string()), span);
         }
         let ty = if matches!(left.ty, Ty::Signed(_)) {
             Ty::Signed(a + b)
@@ -162,14 +158,12 @@ impl Checker {
             }
             if shiftable && matches!(right.ty, Ty::Signed(_)) {
                 let found = self.show(&right.ty);
-                self.report(errors::signed_shift(right.span, &found));
-                return Expr::missing(span);
+                return self.wrong(errors::signed_shift(right.span, &found), span);
             }
             return self.bad_operands(op, &left, &right, at, span);
         }
         if right.as_int().is_some_and(|v| v.sign() == Sign::Minus) {
-            self.report(errors::negative_shift(right.span));
-            return Expr::missing(span);
+            return self.wrong(errors::negative_shift(right.span), span);
         }
         if let (Some(a), Some(b)) = (left.as_int(), right.as_int()) {
             return self.folded(
@@ -180,8 +174,7 @@ impl Checker {
             );
         }
         if left.ty == Ty::Int {
-            self.report(errors::unsized_int(left.span));
-            return Expr::missing(span);
+            return self.wrong(errors::unsized_int(left.span), span);
         }
         let right = match right.as_int() {
             // Any width will do for the amount; the bits of the value itself may need more than 32.
@@ -304,8 +297,7 @@ impl Checker {
         let (left, right) = (self.decay(left), self.decay(right));
         let negative = |e: &Expr| e.as_int().is_some_and(|v| v.sign() == Sign::Minus);
         if matches!(op, BinaryOp::Div | BinaryOp::Mod) && (negative(&left) || negative(&right)) {
-            self.report(errors::negative_division(span));
-            return Expr::missing(span);
+            return self.wrong(errors::negative_division(span), span);
         }
         let (left, right) = self.balance(left, right);
         if left.ty == Ty::Missing || right.ty == Ty::Missing {
@@ -321,8 +313,7 @@ impl Checker {
         }
         let ty = left.ty.clone();
         if matches!(op, BinaryOp::Div | BinaryOp::Mod) && right.as_int() == Some(&BigInt::ZERO) {
-            self.report(errors::division_by_zero(right.span));
-            return Expr::missing(span);
+            return self.wrong(errors::division_by_zero(right.span), span);
         }
         if let (Some(a), Some(b)) = (left.as_int(), right.as_int()) {
             return self.folded(fold::arithmetic(op, a, b, &ty), ty, &right, span);
@@ -344,20 +335,12 @@ impl Checker {
         match result {
             Ok(value) => Expr::new(ExprKind::Int(value), ty, span),
             Err(FoldError::DivisionByZero) => {
-                self.report(errors::division_by_zero(right.span));
-                Expr::missing(span)
+                self.wrong(errors::division_by_zero(right.span), span)
             }
-            Err(FoldError::NegativeDivision) => {
-                self.report(errors::negative_division(span));
-                Expr::missing(span)
-            }
-            Err(FoldError::TooLarge) => {
-                self.report(errors::constant_too_large(span));
-                Expr::missing(span)
-            }
+            Err(FoldError::NegativeDivision) => self.wrong(errors::negative_division(span), span),
+            Err(FoldError::TooLarge) => self.wrong(errors::constant_too_large(span), span),
             Err(FoldError::NegativeShift | FoldError::Meaningless) => {
-                self.report(errors::negative_shift(right.span));
-                Expr::missing(span)
+                self.wrong(errors::negative_shift(right.span), span)
             }
         }
     }

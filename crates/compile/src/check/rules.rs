@@ -201,13 +201,13 @@ impl Checker {
                 }
                 _ => false,
             },
-            ExprKind::Unary(_, a) | ExprKind::Cast(a) | ExprKind::Slice(a, ..) => self.is_static(a),
-            ExprKind::Field(a, _) => self.is_static(a),
-            ExprKind::Binary(_, a, b) => self.is_static(a) && self.is_static(b),
-            ExprKind::Ternary(a, b, c) => {
-                self.is_static(a) && self.is_static(b) && self.is_static(c)
-            }
-            ExprKind::Aggregate(items) => items.iter().all(|e| self.is_static(e)),
+            ExprKind::Unary(..)
+            | ExprKind::Cast(_)
+            | ExprKind::Slice(..)
+            | ExprKind::Field(..)
+            | ExprKind::Binary(..)
+            | ExprKind::Ternary(..)
+            | ExprKind::Aggregate(_) => expr.operands().into_iter().all(|e| self.is_static(e)),
             _ => expr.is_literal(),
         }
     }

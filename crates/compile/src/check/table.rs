@@ -175,10 +175,7 @@ impl Checker {
         };
         let expr = self.within(context, |c| c.infer(&key.expr, None));
         let expr = match expr.ty {
-            Ty::Int => {
-                self.report(errors::unsized_int(expr.span));
-                Expr::missing(expr.span)
-            }
+            Ty::Int => self.wrong(errors::unsized_int(expr.span), expr.span),
             _ => expr,
         };
         let match_kind = self.match_kind(&key.match_kind);

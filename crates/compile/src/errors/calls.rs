@@ -88,19 +88,9 @@ messages! {
 
     fn block_params(name: &str, wanted: &str, n: usize, m: usize) =>
         error("E1087", "`{name}` has {}, but `{wanted}` has {n}", plural(m, "parameter"));
-}
 
-pub(crate) fn block_param(
-    span: Span,
-    param: &str,
-    name: &str,
-    of: &str,
-    wanted: &str,
-    given: &str,
-) -> Diagnostic {
-    let message =
-        format!("the parameter `{param}` of `{name}` is `{given}`, but `{of}` needs `{wanted}`");
-    Diagnostic::error("E1088", span, message)
+    fn block_param(param: &str, name: &str, of: &str, wanted: &str, given: &str) =>
+        error("E1088", "the parameter `{param}` of `{name}` is `{given}`, but `{of}` needs `{wanted}`");
 }
 
 pub(crate) fn deprecated(span: Span, name: &str, advice: Option<&str>) -> Diagnostic {
@@ -146,19 +136,10 @@ messages! {
     fn abstract_method(name: &str) =>
         error("E1208", "this instance does not provide the abstract method `{name}`")
             .hint("declare the instance with a body");
-}
 
-pub(crate) fn no_abstract_method(
-    span: Span,
-    name: &str,
-    of: &str,
-    like: Option<&str>,
-) -> Diagnostic {
-    let message = format!("`{of}` has no such abstract method `{name}`");
-    Diagnostic::error("E1209", span, message).suggest(like)
-}
+    fn no_abstract_method(name: &str, of: &str, like: Option<&str>) =>
+        error("E1209", "`{of}` has no such abstract method `{name}`").suggest(like);
 
-messages! {
     fn constructor_type(name: &str) =>
         error("E1210", "the constructor of `{name}` cannot have a return type");
 

@@ -68,19 +68,10 @@ messages! {
 
     fn annotation_pair(key: &str, wanted: &str) =>
         error("E1266", "the value of `{key}` must be {wanted}");
-}
 
-pub(crate) fn unknown_annotation_key(
-    span: Span,
-    key: &str,
-    annotation: &str,
-    like: Option<&str>,
-) -> Diagnostic {
-    let message = format!("`@{annotation}` has no key `{key}`; it is ignored");
-    Diagnostic::warning("W1267", span, message).suggest(like)
-}
+    fn unknown_annotation_key(key: &str, annotation: &str, like: Option<&str>) =>
+        warning("W1267", "`@{annotation}` has no key `{key}`; it is ignored").suggest(like);
 
-messages! {
     fn size_semantics() =>
         error("E1268", "`@selector_size_semantics` needs \"sum_of_weights\" or \"sum_of_members\"");
 

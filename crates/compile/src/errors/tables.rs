@@ -1,8 +1,6 @@
 //! Tables.
 
-use syntax::diagnostics::Diagnostic;
 use syntax::messages;
-use syntax::source::Span;
 
 use super::quoted;
 
@@ -37,14 +35,10 @@ messages! {
         error("E1119", "a key with match kind `{kind}` cannot be matched this way");
 
     fn lpm_mask() => error("E1120", "the mask of an lpm key must be ones followed by zeros");
-}
 
-pub(crate) fn unknown_property(span: Span, name: &str, like: Option<&str>) -> Diagnostic {
-    let message = format!("v1model tables have no property `{name}`; it is ignored");
-    Diagnostic::warning("W1121", span, message).suggest(like)
-}
+    fn unknown_property(name: &str, like: Option<&str>) =>
+        warning("W1121", "v1model tables have no property `{name}`; it is ignored").suggest(like);
 
-messages! {
     fn two_lpm_keys(name: &str) => error("E1122", "the table `{name}` has more than one lpm key");
 
     fn entry_range(value: &str) => error("E1123", "{value} is not a priority");

@@ -18,14 +18,10 @@ messages! {
 
     fn extern_place(name: &str, place: &str) =>
         error("E1132", "`{name}` can only be used in {place}");
-}
 
-pub(crate) fn unknown_extern(span: Span, architecture: &str, name: &str) -> Diagnostic {
-    let message = format!("{architecture} has no extern `{name}`");
-    Diagnostic::error("E1133", span, message)
-}
+    fn unknown_extern(architecture: &str, name: &str) =>
+        error("E1133", "{architecture} has no extern `{name}`");
 
-messages! {
     fn clone_half(kind: &str, half: &str) =>
         error("E1134", "a clone of kind `{kind}` cannot be made in the {half} control");
 
@@ -72,18 +68,11 @@ messages! {
 
     fn action_param_type(name: &str, found: &str) =>
         error("E1145", "the control plane cannot set `{name}`, which is of type `{found}`");
-}
 
-pub(crate) fn log_values(span: Span, holes: usize, values: usize) -> Diagnostic {
-    let message = format!(
-        "the message has {} for {}",
-        plural(holes, "place"),
-        plural(values, "value")
-    );
-    Diagnostic::error("E1146", span, message).note("each `{}` takes one value")
-}
+    fn log_values(holes: usize, values: usize) =>
+        error("E1146", "the message has {} for {}", plural(holes, "place"), plural(values, "value"))
+            .note("each `{}` takes one value");
 
-messages! {
     fn annotation_value() =>
         error("E1147", "a value in a structured annotation must be a constant string, number or truth value");
 

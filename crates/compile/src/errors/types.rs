@@ -33,23 +33,10 @@ messages! {
 
     fn bad_width(width: &str) =>
         error("E1025", "{width} is not a width: widths go from 1 to {}", ir::Bits::MAX_WIDTH);
-}
 
-pub(crate) fn type_argument_count(
-    span: Span,
-    name: &str,
-    wanted: usize,
-    found: usize,
-) -> Diagnostic {
-    let wanted = plural(wanted, "type argument");
-    Diagnostic::error(
-        "E1026",
-        span,
-        format!("`{name}` takes {wanted}, {found} given"),
-    )
-}
+    fn type_argument_count(name: &str, wanted: usize, found: usize) =>
+        error("E1026", "`{name}` takes {}, {found} given", plural(wanted, "type argument"));
 
-messages! {
     fn cannot_infer(param: &str, of: &str) =>
         error("E1027", "the type parameter `{param}` of `{of}` cannot be inferred")
             .hint(format!("write it: `{of}<...>(...)`"));
@@ -75,14 +62,10 @@ pub(crate) fn field_type(span: Span, found: &str, kind: StructKind) -> Diagnosti
     .note(allowed)
 }
 
-pub(crate) fn header_not_bytes(span: Span, name: &str, bits: u64) -> Diagnostic {
-    let message = format!(
-        "the {bits} bits of `{name}` are not whole bytes, so extracting it always ends in error ParserInvalidArgument"
-    );
-    Diagnostic::warning("W1029", span, message)
-}
-
 messages! {
+    fn header_not_bytes(name: &str, bits: u64) =>
+        warning("W1029", "the {bits} bits of `{name}` are not whole bytes, so extracting it always ends in error ParserInvalidArgument");
+
     fn two_varbits(name: &str) => error("E1030", "header `{name}` has more than one varbit field");
 
     fn stack_of(found: &str) =>
@@ -133,18 +116,10 @@ messages! {
     fn signed_shift(found: &str) =>
         error("E1045", "a value cannot be shifted by `{found}`, which may be negative")
             .hint("cast it to `bit`");
-}
 
-pub(crate) fn constant_too_large(span: Span) -> Diagnostic {
-    let limit = crate::fold::MAX_BITS;
-    Diagnostic::error(
-        "E1046",
-        span,
-        format!("this constant has more than {limit} bits"),
-    )
-}
+    fn constant_too_large() =>
+        error("E1046", "this constant has more than {} bits", crate::fold::MAX_BITS);
 
-messages! {
     fn slice_range(high: &str, low: &str, width: u32) =>
         error("E1047", "bits {high} to {low} are not a slice of {width} bits")
             .note(format!("the first number is the highest bit, from {} down to the second", width - 1));

@@ -513,27 +513,11 @@ pub(super) fn applications(stmts: &[hir::Stmt], wanted: &dyn Fn(&CallTarget) -> 
 }
 
 fn applications_in(expr: &hir::Expr, wanted: &dyn Fn(&CallTarget) -> bool) -> usize {
-    let go = |e: &hir::Expr| applications_in(e, wanted);
-    match &expr.kind {
-        ExprKind::ApplyHit { table, .. } => usize::from(wanted(&CallTarget::Table(*table))),
-        ExprKind::Call(call) => {
-            usize::from(wanted(&call.target))
-                + call
-                    .args
-                    .iter()
-                    .filter_map(Arg::expr)
-                    .map(go)
-                    .sum::<usize>()
-        }
-        ExprKind::Field(a, _) | ExprKind::Next(a) | ExprKind::Last(a) | ExprKind::LastIndex(a) => {
-            go(a)
-        }
-        ExprKind::Slice(a, ..) | ExprKind::Unary(_, a) | ExprKind::Cast(a) => go(a),
-        ExprKind::Index(a, b) | ExprKind::PlusSlice(a, b, _) | ExprKind::Binary(_, a, b) => {
-            go(a) + go(b)
-        }
-        ExprKind::Ternary(a, b, c) => go(a) + go(b) + go(c),
-        ExprKind::Aggregate(items) => items.iter().map(go).sum(),
-        _ => 0,
-    }
+    let own = match &expr.kind {
+        ExprKind::ApplyHit { table, .. } => wanted(&CallTarget::Table(*table)),
+        ExprKind::Call(call) => wanted(&call.target),
+        _ => false,
+    };
+    let operands = expr.operands().into_iter();
+    usize::from(own) + operands.map(|e| applications_in(e, wanted)).sum::<usize>()
 }

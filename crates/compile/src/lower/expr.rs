@@ -451,14 +451,7 @@ pub(super) fn has_effects(expr: &hir::Expr) -> bool {
     match &expr.kind {
         ExprKind::Call(call) => call_has_effects(call),
         ExprKind::ApplyHit { .. } | ExprKind::Next(_) | ExprKind::Last(_) => true,
-        ExprKind::Field(a, _) | ExprKind::LastIndex(a) | ExprKind::Slice(a, ..) => has_effects(a),
-        ExprKind::Unary(_, a) | ExprKind::Cast(a) => has_effects(a),
-        ExprKind::Index(a, b) | ExprKind::PlusSlice(a, b, _) | ExprKind::Binary(_, a, b) => {
-            has_effects(a) || has_effects(b)
-        }
-        ExprKind::Ternary(a, b, c) => has_effects(a) || has_effects(b) || has_effects(c),
-        ExprKind::Aggregate(items) => items.iter().any(has_effects),
-        _ => false,
+        _ => expr.operands().into_iter().any(has_effects),
     }
 }
 

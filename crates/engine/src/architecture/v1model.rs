@@ -11,13 +11,7 @@ use ir::{Half, Input, Program, SlotId, StandardMetadata};
 /// The places of the standard metadata that the switch reads or writes.
 #[derive(Clone, Debug)]
 pub(super) struct V1Model {
-    ingress_port: Place,
-    egress_spec: Place,
-    instance_type: Place,
-    packet_length: Place,
-    ingress_global_timestamp: Place,
-    mcast_grp: Place,
-    priority: Place,
+    standard: StandardMetadata<Place>,
     /// What a copy is given when it begins egress.
     egress: Vec<(Place, Input)>,
     /// Some code that runs in egress reads `packet_length`.
@@ -39,13 +33,7 @@ impl V1Model {
         };
         let egress = standard.forwarding().egress.into_iter();
         V1Model {
-            ingress_port: place(standard.ingress_port),
-            egress_spec: place(standard.egress_spec),
-            instance_type: place(standard.instance_type),
-            packet_length: place(standard.packet_length),
-            ingress_global_timestamp: place(standard.ingress_global_timestamp),
-            mcast_grp: place(standard.mcast_grp),
-            priority: place(standard.priority),
+            standard: standard.map(place),
             egress: egress
                 .filter(|(_, input)| is_given(input))
                 .map(|(slot, input)| (place(slot), input))
@@ -57,20 +45,20 @@ impl V1Model {
 
 impl Rules for V1Model {
     fn arrive(&self, state: &mut [u64], port: u32, bytes: usize) {
-        self.ingress_port.set(state, u64::from(port));
-        self.packet_length.set(state, bytes as u64);
+        self.standard.ingress_port.set(state, u64::from(port));
+        self.standard.packet_length.set(state, bytes as u64);
     }
 
     fn set_ingress_time(&self, state: &mut [u64], now_ps: u64) {
-        (self.ingress_global_timestamp).set(state, now_ps / PS_PER_US);
+        (self.standard.ingress_global_timestamp).set(state, now_ps / PS_PER_US);
     }
 
     fn derive(&self, state: &mut [u64], original: &[u64], path: PacketPath, bytes: usize) {
-        self.ingress_port.copy(state, original);
-        self.packet_length.set(state, bytes as u64);
+        self.standard.ingress_port.copy(state, original);
+        self.standard.packet_length.set(state, bytes as u64);
         if matches!(path, PacketPath::IngressClone | PacketPath::EgressClone) {
             // A clone's ingress time is the original's.
-            self.ingress_global_timestamp.copy(state, original);
+            self.standard.ingress_global_timestamp.copy(state, original);
         }
         self.set_path(state, path);
     }
@@ -84,13 +72,13 @@ impl Rules for V1Model {
             PacketPath::Resubmitted => instance_type::RESUBMITTED,
             PacketPath::Recirculated => instance_type::RECIRCULATED,
         };
-        self.instance_type.set(state, value);
+        self.standard.instance_type.set(state, value);
     }
 
     fn after_ingress(&self, state: &[u64], intents: &Intents) -> IngressVerdict {
-        let next = match (intents.resubmit, self.mcast_grp.get(state) as u32) {
+        let next = match (intents.resubmit, self.standard.mcast_grp.get(state) as u32) {
             (Some(preserve), _) => AfterIngress::Resubmit(preserve),
-            (None, 0) => match self.egress_spec.get(state) as u32 {
+            (None, 0) => match self.standard.egress_spec.get(state) as u32 {
                 DROP_PORT => AfterIngress::Drop,
                 port => AfterIngress::Unicast(port),
             },
@@ -101,7 +89,7 @@ impl Rules for V1Model {
     }
 
     fn priority(&self, state: &[u64]) -> u8 {
-        self.priority.get(state) as u8
+        self.standard.priority.get(state) as u8
     }
 
     fn measures_in_egress(&self) -> bool {
@@ -127,7 +115,7 @@ impl Rules for V1Model {
     }
 
     fn after_egress(&self, state: &[u64], intents: &Intents, _port: u32) -> EgressVerdict {
-        let dropped = self.egress_spec.get(state) as u32 == DROP_PORT;
+        let dropped = self.standard.egress_spec.get(state) as u32 == DROP_PORT;
         let next = match (dropped, intents.recirculate) {
             (true, _) => AfterEgress::Drop,
             (false, Some(preserve)) => AfterEgress::Recirculate(preserve),

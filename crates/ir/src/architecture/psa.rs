@@ -1,6 +1,6 @@
 //! The Portable Switch Architecture 1.2: metadata, blocks and numbers, with the widths of the behavioral model's psa_switch.
 
-use super::{Block, Bridged, Description, Half, Parameter, Stage, metadata};
+use super::{Block, Bridged, Description, Half, Parameter, metadata, stage};
 use crate::ERROR_WIDTH;
 
 /// Its name.
@@ -109,9 +109,9 @@ pub static DESCRIPTION: Description = Description {
     keyword: NAME,
     package: "PSA_Switch",
     stages: &[
-        Stage {
-            block: Block::Parser,
-            parameters: &[
+        stage(
+            Block::Parser,
+            &[
                 Parameter::Packet,
                 IH,
                 IM,
@@ -119,14 +119,11 @@ pub static DESCRIPTION: Description = Description {
                 RESUBMIT,
                 RECIRCULATE,
             ],
-        },
-        Stage {
-            block: Block::Ingress,
-            parameters: &[IH, IM, INGRESS_INPUT, INGRESS_OUTPUT],
-        },
-        Stage {
-            block: Block::IngressDeparser,
-            parameters: &[
+        ),
+        stage(Block::Ingress, &[IH, IM, INGRESS_INPUT, INGRESS_OUTPUT]),
+        stage(
+            Block::IngressDeparser,
+            &[
                 Parameter::Packet,
                 CLONE_I2E,
                 RESUBMIT,
@@ -135,10 +132,10 @@ pub static DESCRIPTION: Description = Description {
                 IM,
                 INGRESS_OUTPUT,
             ],
-        },
-        Stage {
-            block: Block::EgressParser,
-            parameters: &[
+        ),
+        stage(
+            Block::EgressParser,
+            &[
                 Parameter::Packet,
                 EH,
                 EM,
@@ -147,14 +144,11 @@ pub static DESCRIPTION: Description = Description {
                 CLONE_I2E,
                 CLONE_E2E,
             ],
-        },
-        Stage {
-            block: Block::Egress,
-            parameters: &[EH, EM, EGRESS_INPUT, EGRESS_OUTPUT],
-        },
-        Stage {
-            block: Block::Deparser,
-            parameters: &[
+        ),
+        stage(Block::Egress, &[EH, EM, EGRESS_INPUT, EGRESS_OUTPUT]),
+        stage(
+            Block::Deparser,
+            &[
                 Parameter::Packet,
                 CLONE_E2E,
                 RECIRCULATE,
@@ -163,7 +157,7 @@ pub static DESCRIPTION: Description = Description {
                 EGRESS_OUTPUT,
                 EGRESS_DEPARSER_INPUT,
             ],
-        },
+        ),
     ],
     storage: &[
         (INGRESS_PARSER_INPUT, Block::Parser, 3),

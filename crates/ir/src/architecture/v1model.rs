@@ -1,6 +1,6 @@
 //! v1model: metadata, blocks and numbers of the behavioral model's simple_switch.
 
-use super::{Block, Description, Forwarding, Half, Input, Parameter, Stage, metadata};
+use super::{Block, Description, Forwarding, Half, Input, Parameter, metadata, stage};
 use crate::ERROR_WIDTH;
 
 /// The value of `egress_spec` that drops.
@@ -101,30 +101,12 @@ pub static DESCRIPTION: Description = Description {
     keyword: "standard",
     package: "V1Switch",
     stages: &[
-        Stage {
-            block: Block::Parser,
-            parameters: &[Parameter::Packet, H, M, S],
-        },
-        Stage {
-            block: Block::VerifyChecksum,
-            parameters: &[H, M],
-        },
-        Stage {
-            block: Block::Ingress,
-            parameters: &[H, M, S],
-        },
-        Stage {
-            block: Block::Egress,
-            parameters: &[H, M, S],
-        },
-        Stage {
-            block: Block::ComputeChecksum,
-            parameters: &[H, M],
-        },
-        Stage {
-            block: Block::Deparser,
-            parameters: &[Parameter::Packet, H],
-        },
+        stage(Block::Parser, &[Parameter::Packet, H, M, S]),
+        stage(Block::VerifyChecksum, &[H, M]),
+        stage(Block::Ingress, &[H, M, S]),
+        stage(Block::Egress, &[H, M, S]),
+        stage(Block::ComputeChecksum, &[H, M]),
+        stage(Block::Deparser, &[Parameter::Packet, H]),
     ],
     storage: &[
         (S, Block::Ingress, 2),

@@ -8,12 +8,7 @@ use std::collections::HashSet;
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Body {
     Parser,
-    VerifyChecksum,
-    Ingress,
-    IngressDeparser,
-    Egress,
-    ComputeChecksum,
-    Deparser,
+    Control(Block),
     Action(ActionId),
 }
 
@@ -30,27 +25,9 @@ impl<'a> Verifier<'a> {
     pub(super) fn bodies(&mut self) {
         let p = self.program;
         self.parser();
-        self.control(
-            Body::VerifyChecksum,
-            "verify_checksum",
-            "",
-            &p.verify_checksum,
-        );
-        self.control(Body::Ingress, "ingress", "", &p.ingress);
-        self.control(
-            Body::IngressDeparser,
-            "ingress_deparser",
-            "",
-            &p.ingress_deparser,
-        );
-        self.control(Body::Egress, "egress", "", &p.egress);
-        self.control(
-            Body::ComputeChecksum,
-            "compute_checksum",
-            "",
-            &p.compute_checksum,
-        );
-        self.control(Body::Deparser, "deparser", "", &p.deparser);
+        for block in Block::CONTROLS {
+            self.control(Body::Control(block), block.name(), "", p.control(block));
+        }
         // After the controls: what applies an action decides what the action may do.
         for (i, action) in p.actions.iter().enumerate() {
             let block = Body::Action(ActionId(i as u32));
@@ -201,18 +178,22 @@ impl<'a> Verifier<'a> {
 
     /// Invariants 23 and 24.
     fn allowed_here(&mut self, stmt: &StmtKind, cx: &Context<'_>) {
-        use Body::*;
-        let main = matches!(cx.block, Ingress | Egress | Action(_));
-        let deparser = matches!(cx.block, Deparser | IngressDeparser);
+        let half = match cx.block {
+            Body::Control(block @ (Block::Ingress | Block::Egress)) => Some(block.half()),
+            _ => None,
+        };
+        let in_parser = cx.block == Body::Parser;
+        let main = half.is_some() || matches!(cx.block, Body::Action(_));
+        let deparser = matches!(cx.block, Body::Control(block) if block.is_deparser());
         let twice = self.program.architecture.description().parses_twice();
         let here = match stmt {
             StmtKind::Extract { .. }
             | StmtKind::Lookahead { .. }
             | StmtKind::Advance { .. }
-            | StmtKind::Reject { .. } => cx.block == Parser,
+            | StmtKind::Reject { .. } => in_parser,
             StmtKind::Emit(_) => deparser,
-            StmtKind::Exit | StmtKind::Hash { payload: true, .. } => cx.block != Parser,
-            StmtKind::Apply { .. } => matches!(cx.block, Ingress | Egress),
+            StmtKind::Exit | StmtKind::Hash { payload: true, .. } => !in_parser,
+            StmtKind::Apply { .. } => half.is_some(),
             StmtKind::Clone { .. }
             | StmtKind::Resubmit { .. }
             | StmtKind::Recirculate { .. }
@@ -223,16 +204,12 @@ impl<'a> Verifier<'a> {
         self.check(here, 23, cx.place, || {
             format!("{} is not allowed here", statement_name(stmt))
         });
-        let reach = match cx.block {
-            Ingress => Reach {
-                ingress: true,
-                egress: false,
+        let reach = match (cx.block, half) {
+            (Body::Action(id), _) => self.reach[id.index()],
+            (_, Some(half)) => Reach {
+                ingress: half == Half::Ingress,
+                egress: half == Half::Egress,
             },
-            Egress => Reach {
-                ingress: false,
-                egress: true,
-            },
-            Action(id) => self.reach[id.index()],
             _ => return,
         };
         let forbidden = match stmt {
@@ -385,12 +362,23 @@ impl<'a> Verifier<'a> {
         }
     }
 
-    fn header(&mut self, id: HeaderId, place: Place<'_>) -> Option<&'a Header> {
-        let header = self.program.headers.get(id.index());
-        self.check(header.is_some(), 22, place, || {
-            format!("there is no header {}", id.0)
+    /// What is declared with an id.
+    fn declared<T>(
+        &mut self,
+        list: &'a [T],
+        kind: &str,
+        id: u32,
+        place: Place<'_>,
+    ) -> Option<&'a T> {
+        let found = list.get(id as usize);
+        self.check(found.is_some(), 22, place, || {
+            format!("there is no {kind} {id}")
         });
-        header
+        found
+    }
+
+    fn header(&mut self, id: HeaderId, place: Place<'_>) -> Option<&'a Header> {
+        self.declared(&self.program.headers, "header", id.0, place)
     }
 
     fn switch(
@@ -432,11 +420,7 @@ impl<'a> Verifier<'a> {
     }
 
     fn apply(&mut self, table: TableId, keys: &[Expr], cx: &Context<'_>) {
-        let program = self.program;
-        let Some(found) = program.tables.get(table.index()) else {
-            self.check(false, 22, cx.place, || {
-                format!("there is no table {}", table.0)
-            });
+        let Some(found) = self.declared(&self.program.tables, "table", table.0, cx.place) else {
             return;
         };
         self.check(keys.len() == found.keys.len(), 26, cx.place, || {
@@ -452,8 +436,8 @@ impl<'a> Verifier<'a> {
         }
         for entry in &found.actions {
             if let Some(reach) = self.reach.get_mut(entry.action.index()) {
-                reach.ingress |= cx.block == Body::Ingress;
-                reach.egress |= cx.block == Body::Egress;
+                reach.ingress |= cx.block == Body::Control(Block::Ingress);
+                reach.egress |= cx.block == Body::Control(Block::Egress);
             }
         }
     }
@@ -483,13 +467,13 @@ impl<'a> Verifier<'a> {
             }
             StmtKind::Count { counter, index } => {
                 self.expect(index, 32, place);
-                let size = program.counters.get(counter.index()).map(|c| c.size);
-                self.indexed("counter", counter.0, size, place);
+                let found = self.declared(&program.counters, "counter", counter.0, place);
+                self.indexed("counter", counter.0, found.map(|c| c.size), place);
             }
             StmtKind::MeterExecute { meter, index, dst } => {
                 self.expect(index, 32, place);
-                let size = program.meters.get(meter.index()).map(|m| m.size);
-                self.indexed("meter", meter.0, size, place);
+                let found = self.declared(&program.meters, "meter", meter.0, place);
+                self.indexed("meter", meter.0, found.map(|m| m.size), place);
                 self.colour(*dst, place);
             }
             _ => {}
@@ -506,10 +490,7 @@ impl<'a> Verifier<'a> {
     fn direct_meter_read(&mut self, meter: MeterId, dst: SlotId, cx: &Context<'_>) {
         let (program, place) = (self.program, cx.place);
         self.colour(dst, place);
-        let known = meter.index() < program.meters.len();
-        self.check(known, 22, place, || {
-            format!("there is no meter {}", meter.0)
-        });
+        self.declared(&program.meters, "meter", meter.0, place);
         let Body::Action(action) = cx.block else {
             self.check(false, 28, place, || {
                 "a direct meter read outside an action".into()
@@ -525,17 +506,11 @@ impl<'a> Verifier<'a> {
     }
 
     fn register(&mut self, id: RegisterId, place: Place<'_>) -> Option<u32> {
-        let width = self.program.registers.get(id.index()).map(|r| r.width);
-        self.check(width.is_some(), 22, place, || {
-            format!("there is no register {}", id.0)
-        });
-        width
+        let register = self.declared(&self.program.registers, "register", id.0, place);
+        register.map(|r| r.width)
     }
 
     fn indexed(&mut self, kind: &str, id: u32, size: Option<Option<u64>>, place: Place<'_>) {
-        self.check(size.is_some(), 22, place, || {
-            format!("there is no {kind} {id}")
-        });
         self.check(size != Some(None), 28, place, || {
             format!("{kind} {id} is a direct one")
         });
@@ -573,9 +548,7 @@ impl<'a> Verifier<'a> {
     }
 
     fn digest(&mut self, id: DigestId, values: &[Expr], place: Place<'_>) {
-        let program = self.program;
-        let Some(digest) = program.digests.get(id.index()) else {
-            self.check(false, 22, place, || format!("there is no digest {}", id.0));
+        let Some(digest) = self.declared(&self.program.digests, "digest", id.0, place) else {
             return;
         };
         self.check(values.len() == digest.widths.len(), 26, place, || {
