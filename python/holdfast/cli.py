@@ -656,10 +656,12 @@ def compare(
         ),
     ] = "all",
     traffic: Annotated[
-        Path | None,
+        str | None,
         typer.Option(
-            metavar="FILE",
-            help="UDP, TCP and ping in YAML; holdfast.compare.traffic_file documents the format.",
+            metavar="FILE|multicast",
+            help="UDP, TCP and ping in YAML; holdfast.compare.traffic_file documents the format. multicast: up to 8 groups with a "
+            "source and up to 20 receivers each, half of the hosts at most, drawn always alike; UDP of 20 to 500 packets/s, all "
+            "copies together at most 16,000 per second and a third of the slowest link.",
             show_default="16 host pairs, up to 50 in networks "
             "of more than 32 hosts, with UDP of 20 to 500 packets/s, together at most a third of the slowest link; for 16 of them "
             "(in such networks 8) a TCP connection of about 5 Mb/s, and four TCP transfers of 50 kB around the failure, less if "
@@ -671,8 +673,8 @@ def compare(
         str | None,
         typer.Option(
             metavar="NAME,NAME,...",
-            help="Mechanisms to compare; static is always included.",
-            show_default="all mechanisms",
+            help="Mechanisms to compare; static is always included, and ingress-replication if all flows have several receivers.",
+            show_default="all mechanisms, or all of multicast if all flows have several receivers",
         ),
     ] = None,
     seeds: Annotated[
@@ -718,8 +720,8 @@ def compare(
     from holdfast.compare import mechanisms as registry
     from holdfast.compare import results, scenario
 
-    names = list(registry.MECHANISMS) if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
-    chosen = registry.find(names)
+    given = None if mechanisms is None else [name.strip() for name in mechanisms.split(",")]
+    registry.find(given or ())
     times: dict[str, float | None] = {
         "before_s": before_s,
         "down_s": down_s,
@@ -727,7 +729,16 @@ def compare(
         "detection_delay_ms": detection_delay_ms,
         "reaction_delay_ms": reaction_delay_ms,
     }
-    built = scenario.build(topology, fail=fail, traffic=traffic, executor=executor.value, when=times, live=live)
+    file = None if traffic is None else Path(traffic)
+    built = scenario.build(
+        topology,
+        fail=fail,
+        traffic=scenario.MULTICAST if traffic == scenario.MULTICAST else file,
+        executor=executor.value,
+        when=times,
+        live=live,
+    )
+    chosen = registry.find(given or registry.defaults(built.traffic), registry.baseline(built.traffic))
     folder = out or Path("out/compare-live" if live else "out/compare")
     processes = jobs or len(os.sched_getaffinity(0))
     _show_comparison(

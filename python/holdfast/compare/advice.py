@@ -44,23 +44,23 @@ def advice(comparison: Comparison) -> str:
         return "No mechanism helps much here: what fails is the only way for most of what is lost."
     if comparison.seems_less(best, static) and _random(comparison):
         return (
-            f"{best.mechanism} lost {packets(best.lost_mean)} on average and static {static.lost_mean:.0f}, but"
+            f"{best.mechanism} lost {packets(best.lost_mean)} on average and {static.mechanism} {static.lost_mean:.0f}, but"
             f" {_seeds_cannot(comparison)} that it loses less; use --seeds {_more_seeds(comparison)}."
         )
     if not comparison.lost_less(best, static):
         if comparison.back_sooner(best, static):
-            return f"{best.mechanism} has a shorter outage than static, but what they lose cannot be told apart."
-        return "No mechanism helps here as far as can be seen: none can be told from static by more than noise."
+            return f"{best.mechanism} has a shorter outage than {static.mechanism}, but what they lose cannot be told apart."
+        return f"No mechanism helps here as far as can be seen: none can be told from {static.mechanism} by more than noise."
     if little:
         part = percent(best.lost_mean / static.lost_mean)
-        return f"No mechanism helps much here: {best.mechanism} loses {part} of what static loses."
+        return f"No mechanism helps much here: {best.mechanism} loses {part} of what {static.mechanism} loses."
     cheap = _cheap(comparison, static) if best.bytes_ratio > CHEAP else None
     named = [best] if cheap is None else [best, cheap]
     other = cheap or static
     outages = comparison.back_sooner(best, other) or comparison.back_sooner(other, best)
     text = (
-        f"{best.mechanism} loses {_loss(comparison, best, outages=outages)} at {best.bytes_ratio:.2f} times the bytes of plain"
-        f" routing{_equals(comparison, best)}"
+        f"{best.mechanism} loses {_loss(comparison, best, outages=outages)} at {best.bytes_ratio:.2f} times the bytes of"
+        f" {comparison.plainly}{_equals(comparison, best)}"
     )
     if cheap is not None:
         text += (
@@ -124,7 +124,9 @@ def _part_without_another_way(comparison: Comparison) -> float:
             link = topology.links[topology.find_link(failure)]
             graph.remove_edge(link.a, link.b)
         cut[failure] = not nx.is_connected(graph)
-    lost = [(case.lost_to_failure, cut[case.failure]) for case in comparison.cases if case.mechanism == "static"]
+    lost = [
+        (case.lost_to_failure, cut[case.failure]) for case in comparison.cases if case.mechanism == comparison.baseline
+    ]
     total = sum(count for count, _ in lost)
     return sum(count for count, alone in lost if alone) / total if total > 0 else 0.0
 
@@ -154,7 +156,11 @@ def _slowed_by_a_window(comparison: Comparison, one: Summary) -> bool:
     scenario = comparison.scenario
     if scenario.own_traffic or any(entry.rate_bps is not None for entry in scenario.traffic.tcp):
         return False
-    usual = [ms for ms in comparison.row("static", NO_FAILURE, comparison.seeds[0])["latency_ms"] if ms is not None]
+    usual = [
+        ms
+        for ms in comparison.row(comparison.baseline, NO_FAILURE, comparison.seeds[0])["latency_ms"]
+        if ms is not None
+    ]
     longer_ms = one.added_latency_ms or 0.0
     return bool(usual) and longer_ms > comparison.noise.share * statistics.fmean(usual)
 
@@ -244,7 +250,7 @@ def notes(comparison: Comparison) -> list[str]:
         found.append(
             f"Not protected on the whole path, for want of a second way: {counts} of {len(comparison.flows)}"
             f" {traffic_file.kind_of(comparison.flows)}s."
-            " Where there is none, they are as badly off as with static."
+            f" Where there is none, they are as badly off as with {comparison.baseline}."
         )
     found += _notes_of_noise(comparison)
     if any(summary.transfers_unfinished for summary in summaries):
@@ -262,7 +268,7 @@ def notes(comparison: Comparison) -> list[str]:
             f"All {len(comparison.seeds)} seeds gave the same: nothing here is random (no jitter, no loss, no Poisson stream), so"
             f" further seeds add nothing. {_resolution(scenario)}"
         )
-    if not scenario.own_traffic:
+    if not scenario.own_traffic and scenario.traffic.tcp:
         found.append(
             "TCP connections of the default traffic are limited by their window or their application; a longer way can cost goodput"
             " even where nothing is lost."
@@ -316,17 +322,17 @@ def _notes_of_noise(comparison: Comparison) -> list[str]:
     gains = [s.mechanism for s in summaries if (s.goodput_lost_percent or 0.0) < -noise.goodput_percent]
     if gains and comparison.unranked is None and not scenario.live:
         # Static has no way around.
-        around = [name for name in gains if name != "static"]
+        around = [name for name in gains if name != comparison.baseline]
         if around:
             found.append(
                 f"TCP delivers more with the failure than without under {' and '.join(around)}: the way around is better for it"
                 " than what failed."
             )
-        if "static" in gains:
+        if comparison.baseline in gains:
             found.append(
-                "TCP delivers more with the failure than without under static: what failed had held others back."
+                f"TCP delivers more with the failure than without under {comparison.baseline}: what failed had held others back."
             )
-    fewer = [s.mechanism for s in summaries if s.mechanism != "static" and comparison.surely_gains(s)]
+    fewer = [s.mechanism for s in summaries if s.mechanism != comparison.baseline and comparison.surely_gains(s)]
     if fewer and comparison.unranked is None:
         found.append(
             f"Fewer packets are lost with the failure than without under {' and '.join(fewer)}, with every confidence that the"
@@ -341,8 +347,8 @@ def _notes_of_all(comparison: Comparison) -> list[str]:
     carried = _static(comparison).carried // len(comparison.seeds)
     carry = "carries" if carried == 1 else "carry"
     found = [
-        f"Under static {carried} of {count} {what} {carry} this traffic. Means are over all {count} failures, medians over those"
-        f" of {what} that the mechanism itself uses."
+        f"Under {comparison.baseline} {carried} of {count} {what} {carry} this traffic. Means are over all {count} failures,"
+        f" medians over those of {what} that the mechanism itself uses."
     ]
     if what == "switches":
         cuts = sum(1 for _ in nx.articulation_points(nx.Graph(scenario.topology.graph)))
@@ -373,7 +379,7 @@ def _bridges(topology: Topology) -> int:
 
 
 def _static(comparison: Comparison) -> Summary:
-    return next(summary for summary in comparison.summaries if summary.mechanism == "static")
+    return next(summary for summary in comparison.summaries if summary.mechanism == comparison.baseline)
 
 
 def _grouped(summaries: list[Summary], count: Callable[[Summary], int]) -> str:

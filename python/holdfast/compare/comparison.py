@@ -20,12 +20,14 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, replace
 from functools import cached_property
 from itertools import product
-from typing import Final
+from typing import Final, TypedDict
 
 import polars as pl
 
+from holdfast.compare import multicast
 from holdfast.compare.flows import Flow, Kind, Reception, of_kind, receptions_of
 from holdfast.compare.mechanism import Mechanism
+from holdfast.compare.mechanisms import STATIC
 from holdfast.compare.rows import Row
 from holdfast.compare.scenario import NO_FAILURE, Scenario, link_names
 from holdfast.link import Direction
@@ -45,7 +47,7 @@ class Noise:
     """What two runs of the same may differ by: an outage by so many milliseconds, bytes and times by such a factor.
 
     Of two mechanisms, what they lose by such a share or by so many packets, their outages by the same share, the part of TCP's
-    goodput that they lose by so many percent of it, and the bytes that they carry by so many times those of ``static``.
+    goodput that they lose by so many percent of it, and the bytes that they carry by so many times those of the baseline.
     """
 
     outage_ms: float
@@ -173,6 +175,15 @@ class Case:
     added_jitter_ms: float | None
 
 
+class OfMulticast(TypedDict):
+    """Fields of a :class:`Summary`."""
+
+    tree_ratio: float | None
+    join_updates: float | None
+    join_switches: float | None
+    core_state: float | None
+
+
 @dataclass(frozen=True)
 class Summary:
     """A mechanism in one line. Means are over all cases, medians over those that hit something that it uses.
@@ -214,6 +225,10 @@ class Summary:
     entries_mean: float
     entries_max: int
     unprotected_flows: int
+    tree_ratio: float | None
+    join_updates: float | None
+    join_switches: float | None
+    core_state: float | None
 
 
 class Comparison:
@@ -224,6 +239,8 @@ class Comparison:
     ) -> None:
         self.scenario = scenario
         self.mechanisms = list(mechanisms)
+        self.baseline = self.mechanisms[0].name
+        """The mechanism that the others are measured against."""
         self.seeds = list(seeds)
         self._rows = {(row["mechanism"], row["failure"], row["network_seed"]): row for row in rows}
         self.noise = SIMULATED
@@ -243,6 +260,16 @@ class Comparison:
         """Why there is no ranking, as a clause that begins a sentence; None if there is one."""
         self.summaries = self._ranked(found)
         """By rank; as the mechanisms are given if there is none."""
+
+    @property
+    def is_multicast(self) -> bool:
+        """Whether all flows have several receivers."""
+        return all(ends.group is not None for ends in self.flows)
+
+    @property
+    def plainly(self) -> str:
+        """The baseline in words."""
+        return "plain routing" if self.baseline == STATIC else self.baseline
 
     def row(self, mechanism: str, failure: str, seed: int) -> Row:
         """A run; of a failure that nothing could notice the undisturbed one."""
@@ -274,7 +301,7 @@ class Comparison:
         arriving = [i for i in probes if any(row["latency_ms"][i] is not None for row in rows)]
         for mechanism in self.mechanisms:
             row, still = self.row(mechanism.name, failure, seed), self.row(mechanism.name, NO_FAILURE, seed)
-            plain = self.row("static", NO_FAILURE, seed)
+            plain = self.row(self.baseline, NO_FAILURE, seed)
             expected = sum(still["goodput_bytes"][i] for i in bulk)
             missing = expected - sum(row["goodput_bytes"][i] for i in bulk)
             completed = [ms for i in transfers if (ms := row["completion_ms"][i]) is not None]
@@ -356,7 +383,7 @@ class Comparison:
         hit = [case for case in cases if case.carried] or cases
         worst = max(cases, key=lambda case: (case.lost_to_failure, case.outage_ms))
         undisturbed = [self.row(name, NO_FAILURE, seed) for seed in self.seeds]
-        plain = [self.row("static", NO_FAILURE, seed) for seed in self.seeds]
+        plain = [self.row(self.baseline, NO_FAILURE, seed) for seed in self.seeds]
         low, high = self._interval(cases)
         lost_bytes = sum(case.goodput_lost_bytes for case in cases)
         entries = undisturbed[0]["entries"]
@@ -395,7 +422,25 @@ class Comparison:
             entries_mean=statistics.fmean(entries),
             entries_max=max(entries),
             unprotected_flows=len(undisturbed[0]["unprotected"]),
+            **self._of_multicast(name, undisturbed),
         )
+
+    def _of_multicast(self, name: str, undisturbed: Sequence[Row]) -> OfMulticast:
+        groups = [ends for ends in self.flows if ends.group is not None]
+        mechanism = next(each for each in self.mechanisms if each.name == name)
+        core = mechanism.core_state and groups and mechanism.core_state(self.scenario.topology, groups)
+        carried = statistics.fmean(row["wire_bytes"] for row in undisturbed)
+        return {
+            "tree_ratio": carried / self.best_tree_bytes if groups and self.best_tree_bytes else None,
+            "join_updates": undisturbed[0]["join_updates"],
+            "join_switches": undisturbed[0]["join_switches"],
+            "core_state": statistics.fmean(core) if core else None,
+        }
+
+    @cached_property
+    def best_tree_bytes(self) -> float | None:
+        """What the best trees carry."""
+        return multicast.best_tree_bytes(self.scenario)
 
     def _interval(self, cases: Sequence[Case]) -> tuple[float | None, float | None]:
         """Of the mean of what is lost to the failure, seed by seed."""
@@ -506,7 +551,7 @@ class Comparison:
         doubts = []
         if self.scenario.live:
             doubts += self._doubts_of_live()
-        static = next(each for each in found if each.mechanism == "static")
+        static = next(each for each in found if each.mechanism == self.baseline)
         if not static.carried:
             return doubts  # Nothing was hit, so that what is lost undisturbed is not held against it.
         cost, most = static.lost_mean, max(found, key=lambda s: s.lost_unsteady)
@@ -515,8 +560,9 @@ class Comparison:
             already = "1 packet is lost" if span == "1" else f"{span} packets are lost"
             doubts.append(
                 f"without any failure {already} already, and the failure adds"
-                f" no more than that under static ({cost:.0f}{' on average' if len(self.scenario.failures) > 1 else ''}): links are"
-                " too full, or lossy; give less traffic, or more seeds"
+                f" no more than that under {self.baseline} ({cost:.0f}"
+                f"{' on average' if len(self.scenario.failures) > 1 else ''}): links are too full, or lossy;"
+                " give less traffic, or more seeds"
             )
         least = min(found, key=lambda s: s.lost_mean)
         if not self.surely_gains(least) and least.lost_mean < -max(self.noise.packets, self.noise.share * abs(cost)):
@@ -538,7 +584,7 @@ class Comparison:
         """No packet counted, nothing of this traffic on what fails, or a doubt."""
         if self.uncounted is not None:
             return f"No ranking: {self.uncounted}"
-        static = next(each for each in found if each.mechanism == "static")
+        static = next(each for each in found if each.mechanism == self.baseline)
         if not static.carried:
             count = len(self.scenario.failures)
             name = (
@@ -549,7 +595,7 @@ class Comparison:
             used = [name for name in link_names(self.scenario.topology) if self._uses(name)]
             others = f" ({', '.join(used[:3])}{' or others' if len(used) > 3 else ''})" if used else ""
             return (
-                f"No ranking: {name} carries {'none' if count == 1 else 'any'} of this traffic under plain routing, so this says"
+                f"No ranking: {name} carries {'none' if count == 1 else 'any'} of this traffic under {self.plainly}, so this says"
                 f" nothing of what mechanisms do for it; choose another{others}"
             )
         return f"Unreliable, so there is neither ranking nor advice: {self.doubts[0]}" if self.doubts else None
@@ -557,7 +603,7 @@ class Comparison:
     def _uses(self, link: str) -> bool:
         """Whether static's traffic is on it, undisturbed."""
         index = self.scenario.topology.find_link(link)
-        return bool(self._rows["static", NO_FAILURE, self.seeds[0]]["links_used"][index])
+        return bool(self._rows[self.baseline, NO_FAILURE, self.seeds[0]]["links_used"][index])
 
     @cached_property
     def uncounted(self) -> str | None:

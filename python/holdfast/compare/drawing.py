@@ -342,3 +342,44 @@ def _dots(row: Dots, middle: float, zero: float, floor: float, x: Callable[[floa
                 f"<title>{escape(name)}: {value:.3g}</title></circle>"
             )
     return "".join(found)
+
+
+@dataclass(frozen=True)
+class Line:
+    """A mechanism's curve: points of x and y."""
+
+    name: str
+    style: str
+    points: Sequence[tuple[float, float]]
+
+
+def growth(lines: Sequence[Line], *, width: float = WIDE) -> str:
+    """Curves over two logarithmic scales, the mechanism's name at the end of each; what is below 0.1 is on the line of zero."""
+    left, right, height = 44.0, width - 124.0, 220.0
+    zero, bottom = height - 36, height - 54
+    x_top = max((x for each in lines for x, _ in each.points), default=1.0)
+    y_top = max((y for each in lines for _, y in each.points), default=1.0)
+    across, up = (max(1, math.ceil(math.log10(top / floor) - 1e-9)) for top, floor in ((x_top, 1.0), (y_top, 0.1)))
+
+    def x(value: float) -> float:
+        return left + (right - left) * math.log10(max(value, 1.0)) / across
+
+    def y(value: float) -> float:
+        return zero if value < 0.1 else bottom - (bottom - 8) * math.log10(value / 0.1) / up
+
+    parts = [line(left, zero, right, zero, "grid"), text(left - 6, zero + 4, "0", anchor="end", style="tick")]
+    for i in range(up + 1):
+        parts.append(line(left, y(0.1 * 10**i), right, y(0.1 * 10**i), "grid"))
+        parts.append(text(left - 6, y(0.1 * 10**i) + 4, f"{0.1 * 10**i:g}", anchor="end", style="tick"))
+    for i in range(across + 1):
+        parts.append(line(x(10**i), 8, x(10**i), zero, "grid"))
+        parts.append(text(x(10**i), height - 18, f"{10**i}", anchor="middle", style="tick"))
+    parts.append(text(right, height - 2, "groups", anchor="end", style="tick"))
+    # Names of curves that end together stand below each other.
+    lowest = -math.inf
+    for each in sorted(lines, key=lambda each: y(each.points[-1][1])):
+        path = "".join(f"{'L' if i else 'M'}{_f(x(a))} {_f(y(b))}" for i, (a, b) in enumerate(each.points))
+        parts.append(f'<path d="{path}" class="curve {each.style}"/>')
+        lowest = max(lowest + 13, y(each.points[-1][1]) + 4)
+        parts.append(text(right + 6, lowest, each.name, style="tick"))
+    return picture(width, height, parts, "state in the core by the number of groups")

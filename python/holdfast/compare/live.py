@@ -195,6 +195,7 @@ def _run(path: str, mechanism: str, seed: int, failure: str) -> RunRow:
     if failure == NO_FAILURE:
         found["links_used"] = used
         found["entries"] = count
+        found["join_updates"] = found["join_switches"] = None
         found["unprotected"] = not_protected(setting.flows, built.unprotected)
     return found
 

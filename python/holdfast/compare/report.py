@@ -13,12 +13,12 @@ from html import escape
 from pathlib import Path
 
 from holdfast import whole_files
-from holdfast.compare import advice, drawing, mechanisms, traffic_file
+from holdfast.compare import advice, drawing, mechanisms, multicast, traffic_file
 from holdfast.compare.comparison import Comparison, Summary, percent
-from holdfast.compare.drawing import Curve, Dots, LinkLook, Panel
+from holdfast.compare.drawing import Curve, Dots, Line, LinkLook, Panel
 from holdfast.compare.rows import CurveColumn, Row
 from holdfast.compare.scenario import NO_FAILURE, link_names
-from holdfast.compare.terminal import completion, difference, number
+from holdfast.compare.terminal import completion, difference, number, ratio
 
 HERE = Path(__file__).parent
 
@@ -48,6 +48,7 @@ def write(comparison: Comparison, path: Path) -> None:
         _receivers(comparison),
         _network(comparison),
         _distributions(comparison) if len(scenario.failures) > 1 else "",
+        _core(comparison),
         _over_time(comparison),
         _explanations(comparison),
     ]
@@ -137,13 +138,16 @@ def _columns(comparison: Comparison) -> list[Column]:
         lost = [(name, unit, lambda _: NONE, None) for name, unit, _, _ in lost]
     elif any(summary.lost_undisturbed for summary in comparison.summaries):
         lost.insert(1, ("lost without", "a failure", lambda s: number(s.lost_undisturbed), None))
-    columns: list[Column] = [
-        *lost,
+    tcp: list[Column] = [
         ("TCP goodput lost", "%, MB", _goodput_lost, delivers_more),
         ("TCP transfers", "mean, worst, ms", _completion, None),
+    ]
+    columns: list[Column] = [
+        *lost,
+        *([] if comparison.is_multicast else tcp),
         ("latency added", "ms", lambda s: difference(s.added_latency_ms), None),
         ("jitter added", "ms", lambda s: difference(s.added_jitter_ms), None),
-        ("bytes carried", f"{TIMES} static", lambda s: f"{s.bytes_ratio:.2f}", comparison.carries_less),
+        ("bytes carried", f"{TIMES} {comparison.baseline}", lambda s: f"{s.bytes_ratio:.2f}", comparison.carries_less),
         (
             "state per switch",
             "mean, most",
@@ -151,12 +155,33 @@ def _columns(comparison: Comparison) -> list[Column]:
             lambda one, other: one.entries_mean < other.entries_mean,
         ),
     ]
+    if any(ends.group is not None for ends in comparison.flows):
+        columns += [
+            ("bytes carried", f"{TIMES} best trees", lambda s: ratio(s.tree_ratio), None),
+            ("core state", "mean", lambda s: number(s.core_state), _least(lambda s: s.core_state)),
+            (
+                "a join",
+                "updates, switches",
+                lambda s: f"{number(s.join_updates)}\n{number(s.join_switches)}",
+                _least(lambda s: s.join_updates),
+            ),
+        ]
     if any(summary.unprotected_flows for summary in comparison.summaries):
         kind = traffic_file.kind_of(comparison.flows).removeprefix("host ")
         columns.append(
             ("not protected", f"of {len(comparison.flows)} {kind}s", lambda s: str(s.unprotected_flows), None)
         )
     return columns
+
+
+def _least(value: Callable[[Summary], float | None]) -> Less:
+    """Whether the first has less of what both have."""
+
+    def less(one: Summary, other: Summary) -> bool:
+        values = value(one), value(other)
+        return values[0] is not None and values[1] is not None and values[0] < values[1]
+
+    return less
 
 
 def _lost(summary: Summary) -> str:
@@ -261,7 +286,7 @@ def _rule(comparison: Comparison) -> str:
 def _network(comparison: Comparison) -> str:
     scenario, topology = comparison.scenario, comparison.scenario.topology
     many = len(scenario.failures) > 1
-    used = comparison.row("static", NO_FAILURE, comparison.seeds[0])["links_used"]
+    used = comparison.row(comparison.baseline, NO_FAILURE, comparison.seeds[0])["links_used"]
     lost: dict[tuple[str, str], list[int]] = {}
     for case in comparison.cases:
         lost.setdefault((case.failure, case.mechanism), []).append(case.lost_to_failure)
@@ -277,10 +302,10 @@ def _network(comparison: Comparison) -> str:
         {name: _costs(comparison, lost, name) for name in topology.switches} if scenario.failed == "switches" else {}
     )
     ends = {topology.attachment(host).switch for ends in comparison.flows for host in ends.hosts}
-    first = "static" if many else None
+    first = comparison.baseline if many else None
     picture = _for_both(partial(drawing.network, topology, looks, switch, ends, first, switches))
     if many:
-        buttons = _buttons([(m.name, drawing.slug(m.name)) for m in comparison.mechanisms], "static")
+        buttons = _buttons([(m.name, drawing.slug(m.name)) for m in comparison.mechanisms], comparison.baseline)
         words = "".join(f'<span><i class="q{i}"></i>{word}</span>' for i, word in enumerate(drawing.DECADES))
         one = {"links": "link", "switches": "switch"}[scenario.failed]
         doubtful = " (unreliable, see above)" if comparison.unranked is not None else ""
@@ -288,9 +313,8 @@ def _network(comparison: Comparison) -> str:
         choice = f'<div class="choice" data-for="links">{buttons}</div>'
     else:
         failing = '<span><i class="failed"></i>fails</span>' if switch is None else f"<span>{TIMES} fails</span>"
-        caption = (
-            f'<span><i class="used"></i>carries this traffic under static</span><span><i></i>does not</span>{failing}'
-        )
+        carries = f'<span><i class="used"></i>carries this traffic under {comparison.baseline}</span>'
+        caption = f"{carries}<span><i></i>does not</span>{failing}"
         choice = ""
     if not switches:
         caption += '<span class="long">● switch with hosts that have traffic</span>'
@@ -344,6 +368,44 @@ def _distributions(comparison: Comparison) -> str:
         f"<h2>How it differs from {what} to {what}</h2>\n"
         f'<p class="soft">A dot for each failure of a {what} that the mechanism uses; the pointer shows which.'
         " On the left, how many cost less than one.</p>\n" + "\n".join(figures)
+    )
+
+
+# ---- State ----
+
+
+def _core(comparison: Comparison) -> str:
+    """The state in the core against the number of groups; nothing if no flow has several receivers."""
+    if all(ends.group is None for ends in comparison.flows):
+        return ""
+    topology = comparison.scenario.topology
+    curves = {each.name: multicast.core_curve(topology, each) for each in comparison.mechanisms}
+    lines = [
+        Line(name, _style(name), [(point.groups, point.mean) for point in curve])
+        for name, curve in curves.items()
+        if curve
+    ]
+    if not lines:
+        return ""
+    head = "".join(
+        f"<th>{count}<small>{'group' if count == 1 else 'groups'}</small></th>" for count in multicast.GROUP_COUNTS
+    )
+    rows = "".join(
+        f'<tr><td><span class="swatch {_style(name)}"></span><b>{escape(name)}</b></td>'
+        + "".join(
+            _cell(f"{number(point.mean)}\n{point.most}", f"{point.groups} groups", "mean, most", best=False)
+            for point in curve
+        )
+        + "</tr>\n"
+        for name, curve in curves.items()
+        if curve
+    )
+    return (
+        "<h2>State in the core</h2>\n"
+        '<p class="soft">What a switch holds for groups that neither begin nor end at it: entries and replicas, mean over the'
+        " switches and most. Planned for groups that are drawn as those of the default traffic are.</p>\n"
+        f'<figure class="dots">{_for_both(partial(drawing.growth, lines))}</figure>\n'
+        f'<div class="scroll"><table class="ranking">\n<tr><th>mechanism<small>&nbsp;</small></th>{head}</tr>\n{rows}</table></div>'
     )
 
 
@@ -435,7 +497,7 @@ def _lanes(comparison: Comparison, failure: str) -> str:
 def _probe_factor(comparison: Comparison) -> int:
     """How many of the runs' bins make one of the picture's."""
     scenario = comparison.scenario
-    sent = sum(comparison.row("static", NO_FAILURE, comparison.seeds[0])["sent"])
+    sent = sum(comparison.row(comparison.baseline, NO_FAILURE, comparison.seeds[0])["sent"])
     per_bin = sent * scenario.bin_ms / 1000 / scenario.times.end_s
     return max(1, -(-PROBES_PER_BIN // max(1, int(per_bin))))
 
@@ -491,14 +553,32 @@ DEFINITIONS = (
     ),
     (
         "latency, jitter added",
-        "against static undisturbed, of probes sent while the failure lasts; jitter is the mean absolute difference of"
-        " consecutive latencies; over the streams affected of which something arrives then under any mechanism, and not shown if"
-        " of one of them nothing does",
+        "against static (of multicast, ingress-replication) undisturbed, of probes sent while the failure lasts; jitter is"
+        " the mean absolute difference of consecutive latencies; over the streams affected of which something arrives"
+        " then under any mechanism, and not shown if of one of them nothing does",
     ),
     ("bytes carried", "by all links between switches in the undisturbed run"),
     (
         "state per switch",
         "table entries that the controller wrote, replicas of multicast groups, members of action profiles",
+    ),
+)
+
+OF_MULTICAST = (
+    (
+        "bytes against the best trees",
+        "the bytes carried, over those of each flow's packets, as UDP over Ethernet, once on each link of its best tree: the"
+        " smaller one of the routers' shortest-path tree and Kou's approximation of a Steiner tree, by links between switches",
+    ),
+    (
+        "core state",
+        "entries and replicas that a switch holds for these flows where they neither begin nor end; a mean over the switches",
+    ),
+    (
+        "a join",
+        "updates that the controller writes when a receiver joins a group that others have joined, and the switches that it writes"
+        " to, a P4Runtime batch each: measured after the traffic, mean over up to 40 receivers; under ingress-replication the"
+        " source alone is told",
     ),
 )
 
@@ -514,12 +594,15 @@ def _explanations(comparison: Comparison) -> str:
     def listed(items: Sequence[tuple[str, str]]) -> str:
         return "<dl>" + "".join(f"<dt>{escape(term)}</dt><dd>{escape(words)}</dd>" for term, words in items) + "</dl>"
 
-    mechanisms = listed([(m.name, m.what) for m in comparison.mechanisms])
+    what_they_do = listed([(m.name, m.what) for m in comparison.mechanisms])
+    groups = any(ends.group is not None for ends in comparison.flows)
+    defined = [(term, words) for term, words in DEFINITIONS if not (comparison.is_multicast and term.startswith("TCP"))]
+    defined += OF_MULTICAST if groups else ()
     how = LIVELY if comparison.scenario.live else SIMULATED
     notes = "".join(f"<li>{escape(note)}</li>" for note in advice.notes(comparison))
     return (
-        f"<h2>Notes</h2>\n<ul>{notes}</ul>\n<h2>What the mechanisms do</h2>\n{mechanisms}\n"
-        f"<h2>What is measured</h2>\n{listed(DEFINITIONS)}\n"
+        f"<h2>Notes</h2>\n<ul>{notes}</ul>\n<h2>What the mechanisms do</h2>\n{what_they_do}\n"
+        f"<h2>What is measured</h2>\n{listed(defined)}\n"
         f"<footer>Made by <b>holdfast compare</b>. Every switch ran a P4 program; {how} The numbers behind this page:"
         " cases.parquet, flows.parquet and summary.json beside it.</footer>"
     )

@@ -35,8 +35,11 @@ class RunRow(Measures, total=False):
 
     skipped: bool
     links_used: list[bool]
-    """By link of the topology; of the undisturbed run, as the next two."""
+    """By link of the topology; of the undisturbed run, as the next four."""
     entries: list[int]
+    join_updates: float | None
+    """Of a join to a multicast group, the P4Runtime updates and the switches that they go to, a batch each; means, or None."""
+    join_switches: float | None
     unprotected: list[int]
     """Places of flows among :meth:`holdfast.compare.traffic_file.TrafficFile.flows`."""
     mean_lateness_ms: float

@@ -24,6 +24,7 @@ from holdfast.compare.flows import not_protected
 from holdfast.compare.measures import add_traffic, entries, links_used, simulated
 from holdfast.compare.mechanism import Built, Setting
 from holdfast.compare.mechanisms import known
+from holdfast.compare.multicast import join_cost
 from holdfast.compare.rows import SKIPPED, RunRow
 from holdfast.compare.scenario import DRAIN_S, NO_FAILURE, Scenario
 from holdfast.errors import HoldfastError, ScenarioError
@@ -111,6 +112,7 @@ class Prepared:
         row["skipped"] = False
         if failure == NO_FAILURE:
             row["links_used"] = links_used(network)
+            row["join_updates"], row["join_switches"] = join_cost(network, self.built, self.setting.flows)
         return row
 
 

@@ -13,12 +13,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Literal, NotRequired, TypedDict
+from typing import Final, Literal, NotRequired, TypedDict
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from holdfast import topologies, whole_files, yaml_model
-from holdfast.compare import traffic_file
+from holdfast.compare import multicast_traffic, traffic_file
 from holdfast.compare.traffic_file import TrafficFile
 from holdfast.errors import ScenarioError, TopologyWarning, first_mistake
 from holdfast.link import trace_digests
@@ -29,6 +29,10 @@ NO_FAILURE = "none"
 
 ALL, NODES = "all", "nodes"
 """What ``fail`` can be beside one link or switch: every link between switches in turn, or every switch."""
+
+
+MULTICAST: Final = "multicast"
+"""What ``traffic`` can be beside a file: groups that are drawn for the topology."""
 
 
 class Times(BaseModel):
@@ -160,12 +164,15 @@ def build(
     spec: str,
     *,
     fail: str,
-    traffic: Path | None = None,
+    traffic: Path | Literal["multicast"] | None = None,
     executor: Literal["jit", "interpreter"] = "jit",
     when: Mapping[str, float | None] | None = None,
     live: bool = False,
 ) -> Scenario:
-    """A scenario from what the user writes; anything wrong is one sentence. ``when`` are fields of :class:`Times`."""
+    """A scenario from what the user writes; anything wrong is one sentence.
+
+    ``traffic``: a file, or the default one, of pairs or of multicast. ``when`` are fields of :class:`Times`.
+    """
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", TopologyWarning)
         topology = topologies.load(spec)
@@ -175,19 +182,22 @@ def build(
     failures, through = _failures(topology, fail)
     given = {name: value for name, value in (when or {}).items() if value is not None}
     shown = times({**(ALL_FAILURES if fail in (ALL, NODES) else ONE_FAILURE), **given})
-    given_traffic = None if traffic is None else yaml_model.read(traffic, TrafficFile)
-    offered = given_traffic or traffic_file.default(topology, through, live=live)
+    if isinstance(traffic, Path):
+        offered = yaml_model.read(traffic, TrafficFile)
+    else:
+        default = multicast_traffic.default if traffic == MULTICAST else traffic_file.default
+        offered = default(topology, through, live=live)
     try:
         offered.check(topology, shown.failure_s, shown.end_s)
     except ScenarioError as error:
-        raise ScenarioError(f"{traffic}: {error}" if traffic else str(error)) from None
+        raise ScenarioError(f"{traffic}: {error}" if isinstance(traffic, Path) else str(error)) from None
     return Scenario(
         topology=topology,
         traffic=offered,
         times=shown,
         failures=failures,
         fail=fail,
-        own_traffic=traffic is not None,
+        own_traffic=isinstance(traffic, Path),
         executor=executor,
         notes=tuple(str(each.message) for each in caught),
         live=live,

@@ -57,6 +57,11 @@ def completion(summary: Summary, *, of: str = " of ", after: str = "") -> str:
     return number(summary.completion_mean_ms)
 
 
+def ratio(value: float | None) -> str:
+    """Two decimals."""
+    return "-" if value is None else f"{value:.2f}"
+
+
 UNDISTURBED: Column = ("lost\nwith-\nout", lambda s: number(s.lost_undisturbed))
 """Shown if anything is."""
 
@@ -70,14 +75,27 @@ MANY: list[Column] = [
     ("outage\nmedian\n(ms)", lambda s: number(s.outage_median_ms)),
     ("outage\nworst\n(ms)", lambda s: number(s.outage_worst_ms)),
 ]
-COMMON: list[Column] = [
+TCP: list[Column] = [
     ("TCP\nlost\n(%)", lambda s: number(s.goodput_lost_percent)),
     ("trans-\nfer\n(ms)", lambda s: completion(s, of="/")),
-    ("late-\nncy\n(ms)", lambda s: difference(s.added_latency_ms)),
+]
+LATENCY: Column = ("late-\nncy\n(ms)", lambda s: difference(s.added_latency_ms))
+STATE: Column = ("state\nper\nsw.", lambda s: number(s.entries_mean))
+COMMON: list[Column] = [
+    *TCP,
+    LATENCY,
     ("jit-\nter\n(ms)", lambda s: difference(s.added_jitter_ms)),
     ("bytes\nratio", lambda s: f"{s.bytes_ratio:.2f}"),
-    ("state\nper\nsw.", lambda s: number(s.entries_mean)),
+    STATE,
 ]
+MULTICAST: list[Column] = [
+    LATENCY,
+    ("bytes\nper\ntree", lambda s: ratio(s.tree_ratio)),
+    STATE,
+    ("core\nstate", lambda s: number(s.core_state)),
+    ("up-\ndates/\njoin", lambda s: number(s.join_updates)),
+]
+"""Instead of these, where all flows have several receivers."""
 
 
 def table(comparison: Comparison) -> Table:
@@ -88,7 +106,7 @@ def table(comparison: Comparison) -> Table:
     if comparison.uncounted is not None:
         measures = [(heading, lambda _: number(None)) for heading, _ in measures]
     unsteady = [UNDISTURBED] if any(summary.lost_undisturbed for summary in comparison.summaries) else []
-    columns = [*measures[:1], *unsteady, *measures[1:], *COMMON]
+    columns = [*measures[:1], *unsteady, *measures[1:], *(MULTICAST if comparison.is_multicast else COMMON)]
     for heading, _ in columns:
         result.add_column(heading, justify="right", no_wrap=True)
     for each in comparison.summaries:

@@ -331,8 +331,7 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
         raise ScenarioError(
             f"{topology.name}: there are no two hosts at different switches, so there is no traffic to disturb"
         )
-    slowest_bps = min(_rate_bps(link) for link in topology.links)
-    together = min(LIVE_PROBES_PER_S if live else ALL_PROBES_PER_S, slowest_bps * PROBES_SHARE / PROBE_WIRE_BITS)
+    together = min(LIVE_PROBES_PER_S if live else ALL_PROBES_PER_S, probes_per_s(topology))
     pairs = pairs[: max(1, int(together / PROBES_PER_S[0]))]
     rate = min(PROBES_PER_S[1], together / len(pairs))
     with_tcp, pair_bps = _tcp_pairs(topology, pairs[: LIVE_TCP_PAIRS if live else TCP_PAIRS[len(pairs) > PAIRS]])
@@ -356,6 +355,11 @@ def default(topology: Topology, through: Iterable[frozenset[str]] = (), *, live:
         udp=[UdpEntry(packets_per_s=int(rate) if rate >= 1 else float(f"{rate:.2g}"))],
         tcp=[_bulk(topology, *pair, bulk_bps, at_s) for pair, at_s in zip(with_tcp, starts_s, strict=True)] + transfers,
     )
+
+
+def probes_per_s(topology: Topology) -> float:
+    """Probes of the default size that take ``PROBES_SHARE`` of the slowest link."""
+    return min(_rate_bps(link) for link in topology.links) * PROBES_SHARE / PROBE_WIRE_BITS
 
 
 def _rate_bps(link: Link) -> float:
@@ -477,4 +481,5 @@ __all__ = [
     "default",
     "describe",
     "kind_of",
+    "probes_per_s",
 ]

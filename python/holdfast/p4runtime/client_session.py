@@ -63,6 +63,9 @@ class ClientSession(abc.ABC):
         """The latest word on who is the primary."""
         self._index: P4InfoIndex | None = None
         self._batch: _Batch | None = None
+        self.requests_sent = 0
+        self.updates_sent = 0
+        """Write requests, and the updates in them, whatever became of them."""
 
     # ---- Transport ----
 
@@ -214,6 +217,8 @@ class ClientSession(abc.ABC):
         request = p4runtime_pb2.WriteRequest(device_id=self.device_id, role=self.role, updates=batch.updates)
         request.atomicity = p4runtime_pb2.WriteRequest.Atomicity.Value(atomicity.upper())
         set_election_id(request, self.election_id)
+        self.requests_sent += 1
+        self.updates_sent += len(batch.updates)
         try:
             self._call_write(request)
         except P4RuntimeError as e:
