@@ -432,8 +432,8 @@ class Comparison:
         carried = statistics.fmean(row["wire_bytes"] for row in undisturbed)
         return {
             "tree_ratio": carried / self.best_tree_bytes if groups and self.best_tree_bytes else None,
-            "join_updates": undisturbed[0]["join_updates"],
-            "join_switches": undisturbed[0]["join_switches"],
+            "join_updates": undisturbed[0].get("join_updates"),
+            "join_switches": undisturbed[0].get("join_switches"),
             "core_state": statistics.fmean(core) if core else None,
         }
 

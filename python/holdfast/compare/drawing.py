@@ -294,6 +294,7 @@ class Dots:
 def distribution(rows: Sequence[Dots], unit: str, *, floor: float, width: float = WIDE) -> str:
     """A row of dots per mechanism over a logarithmic scale; what is below ``floor`` stands at its left end."""
     left, row_height = 112.0 if width == WIDE else 94.0, 34.0
+    left = max(left, 8 + 6.6 * max((len(row.name) for row in rows), default=0))
     top = max((value for row in rows for value, _ in row.values), default=floor)
     decades = max(1, math.ceil(math.log10(max(top, floor) / floor) - 1e-9))
     inner = width - left - 24
