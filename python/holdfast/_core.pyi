@@ -732,18 +732,21 @@ class Network:
         queues: int = 8,
         queue: Mapping[str, object] | None = None,
         queue_of_priority: Mapping[int, Mapping[str, object]] | None = None,
-        recirculation_rate_bps: int | None = None,
-        recirculation_queue: Mapping[str, object] | None = None,
+        recirculation: Mapping[str, object] | None = None,
     ) -> None:
         """Says where packets of a switch wait: "auto" (in a traffic manager if the program cares, or something is said that only one does), "link" or "traffic_manager". A queue
         is described as in :meth:`add_link` (``queue_bytes``, ``queue_packets``, ``red``, ``mark_above``); without a description
-        it holds what the link's would. What waits in a former traffic manager is lost."""
+        it holds what the link's would. ``recirculation``: ``ports``, the ``rate_bps`` and ``queue`` of each, and ``spread`` ("round-robin"
+        or "hash"). What waits in a former traffic manager is lost."""
     def has_traffic_manager(self, switch: str) -> bool:
         """Whether packets of a switch wait in a traffic manager now."""
     def queue_statistics(self, switch: str) -> list[dict[str, Any]]:
-        """Statistics of the queues of a switch's traffic manager, each with its ``port`` and ``queue`` (None and None: of the
-        recirculation port): ``offered``, ``taken``, ``queue_drops``, ``red_drops``, ``marked``, ``down_drops``, and of what waits
-        ``packets``, ``bytes``, ``max_packets``, ``max_bytes``, ``mean_packets``, ``mean_bytes``."""
+        """Statistics of the queues of a switch's traffic manager, each with its ``port`` and ``queue``: ``offered``, ``taken``,
+        ``queue_drops``, ``red_drops``, ``marked``, ``down_drops``, and of what waits ``packets``, ``bytes``, ``max_packets``,
+        ``max_bytes``, ``mean_packets``, ``mean_bytes``."""
+    def recirculation_statistics(self, switch: str) -> list[dict[str, Any]]:
+        """Statistics of the recirculation ports of a switch, each with its number, ``port``: ``offered``, ``passes``, ``queue_drops``,
+        ``down_drops``, of what waits ``packets``, ``max_packets`` and ``mean_packets``, and ``utilisation``."""
     def node_counters(self, node: str) -> dict[str, int]:
         """What a node did with packets: ``received``, ``sent``, ``packet_ins``, ``unconnected_drops``, ``queue_drops``, ``down_drops``, ``accepted``,
         ``not_addressed``, ``corrupted``, ``interface_drops``."""

@@ -394,22 +394,48 @@ class QueueFields(Queue):
         return self
 
 
+class Recirculation(Parameters):
+    """Ports of a switch that lead from the deparser back to ingress, as a Tofino's own and its loopback ports do.
+
+    A recirculated packet occupies one of ``ports`` for as long as it would occupy a link of ``rate_bps``, and waits for it in a
+    drop-tail queue of its own. ``spread``: each packet takes the port after that of the packet before (as the BIER prototype for
+    the Tofino does, IEEE Access 9, 2021, section IV-C), or the port of a hash of its first 64 bytes.
+    """
+
+    ports: int = Field(default=1, ge=1, le=256)
+    rate_bps: RateBps
+    queue_bytes: Amount | None = None
+    queue_packets: Amount | None = None
+    spread: Literal["round-robin", "hash"] = "round-robin"
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.queue_packets is not None and self.queue_bytes is not None:
+            raise ValueError("give queue_bytes or queue_packets, not both")
+        return self
+
+    def core_value(self) -> Keywords:
+        """As the native core takes it."""
+        given = {name: getattr(self, name) for name in ("queue_bytes", "queue_packets")}
+        queue = {name: value for name, value in given.items() if value is not None}
+        return {"ports": self.ports, "rate_bps": self.rate_bps, "spread": self.spread, "queue": queue or None}
+
+
 class Queueing(Parameters):
     """Where packets of a switch wait.
 
     ``link``: at the links, behind egress. ``traffic_manager``: in queues between ingress and egress, of which each port has
     ``queues``, the ``priority`` of v1model saying which. ``auto``: the latter if the program reads queue depths or times, or sets
-    the priority, or if there is a ``queue``, ``by_priority`` or ``recirculation_rate_bps``. Each queue holds what the port's
-    link would, unless ``queue``, or ``by_priority`` for single ones, says otherwise. Recirculated packets go through a port of
-    ``recirculation_rate_bps`` behind ``recirculation_queue`` (150 kB), or at once.
+    the priority, or if there is a ``queue``, ``by_priority`` or ``recirculation``. Each queue holds what the port's link would,
+    unless ``queue``, or ``by_priority`` for single ones, says otherwise. Recirculated packets go through the ports of
+    ``recirculation``, behind queues of 150 kB if it says nothing else, or at once if there are none.
     """
 
     mode: Literal["auto", "link", "traffic_manager"] = "auto"
     queues: int = Field(default=8, ge=1, le=8)
     queue: QueueFields | None = None
     by_priority: dict[int, QueueFields] = {}
-    recirculation_rate_bps: RateBps | None = None
-    recirculation_queue: QueueFields | None = None
+    recirculation: Recirculation | None = None
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -417,19 +443,15 @@ class Queueing(Parameters):
             raise ValueError(f"by_priority has a queue that is not among 0 to {self.queues - 1}")
         if self.mode == "link" and (given := sorted(self.model_fields_set - {"mode"})):
             raise ValueError(f"{given[0]} is of a traffic manager, and mode is 'link'")
-        if self.recirculation_queue is not None and self.recirculation_rate_bps is None:
-            raise ValueError("recirculation_queue needs recirculation_rate_bps")
         return self
 
     def core_parameters(self) -> Keywords:
         """The keywords of the native core."""
-        recirculation = self.recirculation_queue
         return {
             "queues": self.queues,
             "queue": None if self.queue is None else queue_parameters(self.queue),
             "queue_of_priority": {n: queue_parameters(queue) for n, queue in self.by_priority.items()},
-            "recirculation_rate_bps": self.recirculation_rate_bps,
-            "recirculation_queue": None if recirculation is None else queue_parameters(recirculation),
+            "recirculation": None if self.recirculation is None else self.recirculation.core_value(),
         }
 
 

@@ -192,10 +192,10 @@ class Drops:
 
 @dataclass(frozen=True, slots=True)
 class QueueStatistics:
-    """A queue of a switch's traffic manager; ``port`` and ``queue`` are None for that of the recirculation port."""
+    """A queue of a switch's traffic manager."""
 
-    port: int | None
-    queue: int | None
+    port: int
+    queue: int
     offered: int
     taken: int
     queue_drops: int
@@ -210,6 +210,25 @@ class QueueStatistics:
     mean_packets: float
     """Over time."""
     mean_bytes: float
+
+
+@dataclass(frozen=True, slots=True)
+class RecirculationStatistics:
+    """A recirculation port of a switch, by number."""
+
+    port: int
+    offered: int
+    passes: int
+    """Packets that went through it."""
+    queue_drops: int
+    down_drops: int
+    packets: int
+    """That wait now."""
+    max_packets: int
+    mean_packets: float
+    """Over time."""
+    utilisation: float
+    """The share of the time in which it sent."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,7 @@ from holdfast.measurements import (
     OrderingCounters,
     QueueStatistics,
     ReceivedLog,
+    RecirculationStatistics,
     SentLog,
     TcpStatistics,
     WallStatistics,
@@ -90,7 +91,8 @@ class Network(ABC):
             if program is None:
                 raise NetworkError(f"there is no program for switch {name!r}")
             self.programs[name] = program
-            core = self._core.add_switch(name, program, executor=executor)
+            latency_ps = ps_of_ms("latency_ms", switch.latency_ms)
+            core = self._core.add_switch(name, program, executor=executor, latency_ps=latency_ps)
             if switch.queueing is not None:
                 self._core.set_queueing(name, switch.queueing.mode, **switch.queueing.core_parameters())
             self.devices[name] = Device(switch.index, core, executor=executor)
@@ -355,6 +357,10 @@ class Network(ABC):
     def queue_statistics(self, switch: str) -> list[QueueStatistics]:
         """The queues of a switch's traffic manager."""
         return [QueueStatistics(**found) for found in self._core.queue_statistics(switch)]
+
+    def recirculation_statistics(self, switch: str) -> list[RecirculationStatistics]:
+        """The recirculation ports of a switch; none if its ``queueing`` declares none."""
+        return [RecirculationStatistics(**found) for found in self._core.recirculation_statistics(switch)]
 
     def has_traffic_manager(self, switch: str) -> bool:
         """Whether packets of a switch wait in a traffic manager."""

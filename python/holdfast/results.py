@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, fields
+from typing import Any
 
 import polars as pl
 
-from holdfast.measurements import QueueStatistics
+from holdfast.measurements import QueueStatistics, RecirculationStatistics
 from holdfast.network import Network
 
 
@@ -47,17 +48,20 @@ def links(network: Network) -> pl.DataFrame:
 def queues(network: Network) -> pl.DataFrame:
     """One row per queue of each switch with a traffic manager: ``switch``, ``port``, ``queue`` and its statistics.
 
-    Port and queue are null for the queue in front of a recirculation port. A port is there with all its queues, once it had a
-    packet.
+    A port is there with all its queues, once it had a packet.
     """
-    columns = {it.name: pl.Float64 if it.name.startswith("mean_") else pl.Int64 for it in fields(QueueStatistics)}
-    schema = {"switch": pl.String, **columns}
-    rows = [
-        {"switch": switch, **asdict(statistics)}
-        for switch in network.topology.switches
-        for statistics in network.queue_statistics(switch)
-    ]
-    return pl.DataFrame(rows, schema=schema)
+    return _by_switch(network, QueueStatistics, network.queue_statistics)
+
+
+def recirculation(network: Network) -> pl.DataFrame:
+    """One row per recirculation port of each switch: ``switch``, ``port`` and its statistics."""
+    return _by_switch(network, RecirculationStatistics, network.recirculation_statistics)
+
+
+def _by_switch(network: Network, kind: type, read: Callable[[str], Sequence[Any]]) -> pl.DataFrame:
+    columns = {it.name: pl.Float64 if it.type == "float" else pl.Int64 for it in fields(kind)}
+    rows = [{"switch": switch, **asdict(found)} for switch in network.topology.switches for found in read(switch)]
+    return pl.DataFrame(rows, schema={"switch": pl.String, **columns})
 
 
 def goodput(network: Network, flow: int, bins: int) -> pl.Series:

@@ -20,7 +20,7 @@ import networkx as nx
 from pydantic import BaseModel, Field, ValidationError, field_validator, model_validator
 
 from holdfast.errors import TopologyError, first_mistake
-from holdfast.link import Bfd, Direction, Queueing, link_towards
+from holdfast.link import Bfd, DelayMs, Direction, Queueing, link_towards
 from holdfast.parameters import LONGEST_S, SHORTEST_MS, Milliseconds, Parameters
 
 FIBRE_KM_PER_MS = 299.792458 * 2 / 3
@@ -86,12 +86,16 @@ class Host(Parameters):
 
 
 class SwitchNode(Parameters):
-    """A switch; what it does is decided by the program that a network loads into it."""
+    """A switch; what it does is decided by the program that a network loads into it.
+
+    ``latency_ms``: what a packet takes through it besides waiting and transmission; with a traffic manager, in each pass.
+    """
 
     name: str
     index: int = Field(ge=1, le=65_000)
     position: Position | None = None
     queueing: Queueing | None = None
+    latency_ms: DelayMs = 0.0
 
 
 class Link(Direction):
@@ -253,7 +257,12 @@ class Topology:
                 self.hosts[name] = given
 
     def add_switch(
-        self, name: str, *, position: Position | None = None, queueing: Queueing | Mapping[str, Any] | None = None
+        self,
+        name: str,
+        *,
+        position: Position | None = None,
+        queueing: Queueing | Mapping[str, Any] | None = None,
+        latency_ms: float = 0.0,
     ) -> SwitchNode:
         """Adds a switch; ``queueing`` says where its packets wait, by the fields of :class:`holdfast.link.Queueing`."""
         self._new_name(name)
@@ -263,6 +272,7 @@ class Topology:
             index=len(self.switches) + 1,
             position=position,
             queueing=queueing,
+            latency_ms=latency_ms,
             where=f"switch {name!r}",
         )
         self.switches[name] = switch

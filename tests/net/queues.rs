@@ -8,7 +8,8 @@ use hosts::host;
 use net::clock::wall::{FrameIo, NoInterfaces, SendOutcome, WallClock};
 use net::{
     Discipline, LinkConfig, LinkId, Network, NotificationEvent, QueueConfig, QueueStatistics,
-    QueueUnit, Queueing, Red, Step, TrafficManagerConfig,
+    QueueUnit, Queueing, RecirculationConfig, RecirculationStatistics, Red, Spread, Step,
+    TrafficManagerConfig,
 };
 use proptest::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -252,11 +253,10 @@ fn replicas_and_clones_wait_too() {
 #[test]
 fn recirculation_takes_the_time_of_its_port() {
     let kind = |kind| Tag { kind, ..to(2, 0) };
-    let run = |rate, queue| {
+    let run = |recirculation| {
         let mut bench = Bench::new(true);
         let config = TrafficManagerConfig {
-            recirculation_rate_bps: rate,
-            recirculation_queue: queue,
+            recirculation,
             ..TrafficManagerConfig::default()
         };
         bench
@@ -265,21 +265,32 @@ fn recirculation_takes_the_time_of_its_port() {
             .unwrap();
         bench.send(&[kind(RECIRCULATE), kind(RECIRCULATE)]);
         let times: Vec<u64> = bench.run(MS).iter().map(|(time_ps, ..)| *time_ps).collect();
-        let statistics = bench.network.recirculation_statistics("s").unwrap();
-        (times, statistics.offered, statistics.queue_drops)
+        let ports = bench.network.recirculation_statistics("s").unwrap();
+        let seen =
+            |port: &RecirculationStatistics| (port.passes, port.queue_drops, port.utilisation);
+        (times, ports.iter().map(seen).collect::<Vec<_>>())
     };
-    let gigabit = Some(1_000_000_000);
+    let gigabit = |ports, packets| {
+        Some(RecirculationConfig {
+            ports,
+            queue: QueueConfig::packets(packets),
+            ..RecirculationConfig::new(1_000_000_000)
+        })
+    };
+    let share = FRAME_PS as f64 / MS as f64;
     let again_ps = queued_ps(1) + LATENCY_PS;
     // Without a rate, only ingress is run again: one latency.
-    let (times, ..) = run(None, QueueConfig::packets(0));
+    let (times, ports) = run(None);
     assert_eq!(times, [again_ps + FRAME_PS, again_ps + 2 * FRAME_PS]);
+    assert_eq!(ports, []);
     // With the rate of a link, one frame's time more.
-    let (times, offered, _) = run(gigabit, QueueConfig::packets(1));
-    assert_eq!(times, [again_ps + 2 * FRAME_PS, again_ps + 3 * FRAME_PS]);
-    assert_eq!(offered, 2);
-    // Without a queue, the second is lost.
-    let (times, _, drops) = run(gigabit, QueueConfig::packets(0));
-    assert_eq!((times, drops), (vec![again_ps + 2 * FRAME_PS], 1));
+    let both = [again_ps + 2 * FRAME_PS, again_ps + 3 * FRAME_PS];
+    assert_eq!(run(gigabit(1, 1)), (both.into(), vec![(2, 0, 2.0 * share)]));
+    // Without a queue, the second is lost, unless there is another port.
+    let first = vec![both[0]];
+    assert_eq!(run(gigabit(1, 0)), (first, vec![(1, 1, share)]));
+    let each = (1, 0, share);
+    assert_eq!(run(gigabit(2, 0)), (both.into(), vec![each, each]));
 }
 
 #[test]
@@ -495,7 +506,7 @@ fn the_program_decides_unless_somebody_else_does() {
             ..default()
         },
         TrafficManagerConfig {
-            recirculation_rate_bps: Some(0),
+            recirculation: Some(RecirculationConfig::new(0)),
             ..default()
         },
         TrafficManagerConfig {
@@ -736,7 +747,7 @@ proptest! {
         traffic in any_traffic(&[FORWARD, MULTICAST, CLONE_INGRESS, CLONE_EGRESS, RECIRCULATE, DROP]),
         queue in (any::<bool>(), 0u64..8, prop::option::of(0u64..4)),
         queues in 1u8..=8,
-        recirculation in prop::option::of(1_000_000u64..1_000_000_000),
+        recirculation in prop::option::of((1u16..4, 1_000_000u64..1_000_000_000, any::<bool>())),
         changes in prop::collection::vec((0u64..500_000, 0u8..3, any::<bool>()), 0..8),
     ) {
         let (bytes, limit, threshold) = queue;
@@ -757,8 +768,12 @@ proptest! {
             let config = TrafficManagerConfig {
                 queues,
                 queue: Some(QueueConfig { discipline, ..queue }),
-                recirculation_rate_bps: recirculation,
-                recirculation_queue: QueueConfig::packets(limit),
+                recirculation: recirculation.map(|(ports, rate_bps, hash)| RecirculationConfig {
+                    ports,
+                    rate_bps,
+                    queue: QueueConfig::packets(limit),
+                    spread: if hash { Spread::Hash } else { Spread::RoundRobin },
+                }),
                 ..TrafficManagerConfig::default()
             };
             bench.network.set_queueing("s", Queueing::Auto, config).unwrap();
@@ -773,16 +788,22 @@ proptest! {
             }
             let arrived = run_traffic(&mut bench, &traffic);
             let queues = bench.network.queue_statistics("s").unwrap();
-            (bench, arrived, queues)
+            let ports = bench.network.recirculation_statistics("s").unwrap();
+            (bench, arrived, queues, ports)
         };
-        let (bench, arrived, queues) = run(true);
-        let (_, by_interpreter, its_queues) = run(false);
+        let (bench, arrived, queues, ports) = run(true);
+        let (_, by_interpreter, its_queues, its_ports) = run(false);
         prop_assert_eq!(&arrived, &by_interpreter);
         prop_assert_eq!(&queues, &its_queues);
-        let recirculated = bench.network.recirculation_statistics("s").unwrap();
-        let all = queues.iter().map(|(_, _, q)| *q).chain([recirculated]);
+        prop_assert_eq!(&ports, &its_ports);
         let mut drops = 0;
-        for q in all {
+        for port in ports {
+            prop_assert_eq!(port.offered, port.passes + port.queue_drops + port.down_drops + port.packets, "{:?}", port);
+            prop_assert_eq!(port.packets, 0, "after all that time");
+            prop_assert!((0.0..=1.0).contains(&port.utilisation));
+            drops += port.queue_drops;
+        }
+        for (_, _, q) in &queues {
             prop_assert_eq!(q.offered, q.taken + q.queue_drops + q.red_drops + q.down_drops + q.packets, "{:?}", q);
             prop_assert_eq!(q.packets, 0, "after all that time");
             prop_assert!(q.mean_packets <= q.max_packets as f64);

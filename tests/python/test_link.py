@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+import zlib
+from collections import Counter
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -483,7 +485,7 @@ def test_a_program_that_reads_queues_has_some(tmp_path: Path, executor: str) -> 
     assert run("{}") == [(0, 0, 0), (2, 0, 1023), (1, 0, 2047), (1, 1, 3071)]
     assert run("{mode: traffic_manager, queues: 1}") == [(0, 0, 0), (1, 0, 1023), (2, 1, 2047), (1, 2, 3071)]
     # One packet waits in each queue, and none in the second.
-    few = "{queue: {queue_packets: 1}, by_priority: {1: {queue_bytes: 0}}, recirculation_rate_bps: 1e9}"
+    few = "{queue: {queue_packets: 1}, by_priority: {1: {queue_bytes: 0}}, recirculation: {rate_bps: 1e9}}"
     assert run(few) == [(0, 0, 0), (2, 0, 1023)]
     assert run("{mode: link}") == [(0, 0, 0), (1, 0, 0), (2, 0, 0), (1, 0, 0)]
 
@@ -519,27 +521,61 @@ V1Switch(P(), V(), I(), E(), C(), D()) main;
 """
 
 
-def test_a_recirculation_port_has_its_capacity_whatever_the_program_reads() -> None:
-    def arrivals_ms(queueing: dict[str, Any]) -> list[float]:
-        topology = Topology("one")
-        topology.add_switch("s1", queueing=queueing)
-        for host in ("h1", "h2"):
-            topology.add_host(host)
-            topology.add_link(host, "s1", rate_bps=1e12)
-        simulated = SimulatedNetwork(topology, Program.compile_text(RECIRCULATING, "recirculating.p4"))
-        for left in (3, 0, 1, 2):
-            simulated.send_frame("h1", b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([left]) + bytes(985))
-        arrivals = []
-        while simulated.now_ps < PS_PER_S:
-            arrivals += [n.time_ps for n in simulated._core.run(PS_PER_S) if n.kind == "host_frame"]
-        return [round(time_ps / PS_PER_MS, 3) for time_ps in arrivals]
+def recirculating(recirculation: dict[str, Any] | None, latency_ms: float = 0.0) -> SimulatedNetwork:
+    """Frames from h1 to h2 with 3, 0, 1 and 2 passes before them; 1,000 bytes and the physical layer's 24."""
+    topology = Topology("one")
+    queueing = {} if recirculation is None else {"recirculation": recirculation}
+    topology.add_switch("s1", queueing=queueing, latency_ms=latency_ms)
+    for host in ("h1", "h2"):
+        topology.add_host(host)
+        topology.add_link(host, "s1", rate_bps=1e12)
+    simulated = SimulatedNetwork(topology, Program.compile_text(RECIRCULATING, "recirculating.p4"))
+    for left in (3, 0, 1, 2):
+        simulated.send_frame("h1", b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([left]) + bytes(985))
+    return simulated
 
-    assert arrivals_ms({}) == [0, 0, 0, 0]
-    # 1,000 bytes and the physical layer's 24 take 1.024 ms; the six passes are first in, first out.
-    assert arrivals_ms({"recirculation_rate_bps": 8e6}) == [0, 2.048, 5.12, 6.144]
+
+def arrivals_ms(simulated: SimulatedNetwork) -> list[float]:
+    arrivals = []
+    while simulated.now_ps < PS_PER_S:
+        arrivals += [n.time_ps for n in simulated._core.run(PS_PER_S) if n.kind == "host_frame"]
+    return [round(time_ps / PS_PER_MS, 3) for time_ps in arrivals]
+
+
+def test_a_recirculation_port_has_its_capacity_whatever_the_program_reads() -> None:
+    without = recirculating(None)
+    assert arrivals_ms(without) == [0, 0, 0, 0]
+    assert without.recirculation_statistics("s1") == []
+    assert results.recirculation(without).is_empty()
+    # A pass takes 1.024 ms; the six passes are first in, first out.
+    assert arrivals_ms(recirculating({"rate_bps": 8e6})) == [0, 2.048, 5.12, 6.144]
     # The packet with two passes left finds one that waits, and is lost.
-    few = {"recirculation_rate_bps": 8e6, "recirculation_queue": {"queue_packets": 1}}
+    few = recirculating({"rate_bps": 8e6, "queue_packets": 1})
     assert arrivals_ms(few) == [0, 2.048, 4.096]
+    [port] = few.recirculation_statistics("s1")
+    assert (port.offered, port.passes, port.queue_drops, port.max_packets) == (5, 4, 1, 1)
+    assert port.utilisation == pytest.approx(4 * 1.024e-3)
+    assert few.node_counters("s1").queue_drops == 1
+
+
+def test_the_latency_of_a_switch_is_that_of_each_pass() -> None:
+    assert arrivals_ms(recirculating(None, latency_ms=10)) == [10, 10, 10, 10]
+    # Three, one and two passes more through the switch, each after its transmission.
+    assert arrivals_ms(recirculating({"ports": 3, "rate_bps": 8e9}, latency_ms=10)) == [10, 20.001, 30.002, 40.003]
+
+
+def test_recirculated_packets_are_spread_over_the_ports() -> None:
+    # In turn: the first passes go to ports 0, 1 and 0; then there are the packets with 3 and with 1, of which the first goes on.
+    two = recirculating({"ports": 2, "rate_bps": 8e6})
+    assert arrivals_ms(two) == [0, 1.024, 3.072, 3.072]
+    table = results.recirculation(two).select("switch", "port", "offered", "passes", "queue_drops")
+    assert table.rows() == [("s1", 0, 3, 3, 0), ("s1", 1, 3, 3, 0)]
+    # By hash: equal headers, equal port. In each pass the byte that counts passes is another.
+    by_hash = recirculating({"ports": 4, "rate_bps": 8e6, "spread": "hash"})
+    headers = [b"\xff" * 6 + bytes(6) + b"\x88\xb5" + bytes([left]) + bytes(49) for left in (2, 0, 1, 1, 0, 0)]
+    expected = Counter(zlib.crc32(header) % 4 for header in headers)
+    assert len(arrivals_ms(by_hash)) == 4
+    assert {port.port: port.passes for port in by_hash.recirculation_statistics("s1") if port.passes} == expected
 
 
 def test_what_is_said_of_queues_counts_whatever_the_program_reads() -> None:
@@ -571,11 +607,20 @@ def test_what_is_read_decides() -> None:
         ({"mode": "magic"}, "queueing.mode: Input should be 'auto', 'link' or 'traffic_manager'"),
         ({"queues": 2, "by_priority": {2: {"queue_packets": 1}}}, "by_priority has a queue that is not among 0 to 1"),
         ({"queue": {}}, "give queue_bytes or queue_packets"),
-        ({"recirculation_rate_bps": 0}, "queueing.recirculation_rate_bps: Input should be greater than 0"),
+        ({"recirculation": {"rate_bps": 0}}, "queueing.recirculation.rate_bps: Input should be greater than 0"),
+        ({"recirculation": {}}, "queueing.recirculation.rate_bps: Field required"),
+        (
+            {"recirculation": {"rate_bps": 1e6, "ports": 0}},
+            "recirculation.ports: Input should be greater than or equal to 1",
+        ),
+        ({"recirculation": {"rate_bps": 1e6, "spread": "luck"}}, "spread: Input should be 'round-robin' or 'hash'"),
+        (
+            {"recirculation": {"rate_bps": 1e6, "queue_bytes": 1, "queue_packets": 1}},
+            "give queue_bytes or queue_packets, not both",
+        ),
         ({"queue": {"queue_packets": -1}}, "queueing.queue.queue_packets: Input should be greater than or equal to 0"),
         ({"mode": "link", "queues": 2}, "queues is of a traffic manager, and mode is 'link'"),
-        ({"mode": "link", "recirculation_rate_bps": 1e6}, "recirculation_rate_bps is of a traffic manager"),
-        ({"recirculation_queue": {"queue_packets": 5}}, "recirculation_queue needs recirculation_rate_bps"),
+        ({"mode": "link", "recirculation": {"rate_bps": 1e6}}, "recirculation is of a traffic manager"),
     ],
 )
 def test_refusals_of_queues(queueing: dict[str, Any], message: str) -> None:

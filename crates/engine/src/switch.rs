@@ -134,6 +134,11 @@ impl Recirculated {
     pub fn bytes(&self) -> usize {
         self.packet.len()
     }
+
+    /// The packet as it left the deparser.
+    pub fn packet(&self) -> &Packet {
+        &self.packet
+    }
 }
 
 /// What a copy inherits.

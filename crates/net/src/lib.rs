@@ -71,6 +71,9 @@ pub use packet_log::{ReceivedLog, SentLog};
 pub use queue::{Discipline, QueueConfig, QueueUnit, Red, Step};
 pub use statistics::{FlowStatistics, Latency};
 pub use tcp_flow::{Application, TcpFlowStatistics, TcpTransfer, WindowLog};
+pub use traffic_manager::recirculation::{
+    MAX_RECIRCULATION_PORTS, RecirculationConfig, RecirculationStatistics, Spread,
+};
 pub use traffic_manager::{QueueStatistics, Queueing, TrafficManagerConfig};
 pub use wire::MacAddress;
 

@@ -50,8 +50,8 @@ pub(crate) enum Event {
     },
     /// The transmitter of a port with queues may be free.
     PortReady { node: NodeId, port: u32 },
-    /// The recirculation port of a switch may be.
-    RecirculationReady { node: NodeId },
+    /// A recirculation port of a switch may be.
+    RecirculationReady { node: NodeId, port: u16 },
     /// Something that the ordering function of a direction holds may be due: it is sent now, so nothing may have been sent by that
     /// direction at a later time.
     OrderingDue { direction: u32 },

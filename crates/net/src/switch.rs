@@ -284,7 +284,7 @@ impl NodeModel for SwitchNode {
                 ..
             } => self.enqueue_event(own, medium, (generation, epoch), *copy),
             Event::PortReady { port, .. } => self.port_ready(own, medium, port),
-            Event::RecirculationReady { .. } => self.recirculation_ready(own, medium),
+            Event::RecirculationReady { port, .. } => self.recirculation_ready(own, medium, port),
             Event::Agent { .. } => self.agent_event(own, medium),
             _ => debug_assert!(false, "no event of a switch"),
         }

@@ -22,9 +22,8 @@
 //! them too, and the link counts what it loses. A switch that fails loses all that waits, and so does one that is given another
 //! program.
 //!
-//! A recirculated packet goes through a port of its own, in order: of `recirculation_rate_bps`, which takes as long as a wire of
-//! that rate, behind a queue; or at once if no rate is given. Then it runs ingress again, latency included. Resubmission takes
-//! no time.
+//! A recirculated packet goes through one of the switch's recirculation ports ([`recirculation`]), or at once if there are none. Then it
+//! runs ingress again, latency included. Resubmission takes no time.
 //!
 //! # Where it differs from the reference target
 //!
@@ -35,11 +34,15 @@
 //! own queue. There, recirculated and resubmitted packets go through the input buffer, which takes a time that depends on the
 //! machine. There, no packet is marked.
 
+pub(crate) mod recirculation;
+
 use crate::error::{NetError, out_of_range};
 use crate::queue::{Gate, Occupancy, QueueConfig, Verdict};
-use crate::serialisation::serialisation_ps;
 use engine::switch::MAX_WORK;
 use engine::{Emission, Enqueued, Recirculated};
+use recirculation::{
+    Recirculating, RecirculationConfig, RecirculationPorts, RecirculationStatistics,
+};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -49,8 +52,8 @@ pub const MAX_QUEUES: u8 = 8;
 /// Where packets wait when a switch sends them faster than a link.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Queueing {
-    /// In a traffic manager if the program cares ([`engine::observed`]), or somebody says what its queues hold or how fast it
-    /// recirculates, and the switch has a link; else at the links.
+    /// In a traffic manager if the program cares ([`engine::observed`]), or somebody says what its queues hold or that it has
+    /// recirculation ports, and the switch has a link; else at the links.
     #[default]
     Auto,
     /// At the link, behind egress.
@@ -68,10 +71,8 @@ pub struct TrafficManagerConfig {
     pub queue: Option<QueueConfig>,
     /// What single queues hold instead, by number.
     pub queue_of_priority: Vec<(u8, QueueConfig)>,
-    /// Rate of the recirculation port, if it has one.
-    pub recirculation_rate_bps: Option<u64>,
-    /// What may wait in front of it; drop-tail.
-    pub recirculation_queue: QueueConfig,
+    /// The recirculation ports, if there are any.
+    pub recirculation: Option<RecirculationConfig>,
 }
 
 impl Default for TrafficManagerConfig {
@@ -80,8 +81,7 @@ impl Default for TrafficManagerConfig {
             queues: MAX_QUEUES,
             queue: None,
             queue_of_priority: Vec::new(),
-            recirculation_rate_bps: None,
-            recirculation_queue: QueueConfig::bytes(150_000),
+            recirculation: None,
         }
     }
 }
@@ -95,11 +95,8 @@ impl TrafficManagerConfig {
         if numbers().any(|number| number >= self.queues) {
             return Err(out_of_range("the number of a queue", "one that there is"));
         }
-        if self.recirculation_rate_bps == Some(0) {
-            return Err(out_of_range("recirculation_rate_bps", "at least 1"));
-        }
-        if self.recirculation_queue.discipline != crate::Discipline::DropTail {
-            return Err(out_of_range("the recirculation queue", "drop-tail"));
+        if let Some(recirculation) = &self.recirculation {
+            recirculation.check()?;
         }
         let queues = self.queue_of_priority.iter().map(|(_, queue)| queue);
         queues.chain(&self.queue).try_for_each(QueueConfig::check)
@@ -107,9 +104,7 @@ impl TrafficManagerConfig {
 
     /// Whether it says something that only a traffic manager does, whatever the program is.
     pub(crate) fn is_asked_for(&self) -> bool {
-        self.queue.is_some()
-            || !self.queue_of_priority.is_empty()
-            || self.recirculation_rate_bps.is_some()
+        self.queue.is_some() || !self.queue_of_priority.is_empty() || self.recirculation.is_some()
     }
 
     /// What a queue holds, on a port whose link would hold this.
@@ -286,16 +281,6 @@ impl Port {
     }
 }
 
-/// The recirculation port.
-#[derive(Debug)]
-struct Recirculation {
-    waiting: VecDeque<Recirculated>,
-    gate: Gate,
-    gauge: Gauge,
-    /// The packet on its way, and when it is there.
-    sending: Option<(u64, Recirculated)>,
-}
-
 /// What became of a packet for a queue.
 #[derive(Debug)]
 pub(crate) enum Offered {
@@ -303,19 +288,6 @@ pub(crate) enum Offered {
     Waits,
     /// It is dropped.
     Dropped(Enqueued),
-}
-
-/// What became of a packet for the recirculation port.
-#[derive(Debug)]
-pub(crate) enum Recirculating {
-    /// It goes through at once.
-    Through(Recirculated),
-    /// It is there at this time.
-    ThereAt(u64),
-    /// It waits behind others.
-    Waits,
-    /// It is dropped.
-    Dropped,
 }
 
 /// What waits in a switch.
@@ -328,7 +300,7 @@ pub(crate) struct TrafficManager {
     pub(crate) epoch: u32,
     since_ps: u64,
     ports: Vec<Option<Box<Port>>>,
-    recirculation: Recirculation,
+    recirculation: Option<RecirculationPorts>,
     /// The clones and recirculated packets that there may still be at this time. Something could go round for ever otherwise.
     work_left: (u64, u32),
     // Buffers that are used again.
@@ -352,19 +324,13 @@ impl TrafficManager {
         program: Arc<ir::Program>,
         now_ps: u64,
     ) -> TrafficManager {
-        let gate = Gate::new(config.recirculation_queue, 1, 0, "");
         TrafficManager {
+            recirculation: config.recirculation.map(RecirculationPorts::new),
             config,
             program,
             epoch: 0,
             since_ps: now_ps,
             ports: Vec::new(),
-            recirculation: Recirculation {
-                waiting: VecDeque::new(),
-                gate,
-                gauge: Gauge::default(),
-                sending: None,
-            },
             work_left: (0, MAX_WORK),
             work: Work::default(),
             emissions: Vec::new(),
@@ -488,48 +454,21 @@ impl TrafficManager {
         }
     }
 
-    /// A packet for the recirculation port.
+    /// A packet for a recirculation port.
     pub(crate) fn recirculate(&mut self, now_ps: u64, packet: Recirculated) -> Recirculating {
-        let Some(rate_bps) = self.config.recirculation_rate_bps else {
-            return Recirculating::Through(packet);
-        };
-        let port = &mut self.recirculation;
-        let statistics = &mut port.gauge.statistics;
-        statistics.offered += 1;
-        let free = port.sending.is_none();
-        let found = Occupancy {
-            packets: statistics.packets,
-            bytes: statistics.bytes,
-            transmitter_free: free,
-            idle_since_ps: None,
-        };
-        if port.gate.admit(now_ps, found, packet.bytes()) != Verdict::Take {
-            statistics.queue_drops += 1;
-            return Recirculating::Dropped;
+        match &mut self.recirculation {
+            None => Recirculating::Through(packet),
+            Some(ports) => ports.offer(now_ps, packet),
         }
-        if !free {
-            port.gauge.push(now_ps, packet.bytes() as u64);
-            port.waiting.push_back(packet);
-            return Recirculating::Waits;
-        }
-        statistics.taken += 1;
-        let there_ps = now_ps.saturating_add(serialisation_ps(packet.bytes(), rate_bps));
-        port.sending = Some((there_ps, packet));
-        Recirculating::ThereAt(there_ps)
     }
 
-    /// A packet got through the recirculation port; when the next one will.
-    pub(crate) fn recirculated(&mut self, now_ps: u64) -> Option<(Recirculated, Option<u64>)> {
-        let rate_bps = self.config.recirculation_rate_bps?;
-        let port = &mut self.recirculation;
-        let (_, packet) = port.sending.take_if(|(there_ps, _)| *there_ps <= now_ps)?;
-        let next_ps = port.waiting.pop_front().map(|next| {
-            port.gauge.pop(now_ps, next.bytes() as u64);
-            let there_ps = now_ps.saturating_add(serialisation_ps(next.bytes(), rate_bps));
-            port.sending = Some((there_ps, next));
-            there_ps
-        });
-        Some((packet, next_ps))
+    /// A packet has passed a recirculation port; when the next one will have.
+    pub(crate) fn recirculated(
+        &mut self,
+        now_ps: u64,
+        port: u16,
+    ) -> Option<(Recirculated, Option<u64>)> {
+        self.recirculation.as_mut()?.passed(now_ps, port)
     }
 
     /// Loses all that waits; how many packets that were.
@@ -540,10 +479,8 @@ impl TrafficManager {
             queue.waiting.clear();
             lost += queue.gauge.lose_all(now_ps);
         }
-        let port = &mut self.recirculation;
-        lost += port.gauge.lose_all(now_ps) + u64::from(port.sending.take().is_some());
-        port.waiting.clear();
-        lost
+        let recirculation = self.recirculation.as_mut();
+        lost + recirculation.map_or(0, |ports| ports.lose_all(now_ps))
     }
 
     /// Statistics of all queues, by port and number; nothing of ports that never had a packet.
@@ -558,10 +495,10 @@ impl TrafficManager {
             .collect()
     }
 
-    /// Statistics of the recirculation port's queue.
-    pub(crate) fn recirculation_statistics(&self, now_ps: u64) -> QueueStatistics {
-        let gauge = &self.recirculation.gauge;
-        gauge.statistics(self.since_ps, now_ps)
+    /// Statistics of the recirculation ports, by number.
+    pub(crate) fn recirculation_statistics(&self, now_ps: u64) -> Vec<RecirculationStatistics> {
+        let ports = self.recirculation.as_ref();
+        ports.map_or_else(Vec::new, |ports| ports.statistics(self.since_ps, now_ps))
     }
 }
 

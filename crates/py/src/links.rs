@@ -5,7 +5,8 @@ use net::failure::Duration;
 use net::{
     BfdConfig, BfdStatistics, BitField, Discipline, GilbertElliott, Jitter, LinkConfig,
     LinkDirection, Loss, LossTrace, OrderingConfig, OrderingCounters, QueueConfig, QueueStatistics,
-    QueueUnit, Queueing, Red, SequenceHeader, Step, TrafficManagerConfig,
+    QueueUnit, Queueing, RecirculationConfig, RecirculationStatistics, Red, SequenceHeader, Spread,
+    Step, TrafficManagerConfig,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -330,7 +331,7 @@ pub(crate) fn queueing(name: &str) -> PyResult<Queueing> {
     }
 }
 
-/// A traffic manager: `queues`, `queue`, `queue_of_priority`, `recirculation_rate_bps` and `recirculation_queue`.
+/// A traffic manager: `queues`, `queue`, `queue_of_priority` and `recirculation`.
 pub(crate) fn traffic_manager(
     parameters: Option<&Bound<'_, PyDict>>,
 ) -> PyResult<TrafficManagerConfig> {
@@ -347,13 +348,55 @@ pub(crate) fn traffic_manager(
         let (number, queue) = (number.extract()?, queue_of(queue.cast()?)?);
         config.queue_of_priority.push((number, queue));
     }
-    config.recirculation_rate_bps = keywords.take("recirculation_rate_bps")?;
-    let recirculation: Option<Bound<'_, PyDict>> = keywords.take("recirculation_queue")?;
-    if let Some(queue) = recirculation {
-        config.recirculation_queue = queue_of(&queue)?;
-    }
+    let ports: Option<Bound<'_, PyDict>> = keywords.take("recirculation")?;
+    config.recirculation = ports.as_ref().map(recirculation).transpose()?;
     keywords.finish()?;
     Ok(config)
+}
+
+/// Recirculation ports: `ports`, `rate_bps`, `spread` and `queue`.
+fn recirculation(parameters: &Bound<'_, PyDict>) -> PyResult<RecirculationConfig> {
+    let keywords = Keywords(parameters.copy()?);
+    let rate_bps: Option<u64> = keywords.take("rate_bps")?;
+    let mut config = RecirculationConfig::new(rate_bps.unwrap_or(0));
+    config.ports = keywords.take("ports")?.unwrap_or(config.ports);
+    let queue: Option<Bound<'_, PyDict>> = keywords.take("queue")?;
+    if let Some(queue) = queue {
+        config.queue = queue_of(&queue)?;
+    }
+    let spread: Option<String> = keywords.take("spread")?;
+    config.spread = match spread.as_deref() {
+        None | Some("round-robin") => Spread::RoundRobin,
+        Some("hash") => Spread::Hash,
+        Some(other) => {
+            return Err(failed(format!(
+                "spread is \"round-robin\" or \"hash\", not {other:?}"
+            )));
+        }
+    };
+    keywords.finish()?;
+    Ok(config)
+}
+
+/// What there is to say about a recirculation port, by name.
+pub(crate) fn recirculation_dict<'py>(
+    py: Python<'py>,
+    s: &RecirculationStatistics,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in [
+        ("offered", s.offered),
+        ("passes", s.passes),
+        ("queue_drops", s.queue_drops),
+        ("down_drops", s.down_drops),
+        ("packets", s.packets),
+        ("max_packets", s.max_packets),
+    ] {
+        dict.set_item(name, value)?;
+    }
+    dict.set_item("mean_packets", s.mean_packets)?;
+    dict.set_item("utilisation", s.utilisation)?;
+    Ok(dict)
 }
 
 /// What there is to say about a queue, by name.

@@ -748,8 +748,7 @@ impl Network {
     /// Says where packets of a switch wait: ``"auto"`` (in a traffic manager if the program cares), ``"link"`` or ``"traffic_manager"``.
     #[pyo3(
         signature = (switch, queueing, **parameters),
-        text_signature = "($self, switch, queueing, *, queues=8, queue=None, queue_of_priority=None, \
-            recirculation_rate_bps=None, recirculation_queue=None)"
+        text_signature = "($self, switch, queueing, *, queues=8, queue=None, queue_of_priority=None, recirculation=None)"
     )]
     fn set_queueing(
         &self,
@@ -772,32 +771,40 @@ impl Network {
             .call(py, move |n| n.has_traffic_manager(&switch))
     }
 
-    /// Statistics of the queues of a switch's traffic manager, each with its ``port`` and ``queue`` (None and None: of the
-    /// recirculation port): ``offered``, ``taken``, ``queue_drops``, ``red_drops``, ``marked``, ``down_drops``, and of what waits
-    /// ``packets``, ``bytes``, ``max_packets``, ``max_bytes``, ``mean_packets``, ``mean_bytes``.
+    /// Statistics of the queues of a switch's traffic manager, each with its ``port`` and ``queue``: ``offered``, ``taken``,
+    /// ``queue_drops``, ``red_drops``, ``marked``, ``down_drops``, and of what waits ``packets``, ``bytes``, ``max_packets``,
+    /// ``max_bytes``, ``mean_packets``, ``mean_bytes``.
     fn queue_statistics<'py>(
         &self,
         py: Python<'py>,
         switch: String,
     ) -> PyResult<Vec<Bound<'py, PyDict>>> {
-        let (queues, recirculation) = self.handle.call(py, move |n| {
-            let recirculation = n.recirculation_statistics(&switch)?;
-            Ok((n.queue_statistics(&switch)?, recirculation))
-        })?;
-        let mut all = Vec::with_capacity(queues.len() + 1);
-        for (port, queue, statistics) in &queues {
+        let queues = self.handle.call(py, move |n| n.queue_statistics(&switch))?;
+        let described = queues.iter().map(|(port, queue, statistics)| {
             let dict = links::queue_statistics_dict(py, statistics)?;
             dict.set_item("port", port)?;
             dict.set_item("queue", queue)?;
-            all.push(dict);
-        }
-        if recirculation.offered > 0 {
-            let dict = links::queue_statistics_dict(py, &recirculation)?;
-            dict.set_item("port", py.None())?;
-            dict.set_item("queue", py.None())?;
-            all.push(dict);
-        }
-        Ok(all)
+            Ok(dict)
+        });
+        described.collect()
+    }
+
+    /// Statistics of the recirculation ports of a switch, each with its number, ``port``: ``offered``, ``passes``, ``queue_drops``,
+    /// ``down_drops``, of what waits ``packets``, ``max_packets`` and ``mean_packets``, and ``utilisation``.
+    fn recirculation_statistics<'py>(
+        &self,
+        py: Python<'py>,
+        switch: String,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let ports = self
+            .handle
+            .call(py, move |n| n.recirculation_statistics(&switch))?;
+        let described = ports.iter().enumerate().map(|(port, statistics)| {
+            let dict = links::recirculation_dict(py, statistics)?;
+            dict.set_item("port", port)?;
+            Ok(dict)
+        });
+        described.collect()
     }
 
     /// What a node did with packets, by name.

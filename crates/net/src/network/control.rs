@@ -7,6 +7,7 @@ use crate::medium::Medium;
 use crate::node::NodeState;
 use crate::scheduler::Event;
 use crate::switch::SwitchNode;
+use crate::traffic_manager::recirculation::RecirculationStatistics;
 use crate::traffic_manager::{QueueStatistics, Queueing, TrafficManager, TrafficManagerConfig};
 use crate::{GeneratorId, NodeId};
 use engine::packet::MAX_BYTES;
@@ -126,10 +127,13 @@ impl Network {
         Ok(traffic.map_or_else(Vec::new, |traffic| traffic.statistics(self.now_ps())))
     }
 
-    /// Statistics of the queue before the recirculation port of a switch.
-    pub fn recirculation_statistics(&self, switch: &str) -> Result<QueueStatistics, NetError> {
+    /// Statistics of the recirculation ports of a switch, by number; nothing if it has none.
+    pub fn recirculation_statistics(
+        &self,
+        switch: &str,
+    ) -> Result<Vec<RecirculationStatistics>, NetError> {
         let traffic = self.traffic_manager(switch)?;
-        Ok(traffic.map_or_else(QueueStatistics::default, |traffic| {
+        Ok(traffic.map_or_else(Vec::new, |traffic| {
             traffic.recirculation_statistics(self.now_ps())
         }))
     }

@@ -10,8 +10,9 @@ use crate::node::NodeState;
 use crate::observer::DropReason;
 use crate::queue::QueueConfig;
 use crate::scheduler::Event;
+use crate::traffic_manager::recirculation::Recirculating;
 use crate::traffic_manager::{
-    Offered, PortPlan, Queueing, Recirculating, Taken, TrafficManager, Transmitter, Work,
+    Offered, PortPlan, Queueing, Taken, TrafficManager, Transmitter, Work,
 };
 use engine::{Emission, Enqueued, Output, Packet, Switch};
 
@@ -151,19 +152,21 @@ impl SwitchNode {
         self.with_traffic(own, medium, |queued, work| queued.serve(port, work));
     }
 
-    /// A packet may have got through the recirculation port.
-    pub(super) fn recirculation_ready(&mut self, own: &mut NodeState, medium: &mut Medium) {
+    /// A packet may have passed a recirculation port.
+    pub(super) fn recirculation_ready(
+        &mut self,
+        own: &mut NodeState,
+        medium: &mut Medium,
+        port: u16,
+    ) {
         self.with_traffic(own, medium, |queued, work| {
-            let Some((packet, next_ps)) = queued.traffic.recirculated(queued.medium.now_ps())
-            else {
+            let now_ps = queued.medium.now_ps();
+            let Some((packet, next_ps)) = queued.traffic.recirculated(now_ps, port) else {
                 return;
             };
             work.again.push_back(packet);
             if let Some(next_ps) = next_ps {
-                let event = Event::RecirculationReady {
-                    node: queued.own.id,
-                };
-                queued.medium.scheduler.push(next_ps, event);
+                queued.wait_for_recirculation(port, next_ps);
             }
         });
     }
@@ -334,9 +337,8 @@ impl Queued<'_> {
             Emission::Recirculated(packet) => match self.traffic.recirculate(now_ps, packet) {
                 Recirculating::Through(packet) => work.again.push_back(packet),
                 Recirculating::Waits => {}
-                Recirculating::ThereAt(there_ps) => {
-                    let event = Event::RecirculationReady { node: self.own.id };
-                    self.medium.scheduler.push(there_ps, event);
+                Recirculating::ThereAt { port, there_ps } => {
+                    self.wait_for_recirculation(port, there_ps);
                 }
                 Recirculating::Dropped => {
                     self.own.counters.queue_drops += 1;
@@ -345,5 +347,11 @@ impl Queued<'_> {
                 }
             },
         }
+    }
+
+    fn wait_for_recirculation(&mut self, port: u16, there_ps: u64) {
+        let node = self.own.id;
+        let event = Event::RecirculationReady { node, port };
+        self.medium.scheduler.push(there_ps, event);
     }
 }

@@ -1,0 +1,247 @@
+//! The recirculation ports of a switch: transmitters of their own that lead back to ingress, each behind a queue. It does not know what
+//! a pass through the program does.
+//!
+//! As on a Tofino, where the internal recirculation port and physical ports in loopback mode have the rate of a port: a packet occupies
+//! its port for as long as it would occupy a wire of that rate, preamble and gap included, and runs ingress when its last bit has passed.
+//! Queues are drop-tail. Nothing else uses these ports.
+//!
+//! Round-robin is what the BIER prototype of the University of Tübingen does (IEEE Access 9, 2021, section IV-C): a register names the port of
+//! the next packet and moves on with every packet, also with one that is lost. By hash, the first bytes of a packet decide, so
+//! packets with equal headers keep their order, and a single stream uses a single port in each pass.
+
+use super::Gauge;
+use crate::error::{NetError, out_of_range};
+use crate::queue::{Discipline, Gate, Occupancy, QueueConfig, Verdict};
+use crate::serialisation::serialisation_ps;
+use engine::Recirculated;
+use std::collections::VecDeque;
+
+/// Most recirculation ports of a switch.
+pub const MAX_RECIRCULATION_PORTS: u16 = 256;
+
+/// The bytes that decide about the port by hash.
+const HASHED_BYTES: usize = 64;
+
+/// Which recirculation port a packet takes.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Spread {
+    /// The one after that of the packet before.
+    #[default]
+    RoundRobin,
+    /// By a hash (CRC-32) of its first 64 bytes, as they leave the deparser.
+    Hash,
+}
+
+/// Parameters of a switch's recirculation ports.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RecirculationConfig {
+    /// How many, 1 to 256.
+    pub ports: u16,
+    /// Rate of each.
+    pub rate_bps: u64,
+    /// What may wait in front of each; drop-tail.
+    pub queue: QueueConfig,
+    /// Which one a packet takes.
+    pub spread: Spread,
+}
+
+impl RecirculationConfig {
+    /// One port of this rate, with a queue of 150 kB.
+    pub fn new(rate_bps: u64) -> RecirculationConfig {
+        RecirculationConfig {
+            ports: 1,
+            rate_bps,
+            queue: QueueConfig::bytes(150_000),
+            spread: Spread::default(),
+        }
+    }
+
+    pub(super) fn check(&self) -> Result<(), NetError> {
+        if self.ports == 0 || self.ports > MAX_RECIRCULATION_PORTS {
+            return Err(out_of_range("recirculation ports", "from 1 to 256"));
+        }
+        if self.rate_bps == 0 {
+            return Err(out_of_range("the rate of recirculation", "at least 1"));
+        }
+        if self.queue.discipline != Discipline::DropTail {
+            return Err(out_of_range("the recirculation queue", "drop-tail"));
+        }
+        self.queue.check()
+    }
+}
+
+/// What became of the packets for a recirculation port. At any time,
+/// `offered = passes + queue_drops + down_drops + packets`.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct RecirculationStatistics {
+    /// Packets for this port.
+    pub offered: u64,
+    /// Packets that were sent through it.
+    pub passes: u64,
+    /// Packets that found its queue full.
+    pub queue_drops: u64,
+    /// Packets that waited when the switch failed or was given another program.
+    pub down_drops: u64,
+    /// Packets that wait now.
+    pub packets: u64,
+    /// The most packets that ever waited.
+    pub max_packets: u64,
+    /// Packets that waited on average, since the traffic manager is there.
+    pub mean_packets: f64,
+    /// The share of that time in which it sent.
+    pub utilisation: f64,
+}
+
+/// What became of a packet for a recirculation port.
+#[derive(Debug)]
+pub(crate) enum Recirculating {
+    /// It goes through at once.
+    Through(Recirculated),
+    /// It has passed this port at this time.
+    ThereAt { port: u16, there_ps: u64 },
+    /// It waits behind others.
+    Waits,
+    /// It is dropped.
+    Dropped,
+}
+
+/// One port.
+#[derive(Debug)]
+struct Port {
+    waiting: VecDeque<Recirculated>,
+    gate: Gate,
+    gauge: Gauge,
+    /// The packet on its way, and when it is there.
+    sending: Option<(u64, Recirculated)>,
+    /// How long it has sent when the packet on its way is there.
+    busy_ps: u64,
+}
+
+impl Port {
+    /// Begins to send a packet; when it is there.
+    fn send(&mut self, now_ps: u64, rate_bps: u64, packet: Recirculated) -> u64 {
+        let takes_ps = serialisation_ps(packet.bytes(), rate_bps);
+        let there_ps = now_ps.saturating_add(takes_ps);
+        self.busy_ps = self.busy_ps.saturating_add(takes_ps);
+        self.sending = Some((there_ps, packet));
+        there_ps
+    }
+
+    /// What is left to send of the packet on its way.
+    fn rest_ps(&self, now_ps: u64) -> u64 {
+        let there_ps = self.sending.as_ref().map_or(0, |(there_ps, _)| *there_ps);
+        there_ps.saturating_sub(now_ps)
+    }
+}
+
+/// All of them.
+#[derive(Debug)]
+pub(super) struct RecirculationPorts {
+    config: RecirculationConfig,
+    ports: Vec<Port>,
+    /// Where the next packet goes in turn.
+    next: u16,
+}
+
+impl RecirculationPorts {
+    pub(super) fn new(config: RecirculationConfig) -> RecirculationPorts {
+        let port = |_| Port {
+            waiting: VecDeque::new(),
+            gate: Gate::new(config.queue, config.rate_bps, 0, ""),
+            gauge: Gauge::default(),
+            sending: None,
+            busy_ps: 0,
+        };
+        RecirculationPorts {
+            ports: (0..config.ports).map(port).collect(),
+            config,
+            next: 0,
+        }
+    }
+
+    fn port_of(&mut self, packet: &Recirculated) -> u16 {
+        match self.config.spread {
+            Spread::RoundRobin => {
+                let port = self.next;
+                self.next = (port + 1) % self.config.ports;
+                port
+            }
+            Spread::Hash => {
+                let stored = packet.packet().stored();
+                let hash = engine::hash::crc32(&stored[..stored.len().min(HASHED_BYTES)]);
+                (hash % u32::from(self.config.ports)) as u16
+            }
+        }
+    }
+
+    /// A packet came out of the deparser.
+    pub(super) fn offer(&mut self, now_ps: u64, packet: Recirculated) -> Recirculating {
+        let number = self.port_of(&packet);
+        let port = &mut self.ports[usize::from(number)];
+        let statistics = &mut port.gauge.statistics;
+        statistics.offered += 1;
+        let free = port.sending.is_none();
+        let found = Occupancy {
+            packets: statistics.packets,
+            bytes: statistics.bytes,
+            transmitter_free: free,
+            idle_since_ps: None,
+        };
+        if port.gate.admit(now_ps, found, packet.bytes()) != Verdict::Take {
+            statistics.queue_drops += 1;
+            return Recirculating::Dropped;
+        }
+        if !free {
+            port.gauge.push(now_ps, packet.bytes() as u64);
+            port.waiting.push_back(packet);
+            return Recirculating::Waits;
+        }
+        statistics.taken += 1;
+        Recirculating::ThereAt {
+            port: number,
+            there_ps: port.send(now_ps, self.config.rate_bps, packet),
+        }
+    }
+
+    /// A packet has passed a port; when the next one will have.
+    pub(super) fn passed(&mut self, now_ps: u64, port: u16) -> Option<(Recirculated, Option<u64>)> {
+        let port = self.ports.get_mut(usize::from(port))?;
+        let (_, packet) = port.sending.take_if(|(there_ps, _)| *there_ps <= now_ps)?;
+        let next_ps = port.waiting.pop_front().map(|next| {
+            port.gauge.pop(now_ps, next.bytes() as u64);
+            port.send(now_ps, self.config.rate_bps, next)
+        });
+        Some((packet, next_ps))
+    }
+
+    /// Loses all that waits or is on its way; how many packets that were.
+    pub(super) fn lose_all(&mut self, now_ps: u64) -> u64 {
+        let mut lost = 0;
+        for port in &mut self.ports {
+            port.busy_ps -= port.rest_ps(now_ps);
+            port.waiting.clear();
+            lost += port.gauge.lose_all(now_ps) + u64::from(port.sending.take().is_some());
+        }
+        lost
+    }
+
+    /// By port.
+    pub(super) fn statistics(&self, since_ps: u64, now_ps: u64) -> Vec<RecirculationStatistics> {
+        let elapsed_ps = now_ps.saturating_sub(since_ps).max(1);
+        let of = |port: &Port| {
+            let queue = port.gauge.statistics(since_ps, now_ps);
+            let sent_ps = port.busy_ps - port.rest_ps(now_ps);
+            RecirculationStatistics {
+                offered: queue.offered,
+                passes: queue.taken,
+                queue_drops: queue.queue_drops,
+                down_drops: queue.down_drops,
+                packets: queue.packets,
+                max_packets: queue.max_packets,
+                mean_packets: queue.mean_packets,
+                utilisation: sent_ps as f64 / elapsed_ps as f64,
+            }
+        };
+        self.ports.iter().map(of).collect()
+    }
+}
