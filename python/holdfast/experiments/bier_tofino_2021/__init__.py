@@ -1,0 +1,31 @@
+"""BIER by recirculation: the evaluation of the BIER prototype for the Tofino (IEEE Access 9, 2021)."""
+
+from __future__ import annotations
+
+from holdfast.experiments import Experiment, Part
+from holdfast.experiments.bier_tofino_2021 import passes, provisioning, published
+
+EXPERIMENT = Experiment(
+    name="bier_tofino_2021",
+    title="Hardware-Based Evaluation of Scalable and Resilient Multicast With BIER in P4",
+    reference="D. Merling, S. Lindner, M. Menth, University of Tübingen, IEEE Access 9, 2021",
+    seeds=published.RUNS,
+    parts=(
+        Part(
+            "fig15",
+            published.FIGURE_15.place,
+            published.FIGURE_15.title,
+            passes.find,
+            len(passes.POINTS),
+            published.FIGURE_15,
+        ),
+        Part(
+            "fig16",
+            published.FIGURE_16.place,
+            published.FIGURE_16.title,
+            provisioning.find,
+            len(provisioning.POINTS),
+            published.FIGURE_16,
+        ),
+    ),
+)

@@ -1,0 +1,67 @@
+"""The paper's formulas: throughput with too little recirculation capacity, loss after several passes, ports that a load needs.
+
+They are solved exactly (the ports in fractions, not in floating point). Nothing here runs a network.
+"""
+
+from __future__ import annotations
+
+import math
+from fractions import Fraction
+
+PORTS = 32
+"""Of the switch, physical ones; a 33rd, internal, recirculates only."""
+
+TOLERANCE = 1e-15
+
+
+def carried(next_hops: int, ports: int) -> float:
+    """The share 1 - p of packets that get through a recirculation port, in a switch that gets multicast packets at the line rate.
+
+    The root of (1-p) + (1-p)^2 + ... + (1-p)^(n-1) = k (equation 1); 1 if the k ports suffice.
+    """
+    passes = next_hops - 1
+    if ports >= passes:
+        return 1.0
+    low, high = 0.0, 1.0
+    while high - low > TOLERANCE:
+        middle = (low + high) / 2
+        load = sum(middle**m for m in range(1, next_hops))
+        low, high = (middle, high) if load < ports else (low, middle)
+    return (low + high) / 2
+
+
+def throughput_gbps(next_hop: int, next_hops: int, ports: int, line_gbps: float = 100.0) -> float:
+    """T(i), equation 2: of the i-th of so many next hops."""
+    return line_gbps * carried(next_hops, ports) ** (next_hop - 1)
+
+
+def loss_after(passes: int, loss: float) -> float:
+    """p(n), section VII-A: the share of packets that do not survive so many passes, each of which loses this share."""
+    return 1 - (1 - loss) ** passes
+
+
+def recirculation_ports(ports: int, recirculations: Fraction, utilisation_ratio: Fraction) -> int:
+    """m', equation 3: for so many incoming ports with so many recirculations per packet on average."""
+    return math.ceil(ports * recirculations / utilisation_ratio)
+
+
+def provision(recirculations: Fraction, utilisation_ratio: Fraction) -> tuple[int, int]:
+    """How many ports a switch of 32 has left for traffic, m, and how many recirculate, m' (with the internal one).
+
+    The most m that leave room for their m' (section VII-C): m + m' is 33 at most. The internal port carries no other traffic.
+    """
+    for ports in range(PORTS, -1, -1):
+        needed = recirculation_ports(ports, recirculations, utilisation_ratio)
+        if ports + needed <= PORTS + 1:
+            return ports, needed
+    raise AssertionError("no port needs none")
+
+
+def physical(recirculation_ports: int) -> int:
+    """Of them, those in loopback mode: the internal one is used first."""
+    return max(0, recirculation_ports - 1)
+
+
+def recirculations(multicast: Fraction, next_hops: int) -> Fraction:
+    """R = a (n - 1), section VII-D; with no next hop there is nothing to recirculate, where the formula has -a."""
+    return multicast * max(0, next_hops - 1)

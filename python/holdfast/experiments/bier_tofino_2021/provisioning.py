@@ -1,0 +1,133 @@
+"""Figure 16 and the provisioning rule: how many recirculation ports a load needs, by the formula and by trying.
+
+The rule gives the fewest ports whose rate is not below the mean load. So it is tried with one port less too: with as many as
+the rule says nothing should be lost, with one less something. What a run is given are the ports of the switch that carry
+traffic, m, and its recirculation ports; loads are Poisson processes, so nothing but the mean is even. :mod:`mixes` has the same
+for BIER.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from fractions import Fraction
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from holdfast import statistics
+from holdfast.experiments import Finding, Setting
+from holdfast.experiments.bier_tofino_2021 import drawing, load, model
+from holdfast.network import SimulatedNetwork
+from holdfast.sweep import Point
+
+RATIOS = (1, 2, 3, 4, 5)
+"""U. The figure's are not in the text."""
+
+RECIRCULATIONS = tuple(Fraction(quarters, 4) for quarters in range(17))
+"""R."""
+
+TRIED = tuple((Fraction(r), u) for u in (2, 4) for r in ("1/2", "1", "3/2", "2", "3"))
+"""R and U of the runs. Not U = 1, where normal ports are full and lose packets themselves."""
+
+QUEUE_PACKETS = 250
+"""In front of a recirculation port: 30 us at its rate. The paper does not give it; a load above the rate fills any."""
+
+RUN_MS = 1.0
+
+KEYS = ("recirculations", "utilisation_ratio", "missing_ports")
+
+
+def point(recirculations: Fraction, ratio: int, missing: int, run_ms: float = RUN_MS) -> Point:
+    """A switch with the ports of the rule, but so many recirculation ports less."""
+    ports, needed = model.provision(recirculations, Fraction(ratio))
+    load = ports * recirculations / ratio / (needed - missing)
+    return {
+        "recirculations": float(recirculations),
+        "utilisation_ratio": ratio,
+        "missing_ports": missing,
+        "ports": ports,
+        "recirculation_ports": needed - missing,
+        "load": float(load),
+        "run_ms": run_ms,
+    }
+
+
+POINTS = [point(r, u, missing) for r, u in TRIED for missing in (0, 1)]
+
+
+def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """What the recirculation ports lost, and how they were used."""
+    recirculations = Fraction(point["recirculations"])
+    topology = load.star(point["ports"], point["recirculation_ports"], QUEUE_PACKETS)
+    network = SimulatedNetwork(topology, load.rounds_program(), seed=seed)
+    stop_s = point["run_ms"] / 1000
+    flows = load.add_ring(network, point["ports"], load.passes(recirculations), 1 / point["utilisation_ratio"], stop_s)
+    network.run(stop_s)
+    found = load.recirculated(network)
+    sent = sum(network.statistics(flow).sent for flow in flows)
+    return {"sent": sent, "offered": found.offered, "lost": found.lost} | {
+        "loss_percent": 100 * found.loss,
+        "utilisation": found.utilisation,
+        "max_packets": found.max_packets,
+    }
+
+
+def find(setting: Setting) -> Finding:
+    """The curves of Figure 16, and of some of their points what a switch with so many ports loses."""
+    frame = setting.sweep("provisioning", f"{__name__}:measure", POINTS)
+    return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame, "tried": tried(frame, KEYS)})
+
+
+def tried(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
+    """By point: in how many runs something was lost, and how much. ``load``: by the formula, in multiples of the ports' rate."""
+    return frame.group_by(keys, maintain_order=True).agg(
+        pl.col("ports", "recirculation_ports", "load").first(),
+        pl.len().alias("runs"),
+        (pl.col("lost") > 0).sum().alias("runs_with_loss"),
+        pl.col("loss_percent").mean(),
+        pl.col("utilisation").mean(),
+        pl.col("max_packets").max(),
+    )
+
+
+def formula(recirculations: Sequence[Fraction], ratios: Sequence[int]) -> pl.DataFrame:
+    """Physical ports in loopback mode, equation 3."""
+    rows = [
+        {
+            "recirculations": float(r),
+            "utilisation_ratio": float(u),
+            "physical_ports": model.physical(model.provision(r, Fraction(u))[1]),
+        }
+        for u in ratios
+        for r in recirculations
+    ]
+    return pl.DataFrame(rows)
+
+
+def numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """The formula's ports, which are exact, and the loss of the runs."""
+    exact = formula(RECIRCULATIONS, RATIOS).select(
+        "recirculations",
+        "utilisation_ratio",
+        pl.lit("physical_ports").alias("quantity"),
+        *(pl.col("physical_ports").cast(pl.Float64).alias(name) for name in ("ours", "low", "high")),
+    )
+    losses = [
+        statistics.summary(frame.filter(pl.col("missing_ports") == missing), list(KEYS[:2]), "loss_percent").select(
+            pl.col("recirculations"),
+            pl.col("utilisation_ratio").cast(pl.Float64),
+            pl.lit(f"loss_percent{suffix}").alias("quantity"),
+            pl.col("mean").alias("ours"),
+            "low",
+            "high",
+        )
+        for missing, suffix in ((0, ""), (1, "_one_port_less"))
+    ]
+    return pl.concat([exact, *losses])
+
+
+def draw(frame: pl.DataFrame) -> Figure:
+    """As Figure 16, and beside it the losses."""
+    curves, words = formula(RECIRCULATIONS, RATIOS), ("recirculation factor R", "U = {:g}")
+    return drawing.provisioning(curves, tried(frame, KEYS), "recirculations", "utilisation_ratio", words)

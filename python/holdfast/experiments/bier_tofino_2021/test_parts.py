@@ -1,0 +1,53 @@
+"""The parts at tiny size: they measure what they claim, and every part writes its files."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+
+from holdfast.experiments.bier_tofino_2021 import load, model, passes, provisioning
+from holdfast.network import SimulatedNetwork
+
+
+def test_whole_passes_have_the_mean() -> None:
+    assert load.passes(Fraction(2)) == {2: 1}
+    assert load.passes(Fraction(1, 4)) == {0: Fraction(3, 4), 1: Fraction(1, 4)}
+    assert load.passes(Fraction(5, 2)) == {2: Fraction(1, 2), 3: Fraction(1, 2)}
+
+
+@pytest.mark.parametrize("line_bps", [load.LINE_BPS, load.LINE_BPS // 100])
+def test_packets_recirculate_as_often_as_they_ask(line_bps: int) -> None:
+    """And nothing depends on the line rate, if all times are in proportion."""
+    topology = load.star(3, 2, 100, line_bps)
+    network = SimulatedNetwork(topology, load.rounds_program(), seed=1)
+    stop_s = 100e-6 * load.LINE_BPS / line_bps
+    flows = load.add_ring(network, 3, load.passes(Fraction(3, 2)), 0.1, stop_s)
+    network.run(10 * stop_s)
+    sent = [network.statistics(flow).sent for flow in flows]
+    assert all(network.statistics(flow).delivered == count for flow, count in zip(flows, sent, strict=True))
+    assert min(sent) > 20
+    found = load.recirculated(network)
+    assert found.offered == sum(count * (1 + n % 2) for n, count in enumerate(sent))
+    assert found.lost == 0
+    # Of a tenth of the run, half a transmission for each packet at each of two ports.
+    seconds_each = (load.FRAME_BYTES + load.OVERHEAD_BYTES) * 8 / line_bps
+    assert found.utilisation == pytest.approx(found.offered * seconds_each / 2 / (10 * stop_s), rel=1e-6)
+
+
+def test_a_port_less_than_the_rule_says_loses_the_excess() -> None:
+    as_many, one_less = (
+        provisioning.measure(provisioning.point(Fraction(1), 4, missing, 0.5), 1) for missing in (0, 1)
+    )
+    assert as_many["lost"] == 0
+    load_percent = 100 * one_less["offered"] / as_many["offered"]
+    assert load_percent == pytest.approx(100, abs=3)
+    [excess] = [p["load"] for p in provisioning.POINTS if (p["recirculations"], p["utilisation_ratio"]) == (1, 4)][1:]
+    assert one_less["loss_percent"] == pytest.approx(100 * (1 - 1 / excess), abs=6)
+    assert one_less["utilisation"] > 0.9
+
+
+def test_loss_of_passes_is_that_of_the_formula() -> None:
+    found = passes.measure({"passes": 6, "target": 0.1, "run_ms": 0.3}, 1)
+    assert 0.05 < found["loss_of_a_pass"] < 0.2
+    assert found["loss"] == pytest.approx(model.loss_after(6, found["loss_of_a_pass"]), rel=0.1)

@@ -1,0 +1,227 @@
+"""Table 2 and Figure 14: what the last of n next hops gets of multicast at the line rate, with k recirculation ports.
+
+The network is that of Figure 12: a source, a BFIR, the BFR that is studied, and n BFERs with a subscriber each. All links and the
+recirculation ports have 100 Gb/s, simulated at that rate. The source sends as many packets as fill the line to the BFR with their
+BIER headers on, so what a next hop gets is counted in BIER frames: the share of them that reach its subscriber, times the rate.
+
+Where the capacity does not suffice, whose packet finds the place that becomes free in a full queue decides: one that goes round
+again, or a fresh one. With a constant latency of the switch, a packet that comes back always has the same phase within the time of
+a transmission, so the result depends on that phase. The paper does not give it (nor the size of frames, nor the latency); we run
+eight phases, with arrivals that jitter by some transmissions, and give the range. Arrivals that do not jitter are a series of
+their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+from matplotlib.figure import Figure
+
+from holdfast import statistics
+from holdfast.apps.bier.program import header_bytes
+from holdfast.apps.ipmc import Channel, IpmcController, compile_ipmc
+from holdfast.experiments import Finding, Setting
+from holdfast.experiments.bier_tofino_2021 import domain, drawing, load, model, published
+from holdfast.network import SimulatedNetwork
+from holdfast.parameters import PS_PER_S
+from holdfast.sweep import Point
+from holdfast.topology import Topology
+from holdfast.traffic import UdpStream
+
+SOURCE, BFIR, BFR = "source", "bfir", domain.BFR
+GROUP = "239.1.1.1"
+
+QUEUE_PACKETS = 100
+"""In front of each recirculation port. The paper does not give it; while it is full, its length changes nothing."""
+
+PHASES = 8
+"""How many latencies are tried, evenly over the time of a transmission."""
+
+JITTER_FRAMES = 4.0
+"""Arrivals at the BFR are late by 0 to so many transmissions."""
+
+WARM_UP_US, MEASURED_US = 100, 1000
+
+FRAME_BYTES = load.FRAME_BYTES + header_bytes()
+"""Of a packet with its BIER header."""
+
+FRAME_S = (FRAME_BYTES + load.OVERHEAD_BYTES) * 8 / load.LINE_BPS
+
+
+def point(
+    next_hops: int,
+    ports: int,
+    phase: float = 0.5,
+    *,
+    replication: str = "recirculate",
+    jitter_frames: float = JITTER_FRAMES,
+    measured_us: int = MEASURED_US,
+) -> Point:
+    """One network. ``phase``: of a packet that comes back, in transmissions after the one that set it free."""
+    return {
+        "ports": ports,
+        "next_hops": next_hops,
+        "phase": phase,
+        "replication": replication,
+        "jitter_frames": jitter_frames,
+        "measured_us": measured_us,
+    }
+
+
+def _all_points() -> list[Point]:
+    """All phases where the capacity does not suffice, and one where it does."""
+    found: list[Point] = []
+    for ports in published.RECIRCULATION_PORTS:
+        for next_hops in published.NEXT_HOPS:
+            suffices = ports >= next_hops - 1
+            for number in range(1 if suffices else PHASES):
+                found.append(point(next_hops, ports, (number + 0.5) / PHASES))
+                if not suffices:
+                    found.append(point(next_hops, ports, (number + 0.5) / PHASES, jitter_frames=0.0))
+    return found + [point(next_hops, published.IPMC, replication="ipmc") for next_hops in published.NEXT_HOPS]
+
+
+POINTS = _all_points()
+
+
+def subscriber(next_hop: int) -> str:
+    """The host behind a next hop. They count from 1, in the order in which the BFR serves them."""
+    return f"h{next_hop}"
+
+
+def figure_12(next_hops: int, ports: int, phase: float, jitter_frames: float, frame_bytes: int) -> Topology:
+    """The network. Links behind the BFR have queues for what jitter brings together."""
+    topology = Topology("figure-12")
+    frame_s = (frame_bytes + load.OVERHEAD_BYTES) * 8 / load.LINE_BPS
+    recirculation = {"ports": ports, "rate_bps": load.LINE_BPS, "queue_packets": QUEUE_PACKETS}
+    latency_ms = round(load.PASS_MS / 1000 / frame_s) * frame_s * 1000
+    topology.add_switch(BFIR)
+    topology.add_switch(
+        BFR,
+        queueing={"recirculation": recirculation} if ports else None,
+        latency_ms=latency_ms + phase * frame_s * 1000,
+    )
+    line = {"rate_bps": load.LINE_BPS, "queue_packets": 1000}
+    topology.add_host(SOURCE)
+    topology.add_link(SOURCE, BFIR, **line)
+    late = {"distribution": "uniform", "high_ms": jitter_frames * frame_s * 1000} if jitter_frames else None
+    topology.add_link(BFIR, BFR, jitter=late, **line)
+    for number in range(1, next_hops + 1):
+        topology.add_switch(f"bfer{number}")
+        topology.add_host(subscriber(number))
+        topology.add_link(BFR, f"bfer{number}", **line)
+        topology.add_link(f"bfer{number}", subscriber(number), **line)
+    return topology
+
+
+def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
+    """The first and the last next hop's throughput in Gb/s of BIER frames, and what the recirculation ports did."""
+    next_hops, ports = point["next_hops"], point["ports"]
+    ipmc = point["replication"] == "ipmc"
+    frame_bytes = load.FRAME_BYTES if ipmc else FRAME_BYTES
+    topology = figure_12(next_hops, ports, point["phase"], point["jitter_frames"], frame_bytes)
+    subscribers = [subscriber(number) for number in range(1, next_hops + 1)]
+    network = _network(topology, point["replication"], subscribers, seed)
+    start_s, end_s = WARM_UP_US * 1e-6, (WARM_UP_US + point["measured_us"]) * 1e-6
+    packets_per_s = load.line_packets_per_s(frame_bytes)
+    stream = UdpStream(
+        source=SOURCE,
+        destination=GROUP,
+        packets_per_s=packets_per_s,
+        payload_bytes=load.PAYLOAD_BYTES,
+        stop_s=end_s,
+    )
+    flow = network.add(stream)
+    network.run(end_s)
+    found = load.recirculated(network, BFR)
+    gbps = published.LINE_GBPS / packets_per_s / (end_s - start_s)
+    counts = {}
+    for name, host in (("first", subscribers[0]), ("last", subscribers[-1])):
+        times_ps = network.received(flow, host=host).received_ps
+        counts[name] = sum(1 for time_ps in times_ps if time_ps >= start_s * PS_PER_S)
+    return {
+        "first_gbps": counts["first"] * gbps,
+        "last_gbps": counts["last"] * gbps,
+        "loss_of_a_pass": found.loss,
+        "utilisation": found.utilisation,
+        "max_packets": found.max_packets,
+    }
+
+
+def _network(topology: Topology, replication: str, subscribers: Sequence[str], seed: int) -> SimulatedNetwork:
+    if replication == "ipmc":
+        members = {Channel(GROUP, SOURCE): subscribers}
+        controller = IpmcController(members, reroute=False, reaction_delay_ms=0.0)
+        return SimulatedNetwork(topology, compile_ipmc(), [controller], seed=seed)
+    bfr_ids = {f"bfer{number}": number for number in range(1, len(subscribers) + 1)}
+    fixed = domain.FixedDomain({(SOURCE, GROUP): subscribers}, bfr_ids=bfr_ids)
+    return SimulatedNetwork(topology, domain.bier_program(replication), [fixed], seed=seed)  # type: ignore[arg-type]
+
+
+def find(setting: Setting) -> Finding:
+    """Table 2 with the model solved exactly and ours simulated; the phases; Figure 14."""
+    frame = setting.sweep("throughput", f"{__name__}:measure", POINTS)
+    figures = {"": draw(frame), "phases": draw_phases(frame)}
+    return Finding(numbers(frame), figures, {"runs": frame, "phases": by_phase(frame)})
+
+
+def by_phase(frame: pl.DataFrame) -> pl.DataFrame:
+    """The last next hop's throughput where the capacity does not suffice, means over the runs of a phase."""
+    short = frame.filter((pl.col("ports") > 0) & (pl.col("ports") < pl.col("next_hops") - 1))
+    keys = ["ports", "next_hops", "jitter_frames", "phase"]
+    return statistics.summary(short, keys, "last_gbps").select(*keys, "mean", "low", "high")
+
+
+def numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """The mean over all phases, and from the lowest to the highest of the phases' intervals."""
+    rows: list[dict[str, Any]] = []
+    jittered = frame.filter(pl.col("jitter_frames") > 0)
+    for quantity, chosen in (("measured_gbps", jittered), ("even_arrivals_gbps", frame.filter(jitter_frames=0.0))):
+        found = statistics.summary(chosen, ["ports", "next_hops", "phase"], "last_gbps")
+        for (ports, next_hops), group in found.group_by(["ports", "next_hops"], maintain_order=True):
+            key = {"ports": ports, "next_hops": next_hops}
+            interval = {"low": group["low"].min(), "high": group["high"].max()}
+            rows.append(key | {"quantity": quantity, "ours": group["mean"].mean()} | interval)
+    for ports in published.RECIRCULATION_PORTS:
+        for next_hops in published.NEXT_HOPS:
+            exact = model.throughput_gbps(next_hops, next_hops, ports)
+            key = {"ports": ports, "next_hops": next_hops, "quantity": "model_gbps"}
+            rows.append(key | {"ours": exact, "low": exact, "high": exact})
+    return pl.DataFrame(rows).select("ports", "next_hops", "quantity", "ours", "low", "high")
+
+
+def draw(frame: pl.DataFrame) -> Figure:
+    """As Figure 14, with the model's numbers beside."""
+    ours = {(row["ports"], row["next_hops"], row["quantity"]): row for row in numbers(frame).iter_rows(named=True)}
+    columns = []
+    for ports in (*published.RECIRCULATION_PORTS, published.IPMC):
+        for next_hops in published.NEXT_HOPS:
+            found = ours[ports, next_hops, "measured_gbps"]
+            exact = ours.get((ports, next_hops, "model_gbps"))
+            where = f"{ports} port{'s' * (ports > 1)}" if ports else "IPMC"
+            columns.append(
+                {
+                    "label": f"{next_hops} NH\n{where}",
+                    "paper": published.TABLE_2.value("measured_gbps", ports=ports, next_hops=next_hops),
+                    "model": exact["ours"] if exact else None,
+                    **{name: found[name] for name in ("ours", "low", "high")},
+                }
+            )
+    return drawing.throughput(columns, title="Throughput of the last next hop, simulated at 100 Gb/s")
+
+
+def draw_phases(frame: pl.DataFrame) -> Figure:
+    """Where the capacity does not suffice: over the phase, with the paper's measurement and the model."""
+    panels = []
+    for (ports, next_hops), group in by_phase(frame).group_by(["ports", "next_hops"], maintain_order=True):
+        panels.append(
+            {
+                "title": f"{next_hops} next hops, {ports} port{'s' * (ports > 1)}",
+                "paper": published.TABLE_2.value("measured_gbps", ports=ports, next_hops=next_hops),
+                "model": model.throughput_gbps(next_hops, next_hops, ports),
+                "rows": group,
+            }
+        )
+    return drawing.phases(panels)
