@@ -12,7 +12,7 @@ import importlib
 import math
 import pkgutil
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from pathlib import Path
 from typing import Any
@@ -147,6 +147,10 @@ class Setting:
         """All points with all seeds, in ``out/sweeps/<name>``; parts that need the same runs share them by the name."""
         where = self.out / "sweeps" / name
         return sweep.run(function, points, self.seeds, where, jobs=self.jobs, ray=self.ray, console=self.console)
+
+    def one_run(self) -> Setting:
+        """For what is the same with every seed."""
+        return replace(self, seeds=self.seeds[:1])
 
 
 @dataclass(frozen=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from holdfast.experiments import Experiment, Part
-from holdfast.experiments.bier_tofino_2021 import passes, provisioning, published
+from holdfast.experiments.bier_tofino_2021 import mixes, passes, provisioning, published, throughput
 
 EXPERIMENT = Experiment(
     name="bier_tofino_2021",
@@ -11,6 +11,14 @@ EXPERIMENT = Experiment(
     reference="D. Merling, S. Lindner, M. Menth, University of Tübingen, IEEE Access 9, 2021",
     seeds=published.RUNS,
     parts=(
+        Part(
+            "table2",
+            published.TABLE_2.place,
+            published.TABLE_2.title,
+            throughput.find,
+            len(throughput.POINTS) + len(throughput.EVEN_POINTS),
+            published.TABLE_2,
+        ),
         Part(
             "fig15",
             published.FIGURE_15.place,
@@ -26,6 +34,14 @@ EXPERIMENT = Experiment(
             provisioning.find,
             len(provisioning.POINTS),
             published.FIGURE_16,
+        ),
+        Part(
+            "fig17",
+            published.FIGURE_17.place,
+            published.FIGURE_17.title,
+            mixes.find,
+            len(mixes.POINTS),
+            published.FIGURE_17,
         ),
     ),
 )

@@ -48,18 +48,17 @@ def provisioning(curves: pl.DataFrame, tried: pl.DataFrame, x: str, by: str, wor
 
 def losses(axes: Any, tried: pl.DataFrame) -> None:
     """Loss of recirculation ports over their load, in multiples of their rate."""
-    looks = (("ports of the rule", "#0072B2", "o"), ("one port less", "#D55E00", "v"))
-    for missing, (label, colour, marker) in enumerate(looks):
-        rows = tried.filter(pl.col("missing_ports") == missing)
-        axes.scatter(
-            rows["load"].to_list(),
-            rows["loss_percent"].to_list(),
-            s=16,
-            color=colour,
-            marker=marker,
-            label=label,
-            zorder=3,
-        )
+    sizes = pl.col("sizes") if "sizes" in tried.columns else pl.lit("uniform")
+    looks = (
+        ("ports of the rule", "#0072B2", "o", (pl.col("missing_ports") == 0) & (sizes == "uniform")),
+        ("one port less", "#D55E00", "v", pl.col("missing_ports") == 1),
+        ("ports of the rule, small unicast frames", "#009E73", "s", sizes != "uniform"),
+    )
+    for label, colour, marker, chosen in looks:
+        rows = tried.filter(chosen)
+        if len(rows):
+            loads, lost = rows["load"].to_list(), rows["loss_percent"].to_list()
+            axes.scatter(loads, lost, s=16, color=colour, marker=marker, label=label, zorder=3)
     ends = [x / 100 for x in range(60, 201)]
     axes.plot(
         ends,

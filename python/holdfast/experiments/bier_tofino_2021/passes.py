@@ -27,7 +27,7 @@ HOSTS = 16
 RECIRCULATION_PORTS = 8
 QUEUE_PACKETS = 20
 
-RUN_MS = 1.0
+RUN_MS = 0.6
 
 SMALL = 0.001
 """The loss of a pass at which the text's order of magnitude is judged: any small one gives the same."""

@@ -27,13 +27,19 @@ RATIOS = (1, 2, 3, 4, 5)
 RECIRCULATIONS = tuple(Fraction(quarters, 4) for quarters in range(17))
 """R."""
 
-TRIED = tuple((Fraction(r), u) for u in (2, 4) for r in ("1/2", "1", "3/2", "2", "3"))
+TRIED = tuple((Fraction(r), u) for u in (2, 4) for r in ("1/2", "1", "2"))
 """R and U of the runs. Not U = 1, where normal ports are full and lose packets themselves."""
 
-QUEUE_PACKETS = 250
-"""In front of a recirculation port: 30 us at its rate. The paper does not give it; a load above the rate fills any."""
+QUEUE_PACKETS = 100
+"""In front of a recirculation port: 12 us at its rate. The paper does not give it; a load above the rate fills any."""
 
-RUN_MS = 1.0
+RUN_MS = 1.5
+
+WARM_UP = 2 / 3
+"""The share of a run that is not counted: queues fill slowly, since a packet that waits is in the place of all its later passes."""
+
+SIZES = "uniform"
+"""Of packets."""
 
 KEYS = ("recirculations", "utilisation_ratio", "missing_ports")
 
@@ -62,13 +68,23 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
     topology = load.star(point["ports"], point["recirculation_ports"], QUEUE_PACKETS)
     network = SimulatedNetwork(topology, load.rounds_program(), seed=seed)
     stop_s = point["run_ms"] / 1000
-    flows = load.add_ring(network, point["ports"], load.passes(recirculations), 1 / point["utilisation_ratio"], stop_s)
+    load.add_ring(network, point["ports"], load.passes(recirculations), 1 / point["utilisation_ratio"], stop_s)
+    return steady(network, load.SWITCH, stop_s)
+
+
+def steady(network: SimulatedNetwork, switch: str, stop_s: float) -> dict[str, Any]:
+    """Runs a network; what the recirculation ports of a switch did after the warm-up."""
+    network.run(WARM_UP * stop_s)
+    before = load.recirculated(network, switch)
     network.run(stop_s)
-    found = load.recirculated(network)
-    sent = sum(network.statistics(flow).sent for flow in flows)
-    return {"sent": sent, "offered": found.offered, "lost": found.lost} | {
-        "loss_percent": 100 * found.loss,
-        "utilisation": found.utilisation,
+    found = load.recirculated(network, switch)
+    offered, lost = found.offered - before.offered, found.lost - before.lost
+    busy = found.utilisation - before.utilisation * WARM_UP
+    return {
+        "offered": offered,
+        "lost": lost,
+        "loss_percent": 100 * lost / max(1, offered),
+        "utilisation": busy / (1 - WARM_UP),
         "max_packets": found.max_packets,
     }
 
@@ -113,18 +129,25 @@ def numbers(frame: pl.DataFrame) -> pl.DataFrame:
         pl.lit("physical_ports").alias("quantity"),
         *(pl.col("physical_ports").cast(pl.Float64).alias(name) for name in ("ours", "low", "high")),
     )
-    losses = [
-        statistics.summary(frame.filter(pl.col("missing_ports") == missing), list(KEYS[:2]), "loss_percent").select(
-            pl.col("recirculations"),
-            pl.col("utilisation_ratio").cast(pl.Float64),
-            pl.lit(f"loss_percent{suffix}").alias("quantity"),
-            pl.col("mean").alias("ours"),
-            "low",
-            "high",
+    runs = frame.with_columns(pl.col("utilisation_ratio").cast(pl.Float64), sizes=pl.lit(SIZES))
+    return pl.concat([exact, *losses(runs, list(KEYS[:2]))])
+
+
+def losses(frame: pl.DataFrame, keys: Sequence[str]) -> list[pl.DataFrame]:
+    """Means with intervals: with the ports of the rule, with one less, and with those of the rule for other sizes of packets."""
+    found = []
+    for (sizes, missing), group in frame.group_by(["sizes", "missing_ports"], maintain_order=True):
+        suffix = "_one_port_less" if missing else "" if sizes == SIZES else f"_{str(sizes).replace(' ', '_')}"
+        found.append(
+            statistics.summary(group, keys, "loss_percent").select(
+                *keys,
+                pl.lit(f"loss_percent{suffix}").alias("quantity"),
+                pl.col("mean").alias("ours"),
+                "low",
+                "high",
+            )
         )
-        for missing, suffix in ((0, ""), (1, "_one_port_less"))
-    ]
-    return pl.concat([exact, *losses])
+    return found
 
 
 def draw(frame: pl.DataFrame) -> Figure:

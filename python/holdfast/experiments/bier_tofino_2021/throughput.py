@@ -23,7 +23,7 @@ from holdfast import statistics
 from holdfast.apps.bier.program import header_bytes
 from holdfast.apps.ipmc import Channel, IpmcController, compile_ipmc
 from holdfast.experiments import Finding, Setting
-from holdfast.experiments.bier_tofino_2021 import domain, drawing, load, model, published
+from holdfast.experiments.bier_tofino_2021 import domain, drawing, load, model, provisioning, published
 from holdfast.network import SimulatedNetwork
 from holdfast.parameters import PS_PER_S
 from holdfast.sweep import Point
@@ -33,8 +33,8 @@ from holdfast.traffic import UdpStream
 SOURCE, BFIR, BFR = "source", "bfir", domain.BFR
 GROUP = "239.1.1.1"
 
-QUEUE_PACKETS = 100
-"""In front of each recirculation port. The paper does not give it; while it is full, its length changes nothing."""
+QUEUE_PACKETS = provisioning.QUEUE_PACKETS
+"""In front of each recirculation port. While it is full, its length changes nothing."""
 
 PHASES = 8
 """How many latencies are tried, evenly over the time of a transmission."""
@@ -42,7 +42,7 @@ PHASES = 8
 JITTER_FRAMES = 4.0
 """Arrivals at the BFR are late by 0 to so many transmissions."""
 
-WARM_UP_US, MEASURED_US = 100, 1000
+WARM_UP_US, MEASURED_US = 100, 500
 
 FRAME_BYTES = load.FRAME_BYTES + header_bytes()
 """Of a packet with its BIER header."""
@@ -70,20 +70,18 @@ def point(
     }
 
 
-def _all_points() -> list[Point]:
+def phases(next_hops: int, ports: int, jitter_frames: float) -> list[Point]:
     """All phases where the capacity does not suffice, and one where it does."""
-    found: list[Point] = []
-    for ports in published.RECIRCULATION_PORTS:
-        for next_hops in published.NEXT_HOPS:
-            suffices = ports >= next_hops - 1
-            for number in range(1 if suffices else PHASES):
-                found.append(point(next_hops, ports, (number + 0.5) / PHASES))
-                if not suffices:
-                    found.append(point(next_hops, ports, (number + 0.5) / PHASES, jitter_frames=0.0))
-    return found + [point(next_hops, published.IPMC, replication="ipmc") for next_hops in published.NEXT_HOPS]
+    number = 1 if ports >= next_hops - 1 else PHASES
+    return [point(next_hops, ports, (i + 0.5) / number, jitter_frames=jitter_frames) for i in range(number)]
 
 
-POINTS = _all_points()
+CASES = [(n, k) for k in published.RECIRCULATION_PORTS for n in published.NEXT_HOPS]
+POINTS = [
+    *(each for n, k in CASES for each in phases(n, k, JITTER_FRAMES)),
+    *(point(n, published.IPMC, replication="ipmc") for n in published.NEXT_HOPS),
+]
+EVEN_POINTS = [each for n, k in CASES if k < n - 1 for each in phases(n, k, 0.0)]
 
 
 def subscriber(next_hop: int) -> str:
@@ -157,44 +155,45 @@ def _network(topology: Topology, replication: str, subscribers: Sequence[str], s
         return SimulatedNetwork(topology, compile_ipmc(), [controller], seed=seed)
     bfr_ids = {f"bfer{number}": number for number in range(1, len(subscribers) + 1)}
     fixed = domain.FixedDomain({(SOURCE, GROUP): subscribers}, bfr_ids=bfr_ids)
-    return SimulatedNetwork(topology, domain.bier_program(replication), [fixed], seed=seed)  # type: ignore[arg-type]
+    return SimulatedNetwork(topology, domain.bier_program(replication), [fixed], seed=seed)
 
 
 def find(setting: Setting) -> Finding:
     """Table 2 with the model solved exactly and ours simulated; the phases; Figure 14."""
     frame = setting.sweep("throughput", f"{__name__}:measure", POINTS)
-    figures = {"": draw(frame), "phases": draw_phases(frame)}
-    return Finding(numbers(frame), figures, {"runs": frame, "phases": by_phase(frame)})
+    # Nothing in them is random.
+    even = setting.one_run().sweep("throughput_even", f"{__name__}:measure", EVEN_POINTS)
+    frames = {"runs": frame, "even_runs": even}
+    return Finding(numbers(frame, even), {"": draw(frame, even), "phases": draw_phases(frame, even)}, frames)
 
 
-def by_phase(frame: pl.DataFrame) -> pl.DataFrame:
+def by_phase(frame: pl.DataFrame, even: pl.DataFrame) -> pl.DataFrame:
     """The last next hop's throughput where the capacity does not suffice, means over the runs of a phase."""
-    short = frame.filter((pl.col("ports") > 0) & (pl.col("ports") < pl.col("next_hops") - 1))
+    short = pl.concat([frame.filter(pl.col("ports") > 0, pl.col("ports") < pl.col("next_hops") - 1), even])
     keys = ["ports", "next_hops", "jitter_frames", "phase"]
-    return statistics.summary(short, keys, "last_gbps").select(*keys, "mean", "low", "high")
+    return statistics.summary(short, keys, "last_gbps")
 
 
-def numbers(frame: pl.DataFrame) -> pl.DataFrame:
+def numbers(frame: pl.DataFrame, even: pl.DataFrame) -> pl.DataFrame:
     """The mean over all phases, and from the lowest to the highest of the phases' intervals."""
     rows: list[dict[str, Any]] = []
-    jittered = frame.filter(pl.col("jitter_frames") > 0)
-    for quantity, chosen in (("measured_gbps", jittered), ("even_arrivals_gbps", frame.filter(jitter_frames=0.0))):
+    for quantity, chosen, ends in (("measured_gbps", frame, ("low", "high")), ("even_gbps", even, ("mean", "mean"))):
         found = statistics.summary(chosen, ["ports", "next_hops", "phase"], "last_gbps")
         for (ports, next_hops), group in found.group_by(["ports", "next_hops"], maintain_order=True):
-            key = {"ports": ports, "next_hops": next_hops}
-            interval = {"low": group["low"].min(), "high": group["high"].max()}
-            rows.append(key | {"quantity": quantity, "ours": group["mean"].mean()} | interval)
-    for ports in published.RECIRCULATION_PORTS:
-        for next_hops in published.NEXT_HOPS:
-            exact = model.throughput_gbps(next_hops, next_hops, ports)
-            key = {"ports": ports, "next_hops": next_hops, "quantity": "model_gbps"}
-            rows.append(key | {"ours": exact, "low": exact, "high": exact})
+            key = {"ports": ports, "next_hops": next_hops, "quantity": quantity}
+            interval = {"low": group[ends[0]].min(), "high": group[ends[1]].max()}
+            rows.append(key | {"ours": group["mean"].mean()} | interval)
+    for next_hops, ports in CASES:
+        exact = model.throughput_gbps(next_hops, next_hops, ports)
+        key = {"ports": ports, "next_hops": next_hops, "quantity": "model_gbps"}
+        rows.append(key | {"ours": exact, "low": exact, "high": exact})
     return pl.DataFrame(rows).select("ports", "next_hops", "quantity", "ours", "low", "high")
 
 
-def draw(frame: pl.DataFrame) -> Figure:
+def draw(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
     """As Figure 14, with the model's numbers beside."""
-    ours = {(row["ports"], row["next_hops"], row["quantity"]): row for row in numbers(frame).iter_rows(named=True)}
+    rows = numbers(frame, even).iter_rows(named=True)
+    ours = {(row["ports"], row["next_hops"], row["quantity"]): row for row in rows}
     columns = []
     for ports in (*published.RECIRCULATION_PORTS, published.IPMC):
         for next_hops in published.NEXT_HOPS:
@@ -212,10 +211,10 @@ def draw(frame: pl.DataFrame) -> Figure:
     return drawing.throughput(columns, title="Throughput of the last next hop, simulated at 100 Gb/s")
 
 
-def draw_phases(frame: pl.DataFrame) -> Figure:
+def draw_phases(frame: pl.DataFrame, even: pl.DataFrame) -> Figure:
     """Where the capacity does not suffice: over the phase, with the paper's measurement and the model."""
     panels = []
-    for (ports, next_hops), group in by_phase(frame).group_by(["ports", "next_hops"], maintain_order=True):
+    for (ports, next_hops), group in by_phase(frame, even).group_by(["ports", "next_hops"], maintain_order=True):
         panels.append(
             {
                 "title": f"{next_hops} next hops, {ports} port{'s' * (ports > 1)}",

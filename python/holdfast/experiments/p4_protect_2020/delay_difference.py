@@ -111,7 +111,7 @@ def seconds(packets: float, packet_bytes: int = published.CLAIM_PACKET_BYTES) ->
 
 def find(setting: Setting) -> Finding:
     """The true limit in each space, and what it is with 32 bits."""
-    frame = setup.one_run(setting).sweep("delay_difference", f"{__name__}:measure", POINTS)
+    frame = setting.one_run().sweep("delay_difference", f"{__name__}:measure", POINTS)
     return Finding(numbers(frame), {"": draw(frame)}, {"runs": frame})
 
 

@@ -26,7 +26,6 @@ import polars as pl
 from holdfast import _core
 from holdfast.errors import ExperimentError
 from holdfast.experiments import Setting
-from holdfast.experiments.p4_protect_2020 import setup
 from holdfast.sweep import Point
 
 PACKETS = 8192
@@ -62,7 +61,7 @@ def counted(setting: Setting) -> pl.DataFrame:
             setting.console.print(f"instructions are not counted: {why}", highlight=False)
         return pl.DataFrame(schema={"size_bytes": pl.Int64})
     points: list[Point] = [{"size_bytes": size, "packets": PACKETS} for size in SIZES_BYTES]
-    return setup.one_run(setting).sweep("instructions", f"{__name__}:measure", points)
+    return setting.one_run().sweep("instructions", f"{__name__}:measure", points)
 
 
 def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:

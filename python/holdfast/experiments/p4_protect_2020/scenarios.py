@@ -119,7 +119,7 @@ def _since(time_ps: int) -> float:
 
 def find(setting: Setting) -> Finding:
     """All three with both algorithms."""
-    frame = setup.one_run(setting).sweep("scenarios", f"{__name__}:measure", POINTS)
+    frame = setting.one_run().sweep("scenarios", f"{__name__}:measure", POINTS)
     lists = [name for name, kind in frame.schema.items() if isinstance(kind, pl.List)]
     flat = frame.with_columns(pl.col(lists).cast(pl.List(pl.String)).list.join(" "))
     return Finding(numbers(frame), {"": draw(frame)}, {"events": flat})

@@ -9,7 +9,6 @@ import os
 import platform
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -22,7 +21,6 @@ from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.controller import Controller
 from holdfast.errors import ExperimentError
-from holdfast.experiments import Setting
 from holdfast.experiments.p4_protect_2020 import published
 from holdfast.topology import Topology
 
@@ -65,11 +63,6 @@ def disturbance(machine: pl.DataFrame) -> str:
     load = " to ".join(dict.fromkeys(f"{each:g}" for each in (min(loads), max(loads))))
     kind = "a machine that was busy with other work" if max(loads) >= DISTURBED_LOAD else "an idle machine"
     return f"on {kind} (load {load} on {processors} processors)"
-
-
-def one_run(setting: Setting) -> Setting:
-    """For what is the same with every seed."""
-    return replace(setting, seeds=setting.seeds[:1])
 
 
 def client(pair: int) -> str:
