@@ -271,7 +271,10 @@ PAIR = "hosts: [h1, h2]\nswitches: [s1]\nlinks:\n- {a: h1, b: s1}\n- {a: s1, b: 
         ),
         ("include: other.yaml\n", ":1: there is no file"),
         ("include: topology.yaml\n", ":1: files include each other in a circle: topology.yaml -> topology.yaml"),
-        ("switches: {s1: {colour: red}}\n", ":1: unknown option 'colour' in line 1 (known: position, queueing, latency_ms)"),
+        (
+            "switches: {s1: {colour: red}}\n",
+            ":1: unknown option 'colour' in line 1 (known: position, queueing, latency_ms)",
+        ),
         ("switches: {s1: {position: 7}}\n", ":1: switch 's1': position"),
         ("switches: 7\n", ":1: switches: a list of names, or a mapping of names to options expected, and here is 7"),
         ("switches: [[s1]]\n", ":1: the name of one of the switches expected, and here is a list"),
