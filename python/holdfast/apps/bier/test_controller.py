@@ -1,0 +1,258 @@
+"""What a cut costs with and without BIER-FRR, in packets; delays of convergence; a controller that takes a running network over."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import ceil, floor
+
+import pytest
+
+from holdfast import SimulatedNetwork
+from holdfast.apps.bier import BierController, Coverage, failures
+from holdfast.apps.bier.conftest import Compile
+from holdfast.apps.bier.members import channel
+from holdfast.apps.bier.program import COUNTERS
+from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import Client
+from holdfast.scheduler import Scheduler
+from holdfast.topologies import load
+from holdfast.topology import Topology
+from holdfast.traffic import UdpStream
+
+GROUP = "232.1.1.1"
+RATE = 10_000
+DETECTION_MS = 0.3
+
+
+class Run:
+    """A network with one stream of 10,000 packets/s to its other hosts, at most 20 of them."""
+
+    def __init__(
+        self,
+        compiled: Compile,
+        topology: Topology,
+        *,
+        source: str | None = None,
+        stop_s: float = 0.25,
+        **parameters: object,
+    ) -> None:
+        hosts = list(topology.hosts)
+        self.topology, self.source = topology, source or hosts[0]
+        self.receivers = [host for host in hosts if host != self.source][:20]
+        self.channel = channel(GROUP, str(topology.hosts[self.source].address.ip))
+        self.program = compiled("recirculate")
+        self.parameters = {"ip_delay_ms": 10, "bier_delay_ms": 30} | parameters
+        self.controller = BierController({self.channel: self.receivers}, **self.parameters)  # type: ignore[arg-type]
+        self.network = SimulatedNetwork(topology, self.program, [self.controller], detection_delay_ms=DETECTION_MS)
+        self.plan = self.controller.plan
+        self.flow = self.network.add(
+            UdpStream(source=self.source, destination=GROUP, packets_per_s=RATE, stop_s=stop_s, payload_bytes=64)
+        )
+
+    def lost(self) -> dict[str, int]:
+        """By receiver; nobody got anything twice."""
+        lost = {}
+        for host in self.receivers:
+            statistics = self.network.statistics(self.flow, host=host)
+            assert statistics.duplicated == 0
+            lost[host] = statistics.lost
+        return lost
+
+    def switch_of(self, host: str) -> str:
+        return self.topology.attachment(host).switch
+
+    def path(self, host: str) -> list[int]:
+        """The links from the source's switch to a receiver's, by index."""
+        plan = self.plan
+        node, target = (plan.paths.number[self.switch_of(name)] for name in (self.source, host))
+        links = []
+        while (hop := plan.next_hop((0, 0), node, target)) is not None:
+            links.append(hop.link)
+            node = hop.neighbour
+        return links
+
+    def window(self, host: str, links: frozenset[int], extra_ms: float = DETECTION_MS) -> range:
+        """How many packets are lost: those on the wires that went down, and those of the detection's time (or another)."""
+        wires = [self.topology.links[link] for link in self.path(host) if link in links]
+        if not wires:
+            return range(1)
+        bits = 8 * 400
+        on_the_wire_ms = sum(wire.delay_ms + 1e3 * bits / (wire.rate_bps or 1e12) for wire in wires)
+        least = (sum(wire.delay_ms for wire in wires) + extra_ms) * RATE / 1e3
+        return range(floor(least), ceil((on_the_wire_ms + extra_ms) * RATE / 1e3) + 1)
+
+
+@pytest.mark.parametrize(("frr", "protect"), [("tunnel", "link"), ("tunnel", "node"), ("lfa", "link")])
+@pytest.mark.parametrize("link", ["Seattle-Denver", "Chicago-New_York"])
+def test_a_cut_link_loses_what_is_on_the_wire_and_the_detections_time(
+    compiled: Compile, frr: str, protect: str, link: str
+) -> None:
+    topology = load("abilene:hosts=2")
+    run = Run(compiled, topology, frr=frr, protect=protect)
+    failure = next(f for f in failures(topology, "link") if f.name == link)
+    covered = Coverage(run.plan).lost(failure)
+    run.network.set_link(link, up=False, at_s=0.1)
+    run.network.run(2)
+    met = 0
+    for host, lost in run.lost().items():
+        if (run.switch_of(run.source), run.switch_of(host)) in covered:
+            assert lost > 200
+        else:
+            assert lost in run.window(host, failure.links), f"{host}: {lost}"
+            met += lost > 0
+    assert met or covered
+
+
+def test_a_dead_switch_loses_what_was_in_its_links(compiled: Compile) -> None:
+    topology = load("abilene:hosts=2")
+    run = Run(compiled, topology, protect="node")
+    failure = next(f for f in failures(topology, "node") if f.name == "Denver")
+    assert not Coverage(run.plan).lost(failure)
+    run.network.set_node("Denver", up=False, at_s=0.1)
+    run.network.run(2)
+    met = 0
+    for host, lost in run.lost().items():
+        if run.switch_of(host) != "Denver":
+            assert lost in run.window(host, failure.links), f"{host}: {lost}"
+            met += lost > 0
+    assert met
+
+
+@pytest.mark.parametrize(
+    ("frr", "ip_frr", "outage_ms"),
+    [("none", True, DETECTION_MS + 30), ("tunnel", False, DETECTION_MS + 10), ("tunnel", True, DETECTION_MS)],
+)
+def test_the_three_cases_of_the_paper(compiled: Compile, frr: str, ip_frr: bool, outage_ms: float) -> None:
+    """Without any, until BIER has converged; with BIER-FRR alone, until IP has; with both, until the switch notices."""
+    topology = load("ring:5")
+    run = Run(compiled, topology, frr=frr, ip_frr=ip_frr)
+    run.network.set_link("s1-s2", up=False, at_s=0.1)
+    run.network.run(2)
+    down = frozenset((topology.find_link("s1-s2"),))
+    assert run.lost()["h2"] in run.window("h2", down, outage_ms)
+    assert run.lost()["h2"] > 0
+
+
+def test_without_reroute_repairs_last(compiled: Compile) -> None:
+    run = Run(compiled, load("ring:5"), reroute=False)
+    run.network.set_link("s1-s2", up=False, at_s=0.1)
+    run.network.run(1)
+    assert max(run.lost().values()) < 20
+    counters = run.controller.clients["s1"].counter(COUNTERS["tunnel_repairs"], 0)
+    assert counters[0] > 1490
+
+
+@pytest.mark.parametrize("frr", ["none", "tunnel"])
+def test_a_link_that_comes_back_costs_nothing(compiled: Compile, frr: str) -> None:
+    run = Run(compiled, load("ring:5"), frr=frr)
+    run.network.set_link("s1-s2", up=False, at_s=0.05)
+    run.network.set_link("s1-s2", up=True, at_s=0.15)
+    run.network.run(2)
+    down = frozenset((run.topology.find_link("s1-s2"),))
+    for host, lost in run.lost().items():
+        assert lost in run.window(host, down, DETECTION_MS + (30 if frr == "none" else 0))
+    entry = next(e for e in run.controller.plan.switches["s1"].bifts.values())[0]
+    assert {neighbour.neighbour for neighbour in entry} == {"s2", "s5"}
+
+
+def test_each_of_several_sets_gets_its_copy(compiled: Compile) -> None:
+    """BFR-ids far apart: three set identifiers of 64 bits, one of them with the highest that there is for it."""
+    topology = load("ring:5")
+    numbers = {"s2": 64, "s3": 65, "s4": 128, "s5": 256 * 64}
+    program = compiled("recirculate", bsl=64)
+    joined = channel(GROUP, str(topology.hosts["h1"].address.ip))
+    controller = BierController(
+        {joined: ["h2", "h3", "h4", "h5"]}, ip_delay_ms=0, bier_delay_ms=0, bsl=64, bfr_ids=numbers
+    )
+    network = SimulatedNetwork(topology, program, [controller])
+    flow = network.add(UdpStream(source="h1", destination=GROUP, packets_per_s=1000, stop_s=0.1, payload_bytes=64))
+    network.run(1)
+    for host in ("h2", "h3", "h4", "h5"):
+        assert network.statistics(flow, host=host).delivered == 100
+    assert controller.scheme.numbering.set_identifiers == (0, 1, 255)
+
+
+def test_members_come_and_go(compiled: Compile) -> None:
+    run = Run(compiled, load("ring:5"))
+    run.network.run(0.1)
+    run.controller.leave(run.channel, "h3")
+    run.network.run(0.2)
+    run.controller.join(run.channel, "h3")
+    run.network.run(1)
+    lost = run.lost()
+    assert lost.pop("h3") == pytest.approx(1000, abs=30)
+    assert set(lost.values()) == {0}
+    with pytest.raises(NetworkError, match="there is no host 'h9'"):
+        run.controller.join(run.channel, "h9")
+
+
+# ---- Taking over ----
+
+
+def successor(run: Run, **parameters: object) -> BierController:
+    """What starts instead of the controller that is there, on the switches as they are."""
+    controller = BierController({run.channel: run.receivers}, **run.parameters | parameters)  # type: ignore[arg-type]
+    run.network.controllers = [controller]
+    run.network._scheduler = Scheduler()
+    controller.attach(run.network)
+    controller.on_start()
+    return controller
+
+
+@pytest.fixture
+def no_writes(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[object]]:
+    """The batches that are written from now on."""
+    batches: list[object] = []
+    send = Client._send_batch
+
+    def noted(self: Client, batch: object, atomicity: object) -> None:
+        batches.append(batch)
+        send(self, batch, atomicity)  # type: ignore[arg-type]
+
+    with monkeypatch.context() as patch:
+        patch.setattr(Client, "_send_batch", noted)
+        yield batches
+
+
+@pytest.mark.parametrize("frr", ["none", "tunnel", "lfa"])
+def test_a_successor_finds_everything_as_it_would_have_it(
+    compiled: Compile, frr: str, request: pytest.FixtureRequest
+) -> None:
+    run = Run(compiled, load("abilene:hosts=2"), frr=frr, bfr_ids={"Denver": 200})
+    run.network.run(0.1)
+    batches = request.getfixturevalue("no_writes")
+    heir = successor(run, bfr_ids=None)
+    assert heir.taken_over
+    assert heir.scheme.numbering == run.controller.scheme.numbering
+    run.network.run(2)
+    assert not batches
+    assert set(run.lost().values()) == {0}
+    heir.leave(run.channel, run.receivers[0])
+    assert batches
+
+
+def test_a_successor_with_other_wishes_loses_no_packet(compiled: Compile) -> None:
+    """From no protection to node protection by tunnels, then to alternates, while the stream runs."""
+    run = Run(compiled, load("abilene:hosts=2"), frr="none")
+    run.network.run(0.1)
+    first = successor(run, frr="tunnel", protect="node")
+    run.network.run(0.15)
+    second = successor(run, frr="lfa")
+    run.network.run(0.2)
+    assert first.taken_over
+    assert second.taken_over
+    run.network.run(3)
+    assert set(run.lost().values()) == {0}
+
+
+def test_a_successor_in_the_middle_of_a_failure_loses_no_more(compiled: Compile) -> None:
+    """The predecessor has let IP converge, and dies before BIER does: packets are in repair tunnels."""
+    topology = load("abilene:hosts=2")
+    run = Run(compiled, topology)
+    run.network.set_link("Seattle-Denver", up=False, at_s=0.1)
+    run.network.run(0.12)
+    heir = successor(run)
+    assert heir.plan.unusable == {topology.find_link("Seattle-Denver")}
+    run.network.run(3)
+    for host, lost in run.lost().items():
+        assert lost in run.window(host, heir.plan.unusable), f"{host}: {lost}"
