@@ -789,6 +789,49 @@ def port_remove(
     console.print(live_switch.statistics_table(control.request(device_id, verb="remove", port=port)))
 
 
+class FastReroute(StrEnum):
+    """How BIER packets get around a failure without a controller."""
+
+    NONE = "none"
+    TUNNEL = "tunnel"
+    LFA = "lfa"
+
+
+class Protect(StrEnum):
+    """What BIER-FRR gets packets around."""
+
+    LINK = "link"
+    NODE = "node"
+
+
+bier = typer.Typer(no_args_is_help=True, help="Multicast by Bit Index Explicit Replication.")
+app.add_typer(bier, name="bier")
+
+
+@bier.command("coverage")
+def bier_coverage(
+    topology: Annotated[str, typer.Argument(help="A file or a name, as for 'holdfast topology'.")],
+    frr: Annotated[
+        FastReroute, typer.Option(help="Fast reroute, by tunnels or by loop-free alternates.")
+    ] = FastReroute.TUNNEL,
+    protect: Annotated[
+        Protect, typer.Option(help="Against the failure of links alone, or of switches too.")
+    ] = Protect.LINK,
+    as_json: Annotated[bool, typer.Option("--json", help="Print every failure as JSON.")] = False,
+) -> None:
+    """Show which single failures lose packets between which switches, until the controller has reacted."""
+    from holdfast import topologies
+    from holdfast.apps.bier import coverage
+    from holdfast.apps.bier.planning import Scheme, number_switches
+
+    loaded = topologies.load(topology)
+    rows = coverage.coverage_report(loaded, Scheme(number_switches(loaded), frr=frr.value, protect=protect.value))
+    if as_json:
+        sys.stdout.write(json.dumps(coverage.as_json(rows), indent=2) + "\n")
+    else:
+        sys.stdout.writelines(f"{printable(line)}\n" for line in coverage.table(rows))
+
+
 @app.command()
 def doctor() -> None:
     """Show the features that this machine supports, and the reasons against others."""
