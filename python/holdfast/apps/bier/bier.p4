@@ -32,7 +32,9 @@ const bit<32> FIRST_PORT_SESSION = 1;
 
 // Where packets go round. With -D RECIRCULATION_PORTS=k there are k such sessions, used in turn; with -D LOOPED_RECIRCULATION their ports are
 // looped outside, and egress only sends.
-const bit<32> FIRST_RECIRCULATION_SESSION = 514;
+#ifndef FIRST_RECIRCULATION_SESSION
+#define FIRST_RECIRCULATION_SESSION 514
+#endif
 #ifndef RECIRCULATION_PORTS
 #define RECIRCULATION_PORTS 1
 #endif
@@ -40,8 +42,8 @@ const bit<32> FIRST_RECIRCULATION_SESSION = 514;
 const bit<2> ECN_NOT_ECT = 0;
 const bit<2> ECN_CE      = 3;
 
-// Ends the tunnels that end here: first an IP packet's, then a BIER packet's.
-control EndTunnels(inout headers_t hdr, in bool from_core, out bool drops) {
+// Ends the tunnels that end here: first an IP packet's, then a BIER packet's. `counts`: this is the packet's first pass.
+control EndTunnels(inout headers_t hdr, in bool from_core, in bool counts, out bool drops) {
     counter(1, CounterType.packets_and_bytes) decapsulated;
     counter(1, CounterType.packets) foreign_tunnel;  // from a port without a router of this network
     counter(1, CounterType.packets) congestion_unmarkable;
@@ -76,15 +78,19 @@ control EndTunnels(inout headers_t hdr, in bool from_core, out bool drops) {
                 // What congestion did to the outer header is told to the inner one (RFC 6040, section 4.2).
                 bit<2> outer = hdr.repair.diffserv[1:0];
                 bit<2> inner = hdr.carrier.isValid() ? hdr.carrier.diffserv[1:0] : hdr.ipv4.diffserv[1:0];
-                decapsulated.count(0);
                 hdr.repair.setInvalid();
+                if (counts) {
+                    decapsulated.count(0);
+                }
                 if (outer == ECN_CE && inner == ECN_NOT_ECT) {
                     congestion_unmarkable.count(0);
                     drops = true;
                 }
             }
             if (!drops && !hdr.repair.isValid() && hdr.carrier.isValid() && carrier_loopbacks.apply().hit) {
-                decapsulated.count(0);
+                if (counts) {
+                    decapsulated.count(0);
+                }
                 if (hdr.carrier.diffserv[1:0] == ECN_CE) {
                     // BIER headers have no place for it (RFC 8296 has DSCP alone).
                     congestion_unmarkable.count(0);
@@ -192,7 +198,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
         if (in_tunnel) {
             bool in_carrier = hdr.carrier.isValid();
             bool drops;
-            end_tunnels.apply(hdr, from_core, drops);
+            end_tunnels.apply(hdr, from_core, meta.again == 0, drops);
             if (drops) {
                 mark_to_drop(standard_metadata);
                 exit;
@@ -250,7 +256,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                     unknown_channel.count(0);
                 } else if (!fits) {
                     mtu_exceeded.count(0);
-                } else {
+                } else if (meta.bits != 0) {
                     meta.imposes = 1;
                     is_bier = true;
                     rest = meta.bits;
@@ -364,10 +370,12 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             } else {
                 standard_metadata.mcast_grp = m_grp;
             }
-        } else if (mode == DELIVER && !is_single && meta.next_set == 0) {
-            // To the receivers here and to all neighbours.
-            meta.clone_mode = DELIVER;
-            clone_preserving_field_list(CloneType.I2E, (bit<32>)m_grp, COPY);
+        } else if (!is_single && meta.next_set == 0) {
+            // To the receivers here, if there are any, and to all neighbours.
+            if (mode == DELIVER) {
+                meta.clone_mode = DELIVER;
+                clone_preserving_field_list(CloneType.I2E, (bit<32>)m_grp, COPY);
+            }
             meta.mode = REPLICATE;
             meta.bits = rest;
             standard_metadata.mcast_grp = meta.group;

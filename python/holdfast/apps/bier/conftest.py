@@ -1,19 +1,148 @@
-"""Fixtures of the tests of ``bier.p4``."""
+"""What the tests of ``bier.p4`` share: compiled programs, and one switch with neighbours and receivers around it."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from functools import cache
+from ipaddress import IPv4Address
 
 import pytest
+from scapy.layers.inet import IP, UDP
+from scapy.layers.inet6 import IPv6
+from scapy.layers.l2 import Ether
+from scapy.packet import Packet, Raw
 
-from holdfast._core import Program
+from holdfast._core import Program, Switch
+from holdfast.apps.bier import program
+from holdfast.apps.bier.entries import (
+    Channel,
+    Configuration,
+    bfer_configuration,
+    bfir_configuration,
+    port_configuration,
+    switch_configuration,
+)
+from holdfast.apps.bier.header import ETHERTYPE_BIER, ETHERTYPE_MPLS, BierHeader
+from holdfast.apps.bier.planning import Backup, Bift, NeighbourEntry, SwitchPlan
 from holdfast.apps.bier.program import compile_bier
+from holdfast.apps.bier.writer import ConfigurationWriter
+from holdfast.control.next_hop import NextHop
+from holdfast.p4runtime.client import LocalClient
+from holdfast.p4runtime.device import Device
 
 Compile = Callable[..., Program]
+
+HOST, OTHER_HOST = 1, 2
+"""Ports with receivers and senders."""
+WEST, EAST, SOUTH = 11, 12, 13
+"""Ports with switches of the network behind them."""
+OWN = IPv4Address("10.255.0.1")
+GROUP = IPv4Address("239.1.2.3")
+SOURCE = IPv4Address("10.0.1.1")
+BIFT = Bift(0, 0)
 
 
 @pytest.fixture(scope="session")
 def compiled() -> Compile:
     """``compile_bier``, once for the same arguments."""
     return cache(compile_bier)
+
+
+def hop(port: int) -> NextHop:
+    """A port, with addresses that tell it."""
+    return NextHop(port, 0x020100000000 + port, 0x020200000000 + port)
+
+
+def neighbour(port: int, f_bm: int, *backups: Backup) -> NeighbourEntry:
+    """The neighbour behind a port."""
+    return NeighbourEntry(f"n{port}", hop(port), f_bm, backups)
+
+
+PLAN = SwitchPlan(
+    1, OWN, {BIFT: ((neighbour(WEST, 0b0110), neighbour(EAST, 0b1000), neighbour(SOUTH, 0b10000)),)}, {BIFT: 1}
+)
+"""Bit 1 is the switch's own, 2 and 3 are west, 4 is east, 5 south."""
+
+
+class Bfr:
+    """One switch."""
+
+    def __init__(self, compiled: Program, plan: SwitchPlan = PLAN, *, executor: str = "jit", bsl: int = 256) -> None:
+        self.plan, self.bsl = plan, bsl
+        self.switch = Switch(compiled, executor=executor)  # type: ignore[arg-type]
+        self.client = LocalClient(Device(1, self.switch, executor=executor))  # type: ignore[arg-type]
+        self.client.set_pipeline(compiled)
+        self.writer = ConfigurationWriter(self.client)
+        neighbours = [entry for buckets in plan.bifts.values() for bucket in buckets for entry in bucket]
+        core = {entry.next_hop.port for entry in neighbours} | {
+            backup.next_hop.port for entry in neighbours for backup in entry.backups
+        }
+        hosts = (HOST, OTHER_HOST)
+        macs = {port: hop(port).src_mac for port in hosts}
+        self.wanted = port_configuration({*hosts, *core}, core, macs) | switch_configuration(plan, bsl=bsl)
+        self.write(Configuration())
+
+    def write(self, more: Configuration) -> Bfr:
+        """Adds to what the switch is told."""
+        self.wanted = self.wanted | more
+        self.writer.write(self.wanted)
+        return self
+
+    def send_channels(self, channels: Mapping[Channel, Mapping[Bift, int]], *, mtu: int = 1500) -> Bfr:
+        """What the switch is told as a BFIR."""
+        return self.write(bfir_configuration(self.plan, channels, bsl=self.bsl, mtu=mtu))
+
+    def receive_channels(self, channels: Mapping[Channel, Iterable[int]]) -> Bfr:
+        """What the switch is told as a BFER."""
+        return self.write(bfer_configuration(channels))
+
+    def down(self, *ports: int) -> Bfr:
+        """Takes ports down."""
+        for port in ports:
+            self.switch.set_port_up(port, False)
+        return self
+
+    def send(self, packet: bytes, port: int = WEST) -> list[tuple[int, bytes]]:
+        """What comes out where, in the order of ports."""
+        return sorted((out, bytes(sent)) for out, sent in self.switch.process(port, packet, 0))
+
+    def counted(self) -> dict[str, int]:
+        """The program's counters that have counted, by short name."""
+        counts = {name: self.client.counter(full, 0)[0] for name, full in program.COUNTERS.items()}
+        return {name: count for name, count in counts.items() if count}
+
+
+def payload(*, length: int = 20, group: object = GROUP, source: object = SOURCE, **fields: object) -> Packet:
+    """A multicast IPv4 packet."""
+    values = {"src": str(source), "dst": str(group), "ttl": 32, **fields}
+    return IP(**values) / UDP(sport=1, dport=2) / Raw(bytes(length))
+
+
+def payload_v6(*, group: str = "ff3e::1", source: str = "2001:db8::1", **fields: object) -> Packet:
+    """A multicast IPv6 packet."""
+    return IPv6(**{"src": source, "dst": group, "hlim": 32, **fields}) / UDP(sport=1, dport=2) / Raw(bytes(20))
+
+
+def bier_frame(header: BierHeader, inner: Packet | bytes, port: int = WEST, *, mpls: bool = False) -> bytes:
+    """A BIER packet as it arrives at a port."""
+    ether = Ether(src=hop(port).dst_mac.to_bytes(6, "big"), dst=hop(port).src_mac.to_bytes(6, "big"))
+    ether.type = ETHERTYPE_MPLS if mpls else ETHERTYPE_BIER
+    return bytes(ether)[:14] + header.encode() + bytes(inner)
+
+
+def sent_frame(header: BierHeader, inner: Packet | bytes, port: int, *, mpls: bool = False) -> tuple[int, bytes]:
+    """A BIER packet as it leaves by a port."""
+    to, of = hop(port).dst_mac.to_bytes(6, "big"), hop(port).src_mac.to_bytes(6, "big")
+    ethertype = ETHERTYPE_MPLS if mpls else ETHERTYPE_BIER
+    return port, to + of + ethertype.to_bytes(2, "big") + header.encode() + bytes(inner)
+
+
+def host_frame(inner: Packet) -> bytes:
+    """An IP packet as a host sends it."""
+    return bytes(Ether(src="02:00:00:00:00:01", dst="01:00:5e:00:00:00") / inner)
+
+
+def delivered_frame(inner: Packet, port: int, dst_mac: str) -> tuple[int, bytes]:
+    """An IP packet as a receiver gets it."""
+    ether = Ether(src=hop(port).src_mac.to_bytes(6, "big"), dst=dst_mac)
+    return port, bytes(ether / inner)

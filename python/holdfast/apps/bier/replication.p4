@@ -108,6 +108,9 @@ control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool from_tun
         if (up == 0) {
             bool has_backup = false;
             bit<1> backup_up = 0;
+            if (!from_tunnel) {
+                mask = 0;  // of the neighbour's bits each has a backup of its own, or none
+            }
             if (!from_tunnel && backups.apply().hit) {
                 if (meta.carried == 1) {
                     has_backup = true;
@@ -139,6 +142,10 @@ control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool from_tun
 // that the copies of this pass are for are `now`, and the others are left in `rest`. Mode AS_IT_IS: nothing is sent.
 control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t rest, in bit<8> ttl, in bool from_tunnel,
                      in bit<32> bier_bytes, out bit<3> mode, out bit_string_t now, out bit<16> m_grp, out bool is_single) {
+#if REPLICATION != RECIRCULATE
+    // Bit n: whether there is a signal at port n; the switch's agent keeps it.
+    @port_state register<ports_t>(1) ports_up;
+#endif
 
     counter(1, CounterType.packets) unknown_bift;
     counter(1, CounterType.packets) unowned_bits;    // bits of no BFER that this switch knows a way to
@@ -216,6 +223,10 @@ control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t
             }
 #if REPLICATION == RECIRCULATE
             is_single = true;
+#else
+            ports_t up;
+            ports_up.read(up, 0);
+            is_single = neighbours & ~up != 0;
 #endif
             if (rest & own != 0) {
                 now = own;
