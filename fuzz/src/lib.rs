@@ -11,7 +11,8 @@ pub mod seeds;
 
 use compile::{Options, Outcome};
 use conformance::choices::random_bytes;
-use conformance::{Subject, apps, generated, history};
+use conformance::history::Frames;
+use conformance::{Subject, apps, frames, generated, history};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::Path;
 use std::sync::OnceLock;
@@ -252,24 +253,28 @@ fn is_giant(program: &ir::Program) -> bool {
 
 /// The applications under packets and control operations.
 pub fn packet(data: &[u8]) -> Reached {
-    static SUBJECTS: OnceLock<Vec<Subject>> = OnceLock::new();
+    static SUBJECTS: OnceLock<Vec<(Subject, Frames)>> = OnceLock::new();
     let subjects = SUBJECTS.get_or_init(|| {
-        let subjects = [
-            apps::router(),
-            apps::ipfrr(),
-            apps::protect(),
-            apps::protect_small_numbers(),
+        let subjects: [(_, Frames); 7] = [
+            (apps::router(), frames::frame),
+            (apps::ipfrr(), frames::frame),
+            (apps::protect(), frames::frame),
+            (apps::protect_small_numbers(), frames::frame),
+            (apps::bier("ONE_PASS", "ONE_PASS"), frames::bier_frame),
+            (apps::bier("RECIRCULATE", "ONE_PASS"), frames::bier_frame),
+            (apps::bier("CLUSTERS", "RECIRCULATE"), frames::bier_frame),
         ];
         subjects
             .into_iter()
-            .map(|s| s.unwrap_or_else(|why| panic!("{why}")))
+            .map(|(s, frames)| (s.unwrap_or_else(|why| panic!("{why}")), frames))
             .collect()
     });
     let Some((&first, rest)) = data.split_first() else {
         return reached(Stage::Ran, 0);
     };
     let subject = usize::from(first) % subjects.len();
-    match history::run(&subjects[subject], rest) {
+    let (program, frames) = &subjects[subject];
+    match history::run_with(program, rest, *frames) {
         Ok(statistics) => reached(Stage::Ran, (subject, outcome(&statistics))),
         Err(difference) => panic!("{difference}"),
     }

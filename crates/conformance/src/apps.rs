@@ -51,3 +51,16 @@ pub fn protect_small_numbers() -> Result<Subject, String> {
     let defines = [("CONNECTIONS", "16"), ("SN_BITS", "4")];
     subject("python/holdfast/apps/protect/protect.p4", &defines)
 }
+
+/// BIER with one way to replicate, short BitStrings, and numbers that random groups and sessions have.
+pub fn bier(replication: &str, cluster_misses: &str) -> Result<Subject, String> {
+    let defines = [
+        ("BSL", "64"),
+        ("REPLICATION", replication),
+        ("CLUSTER_MISSES", cluster_misses),
+        ("CLUSTER_SAMPLING", "4"),
+        ("FIRST_RECIRCULATION_SESSION", "3"),
+        ("LOOPBACKS", "0x0A000000 &&& 0xFF000000"),
+    ];
+    subject("python/holdfast/apps/bier/bier.p4", &defines)
+}

@@ -4,13 +4,14 @@
 use crate::choices::Choices;
 
 /// Addresses few enough that entries and packets meet.
-pub const ADDRESSES: [u32; 6] = [
+pub const ADDRESSES: [u32; 7] = [
     0x0a00_0001,
     0x0a00_0102,
     0x0a01_0203,
     0xc0a8_0001,
     0xc0a8_01ff,
     0xe000_0001,
+    0xe000_0101,
 ];
 
 /// Protocols, tunnels among them.
@@ -43,6 +44,108 @@ pub fn frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
     }
     damage(choices, &mut frame);
     frame
+}
+
+/// A frame of a BIER network with BitStrings of 64 bits: BIER in Ethernet and in tunnels, multicast, the control packets of hosts, and what
+/// [`frame`] writes.
+pub fn bier_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
+    if from_controller || choices.one_in(4) {
+        return frame(choices, from_controller);
+    }
+    let mut frame = vec![2, 0, 0, 0, 0, 1, 2, 0, 0, 0, 0, 2];
+    let (ethertype, packet): (u16, Vec<u8>) = match choices.below(8) {
+        0..=3 => (0xab37, bier(choices)),
+        4 | 5 => (0x0800, bier_in_tunnel(choices)),
+        6 => (0x86dd, multicast_v6(choices)),
+        _ => (0x0800, multicast(choices)),
+    };
+    frame.extend(ethertype.to_be_bytes());
+    frame.extend(packet);
+    damage(choices, &mut frame);
+    frame
+}
+
+/// RFC 8296, section 2.
+fn bier(choices: &mut Choices<'_>) -> Vec<u8> {
+    let (proto, payload) = match choices.below(4) {
+        0 => (6, multicast_v6(choices)),
+        1 => (choices.byte() & 63, choices.bytes(30)),
+        _ => (4, multicast(choices)),
+    };
+    let ttl = match choices.below(4) {
+        0 => choices.below(3) as u8,
+        _ => 64,
+    };
+    let (version, bsl) = match choices.below(16) {
+        0 => (choices.byte() & 15, 1),
+        1 => (0, choices.byte() & 15),
+        _ => (0, 1),
+    };
+    let bift_id = choices.below(4);
+    let mut packet = (bift_id << 12 | 1 << 8 | u32::from(ttl))
+        .to_be_bytes()
+        .to_vec();
+    packet.extend([version, bsl << 4, 0, choices.byte()]);
+    packet.extend([choices.byte() & 15, proto, 0, 7]);
+    let bits = match choices.below(4) {
+        0 => choices.bytes(8),
+        _ => vec![0, 0, 0, 0, 0, 0, 0, choices.below(8) as u8],
+    };
+    packet.extend(bits);
+    packet.extend(payload);
+    packet
+}
+
+/// GRE (RFC 2784) in IP, and in another tunnel in turn.
+fn bier_in_tunnel(choices: &mut Choices<'_>) -> Vec<u8> {
+    let mut packet = vec![0, 0, 0xab, 0x37];
+    if choices.one_in(8) {
+        packet[choices.below(4) as usize] ^= 0x80;
+    }
+    packet.extend(bier(choices));
+    let mut packet = ipv4(choices, 47, &[], &packet);
+    if choices.one_in(4) {
+        packet = ipv4(choices, 4, &[], &packet);
+    }
+    packet
+}
+
+/// Data of a group, or a membership message.
+fn multicast(choices: &mut Choices<'_>) -> Vec<u8> {
+    let protocol = if choices.one_in(8) { 2 } else { 17 };
+    let length = choices.below(60) as usize;
+    let payload = choices.bytes(length);
+    let mut packet = ipv4(choices, protocol, &[], &payload);
+    let group = if choices.one_in(8) { [224, 0, 0, 1] } else { [224, 0, 1, 1] };
+    packet[16..20].copy_from_slice(&group);
+    packet[10..12].copy_from_slice(&[0, 0]);
+    let checksum = checksum(&packet[..20]);
+    packet[10..12].copy_from_slice(&checksum.to_be_bytes());
+    packet
+}
+
+/// The same in IPv6.
+fn multicast_v6(choices: &mut Choices<'_>) -> Vec<u8> {
+    let length = choices.below(60) as usize;
+    let mut payload = choices.bytes(length);
+    let is_mld = choices.one_in(4);
+    if is_mld {
+        let kind = choices.pick(&[130, 131, 132, 143, 128]);
+        payload.splice(0..0, [58, 0, 5, 2, 0, 0, 1, 0, kind, 0, 0, 0]);
+    }
+    let hop_limit = if choices.one_in(4) { choices.below(3) as u8 } else { 64 };
+    let mut packet = vec![0x60, choices.byte(), 0, choices.byte() & 3];
+    packet.extend((payload.len() as u16).to_be_bytes());
+    packet.extend([if is_mld { 0 } else { 17 }, hop_limit]);
+    packet.extend([0; 15]);
+    packet.push(choices.below(4) as u8);
+    // Groups whose addresses are small numbers to entries cannot be multicast ones.
+    let first = choices.pick(&[0xff, 0xff, 0x20]);
+    packet.extend([first, choices.pick(&[0x3e, 0x02])]);
+    packet.extend([0; 13]);
+    packet.push(choices.below(4) as u8);
+    packet.extend(payload);
+    packet
 }
 
 /// An outer header, a protection header and a datagram.

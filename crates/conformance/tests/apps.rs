@@ -1,7 +1,8 @@
 //! Random histories of the applications: the interpreter and the machine code do the same.
 
 use conformance::choices::random_bytes;
-use conformance::{Statistics, Subject, apps, run};
+use conformance::history::{Frames, run_with};
+use conformance::{Statistics, Subject, apps, frames, run};
 use ir::Bits;
 
 /// Histories for each program, with about twenty operations each.
@@ -14,13 +15,20 @@ const SEQUENCES: [&str; 1] = ["ProtectIngress.decaps_p.acceptance.rogue"];
 /// `test_ipfrr_packets.py` has both executors do that.
 const UNMARKABLE: [&str; 1] = ["IpfrrIngress.congestion_unmarkable"];
 
+/// Counters of BIER for which several entries and ports must meet one packet; `test_frr_packets.py` has both executors count them.
+const BIER_RARE: [&str; 1] = ["BierIngress.end_tunnels.congestion_unmarkable"];
+
 /// `rare` are counters that need not have counted.
 fn histories(name: &str, subject: Result<Subject, String>, rare: &[&str]) {
+    histories_of(name, subject, frames::frame, rare);
+}
+
+fn histories_of(name: &str, subject: Result<Subject, String>, frames: Frames, rare: &[&str]) {
     let subject = subject.unwrap_or_else(|why| panic!("{why}"));
     let mut total = Statistics::default();
     for seed in 0..HISTORIES {
         let bytes = random_bytes(seed, 1500);
-        match run(&subject, &bytes) {
+        match run_with(&subject, &bytes, frames) {
             Ok(statistics) => total += statistics,
             Err(difference) => panic!("{name}, seed {seed}: {difference}"),
         }
@@ -63,6 +71,28 @@ fn protect_with_small_numbers() {
         apps::protect_small_numbers(),
         &SEQUENCES,
     );
+}
+
+#[test]
+fn bier_in_one_pass() {
+    bier("ONE_PASS", "ONE_PASS");
+}
+
+#[test]
+fn bier_by_recirculation() {
+    bier("RECIRCULATE", "ONE_PASS");
+}
+
+#[test]
+fn bier_by_clusters() {
+    bier("CLUSTERS", "ONE_PASS");
+    bier("CLUSTERS", "RECIRCULATE");
+}
+
+fn bier(replication: &str, cluster_misses: &str) {
+    let name = format!("bier, {replication}, {cluster_misses}");
+    let subject = apps::bier(replication, cluster_misses);
+    histories_of(&name, subject, frames::bier_frame, &BIER_RARE);
 }
 
 /// The harness notices a difference: two switches of different programs are no twins.

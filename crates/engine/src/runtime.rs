@@ -388,10 +388,8 @@ impl Runtime {
             profile.refresh(Some(port), &self.ports);
         }
         for (declared, cells) in self.program.registers.iter().zip(&mut self.registers) {
-            if declared.port_state
-                && let Some(cell) = cells.get_mut(port.into())
-            {
-                cell[0] = up.into();
+            if declared.port_state {
+                write_port_state(cells, declared.width, port, up);
             }
         }
     }
@@ -411,13 +409,14 @@ impl Runtime {
             if !declared.port_state {
                 continue;
             }
-            let mut value = vec![0; cells.stride];
-            value[0] = most.into();
-            cells.fill(&value);
+            let value = if most {
+                Bits::ones(declared.width)
+            } else {
+                Bits::zero(declared.width)
+            };
+            cells.fill(value.limbs());
             for &port in exceptions {
-                if let Some(cell) = cells.get_mut(port.into()) {
-                    cell[0] = (!most).into();
-                }
+                write_port_state(cells, declared.width, port, !most);
             }
         }
     }
@@ -676,6 +675,17 @@ impl Runtime {
     /// A value set.
     pub fn value_set_mut(&mut self, value_set: ValueSetId) -> &mut ValueSet {
         &mut self.value_sets[value_set.index()]
+    }
+}
+
+/// Writes the state of a port to a register of port states: to bit `port % width` of cell `port / width`, if there is that cell.
+fn write_port_state(cells: &mut Cells, width: u32, port: u32, up: bool) {
+    let place = port.checked_div(width).zip(port.checked_rem(width));
+    if let Some((cell, bit)) = place
+        && let Some(limbs) = cells.get_mut(cell.into())
+    {
+        let limb = &mut limbs[bit as usize / 64];
+        *limb = *limb & !(1 << (bit % 64)) | u64::from(up) << (bit % 64);
     }
 }
 

@@ -1,4 +1,4 @@
-//! What is wrong with action profiles, direct meters and registers of port states.
+//! What is wrong with action profiles and direct meters.
 
 use syntax::messages;
 
@@ -13,9 +13,6 @@ messages! {
     fn direct_meter_outside(meter: &str) =>
         error("E1283", "`{meter}` is read outside the actions of tables")
             .hint("a direct meter is read in the actions of its table");
-
-    fn port_state_width(width: u32) =>
-        error("E1284", "a register of port states has cells of 1 bit, not {width}");
 
     fn selector_algorithm() =>
         error("E1140", "a selector cannot choose by `random`: packets of one flow must take one way");

@@ -8,6 +8,7 @@ use syntax::source::Span;
 
 use super::control::applications;
 use super::place::Value;
+use super::stateful::is_port_state;
 use super::{
     Binding, BlockInstance, ExternInfo, ExternKind, Lowerer, Object, ObjectId, control_plane_name,
 };
@@ -143,7 +144,7 @@ impl Lowerer<'_> {
             self.report(errors::variable_type(span, &shown));
             return None;
         };
-        let port_state = self.is_port_state(annotations, width, span);
+        let port_state = is_port_state(annotations);
         let id = ir::RegisterId(self.program.registers.len() as u32);
         self.program.registers.push(ir::Register {
             name: name.to_string(),

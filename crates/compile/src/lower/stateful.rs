@@ -113,20 +113,11 @@ impl Lowerer<'_> {
             }
         }
     }
+}
 
-    /// Whether a register has the annotation that makes the switch's agent write it. It must then have cells of one bit.
-    pub(super) fn is_port_state(
-        &mut self,
-        annotations: &[Annotation],
-        width: u32,
-        span: Span,
-    ) -> bool {
-        let marked = annotations.iter().any(|a| a.name.as_str() == PORT_STATE);
-        if marked && width != 1 {
-            self.report(errors::port_state_width(span, width));
-        }
-        marked && width == 1
-    }
+/// Whether a register has the annotation that makes the switch's agent write it.
+pub(super) fn is_port_state(annotations: &[Annotation]) -> bool {
+    annotations.iter().any(|a| a.name.as_str() == PORT_STATE)
 }
 
 pub(super) fn block_reads(body: &[ir::Stmt], meter: ir::MeterId) -> bool {

@@ -11,8 +11,9 @@ pub struct Register {
     pub width: u32,
     /// Number of cells. Reads beyond give zero, writes beyond do nothing; both are counted.
     pub size: u64,
-    /// `@port_state`: the switch's agent keeps the cell of each port at 1 while the port is up and at 0 while it is down, from
-    /// the start of the program on. The program may write it too; the next change of the port overwrites that.
+    /// `@port_state`: the switch's agent keeps the bit of each port at 1 while the port is up and at 0 while it is down, from
+    /// the start of the program on: bit `port % width` of cell `port / width`, so that cells of one bit are ports. The program may
+    /// write it too; the next change of the port overwrites that.
     pub port_state: bool,
 }
 

@@ -7,7 +7,6 @@ parser P(packet_in p, out H h, inout M m, inout standard_metadata_t s) {
 }
 control C(inout H h, inout M m) { apply { } }
 control I(inout H h, inout M m, inout standard_metadata_t s) {
-    @port_state register<bit<8>>(16) wide;
     action_selector(HashAlgorithm.crc16, 32w64, 32w65) broad;
     action_profile(16) shared;
     direct_meter<bit<2>>(MeterType.bytes) rate;
