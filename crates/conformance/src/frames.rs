@@ -116,7 +116,11 @@ fn multicast(choices: &mut Choices<'_>) -> Vec<u8> {
     let length = choices.below(60) as usize;
     let payload = choices.bytes(length);
     let mut packet = ipv4(choices, protocol, &[], &payload);
-    let group = if choices.one_in(8) { [224, 0, 0, 1] } else { [224, 0, 1, 1] };
+    let group = if choices.one_in(8) {
+        [224, 0, 0, 1]
+    } else {
+        [224, 0, 1, 1]
+    };
     packet[16..20].copy_from_slice(&group);
     packet[10..12].copy_from_slice(&[0, 0]);
     let checksum = checksum(&packet[..20]);
@@ -133,7 +137,11 @@ fn multicast_v6(choices: &mut Choices<'_>) -> Vec<u8> {
         let kind = choices.pick(&[130, 131, 132, 143, 128]);
         payload.splice(0..0, [58, 0, 5, 2, 0, 0, 1, 0, kind, 0, 0, 0]);
     }
-    let hop_limit = if choices.one_in(4) { choices.below(3) as u8 } else { 64 };
+    let hop_limit = if choices.one_in(4) {
+        choices.below(3) as u8
+    } else {
+        64
+    };
     let mut packet = vec![0x60, choices.byte(), 0, choices.byte() & 3];
     packet.extend((payload.len() as u16).to_be_bytes());
     packet.extend([if is_mld { 0 } else { 17 }, hop_limit]);

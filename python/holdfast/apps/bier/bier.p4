@@ -25,8 +25,6 @@ const bit<8> TUNNEL_TTL = 64;
 
 const bit<32> CLONE = 1;  // instance_type
 
-const bit<8> NOTHING = 3;  // a field list
-
 // Clone sessions. Session p + 1 sends to port p; that of a multicast group has the group's number, which is higher.
 const bit<32> FIRST_PORT_SESSION = 1;
 
@@ -204,6 +202,9 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
                 exit;
             }
             from_tunnel = in_carrier && !hdr.carrier.isValid();
+            if (from_tunnel) {
+                meta.was_repaired = 1;
+            }
         }
 
         // What there is to do.
@@ -291,7 +292,7 @@ control BierIngress(inout headers_t hdr, inout metadata_t meta, inout standard_m
             // Of several sets, each but the last goes round as a packet of its own.
             if (meta.next_set == 0)
 #endif
-            select_copies.apply(hdr, meta, rest, ttl, from_tunnel, bytes, mode, now, m_grp, is_single);
+            select_copies.apply(hdr, meta, rest, ttl, meta.was_repaired == 1, bytes, mode, now, m_grp, is_single);
 #ifdef ONE_PLUS_ONE
             if (mode == DELIVER && hdr.rtag.isValid()) {
                 bool passes;
@@ -594,7 +595,7 @@ control BierEgress(inout headers_t hdr, inout metadata_t meta, inout standard_me
             }
             bare();
 #ifndef LOOPED_RECIRCULATION
-            recirculate_preserving_field_list(NOTHING);
+            recirculate_preserving_field_list(ROUND);
 #endif
         }
 #endif

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping
 from functools import cache
 from ipaddress import IPv4Address
+from typing import Any
 
 import pytest
 from scapy.layers.inet import IP, UDP
@@ -112,15 +113,16 @@ class Bfr:
         return {name: count for name, count in counts.items() if count}
 
 
-def payload(*, length: int = 20, group: object = GROUP, source: object = SOURCE, **fields: object) -> Packet:
+def payload(*, length: int = 20, group: object = GROUP, source: object = SOURCE, **fields: Any) -> Packet:
     """A multicast IPv4 packet."""
-    values = {"src": str(source), "dst": str(group), "ttl": 32, **fields}
+    values: dict[str, Any] = {"src": str(source), "dst": str(group), "ttl": 32, **fields}
     return IP(**values) / UDP(sport=1, dport=2) / Raw(bytes(length))
 
 
-def payload_v6(*, group: str = "ff3e::1", source: str = "2001:db8::1", **fields: object) -> Packet:
+def payload_v6(*, group: str = "ff3e::1", source: str = "2001:db8::1", **fields: Any) -> Packet:
     """A multicast IPv6 packet."""
-    return IPv6(**{"src": source, "dst": group, "hlim": 32, **fields}) / UDP(sport=1, dport=2) / Raw(bytes(20))
+    values: dict[str, Any] = {"src": source, "dst": group, "hlim": 32, **fields}
+    return IPv6(**values) / UDP(sport=1, dport=2) / Raw(bytes(20))
 
 
 def bier_frame(header: BierHeader, inner: Packet | bytes, port: int = WEST, *, mpls: bool = False) -> bytes:

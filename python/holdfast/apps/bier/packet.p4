@@ -140,9 +140,10 @@ const bit<3> TO_NEXT_HOP = 2;  // a copy for the neighbour that ingress has chos
 const bit<3> DELIVER     = 3;  // the payload, to a port that has joined
 const bit<3> GO_ROUND    = 4;  // what is left to do, to the parser again
 
-// Field lists: what another pass of ingress begins with, and what a clone takes to egress.
-const bit<8> REST = 1;
-const bit<8> COPY = 2;
+// Field lists: what another pass of ingress begins with, what a clone takes to egress, and what a packet takes that goes round.
+const bit<8> REST  = 1;
+const bit<8> COPY  = 2;
+const bit<8> ROUND = 3;
 
 struct metadata_t {
     // The BIER packet that is forwarded, which may not have its header yet (at its BFIR).
@@ -154,6 +155,9 @@ struct metadata_t {
     @field_list(REST, COPY) bit<1>  tagged;
     @field_list(REST, COPY) bit<16> sequence;
 #endif
+
+    // It has been repaired on its way here, and is not repaired again.
+    @field_list(COPY, ROUND) bit<1> was_repaired;
 
     // Another pass: the bits that are left, and the set identifier that follows when none is.
     @field_list(REST) bit<1>       again;

@@ -42,8 +42,8 @@ struct bit_string_sample_t {
 }
 
 // The copy for the neighbour of the lowest bit (RFC 8279, section 6.5, steps 2 to 8), or for one of its backups while its port is down.
-// `from_tunnel`: the packet has been repaired on its way to this switch, and is not repaired again.
-control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool from_tunnel, in bit<32> bier_bytes,
+// `was_repaired`: the packet comes out of a tunnel, and is not repaired again.
+control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool was_repaired, in bit<32> bier_bytes,
                    out bit_string_t mask, out bit<3> mode) {
     // Whether there is a signal at a port; the switch's agent keeps it.
     @port_state register<bit<1>>(PORTS) port_up;
@@ -108,10 +108,10 @@ control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool from_tun
         if (up == 0) {
             bool has_backup = false;
             bit<1> backup_up = 0;
-            if (!from_tunnel) {
+            if (!was_repaired) {
                 mask = 0;  // of the neighbour's bits each has a backup of its own, or none
             }
-            if (!from_tunnel && backups.apply().hit) {
+            if (!was_repaired && backups.apply().hit) {
                 if (meta.carried == 1) {
                     has_backup = true;
                     if (bier_bytes + IPV4_BYTES + GRE_BYTES > (bit<32>)mtu) {
@@ -140,7 +140,7 @@ control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool from_tun
 
 // What this pass sends: the payload to receivers here, copies to all neighbours, or the copy for one of them. Of `bits`, those
 // that the copies of this pass are for are `now`, and the others are left in `rest`. Mode AS_IT_IS: nothing is sent.
-control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t rest, in bit<8> ttl, in bool from_tunnel,
+control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t rest, in bit<8> ttl, in bool was_repaired,
                      in bit<32> bier_bytes, out bit<3> mode, out bit_string_t now, out bit<16> m_grp, out bool is_single) {
 #if REPLICATION != RECIRCULATE
     // Bit n: whether there is a signal at port n; the switch's agent keeps it.
@@ -263,7 +263,7 @@ control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t
 #endif
                 if (is_single) {
                     bit_string_t mask;
-                    one_next_hop.apply(meta, rest, from_tunnel, bier_bytes, mask, mode);
+                    one_next_hop.apply(meta, rest, was_repaired, bier_bytes, mask, mode);
                     now = rest & mask;
                     rest = rest & ~mask;
                 } else {

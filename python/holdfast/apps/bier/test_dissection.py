@@ -133,7 +133,7 @@ def assert_header(row: dict[str, str], ttl: int, *, label: bool) -> None:
 
 
 def test_scapy_reads_what_this_module_writes() -> None:
-    """Scapy's fixed fields agree. Its length does not: it takes codes for one less than RFC 8296, 2.1.2, has, for twice the bits."""
+    """Scapy's fixed fields agree. Its length does not: codes are one less than in RFC 8296, 2.1.2."""
     header = BierHeader(
         bift_id=0x30102,
         bit_string=0x8001,

@@ -290,10 +290,10 @@ def test_a_pq_node_sends_the_tunnel_on(bfr: Bfr) -> None:
 
 def test_what_comes_out_of_a_tunnel_is_not_repaired_again(bfr: Bfr) -> None:
     """Two switches cannot send a packet to and fro in tunnels."""
-    bfr.down(WEST)
-    frame = arriving(tunnel(header(0b1110), payload(), SOUTH, src="10.255.0.9", dst=str(OWN)))
+    bfr.down(WEST, SOUTH)
+    frame = arriving(tunnel(header(0b11110), payload(), SOUTH, src="10.255.0.9", dst=str(OWN)))
     assert bfr.send(frame, SOUTH) == [sent_frame(header(0b1000, ttl=19), payload(), EAST)]
-    assert bfr.counted() == {"decapsulated": 1, "no_backup": 1}
+    assert bfr.counted() == {"decapsulated": 1, "no_backup": 2}
 
 
 def test_a_tunnel_from_outside_is_none(bfr: Bfr) -> None:
