@@ -1,14 +1,15 @@
 """A law: whatever the network and the BitString, each way to replicate delivers what RFC 8279, 6.5, delivers, each packet once.
 
-The networks are switches one by one: what leaves a port enters the one behind it, until nothing is left. The definition is written
-from the RFC's text, knows no P4 and no tables of a switch, and is asked hop by hop as well as from end to end.
+While ports are down, each repairs alike. The networks are switches one by one: what leaves a port enters the one behind it, until
+nothing is left. The definition is written from the RFC's text, knows no P4 and no tables of a switch, and is asked hop by hop as
+well as from end to end.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from ipaddress import IPv4Address
+from ipaddress import IPv4Address, IPv4Network
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -16,10 +17,10 @@ from hypothesis import strategies as st
 
 from holdfast._core import Program
 from holdfast.apps.bier.conftest import GROUP, HOST, Bfr, Compile, bier_frame, hop, host_frame, payload
-from holdfast.apps.bier.entries import cluster_configuration
+from holdfast.apps.bier.entries import Configuration, cluster_configuration
 from holdfast.apps.bier.header import BierHeader
-from holdfast.apps.bier.planning import Bift, NeighbourEntry, SwitchPlan
-from holdfast.apps.bier.program import Replication
+from holdfast.apps.bier.planning import Backup, Bift, NeighbourEntry, SwitchPlan
+from holdfast.apps.bier.program import FORWARD, ROUTES, Replication
 
 BSL = 64
 FIRST_LINK_PORT = 10
@@ -208,3 +209,63 @@ def _end_to_end(switches: Switches, source: int, members: set[int]) -> None:
     assert set(delivered.values()) <= {1}
     for node, frame in delivered:
         assert frame[14:] == bytes(payload(ttl=31 if node == source else 30))
+
+
+# ---- While ports are down ----
+
+TUNNEL_PORT = 99
+"""The route of all tunnels."""
+
+
+@st.composite
+def protected_plans(draw: st.DrawFn) -> SwitchPlan:
+    """One switch with neighbours at ports 10 and up, whose bits have backups at these ports, in tunnels, or none."""
+    ports = range(FIRST_LINK_PORT, FIRST_LINK_PORT + draw(st.integers(2, 4)))
+    owner = draw(st.lists(st.sampled_from([0, *ports]), min_size=BSL, max_size=BSL))
+    way = draw(st.lists(st.sampled_from([0, TUNNEL_PORT, *ports]), min_size=BSL, max_size=BSL))
+    entries = []
+    for port in ports:
+        mask = sum(1 << at for at in range(BSL) if owner[at] == port)
+        backups = []
+        for other in {TUNNEL_PORT, *ports} - {port}:
+            bits = sum(1 << at for at in range(BSL) if owner[at] == port and way[at] == other)
+            tunnel = (IPv4Address("10.255.0.0"), IPv4Address("10.255.0.77")) if other == TUNNEL_PORT else None
+            if bits:
+                backups.append(Backup(hop(other), bits, tunnel))
+        entries.append(NeighbourEntry(f"n{port}", hop(port), mask, tuple(backups)))
+    return SwitchPlan(1, IPv4Address("10.255.0.0"), {Bift(0, 0): (tuple(entries),)}, {})
+
+
+def repaired(plan: SwitchPlan, down: set[int], bits: int) -> Counter[tuple[int, int, bool]]:
+    """Copies by port, BitString and whether in a tunnel: each neighbour whose port is down is replaced by its backups."""
+    copies: Counter[tuple[int, int, bool]] = Counter()
+    for entry in plan.bifts[Bift(0, 0)][0]:
+        if entry.next_hop.port not in down:
+            copies[entry.next_hop.port, bits & entry.f_bm, False] += 1
+            continue
+        for backup in entry.backups:
+            if backup.next_hop.port not in down:
+                copies[backup.next_hop.port, bits & backup.f_bm, backup.tunnel is not None] += 1
+    return Counter({copy: count for copy, count in copies.items() if copy[1]})
+
+
+@relaxed
+@given(plan=protected_plans(), data=st.data())
+def test_each_way_repairs_alike(
+    compiled: Compile, way: dict[str, Replication], plan: SwitchPlan, data: st.DataObject
+) -> None:
+    bfr = Bfr(compiled(bsl=BSL, **way), plan, bsl=BSL)
+    route = ROUTES.entry(IPv4Network("10.255.0.77"), FORWARD, hop(TUNNEL_PORT).params())
+    bfr.write(Configuration((route,)))
+    ports = [entry.next_hop.port for entry in plan.bifts[Bift(0, 0)][0]]
+    for _ in range(3):
+        down = data.draw(st.sets(st.sampled_from([*ports, TUNNEL_PORT])))
+        for port in (*ports, TUNNEL_PORT):
+            bfr.switch.set_port_up(port, port not in down)
+        bits = data.draw(st.integers(0, (1 << BSL) - 1))
+        header = BierHeader(bift_id=Bift(0, 0).bift_id(BSL), bit_string=bits, bsl=BSL, ttl=9)
+        found: Counter[tuple[int, int, bool]] = Counter()
+        for port, frame in bfr.send(bier_frame(header, payload()), FIRST_LINK_PORT):
+            tunnelled = frame[12:14] == b"\x08\x00"
+            found[port, BierHeader.decode(frame[14 + 24 * tunnelled :])[0].bit_string, tunnelled] += 1
+        assert found == repaired(plan, down, bits)
