@@ -6,21 +6,9 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
+pub(crate) use ir::id as index;
 use syntax::ast::{Annotation, Direction};
 use syntax::source::Span;
-
-macro_rules! index {
-    ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
-        $(#[$doc])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub struct $name(pub u32);
-        impl $name {
-            /// The position in the module's list.
-            pub fn index(self) -> usize { self.0 as usize }
-        }
-    )*};
-}
-pub(crate) use index;
 
 index! {
     /// A struct, header or header union (with given type arguments).

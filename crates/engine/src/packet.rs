@@ -24,7 +24,7 @@ pub const MAX_BYTES: usize = 1 << 24;
 #[derive(Clone, Debug, Default)]
 pub struct Packet(Option<Box<Body>>);
 
-/// In the order of its lines: what is asked of every packet first.
+/// In the order of its lines: what every packet's run reads first.
 #[derive(Clone, Debug)]
 #[repr(C, align(64))]
 struct Body {
@@ -259,7 +259,7 @@ pub struct Spare(Vec<Packet>);
 
 impl Spare {
     /// So many are kept at most.
-    const MOST: usize = 512;
+    const MOST: usize = 2048;
 
     /// Takes a packet, which may have any contents.
     #[inline]

@@ -1,4 +1,4 @@
-//! The replication engine's configuration: which copies a multicast group or a clone session asks for.
+//! The replication engine's configuration: the copies of a multicast group or a clone session.
 
 use smallvec::SmallVec;
 use std::collections::BTreeMap;

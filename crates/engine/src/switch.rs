@@ -1,39 +1,5 @@
 //! One switch: what happens to a packet between, before and after the halves of the pipeline. What is to happen, the program's
-//! architecture decides ([`crate::architecture`]); how copies are made, queued and bounded is here, for all of them.
-//!
-//! # What v1model does
-//!
-//! The behaviour is that of the reference target (`docs/simple_switch.md` of p4lang/behavioral-model). After ingress, in this order:
-//!
-//! 1. a requested clone is made of the packet as it arrived (it is parsed again, then goes to egress);
-//! 2. digest messages have been sent;
-//! 3. if `resubmit` was called, the packet as it arrived goes to the parser again, and nothing below happens;
-//! 4. else if `mcast_grp` is not zero, one copy per replica of the group goes to egress;
-//! 5. else if `egress_spec` is the drop port, the packet is dropped;
-//! 6. else it goes to the egress of port `egress_spec`.
-//!
-//! After egress: a requested clone is made of the packet as the egress control left it (to egress, without parsing); then if
-//! `egress_spec` is the drop port, the packet is dropped; else if `recirculate` was called, the deparsed packet goes to the
-//! parser again; else it leaves at `egress_port`. A packet that an executor says must be dropped (step limit, failed
-//! assertion) makes no clones and goes nowhere.
-//!
-//! `truncate` cuts what leaves at a port, to the shortest length requested. Whatever is made of the packet before then (a clone, a
-//! replica of a group, what is resubmitted or recirculated) is as long as without `truncate`.
-//!
-//! # What PSA does
-//!
-//! What ingress deparses is the packet between the halves; what egress knows besides is bridged metadata. After ingress: a clone of the
-//! packet as it arrived goes to egress; then, unless `drop` is set, the packet is resubmitted, replicated or sent to one port. After
-//! egress: a clone of the packet as it was deparsed goes to egress; then, unless `drop` is set, the packet is recirculated if its port is
-//! `PSA_PORT_RECIRCULATE`, else it leaves.
-//!
-//! # Where v1model differs from the reference target
-//!
-//! - Clones, resubmitted and recirculated packets keep `ingress_port` (there it becomes 0), and a clone from ingress keeps
-//!   what the parser wrote to metadata when it parsed the clone (there it is reset).
-//! - A chain of resubmissions, recirculations and clones of clones ends after [`MAX_PASSES`], and one received packet causes at most
-//!   [`MAX_WORK`] of them in all; in real time all packets together cause so many per second ([`Switch::set_copies_per_s`]). What is
-//!   beyond is dropped as [`DropReason::RecirculationLimit`].
+//! architecture decides ([`crate::architecture`] says what each does); how copies are made, queued and bounded is here, for all of them.
 //!
 //! # Two uses
 //!
@@ -67,7 +33,7 @@ pub const MAX_WORK: u32 = 4096;
 /// What a switch is told when it is made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct SwitchConfig {
-    /// The port that leads to the control plane. The switch treats it like any other; whoever owns it asks.
+    /// The port that leads to the control plane. The switch treats it like any other; its owner reads this.
     pub cpu_port: u32,
     /// Seeds the generator behind `random`.
     pub seed: u64,
@@ -120,7 +86,7 @@ impl Enqueued {
     }
 }
 
-/// A packet on its way from the deparser to the parser.
+/// A packet between the deparser and the parser.
 #[derive(Debug)]
 pub struct Recirculated {
     packet: Packet,
@@ -150,7 +116,7 @@ struct Lineage {
     branch: usize,
 }
 
-/// A packet on its way through ingress.
+/// A packet in ingress.
 struct Pass {
     now_ps: u64,
     packet: Packet,
@@ -230,7 +196,7 @@ pub struct Scratch {
     state_of: usize,
 }
 
-/// One switch. In the order of its lines: what most packets need first, so that a network of many switches asks for few of them.
+/// One switch. In the order of its lines: what most packets need first, so that a network of many switches needs few of them.
 #[repr(C)]
 pub struct Switch {
     executor: Arc<dyn Executor>,

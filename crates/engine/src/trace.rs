@@ -38,7 +38,7 @@ pub enum CopyKind {
     Recirculate,
 }
 
-/// Something that happened, and (but for what the switch does) the source line that asked for it.
+/// Something that happened, and (but for what the switch does) the source line that caused it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
     /// What happened.
@@ -172,14 +172,14 @@ pub enum EventKind {
         /// The value.
         value: Bits,
     },
-    /// A clone was asked for.
+    /// A clone was requested.
     Clone {
         /// Session.
         session: u32,
     },
-    /// A resubmission was asked for.
+    /// A resubmission was requested.
     Resubmit,
-    /// A recirculation was asked for.
+    /// A recirculation was requested.
     Recirculate,
     /// The outgoing packet will be cut.
     Truncate(u32),

@@ -43,6 +43,8 @@ pub const MAX_STEPS: u32 = 4096;
 /// Width of an error value, as in `standard_metadata.parser_error`. The value is the index in [`Program::errors`].
 pub const ERROR_WIDTH: u32 = 16;
 
+/// Numbers of declarations, each an index into the list of its kind.
+#[macro_export]
 macro_rules! id {
     ($($(#[$doc:meta])* $name:ident),* $(,)?) => {$(
         $(#[$doc])*

@@ -32,7 +32,7 @@ impl Depth {
     }
 }
 
-/// What is known of a state while the longest way through the parser is looked for.
+/// What is known of a state while the longest path through the parser is searched.
 #[derive(Clone, Copy)]
 enum Seen {
     No,

@@ -4,7 +4,7 @@
 //! owns. Ids, widths and lengths come from a verified program, so nothing here can be out of bounds; and were there a
 //! panic all the same, it would abort at the border of the `extern "C"` function rather than unwind through machine code.
 
-use crate::frame::{Frame, SentReplica};
+use crate::frame::Frame;
 use engine::Runtime;
 use engine::control::Replica;
 use engine::hash::hash;
@@ -434,45 +434,26 @@ pub(crate) struct Replicas {
     end: *const Replica,
 }
 
-/// The replicas of a multicast group. It begins the list of those that leave.
+/// The replicas of a multicast group, and room for all of them that leave and for their headers.
 ///
 /// # Safety
 /// `frame` is the frame of the running function.
 pub(crate) unsafe extern "C" fn replicas(frame: *mut Frame, group: u64) -> Replicas {
-    // SAFETY: the caller keeps the contract above; nobody changes groups while the context is there.
+    // SAFETY: the caller keeps the contract above; nobody changes groups while the context is there, nor takes memory of the two vectors.
     let replicas = unsafe {
-        (*frame).replicas_dropped = 0;
-        (*frame).emitted_len = 0;
         let context = &mut *(*frame).context;
-        context.sent.clear();
+        let replicas = context.replication;
+        let replicas = replicas.map_or(&[][..], |r| r.replicas(group as u32));
+        context.sent.reserve(replicas.len());
         context
-            .replication
-            .map_or(&[][..], |r| r.replicas(group as u32))
+            .emitted
+            .reserve(replicas.len() * context.emit_capacity);
+        (*frame).replicas_dropped = 0;
+        (*frame).sent = context.sent.as_mut_ptr();
+        (*frame).emitted = context.emitted.as_mut_ptr();
+        replicas
     };
     let first = replicas.as_ptr();
     let end = replicas.as_ptr_range().end;
     Replicas { first, end }
-}
-
-/// A replica leaves at a port, with the headers that end at `end`. Gives the place for those of the next.
-///
-/// # Safety
-/// `frame` is the frame of the running function, and everything from its `emitted` up to `end` has been written.
-pub(crate) unsafe extern "C" fn send_replica(
-    frame: *mut Frame,
-    port: u64,
-    end: *mut u8,
-) -> *mut u8 {
-    // SAFETY: the caller keeps the contract above.
-    unsafe {
-        let context = &mut *(*frame).context;
-        let used = end.offset_from((*frame).emitted) as usize;
-        context.sent.push(SentReplica {
-            port: port as u32,
-            end: used,
-            truncate: (*frame).truncate,
-        });
-        (*frame).emitted_len = used as u64;
-        reserve(frame, end, context.emit_capacity as u64)
-    }
 }

@@ -52,7 +52,7 @@ pub struct JitExecutor {
     stats: CompileStats,
     /// Limbs that the state array must have.
     state_limbs: usize,
-    /// Bytes that the deparser may write without asking for room.
+    /// Bytes that the deparser may write without reserving room.
     emit_capacity: usize,
     /// How far it looks into packets.
     reach_bytes: usize,
@@ -418,7 +418,7 @@ fn arrive<'a>(
     unsafe { std::slice::from_raw_parts_mut(arrivals.as_mut_ptr().cast(), count) }
 }
 
-/// A part of a burst on its way, and where it goes.
+/// A part of a burst, and where it goes.
 struct Sending<'a> {
     /// The number of the first of them in the burst.
     number: u32,
@@ -498,16 +498,16 @@ unsafe fn send_replicas(
         if let Some(length) = replica.truncate.checked_sub(1) {
             packet.truncate(length as usize);
         }
-        out.push(Output::new(replica.port, packet));
+        out.push(Output::new(replica.port as u32, packet));
     };
     let mut first = 0;
     for replica in others {
-        let headers = &emitted[first..replica.end];
+        let headers = &emitted[first..replica.end as usize];
         let memory = spare.take();
         send(replica, packet.with_front(consumed, headers, memory));
-        first = replica.end;
+        first = replica.end as usize;
     }
-    packet.replace_front(consumed, &emitted[first..last.end]);
+    packet.replace_front(consumed, &emitted[first..last.end as usize]);
     send(last, packet);
 }
 

@@ -42,6 +42,10 @@ pub(crate) struct Frame {
     pub views: *const TableView,
     /// On the fast path, replicas that egress dropped.
     pub replicas_dropped: u64,
+    /// On the fast path, where the replicas that leave are noted, in order.
+    pub sent: *mut SentReplica,
+    /// The end of those that are.
+    pub sent_end: *mut SentReplica,
     /// What a function of [`crate::preserving`] gave: where the arguments are.
     pub found_args: *const u64,
     /// The position of the action; bit 32 is set on a hit.
@@ -72,6 +76,8 @@ impl Frame {
             found_args: std::ptr::null(),
             found: 0,
             replicas_dropped: 0,
+            sent: std::ptr::null_mut(),
+            sent_end: std::ptr::null_mut(),
             context: std::ptr::from_mut(context).cast(),
         }
     }
@@ -126,10 +132,13 @@ impl Frame {
     /// The replicas that leave.
     ///
     /// # Safety
-    /// The function that the frame was for has ended with [`exit::REPLICATED`], and its context is still there.
+    /// The function that the frame was for has ended with [`exit::REPLICATED`], and its context is still there, with nothing done since.
     pub unsafe fn sent(&self) -> &[SentReplica] {
         // SAFETY: the caller keeps the contract above.
-        unsafe { &*(*self.context).sent }
+        unsafe {
+            let count = self.sent_end.offset_from_unsigned(self.sent);
+            std::slice::from_raw_parts(self.sent, count)
+        }
     }
 }
 
@@ -145,9 +154,9 @@ pub(crate) struct Context<'a> {
     pub prefetch_keys: &'a mut [Vec<u64>],
     /// On the fast path, the multicast groups.
     pub replication: Option<&'a Replication>,
-    /// The replicas that leave, in order.
+    /// Memory for the replicas that leave; always empty to its owner.
     pub sent: &'a mut SentReplicas,
-    /// Bytes that the deparser may write without asking for room.
+    /// Bytes that the deparser may write without reserving room.
     pub emit_capacity: usize,
 }
 
@@ -155,12 +164,13 @@ pub(crate) struct Context<'a> {
 pub(crate) type SentReplicas = SmallVec<[SentReplica; 8]>;
 
 /// A replica that leaves. Its headers are among the emitted bytes, behind those of the one before.
+#[repr(C)]
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct SentReplica {
     /// Port.
-    pub port: u32,
-    /// Where its headers end.
-    pub end: usize,
+    pub port: u64,
+    /// Where its headers end: so many bytes behind the beginning of those of the first.
+    pub end: u64,
     /// Zero, or one more than the length to truncate to.
     pub truncate: u64,
 }
@@ -195,28 +205,13 @@ pub(crate) fn preserve_of(code: u64) -> Option<ir::FieldListId> {
     (code.checked_sub(1)).map(|id| ir::FieldListId(id as u32))
 }
 
-/// Values of [`Frame::drop`].
-pub(crate) mod drop_code {
-    /// [`engine::DropReason::StepLimit`].
-    pub const STEP_LIMIT: u64 = 1;
-    /// [`engine::DropReason::AssertFailed`].
-    pub const ASSERT_FAILED: u64 = 2;
-    /// [`engine::DropReason::IngressDrop`]; on the fast path only.
-    pub const INGRESS_DROP: u64 = 3;
-    /// [`engine::DropReason::EgressDrop`]; on the fast path only.
-    pub const EGRESS_DROP: u64 = 4;
-    /// [`engine::DropReason::EmptyMulticastGroup`]; on the fast path only.
-    pub const EMPTY_GROUP: u64 = 5;
+/// What [`Frame::drop`] says of a reason.
+pub(crate) const fn drop_code(reason: DropReason) -> u64 {
+    reason as u64 + 1
 }
 
 /// The reason that a [`drop_code`] stands for.
 pub(crate) fn drop_reason(code: u64) -> Option<DropReason> {
-    Some(match code {
-        drop_code::STEP_LIMIT => DropReason::StepLimit,
-        drop_code::ASSERT_FAILED => DropReason::AssertFailed,
-        drop_code::INGRESS_DROP => DropReason::IngressDrop,
-        drop_code::EGRESS_DROP => DropReason::EgressDrop,
-        drop_code::EMPTY_GROUP => DropReason::EmptyMulticastGroup,
-        _ => return None,
-    })
+    let at = usize::try_from(code.checked_sub(1)?).ok()?;
+    DropReason::ALL.get(at).copied()
 }

@@ -108,7 +108,7 @@ fn compile_unguarded(analysis: &Analysis<'_>) -> Result<NativeCode, JitError> {
     for compiled in results {
         if let Some(compiled) = compiled? {
             compiled.define(&mut module, &mut stats)?;
-            defined.push((compiled.entry_point, compiled.id));
+            defined.push((compiled.job.entry_point, compiled.job.id));
         }
     }
     module.finalize_definitions().map_err(codegen_error)?;
@@ -243,9 +243,7 @@ impl Job {
             .compile(isa, &mut ControlPlane::default())
             .map_err(|e| JitError::Codegen(format!("{:?}", e.inner)))?;
         Ok(Some(Compiled {
-            entry_point: self.entry_point,
-            id: self.id,
-            context: self.context,
+            job: self,
             instructions,
             merged,
         }))
@@ -254,9 +252,7 @@ impl Job {
 
 /// Machine code that is not in its place yet.
 struct Compiled {
-    entry_point: EntryPoint,
-    id: FuncId,
-    context: Context,
+    job: Job,
     instructions: usize,
     merged: usize,
 }
@@ -276,14 +272,15 @@ fn merged(function: &Function) -> usize {
 
 impl Compiled {
     fn define(&self, module: &mut JITModule, stats: &mut CompileStats) -> Result<(), JitError> {
-        let code = self.context.compiled_code();
+        let Job { context, id, .. } = &self.job;
+        let code = context.compiled_code();
         let code = code.ok_or_else(|| JitError::Codegen("no code".into()))?;
         let relocations: Vec<ModuleReloc> = (code.buffer.relocs().iter())
-            .map(|reloc| ModuleReloc::from_mach_reloc(reloc, &self.context.func, self.id))
+            .map(|reloc| ModuleReloc::from_mach_reloc(reloc, &context.func, *id))
             .collect();
         let alignment = code.buffer.alignment.into();
         module
-            .define_function_bytes(self.id, alignment, code.code_buffer(), &relocations)
+            .define_function_bytes(*id, alignment, code.code_buffer(), &relocations)
             .map_err(codegen_error)?;
         stats.instructions += self.instructions;
         stats.merged += self.merged;

@@ -68,7 +68,6 @@ shims! {
     AppendBits = calls::append_bits(4) -> 0,
     Reserve = calls::reserve(3) -> 1,
     Replicas = calls::replicas(2) -> 2,
-    SendReplica = calls::send_replica(3) -> 1,
 }
 
 impl Shim {

@@ -445,7 +445,7 @@ impl Checker {
             (_, Some((i, _))) => Target::State(*i),
             (text, None) => {
                 let known = names.keys().map(|n| &**n).chain(["accept", "reject"]);
-                let similar = self.closest(text, known).map(str::to_string);
+                let similar = self.closest(text, known);
                 self.report(errors::unknown_state(name.span, text, similar.as_deref()));
                 Target::Reject
             }

@@ -194,7 +194,7 @@ impl Checker {
                 Some(i) => fields[i] = Some(self.coerce(item, &def.fields[i].ty)),
                 None => {
                     let fields = def.fields.iter().map(|f| &*f.name);
-                    let similar = self.closest(name, fields).map(str::to_string);
+                    let similar = self.closest(name, fields);
                     self.report(errors::no_field(
                         item.span,
                         name,

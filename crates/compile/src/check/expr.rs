@@ -150,9 +150,7 @@ impl Checker {
                 if let Some(i) = known.filter(|_| declared.contains(name)) {
                     return Expr::new(ExprKind::Symbol(i as u32), Ty::Error, span);
                 }
-                let similar = self
-                    .closest(name, declared.iter().map(|e| &**e))
-                    .map(str::to_string);
+                let similar = self.closest(name, declared.iter().map(|e| &**e));
                 self.wrong(
                     errors::no_member(member.span, name, "error", similar.as_deref()),
                     span,
@@ -167,9 +165,7 @@ impl Checker {
                     };
                     return Expr::new(kind, Ty::Enum(*id), span);
                 }
-                let similar = self
-                    .closest(name, def.members.iter().map(|(n, _)| &**n))
-                    .map(str::to_string);
+                let similar = self.closest(name, def.members.iter().map(|(n, _)| &**n));
                 self.wrong(
                     errors::no_member(member.span, name, &def.name, similar.as_deref()),
                     span,
@@ -205,7 +201,7 @@ impl Checker {
         let def = self.module.types.structure(id);
         let Some(i) = def.field(member.as_str()) else {
             let fields = def.fields.iter().map(|f| &*f.name);
-            let similar = self.closest(member.as_str(), fields).map(str::to_string);
+            let similar = self.closest(member.as_str(), fields);
             let name = def.name.clone();
             return self.wrong(
                 errors::no_field(member.span, member.as_str(), &name, similar.as_deref()),
@@ -256,7 +252,10 @@ impl Checker {
                 ];
                 let similar = self.closest(name, known.into_iter());
                 let shown = self.show(&base.ty);
-                self.wrong(errors::no_member(member.span, name, &shown, similar), span)
+                self.wrong(
+                    errors::no_member(member.span, name, &shown, similar.as_deref()),
+                    span,
+                )
             }
         }
     }

@@ -43,7 +43,7 @@ impl Checker {
                     match &arg.name {
                         Some(name) => {
                             let known = sig.params.iter().map(|p| &*p.name);
-                            let similar = self.closest(name.as_str(), known).map(str::to_string);
+                            let similar = self.closest(name.as_str(), known);
                             self.report(errors::no_parameter(
                                 name.span,
                                 name.as_str(),

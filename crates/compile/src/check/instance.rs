@@ -76,7 +76,8 @@ impl Checker {
         let Some(wanted) = wanted else {
             let names = def.abstract_methods.iter().map(|m| &*m.name);
             let similar = self.closest(name.as_str(), names);
-            let message = errors::no_abstract_method(name.span, name.as_str(), &def.name, similar);
+            let message =
+                errors::no_abstract_method(name.span, name.as_str(), &def.name, similar.as_deref());
             return self.report(message);
         };
         let bindings = known(&def.type_params, args);

@@ -48,9 +48,8 @@ impl Checker {
                     .cloned()
                     .collect();
                 if methods.is_empty() {
-                    let similar = self
-                        .closest(member.as_str(), def.methods.iter().map(|m| &*m.name))
-                        .map(str::to_string);
+                    let similar =
+                        self.closest(member.as_str(), def.methods.iter().map(|m| &*m.name));
                     return self.wrong(
                         errors::no_method(
                             member.span,
@@ -236,7 +235,7 @@ impl Checker {
             name => {
                 let similar = self.closest(name, ["hit", "miss", "action_run"].into_iter());
                 self.wrong(
-                    errors::no_member(member.span, name, "apply()", similar),
+                    errors::no_member(member.span, name, "apply()", similar.as_deref()),
                     span,
                 )
             }
@@ -433,7 +432,10 @@ impl Checker {
                 ];
                 let similar = self.closest(name, known.into_iter());
                 let shown = self.show(ty);
-                return self.wrong(errors::no_method(member.span, name, &shown, similar), span);
+                return self.wrong(
+                    errors::no_method(member.span, name, &shown, similar.as_deref()),
+                    span,
+                );
             }
         };
         Expr::new(ExprKind::Int(BigInt::from(bits)), Ty::Int, span)

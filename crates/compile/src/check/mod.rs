@@ -180,14 +180,10 @@ impl Checker {
 
     /// The candidate most like a name, for an error that is shown: who looks at all candidates for each of 100,000 errors takes
     /// minutes.
-    fn closest<'a>(
-        &self,
-        name: &str,
-        candidates: impl Iterator<Item = &'a str>,
-    ) -> Option<&'a str> {
+    fn closest<'a>(&self, name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<String> {
         match self.diagnostics.is_full() {
             true => None,
-            false => scope::closest(name, candidates),
+            false => scope::closest(name, candidates).map(str::to_string),
         }
     }
 

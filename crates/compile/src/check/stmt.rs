@@ -411,7 +411,7 @@ impl Checker {
     }
 }
 
-/// Whether every way through the statements ends in a `return` (or leaves otherwise).
+/// Whether every path through the statements ends in a `return` (or leaves otherwise).
 pub(super) fn always_returns(stmts: &[Stmt]) -> bool {
     stmts.iter().any(|s| match &s.kind {
         StmtKind::Return(_) | StmtKind::Exit => true,

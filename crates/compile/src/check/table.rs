@@ -210,7 +210,7 @@ impl Checker {
         let text = name.as_str();
         if !self.module.types.match_kinds.contains(&name.text) {
             let known = self.module.types.match_kinds.iter().map(|k| &**k);
-            let similar = self.closest(text, known).map(str::to_string);
+            let similar = self.closest(text, known);
             self.report(errors::unknown_match_kind(
                 name.span,
                 text,
@@ -643,7 +643,11 @@ impl Checker {
                     "support_timeout",
                 ];
                 let similar = self.closest(name, known.into_iter());
-                self.report(errors::unknown_property(property.name.span, name, similar));
+                self.report(errors::unknown_property(
+                    property.name.span,
+                    name,
+                    similar.as_deref(),
+                ));
             }
             _ => {}
         }

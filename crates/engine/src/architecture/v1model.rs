@@ -1,4 +1,31 @@
-//! v1model, as the reference target simple_switch does it; [`crate::switch`] lists where it differs.
+//! v1model, as the reference target simple_switch does it.
+//!
+//! # What v1model does
+//!
+//! The behaviour is that of the reference target (`docs/simple_switch.md` of p4lang/behavioral-model). After ingress, in this order:
+//!
+//! 1. a requested clone is made of the packet as it arrived (it is parsed again, then goes to egress);
+//! 2. digest messages have been sent;
+//! 3. if `resubmit` was called, the packet as it arrived goes to the parser again, and nothing below happens;
+//! 4. else if `mcast_grp` is not zero, one copy per replica of the group goes to egress;
+//! 5. else if `egress_spec` is the drop port, the packet is dropped;
+//! 6. else it goes to the egress of port `egress_spec`.
+//!
+//! After egress: a requested clone is made of the packet as the egress control left it (to egress, without parsing); then if
+//! `egress_spec` is the drop port, the packet is dropped; else if `recirculate` was called, the deparsed packet goes to the
+//! parser again; else it leaves at `egress_port`. A packet that an executor says must be dropped (step limit, failed
+//! assertion) makes no clones and goes nowhere.
+//!
+//! `truncate` cuts what leaves at a port, to the shortest length requested. Whatever is made of the packet before then (a clone, a
+//! replica of a group, what is resubmitted or recirculated) is as long as without `truncate`.
+//!
+//! # Where v1model differs from the reference target
+//!
+//! - Clones, resubmitted and recirculated packets keep `ingress_port` (there it becomes 0), and a clone from ingress keeps
+//!   what the parser wrote to metadata when it parsed the clone (there it is reset).
+//! - A chain of resubmissions, recirculations and clones of clones ends after [`crate::switch::MAX_PASSES`], and one received packet causes at most
+//!   [`crate::switch::MAX_WORK`] of them in all; in real time all packets together cause so many per second ([`crate::Switch::set_copies_per_s`]). What is
+//!   beyond is dropped as [`crate::DropReason::RecirculationLimit`].
 
 use super::{
     AfterEgress, AfterIngress, EgressStart, EgressVerdict, IngressVerdict, PS_PER_US, PacketPath,

@@ -148,7 +148,7 @@ impl Run<'_, '_> {
         });
     }
 
-    /// What a program asks the switch to do after this part.
+    /// What a program requests of the switch after this part.
     fn intent(&mut self, stmt: &Stmt) {
         let event = match &stmt.kind {
             StmtKind::Clone {

@@ -3,18 +3,11 @@
 use super::{Flow, Run};
 use crate::exec::DropReason;
 use crate::trace::EventKind;
+use ir::core_error;
 use ir::{
     Bits, Block, Expr, HeaderId, KeySet, Loc, SelectCase, SlotId, Stmt, StmtKind, Target,
     Transition,
 };
-
-/// Values of the errors that the language itself raises, in the order of core.p4.
-mod error {
-    pub const PACKET_TOO_SHORT: u64 = 1;
-    pub const NO_MATCH: u64 = 2;
-    pub const HEADER_TOO_SHORT: u64 = 4;
-    pub const PARSER_INVALID_ARGUMENT: u64 = 6;
-}
 
 impl Run<'_, '_> {
     /// Runs a parser, if there is one, from the start of the packet; `false` if the packet is dropped.
@@ -59,7 +52,7 @@ impl Run<'_, '_> {
             target: reached,
         });
         if target.is_none() {
-            self.fail(error::NO_MATCH, loc);
+            self.fail(core_error::NO_MATCH, loc);
         }
         reached
     }
@@ -124,14 +117,14 @@ impl Run<'_, '_> {
         };
         let bits: u64 = fields.iter().map(length_of).sum();
         if !bits.is_multiple_of(8) {
-            return self.fail(error::PARSER_INVALID_ARGUMENT, loc);
+            return self.fail(core_error::PARSER_INVALID_ARGUMENT, loc);
         }
         if bits > self.remaining_bits() {
-            return self.fail(error::PACKET_TOO_SHORT, loc);
+            return self.fail(core_error::PACKET_TOO_SHORT, loc);
         }
         let varbits = fields.iter().filter(|f| f.varbit_length.is_some());
         if varbits.clone().any(|f| varbit_bits > width(f.slot)) {
-            return self.fail(error::HEADER_TOO_SHORT, loc);
+            return self.fail(core_error::HEADER_TOO_SHORT, loc);
         }
         let mut at = 8 * self.cx.consumed as u64;
         for field in fields {
@@ -168,7 +161,7 @@ impl Run<'_, '_> {
     fn lookahead(&mut self, dst: SlotId, offset: u32, loc: Loc) -> Flow {
         let width = self.program.slots[dst.index()].width;
         if u64::from(offset) + u64::from(width) > self.remaining_bits() {
-            return self.fail(error::PACKET_TOO_SHORT, loc);
+            return self.fail(core_error::PACKET_TOO_SHORT, loc);
         }
         let at = 8 * self.cx.consumed as u64 + u64::from(offset);
         let value = read_bits(self.cx.packet, at, u64::from(width), width);
@@ -179,10 +172,10 @@ impl Run<'_, '_> {
 
     fn advance(&mut self, bits: u64, loc: Loc) -> Flow {
         if !bits.is_multiple_of(8) {
-            return self.fail(error::PARSER_INVALID_ARGUMENT, loc);
+            return self.fail(core_error::PARSER_INVALID_ARGUMENT, loc);
         }
         if bits > self.remaining_bits() {
-            return self.fail(error::PACKET_TOO_SHORT, loc);
+            return self.fail(core_error::PACKET_TOO_SHORT, loc);
         }
         self.cx.consumed += (bits / 8) as usize;
         self.note(loc, || EventKind::Advance(bits));

@@ -1,7 +1,7 @@
 //! The slow path of copies: replicas of a multicast group, clones from ingress and from egress, and packets that go round again.
 //!
-//! Each gets its state from its original's here, and its place in the trace. What a program asked for, and when it counts, is the
-//! caller's business.
+//! Each gets its state from its original's here, and its place in the trace. The caller decides what a program requested, and when
+//! it counts.
 
 use super::{Emission, Enqueued, Lineage, MAX_PASSES, PacketPath, Pass, Recirculated, Run, Switch};
 use crate::exec::DropReason;

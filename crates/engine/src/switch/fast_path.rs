@@ -31,7 +31,7 @@ impl Switch {
         self.reuse(packets.drain(..).map(|(_, packet)| packet));
     }
 
-    /// Takes packets that are done with, so that copies need no fresh memory; some hundreds at most are kept.
+    /// Takes packets that are done with, so that copies need no fresh memory; some thousands at most are kept.
     pub fn reuse(&mut self, packets: impl IntoIterator<Item = Packet>) {
         for packet in packets {
             self.scratch.spare.push(packet);

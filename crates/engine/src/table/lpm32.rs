@@ -1,6 +1,6 @@
 //! Longest prefix match on fields of up to 32 bits, with any number of exactly matched fields beside it.
 //!
-//! A multibit trie with strides of eight bits. A node is one cache line: 256 ways, of which neighbouring ones that lead to the same
+//! A multibit trie with strides of eight bits. A node is one cache line: 256 children, of which neighbouring ones that lead to the same
 //! place are a *run*; bits say where runs begin, and counting them finds the place, an entry or a node below. A node knows only
 //! prefixes that end in it; what it does not match is the *fallback* of the node, the best of the node above. So a prefix that comes or goes
 //! changes one node and the fallbacks of those directly below, and a lookup follows at most four nodes. A root with many prefixes has
@@ -19,7 +19,7 @@ use super::numbers::NumberSet;
 pub const STRIDE: u32 = 8;
 
 /// Ways of a node or a block.
-pub const WAYS: usize = 1 << STRIDE;
+pub const CHILDREN: usize = 1 << STRIDE;
 
 /// Bits that a direct index covers.
 pub const DIRECT_BITS: u32 = 16;
@@ -59,7 +59,7 @@ pub const ALONE_ENTRY_BITS: u32 = 32 - ALONE_BITS - STRIDE;
 /// What [`Direct::below`] says if this prefix is the only one there, of 17 to 24 bits.
 fn alone(prefix: Prefix, entry: u32) -> Option<u32> {
     let ignored = (DIRECT_BITS + STRIDE).checked_sub(prefix.len.into())?;
-    let value = prefix.bits >> STRIDE & (WAYS as u32 - 1);
+    let value = prefix.bits >> STRIDE & (CHILDREN as u32 - 1);
     let possible = entry >> ALONE_ENTRY_BITS == 0;
     possible.then_some((24 + ignored) << (32 - ALONE_BITS) | value << ALONE_ENTRY_BITS | entry)
 }
@@ -89,8 +89,8 @@ impl Direct {
     }
 }
 
-/// The places of the ways under a place of the direct index.
-pub type Places = [u32; WAYS];
+/// The places of the children under a place of the direct index.
+pub type Places = [u32; CHILDREN];
 
 /// The prefixes for who looks up in place: [`Lpm32Table::lookup`] up to where a place says [`BELOW`].
 #[derive(Clone, Copy, Debug)]
@@ -114,7 +114,7 @@ enum Level {
 #[derive(Clone, Copy, Debug, Default)]
 #[repr(align(64))]
 struct Node {
-    /// At which ways runs begin; always at the first.
+    /// At which children runs begin; always at the first.
     begins: [u64; 4],
     /// How many runs begin in the words before.
     before: [u8; 4],
@@ -129,12 +129,12 @@ struct Node {
 }
 
 impl Node {
-    /// Which of the runs a way is in; means nothing for no node.
+    /// Which of the runs a child is in; means nothing for no node.
     #[inline]
-    fn run(&self, way: usize) -> u32 {
-        let word = (way / 64) & 3;
-        let up_to_way = u64::MAX >> (63 - way % 64);
-        let run = u32::from(self.before[word]) + (self.begins[word] & up_to_way).count_ones();
+    fn run(&self, child: usize) -> u32 {
+        let word = (child / 64) & 3;
+        let up_to_child = u64::MAX >> (63 - child % 64);
+        let run = u32::from(self.before[word]) + (self.begins[word] & up_to_child).count_ones();
         run.wrapping_sub(1)
     }
 }
@@ -252,7 +252,7 @@ impl Lpm32Table {
             free_roots: Vec::new(),
             nodes: vec![Node::default()],
             free_nodes: Vec::new(),
-            blocks: vec![[0; WAYS]],
+            blocks: vec![[0; CHILDREN]],
             free_blocks: Vec::new(),
             runs: Runs::default(),
             prefixes: Vec::new(),
@@ -304,7 +304,8 @@ impl Lpm32Table {
                 return if contained { found.alone_entry() } else { best };
             }
             // The block of nothing leads nowhere.
-            let place = self.blocks[found.below as usize][(bits >> STRIDE) as usize & (WAYS - 1)];
+            let place =
+                self.blocks[found.below as usize][(bits >> STRIDE) as usize & (CHILDREN - 1)];
             if place & BELOW == 0 {
                 return if place != 0 { place } else { best };
             }
@@ -313,7 +314,7 @@ impl Lpm32Table {
         while node != 0 {
             let at = &self.nodes[node as usize];
             best = if at.fallback != 0 { at.fallback } else { best };
-            let place = self.place(at, (bits >> shift) as usize & (WAYS - 1));
+            let place = self.place(at, (bits >> shift) as usize & (CHILDREN - 1));
             if place & BELOW == 0 {
                 return if place != 0 { place } else { best };
             }
@@ -345,7 +346,7 @@ impl Lpm32Table {
             }
             for i in 0..count {
                 let block = &self.blocks[nodes[i] as usize];
-                let place = block[(bits(i) >> STRIDE) as usize & (WAYS - 1)];
+                let place = block[(bits(i) >> STRIDE) as usize & (CHILDREN - 1)];
                 let below = place & BELOW != 0;
                 nodes[i] = if below { place & !BELOW } else { 0 };
                 found[i] = if below || place == 0 { found[i] } else { place };
@@ -359,7 +360,7 @@ impl Lpm32Table {
                 } else {
                     found[i]
                 };
-                runs[i] = at.run((bits(i) >> shift) as usize & (WAYS - 1));
+                runs[i] = at.run((bits(i) >> shift) as usize & (CHILDREN - 1));
             }
             for i in 0..count {
                 if nodes[i] == 0 {
@@ -374,10 +375,10 @@ impl Lpm32Table {
         }
     }
 
-    /// Where a way leads.
+    /// Where a child leads.
     #[inline]
-    fn place(&self, node: &Node, way: usize) -> u32 {
-        self.place_of_run(node, node.run(way))
+    fn place(&self, node: &Node, child: usize) -> u32 {
+        self.place_of_run(node, node.run(child))
     }
 
     /// Where a run leads.
@@ -539,13 +540,13 @@ impl Lpm32Table {
         let (mut level, mut position) = self.top(prefix);
         let mut path = vec![(level, position)];
         while position < last {
-            let way = (prefix.bits << position >> (32 - STRIDE)) as usize;
-            let place = self.place_at(level, way);
+            let child = (prefix.bits << position >> (32 - STRIDE)) as usize;
+            let place = self.place_at(level, child);
             let below = match place & BELOW {
                 0 => {
                     let below = self.new_node(place);
                     let mut places = self.places(level);
-                    places[way] = BELOW | below;
+                    places[child] = BELOW | below;
                     self.set_places(level, &places);
                     below
                 }
@@ -568,13 +569,13 @@ impl Lpm32Table {
         };
         if direct[at].block() == 0 {
             let block = self.free_blocks.pop().unwrap_or_else(|| {
-                self.blocks.push([0; WAYS]);
+                self.blocks.push([0; CHILDREN]);
                 self.blocks.len() as u32 - 1
             });
             if direct[at].is_alone() {
                 let entry = direct[at].alone_entry();
                 let Prefix { bits, len, .. } = self.prefixes[entry as usize];
-                let first = (bits >> STRIDE) as usize & (WAYS - 1);
+                let first = (bits >> STRIDE) as usize & (CHILDREN - 1);
                 let count = 1 << (DIRECT_BITS + STRIDE - u32::from(len));
                 self.blocks[block as usize][first..first + count].fill(entry);
             }
@@ -612,15 +613,15 @@ impl Lpm32Table {
         }
     }
 
-    /// Where a way of a level leads.
-    fn place_at(&self, level: Level, way: usize) -> u32 {
+    /// Where a child of a level leads.
+    fn place_at(&self, level: Level, child: usize) -> u32 {
         match level {
-            Level::Block(block) => self.blocks[block as usize][way],
-            Level::Node(node) => self.place(&self.nodes[node as usize], way),
+            Level::Block(block) => self.blocks[block as usize][child],
+            Level::Node(node) => self.place(&self.nodes[node as usize], child),
         }
     }
 
-    /// The places of all ways of a level.
+    /// The places of all children of a level.
     fn places(&self, level: Level) -> Places {
         match level {
             Level::Block(block) => self.blocks[block as usize],
@@ -635,7 +636,7 @@ impl Lpm32Table {
         }
     }
 
-    /// The places of all ways of a node.
+    /// The places of all children of a node.
     fn expand(&self, node: u32) -> Places {
         let node = &self.nodes[node as usize];
         let count = node.count as usize;
@@ -644,10 +645,10 @@ impl Lpm32Table {
             false => &self.runs.places[node.runs as usize..][..count],
         };
         let mut run = 0;
-        let mut places = [0; WAYS];
-        for (way, place) in places.iter_mut().enumerate() {
-            let begins = node.begins[way / 64] >> (way % 64) & 1 == 1;
-            run += usize::from(begins && way != 0);
+        let mut places = [0; CHILDREN];
+        for (child, place) in places.iter_mut().enumerate() {
+            let begins = node.begins[child / 64] >> (child % 64) & 1 == 1;
+            run += usize::from(begins && child != 0);
             *place = runs[run];
         }
         places
@@ -658,13 +659,13 @@ impl Lpm32Table {
         let mut begins = [0u64; 4];
         let mut before = [0u8; 4];
         let mut count = 0;
-        for (way, place) in places.iter().enumerate() {
-            if way % 64 == 0 {
+        for (child, place) in places.iter().enumerate() {
+            if child % 64 == 0 {
                 // At most 192.
-                before[way / 64] = count as u8;
+                before[child / 64] = count as u8;
             }
-            if way == 0 || *place != places[way - 1] {
-                begins[way / 64] |= 1 << (way % 64);
+            if child == 0 || *place != places[child - 1] {
+                begins[child / 64] |= 1 << (child % 64);
                 count += 1;
             }
         }
@@ -675,9 +676,9 @@ impl Lpm32Table {
             true => &mut few[..],
             false => &mut self.runs.places[runs as usize..][..count],
         };
-        let firsts = (0..WAYS).filter(|&way| begins[way / 64] >> (way % 64) & 1 == 1);
-        for (to, way) in to.iter_mut().zip(firsts) {
-            *to = places[way];
+        let firsts = (0..CHILDREN).filter(|&child| begins[child / 64] >> (child % 64) & 1 == 1);
+        for (to, child) in to.iter_mut().zip(firsts) {
+            *to = places[child];
         }
         self.nodes[node as usize] = Node {
             begins,
@@ -730,10 +731,10 @@ impl Lpm32Table {
         let mut direct = vec![Direct::default(); DIRECT_PLACES];
         let top = self.roots[number as usize].node;
         let upper = match top {
-            0 => [0; WAYS],
+            0 => [0; CHILDREN],
             _ => self.expand(top),
         };
-        for (place, block) in upper.into_iter().zip(direct.chunks_exact_mut(WAYS)) {
+        for (place, block) in upper.into_iter().zip(direct.chunks_exact_mut(CHILDREN)) {
             if place & BELOW == 0 {
                 block.fill(Direct {
                     below: 0,

@@ -81,3 +81,15 @@ pub enum KeySet {
     /// A member of the value set.
     ValueSet(ValueSetId),
 }
+
+/// Errors that the language itself raises: values, in the order of core.p4.
+pub mod core_error {
+    /// `PacketTooShort`
+    pub const PACKET_TOO_SHORT: u64 = 1;
+    /// `NoMatch`
+    pub const NO_MATCH: u64 = 2;
+    /// `HeaderTooShort`
+    pub const HEADER_TOO_SHORT: u64 = 4;
+    /// `ParserInvalidArgument`
+    pub const PARSER_INVALID_ARGUMENT: u64 = 6;
+}

@@ -21,6 +21,7 @@ use cranelift_codegen::ir::{
     Block, BlockArg, InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value,
 };
 use cranelift_frontend::Variable;
+use engine::DropReason;
 use ir::{Half, HeaderId, Input, SlotId};
 use smallvec::smallvec;
 use std::mem::offset_of;
@@ -274,7 +275,7 @@ impl<'a> Gen<'a, '_> {
         let spec = self.read(forwarding.port).low();
         let drop_port = self.imm(forwarding.drop_port);
         let dropped = self.b.ins().icmp(IntCC::Equal, spec, drop_port);
-        self.exit_if(dropped, exit::DROPPED + drop_code::INGRESS_DROP);
+        self.exit_if(dropped, exit::DROPPED + drop_code(DropReason::IngressDrop));
         let port = self.fast_path_mut().port;
         self.b.def_var(port, spec);
         let zero = self.imm(0);
@@ -356,7 +357,7 @@ impl<'a> Gen<'a, '_> {
             let bailout = self.b.use_var(bailout);
             self.end_if(bailout, exit::AFTER_EGRESS, exported);
         }
-        self.exit_with(exit::DROPPED + drop_code::EGRESS_DROP, None);
+        self.exit_with(exit::DROPPED + drop_code(DropReason::EgressDrop), None);
         self.continue_in(next);
     }
 

@@ -13,7 +13,7 @@ use cranelift_codegen::ir::types::{I32, I64};
 use cranelift_codegen::ir::{Block, BlockArg, InstBuilder, MemFlagsData, TrapCode, Value};
 use engine::table::keymap::{MULTIPLIER, SEED};
 use engine::table::lpm32::{
-    ALONE_BITS, ALONE_ENTRY_BITS, BELOW, DIRECT_BITS, Direct, Places, Root, STRIDE, WAYS,
+    ALONE_BITS, ALONE_ENTRY_BITS, BELOW, CHILDREN, DIRECT_BITS, Direct, Places, Root, STRIDE,
 };
 use smallvec::SmallVec;
 use std::mem::offset_of;
@@ -26,7 +26,7 @@ fn table_memory() -> MemFlagsData {
 /// What a lookup in place has found.
 pub(super) struct Found {
     pub record: Value,
-    /// 0 or 1, if it was asked for.
+    /// 0 or 1, if it is needed.
     pub hit: Option<Value>,
 }
 
@@ -38,7 +38,7 @@ struct Lookup<'a> {
     views: Value,
     /// Where what is not done in place is done.
     elsewhere: Block,
-    /// With the record, and with the hit if that is asked for.
+    /// With the record, and with the hit if that is needed.
     done: Block,
     wants_hit: bool,
 }
@@ -58,16 +58,7 @@ impl Gen<'_, '_> {
         for _ in 0..1 + usize::from(wants_hit) {
             self.b.append_block_param(done, I64);
         }
-        let views = offset_of!(Frame, views) as i32;
-        let views = (self.b.ins()).load(I64, constant_memory(), self.frame, views);
-        let lookup = Lookup {
-            table,
-            view: number * size_of::<TableView>(),
-            views,
-            elsewhere,
-            done,
-            wants_hit,
-        };
+        let lookup = self.lookup(number, table, [elsewhere, done], wants_hit);
         match table.prefix {
             None => {
                 let number = self.probe(&lookup, key);
@@ -89,6 +80,24 @@ impl Gen<'_, '_> {
         Found {
             record: params[0],
             hit: params.get(1).copied(),
+        }
+    }
+
+    fn lookup<'t>(
+        &mut self,
+        number: usize,
+        table: &'t InPlaceTable,
+        [elsewhere, done]: [Block; 2],
+        wants_hit: bool,
+    ) -> Lookup<'t> {
+        let views = offset_of!(Frame, views) as i32;
+        Lookup {
+            table,
+            view: number * size_of::<TableView>(),
+            views: (self.b.ins()).load(I64, constant_memory(), self.frame, views),
+            elsewhere,
+            done,
+            wants_hit,
         }
     }
 
@@ -149,16 +158,7 @@ impl Gen<'_, '_> {
     pub(super) fn touch(&mut self, number: usize, key: &[Value]) {
         let table = &self.analysis.tables_in_place[number];
         let after = self.b.create_block();
-        let views = offset_of!(Frame, views) as i32;
-        let views = (self.b.ins()).load(I64, constant_memory(), self.frame, views);
-        let lookup = Lookup {
-            table,
-            view: number * size_of::<TableView>(),
-            views,
-            elsewhere: after,
-            done: after,
-            wants_hit: false,
-        };
+        let lookup = self.lookup(number, table, [after; 2], false);
         let buckets = self.buckets(&lookup);
         let (_, first) = self.first_bucket(&lookup, key);
         let at = self.element(buckets, first, 8 * (1 + key.len()));
@@ -250,9 +250,9 @@ impl Gen<'_, '_> {
         self.assert_below(lookup, block, offset_of!(TableView, block_count));
         let blocks = self.view_word(lookup, offset_of!(TableView, blocks));
         let places = self.element(blocks, block, size_of::<Places>());
-        let way = self.shr_imm(bits, STRIDE);
-        let way = self.and_imm(way, WAYS as u64 - 1);
-        let place = self.element(places, way, size_of::<u32>());
+        let child = self.shr_imm(bits, STRIDE);
+        let child = self.and_imm(child, CHILDREN as u64 - 1);
+        let place = self.element(places, child, size_of::<u32>());
         self.b.ins().load(I32, table_memory(), place, 0)
     }
 

@@ -31,6 +31,7 @@ use cranelift_codegen::ir::{
     Value,
 };
 use cranelift_frontend::{FunctionBuilder, FunctionBuilderContext, Variable};
+use engine::DropReason;
 use ir::{Bits, Half, LabelId, Layout, MAX_STEPS, Program, SlotId};
 use parser::ParserBlocks;
 use std::mem::offset_of;
@@ -81,7 +82,7 @@ impl EntryPoint {
         }
     }
 
-    /// Whether it takes a packet all the way, and tells where it went.
+    /// Whether it takes a packet through both halves, and tells where it went.
     pub fn is_fast_path(self) -> bool {
         matches!(self, EntryPoint::FastPath | EntryPoint::Unspecialised)
     }
@@ -187,7 +188,7 @@ pub(crate) struct Gen<'a, 'f> {
     loop_depth: u32,
     /// Choices around the current statement that depend on the packet.
     branches: u32,
-    /// A sum of bytes that has been made on the way here.
+    /// A sum of bytes that is known here.
     summed: Option<hash::Summed>,
     /// While the parser is generated.
     parser_blocks: Option<ParserBlocks>,
@@ -467,6 +468,13 @@ impl Gen<'_, '_> {
         self.b.ins().stack_addr(I64, self.scratch, offset as i32)
     }
 
+    /// Writes values into scratch memory; gives its address and the number of limbs.
+    fn spill_all(&mut self, values: &[Wide]) -> (Value, Value) {
+        let limbs = values.iter().map(|value| value.limbs.len() as u64).sum();
+        let at = self.spill(&values.iter().collect::<Vec<_>>());
+        (at, self.imm(limbs))
+    }
+
     /// Writes values one after the other into scratch memory, each in whole limbs.
     fn spill(&mut self, values: &[&Wide]) -> Value {
         let count = values.iter().map(|v| v.limbs.len()).sum();
@@ -603,8 +611,8 @@ impl Gen<'_, '_> {
     /// The blocks that stop the function early.
     fn finish(&mut self) {
         for (block, code) in [
-            (self.step_limit, drop_code::STEP_LIMIT),
-            (self.assert_failed, drop_code::ASSERT_FAILED),
+            (self.step_limit, drop_code(DropReason::StepLimit)),
+            (self.assert_failed, drop_code(DropReason::AssertFailed)),
         ] {
             if let Some(block) = block {
                 self.b.switch_to_block(block);
@@ -654,7 +662,7 @@ fn nth(first: Variable, i: usize) -> Variable {
     Variable::from_u32(first.as_u32() + i as u32)
 }
 
-/// Bytes that a deparser may write without asking for room.
+/// Bytes that a deparser may write without reserving room.
 pub(crate) fn emit_capacity(analysis: &Analysis<'_>) -> usize {
     analysis.emit_bytes + bytes::Packer::SLACK as usize
 }

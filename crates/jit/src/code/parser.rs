@@ -13,19 +13,12 @@ use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::{Block, InstBuilder, Value};
 use cranelift_frontend::Switch;
+use ir::core_error;
 use ir::{
     Bits, ERROR_WIDTH, Expr, HeaderId, KeySet, SelectCase, SlotId, State, StateId, Target,
     Transition,
 };
 use std::mem::offset_of;
-
-/// Positions of core.p4's errors in [`ir::Program::errors`].
-mod error {
-    pub const PACKET_TOO_SHORT: u64 = 1;
-    pub const NO_MATCH: u64 = 2;
-    pub const HEADER_TOO_SHORT: u64 = 4;
-    pub const PARSER_INVALID_ARGUMENT: u64 = 6;
-}
 
 /// The blocks of the parser while it is generated.
 pub(crate) struct ParserBlocks {
@@ -199,7 +192,7 @@ impl Gen<'_, '_> {
     fn demand(&mut self, bytes: Value) {
         let remaining = self.remaining();
         let short = (self.b.ins()).icmp(IntCC::UnsignedLessThan, remaining, bytes);
-        self.fail_if(short, error::PACKET_TOO_SHORT);
+        self.fail_if(short, core_error::PACKET_TOO_SHORT);
     }
 
     /// The address of the byte at the cursor.
@@ -289,12 +282,12 @@ impl Gen<'_, '_> {
         let fixed = self.imm(fixed.into());
         let bits = self.b.ins().iadd(length, fixed);
         let odd = self.and_imm(bits, 7);
-        self.fail_if(odd, error::PARSER_INVALID_ARGUMENT);
+        self.fail_if(odd, core_error::PARSER_INVALID_ARGUMENT);
         let bytes = self.shr_imm(bits, 3);
         self.demand(bytes);
         let max = self.imm(max.into());
         let too_long = (self.b.ins()).icmp(IntCC::UnsignedGreaterThan, length, max);
-        self.fail_if(too_long, error::HEADER_TOO_SHORT);
+        self.fail_if(too_long, core_error::HEADER_TOO_SHORT);
         bytes
     }
 
@@ -321,7 +314,7 @@ impl Gen<'_, '_> {
     pub(crate) fn advance(&mut self, bits: &Expr) {
         let bits = self.expr(bits).low();
         let odd = self.and_imm(bits, 7);
-        self.fail_if(odd, error::PARSER_INVALID_ARGUMENT);
+        self.fail_if(odd, core_error::PARSER_INVALID_ARGUMENT);
         let bytes = self.shr_imm(bits, 3);
         self.demand(bytes);
         self.move_cursor(bytes);
@@ -395,7 +388,7 @@ impl Gen<'_, '_> {
             }
             let otherwise = match rest {
                 Some(target) => self.target(target, &mut again),
-                None => self.failure(error::NO_MATCH),
+                None => self.failure(core_error::NO_MATCH),
             };
             switch.emit(&mut self.b, keys[0].low(), otherwise);
             return self.transitions_back(again);
@@ -411,7 +404,7 @@ impl Gen<'_, '_> {
             self.b.ins().brif(condition, block, &[], next, &[]);
             self.continue_in(next);
         }
-        let failure = self.failure(error::NO_MATCH);
+        let failure = self.failure(core_error::NO_MATCH);
         self.b.ins().jump(failure, &[]);
         self.transitions_back(again);
     }
@@ -419,9 +412,8 @@ impl Gen<'_, '_> {
     /// Whether all matches hold; `None` if they always do.
     fn case_matches(&mut self, keys: &[Wide], matches: &[KeySet]) -> Option<Value> {
         if let [KeySet::ValueSet(value_set)] = matches {
-            let key = self.spill(&keys.iter().collect::<Vec<_>>());
-            let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
-            let (id, limbs) = (self.imm(value_set.0.into()), self.imm(limbs));
+            let (key, limbs) = self.spill_all(keys);
+            let id = self.imm(value_set.0.into());
             return self.call(Shim::ValueSetContains, &[self.frame, id, key, limbs]);
         }
         let mut all = None;

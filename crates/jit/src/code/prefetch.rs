@@ -1,5 +1,5 @@
 //! Prefetching: what packets will probably look up in tables that are not in the nearest cache, so that what the tables need for all
-//! packets of a burst is asked of memory at once, before the first of them runs.
+//! packets of a burst is loaded at once, before the first of them runs.
 //!
 //! The function takes the packet through parser and ingress, but runs no action and does nothing that could be seen: where that makes
 //! it take another path than the packet will, the wrong keys are taken, and only time is lost. Where one load tells most (exact keys that are
@@ -59,9 +59,8 @@ impl Gen<'_, '_> {
                 let limbs: Vec<Value> = keys.iter().flat_map(|k| k.limbs.clone()).collect();
                 self.touch(number, &limbs);
             } else {
-                let key = self.spill(&keys.iter().collect::<Vec<_>>());
-                let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
-                let (wanted, limbs) = (self.imm(wanted as u64), self.imm(limbs));
+                let (key, limbs) = self.spill_all(&keys);
+                let wanted = self.imm(wanted as u64);
                 self.call(Shim::NoteKey, &[self.frame, wanted, key, limbs]);
             }
         }

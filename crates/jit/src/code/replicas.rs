@@ -6,7 +6,7 @@
 
 use super::wide::limbs_for;
 use super::{Gen, Place, nth};
-use crate::frame::{Frame, drop_code, exit};
+use crate::frame::{Frame, SentReplica, drop_code, exit};
 use crate::shims::Shim;
 use cranelift_codegen::ir::condcodes::IntCC;
 use cranelift_codegen::ir::types::I64;
@@ -14,6 +14,7 @@ use cranelift_codegen::ir::{
     InstBuilder, MemFlagsData, StackSlot, StackSlotData, StackSlotKind, Value,
 };
 use cranelift_frontend::Variable;
+use engine::DropReason;
 use engine::control::Replica;
 use std::mem::{offset_of, size_of};
 use std::ops::Range;
@@ -28,11 +29,16 @@ impl Gen<'_, '_> {
         let results = self.call_for_all(Shim::Replicas, &[self.frame, group]);
         let (first, end) = (results[0], results[1]);
         let none = self.b.ins().icmp(IntCC::Equal, first, end);
-        self.exit_if(none, exit::DROPPED + drop_code::EMPTY_GROUP);
+        self.exit_if(
+            none,
+            exit::DROPPED + drop_code(DropReason::EmptyMulticastGroup),
+        );
 
         let buffer = self.frame_word(offset_of!(Frame, emitted));
-        let at = self.b.declare_var(I64);
+        let sent = self.frame_word(offset_of!(Frame, sent));
+        let [at, sent_at] = [(); 2].map(|()| self.b.declare_var(I64));
         self.b.def_var(at, first);
+        self.b.def_var(sent_at, sent);
         self.b.def_var(self.emit_at, buffer);
         let kept = self.values_now();
         let saved = self.save_memory();
@@ -60,12 +66,7 @@ impl Gen<'_, '_> {
         self.continue_in(send);
         self.control(&program.compute_checksum);
         self.control(&program.deparser);
-        let emitted = self.b.use_var(self.emit_at);
-        let port = self.fast_path_mut().port;
-        let port = self.b.use_var(port);
-        if let Some(place) = self.call(Shim::SendReplica, &[self.frame, port, emitted]) {
-            self.b.def_var(self.emit_at, place);
-        }
+        self.note_sent(buffer, sent_at);
         self.b.ins().jump(next, &[]);
 
         self.continue_in(next);
@@ -76,8 +77,33 @@ impl Gen<'_, '_> {
         self.b.ins().brif(more, again, &[], done, &[]);
         self.b.seal_block(again);
         self.continue_in(done);
+        let sent_end = self.b.use_var(sent_at);
+        self.store_frame(offset_of!(Frame, sent_end), sent_end);
+        self.store_emitted_len();
         self.exit_with(exit::REPLICATED, None);
         self.fast_path_mut().may_move = may_move;
+    }
+
+    /// A replica leaves with the headers that are emitted up to here. There is room to note it, and for the headers of all others.
+    fn note_sent(&mut self, buffer: Value, sent_at: Variable) {
+        let emitted = self.b.use_var(self.emit_at);
+        let end = self.b.ins().isub(emitted, buffer);
+        let port = self.fast_path_mut().port;
+        let port = self.b.use_var(port);
+        let truncate = match self.facts().bailouts.truncates {
+            true => self.frame_word(offset_of!(Frame, truncate)),
+            false => self.imm(0),
+        };
+        let sent = self.b.use_var(sent_at);
+        for (word, offset) in [
+            (port, offset_of!(SentReplica, port)),
+            (end, offset_of!(SentReplica, end)),
+            (truncate, offset_of!(SentReplica, truncate)),
+        ] {
+            (self.b.ins()).store(MemFlagsData::trusted(), word, sent, offset as i32);
+        }
+        let next = (self.b.ins()).iadd_imm_u(sent, size_of::<SentReplica>() as i64);
+        self.b.def_var(sent_at, next);
     }
 
     /// All values that egress may change, to begin with for each replica.

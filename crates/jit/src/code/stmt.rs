@@ -171,9 +171,8 @@ impl Gen<'_, '_> {
             }
             StmtKind::Digest { digest, values } => {
                 let values = self.exprs(values);
-                let at = self.spill(&values.iter().collect::<Vec<_>>());
-                let limbs = values.iter().map(|v| v.limbs.len() as u64).sum();
-                let (id, limbs) = (self.imm(digest.0.into()), self.imm(limbs));
+                let (at, limbs) = self.spill_all(&values);
+                let id = self.imm(digest.0.into());
                 self.call(Shim::Digest, &[self.frame, id, at, limbs]);
             }
             // A log goes to the trace, which machine code does not write; its values have no side effects.

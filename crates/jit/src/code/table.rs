@@ -83,9 +83,7 @@ impl Gen<'_, '_> {
         {
             self.call_for_all(Shim::LookupWord, &[self.frame, id, limb])
         } else {
-            let key = self.spill(&keys.iter().collect::<Vec<_>>());
-            let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
-            let limbs = self.imm(limbs);
+            let (key, limbs) = self.spill_all(keys);
             self.call_for_all(Shim::Lookup, &[self.frame, id, key, limbs])
         };
         (results[0], results[1])
@@ -99,9 +97,7 @@ impl Gen<'_, '_> {
         {
             self.call(Shim::FindWord, &[self.frame, self.packet, limb, id]);
         } else {
-            let key = self.spill(&keys.iter().collect::<Vec<_>>());
-            let limbs = keys.iter().map(|k| k.limbs.len() as u64).sum();
-            let limbs = self.imm(limbs);
+            let (key, limbs) = self.spill_all(keys);
             self.call(Shim::Find, &[self.frame, self.packet, key, limbs, id]);
         }
         let args = self.frame_word(offset_of!(Frame, found_args));
