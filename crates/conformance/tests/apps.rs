@@ -15,8 +15,19 @@ const SEQUENCES: [&str; 1] = ["ProtectIngress.decaps_p.acceptance.rogue"];
 /// `test_ipfrr_packets.py` has both executors do that.
 const UNMARKABLE: [&str; 1] = ["IpfrrIngress.congestion_unmarkable"];
 
-/// Counters of BIER for which several entries and ports must meet one packet; `test_frr_packets.py` has both executors count them.
-const BIER_RARE: [&str; 1] = ["BierIngress.end_tunnels.congestion_unmarkable"];
+/// Counters of BIER for which several entries and ports must meet in one packet; `test_forwarding.py` and `test_frr_packets.py` have both
+/// executors count them.
+const BIER_RARE: [&str; 9] = [
+    "BierIngress.mtu_exceeded",
+    "BierIngress.end_tunnels.congestion_unmarkable",
+    "BierIngress.routing.remote_lfa_repairs",
+    "BierIngress.routing.mtu_exceeded",
+    "BierIngress.select_copies.malformed_payload",
+    "BierIngress.select_copies.payload_ttl_expired",
+    "BierIngress.select_copies.one_next_hop.lfa_repairs",
+    "BierIngress.select_copies.one_next_hop.tunnel_repairs",
+    "BierIngress.select_copies.one_next_hop.tunnel_mtu_exceeded",
+];
 
 /// `rare` are counters that need not have counted.
 fn histories(name: &str, subject: Result<Subject, String>, rare: &[&str]) {

@@ -32,9 +32,10 @@ from holdfast.apps.bier.conftest import (
     payload_v6,
     sent_frame,
 )
+from holdfast.apps.bier.entries import Configuration
 from holdfast.apps.bier.header import PROTO_IPV6, BierHeader
 from holdfast.apps.bier.planning import Bift
-from holdfast.apps.bier.program import FORWARD, PROGRAM_BSLS, ROUTES, Replication
+from holdfast.apps.bier.program import FIRST_RECIRCULATION_SESSION, FORWARD, PROGRAM_BSLS, ROUTES, Replication
 
 VARIANTS: tuple[Replication, ...] = ("one-pass", "recirculate", "clusters")
 GROUP_MAC = "01:00:5e:01:02:03"
@@ -122,6 +123,24 @@ def test_entropy_chooses_the_bucket(compiled: Compile, variant: Replication) -> 
             sent_frame(header(west, ttl=19, entropy=entropy), payload(), WEST),
             sent_frame(header(0b1110 & ~west, ttl=19, entropy=entropy), payload(), EAST),
         ]
+
+
+@pytest.mark.parametrize("ports", [1, 2, 3])
+def test_packets_go_round_by_looped_ports(compiled: Compile, ports: int) -> None:
+    """What leaves by a recirculation port comes in by it again; the ports take turns. n - 1 rounds for n next hops."""
+    bfr = Bfr(compiled("recirculate", recirculation_ports=ports, looped_recirculation=True))
+    loops = range(31, 31 + ports)
+    sessions = {FIRST_RECIRCULATION_SESSION + number: ((port, 0),) for number, port in enumerate(loops)}
+    bfr.wanted = replace(bfr.wanted, sessions={**bfr.wanted.sessions, **sessions})
+    bfr.write(Configuration())
+    sent, rounds, waiting = [], [], [(WEST, bier_frame(header(0b11110), payload()))]
+    for port, frame in waiting:
+        for out, copy in bfr.send(frame, port):
+            (waiting if out in loops else sent).append((out, copy))
+            rounds += [out] if out in loops else []
+    copies = ((0b00110, WEST), (0b01000, EAST), (0b10000, SOUTH))
+    assert sent == [sent_frame(header(bits, ttl=19), payload(), port) for bits, port in copies]
+    assert rounds == [31, 31 + 1 % ports]
 
 
 # ---- BFER ----

@@ -135,6 +135,16 @@ def test_a_bit_without_a_backup_leaves_the_others_theirs(compiled: Compile, vari
     assert bfr.counted() == {"lfa_repairs": 2, "no_backup": 3}
 
 
+@pytest.mark.parametrize("port", [0, 63, 64, 127, 300, 509])
+def test_a_port_of_any_number_is_seen(compiled: Compile, variant: Replication, port: int) -> None:
+    entries = (neighbour(port, 0b10, Backup(hop(EAST), 0b10, None)), neighbour(SOUTH, 0b100))
+    bfr = Bfr(compiled(variant), replace(PLAN, bifts={BIFT: (entries,)}))
+    for down, taken in ((False, port), (True, EAST), (False, port)):
+        bfr.switch.set_port_up(port, not down)
+        sent = [sent_frame(header(0b10, ttl=19), payload(), taken), sent_frame(header(0b100, ttl=19), payload(), SOUTH)]
+        assert bfr.send(bier_frame(header(0b110), payload()), EAST) == sorted(sent)
+
+
 def test_a_port_that_nobody_is_behind_changes_nothing(bfr: Bfr) -> None:
     frame = bier_frame(header(0b111110), payload())
     whole = bfr.send(frame, EAST)

@@ -1,0 +1,56 @@
+"""Clusters of neighbours, learnt from BitStrings that a switch has sampled (``-D REPLICATION=CLUSTERS``). Pure functions.
+
+What a cluster becomes in a switch is in :func:`holdfast.apps.bier.entries.cluster_configuration`. It does not know when to learn.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+
+from holdfast.apps.bier import program
+from holdfast.apps.bier.entries import bift_groups
+from holdfast.apps.bier.planning import Bift, NeighbourEntry, SwitchPlan
+from holdfast.errors import NetworkError
+
+
+def sample(message: bytes) -> tuple[int, int]:
+    """Group of neighbours and BitString of a digest message."""
+    return int.from_bytes(message[:2], "big"), int.from_bytes(message[2:], "big")
+
+
+def neighbours_of(bucket: Sequence[NeighbourEntry], bit_string: int) -> frozenset[int]:
+    """The neighbours, by position, that a BitString has bits for."""
+    return frozenset(position for position, entry in enumerate(bucket) if entry.f_bm & bit_string)
+
+
+def learn(
+    plan: SwitchPlan, samples: Iterable[tuple[int, int]], *, limit: int = 64
+) -> dict[tuple[Bift, int], list[frozenset[int]]]:
+    """The sets of neighbours that most samples (group, BitString) are for, by BIFT and ECMP bucket, ``limit`` of them in all.
+
+    A set of all neighbours of its bucket is left out: it is the bucket's own group. Samples of groups that the plan does not have
+    any more are ignored. Raises :class:`NetworkError` for a limit that is not positive or more than there are groups.
+    """
+    if not 1 <= limit <= len(program.CLUSTER_GROUPS):
+        raise NetworkError(f"a switch has 1 to {len(program.CLUSTER_GROUPS)} clusters, not {limit}")
+    places = dict(_places(bift_groups(plan)))
+    counts: Counter[tuple[Bift, int, frozenset[int]]] = Counter()
+    for group, bit_string in samples:
+        if group in places:
+            bift, number = places[group]
+            bucket = plan.bifts[bift][number]
+            members = neighbours_of(bucket, bit_string)
+            if 0 < len(members) < len(bucket):
+                counts[bift, number, members] += 1
+    ranked = sorted(counts.items(), key=lambda item: (-item[1], item[0][0], item[0][1], sorted(item[0][2])))
+    learnt: dict[tuple[Bift, int], list[frozenset[int]]] = {}
+    for (bift, number, members), _ in ranked[:limit]:
+        learnt.setdefault((bift, number), []).append(members)
+    return learnt
+
+
+def _places(groups: Mapping[Bift, range]) -> Iterator[tuple[int, tuple[Bift, int]]]:
+    for bift, numbers in groups.items():
+        for bucket, group in enumerate(numbers):
+            yield group, (bift, bucket)
