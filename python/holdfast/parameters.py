@@ -6,11 +6,12 @@ Times are written in seconds or milliseconds and counted in whole picoseconds, i
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from functools import cache
 from numbers import Real
-from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, Protocol, TypeAlias, get_args, runtime_checkable
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, ValidationInfo, field_validator
 
 from holdfast.errors import NetworkError, ParameterError, place_of_mistake
 
@@ -30,10 +31,36 @@ Milliseconds: TypeAlias = Annotated[float, Field(ge=0, le=LONGEST_S * 1000)]
 """A time, not below zero."""
 
 
-class Parameters(BaseModel):
-    """A model whose fields users give. Raises :class:`holdfast.errors.ParameterError` on values that they cannot have."""
+class Checked(BaseModel):
+    """A model of values that users write: without unknown fields, infinities, or booleans in place of numbers."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
+
+    @field_validator("*", mode="before")
+    @classmethod
+    def _refuse_booleans(cls, value: object, info: ValidationInfo) -> object:
+        """Python's booleans are numbers, so 0 and 1 would be taken."""
+        values = value if isinstance(value, list | tuple) else (value,)
+        if any(isinstance(each, bool) for each in values) and _is_numeric(cls, info.field_name or ""):
+            raise ValueError("a number is expected, not true or false")
+        return value
+
+
+@cache
+def _is_numeric(model: type[BaseModel], field: str) -> bool:
+    """Whether a field can be a number, or hold numbers, and no booleans."""
+    types = set(_types(model.model_fields[field].annotation))
+    return not types.isdisjoint({int, float}) and bool not in types
+
+
+def _types(annotation: object) -> Iterator[object]:
+    yield annotation
+    for part in get_args(annotation):
+        yield from _types(part) if not isinstance(part, bool) else ()
+
+
+class Parameters(Checked):
+    """A model whose fields users give. Raises :class:`holdfast.errors.ParameterError` on values that they cannot have."""
 
     if not TYPE_CHECKING:  # Type checkers know the fields from the class, and check what callers give.
 
@@ -84,7 +111,7 @@ def ps_of_ms(parameter: str, time_ms: float) -> int:
 
 
 def _whole_ps(parameter: str, time: float, unit_ps: int) -> int:
-    if not isinstance(time, Real) or math.isnan(time):
+    if isinstance(time, bool) or not isinstance(time, Real) or math.isnan(time):
         raise NetworkError(f"{parameter} is {time!r}; it must be a number")
     if time < 0:
         raise NetworkError(f"{parameter} is {time:g}; it cannot be negative")

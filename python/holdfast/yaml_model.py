@@ -128,10 +128,10 @@ def _refused(node: yaml.Node, why: str) -> _RefusedError:
     return _RefusedError(None, None, why, node.start_mark)
 
 
-def read(path: Path, model: type[M]) -> M:
-    """The model that a file holds; an empty file holds one with all defaults. Raises :class:`ScenarioError`."""
+def read(path: Path, model: type[M], most_bytes: int = MOST_TEXT_BYTES) -> M:
+    """The model that a file of so many bytes holds; an empty file holds one with all defaults. Raises :class:`ScenarioError`."""
     with reading(path, ScenarioError):
-        loader, root = compose(read_regular(path, MOST_TEXT_BYTES, ScenarioError).decode())
+        loader, root = compose(read_regular(path, most_bytes, ScenarioError).decode())
         if root is not None:
             _refuse_doubled_keys(root)
         document = None if root is None else loader.construct_document(root)

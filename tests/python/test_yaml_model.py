@@ -11,6 +11,7 @@ import pytest
 from holdfast import yaml_model
 from holdfast.compare.traffic_file import TrafficFile
 from holdfast.errors import HoldfastError
+from holdfast.parameters import ps_of_s
 from holdfast.topology import Topology
 from holdfast.tracing import Entries
 
@@ -60,3 +61,30 @@ def test_aliases_that_people_write_are_read(tmp_path: Path) -> None:
     )
     read = yaml_model.read(path, TrafficFile)
     assert [(each.packets_per_s, each.payload_bytes) for each in read.udp] == [(10, 100), (10, 50), (10, 100)]
+
+
+BOOLEANS = [
+    ("topology", "switches: [s1, s2]\nlinks: [{a: s1, b: s2, bfd: {multiplier: true}}]", "multiplier"),
+    ("topology", "switches: [s1, s2]\nlinks: [{a: s1, b: s2, bfd: {tx_ms: true}}]", "tx_ms"),
+    ("topology", "switches: [s1, s2]\nlinks: [{a: s1, b: s2, rate_bps: true}]", "rate_bps"),
+    ("topology", "switches: [s1, s2]\nlinks: [{a: s1, b: s2, loss: true}]", "loss"),
+    ("topology", "switches: [s1, s2]\nlinks: [{a: s1, b: s2, reverse: {delay_ms: false}}]", "delay_ms"),
+    ("topology", "switches: {s1: {queueing: {queues: true}}}", "queues"),
+    ("topology", "switches: {s1: {position: [true, 0]}}", "position"),
+    ("traffic", "udp: [{packets_per_s: true}]", "packets_per_s"),
+    ("traffic", "ping: [{start_s: false}]", "start_s"),
+    ("traffic", "tcp: [{transfer_bytes: true}]", "transfer_bytes"),
+]
+
+
+@pytest.mark.parametrize(("reader", "text", "field"), BOOLEANS)
+def test_a_boolean_is_no_number(reader: str, text: str, field: str, tmp_path: Path) -> None:
+    path = tmp_path / "file.yaml"
+    path.write_text(text)
+    with pytest.raises(HoldfastError, match=rf"{field}.*: a number is expected, not true or false"):
+        READERS[reader](path)
+
+
+def test_a_boolean_is_no_time() -> None:
+    with pytest.raises(HoldfastError, match="end_s is True; it must be a number"):
+        ps_of_s("end_s", True)

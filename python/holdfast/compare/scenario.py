@@ -15,13 +15,14 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Final, Literal, NotRequired, TypedDict
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from holdfast import topologies, whole_files, yaml_model
 from holdfast.compare import multicast_traffic, traffic_file
 from holdfast.compare.traffic_file import TrafficFile
 from holdfast.errors import ScenarioError, TopologyWarning, first_mistake
 from holdfast.link import trace_digests
+from holdfast.parameters import Checked
 from holdfast.topology import Topology
 
 NO_FAILURE = "none"
@@ -35,10 +36,8 @@ MULTICAST: Final = "multicast"
 """What ``traffic`` can be beside a file: groups that are drawn for the topology."""
 
 
-class Times(BaseModel):
+class Times(Checked):
     """When what fails goes down and comes back, and how fast is learnt of it."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     before_s: float = Field(gt=0, le=3600)
     down_s: float = Field(gt=0, le=3600)

@@ -29,12 +29,12 @@ from ipaddress import IPv4Address
 from itertools import pairwise
 from typing import Literal, Self
 
-from pydantic import BaseModel, ConfigDict, Field, field_serializer, model_validator
+from pydantic import Field, field_serializer, model_validator
 
 from holdfast import _core
 from holdfast.errors import HoldfastError, ScenarioError
 from holdfast.link import reversed_link
-from holdfast.parameters import LONGEST_S, Keywords, Seconds
+from holdfast.parameters import LONGEST_S, Checked, Keywords, Seconds
 from holdfast.paths import disjoint_path, path_by_cost, path_delay_ms
 from holdfast.topology import Link, Topology
 from holdfast.traffic import ByteCount, TcpOptions
@@ -121,10 +121,8 @@ class Ends:
         return [(self.source, receiver) for receiver in self.receivers]
 
 
-class Entry(BaseModel):
+class Entry(Checked):
     """What all kinds of traffic have. Without ``source`` and ``destination`` it is for every pair of the file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True, allow_inf_nan=False)
 
     source: str | None = None
     destination: str | None = None
@@ -243,10 +241,8 @@ def _try(options: TcpOptions) -> None:
     )
 
 
-class TrafficFile(BaseModel):
+class TrafficFile(Checked):
     """The whole file."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     pairs: list[Pair] = []
     udp: list[UdpEntry] = []

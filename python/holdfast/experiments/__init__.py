@@ -203,7 +203,8 @@ class Experiment:
 
 def names() -> list[str]:
     """The experiments that there are."""
-    return sorted(module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
+    packages = (module.name for module in pkgutil.iter_modules(__path__) if module.ispkg)
+    return sorted(name for name in packages if name != "tests")
 
 
 def find(name: str) -> Experiment:

@@ -9,6 +9,9 @@ from pydantic import BaseModel, ConfigDict, Field
 from holdfast import yaml_model
 from holdfast.p4runtime.rights import ClientRights, Rights
 
+MOST_BYTES = 1 << 20
+"""Of a file: thousands of clients, which are read in a second or two."""
+
 
 class _Client(BaseModel):
     model_config = ConfigDict(extra="forbid", strict=True)
@@ -32,4 +35,4 @@ class _File(BaseModel):
 
 def read(path: Path) -> Rights:
     """The rights in a file. Raises :class:`holdfast.errors.ScenarioError` with what is wrong in it."""
-    return Rights(tuple(client.rights() for client in yaml_model.read(path, _File).clients))
+    return Rights(tuple(client.rights() for client in yaml_model.read(path, _File, MOST_BYTES).clients))

@@ -239,6 +239,13 @@ def test_a_file_of_rights_that_is_wrong(tmp_path: Path, text: str, mistake: str)
     assert mistake in str(raised.value)
 
 
+def test_a_file_of_rights_has_an_end(tmp_path: Path) -> None:
+    file = tmp_path / "rights.yaml"
+    file.write_text("clients:\n" + "- {certificate: a}\n" * 100_000)
+    with pytest.raises(ScenarioError, match=r"rights\.yaml: longer than 1 MiB"):
+        rights_file.read(file)
+
+
 def test_rights_need_certificates(tmp_path: Path) -> None:
     files = self_signed(tmp_path)
     given = rights.Rights(())

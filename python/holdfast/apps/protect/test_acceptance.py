@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 
 from holdfast._core import Program
 from holdfast.apps.protect.acceptance import Acceptance
-from holdfast.apps.protect.model import SequenceRecovery
 from holdfast.apps.protect.tests.differential import CONFIGURATIONS, Configuration, Egress, Executor, compare, main
+from holdfast.apps.protect.tests.model import SequenceRecovery
 from holdfast.errors import NetworkError
 
 EVENTS = 4000

@@ -9,9 +9,9 @@ import pytest
 
 from holdfast._core import Network, Program, Switch
 from holdfast.apps.protect.acceptance import PATHS, Acceptance
-from holdfast.apps.protect.model import SequenceRecovery
 from holdfast.apps.protect.program import R_TAG
 from holdfast.apps.protect.tests.differential import arrivals
+from holdfast.apps.protect.tests.model import SequenceRecovery
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 

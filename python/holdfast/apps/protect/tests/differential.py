@@ -18,8 +18,8 @@ from typing import Literal, TypeAlias
 
 from holdfast._core import Program, RegisterCell, Switch
 from holdfast.apps.protect.acceptance import PATHS, Acceptance
-from holdfast.apps.protect.model import Counts, SequenceRecovery
 from holdfast.apps.protect.program import compile_protect
+from holdfast.apps.protect.tests.model import Counts, SequenceRecovery
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
 from holdfast.p4runtime.p4info import P4InfoIndex

@@ -17,8 +17,8 @@ import polars as pl
 
 from holdfast import reproduce, whole_files
 from holdfast.experiments import AGREES, BY_DEFINITION, DIFFERS, OPEN, PublishedTable
-from holdfast.experiments.committed import Committed, Sections, collect_given, markdown
 from holdfast.experiments.gmpls_tcp_2001 import conclusions, fit, longer_path, merge, published, runs, statements
+from holdfast.experiments.tests.committed import Committed, Sections, collect_given, markdown
 
 COMMITTED = Committed(Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds

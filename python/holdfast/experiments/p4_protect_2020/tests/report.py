@@ -16,7 +16,6 @@ import polars as pl
 
 from holdfast import reproduce, whole_files
 from holdfast.experiments import BY_DEFINITION, DIFFERS, Finding, Setting
-from holdfast.experiments.committed import Committed, Sections, collect_given, markdown
 from holdfast.experiments.p4_protect_2020 import (
     EXPERIMENT,
     delay_difference,
@@ -28,6 +27,7 @@ from holdfast.experiments.p4_protect_2020 import (
     scenarios,
     setup,
 )
+from holdfast.experiments.tests.committed import Committed, Sections, collect_given, markdown
 
 COMMITTED = Committed(Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds

@@ -10,7 +10,6 @@ import polars as pl
 import pytest
 
 from holdfast import reproduce
-from holdfast.experiments.committed import Committed
 from holdfast.experiments.p4_protect_2020 import (
     EXPERIMENT,
     delay_difference,
@@ -21,6 +20,7 @@ from holdfast.experiments.p4_protect_2020 import (
     scenarios,
 )
 from holdfast.experiments.p4_protect_2020.tests import report
+from holdfast.experiments.tests.committed import Committed
 from holdfast.sweep import Point
 
 
