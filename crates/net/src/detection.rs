@@ -17,6 +17,7 @@ pub(crate) mod encapsulation;
 
 use crate::random::Stream;
 use bfd::{BfdConfig, Session};
+use std::collections::BTreeSet;
 
 /// What the detectors of all ports with links know.
 #[derive(Debug)]
@@ -27,6 +28,10 @@ pub(crate) struct Detection {
     ports: Vec<PortDetectors>,
     /// How many of them have a BFD session.
     sessions: usize,
+    /// Of discriminators.
+    draws: Stream,
+    /// Those that were drawn.
+    discriminators: BTreeSet<u32>,
 }
 
 /// How a switch finds out that a port with a link is down or up.
@@ -74,11 +79,37 @@ impl PortDetectors {
 }
 
 impl Detection {
-    pub(crate) fn new(delay_ps: u64) -> Detection {
+    pub(crate) fn new(seed: u64, delay_ps: u64) -> Detection {
         Detection {
             delay_ps,
             ports: Vec::new(),
             sessions: 0,
+            draws: Stream::named(seed, "bfd discriminators"),
+            discriminators: BTreeSet::new(),
+        }
+    }
+
+    /// Random, unique and not zero (RFC 5880, section 6.8.1: so nobody can guess them who does not see the packets).
+    fn draw_discriminator(&mut self) -> u32 {
+        loop {
+            let number = (self.draws.next_u64() >> 32) as u32;
+            if number != 0 && self.discriminators.insert(number) {
+                return number;
+            }
+        }
+    }
+
+    /// Draws the discriminators of all sessions anew, and those of later ones, from another seed. Both ends of each session know.
+    pub(crate) fn redraw(&mut self, seed: u64) {
+        self.draws = Stream::named(seed, "bfd discriminators");
+        for direction in 0..self.ports.len() {
+            let number = self.draw_discriminator();
+            if let Some(session) = &mut self.ports[direction].session {
+                session.discriminator = number;
+            }
+            if let Some(other) = &mut self.ports[direction ^ 1].session {
+                other.remote_discriminator = number;
+            }
         }
     }
 
@@ -101,15 +132,16 @@ impl Detection {
     /// Both directions of a link have their parameters: the sessions that they ask for are up from now on. A direction's session is at the
     /// end that it leads to, and sends by the other direction.
     pub(crate) fn establish(&mut self, now_ps: u64, seed: u64, directions: [(u32, &str); 2]) {
-        for (direction, name) in directions {
+        let discriminators = [self.draw_discriminator(), self.draw_discriminator()];
+        for (end, (direction, name)) in directions.into_iter().enumerate() {
             let remote = self.ports[direction as usize ^ 1].config.bfd;
             let port = &mut self.ports[direction as usize];
             let former = port.session.take();
             self.sessions -= usize::from(former.is_some());
             if let (Some(config), Some(remote)) = (port.config.bfd, remote) {
                 let draws = Stream::named(seed, &format!("{name}/bfd"));
-                let session = Session::new(config, direction + 1, draws);
-                let mut session = session.established(now_ps, remote, (direction ^ 1) + 1);
+                let session = Session::new(config, discriminators[end], draws);
+                let mut session = session.established(now_ps, remote, discriminators[1 - end]);
                 // Its event is still to come.
                 session.wake_ps = former.and_then(|former| former.wake_ps);
                 port.session = Some(Box::new(session));

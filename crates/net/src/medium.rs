@@ -196,7 +196,7 @@ impl Medium {
         let mut sent = std::mem::take(&mut self.ordered);
         match self.links[direction].ordering_mut() {
             None => sent.push(packet),
-            Some(ordering) => match ordering.find(packet.stored()) {
+            Some(ordering) => match ordering.find(&mut packet) {
                 None => {
                     ordering.count_untagged();
                     sent.push(packet);

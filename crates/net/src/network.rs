@@ -64,7 +64,7 @@ impl Network {
             traffic: Traffic::default(),
             generators: Vec::new(),
             failures: Failures::default(),
-            detection: Detection::new(detection_delay_ps),
+            detection: Detection::new(seed, detection_delay_ps),
             interfaces: Interfaces::default(),
             visits: Visits::default(),
             copies_per_s: engine::COPIES_PER_S,

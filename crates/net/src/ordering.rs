@@ -43,6 +43,7 @@ pub(crate) mod tag;
 
 use crate::error::{NetError, out_of_range};
 use crate::serialisation::MAX_DELAY_PS;
+use engine::Packet;
 use std::collections::BTreeMap;
 use tag::{SequenceTag, StreamId};
 
@@ -197,6 +198,8 @@ struct Held {
 pub(crate) struct Ordering<P> {
     config: OrderingConfig,
     counters: OrderingCounters,
+    /// Bytes of a frame in which the headers are.
+    reach: usize,
     streams: BTreeMap<StreamId, Stream<P>>,
     /// As all wait for the same time at most, the first to come is the first to be due.
     held: BTreeMap<u64, Held>,
@@ -210,6 +213,7 @@ pub(crate) struct Ordering<P> {
 impl<P> Ordering<P> {
     pub(crate) fn new(config: OrderingConfig) -> Ordering<P> {
         Ordering {
+            reach: tag::reach(&config.headers),
             config,
             counters: OrderingCounters::default(),
             streams: BTreeMap::new(),
@@ -220,9 +224,10 @@ impl<P> Ordering<P> {
         }
     }
 
-    /// The sequence number of a frame, if it has one.
-    pub(crate) fn find(&self, frame: &[u8]) -> Option<SequenceTag> {
-        SequenceTag::find(&self.config.headers, frame)
+    /// The sequence number of a frame, if it has one. Payload that a header reaches into is stored first.
+    pub(crate) fn find(&self, packet: &mut Packet) -> Option<SequenceTag> {
+        packet.store(self.reach);
+        SequenceTag::find(&self.config.headers, packet.stored())
     }
 
     /// Counts a packet that has no number.

@@ -18,7 +18,7 @@ use crate::scheduler::Event;
 use crate::traffic::Traffic;
 use crate::traffic_manager::{Queueing, TrafficManager, TrafficManagerConfig};
 use engine::port_state::PortStates;
-use engine::{Output, Packet, Scratch, Switch, TimeObserved};
+use engine::{Output, Packet, Switch, TimeObserved};
 use std::sync::Arc;
 
 /// What runs a switch's packets.
@@ -39,18 +39,6 @@ pub(crate) trait Pipeline: Send {
         for (port, packet) in packets.drain(..) {
             self.receive(now_ps, port, packet, outputs);
         }
-    }
-
-    /// The same in memory that other switches use too.
-    fn receive_visitors(
-        &mut self,
-        now_ps: u64,
-        packets: &mut Vec<(u32, Packet)>,
-        outputs: &mut Vec<Output>,
-        scratch: &mut Box<Scratch>,
-    ) {
-        let _ = scratch;
-        self.receive_burst(now_ps, packets, outputs);
     }
 
     /// The switch that runs a P4 program, if that is what it is. What it has, tables and registers, is for control.
@@ -80,19 +68,6 @@ impl Pipeline for Switch {
         outputs: &mut Vec<Output>,
     ) {
         Switch::receive_burst(self, now_ps, packets, outputs);
-    }
-
-    #[inline]
-    fn receive_visitors(
-        &mut self,
-        now_ps: u64,
-        packets: &mut Vec<(u32, Packet)>,
-        outputs: &mut Vec<Output>,
-        scratch: &mut Box<Scratch>,
-    ) {
-        self.swap_scratch(scratch);
-        Switch::receive_burst(self, now_ps, packets, outputs);
-        self.swap_scratch(scratch);
     }
 
     fn engine(&self) -> Option<&Switch> {
@@ -319,7 +294,15 @@ impl NodeModel for SwitchNode {
         let Visitors {
             packets, scratch, ..
         } = visitors;
-        (self.pipeline).receive_visitors(first_ps, packets, &mut outputs, scratch);
+        // In memory that the other switches use too.
+        let mut swap_scratch = |pipeline: &mut dyn Pipeline| {
+            if let Some(engine) = pipeline.engine_mut() {
+                engine.swap_scratch(scratch);
+            }
+        };
+        swap_scratch(&mut *self.pipeline);
+        (self.pipeline).receive_burst(first_ps, packets, &mut outputs);
+        swap_scratch(&mut *self.pipeline);
         for output in outputs.drain(..) {
             medium.scheduler.now_ps = visitors.arrivals_ps[output.arrival as usize];
             self.come_out(own, medium, output);

@@ -37,6 +37,7 @@ use crate::{NetError, Network, Notification};
 use cpu_time::ThreadTime;
 use std::any::Any;
 use std::collections::VecDeque;
+use std::hash::{BuildHasher, RandomState};
 use std::sync::mpsc::{self, Receiver, Sender, TryRecvError};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -193,6 +194,8 @@ impl WallClock {
             .map_or(0, |time| time.as_nanos() as u64)
             .saturating_sub(time.start_ps / PS_PER_NS);
         network.set_real_time(true);
+        // Random in each process: hosts of a live network are not ours.
+        network.redraw_discriminators(RandomState::new().hash_one(0));
         let (commands, receiver) = mpsc::channel();
         let shared = Arc::new(Shared::default());
         let waker = io.waker();

@@ -6,7 +6,9 @@
 //! The three-way handshake of section 6.2, reception as in section 6.8.6, the detection time of section 6.8.4, transmission with jitter as
 //! in section 6.8.7 (every interval is shortened by 0 to 25 %, or by 10 to 25 % with a multiplier of 1), the slow rate of one packet per
 //! second while the session is not up (section 6.8.3), a Poll Sequence when that ends, and a packet at once whenever the state changes. There is
-//! no demand mode and no echo function; a packet that asks for demand mode is treated as one that does not.
+//! no demand mode and no echo function; a packet that asks for demand mode is treated as one that does not. A session that knows the other
+//! end's discriminator refuses packets with another one, until it has heard nothing for its detection time. So only an end that keeps its
+//! discriminator when it restarts is heard at once; the ends of a network do.
 //!
 //! # What begins how
 //!
@@ -64,7 +66,7 @@ pub struct BfdStatistics {
     pub sent: u64,
     /// Valid ones that it received.
     pub received: u64,
-    /// Those that it refused, for the reasons of section 6.8.6.
+    /// Those that it refused: for the reasons of section 6.8.6, or with another discriminator than the other end's.
     pub refused: u64,
     /// How often it came up; a session that began up did not.
     pub came_up: u64,
@@ -82,9 +84,9 @@ pub struct BfdStatistics {
 #[derive(Debug)]
 pub(crate) struct Session {
     config: BfdConfig,
-    discriminator: u32,
+    pub(super) discriminator: u32,
     /// Zero if unknown.
-    remote_discriminator: u32,
+    pub(super) remote_discriminator: u32,
     remote_min_rx_us: u32,
     remote_desired_min_tx_us: u32,
     remote_mult: u8,
@@ -155,6 +157,11 @@ impl Session {
         self.statistics.state == State::Up || !self.has_been_up
     }
 
+    #[cfg(test)]
+    pub(crate) fn discriminator(&self) -> u32 {
+        self.discriminator
+    }
+
     /// When something is to be done next.
     pub(crate) fn due_ps(&self) -> u64 {
         self.next_send_ps.min(self.expires_ps)
@@ -184,11 +191,12 @@ impl Session {
 
     /// A packet came; what is sent at once because of it.
     pub(crate) fn receive(&mut self, now_ps: u64, packet: &Header) -> Option<Header> {
-        let known = match packet.your_discriminator {
+        let is_for_this = match packet.your_discriminator {
             0 => matches!(packet.state, State::Down | State::AdminDown),
             number => number == self.discriminator,
         };
-        if !known {
+        let is_of_the_other = [0, packet.my_discriminator].contains(&self.remote_discriminator);
+        if !(is_for_this && is_of_the_other) {
             self.statistics.refused += 1;
             return None;
         }

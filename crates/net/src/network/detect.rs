@@ -74,6 +74,11 @@ impl Network {
         }
     }
 
+    /// Sessions have other discriminators from now on, drawn from another seed.
+    pub(crate) fn redraw_discriminators(&mut self, seed: u64) {
+        self.detection.redraw(seed);
+    }
+
     /// The switch at the end of a direction came back.
     pub(super) fn restart_session(&mut self, direction: u32) {
         let now_ps = self.now_ps();

@@ -53,6 +53,12 @@ pub(crate) fn layer2_len(frame: &[u8]) -> usize {
     ethertype_at(frame).map_or(ADDRESSES_LEN, |(at, _)| at) + ETHERTYPE_LEN
 }
 
+/// The bytes of a frame in which these headers are, with all that may be in front of them.
+pub(super) fn reach(headers: &[SequenceHeader]) -> usize {
+    let longest = headers.iter().map(|it| it.bytes as usize).max();
+    ADDRESSES_LEN + MAX_VLANS * VLAN_LEN + ETHERTYPE_LEN + longest.unwrap_or(0)
+}
+
 impl SequenceTag {
     /// Finds the sequence number of a frame, if one of these headers is in it as a whole.
     pub(crate) fn find(headers: &[SequenceHeader], frame: &[u8]) -> Option<SequenceTag> {

@@ -1,8 +1,9 @@
 //! BFD on links between switches: silent failures are found, and nothing else is.
 
 use super::*;
+use crate::detection::encapsulation::frame;
 use crate::{BfdConfig, LinkDirection};
-use wire::bfd::State;
+use wire::bfd::{Diagnostic, Header, State};
 
 /// h1 - s1 - s2 - h2, with BFD between the switches every 10 ms, three times; loss of signal is never noticed.
 fn line(seed: u64, loss: Loss) -> (Network, LinkId) {
@@ -192,4 +193,64 @@ fn sessions_are_between_switches() {
     assert_eq!(statistics("s1").detection_time_ps, 120 * MS);
     assert_eq!(statistics("s2").detection_time_ps, 30 * MS);
     assert_eq!(statistics("s1").state, State::Up);
+}
+
+/// A host whose frames a program forwards with their TTL can send what looks like hellos, but does not know the discriminators.
+#[test]
+fn hellos_without_the_discriminators_are_refused() {
+    let numbers = |seed| {
+        let (network, _) = line(seed, Loss::None);
+        [2, 3].map(|direction| {
+            network
+                .detection
+                .session(direction)
+                .unwrap()
+                .discriminator()
+        })
+    };
+    let [a, b] = numbers(1);
+    assert!(a != b && numbers(1) == [a, b] && numbers(2) != [a, b]);
+    let (mut network, _) = line(1, Loss::None);
+    run_all(&mut network, 100 * MS);
+    let forged = |state, my_discriminator, your_discriminator| Header {
+        diagnostic: Diagnostic::NONE,
+        state,
+        poll: false,
+        is_final: false,
+        demand: false,
+        detect_mult: 3,
+        my_discriminator,
+        your_discriminator,
+        desired_min_tx_us: 10_000,
+        required_min_rx_us: 10_000,
+        required_min_echo_rx_us: 0,
+    };
+    let guesses = [
+        forged(State::Down, 1, 0),
+        forged(State::AdminDown, a, 0),
+        forged(State::Down, 1, a),
+        forged(State::Down, b, 1),
+        forged(State::Up, a, b),
+    ];
+    for (refused, guess) in (1..).zip(&guesses) {
+        assert!(network.receive_hello(2, &frame(guess, 2).unwrap()));
+        let statistics = network.bfd_statistics("s2", 3).unwrap().unwrap();
+        assert_eq!((statistics.state, statistics.refused), (State::Up, refused));
+    }
+    // The neighbour has restarted: it keeps its number, and has forgotten that of the other end.
+    let restarted = frame(&forged(State::Down, b, 0), 2).unwrap();
+    assert!(network.receive_hello(2, &restarted));
+    assert_eq!(state(&network, "s2"), State::Down);
+}
+
+#[test]
+fn a_live_network_draws_discriminators_from_the_system() {
+    let (mut network, _) = line(1, Loss::None);
+    let drawn =
+        |network: &Network| [2, 3].map(|it| network.detection.session(it).unwrap().discriminator());
+    let former = drawn(&network);
+    network.detection.redraw(7);
+    assert_ne!(drawn(&network), former);
+    let told = run_all(&mut network, 1000 * MS);
+    assert_eq!(port_changes(&told), []);
 }

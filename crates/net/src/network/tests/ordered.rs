@@ -3,6 +3,7 @@
 use super::*;
 use crate::clock::wall::{NoInterfaces, WallClock};
 use crate::ordering::header::tests::{connection, r_tag};
+use crate::ordering::{BitField, SequenceHeader};
 use std::time::Duration;
 
 /// A gigabit link that holds packets for 2 ms, and takes any number after 10.
@@ -267,4 +268,44 @@ fn jitter_is_undone() {
             assert!(statistics.reordered > 500);
         }
     }
+}
+
+/// The payload of a modelled stream is not stored in its packets. A header may reach into it.
+#[test]
+fn a_header_is_found_where_it_reaches_into_a_payload_that_is_not_stored() {
+    let mut network = Network::new(1, 0);
+    network.add_host("h1", host(1)).unwrap();
+    network.add_host("h2", host(2)).unwrap();
+    let ipv4 = SequenceHeader {
+        ethertype: 0x0800,
+        bytes: 64,
+        stream: None,
+        sequence: BitField {
+            offset: 8 * 56,
+            width: 32,
+        },
+        following: BitField {
+            offset: 8 * 60,
+            width: 16,
+        },
+        ethertypes: Vec::new(),
+    };
+    let ordering = OrderingConfig {
+        headers: vec![ipv4],
+        ..OrderingConfig::new(2 * MS, 10 * MS)
+    };
+    let config = LinkConfig {
+        ordering: Some(ordering),
+        ..LinkConfig::new(GIGABIT, 5 * US)
+    };
+    let link = network.add_link("h1", 0, "h2", 0, config).unwrap();
+    network
+        .add_udp_stream(&stream("h1", "h2", 1000.0, 100 * MS))
+        .unwrap();
+    run_all(&mut network, 200 * MS);
+    let counters = network
+        .ordering_counters(link, LinkDirection::AToB)
+        .unwrap()
+        .unwrap();
+    assert_eq!(counters.untagged, 0, "{counters:?}");
 }
