@@ -3,7 +3,16 @@
 from __future__ import annotations
 
 from holdfast.experiments import Experiment, Part
-from holdfast.experiments.bier_tofino_2021 import mixes, passes, provisioning, published, throughput
+from holdfast.experiments.bier_tofino_2021 import (
+    mixes,
+    passes,
+    provisioning,
+    published,
+    replication,
+    restoration,
+    restoration_live,
+    throughput,
+)
 
 EXPERIMENT = Experiment(
     name="bier_tofino_2021",
@@ -11,6 +20,22 @@ EXPERIMENT = Experiment(
     reference="D. Merling, S. Lindner, M. Menth, University of Tübingen, IEEE Access 9, 2021",
     seeds=published.RUNS,
     parts=(
+        Part(
+            "fig11",
+            published.FIGURE_11.place,
+            published.FIGURE_11.title,
+            restoration.find,
+            len(restoration.POINTS),
+            published.FIGURE_11,
+        ),
+        Part(
+            "fig11_live",
+            published.FIGURE_11_LIVE.place,
+            published.FIGURE_11_LIVE.title,
+            restoration_live.find,
+            len(restoration_live.POINTS),
+            published.FIGURE_11_LIVE,
+        ),
         Part(
             "table2",
             published.TABLE_2.place,
@@ -42,6 +67,13 @@ EXPERIMENT = Experiment(
             mixes.find,
             len(mixes.POINTS),
             published.FIGURE_17,
+        ),
+        Part(
+            "beyond",
+            "not in the paper",
+            "three ways to replicate, up to 32 next hops",
+            replication.find,
+            len(replication.POINTS),
         ),
     ),
 )

@@ -9,7 +9,7 @@ import matplotlib.pyplot as plt
 import polars as pl
 from matplotlib.figure import Figure
 
-from holdfast.experiments.bier_tofino_2021 import model
+from holdfast.experiments.bier_tofino_2021 import model, published
 from holdfast.plots import style
 
 GRID = {"color": "#DDDDDD", "linewidth": 0.5}
@@ -149,6 +149,81 @@ def phases(panels: Sequence[Mapping[str, Any]]) -> Figure:
         axes.set_title(panel["title"], fontsize=9)
     all_axes[0].set_ylabel("throughput of the last next hop (Gb/s)", fontsize=8)
     finished(figure, *all_axes)
+    return figure
+
+
+WAYS = {
+    ("recirculate", 1): ("recirculate, 1 port", "#D55E00", "x"),
+    ("recirculate", 4): ("recirculate, 4 ports", "#E69F00", "v"),
+    ("recirculate", -1): ("recirculate, n - 1 ports", "#999999", "s"),
+    ("one-pass", 0): ("one-pass", "#0072B2", "o"),
+    ("clusters", 0): ("clusters", "#009E73", "D"),
+}
+
+
+def replication(*measures: pl.DataFrame) -> Figure:
+    """By way to replicate over the number of next hops: throughput, passes, and copies that were dropped."""
+    labels = ("throughput of the last next hop (Gb/s)", "passes of a packet", "copies made and dropped, per packet")
+    figure, all_axes = plt.subplots(1, len(measures), figsize=(4.0 * len(measures), 3.7), dpi=130)
+    for axes, frame, label in zip(all_axes, measures, labels, strict=True):
+        for (way, ports), (name, colour, marker) in WAYS.items():
+            rows = frame.filter(pl.col("replication") == way, pl.col("ports") == ports)
+            axes.plot(
+                rows["next_hops"].to_list(),
+                rows["mean"].to_list(),
+                color=colour,
+                marker=marker,
+                markersize=4.5,
+                markerfacecolor="none",
+                linewidth=0.8,
+                label=name,
+            )
+        axes.set_xscale("log", base=2)
+        axes.set_xticks([1, 2, 4, 8, 16, 32], ["1", "2", "4", "8", "16", "32"])
+        axes.set_xlabel("next hops of 32 neighbours", fontsize=8)
+        axes.set_ylabel(label, fontsize=8)
+        axes.set_ylim(bottom=0)
+    finished(figure, *all_axes)
+    return figure
+
+
+CASES = {
+    (False, False): "neither",
+    (False, True): "IP-FRR only",
+    (True, False): "BIER-FRR only",
+    (True, True): "BIER-FRR and IP-FRR",
+}
+
+
+def restoration(series: Mapping[str, pl.DataFrame], *, title: str) -> Figure:
+    """Bars by case on a logarithmic scale: the paper's, and ``series`` of means with their intervals."""
+    figure, axes = plt.subplots(figsize=(8.2, 3.8), dpi=130)
+    width = 0.8 / (len(series) + 1)
+    paper = [published.FIGURE_11.value("restoration_ms", bier_frr=b, ip_frr=i) for b, i in CASES]
+    bars = axes.bar(
+        [x - 0.4 + width / 2 for x in range(4)], paper, width * 0.92, color=style("paper").colour, label="paper"
+    )
+    axes.bar_label(bars, fmt="%g", fontsize=6.5)
+    for number, (label, found) in enumerate(series.items(), 1):
+        rows = {(row["bier_frr"], row["ip_frr"]): row for row in found.iter_rows(named=True)}
+        chosen = [rows[case] for case in CASES]
+        means = [row["mean"] for row in chosen]
+        reach = [
+            [max(0.0, row["mean"] - max(row["low"], 0.01)) for row in chosen],
+            [max(0.0, row["high"] - row["mean"]) for row in chosen],
+        ]
+        at = [x - 0.4 + (number + 0.5) * width for x in range(4)]
+        colour = shade(number - 1, max(2, len(series)))
+        bars = axes.bar(at, means, width * 0.92, color=colour, label=label)
+        if all(each < float("inf") for each in reach[1]):
+            axes.errorbar(at, means, yerr=reach, color="#222222", linewidth=0, elinewidth=0.8, capsize=2)
+        axes.bar_label(bars, fmt="%.3g", fontsize=6.5)
+    axes.set_yscale("log")
+    axes.set_ylim(0.1, 500)
+    axes.set_xticks(range(4), list(CASES.values()), fontsize=7.5)
+    axes.set_ylabel("until the subscriber receives again (ms)", fontsize=8)
+    axes.set_title(title, fontsize=9)
+    finished(figure, axes)
     return figure
 
 

@@ -153,8 +153,6 @@ SLIPS = (
     "Section VII-C says that half of the 32 ports or more recirculate for R of 3 or more and U of 3 or less. At R = U = 3 "
     "equation 3 has 16 with the internal port, so 15 physical ones.",
     "Section VII-C calls the number of physical recirculation ports m - 1; it is m' - 1.",
-    "Section VII-A calls the loss after 6 passes an order of magnitude larger than that of one; for small p it is 6 times as "
-    "large.",
     "Section VI-B does not give the size of frames, nor why 99.32 of 100 Gb/s arrive where nothing is lost. That would be a header "
     "of 10 bytes on frames of 1,450 to 1,471 bytes, and the header of the prototype has 10.",
 )

@@ -6,7 +6,18 @@ from fractions import Fraction
 
 import pytest
 
-from holdfast.experiments.bier_tofino_2021 import load, mixes, model, passes, provisioning, published, throughput
+from holdfast.experiments.bier_tofino_2021 import (
+    load,
+    mixes,
+    model,
+    passes,
+    provisioning,
+    published,
+    replication,
+    restoration,
+    restoration_live,
+    throughput,
+)
 from holdfast.network import SimulatedNetwork
 
 
@@ -78,6 +89,41 @@ def test_the_phase_decides_whose_packets_are_lost() -> None:
         assert found["first_gbps"] == pytest.approx(100, rel=0.01)
         assert found["utilisation"] > 0.99
         assert 0 < carried < 2
+
+
+@pytest.mark.parametrize(("bier_frr", "ip_frr"), restoration.CASES)
+def test_what_reacts_decides_how_long_a_cut_lasts(bier_frr: bool, ip_frr: bool) -> None:
+    waits_ms = {(True, True): 0.0, (True, False): restoration.IP_MS}.get((bier_frr, ip_frr), restoration.BIER_MS)
+    found = restoration.measure({"bier_frr": bier_frr, "ip_frr": ip_frr, "signalling_ms": 3.0}, 1)
+    waits_ms += 2 * 3.0 * (waits_ms > 0)
+    at_least = restoration.DETECTION_MS + waits_ms
+    assert at_least <= found["restoration_ms"] <= at_least + restoration.INTERVAL_MS + 0.01
+    assert found["duplicated"] == found["reordered"] == 0
+    assert found["lost"] == pytest.approx(at_least / restoration.INTERVAL_MS, abs=1.1)
+
+
+def test_what_arrivals_say_of_a_cut() -> None:
+    """It came after packet 3 at 4 us, and 7 is the next that arrived; 9 was lost elsewhere, and 2 came twice."""
+    arrivals = [(1, 1000), (2, 2000), (2, 2500), (3, 3500), (8, 9000), (7, 8500), (10, 11000)]
+    found = restoration_live.restored(arrivals, 4000)
+    assert found == {"restoration_ms": 0.0045, "lost": 3, "lost_elsewhere": 1, "duplicated": 1}
+    with pytest.raises(restoration_live.UndisturbedError):
+        restoration_live.restored([(1, 0), (2, 10)], 5)
+
+
+@pytest.mark.parametrize(
+    ("way", "passes_made", "dropped"),
+    [("recirculate", 3, 0), ("one-pass", 1, 6), ("clusters", 1, 0)],
+)
+def test_what_each_way_to_replicate_costs(way: str, passes_made: int, dropped: int) -> None:
+    """Three next hops of eight neighbours, besides the BFIR; all get everything."""
+    ports = replication.ALL if way == "recirculate" else 0
+    small = {**replication.point(way, 3, ports), "neighbours": 8, "measured_us": 20}
+    found = replication.measure(small, 1)
+    assert found["last_gbps"] == pytest.approx(100, rel=0.05)
+    assert found["passes"] == pytest.approx(passes_made, rel=0.05)
+    assert found["copies_sent"] == pytest.approx(3, rel=0.05)
+    assert found["copies_dropped"] == pytest.approx(dropped, abs=0.01)
 
 
 def test_loss_of_passes_is_that_of_the_formula() -> None:

@@ -151,11 +151,11 @@ def measure(point: Mapping[str, Any], seed: int) -> dict[str, Any]:
 def _network(topology: Topology, replication: str, subscribers: Sequence[str], seed: int) -> SimulatedNetwork:
     if replication == "ipmc":
         members = {Channel(GROUP, SOURCE): subscribers}
-        controller = IpmcController(members, reroute=False, reaction_delay_ms=0.0)
-        return SimulatedNetwork(topology, compile_ipmc(), [controller], seed=seed)
+        trees = IpmcController(members, reroute=False, reaction_delay_ms=0.0)
+        return SimulatedNetwork(topology, compile_ipmc(), [trees], seed=seed)
     bfr_ids = {f"bfer{number}": number for number in range(1, len(subscribers) + 1)}
-    fixed = domain.FixedDomain({(SOURCE, GROUP): subscribers}, bfr_ids=bfr_ids)
-    return SimulatedNetwork(topology, domain.bier_program(replication), [fixed], seed=seed)
+    controller = domain.controller(topology, {(SOURCE, GROUP): subscribers}, bfr_ids=bfr_ids)
+    return SimulatedNetwork(topology, domain.bier_program(replication), [controller], seed=seed)
 
 
 def find(setting: Setting) -> Finding:

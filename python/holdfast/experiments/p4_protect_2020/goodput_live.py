@@ -20,7 +20,7 @@ from matplotlib.figure import Figure
 
 from holdfast import statistics
 from holdfast.errors import LiveError
-from holdfast.experiments import Finding, Setting
+from holdfast.experiments import Finding, Setting, this_machine
 from holdfast.experiments.p4_protect_2020 import published, setup
 from holdfast.live.hosts import check_machine, hosts, iperf3_report, preferred, start, wait_listening
 from holdfast.network import LiveNetwork
@@ -90,7 +90,7 @@ def find(setting: Setting) -> Finding:
         if setting.console is not None:
             setting.console.print(f"fig7_live is not run: {error}", highlight=False)
         return Finding(frames={"skipped": pl.DataFrame({"reason": [str(error)]})})
-    machine = setup.machine()
+    machine = this_machine.machine()
     frame = replace(setting, jobs=1, ray=None).sweep("goodput_live", f"{__name__}:measure", POINTS)
     by_mode = long(frame)
     return Finding(numbers(by_mode), {"": draw(by_mode, machine)}, {"runs": frame, "machine": machine})
@@ -125,7 +125,7 @@ def draw(frame: pl.DataFrame, machine: pl.DataFrame) -> Figure:
         statistics.summary(frame, ["pairs", "mode"], "goodput_gbps"),
         "pairs",
         "mode",
-        title=f"TCP goodput on one machine, iperf3 through veth\n{setup.disturbance(machine)}",
+        title=f"TCP goodput on one machine, iperf3 through veth\n{this_machine.disturbance(machine)}",
         xlabel="client/server pairs with 15 flows each",
         ylabel="goodput (Gb/s)",
     )

@@ -34,7 +34,7 @@ from holdfast import _core, statistics
 from holdfast._core import Program
 from holdfast.controller import Controller
 from holdfast.errors import ExperimentError
-from holdfast.experiments import Finding, Setting
+from holdfast.experiments import Finding, Setting, this_machine
 from holdfast.experiments.p4_protect_2020 import drawing, instructions, published, setup
 from holdfast.network import SimulatedNetwork
 from holdfast.parameters import PS_PER_MS, PS_PER_S
@@ -243,7 +243,7 @@ def find(setting: Setting) -> Finding:
 
     The times are measured by one process at a time, whatever ``jobs`` says.
     """
-    machine = setup.machine()
+    machine = this_machine.machine()
     alone = replace(setting, jobs=1, ray=None)
     times = alone.sweep("processing", f"{__name__}:measure", POINTS)
     counted = instructions.counted(alone)

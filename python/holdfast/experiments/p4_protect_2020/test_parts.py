@@ -14,7 +14,7 @@ import pytest
 from holdfast import reproduce
 from holdfast.apps.protect.program import OVERHEAD_BYTES
 from holdfast.errors import ExperimentError, LiveError
-from holdfast.experiments import Finding
+from holdfast.experiments import Finding, this_machine
 from holdfast.experiments.p4_protect_2020 import (
     EXPERIMENT,
     delay_difference,
@@ -221,8 +221,11 @@ def test_one_sitting_says_nothing_of_the_next() -> None:
 
 def test_a_headline_says_that_a_machine_was_busy() -> None:
     machine = pl.DataFrame({"processors": [2, 2], "load_before": [0.1, 6.7]})
-    assert setup.disturbance(machine) == "on a machine that was busy with other work (load 0.1 to 6.7 on 2 processors)"
-    assert setup.disturbance(machine.head(1)) == "on an idle machine (load 0.1 on 2 processors)"
+    assert (
+        this_machine.disturbance(machine)
+        == "on a machine that was busy with other work (load 0.1 to 6.7 on 2 processors)"
+    )
+    assert this_machine.disturbance(machine.head(1)) == "on an idle machine (load 0.1 on 2 processors)"
 
 
 def test_only_the_core_and_its_code_count(tmp_path: Path) -> None:

@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 import shutil
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import polars as pl
 
-from holdfast import whole_files
+from holdfast import reproduce, whole_files
 from holdfast.errors import ExperimentError
+from holdfast.experiments import BY_DEFINITION, DIFFERS, Experiment
 
 BEGIN, END = "<!-- from results/, by report.py: begin -->", "<!-- end -->"
 """What the generated part of a README stands between."""
@@ -67,6 +69,52 @@ class Committed:
         """Writes the generated part anew."""
         text = self.replaced(self.readme.read_text(encoding="utf-8"), sections)
         whole_files.write_text(self.readme, text)
+
+    def beside(self, experiment: Experiment, decimals: Mapping[str, int]) -> tuple[str, str]:
+        """Every number of the paper with ours, by part with ``decimals``: what is said of all, and the table with its margins."""
+        rows, compared, because = [], [], []
+        for name in decimals:
+            table = experiment.part(name).published
+            assert table is not None
+            frame = self.read(name).drop_nulls("paper")
+            compared.append(frame.select("paper", "verdict"))
+            keys = frame.columns[: frame.columns.index("quantity")]
+            for row in frame.iter_rows(named=True):
+                judged = row["verdict"] != BY_DEFINITION
+                rows.append(
+                    [
+                        name,
+                        ", ".join(str(row[key]) for key in keys),
+                        row["quantity"].replace("_", " "),
+                        f"{row['paper']:g}",
+                        number(row, decimals[name]),
+                        f"{table.criteria[row['quantity']].margin:g}" if judged else "",
+                        row["verdict"] if row["verdict"] != DIFFERS else f"**{DIFFERS}**",
+                    ]
+                )
+            because += [
+                f"- {name}, {column.replace('_', ' ')}: {criterion.margin:g}: {criterion.reason}."
+                for column, criterion in table.criteria.items()
+                if criterion.by_definition is None
+            ]
+        listed = markdown(["part", "", "", "paper", "ours", "margin", ""], rows)
+        words = reproduce.in_words(pl.concat(compared))
+        return words, f"{listed}\n\nThe margins:\n\n" + "\n".join(because)
+
+
+def number(row: Mapping[str, Any] | None, decimals: int) -> str:
+    """With its interval, unless there is nothing random in it."""
+    if row is None:
+        return ""
+    text = f"{row['ours']:.{decimals}f}"
+    low, high = (f"{row[name]:.{decimals}f}" for name in ("low", "high"))
+    return text if low == text == high else f"{text} ({low} .. {high})"
+
+
+def found(frame: pl.DataFrame, **wanted: Any) -> Mapping[str, Any] | None:
+    """The row with these values, if there is one."""
+    rows = frame.filter(*(pl.col(name) == value for name, value in wanted.items()))
+    return rows.row(0, named=True) if len(rows) else None
 
 
 def collect_given(collect: Callable[[Path], None]) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 import polars as pl
 
 from holdfast import reproduce, whole_files
-from holdfast.experiments import BY_DEFINITION, DIFFERS, Finding, Setting
+from holdfast.experiments import Finding, Setting, this_machine
 from holdfast.experiments.p4_protect_2020 import (
     EXPERIMENT,
     delay_difference,
@@ -25,69 +25,23 @@ from holdfast.experiments.p4_protect_2020 import (
     processing,
     published,
     scenarios,
-    setup,
 )
-from holdfast.experiments.tests.committed import Committed, Sections, collect_given, markdown
+from holdfast.experiments.tests.committed import Committed, Sections, collect_given, found, markdown, number
 
 COMMITTED = Committed(Path(__file__).parents[1])
 read, seeds = COMMITTED.read, COMMITTED.seeds
 
-COMPARED = ("scenarios", "claim", "fig6", "fig7", "fig8")
-"""The parts of which the paper prints numbers."""
+COMPARED = {"scenarios": 0, "claim": 3, "fig6": 0, "fig7": 1, "fig8": 1}
+"""The parts of which the paper prints numbers, with the decimals of ours."""
 
 SITTINGS = ("fig6_sittings", "fig6_machines")
 """What is kept of every sitting of Figure 6's times: the runs, and the machine with its load."""
 
 
-def _number(row: Mapping[str, Any] | None, decimals: int) -> str:
-    """With its interval, unless there is nothing random in it."""
-    if row is None:
-        return ""
-    text = f"{row['ours']:.{decimals}f}"
-    low, high = (f"{row[name]:.{decimals}f}" for name in ("low", "high"))
-    return text if low == text == high else f"{text} ({low} .. {high})"
-
-
-def _found(frame: pl.DataFrame, **wanted: Any) -> Mapping[str, Any] | None:
-    rows = frame.filter(*(pl.col(name) == value for name, value in wanted.items()))
-    return rows.row(0, named=True) if len(rows) else None
-
-
 def beside() -> str:
     """Every number of the paper with ours, and what is said of all of them."""
-    rows = []
-    compared = []
-    for name in COMPARED:
-        frame = read(name).drop_nulls("paper")
-        compared.append(frame.select("paper", "verdict"))
-        keys = frame.columns[: frame.columns.index("quantity")]
-        for row in frame.iter_rows(named=True):
-            decimals = 3 if name == "claim" else 1 if name in ("fig7", "fig8") else 0
-            table = EXPERIMENT.part(name).published
-            assert table is not None
-            judged = row["verdict"] != BY_DEFINITION
-            rows.append(
-                [
-                    name,
-                    ", ".join(str(row[key]) for key in keys),
-                    row["quantity"].replace("_", " "),
-                    f"{row['paper']:g}",
-                    _number(row, decimals),
-                    f"{table.criteria[row['quantity']].margin:g}" if judged else "",
-                    row["verdict"] if row["verdict"] != DIFFERS else f"**{DIFFERS}**",
-                ]
-            )
-    words = reproduce.in_words(pl.concat(compared))
-    about = f"In all: {words}. Figure 8's number is one, judged with each of two readings."
-    because = [
-        f"- {name}, {column.replace('_', ' ')}: {criterion.margin:g}: {criterion.reason}."
-        for name in COMPARED
-        if (table := EXPERIMENT.part(name).published)
-        for column, criterion in table.criteria.items()
-        if criterion.by_definition is None
-    ]
-    listed = markdown(["part", "", "", "paper", "ours", "margin", ""], rows)
-    return f"{about}\n\n{listed}\n\nThe margins:\n\n" + "\n".join(because)
+    words, table = COMMITTED.beside(EXPERIMENT, COMPARED)
+    return f"In all: {words}. Figure 8's number is one, judged with each of two readings.\n\n{table}"
 
 
 def what_came_out() -> str:
@@ -95,7 +49,7 @@ def what_came_out() -> str:
     frame = read("scenarios_events")
     rows = []
     for row in frame.iter_rows(named=True):
-        numbers = _found(read("scenarios"), figure=row["figure"], algorithm=row["algorithm"], quantity="worst_delay_ms")
+        numbers = found(read("scenarios"), figure=row["figure"], algorithm=row["algorithm"], quantity="worst_delay_ms")
         rows.append(
             [
                 scenarios.SCRIPTS[row["figure"]].title,
@@ -103,7 +57,7 @@ def what_came_out() -> str:
                 row["path1_numbers"],
                 row["path2_numbers"],
                 row["forwarded_numbers"],
-                _number(numbers, 1),
+                number(numbers, 1),
             ]
         )
     return markdown(["", "algorithm", "path 1", "path 2", "forwarded", "longest delay, ms"], rows)
@@ -114,9 +68,9 @@ def limits() -> str:
     frame = read("claim")
     rows = []
     for bits in dict.fromkeys(frame["sn_bits"].sort()):
-        measured = _found(frame, sn_bits=bits, quantity="harmless_packets")
-        expected = _found(frame, sn_bits=bits, quantity="harmless_packets_expected")
-        rows.append([str(bits), _number(measured, 0) or "not measured", _number(expected, 0)])
+        measured = found(frame, sn_bits=bits, quantity="harmless_packets")
+        expected = found(frame, sn_bits=bits, quantity="harmless_packets_expected")
+        rows.append([str(bits), number(measured, 0) or "not measured", number(expected, 0)])
     return markdown(["bits", "packets behind without harm", "W - 1"], rows)
 
 
@@ -127,7 +81,7 @@ def readings() -> str:
     claimed = published.CLAIM.value("delay_difference_s", sn_bits=bits)
     rows, values = [], []
     for name, (words, size) in delay_difference.READINGS.items():
-        row = _found(frame, sn_bits=bits, quantity=f"{name}_s")
+        row = found(frame, sn_bits=bits, quantity=f"{name}_s")
         assert row is not None
         values.append(row["ours"])
         rows.append([name, words, str(size), f"{row['ours']:.2f}", _side(row["ours"], claimed)])
@@ -161,9 +115,9 @@ def costs() -> str:
         for mode in modes:
             row = [end, mode]
             for quantity in ("instructions_hop", "instructions"):
-                row.append(_number(_found(frame, end=end, mode=mode, quantity=quantity), 0))
+                row.append(number(found(frame, end=end, mode=mode, quantity=quantity), 0))
             for name in processing.BASELINES:
-                row.append(_number(_found(frame, end=end, mode=mode, quantity=f"relative_percent_{name}"), 0))
+                row.append(number(found(frame, end=end, mode=mode, quantity=f"relative_percent_{name}"), 0))
             rows.append(row)
     ordered = {
         end: [name.replace("_", " ") for name in processing.BASELINES if processing.in_order(frame, end, name)]
@@ -185,14 +139,15 @@ def times() -> str:
             row = [end, mode]
             for size in processing.SIZES_BYTES:
                 for quantity in ("time_percent", "time_hop_percent"):
-                    row.append(_number(_found(frame, end=end, mode=mode, quantity=f"{quantity}_{size}_bytes"), 0))
+                    row.append(number(found(frame, end=end, mode=mode, quantity=f"{quantity}_{size}_bytes"), 0))
             rows.append(row)
     headings = ["", ""]
     for size in processing.SIZES_BYTES:
         headings += [f"{size} bytes: program", "hop"]
     kinds = "; ".join(dict.fromkeys(_machine(row) for row in machines.iter_rows(named=True)))
     about = (
-        f"% of plain forwarding, means of {len(machines)} sittings of {seeds('fig6')} runs {setup.disturbance(machines)}, with the "
+        f"% of plain forwarding, means of {len(machines)} sittings of {seeds('fig6')} runs "
+        f"{this_machine.disturbance(machines)}, with the "
         f"95 % prediction interval for another sitting there. {kinds}."
     )
     return f"{about}\n\n" + markdown(headings, rows)
@@ -208,16 +163,16 @@ def goodputs() -> str:
                 [
                     str(pairs),
                     mode,
-                    _number(_found(simulated, pairs=pairs, mode=mode, quantity="goodput_gbps"), 2),
-                    _number(_found(simulated, pairs=pairs, mode=mode, quantity="goodput_gbps_hosts_at_line_rate"), 2),
-                    _number(_found(live, pairs=pairs, mode=mode, quantity="goodput_gbps"), 2),
-                    _number(_found(live, pairs=pairs, mode=mode, quantity="relative_percent"), 0),
+                    number(found(simulated, pairs=pairs, mode=mode, quantity="goodput_gbps"), 2),
+                    number(found(simulated, pairs=pairs, mode=mode, quantity="goodput_gbps_hosts_at_line_rate"), 2),
+                    number(found(live, pairs=pairs, mode=mode, quantity="goodput_gbps"), 2),
+                    number(found(live, pairs=pairs, mode=mode, quantity="relative_percent"), 0),
                 ]
             )
     headings = ["pairs", "", "hosts at 30 Gb/s", "hosts at 100 Gb/s", "live, disturbed", "live, % of plain"]
     machine = read("fig7_live_machine")
     about = (
-        f"Gb/s. Simulated {seeds('fig7')} runs, live {seeds('fig7_live')} in one sitting {setup.disturbance(machine)}: "
+        f"Gb/s. Simulated {seeds('fig7')} runs, live {seeds('fig7_live')} in one sitting {this_machine.disturbance(machine)}: "
         f"{_machine(machine.row(0, named=True))}. The intervals of the live runs do not cover another sitting."
     )
     return f"{about}\n\n" + markdown(headings, rows)
@@ -228,9 +183,9 @@ def deviations() -> str:
     frame = read("fig8")
     rows = []
     for law in jitter.LAWS:
-        closed = _found(frame, law=law, quantity="mdev_closed_form_percent")
-        values = [_number(_found(frame, law=law, quantity=f"{name}_percent"), 1) for name in jitter.MEASURES]
-        rows.append([law, *values, _number(closed, 1)])
+        closed = found(frame, law=law, quantity="mdev_closed_form_percent")
+        values = [number(found(frame, law=law, quantity=f"{name}_percent"), 1) for name in jitter.MEASURES]
+        rows.append([law, *values, number(closed, 1)])
     headings = ["netem", *(name.replace("_", " ") for name in jitter.MEASURES), "mdev, closed form"]
     return f"{seeds('fig8')} seeds; with protection in % of without.\n\n" + markdown(headings, rows)
 
@@ -244,7 +199,7 @@ def close_pings() -> str:
         for algorithm in ("window", "vector"):
             for measure in ("average_deviation", "lost"):
                 quantity = f"{measure}_percent_{algorithm}_pings_{apart:g}_j_apart"
-                row.append(_number(_found(frame, law="around", quantity=quantity), 1))
+                row.append(number(found(frame, law="around", quantity=quantity), 1))
         rows.append(row)
     headings = ["time between pings", "window: deviation, %", "lost, %", "vector: deviation, %", "lost, %"]
     return markdown(headings, rows)
