@@ -17,6 +17,7 @@ class Setting:
 
     topology: Topology
     flows: Sequence[Ends]
+    detection_delay_ms: float
     reaction_delay_ms: float
     largest_packet_bytes: int
 

@@ -6,9 +6,29 @@ Memberships are static: the receivers of a flow are members of its group from th
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import cache, partial
+from dataclasses import dataclass
+from functools import cache, cached_property, lru_cache, partial
 
 from holdfast._core import Program
+from holdfast.apps.bier import (
+    BierController,
+    Coverage,
+    Failure,
+    Plan,
+    Scheme,
+    compile_bier,
+    failures,
+    number_switches,
+)
+from holdfast.apps.bier import (
+    channel as bier_channel,
+)
+from holdfast.apps.bier.entries import Channel as BierChannel
+from holdfast.apps.bier.entries import switch_configuration
+from holdfast.apps.bier.one_plus_one import SUB_DOMAINS, ways
+from holdfast.apps.bier.planning import shortest, tunnel_routes
+from holdfast.apps.bier.program import TAG_BYTES, TUNNEL_OVERHEAD_BYTES, header_bytes
+from holdfast.apps.bier.protection import FastReroute, Protect
 from holdfast.apps.ipmc import Channel, IpmcController, compile_ipmc, plan
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.compare.mechanism import Built, Mechanism, Setting
@@ -63,6 +83,126 @@ def _ipmc_core(topology: Topology, flows: Sequence[Ends]) -> list[int]:
     return list(size.values())
 
 
+# ---- BIER ----
+
+
+@cache
+def _bier_program(*, one_plus_one: bool) -> Program:
+    return compile_bier(one_plus_one=one_plus_one)
+
+
+@dataclass(frozen=True)
+class _Way:
+    """How a BIER domain survives a failure."""
+
+    reroute: bool = False
+    frr: FastReroute = "none"
+    protect: Protect = "link"
+    one_plus_one: bool = False
+
+    def scheme(self, topology: Topology) -> Scheme:
+        """What its switches hold follows from."""
+        trees = SUB_DOMAINS if self.one_plus_one else {0: shortest}
+        return Scheme(number_switches(topology), trees, frr=self.frr, protect=self.protect)
+
+
+def _bier(setting: Setting, *, way: _Way) -> Built:
+    topology = setting.topology
+    addresses = {name: str(host.address.ip) for name, host in topology.hosts.items()}
+
+    def channel_of(ends: Ends) -> BierChannel:
+        assert ends.group is not None
+        return bier_channel(ends.group, addresses[ends.source])
+
+    overhead = header_bytes() + TUNNEL_OVERHEAD_BYTES + TAG_BYTES
+    controller = BierController(
+        {channel_of(ends): ends.receivers for ends in setting.flows if ends.group is not None},
+        ip_delay_ms=setting.reaction_delay_ms,
+        bier_delay_ms=setting.reaction_delay_ms,
+        frr=way.frr,
+        protect=way.protect,
+        reroute=way.reroute,
+        one_plus_one=way.one_plus_one,
+        mtu=setting.mtu_for(overhead),
+    )
+
+    def membership(ends: Ends, receiver: str, joins: bool) -> None:
+        (controller.join if joins else controller.leave)(channel_of(ends), receiver)
+
+    promise = None
+    if way.one_plus_one:
+        promise = _TwoWays(topology, controller).promise
+    elif way.frr != "none":
+        promise = _Covered(topology, controller, setting.detection_delay_ms).promise
+    return Built(_bier_program(one_plus_one=way.one_plus_one), controller, membership=membership, promise=promise)
+
+
+def _failure(topology: Topology, name: str) -> Failure:
+    kind: Protect = "node" if name in topology.switches else "link"
+    return next(each for each in failures(topology, kind) if each.name == name)
+
+
+class _Covered:
+    """What fast reroute promises, by the coverage of the plan before the failure: a pair that it covers is out until detection."""
+
+    def __init__(self, topology: Topology, controller: BierController, detection_delay_ms: float) -> None:
+        self._topology, self._controller, self._detection_delay_ms = topology, controller, detection_delay_ms
+
+    def promise(self, failure: str, ends: Ends, receiver: str) -> float | None:
+        """A pair that the failure is not on the way of is not out at all."""
+        pair = tuple(self._topology.attachment(host).switch for host in (ends.source, receiver))
+        lost, met = self._pairs(failure)
+        if pair in lost:
+            return None
+        return self._detection_delay_ms if pair in met else 0.0
+
+    @lru_cache(maxsize=1)  # noqa: B019 - one for each run
+    def _pairs(self, failure: str) -> tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]:
+        coverage, found = Coverage(self._plan), _failure(self._topology, failure)
+        return coverage.lost(found), coverage.protected(found)
+
+    @cached_property
+    def _plan(self) -> Plan:
+        return Plan(self._topology, self._controller.scheme)
+
+
+class _TwoWays:
+    """What 1+1 promises: a pair of which one way stays loses nothing."""
+
+    def __init__(self, topology: Topology, controller: BierController) -> None:
+        self._topology, self._controller = topology, controller
+
+    def promise(self, failure: str, ends: Ends, receiver: str) -> float | None:
+        """The plan stays what it was, as nobody reacts."""
+        plan, found = self._controller.plan, _failure(self._topology, failure)
+        places = [self._topology.attachment(host).switch for host in (ends.source, receiver)]
+        both = ways(plan, *(plan.paths.number[place] for place in places))
+        return 0.0 if any(all(hop.link not in found.links for hop in way) for way in both) else None
+
+
+@lru_cache(maxsize=8)
+def _bier_state(topology: Topology, way: _Way) -> tuple[int, ...]:
+    """Of every switch: BIFTs with their neighbours and backups, and routes of tunnels; the same whatever groups there are."""
+    plan = Plan(topology, way.scheme(topology))
+    routes = tunnel_routes(topology, plan.underlay, plan.tunnels)
+    sizes = []
+    for name, switch in plan.switches.items():
+        found = switch_configuration(switch)
+        sizes.append(len(found.entries) + sum(map(len, found.groups.values())) + len(routes[name]))
+    return tuple(sizes)
+
+
+def _of_bier(name: str, what: str, colour: tuple[str, str], way: _Way) -> Mechanism:
+    return Mechanism(
+        name,
+        what,
+        colour,
+        partial(_bier, way=way),
+        multicast=True,
+        core_state=lambda topology, flows: list(_bier_state(topology, way)),
+    )
+
+
 MECHANISMS: dict[str, Mechanism] = {
     mechanism.name: mechanism
     for mechanism in (
@@ -88,6 +228,36 @@ MECHANISMS: dict[str, Mechanism] = {
             partial(_ipmc, reroute=True),
             multicast=True,
             core_state=_ipmc_core,
+        ),
+        _of_bier(
+            "bier",
+            "BIER: packets name their receivers' switches, and switches hold no state of groups; nobody reacts",
+            ("#7C3AED", "#A78BFA"),
+            _Way(),
+        ),
+        _of_bier(
+            "bier-reroute",
+            "BIER: the controller learns of the failure and installs new forwarding tables",
+            ("#BE185D", "#F472B6"),
+            _Way(reroute=True),
+        ),
+        _of_bier(
+            "bier-frr-link",
+            "BIER-FRR: a switch tunnels around a link that is down to the next switch, until the controller has new tables",
+            ("#A16207", "#FACC15"),
+            _Way(reroute=True, frr="tunnel"),
+        ),
+        _of_bier(
+            "bier-frr-node",
+            "BIER-FRR: a switch tunnels around the next switch to those behind it, until the controller has new tables",
+            ("#4D7C0F", "#A3E635"),
+            _Way(reroute=True, frr="tunnel", protect="node"),
+        ),
+        _of_bier(
+            "1+1-bier",
+            "BIER over two independent trees: each packet is numbered (IEEE 802.1CB), its first copy is delivered; nobody reacts",
+            ("#15803D", "#4ADE80"),
+            _Way(one_plus_one=True),
         ),
     )
 }

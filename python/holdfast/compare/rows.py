@@ -40,6 +40,8 @@ class RunRow(Measures, total=False):
     join_updates: float | None
     """Of a join to a multicast group, the P4Runtime updates and the switches that they go to, a batch each; means, or None."""
     join_switches: float | None
+    promised_ms: list[float | None]
+    """Under a failure: for how long each reception of probes may be out (0: it loses nothing), if anybody promises anything."""
     unprotected: list[int]
     """Places of flows among :meth:`holdfast.compare.traffic_file.TrafficFile.flows`."""
     mean_lateness_ms: float

@@ -20,7 +20,7 @@ from functools import lru_cache
 from typing import Any, TypedDict, cast
 
 from holdfast.compare import scenario as scenarios
-from holdfast.compare.flows import not_protected
+from holdfast.compare.flows import not_protected, of_kind, receptions_of
 from holdfast.compare.measures import add_traffic, entries, links_used, simulated
 from holdfast.compare.mechanism import Built, Setting
 from holdfast.compare.mechanisms import known
@@ -61,6 +61,7 @@ def setting_of(path: str, scenario: Scenario) -> Setting:
     return Setting(
         topology=scenarios.fresh_topology(path),
         flows=scenario.traffic.flows(),
+        detection_delay_ms=scenario.times.detection_delay_ms,
         reaction_delay_ms=scenario.times.reaction_delay_ms,
         largest_packet_bytes=scenario.traffic.largest_packet_bytes(),
     )
@@ -110,10 +111,19 @@ class Prepared:
         network.run(times.end_s + DRAIN_S)
         row = cast(RunRow, simulated(network, self.scenario, self.instruments, cut_off))
         row["skipped"] = False
+        row["promised_ms"] = self._promised(failure)
         if failure == NO_FAILURE:
             row["links_used"] = links_used(network)
             row["join_updates"], row["join_switches"] = join_cost(network, self.built, self.setting.flows)
         return row
+
+    def _promised(self, failure: str) -> list[float | None]:
+        receptions = receptions_of(self.scenario)
+        promise = self.built.promise
+        if promise is None or failure == NO_FAILURE:
+            return []
+        places = of_kind(receptions, "udp", "ping")
+        return [promise(failure, receptions[i].flow.ends, receptions[i].receiver) for i in places]
 
 
 @lru_cache(maxsize=1)

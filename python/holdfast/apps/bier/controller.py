@@ -18,6 +18,7 @@ from ipaddress import IPv4Network
 
 from holdfast.apps.bier.entries import (
     DEFAULT_MTU,
+    Address,
     Channel,
     Configuration,
     bfer_configuration,
@@ -26,6 +27,7 @@ from holdfast.apps.bier.entries import (
     switch_configuration,
 )
 from holdfast.apps.bier.members import Memberships, StaticMembers
+from holdfast.apps.bier.one_plus_one import SUB_DOMAINS, Streams
 from holdfast.apps.bier.planning import (
     LOOPBACKS,
     NOT_VIA,
@@ -64,7 +66,9 @@ class BierController(Controller):
     ``members``: who has joined what from the beginning; an overlay comes in by :meth:`use`. ``frr``, ``protect``, ``ip_frr``: how
     BIER packets get around a failure without the controller (:mod:`holdfast.apps.bier.protection`). ``reroute``: whether routes and
     BIFTs follow ports. ``sub_domains``: the trees of each; channels are sent in the first. ``buckets``: of ECMP. ``bfr_ids``: of
-    switches; others get free numbers. ``mtu``: bytes behind the Ethernet header of links between switches.
+    switches; others get free numbers. ``mtu``: bytes behind the Ethernet header of links between switches. ``one_plus_one``: every
+    (S,G) is sent in all sub-domains, by default two of independent trees, and its BFERs pass the first copy; the program has to
+    be compiled for it.
     """
 
     def __init__(
@@ -82,6 +86,7 @@ class BierController(Controller):
         sub_domains: Mapping[int, TreesOf] | None = None,
         buckets: int = 1,
         mtu: int = DEFAULT_MTU,
+        one_plus_one: bool = False,
     ) -> None:
         super().__init__(reaction_delay_ms=ip_delay_ms)
         if not bier_delay_ms >= ip_delay_ms:
@@ -95,12 +100,13 @@ class BierController(Controller):
         self._given = dict(bfr_ids or {})
         self._options = partial(
             Scheme,
-            sub_domains=dict(sub_domains or {0: shortest}),
+            sub_domains=dict(sub_domains or (SUB_DOMAINS if one_plus_one else {0: shortest})),
             buckets=buckets,
             frr=frr,
             protect=protect,
             ip_frr=ip_frr,
         )
+        self.one_plus_one = one_plus_one
         self._first_members = dict(members or {})
         self._links = LinkState()
         self.taken_over = False
@@ -130,6 +136,7 @@ class BierController(Controller):
         self._writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
         self._port_writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
         self._channel_writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
+        self._streams = {name: Streams(client) for name, client in plane.clients.items()}
         self._plan: Plan | None = None
         self._tunnels: frozenset[Tunnel] = frozenset()
         self._inherited: dict[str, list[TableEntry]] = {}
@@ -201,7 +208,21 @@ class BierController(Controller):
     def members_changed(self, switches: Iterable[str] | None = None) -> None:
         """Writes the channels of these switches, or of all, one batch each."""
         for name in self._writers if switches is None else switches:
+            streams = self._streams_of(name) if self.one_plus_one else ([], [])
+            self._streams[name].add(*streams)
             self._channel_writers[name].write(self._channels(name))
+            self._streams[name].keep(*streams)
+
+    def _streams_of(self, name: str) -> tuple[list[Channel], list[tuple[int, Channel]]]:
+        """The channels that a switch numbers, and those that it eliminates with their BFIRs."""
+        topology, numbers = self.topology, self._scheme.numbering.bfr_ids
+        bfirs: dict[Address, int] = {}
+        for host in topology.hosts.values():
+            bfir_id = numbers[topology.attachment(host.name).switch]
+            bfirs |= {interface.ip: bfir_id for interface in (host.address, host.ipv6) if interface is not None}
+        numbered = [channel for channel in self._members.at_bfir(name) if channel[0] is not None]
+        eliminated = [(bfirs[channel[0]], channel) for channel in self._members.at_bfer(name) if channel[0] in bfirs]
+        return numbered, eliminated
 
     def _channels(self, name: str) -> Configuration:
         bit_strings = self._scheme.numbering.bit_strings
@@ -210,6 +231,12 @@ class BierController(Controller):
             channel: {Bift(sub_domain, place): bits for place, bits in bit_strings(bfers).items()}
             for channel, bfers in self._members.at_bfir(name).items()
         }
+        if self.one_plus_one:
+            # What is delivered at the BFIR itself is delivered once.
+            for channel, bfers in self._members.at_bfir(name).items():
+                others = bit_strings(bfer for bfer in bfers if bfer != name)
+                for further in sorted(self._scheme.sub_domains.keys() - {sub_domain}) if channel[0] is not None else ():
+                    sent[channel] |= {Bift(further, place): bits for place, bits in others.items()}
         delivered = bfer_configuration(self._members.at_bfer(name))
         return delivered | bfir_configuration(self._written[name], sent, bsl=self.bsl, mtu=self.mtu)
 
@@ -286,3 +313,4 @@ class BierController(Controller):
             self._port_writers[name].adopt(each.ports)
             self._writers[name].adopt(each.bifts)
             self._channel_writers[name].adopt(each.channels)
+            self._streams[name].adopt()

@@ -286,7 +286,7 @@ def _channel_entry(
 ) -> TableEntry:
     table = program.channel_table(channel[1].version, any_source=channel[0] is None)
     if not first:
-        return TableEntry(table, _channel_match(channel), program.DISCARD_CHANNEL)
+        return TableEntry(table, channel_match(channel), program.DISCARD_CHANNEL)
     ((bift, bits),) = first
     params: dict[str, int | str] = {
         "bfir_id": plan.bfr_id,
@@ -295,7 +295,7 @@ def _channel_entry(
         "next_set": following,
         "mtu_bytes": mtu,
     }
-    return TableEntry(table, _channel_match(channel), program.IMPOSE, params)
+    return TableEntry(table, channel_match(channel), program.IMPOSE, params)
 
 
 def bfer_configuration(
@@ -312,12 +312,12 @@ def bfer_configuration(
         ports = tuple(sorted({_port(port) for port in members}))
         table = program.receiver_table(channel[1].version, any_source=channel[0] is None)
         if not ports:
-            entries.append(TableEntry(table, _channel_match(channel), program.DISCARD_PAYLOAD))
+            entries.append(TableEntry(table, channel_match(channel), program.DISCARD_PAYLOAD))
             continue
         number = numbers.setdefault(ports, first_group + len(numbers))
         if number not in program.RECEIVER_GROUPS:
             raise NetworkError(f"a switch has at most {len(program.RECEIVER_GROUPS)} sets of ports that joined")
-        entries.append(TableEntry(table, _channel_match(channel), program.DELIVER, {"m_grp": number}))
+        entries.append(TableEntry(table, channel_match(channel), program.DELIVER, {"m_grp": number}))
     return Configuration(
         tuple(entries), {number: tuple((port, 0) for port in ports) for ports, number in numbers.items()}
     )
@@ -328,7 +328,8 @@ def _channel_order(item: tuple[Channel, object]) -> tuple[int, int, int]:
     return group.version, int(group), -1 if source is None else int(source)
 
 
-def _channel_match(channel: Channel) -> dict[str, MatchValue]:
+def channel_match(channel: Channel) -> dict[str, MatchValue]:
+    """The match of a channel's entries. Raises :class:`NetworkError` for what is none."""
     source, group = channel
     if not group.is_multicast or (source is not None and source.version != group.version):
         raise NetworkError(f"({source or '*'}, {group}) is not a channel")

@@ -28,6 +28,9 @@ PROGRAM_BSLS = tuple(bsl for bsl in BSL_CODES if bsl <= 1024)
 BIER_TTL = 64
 """What a BFIR begins with. It takes one itself, as every BFR does."""
 
+TAG_BYTES = 20
+"""Ethernet header and R-TAG of the payload of a protected channel."""
+
 TUNNEL_OVERHEAD_BYTES = 24
 """Outer IPv4 and GRE header of a BIER packet in a tunnel."""
 
@@ -96,6 +99,28 @@ def receiver_table(version: int, *, any_source: bool) -> str:
     return f"{_RECEIVERS}.receivers{'_any_source' * any_source}{'_v6' * (version == 6)}"
 
 
+STREAMS = 1024
+"""Protected channels that a switch can number as their BFIR, and as many that it can eliminate as a BFER."""
+
+_NUMBER = "BierIngress.number_stream"
+NUMBER = f"{_NUMBER}.number"
+_ELIMINATE = "BierIngress.eliminate_copies"
+SELECT_VECTOR = f"{_ELIMINATE}.select_vector"
+HISTORY_REGISTER = f"{_ELIMINATE}.acceptance.history"
+
+
+def numbered_table(version: int) -> str:
+    """The table of the channels of a version of IP that a BFIR numbers."""
+    return f"{_NUMBER}.numbered_channels{'_v6' * (version == 6)}"
+
+
+def eliminated_table(version: int) -> str:
+    """The table of those that a BFER eliminates."""
+    return f"{_ELIMINATE}.eliminated_channels{'_v6' * (version == 6)}"
+
+
+STREAM_TABLES = tuple(table(version) for table in (numbered_table, eliminated_table) for version in (4, 6))
+
 _ROUTING = "BierIngress.routing"
 FORWARD = f"{_ROUTING}.forward"
 FORWARD_OR_LFA = f"{_ROUTING}.forward_or_lfa"
@@ -158,14 +183,15 @@ def compile_bier(
     cluster_misses: Literal["recirculate", "one-pass"] = "one-pass",
     recirculation_ports: int = 1,
     looped_recirculation: bool = False,
+    one_plus_one: bool = False,
     defines: dict[str, str] | None = None,
 ) -> Program:
     """Compiles ``bier.p4``.
 
     ``cluster_misses``: how ``clusters`` replicates what no cluster is for. ``recirculation_ports``: clone sessions that packets
     take in turn to go round, from :data:`FIRST_RECIRCULATION_SESSION` on; with ``looped_recirculation`` their ports are looped
-    outside the switch. ``defines`` may set LOOPBACKS, CLUSTER_SAMPLING and CPU_PORT. Raises :class:`NetworkError` for a value that
-    the program cannot have.
+    outside the switch. ``one_plus_one``: with the numbers and the elimination of protected channels. ``defines`` may set
+    LOOPBACKS, CLUSTER_SAMPLING and CPU_PORT. Raises :class:`NetworkError` for a value that the program cannot have.
     """
     for what, value, kinds in (
         ("a way to replicate", replication, Replication),
@@ -185,6 +211,8 @@ def compile_bier(
     }
     if encapsulation == "mpls":
         given["MPLS"] = "1"
+    if one_plus_one:
+        given |= {"ONE_PLUS_ONE": "1", "CONNECTIONS": str(STREAMS)}
     if looped_recirculation:
         given["LOOPED_RECIRCULATION"] = "1"
     return Program.compile(str(HERE / "bier.p4"), defines=given | (defines or {}))

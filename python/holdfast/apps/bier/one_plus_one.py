@@ -1,0 +1,114 @@
+"""1+1 protection of channels: two sub-domains of independent trees, and the streams whose packets are numbered and eliminated.
+
+The program is ``bier.p4`` compiled with ``one_plus_one``. Each (S,G) is a stream at its BFIR, which numbers its packets, and at
+each of its BFERs, which passes the first copy of each number (IEEE 802.1CB's vector, ``acceptance.p4``). Streams keep their
+places in the registers of a switch. Members, BitStrings and writes of other tables are not known here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from functools import partial
+
+from holdfast.apps.bier.entries import Channel, channel_match
+from holdfast.apps.bier.planning import Plan, TreesOf
+from holdfast.apps.bier.program import (
+    HISTORY_REGISTER,
+    NUMBER,
+    SELECT_VECTOR,
+    STREAM_TABLES,
+    STREAMS,
+    eliminated_table,
+    numbered_table,
+)
+from holdfast.control.tables import EntryKey, TableEntry, TableWriter, read_entries
+from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import Client
+from holdfast.paths import Hop, IndependentTrees, ShortestPaths
+from holdfast.paths.independent import Tree, WhichTree
+
+HISTORY = 128
+"""Numbers that a BFER remembers: the two ways may differ by so many packets of a stream."""
+
+RESET_MS = 1000
+"""After so long without a packet that passed, any number is taken."""
+
+
+def _tree(paths: ShortestPaths, *, which: WhichTree) -> Tree:
+    return IndependentTrees(paths).tree(which)
+
+
+SUB_DOMAINS: dict[int, TreesOf] = {0: partial(_tree, which=0), 1: partial(_tree, which=1)}
+"""The two trees of every BFER."""
+
+
+class Streams:
+    """The streams of one switch, in its registers and tables: those it numbers as their BFIR, and those it eliminates as a BFER."""
+
+    def __init__(self, client: Client) -> None:
+        self._client = client
+        self._writer = TableWriter(client)
+        self._indices: dict[EntryKey, int] = {}
+
+    def adopt(self) -> None:
+        """Takes over what an earlier controller has left in the switch."""
+        found = [entry for table in STREAM_TABLES for entry in read_entries(self._client, table)]
+        self._writer.adopt(found)
+        self._indices = {entry.key: int(entry.params["index"]) for entry in found}
+
+    def add(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
+        """Makes sure that these are there: channels to number, and BFIR-ids and channels to eliminate."""
+        for key in _keys(numbered, eliminated):
+            if key in self._indices:
+                continue
+            eliminates = _eliminates(key)
+            taken = {index for other, index in self._indices.items() if _eliminates(other) == eliminates}
+            index = next((index for index in range(STREAMS) if index not in taken), None)
+            if index is None:
+                raise NetworkError(f"a switch has registers for {STREAMS} protected channels")
+            self._indices[key] = index
+            if eliminates:
+                # Whatever was numbered there before: any number is taken.
+                self._client.write_register(HISTORY_REGISTER, index, 0)
+        self._write()
+
+    def keep(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
+        """Removes all others."""
+        kept = set(_keys(numbered, eliminated))
+        self._indices = {key: index for key, index in self._indices.items() if key in kept}
+        self._write()
+
+    def _write(self) -> None:
+        self._writer.write(_entry(key, index) for key, index in self._indices.items())
+
+
+def _keys(numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> Iterator[EntryKey]:
+    for channel in numbered:
+        yield numbered_table(channel[1].version), tuple(sorted(channel_match(channel).items())), None
+    for bfir_id, channel in eliminated:
+        match = {"hdr.bier.bfir_id": bfir_id, **channel_match(channel)}
+        yield eliminated_table(channel[1].version), tuple(sorted(match.items())), None
+
+
+def _eliminates(key: EntryKey) -> bool:
+    return key[0] in (eliminated_table(4), eliminated_table(6))
+
+
+def _entry(key: EntryKey, index: int) -> TableEntry:
+    table, match, _ = key
+    if not _eliminates(key):
+        return TableEntry(table, dict(match), NUMBER, {"index": index})
+    params = {"index": index, "history_length": HISTORY, "reset_timeout_us": RESET_MS * 1000}
+    return TableEntry(table, dict(match), SELECT_VECTOR, params)
+
+
+def ways(plan: Plan, source: int, destination: int) -> list[list[Hop]]:
+    """The hops from a node to another in each sub-domain, in the first bucket; none where no path leads."""
+    found = []
+    for sub_domain in sorted(plan.scheme.sub_domains):
+        node, way = source, []
+        while (hop := plan.next_hop((sub_domain, 0), node, destination)) is not None:
+            way.append(hop)
+            node = hop.neighbour
+        found.append(way)
+    return found
