@@ -426,7 +426,7 @@ PlainTable = tuple[int, Sequence[tuple[int, str, int]], Sequence[tuple[int, Sequ
 
 @final
 class TableSnapshot:
-    """What a table held at one moment (see :meth:`Switch.snapshot_table`)."""
+    """The contents of a table at one moment (see :meth:`Switch.snapshot_table`)."""
 
     table_id: int
 
@@ -602,7 +602,7 @@ class Network:
     def count_drops(self) -> int:
         """Starts to count what is dropped outside programs, by node and reason. Nodes are not visited meanwhile, so runs are slower."""
     def drops(self, counter: int) -> list[tuple[str, str, int]]:
-        """What was dropped since :meth:`count_drops`, which gave the number: node, reason and packets."""
+        """The drops since :meth:`count_drops`, which gave the number: node, reason and packets."""
     def set_node_state(self, node: str, up: bool, at_ps: int | None = None) -> None:
         """Fails or repairs a node at a time (None: now). What is inside is lost, its tables and registers are not."""
     def fail_randomly(
@@ -704,12 +704,12 @@ class Network:
         For a ping flow: the replies, as they arrive back at the source. ``host``: what arrived there, as of a stream to a
         multicast address; without it, at the destination."""
     def statistics(self, flow: int, *, host: str | None = None) -> dict[str, Any]:
-        """What became of a flow at its destination or at ``host``: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``,
+        """Statistics of a flow at its destination or at ``host``: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``,
         ``undecided`` (without a log: copies that may have been late packets; all is exact while it is 0), ``longest_outage_ps``, and
         (None if too little arrived, and percentiles without a log) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
         ``mean_delay_variation_ps`` (mean absolute difference of consecutive latencies)."""
     def tcp_statistics(self, flow: int) -> dict[str, Any]:
-        """What is known of a TCP connection: the client's window, round-trip times and counts, what the server received, and
+        """Statistics of a TCP connection: the client's window, round-trip times and counts, what the server received, and
         ``finished_ps`` (when a transfer was complete, or None), ``client_state``, ``server_state``, ``failure``."""
     def tcp_goodput(self, flow: int) -> bytes:
         """New bytes in order at the server of a TCP connection, by bin, as a little-endian int64 array."""
@@ -787,7 +787,7 @@ class Namespace:
         """As ``ip netns`` knows it: ``hf<n>-<label>``."""
     @property
     def exec_prefix(self) -> list[str]:
-        """What to put in front of a command so that it runs in here: ``subprocess.Popen([*namespace.exec_prefix, "iperf3", "-s"])``."""
+        """A prefix for a command that runs it in here: ``subprocess.Popen([*namespace.exec_prefix, "iperf3", "-s"])``."""
     def run(
         self, command: Sequence[str], *, check: bool = True, timeout_s: float | None = None
     ) -> CompletedProcess[str]:
@@ -823,7 +823,7 @@ def clean() -> int:
     """Removes the namespaces and interfaces that dead processes left behind; how many processes that were."""
 
 def probe() -> dict[str, tuple[bool, str]]:
-    """What live networks and benchmarks need, by name: whether it is there, and particulars or the reason why not."""
+    """The requirements of live networks and benchmarks, by name: whether each is met, and particulars or the reason why not."""
 
 def interfaces_ready() -> str | None:
     """None if this process may open packet sockets, else the reason."""
@@ -844,7 +844,7 @@ class Benchmark:
 
 @final
 class BenchmarkResult:
-    """What was measured of a program at a packet size."""
+    """Measurements of a program at a packet size."""
 
     @property
     def program(self) -> str: ...
@@ -867,7 +867,7 @@ class BenchmarkResult:
 
 @final
 class SimulationBenchmark:
-    """What was measured of a simulation; ``processor_s`` is the median of several runs."""
+    """Measurements of a simulation; ``processor_s`` is the median of several runs."""
 
     @staticmethod
     def measure(scenario: str, quick: bool = False) -> SimulationBenchmark:
@@ -896,7 +896,7 @@ class SimulationBenchmark:
 
 @final
 class TableBenchmark:
-    """What was measured of a table."""
+    """Measurements of a table."""
 
     @staticmethod
     def measure(table: str, quick: bool = False) -> TableBenchmark:

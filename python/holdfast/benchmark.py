@@ -46,7 +46,7 @@ def _named(names: Sequence[str], known: Sequence[str], what: str) -> Sequence[st
 
 
 def record(result: BenchmarkResult) -> dict[str, object]:
-    """What is written to a file."""
+    """The object that is written to a file."""
     return {
         "program": result.program,
         "size_bytes": result.size_bytes,
@@ -83,7 +83,7 @@ def run_tables(tables: Sequence[str], *, quick: bool, progress: Callable[[str], 
 
 
 def table_record(result: TableBenchmark) -> dict[str, object]:
-    """What is written to a file."""
+    """The object that is written to a file."""
     return {
         "table": result.table,
         "entries": result.entries,
@@ -108,7 +108,7 @@ def run_simulations(
 
 
 def simulation_record(result: SimulationBenchmark) -> dict[str, object]:
-    """What is written to a file."""
+    """The object that is written to a file."""
     return {
         "scenario": result.scenario,
         "switches": result.switches,

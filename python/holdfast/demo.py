@@ -68,7 +68,7 @@ def scenario(
     executor: Literal["jit", "interpreter"] = "jit",
     **changes: float,
 ) -> Scenario:
-    """What is compared. ``jitter_ms``: uniform, of each link between switches. ``changes``: fields of the comparison's times."""
+    """The demo's scenario. ``jitter_ms``: uniform, of each link between switches. ``changes``: fields of the comparison's times."""
     edge = Direction(rate_bps=RATE_BPS, delay_ms=0.01)
     jitter = Jitter(distribution="uniform", high_ms=jitter_ms) if jitter_ms else None
     core = Direction(rate_bps=RATE_BPS, delay_ms=1.0, jitter=jitter)

@@ -1,4 +1,4 @@
-"""What a direction of a link does to packets: its rate, delay, queue, losses. It does not know what is at the ends.
+"""Parameters of a direction of a link: its rate, delay, queue, losses. This does not know the nodes at the ends.
 
 Everything here is data that is checked; the models themselves are in the native core, which is given :func:`core_parameters`.
 """
@@ -356,7 +356,7 @@ Loss: TypeAlias = Annotated[float | Bernoulli | GilbertElliott | LossTrace, Befo
 
 
 class Queue(Parameters):
-    """What one queue holds, and what happens before it is full."""
+    """Parameters of one queue: its size, and what happens before it is full."""
 
     queue_bytes: Amount | None = None
     queue_packets: Amount | None = None
@@ -373,7 +373,7 @@ class Queue(Parameters):
 
 
 class Direction(Queue):
-    """What a direction of a link does to packets. A parameter of links is declared here, and nowhere else in Python."""
+    """Parameters of a direction of a link. A parameter of links is declared here, and nowhere else in Python."""
 
     rate_bps: RateBps = 1_000_000_000
     delay_ms: DelayMs = 0.0

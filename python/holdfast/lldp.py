@@ -42,7 +42,7 @@ class MalformedLldpError(HoldfastError):
 
 @dataclass(frozen=True)
 class Lldpdu:
-    """What a frame says. Identifiers are their subtypes and bytes.
+    """The contents of a frame. Identifiers are their subtypes and bytes.
 
     ``made_at_ps`` and ``signature`` are None if it has no TLV of a controller; ``signed`` is what the signature is of.
     """

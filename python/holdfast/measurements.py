@@ -13,7 +13,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class FlowStatistics:
-    """What became of a stream's packets, or of pings, at one receiver.
+    """Statistics of a stream's packets, or of pings, at one receiver.
 
     What too few packets arrived for is None; percentiles are also None without a log of packets.
     """
@@ -129,7 +129,7 @@ class LinkCounters:
 
 @dataclass(frozen=True, slots=True)
 class OrderingCounters:
-    """What the ordering function of a direction did with packets."""
+    """Counters of the ordering function of a direction."""
 
     untagged: int
     """Without a sequence number; sent at once."""
@@ -233,7 +233,7 @@ class RecirculationStatistics:
 
 @dataclass(frozen=True, slots=True)
 class NodeCounters:
-    """What a node did with packets."""
+    """Packet counters of a node."""
 
     received: int
     sent: int
@@ -277,7 +277,7 @@ class SentLog:
 
 @dataclass(frozen=True, slots=True)
 class ReceivedLog:
-    """What arrived of a flow, in the order of arrival: columns of whole numbers. Of pings, the replies at their source."""
+    """The packets of a flow that arrived, in the order of arrival: columns of integers. Of pings, the replies at their source."""
 
     sequence: array[int]
     sent_ps: array[int]

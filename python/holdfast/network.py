@@ -54,7 +54,7 @@ _POLL_PS = 50 * PS_PER_MS
 
 
 class Network(ABC):
-    """What both clocks share: building the native network, and running controllers' handlers at their times."""
+    """The common part of both clocks: builds the native network, and runs controllers' handlers at their times."""
 
     def __init__(
         self,
@@ -312,7 +312,7 @@ class Network(ABC):
         self._core.capture(node, port, path)
 
     def statistics(self, flow: int, *, host: str | None = None) -> FlowStatistics:
-        """What became of a flow at its destination, or at ``host``."""
+        """Statistics of a flow at its destination, or at ``host``."""
         return FlowStatistics(**self._core.statistics(flow, host=host))
 
     def sent(self, flow: int) -> SentLog:
@@ -320,7 +320,7 @@ class Network(ABC):
         return SentLog(**columns(self._core.sent(flow)))
 
     def received(self, flow: int, *, host: str | None = None) -> ReceivedLog:
-        """What arrived of a flow that logs its packets, at its destination or at ``host``."""
+        """The packets that arrived of a flow that logs them, at its destination or at ``host``."""
         return ReceivedLog(**columns(self._core.received(flow, host=host)))
 
     def tcp_goodput(self, flow: int) -> array[int]:
@@ -332,7 +332,7 @@ class Network(ABC):
         return WindowLog(**columns(self._core.tcp_window(flow)))
 
     def tcp_statistics(self, flow: int) -> TcpStatistics:
-        """What is known of a TCP connection between modelled hosts."""
+        """Statistics of a TCP connection between modelled hosts."""
         return TcpStatistics(**self._core.tcp_statistics(flow))
 
     def link_counters(self, name: str) -> LinkCounters:
@@ -340,7 +340,7 @@ class Network(ABC):
         return LinkCounters.of(self._core.link_counters(self._link_id(name)))
 
     def ordering_counters(self, name: str) -> OrderingCounters | None:
-        """What the ordering function of the link ``a-b`` did in the direction from ``a`` to ``b``; None if there is none."""
+        """Counters of the ordering function of the link ``a-b`` in the direction from ``a`` to ``b``; None if there is none."""
         found = self._core.ordering_counters(self._link_id(name), self._direction(name))
         return None if found is None else OrderingCounters(**found)
 
@@ -371,7 +371,7 @@ class Network(ABC):
         return self._core.packets_generated(generator)
 
     def node_counters(self, node: str) -> NodeCounters:
-        """What a node did with packets."""
+        """Packet counters of a node."""
         return NodeCounters(**self._core.node_counters(node))
 
     def _link_id(self, name: str) -> int:

@@ -13,7 +13,7 @@ MOST_TEXT_BYTES = 64 << 20
 
 
 def read_regular(path: Path, most_bytes: int, kind: type[HoldfastError], what: str = "") -> bytes:
-    """What a regular file holds. What hinders that is raised as an error of this kind; ``what`` goes before the path there.
+    """The contents of a regular file. If it cannot be read, an error of this kind says why; ``what`` goes before the path there.
 
     It never waits for somebody who writes, and reads no more than ``most_bytes`` and one.
     """

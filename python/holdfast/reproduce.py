@@ -171,7 +171,7 @@ def in_words(comparison: pl.DataFrame) -> str:
 
 
 def headline(part: Part, comparison: pl.DataFrame, seeds: Sequence[int]) -> str:
-    """What a part is, with which seeds, and how many of the paper's numbers agree with ours."""
+    """A part's title and seeds, and how many of the paper's numbers agree with ours."""
     words = in_words(comparison)
     which = f" ({seeds[0]} to {seeds[-1]})" if seeds[0] != 1 else ""
     return f"{part.name} ({part.place}): {part.title}\n{len(seeds)} seeds{which}" + (f"; {words}" if words else "")

@@ -66,7 +66,7 @@ class Run:
 
 @dataclass(frozen=True)
 class Sweep:
-    """What is run: shared by the process that coordinates and those that work."""
+    """The task: shared by the process that coordinates and those that work."""
 
     function: str
     fingerprint: str

@@ -52,7 +52,7 @@ pub enum NetError {
     TimeInPast {
         /// What was asked for.
         at_ps: u64,
-        /// What time it is.
+        /// The present time.
         now_ps: u64,
     },
     /// The network has nodes that exist in real time only.

@@ -15,7 +15,7 @@ use crate::random::Stream;
 use crate::{LinkId, NodeId};
 use std::sync::Arc;
 
-/// What fails.
+/// The thing that fails.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FailureTarget {
     /// Both directions of a link.
@@ -44,7 +44,7 @@ pub enum Duration {
 /// Failures of one thing.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RandomFailures {
-    /// What fails.
+    /// The thing that fails.
     pub target: FailureTarget,
     /// From the start or a repair to the next failure; the mean is the MTBF (some say MTTF: the repair is not part of it).
     pub time_to_failure: Duration,

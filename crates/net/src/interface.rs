@@ -12,7 +12,7 @@ use engine::Packet;
 /// Packets kept for their memory.
 const MAX_SPARE: usize = 256;
 
-/// What became of a frame for an external interface.
+/// The fate of a frame for an external interface.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SendOutcome {
     /// It was sent, or queued for sending.

@@ -1,5 +1,5 @@
-//! What lies between the nodes: time and the events to come, the links, and who is told what happens. A node reaches the others through it
-//! alone. It does not know what nodes do with packets.
+//! The medium between the nodes: time and the events to come, the links, and the observers and controllers that learn of events.
+//! A node reaches the others through it alone. It does not know what nodes do with packets.
 //!
 //! In front of a link there can be an ordering function, and then the check of the MTU ([`Medium::transmit`] takes packets through both
 //! where they are asked for; how packets are ordered is in `ordering`). An ordering function belongs to the node at the sending end: what it

@@ -1,4 +1,4 @@
-//! What nodes do: the trait that every kind of node implements, with hosts and interfaces of the machine; switches are in `switch`. A node
+//! The behaviour of nodes: the trait that every kind of node implements, with hosts and interfaces of the machine; switches are in `switch`. A node
 //! sees itself and the medium, and no other node.
 
 use crate::error::NetError;
@@ -22,7 +22,7 @@ pub(crate) enum Visiting {
     Bursts(TimeObserved),
 }
 
-/// What a node does.
+/// The behaviour of a node.
 pub(crate) trait NodeModel: Any + Debug + Send {
     /// Why nothing can be connected to a port, if nothing can.
     fn refuses_port(&self, port: u32) -> Option<&'static str> {

@@ -297,7 +297,7 @@ impl Network {
 
 /// Reading.
 impl Network {
-    /// What time it is.
+    /// The present time.
     pub fn now_ps(&self) -> u64 {
         self.medium.now_ps()
     }

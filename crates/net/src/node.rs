@@ -1,4 +1,4 @@
-//! What every node has: a name, ports, counters, and whether it works. It does not know what nodes do: `model` does.
+//! The common state of nodes: a name, ports, counters, and whether it works. It does not know what nodes do: `model` does.
 
 use crate::NodeId;
 use std::sync::Arc;
@@ -32,7 +32,7 @@ pub struct NodeCounters {
     pub interface_drops: u64,
 }
 
-/// What every node has.
+/// The common state of nodes.
 #[derive(Debug)]
 #[repr(C)]
 pub(crate) struct NodeState {

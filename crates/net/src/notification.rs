@@ -1,4 +1,4 @@
-//! What a network tells its controllers. It does not know them: how fast they react is for whoever runs the network.
+//! Notifications of a network to its controllers. It does not know them: how fast they react is for whoever runs the network.
 
 use std::sync::Arc;
 
@@ -25,7 +25,7 @@ impl Notification {
     }
 }
 
-/// What happened at a node.
+/// An event at a node.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum NotificationEvent {
     /// A switch noticed that a port lost or regained its signal.

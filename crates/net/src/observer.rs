@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ObserverId(pub u32);
 
-/// What an observer looks at.
+/// The scope of an observer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scope {
     /// All nodes and links.
@@ -111,7 +111,7 @@ impl DropReason {
     }
 }
 
-/// What happened at a place.
+/// An event at a place.
 #[derive(Clone, Copy, Debug)]
 pub enum Observation<'a> {
     /// A packet came to a port of a node that works.

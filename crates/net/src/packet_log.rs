@@ -1,13 +1,13 @@
 //! Logs of a flow's packets, a line for each. They do not know what the numbers mean: `statistics` does.
 
-/// What a flow sent: the position is the sequence number.
+/// The packets that a flow sent: the position is the sequence number.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SentLog {
     /// When each packet was sent.
     pub sent_ps: Vec<u64>,
 }
 
-/// What arrived of a flow, in order of arrival, duplicates included. The columns have the same length.
+/// The packets of a flow that arrived, in order of arrival, duplicates included. The columns have the same length.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ReceivedLog {
     /// Sequence numbers.

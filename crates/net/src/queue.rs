@@ -38,7 +38,7 @@ use crate::serialisation::serialisation_ps;
 const FRACTION: u32 = 32;
 const ONE: u64 = 1 << FRACTION;
 
-/// What a queue counts.
+/// The counters of a queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum QueueUnit {
     /// Frame bytes.
@@ -58,7 +58,7 @@ pub struct QueueConfig {
     pub discipline: Discipline,
 }
 
-/// What happens before a queue is full.
+/// Active management: drops or marks before a queue is full.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Discipline {
     /// Nothing.

@@ -1,4 +1,4 @@
-//! What a flow keeps of its packets: a log with a line for each, or totals in memory that does not grow with packets. It does not know
+//! The record of a flow's packets: a log with a line for each, or totals in memory that does not grow with packets. It does not know
 //! frames; what was sent and what arrived is told to it.
 
 use crate::packet_log::{ReceivedLog, SentLog};

@@ -345,7 +345,7 @@ impl Waiting for Departure {
 /// wherever they wait.
 #[derive(Debug, Default)]
 pub(crate) struct Scheduler {
-    /// What time it is. During a visit, the time of the packet.
+    /// The present time. During a visit, the time of the packet.
     pub(crate) now_ps: u64,
     /// How many events have happened.
     pub(crate) steps: u64,

@@ -1,4 +1,4 @@
-//! What the logs of a flow say: loss, duplicates, order, latency, jitter and outages. It does not know the network; logs go
+//! Statistics from the logs of a flow: loss, duplicates, order, latency, jitter and outages. It does not know the network; logs go
 //! in, numbers come out. The same without logs is in `totals`.
 //!
 //! # Definitions
@@ -35,7 +35,7 @@ pub struct Latency {
     pub max_ps: u64,
 }
 
-/// What became of a flow.
+/// Statistics of a flow.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FlowStatistics {
     /// Packets sent.

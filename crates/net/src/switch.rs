@@ -21,7 +21,7 @@ use engine::port_state::PortStates;
 use engine::{Output, Packet, Switch, TimeObserved};
 use std::sync::Arc;
 
-/// What runs a switch's packets.
+/// Runs a switch's packets.
 pub(crate) trait Pipeline: Send {
     /// The port that leads to the controller.
     fn cpu_port(&self) -> u32;

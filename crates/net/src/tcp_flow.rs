@@ -436,7 +436,7 @@ impl TcpFlow {
     }
 }
 
-/// What is known of a connection.
+/// Statistics of a connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TcpFlowStatistics {
     /// The end that writes.

@@ -1,4 +1,4 @@
-"""What a comparison says, in words: one sentence of advice, and what a reader must know to take the numbers for what they are."""
+"""A comparison in words: one sentence of advice, and the reservations that a reader of the numbers must know."""
 
 from __future__ import annotations
 

@@ -140,7 +140,7 @@ def figures(row: Row, places: Sequence[int]) -> Figures:
 
 @dataclass(frozen=True)
 class Case:
-    """What a failure cost under a mechanism, with a seed. ``carried``: it hit something that the mechanism uses.
+    """The cost of a failure under a mechanism, with a seed. ``carried``: it hit something that the mechanism uses.
 
     ``lost_to_failure`` is ``lost`` less ``lost_undisturbed``: of the same flows without the failure. ``outage_ms`` is the longest
     of any stream. ``goodput_lost_bytes`` is against the same mechanism undisturbed, from the failure to the end, over all

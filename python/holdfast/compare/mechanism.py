@@ -1,4 +1,4 @@
-"""What a mechanism is in a comparison: a name, and how its network is built from a :class:`Setting`. No mechanism is known here."""
+"""A mechanism in a comparison: a name, and how its network is built from a :class:`Setting`. No mechanism is known here."""
 
 from __future__ import annotations
 

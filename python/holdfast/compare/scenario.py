@@ -1,4 +1,4 @@
-"""What is compared: a topology, traffic, failures and times. One :class:`Scenario` is the same for every mechanism.
+"""The input of a comparison: a topology, traffic, failures and times. One :class:`Scenario` is the same for every mechanism.
 
 It is written beside the results under a name that is a hash of all of it, and the processes that run read it from there.
 Mechanisms, measures and results are not known here.

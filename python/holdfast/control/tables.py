@@ -22,7 +22,7 @@ Replicas: TypeAlias = tuple[tuple[int, int], ...]
 """Of a multicast group: egress port and instance of each copy."""
 
 EntryKey: TypeAlias = tuple[str, tuple[tuple[str, MatchValue], ...], int | None]
-"""What tells an entry from all others of its switch: table, match, priority."""
+"""The key of an entry among all of its switch: table, match, priority."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -155,7 +155,7 @@ class Setting:
 
 @dataclass(frozen=True)
 class Finding:
-    """What a part found.
+    """The results of a part.
 
     ``numbers``: one row per number, with the published table's keys, ``quantity`` (its column), ``ours``, and the interval ``low``
     to ``high``. ``figures`` by name, the empty one for the part's own; ``frames``: what was plotted, where that is not ``numbers``.

@@ -62,7 +62,7 @@ class Flood:
 
 @dataclass(frozen=True)
 class LiveResult:
-    """What was measured with frames of one size; medians of several floods."""
+    """Measurements with frames of one size; medians of several floods."""
 
     program: str
     size_bytes: int

@@ -94,7 +94,7 @@ def wait_listening(namespace: _core.Namespace, ports: tuple[int, ...]) -> None:
 
 
 def iperf3_report(output: str, name: str) -> dict[str, Any]:
-    """What iperf3 printed as JSON; raises :class:`LiveError` with its reason if it failed."""
+    """The JSON that iperf3 printed; raises :class:`LiveError` with its reason if it failed."""
     try:
         report: dict[str, Any] = json.loads(output)
     except ValueError:

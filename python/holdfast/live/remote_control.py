@@ -27,7 +27,7 @@ _POLL_PS = 5 * PS_PER_MS
 
 
 class RemoteControl:
-    """What controllers are attached to when the switches are behind addresses; a context manager.
+    """The control plane of controllers whose switches are behind addresses; a context manager.
 
     ``addresses``: one server for all switches, or one by switch; the device ids are the switches' indices. A switch without a
     pipeline is given ``program``; one that has a pipeline keeps it, and all its state. ``election_id``: the highest is the primary;

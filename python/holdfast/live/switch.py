@@ -120,7 +120,7 @@ class LiveSwitch:
         return statistics
 
     def port_statistics(self, port: int) -> dict[str, int]:
-        """What went through a port since it was added: ``rx_packets``, ``rx_bytes``, ``tx_packets``, ``tx_bytes``, and drops.
+        """Counters of a port since it was added: ``rx_packets``, ``rx_bytes``, ``tx_packets``, ``tx_bytes``, and drops.
 
         ``rx_overrun_drops``: the switch was too slow; ``rx_oversized_drops``: several segments in one, or longer than any wire
         carries; ``rx_errors``; ``tx_drops``: the interface took no more, or was down.
@@ -173,7 +173,7 @@ class LiveSwitch:
 
 
 def statistics_table(rows: Sequence[Mapping[str, object]]) -> Table:
-    """What went through ports, each a row with ``port``, ``interface`` and statistics; columns of drops where there were any."""
+    """Counters of ports, each a row with ``port``, ``interface`` and statistics; columns of drops where there were any."""
     always = ["rx_packets", "rx_bytes", "tx_packets", "tx_bytes"]
     others = ["rx_overrun_drops", "rx_oversized_drops", "rx_errors", "rx_checksums_completed", "tx_drops"]
     columns = always + [column for column in others if any(row[column] for row in rows)]
@@ -256,7 +256,7 @@ def _print_statistics(live: LiveSwitch, console: Console) -> None:
 
 
 def _print_losses(live: LiveSwitch, server: Server, console: Console) -> None:
-    """What controllers were not told."""
+    """Notifications that controllers did not get."""
     losses = {
         "digest messages lost, too many waited": live.switch.digests_lost(),
         "packet-ins shorter than their header": live.device.short_packet_ins,

@@ -17,7 +17,7 @@ from holdfast.errors import NetworkError
 from holdfast.topology import Topology
 
 Disjoint: TypeAlias = Literal["node", "link"]
-"""What two paths may not share: nodes between the ends (nor links), or links alone."""
+"""The elements that two paths may not share: nodes between the ends (nor links), or links alone."""
 
 
 @dataclass(frozen=True)

@@ -230,7 +230,7 @@ impl WallClock {
         })
     }
 
-    /// What time it is in the network.
+    /// The time in the network.
     pub fn now_ps(&self) -> u64 {
         self.time.now_ps()
     }

@@ -55,7 +55,7 @@ impl BfdConfig {
     }
 }
 
-/// What there is to say about one end of a session.
+/// Statistics of one end of a session.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct BfdStatistics {
     /// Its state.

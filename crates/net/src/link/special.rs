@@ -1,4 +1,4 @@
-//! What a direction of a link does besides sending, where it is asked to: refuse long frames, and put frames in order. It does not
+//! Options of a direction of a link: it refuses long frames, and puts frames in order. It does not
 //! know when (`medium` does), and costs a comparison where it is not asked to.
 
 use super::{Direction, LinkConfig};

@@ -1,4 +1,4 @@
-//! What happens in a network: one event at a time, and what it causes. It does not know which clock drives it.
+//! The events of a network: one at a time, and its consequences. It does not know which clock drives it.
 
 use super::Network;
 use crate::scheduler::Event;

@@ -213,25 +213,25 @@ impl Network {
         record.received_log(flow, *receiver)
     }
 
-    /// What arrived of a stream at a host.
+    /// The packets of a stream that arrived at a host.
     pub fn received_at(&self, flow: FlowId, host: &str) -> Result<&ReceivedLog, NetError> {
         let record = &self.traffic.flow(flow)?.record;
         record.received_log(flow, Some(self.host(host)?.0))
     }
 
-    /// What became of a flow, at its destination.
+    /// Statistics of a flow, at its destination.
     pub fn flow_statistics(&self, flow: FlowId) -> Result<FlowStatistics, NetError> {
         let flow = self.traffic.flow(flow)?;
         Ok(flow.record.statistics(flow.receiver, flow.interval_ps()))
     }
 
-    /// What became of a stream on its way to a host, such as one of a multicast group.
+    /// Statistics of a stream on its way to a host, such as one of a multicast group.
     pub fn flow_statistics_at(&self, flow: FlowId, host: &str) -> Result<FlowStatistics, NetError> {
         let (flow, node) = (self.traffic.flow(flow)?, self.host(host)?.0);
         Ok(flow.record.statistics(Some(node), flow.interval_ps()))
     }
 
-    /// What is known of a TCP connection.
+    /// Statistics of a TCP connection.
     pub fn tcp_statistics(&self, flow: TcpFlowId) -> Result<TcpFlowStatistics, NetError> {
         Ok(self.traffic.tcp_flow(flow)?.statistics())
     }

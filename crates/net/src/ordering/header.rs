@@ -1,4 +1,4 @@
-//! What an application declares of a header with a sequence number: its EtherType, and where its fields are. It does not know any
+//! An application's declaration of a header with a sequence number: its EtherType, and where its fields are. It does not know any
 //! application's header, nor frames.
 
 use super::{MAX_SEQUENCE_BITS, MIN_SEQUENCE_BITS};

@@ -1,4 +1,4 @@
-"""What an LSP is to its user: forwarding equivalence classes, recovery, paths and statistics. Nothing is installed here."""
+"""An LSP as its user sees it: forwarding equivalence classes, recovery, paths and statistics. Nothing is installed here."""
 
 from __future__ import annotations
 

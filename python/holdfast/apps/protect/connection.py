@@ -1,4 +1,4 @@
-"""What the controller manages, as values: flows, tunnels, connections, what was counted of them. Switches are not known here."""
+"""The values that the controller manages: flows, tunnels, connections and their counters. Switches are not known here."""
 
 from __future__ import annotations
 
@@ -155,7 +155,7 @@ class PathStatistics:
 
 @dataclass(frozen=True)
 class ConnectionStatistics:
-    """What both ends counted of a connection, since it was set up."""
+    """The counters of both ends of a connection, since it was set up."""
 
     connection: str
     protected_packets: int

@@ -137,7 +137,7 @@ class ProtectController(Controller):
 
     @property
     def discovery(self) -> Discovery:
-        """What is known of links. Raises :class:`NetworkError` if the controller takes the declared map."""
+        """The discovered links. Raises :class:`NetworkError` if the controller takes the declared map."""
         return self._links.discovery
 
     # ---- Events ----
@@ -448,7 +448,7 @@ class ProtectController(Controller):
     # ---- Reading ----
 
     def statistics(self, connection: Connection) -> ConnectionStatistics:
-        """What both ends have counted of a connection."""
+        """The counters of both ends of a connection."""
         self.registry.check(connection)
         return read_statistics(self.clients, connection)
 
@@ -462,7 +462,7 @@ class ProtectController(Controller):
 
     @property
     def repairs(self) -> list[Repair]:
-        """What became of copies whose path failed, in order."""
+        """The repairs of copies whose path failed, in order."""
         return [] if self._repairer is None else self._repairer.repairs
 
     @property

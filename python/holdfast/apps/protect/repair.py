@@ -22,7 +22,7 @@ from holdfast.paths import NoDisjointPathsError, Path, disjoint_paths
 
 @dataclass(frozen=True)
 class Repair:
-    """What became of one copy of a path set. ``reason``: ``"failed"``, ``"restored"``, or what forbids another path."""
+    """The repair of one copy of a path set. ``reason``: ``"failed"``, ``"restored"``, or what forbids another path."""
 
     time_ps: int
     path_set: str
