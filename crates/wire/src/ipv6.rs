@@ -4,6 +4,8 @@ use crate::checksum::Sum;
 use crate::{Error, array, at_least, u16_at, u32_at};
 use std::net::Ipv6Addr;
 
+/// Next header value of the Hop-by-Hop Options header.
+pub const NEXT_HEADER_HOP_BY_HOP: u8 = 0;
 /// Next header value of ICMPv6; those of TCP and UDP are IPv4's protocol numbers.
 pub const NEXT_HEADER_ICMPV6: u8 = 58;
 
