@@ -93,6 +93,61 @@ class ShortestPaths:
             return []
         return [hop for hop in self.hops[node] if distance[hop.neighbour] + hop.cost == here]
 
+    def without(self, links: Collection[int]) -> tuple[ShortestPaths, dict[int, set[int]]]:
+        """The same without some links, and by destination the nodes whose next hops may be others than here.
+
+        Only what these links were part of is computed again, of those destinations whose distances are known.
+        """
+        left = ShortestPaths(self.nodes, ())
+        left.hops = list(self.hops)
+        gone = [(node, hop) for node, hops in enumerate(self.hops) for hop in hops if hop.link in links]
+        for node in {node for node, _ in gone}:
+            left.hops[node] = [hop for hop in self.hops[node] if hop.link not in links]
+        moved: dict[int, set[int]] = {}
+        for destination, distance in self._distances.items():
+            ends = {node for node, hop in gone if distance[hop.neighbour] + hop.cost == distance[node] != UNREACHABLE}
+            if not ends:
+                left._distances[destination] = distance
+                continue
+            farther, left._distances[destination] = left._farther(distance, ends)
+            moved[destination] = ends | farther | {hop.neighbour for node in farther for hop in self.hops[node]}
+        return left, moved
+
+    def _farther(self, distance: list[int], ends: Collection[int]) -> tuple[set[int], list[int]]:
+        """The nodes that are farther than ``distance`` says, ``ends`` having lost a next hop; and the distances that there are."""
+        farther: set[int] = set()
+        heap = [(distance[node], node) for node in ends]
+        heapq.heapify(heap)
+        while heap:
+            here, node = heapq.heappop(heap)
+            if node in farther or any(
+                distance[hop.neighbour] + hop.cost == here and hop.neighbour not in farther for hop in self.hops[node]
+            ):
+                continue
+            farther.add(node)
+            for hop in self.hops[node]:
+                if distance[hop.neighbour] == here + hop.cost:
+                    heapq.heappush(heap, (distance[hop.neighbour], hop.neighbour))
+        if not farther:
+            return farther, distance
+        found = list(distance)
+        for node in farther:
+            found[node] = UNREACHABLE
+        heap = []
+        for node in farther:
+            reached = (found[hop.neighbour] + hop.cost for hop in self.hops[node] if hop.neighbour not in farther)
+            heap.append((min(reached, default=UNREACHABLE), node))
+        heapq.heapify(heap)
+        while heap:
+            here, node = heapq.heappop(heap)
+            if here >= found[node]:
+                continue
+            found[node] = here
+            for hop in self.hops[node]:
+                if hop.neighbour in farther and here + hop.cost < found[hop.neighbour]:
+                    heapq.heappush(heap, (here + hop.cost, hop.neighbour))
+        return farther, found
+
 
 @lru_cache(maxsize=4)
 def _known(topology: Topology) -> ShortestPaths:

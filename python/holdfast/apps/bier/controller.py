@@ -259,22 +259,33 @@ class BierController(Controller):
 
     def _write_tunnels(self, tunnels: frozenset[Tunnel]) -> None:
         """The routes of these tunnels, and the addresses where they end; what was inherited stays besides."""
-        entries = {name: list(inherited) for name, inherited in self._inherited.items()}
-        for name, wanted in tunnel_routes(self.topology, self._underlay, tunnels).items():
-            entries.setdefault(name, []).extend(
-                ROUTES.entry(IPv4Network(address), FORWARD, next_hop.params()) for address, next_hop in wanted.items()
-            )
-        for name, addresses in not_via_addresses(self.topology, tunnels).items():
-            entries[name] += [TableEntry(CARRIERS, {CARRIERS_KEY: int(address)}, "NoAction") for address in addresses]
+        wanted = self._tunnel_entries(tunnels)
         for name, writer in self._tunnel_writers.items():
-            writer.write(entries.get(name, ()))
+            writer.write([*self._inherited.get(name, ()), *wanted.get(name, ())])
+
+    def _tunnel_entries(self, tunnels: frozenset[Tunnel]) -> dict[str, list[TableEntry]]:
+        entries: dict[str, list[TableEntry]] = {}
+        for name, routes in tunnel_routes(self.topology, self._underlay, tunnels).items():
+            for address, next_hop in routes.items():
+                route = ROUTES.entry(IPv4Network(address), FORWARD, next_hop.params())
+                entries.setdefault(name, []).append(route)
+        for name, addresses in not_via_addresses(self.topology, tunnels).items():
+            ends = [TableEntry(CARRIERS, {CARRIERS_KEY: int(address)}, "NoAction") for address in addresses]
+            entries.setdefault(name, []).extend(ends)
+        return entries
+
+    def _add_tunnels(self, tunnels: frozenset[Tunnel]) -> None:
+        """Routes and addresses of further tunnels, besides all that are there."""
+        self._tunnels |= tunnels
+        for name, entries in self._tunnel_entries(tunnels).items():
+            writer = self._tunnel_writers[name]
+            writer.write([*writer.installed, *entries])
 
     def _write_bier(self, unusable: frozenset[int]) -> None:
         """BIFTs, groups and backups, where they differ."""
         failed = unusable - (self._plan.unusable if self._plan is not None else frozenset())
-        plan = Plan(self.topology, self._scheme, unusable)
-        self._tunnels |= plan.tunnels
-        self._write_tunnels(self._tunnels)
+        plan = Plan(self.topology, self._scheme, unusable) if self._plan is None else self._plan.after(unusable)
+        self._add_tunnels(plan.tunnels - self._tunnels)
         for name in self._order(failed):
             switch = plan.switches[name]
             if switch != self._written.get(name):

@@ -6,9 +6,11 @@ topology's map alone: no program, no tables of a switch, no state of a port.
 
 from __future__ import annotations
 
+from bisect import insort
+from collections import Counter
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cached_property, lru_cache
 from ipaddress import IPv4Address, IPv4Network
 from typing import Protocol, TypeAlias
 
@@ -164,15 +166,20 @@ def _checked_number(switch: str, number: int, bsl: int) -> int:
 
 def loopback(topology: Topology, switch: str) -> IPv4Address:
     """The switch's own address."""
-    return LOOPBACKS[topology.switches[switch].index]
+    return _in(LOOPBACKS, topology.switches[switch].index)
 
 
 def not_via_address(topology: Topology, nodes: Sequence[str], not_via: NotVia) -> IPv4Address:
-    """The address of an interface. Raises :class:`NetworkError` for a link beyond the 32,767 that have addresses."""
+    """The address of an interface. Raises :class:`NetworkError` for a link beyond the 32,768 that have addresses."""
     number = 2 * not_via.link + (topology.links[not_via.link].b == nodes[not_via.end])
-    if number >= NOT_VIA.num_addresses:
-        raise NetworkError(f"link {not_via.link} has no not-via addresses; {NOT_VIA} has those of 32,767 links")
-    return NOT_VIA[number]
+    if number >= 1 << 16:
+        raise NetworkError(f"link {not_via.link} has no not-via addresses; {NOT_VIA} has those of 32,768 links")
+    return _in(NOT_VIA, number)
+
+
+@lru_cache(maxsize=1 << 17)
+def _in(network: IPv4Network, number: int) -> IPv4Address:
+    return network[number]
 
 
 # ---- Plans ----
@@ -234,21 +241,28 @@ Lane: TypeAlias = tuple[int, int]
 """Sub-domain and ECMP bucket: the unit in which a packet's bits have one way each."""
 
 
+_Sending: TypeAlias = tuple[Lane, int, Hop]
+"""A node that sends over a hop."""
+
+
 class Plan:
     """A network without its ``unusable`` links (indices), planned."""
 
-    def __init__(self, topology: Topology, scheme: Scheme, unusable: Collection[int] = ()) -> None:
+    def __init__(
+        self, topology: Topology, scheme: Scheme, unusable: Collection[int] = (), *, underlay: Underlay | None = None
+    ) -> None:
         self.topology = topology
         self.scheme = scheme
         self.unusable = frozenset(unusable)
-        self.paths = ShortestPaths.of(topology, unusable)
-        self.underlay = Underlay(self.paths, ip_frr=scheme.ip_frr)
+        self.underlay = underlay or Underlay(ShortestPaths.of(topology, unusable), ip_frr=scheme.ip_frr)
+        self.paths = self.underlay.paths
         self._protector = Protector(self.underlay, scheme.frr, scheme.protect)
         self._trees = {number: trees(self.paths) for number, trees in scheme.sub_domains.items()}
-        self.destinations = [self.paths.number[switch] for switch in scheme.numbering.bfr_ids]
+        self.destinations = sorted(self.paths.number[switch] for switch in scheme.numbering.bfr_ids)
         self.lanes: list[Lane] = [(s, b) for s in sorted(self._trees) for b in range(scheme.buckets)]
         self._sent: dict[tuple[Lane, int], dict[Hop, list[int]]] = {}
-        self._repairs: dict[tuple[Lane, int, Hop], Repairs] = {}
+        self._repairs: dict[_Sending, Repairs] = {}
+        self._entries: dict[_Sending, dict[int, NeighbourEntry | None]] = {}
 
     def next_hop(self, lane: Lane, node: int, destination: int) -> Hop | None:
         """Where a node sends a destination's bit."""
@@ -304,12 +318,15 @@ class Plan:
         for hop, destinations in sorted(
             self.sent(lane, node).items(), key=lambda item: (item[0].neighbour, item[0].link)
         ):
-            f_bm = self._mask(destinations, set_identifier)
-            if f_bm:
-                backups = tuple(self._backups(lane, name, hop, set_identifier))
-                neighbour = self.paths.nodes[hop.neighbour]
-                entries.append(NeighbourEntry(neighbour, over_link(self.topology, name, hop.link), f_bm, backups))
-        return tuple(entries)
+            known = self._entries.setdefault((lane, node, hop), {})
+            if set_identifier not in known:
+                known[set_identifier] = None
+                if f_bm := self._mask(destinations, set_identifier):
+                    backups = tuple(self._backups(lane, name, hop, set_identifier))
+                    next_hop = over_link(self.topology, name, hop.link)
+                    known[set_identifier] = NeighbourEntry(self.paths.nodes[hop.neighbour], next_hop, f_bm, backups)
+            entries.append(known[set_identifier])
+        return tuple(entry for entry in entries if entry is not None)
 
     def _backups(self, lane: Lane, name: str, hop: Hop, set_identifier: int) -> Iterator[Backup]:
         for repair, destinations in self.repairs(lane, self.paths.number[name], hop).items():
@@ -346,14 +363,94 @@ class Plan:
     @cached_property
     def tunnels(self) -> frozenset[Tunnel]:
         """Every tunnel that some repair takes."""
-        return frozenset(
-            (node, repair.end, repair.not_via)
-            for lane in self.lanes
-            for node in range(len(self.paths.nodes))
-            for hop in self.sent(lane, node)
-            for repair in self.repairs(lane, node, hop)
-            if repair.end is not None
-        )
+        return frozenset(self._uses)
+
+    @cached_property
+    def _uses(self) -> Counter[Tunnel]:
+        """How many repairs take a tunnel."""
+        nodes = range(len(self.paths.nodes))
+        sending = [(lane, node, hop) for lane in self.lanes for node in nodes for hop in self.sent(lane, node)]
+        return Counter(tunnel for each in sending for tunnel in self._tunnels_of(each))
+
+    def _tunnels_of(self, sending: _Sending) -> list[Tunnel]:
+        repairs = self.repairs(*sending)
+        return [(sending[1], repair.end, repair.not_via) for repair in repairs if repair.end is not None]
+
+    # ---- The next plan ----
+
+    def after(self, unusable: Collection[int]) -> Plan:
+        """The plan without these links. If some went and none came back, only what depends on them is planned again.
+
+        Alternates depend on all distances, and trees on the whole graph: with those everything is.
+        """
+        links = frozenset(unusable)
+        is_shortest = all(trees is shortest for trees in self.scheme.sub_domains.values())
+        if self.scheme.frr == "lfa" or not is_shortest or not links >= self.unusable:
+            return Plan(self.topology, self.scheme, links)
+        before_switches = self.switches  # all of this plan is there from here on
+        paths, moved = self.paths.without(links - self.unusable)
+        underlay, rerouted = self.underlay.without(paths, links - self.unusable)
+        plan = Plan(self.topology, self.scheme, links, underlay=underlay)
+        stale = {(lane, node, hop) for node, hop in rerouted for lane in self.lanes}
+        plan._take_over(self, before_switches, stale | plan._move(self, moved))
+        return plan
+
+    def _move(self, before: Plan, moved: Mapping[int, Collection[int]]) -> set[_Sending]:
+        """Takes over what nodes send, but for destinations whose next hops have changed; returns whose backups depend on them."""
+        self._sent = dict(before._sent)
+        stale: set[_Sending] = set()
+        for destination, nodes in moved.items():
+            for lane in self.lanes if destination in self._places else ():
+                for node in nodes:
+                    old, new = before.next_hop(lane, node, destination), self.next_hop(lane, node, destination)
+                    if old != new:
+                        stale |= self._change(before, (lane, node), destination, old, new)
+        return stale
+
+    def _change(
+        self, before: Plan, at: tuple[Lane, int], destination: int, old: Hop | None, new: Hop | None
+    ) -> set[_Sending]:
+        lane, node = at
+        sent = self._sent[at]
+        if sent is before._sent[at]:
+            sent = self._sent[at] = {hop: list(destinations) for hop, destinations in sent.items()}
+        for hop in (old, new):
+            if hop is not None and hop is old:
+                sent[hop].remove(destination)
+                if not sent[hop]:
+                    del sent[hop]
+            elif hop is not None:
+                insort(sent.setdefault(hop, []), destination)
+        stale = {(lane, node, hop) for hop in (old, new) if hop is not None}
+        if self.scheme.protect == "node":
+            # Whoever sends the destination here, and did, splits its backups by where it goes on from here.
+            for hop in before.paths.hops[node]:
+                back = Hop(node, hop.link, hop.cost)
+                if destination in before._sent[lane, hop.neighbour].get(back, ()):
+                    stale.add((lane, hop.neighbour, back))
+        return stale
+
+    def _take_over(self, before: Plan, before_switches: Mapping[str, SwitchPlan], stale: set[_Sending]) -> None:
+        """Takes over repairs, entries, tunnels and switches, but for those that are stale."""
+        uses = Counter(before._uses)
+        self._repairs, self._entries = dict(before._repairs), dict(before._entries)
+        ends = set()
+        for sending in stale:
+            old = before._tunnels_of(sending) if sending in self._repairs else []
+            self._repairs.pop(sending, None)
+            self._entries.pop(sending, None)
+            new = self._tunnels_of(sending) if sending[2] in self._sent[sending[0], sending[1]] else []
+            uses.subtract(old)
+            uses.update(new)
+            ends |= {self.paths.nodes[tunnel[1]] for tunnel in {*old} ^ {*new}}
+        for tunnel in [tunnel for tunnel, users in uses.items() if users == 0]:
+            del uses[tunnel]
+        self.__dict__["_uses"] = uses
+        changed = {self.paths.nodes[node] for _, node, _ in stale} | ends
+        addresses = not_via_addresses(self.topology, [t for t in self._uses if self.paths.nodes[t[1]] in changed])
+        self.__dict__["switches"] = {**before_switches} | {
+            name: self._switch(name, addresses.get(name, ())) for name in sorted(changed)
+        }
 
 
 def not_via_addresses(topology: Topology, tunnels: Iterable[Tunnel]) -> dict[str, tuple[IPv4Address, ...]]:

@@ -28,7 +28,7 @@ Each repair is for bits that no other repair of this switch is for, and every bi
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -59,6 +59,10 @@ class Repair:
     not_via: NotVia | None
 
 
+_Wish: TypeAlias = tuple[int, Hop, int, int, Protect]
+"""What :meth:`Underlay.tunnel` is asked for."""
+
+
 class Underlay:
     """IP routes between switches, as the tunnels need them: ``paths`` to loopbacks, and not-via addresses (RFC 6981)."""
 
@@ -66,6 +70,8 @@ class Underlay:
         self.paths = paths
         self.ip_frr = ip_frr
         self._avoiding: dict[NotVia, list[int]] = {}
+        self._tunnels: dict[_Wish, Repair | None] = {}
+        self._over: dict[int, set[_Wish]] | None = None
 
     def route(self, node: int, end: int) -> list[Hop]:
         """The hops to a loopback; none where no path leads."""
@@ -81,6 +87,12 @@ class Underlay:
         ``interface``: the link of ``end`` to the node that its not-via address does not pass. Without IP fast reroute it is the
         loopback in any case: the tunnel works as soon as the underlay's routes do.
         """
+        wish = (s, failed, end, interface, protect)
+        if wish not in self._tunnels:
+            self._tunnels[wish] = self._find(*wish)
+        return self._tunnels[wish]
+
+    def _find(self, s: int, failed: Hop, end: int, interface: int, protect: Protect) -> Repair | None:
         route = self.route(s, end)
         avoided = protect == "node" and any(hop.neighbour == failed.neighbour for hop in route)
         if route and (not self.ip_frr or (route[0].link != failed.link and not avoided)):
@@ -110,6 +122,31 @@ class Underlay:
             if cost < best and hop.link != without:
                 best, chosen = cost, hop
         return chosen
+
+    def without(self, paths: ShortestPaths, links: Collection[int]) -> tuple[Underlay, set[tuple[int, Hop]]]:
+        """The same with the paths that are left without some links, and whose tunnels may be others: S and its hop to E.
+
+        A route without these links is as good as before, and stays.
+        """
+        left = Underlay(paths, ip_frr=self.ip_frr)
+        left._tunnels = dict(self._tunnels)
+        stale = {wish for link in links for wish in self.tunnels_over.get(link, ())}
+        for wish in stale:
+            del left._tunnels[wish]
+        return left, {(s, failed) for s, failed, *_ in stale}
+
+    @property
+    def tunnels_over(self) -> Mapping[int, Collection[_Wish]]:
+        """By link, the tunnels whose choice depends on it."""
+        if self._over is None:
+            self._over = {}
+            for wish, repair in self._tunnels.items():
+                hops = self.route(wish[0], wish[2])
+                if repair is not None and repair.not_via is not None:
+                    hops = hops + self.tunnel_route(wish[0], wish[2], repair.not_via)
+                for hop in hops:
+                    self._over.setdefault(hop.link, set()).add(wish)
+        return self._over
 
     def distances_avoiding(self, not_via: NotVia) -> list[int]:
         """To the address from every node, without the avoided one."""

@@ -7,9 +7,11 @@ from itertools import combinations
 import networkx as nx
 import pytest
 from hypothesis import given, settings
+from hypothesis import strategies as st
 
-from holdfast.apps.bier.planning import Bift, Plan, Scheme, number_switches
-from holdfast.apps.bier.test_protection import RED_AND_BLUE, left_of, networks
+from holdfast.apps.bier.planning import Bift, Plan, Scheme, number_switches, tunnel_routes
+from holdfast.apps.bier.protection import FastReroute, Protect
+from holdfast.apps.bier.test_protection import RED_AND_BLUE, REPAIRS, left_of, networks
 from holdfast.errors import NetworkError
 from holdfast.topologies import load
 from holdfast.topology import Topology
@@ -99,6 +101,27 @@ def test_each_bucket_is_a_partition_along_shortest_paths(topology: Topology) -> 
                         beyond = nx.dijkstra_path_length(graph, neighbour, other, weight="cost")
                         assert cost + beyond == distance[other]
             assert covered == numbering.bit_strings(reachable).get(0, 0)
+
+
+@given(networks(), st.sampled_from(REPAIRS), st.sampled_from([1, 2]), st.data())
+@settings(max_examples=25, deadline=None)
+def test_a_plan_after_another_is_the_plan(
+    topology: Topology, repairs: tuple[FastReroute, Protect], buckets: int, data: st.DataObject
+) -> None:
+    """Whatever went, one link after another or several at once, or came back."""
+    scheme = Scheme(number_switches(topology, 64), buckets=buckets, frr=repairs[0], protect=repairs[1])
+    links = [i for i, link in enumerate(topology.links) if link.a in topology.switches and link.b in topology.switches]
+    plan = Plan(topology, scheme)
+    down: frozenset[int] = frozenset()
+    for _ in range(3):
+        changes = data.draw(st.sets(st.sampled_from(links), max_size=3))
+        down = down ^ changes if data.draw(st.booleans()) else down | changes
+        plan, whole = plan.after(down), Plan(topology, scheme, down)
+        assert plan.switches == whole.switches
+        assert plan.tunnels == whole.tunnels
+        assert tunnel_routes(topology, plan.underlay, plan.tunnels) == tunnel_routes(
+            topology, whole.underlay, whole.tunnels
+        )
 
 
 def test_equally_long_ways_share_by_entropy() -> None:
