@@ -40,7 +40,7 @@ class Run:
         self.topology, self.source = topology, source or hosts[0]
         self.receivers = [host for host in hosts if host != self.source][:20]
         self.channel = channel(GROUP, str(topology.hosts[self.source].address.ip))
-        self.program = compiled("recirculate")
+        self.program = compiled("one-pass")
         self.parameters = {"ip_delay_ms": 10, "bier_delay_ms": 30} | parameters
         self.controller = BierController({self.channel: self.receivers}, **self.parameters)  # type: ignore[arg-type]
         self.network = SimulatedNetwork(topology, self.program, [self.controller], detection_delay_ms=DETECTION_MS)
@@ -159,7 +159,7 @@ def test_each_of_several_sets_gets_its_copy(compiled: Compile) -> None:
     """BFR-ids far apart: three set identifiers of 64 bits, one of them with the highest that there is for it."""
     topology = load("ring:5")
     numbers = {"s2": 64, "s3": 65, "s4": 128, "s5": 256 * 64}
-    program = compiled("recirculate", bsl=64)
+    program = compiled("one-pass", bsl=64)
     joined = channel(GROUP, str(topology.hosts["h1"].address.ip))
     controller = BierController(
         {joined: ["h2", "h3", "h4", "h5"]}, ip_delay_ms=0, bier_delay_ms=0, bsl=64, bfr_ids=numbers
