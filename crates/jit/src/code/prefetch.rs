@@ -6,9 +6,9 @@
 //! looked up in place), it is done right there; else the keys are noted, for the table to take them together step by step.
 
 use super::Gen;
+use super::table::limbs_of;
 use crate::analysis::bailouts::Bailouts;
 use crate::shims::Shim;
-use cranelift_codegen::ir::Value;
 use ir::{Expr, SlotId, StmtKind, TableId};
 
 impl Gen<'_, '_> {
@@ -50,14 +50,9 @@ impl Gen<'_, '_> {
         let prefetched = &self.analysis.prefetched_tables;
         if let Some(wanted) = prefetched.iter().position(|t| t.table == table) {
             let keys = self.exprs(keys);
-            let in_place = self
-                .analysis
-                .tables_in_place
-                .iter()
-                .position(|t| t.table == table);
+            let in_place = self.view_of(table);
             if let Some(number) = in_place.filter(|_| prefetched[wanted].touched) {
-                let limbs: Vec<Value> = keys.iter().flat_map(|k| k.limbs.clone()).collect();
-                self.touch(number, &limbs);
+                self.touch(number, &limbs_of(&keys));
             } else {
                 let (key, limbs) = self.spill_all(&keys);
                 let wanted = self.imm(wanted as u64);

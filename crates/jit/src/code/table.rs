@@ -28,11 +28,7 @@ impl Gen<'_, '_> {
     ) -> bool {
         let program = self.program;
         let keys = self.exprs(keys);
-        let in_place = self
-            .analysis
-            .tables_in_place
-            .iter()
-            .position(|t| t.table == table);
+        let in_place = self.view_of(table);
         let (args, position, found_hit) = match in_place.filter(|_| self.entry_point.is_fast_path())
         {
             None => {
@@ -43,13 +39,13 @@ impl Gen<'_, '_> {
             }
             Some(number) => {
                 let table = &self.analysis.tables_in_place[number];
-                let limbs: Vec<Value> = keys.iter().flat_map(|k| k.limbs.clone()).collect();
-                let found = self.look_up_in_place(number, table, &limbs, hit.is_some(), |g| {
-                    let (args, found) = g.find(table.table, &keys);
-                    let record = g.b.ins().iadd_imm_s(args, -8);
-                    let hit = Some(g.shr_imm(found, 32));
-                    Found { record, hit }
-                });
+                let found =
+                    self.look_up_in_place(number, table, &limbs_of(&keys), hit.is_some(), |g| {
+                        let (args, found) = g.find(table.table, &keys);
+                        let record = g.b.ins().iadd_imm_s(args, -8);
+                        let hit = Some(g.shr_imm(found, 32));
+                        Found { record, hit }
+                    });
                 let flags = MemFlagsData::trusted();
                 let position = self.b.ins().load(I32, flags, found.record, 0);
                 let args = self.b.ins().iadd_imm_u(found.record, 8);
@@ -67,6 +63,12 @@ impl Gen<'_, '_> {
             .map(|a| a.action)
             .collect();
         self.dispatch(position, args, &actions)
+    }
+
+    /// The number of a table's view, if it may be looked up in place.
+    pub(super) fn view_of(&self, table: TableId) -> Option<usize> {
+        let mut tables = self.analysis.tables_in_place.iter();
+        tables.position(|t| t.table == table)
     }
 
     /// Looks a key up with a function; gives where the arguments are, and the position of the action with the hit above it.
@@ -173,4 +175,9 @@ impl Gen<'_, '_> {
             at += 8 * limbs_for(width) as i32;
         }
     }
+}
+
+/// The limbs of a key.
+pub(super) fn limbs_of(keys: &[Wide]) -> Vec<Value> {
+    keys.iter().flat_map(|key| key.limbs.clone()).collect()
 }
