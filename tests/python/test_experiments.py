@@ -300,7 +300,7 @@ def test_an_interrupted_command_says_that_it_can_go_on(papers: Path, sign: signa
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        (["absent"], "there is no experiment 'absent' (known: gmpls_tcp_2001"),
+        (["absent"], "there is no experiment 'absent' (known: bier_tofino_2021, gmpls_tcp_2001"),
         (["tiny", "table9"], "tiny has no part 'table9' (known: table1, fig1)"),
         (["tiny", "--seeds", "0"], "--seeds"),
         (["tiny", "--jobs", "0"], "--jobs"),
