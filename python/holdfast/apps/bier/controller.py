@@ -28,6 +28,7 @@ from holdfast.apps.bier.entries import (
 )
 from holdfast.apps.bier.members import Memberships, StaticMembers
 from holdfast.apps.bier.one_plus_one import SUB_DOMAINS, Streams
+from holdfast.apps.bier.overlay import OverlayMembers, delivered
 from holdfast.apps.bier.planning import (
     LOOPBACKS,
     NOT_VIA,
@@ -47,6 +48,8 @@ from holdfast.apps.bier.protection import FastReroute, Protect, Underlay
 from holdfast.apps.bier.takeover import Found, find
 from holdfast.apps.bier.writer import ConfigurationWriter
 from holdfast.control.link_state import LinkState
+from holdfast.control.membership.channels import Channels
+from holdfast.control.membership.overlay import Overlay, OverlayParameters, edge_ports
 from holdfast.control.routes import Routing
 from holdfast.control.tables import TableEntry, TableWriter
 from holdfast.controller import Controller, ControlPlane
@@ -63,12 +66,13 @@ DRAIN_MS = 1000.0
 class BierController(Controller):
     """Keeps a BIER domain in all switches.
 
-    ``members``: who has joined what from the beginning; an overlay comes in by :meth:`use`. ``frr``, ``protect``, ``ip_frr``: how
-    BIER packets get around a failure without the controller (:mod:`holdfast.apps.bier.protection`). ``reroute``: whether routes and
-    BIFTs follow ports. ``sub_domains``: the trees of each; channels are sent in the first. ``buckets``: of ECMP. ``bfr_ids``: of
-    switches; others get free numbers. ``mtu``: bytes behind the Ethernet header of links between switches. ``one_plus_one``: every
-    (S,G) is sent in all sub-domains, by default two of independent trees, and its BFERs pass the first copy; the program has to
-    be compiled for it.
+    ``members``: who has joined what from the beginning. With ``overlay``, hosts say so by IGMP and MLD instead, and it has
+    their timers; ``fast_leave`` names the hosts that are alone on their ports, or says whether all are. ``frr``, ``protect``,
+    ``ip_frr``: how BIER packets get around a failure without the controller (:mod:`holdfast.apps.bier.protection`).
+    ``reroute``: whether routes and BIFTs follow ports. ``sub_domains``: the trees of each; channels are sent in the first.
+    ``buckets``: of ECMP. ``bfr_ids``: of switches; others get free numbers. ``mtu``: bytes behind the Ethernet header of
+    links between switches. ``one_plus_one``: every (S,G) is sent in all sub-domains, by default two of independent trees, and
+    its BFERs pass the first copy; the program has to be compiled for it.
     """
 
     def __init__(
@@ -87,6 +91,8 @@ class BierController(Controller):
         buckets: int = 1,
         mtu: int = DEFAULT_MTU,
         one_plus_one: bool = False,
+        overlay: OverlayParameters | None = None,
+        fast_leave: bool | Iterable[str] = False,
     ) -> None:
         super().__init__(reaction_delay_ms=ip_delay_ms)
         if not bier_delay_ms >= ip_delay_ms:
@@ -97,6 +103,12 @@ class BierController(Controller):
         self.reroute = reroute
         self.bsl = checked_program_bsl(bsl)
         self.mtu = mtu
+        if members and overlay is not None:
+            raise NetworkError("members are given, or heard by an overlay, not both")
+        if fast_leave and overlay is None:
+            raise NetworkError("fast_leave belongs to an overlay")
+        self._overlay_parameters, self._fast_leave = overlay, fast_leave
+        self.overlay: Overlay | None = None
         self._given = dict(bfr_ids or {})
         self._options = partial(
             Scheme,
@@ -163,7 +175,15 @@ class BierController(Controller):
         unusable = self._unusable()
         self._write_ip(unusable)
         self._write_bier(unusable)
-        self.members_changed()
+        if self._overlay_parameters is not None:
+            self._listen(self._overlay_parameters, delivered({name: each.channels for name, each in found.items()}))
+        else:
+            self.members_changed()
+
+    def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
+        """Hears IGMP and MLD, if there is an overlay."""
+        if self.overlay is not None:
+            self.overlay.on_packet_in(switch, packet, metadata["ingress_port"])
 
     def on_port_change(self, switch: str, port: int, up: bool) -> None:
         """Lets IP converge now, and BIER after its delay."""
@@ -184,6 +204,15 @@ class BierController(Controller):
         return self._links.down if self.reroute else frozenset()
 
     # ---- Members ----
+
+    def _listen(self, parameters: OverlayParameters, adopted: Channels) -> None:
+        """Begins to ask hosts; what is delivered already stays until they have had the time to answer."""
+        overlay = Overlay(edge_ports(self.topology, fast_leave=self._fast_leave), parameters)
+        overlay.start(self.plane, adopted)
+        members = OverlayMembers(overlay, self.topology)
+        overlay.changed(lambda changes: self.members_changed(members.touched(changes)))
+        self.overlay = overlay
+        self.use(members)
 
     def use(self, members: Memberships) -> None:
         """Takes memberships from an overlay from now on; it calls :meth:`members_changed` when they change."""
