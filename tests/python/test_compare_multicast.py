@@ -38,7 +38,7 @@ def compared(spec: str, fail: str, out: Path, *names: str) -> Comparison:
 @pytest.fixture(scope="module")
 def ring(tmp_path_factory: pytest.TempPathFactory) -> tuple[Comparison, Path]:
     out = tmp_path_factory.mktemp("ring")
-    return compared("ring:6", "all", out), out
+    return compared("ring:6", "all", out, "ipmc", "ipmc-reroute"), out
 
 
 # ---- Traffic ----
@@ -119,6 +119,29 @@ def test_who_reacts_loses_less_and_trees_carry_less(ring: tuple[Comparison, Path
     for name in ("ingress-replication", "ipmc", "ipmc-reroute"):
         row = ring[0].row(name, "none", 1)
         assert sum(row["lost"]) == sum(row["duplicated"]) == sum(row["reordered"]) == 0
+
+
+@pytest.mark.parametrize("fail", ["all", "nodes"])
+def test_what_is_called_protected_loses_no_more_than_detection_and_the_wire(tmp_path: Path, fail: str) -> None:
+    """And 1+1 nothing, where one of its ways stays."""
+    names = ("bier", "bier-frr-link", "bier-frr-node", "1+1-bier")
+    found = compared("grid:2x3", fail, tmp_path, *names)
+    by_name = {summary.mechanism: summary for summary in found.summaries}
+    for name in names[1:]:
+        given = [each for each in found.promises[name] if each.outage_ms is not None]
+        assert given
+        assert [each for each in given if not each.is_kept] == []
+        assert by_name[name].promises == by_name[name].promises_kept == len(given)
+    # The promise says something: without fast reroute the same receptions lose more.
+    lost = {each.failure: each for each in found.promises["bier-frr-link"] if each.outage_ms}
+    assert all(found.row("bier", failure, 1)["lost"][each.place] > each.allowed for failure, each in lost.items())
+    if fail == "all":
+        assert by_name["1+1-bier"].lost_mean == 0
+        assert by_name["bier-frr-link"].lost_mean < by_name["bier"].lost_mean / 5
+    assert found.promises["bier"] == []
+    assert by_name["bier"].promises is None
+    assert any("1+1-bier protects" in note and "none of these lost more" in note for note in advice.notes(found))
+    assert "promises kept" in (tmp_path / "report.html").read_text()
 
 
 # ---- Costs ----

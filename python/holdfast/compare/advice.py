@@ -245,6 +245,7 @@ def notes(comparison: Comparison) -> list[str]:
             f"{traffic_file.counted(several, 'flow')} with several receivers: a packet counts at each of them, a flow's loss is the"
             f" sum over its receivers, and its outage that of the worst. {copies}"
         )
+    found += _notes_of_promises(comparison)
     if any(summary.unprotected_flows for summary in summaries):
         counts = _grouped(summaries, lambda s: s.unprotected_flows)
         found.append(
@@ -282,6 +283,26 @@ def notes(comparison: Comparison) -> list[str]:
             nobody = "it, and it is" if gone == 1 else "them, and they are"
             found.append(f"{streams} at {failure}; nothing can help {nobody} not counted.")
     return [*found, *scenario.notes]
+
+
+def _notes_of_promises(comparison: Comparison) -> list[str]:
+    """Whether mechanisms kept what they said beforehand, and where not."""
+    found = []
+    for each in comparison.summaries:
+        if each.promises is None:
+            continue
+        broken = [promise for promise in comparison.promises[each.mechanism] if not promise.is_kept]
+        every = each.promises + (each.promises_none or 0)
+        said = f"{each.mechanism} protects {each.promises} of {every} receivers, over all failures"
+        if not broken:
+            found.append(f"{said}; none of these lost more than what is on the wire and detection make.")
+            continue
+        worst = max(broken, key=lambda promise: promise.lost - promise.allowed)
+        found.append(
+            f"{said}; {len(broken)} of these lost more than what is on the wire and detection make: at worst"
+            f" {comparison.probes[worst.place].receiver} {worst.lost} instead of {worst.allowed} when {worst.failure} fails."
+        )
+    return found
 
 
 def _resolution(scenario: Scenario) -> str:

@@ -30,8 +30,10 @@ from holdfast.compare.mechanism import Mechanism
 from holdfast.compare.mechanisms import STATIC
 from holdfast.compare.rows import Row
 from holdfast.compare.scenario import NO_FAILURE, Scenario, link_names
+from holdfast.compare.traffic_file import UdpEntry
 from holdfast.link import Direction
 from holdfast.statistics import mean_interval
+from holdfast.topology import Topology
 
 BULK_COLUMNS: Final = ("goodput_bytes", "timeouts", "retransmitted_bytes")
 
@@ -175,6 +177,29 @@ class Case:
     added_jitter_ms: float | None
 
 
+@dataclass(frozen=True)
+class Promise:
+    """What a mechanism said it keeps under a failure, and whether it did, at one reception with a seed.
+
+    ``outage_ms``: for how long it may be out; None: it promises nothing there. ``allowed``: what it may lose then: the packets of
+    that time, and of what is on the wire of what fails; none if it promises no outage.
+    """
+
+    mechanism: str
+    failure: str
+    seed: int
+    place: int
+    outage_ms: float | None
+    allowed: int
+    lost: int
+    duplicated: int
+
+    @property
+    def is_kept(self) -> bool:
+        """Whether no more was lost, and nothing was delivered twice; where nothing is promised, nothing is broken."""
+        return self.outage_ms is None or (self.lost <= self.allowed and not self.duplicated)
+
+
 class OfMulticast(TypedDict):
     """Fields of a :class:`Summary`."""
 
@@ -191,7 +216,11 @@ class Summary:
     ``lost_*`` is what is lost to the failure, ``lost_undisturbed`` what is lost without, a mean over the seeds, and
     ``lost_unsteady`` and ``outage_unsteady_ms`` the part of it, and of the outage without the failure, that can differ from run to
     run. ``lost_low`` and ``lost_high``: the interval of the mean with 95 % confidence, over the seeds; of a single seed there is
-    none. ``*_by_seed``: means over the failures. ``rank``: None if the runs carry none.
+    none. ``*_by_seed``: means over the failures. ``rank``: None if the runs carry none. Of flows with several receivers, else None:
+    ``tree_ratio``, bytes against those of the best trees; ``join_*``, the messages of a join; ``core_state``, a mean over the
+    switches (:mod:`holdfast.compare.multicast`). ``promises``: receptions, over failures and seeds, of which the mechanism said
+    beforehand how long they are out at most; ``promises_kept``: those that were not out longer; ``promises_none``: those of which
+    it said nothing. None of a mechanism that says nothing at all.
     """
 
     mechanism: str
@@ -229,6 +258,9 @@ class Summary:
     join_updates: float | None
     join_switches: float | None
     core_state: float | None
+    promises: int | None
+    promises_kept: int | None
+    promises_none: int | None
 
 
 class Comparison:
@@ -423,7 +455,34 @@ class Comparison:
             entries_max=max(entries),
             unprotected_flows=len(undisturbed[0]["unprotected"]),
             **self._of_multicast(name, undisturbed),
+            **self._of_promises(name),
         )
+
+    def _of_promises(self, name: str) -> dict[str, int | None]:
+        found = self.promises[name]
+        given = [each for each in found if each.outage_ms is not None]
+        counts = (len(given), sum(each.is_kept for each in given), len(found) - len(given))
+        return dict(zip(("promises", "promises_kept", "promises_none"), counts if found else [None] * 3, strict=True))
+
+    @cached_property
+    def promises(self) -> dict[str, list[Promise]]:
+        """By mechanism, of every failure that hit something it uses; nothing of one that promises nothing."""
+        found: dict[str, list[Promise]] = {each.name: [] for each in self.mechanisms}
+        for mechanism, failure, seed in product(found, self.scenario.failures, self.seeds):
+            row, still = (self._rows.get((mechanism, which, seed)) for which in (failure, NO_FAILURE))
+            if row is None or still is None or not (promised := row.get("promised_ms")):
+                continue
+            wire_ms = _longest_ms(self.scenario.topology, failure)
+            for i in self.measured(self.probes, failure):
+                entry = self.probes[i].flow.entry
+                if isinstance(entry, UdpEntry):
+                    outage_ms = promised[i]
+                    allowed = 1 + int(entry.packets_per_s * (outage_ms + wire_ms) / 1000) if outage_ms else 0
+                    lost = row["lost"][i] - still["lost"][i]
+                    found[mechanism].append(
+                        Promise(mechanism, failure, seed, i, outage_ms, allowed, lost, row["duplicated"][i])
+                    )
+        return found
 
     def _of_multicast(self, name: str, undisturbed: Sequence[Row]) -> OfMulticast:
         groups = [ends for ends in self.flows if ends.group is not None]
@@ -762,6 +821,14 @@ class Comparison:
         for (mechanism, failure, seed), row in self._rows.items():
             if not row["skipped"]:
                 yield {"mechanism": mechanism, "failure": failure, "seed": seed}, row
+
+
+def _longest_ms(topology: Topology, failure: str) -> float:
+    """Of a link that fails its delay, of a switch that of its longest link between switches."""
+    if failure not in topology.switches:
+        return float(topology.links[topology.find_link(failure)].delay_ms)
+    between = (link for link in topology.links if {link.a, link.b} <= topology.switches.keys())
+    return max((float(link.delay_ms) for link in between if failure in (link.a, link.b)), default=0.0)
 
 
 def _named(flow: Flow) -> dict[str, object]:
