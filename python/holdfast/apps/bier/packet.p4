@@ -208,6 +208,13 @@ parser BierParser(packet_in packet, out headers_t hdr, inout metadata_t meta,
         packet.extract(hdr.ethernet);
         transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_BIER: parse_bier;
+            default:        parse_other;
+        }
+    }
+
+    // A choice of its own, because BIER is what most packets are (a compiler that weighs paths then has it first).
+    state parse_other {
+        transition select(hdr.ethernet.ether_type) {
             ETHERTYPE_IPV4: parse_outermost;
             ETHERTYPE_IPV6: parse_ipv6;
             default:        accept;
