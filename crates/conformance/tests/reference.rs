@@ -1,10 +1,13 @@
 //! The captures of another switch: those of a directory that `HOLDFAST_REFERENCE` names (docs/VALIDATION.md says how they are made), and
 //! a case of our own, so that what reads them is tested where there are none.
 
+#[path = "reference/captures.rs"]
+mod captures;
+
 use conformance::apps;
 use std::fs;
 use std::path::{Path, PathBuf};
-use stf::{Status, reference};
+use stf::Status;
 use wire::pcap::Writer;
 
 #[test]
@@ -13,11 +16,11 @@ fn the_reference_switch_agrees() {
         println!("HOLDFAST_REFERENCE names no directory of captures");
         return;
     };
-    let cases = reference::cases(&directory).expect("the directory of HOLDFAST_REFERENCE");
+    let cases = captures::cases(&directory).expect("the directory of HOLDFAST_REFERENCE");
     assert!(!cases.is_empty(), "{}: no case", directory.display());
     let mut differing = Vec::new();
     for case in &cases {
-        let result = reference::run_case(case, &apps::options(&[]));
+        let result = captures::run_case(case, &apps::options(&[]));
         println!("{} {} {}", result.status.name(), result.name, result.reason);
         if result.status != Status::Passed {
             differing.push(result.name);
@@ -63,7 +66,7 @@ impl Case {
     }
 
     fn run(&self) -> (Status, String) {
-        let result = reference::run_case(&self.program, &apps::options(&[]));
+        let result = captures::run_case(&self.program, &apps::options(&[]));
         (result.status, result.reason)
     }
 
@@ -103,7 +106,7 @@ fn captures_are_sent_in_the_order_of_their_times_and_compared() {
     let [first, second] = sent();
     let case = Case::new("same", &[(IN_0, &first), (IN_2, &second), (OUT_1, &left())]);
     assert_eq!(case.run(), (Status::Passed, String::new()));
-    let found = reference::cases(&case.directory).expect("the directory");
+    let found = captures::cases(&case.directory).expect("the directory");
     assert_eq!(found, std::slice::from_ref(&case.program));
 
     // Another byte, a packet too few, a packet at a port that is silent.

@@ -5,7 +5,6 @@
 //!
 //! - [`script`], [`parse`]: the contents of a script.
 //! - [`run`]: a run on one switch.
-//! - [`reference`]: comparison with the captures of another switch.
 //! - [`suite`]: runs from files or a directory, on both executors or one.
 //!
 //! # Format choices that the reference leaves open
@@ -18,7 +17,6 @@
 #![forbid(unsafe_code)]
 
 pub mod parse;
-pub mod reference;
 mod resolve;
 pub mod run;
 pub mod script;

@@ -88,8 +88,13 @@ pub fn run_directory(directory: &Path, options: &Options) -> std::io::Result<Vec
 
 /// Runs one script against the program beside it.
 pub fn run_file(script: &Path, options: &Options, executors: Executors) -> TestResult {
-    let name = script.file_stem().unwrap_or_default().to_string_lossy();
-    let (status, reason) = match test(script, options, executors) {
+    result_of(script, test(script, options, executors))
+}
+
+/// The result of the test in a file.
+fn result_of(file: &Path, outcome: Result<(), (Status, String)>) -> TestResult {
+    let name = file.file_stem().unwrap_or_default().to_string_lossy();
+    let (status, reason) = match outcome {
         Ok(()) => (Status::Passed, String::new()),
         Err((status, reason)) => (status, reason),
     };
@@ -101,24 +106,16 @@ pub fn run_file(script: &Path, options: &Options, executors: Executors) -> TestR
 }
 
 /// Runs a program on both executors with what a function gives as its script.
-pub(crate) fn run_script(
+pub fn run_script(
     program: &Path,
     options: &Options,
     script: impl FnOnce() -> Result<Script, String>,
 ) -> TestResult {
-    let name = program.file_stem().unwrap_or_default().to_string_lossy();
-    let outcome = test_program(program, options, Executors::Both, || {
-        script().map_err(failed)
-    });
-    let (status, reason) = match outcome {
-        Ok(()) => (Status::Passed, String::new()),
-        Err((status, reason)) => (status, reason),
-    };
-    TestResult {
-        name: name.into_owned(),
-        status,
-        reason,
-    }
+    let script = || script().map_err(failed);
+    result_of(
+        program,
+        test_program(program, options, Executors::Both, script),
+    )
 }
 
 fn failed(reason: impl Into<String>) -> (Status, String) {

@@ -5,12 +5,12 @@
 //! of port N, `XN_out.pcap` its output; X is any word. [`run_case`] sends the input in the order of the times and expects the output, in order at
 //! each port; a port without an output file must send nothing. It does not start the other switch, and uses times only for their order.
 
-use crate::parse::parse;
-use crate::script::{Command, Line, PacketPattern, Script};
-use crate::suite::{TestResult, run_script};
 use compile::Options;
 use std::io;
 use std::path::{Path, PathBuf};
+use stf::parse;
+use stf::script::{Command, Line, PacketPattern, Script};
+use stf::suite::{TestResult, run_script};
 use wire::pcap::Reader;
 
 /// The cases of a directory, in order of their names: the programs that have a directory of captures beside them.
