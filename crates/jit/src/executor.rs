@@ -336,27 +336,16 @@ impl JitExecutor {
     ) -> Option<usize> {
         let Range { start, end } = sending.arrivals.as_mut_ptr_range();
         let mut first = 0;
-        // Packets of one outcome of the parser often follow each other: behind two that `fast_path` is not specialised for, the others
-        // of this part go to the other function at once.
-        let (mut function, mut unspecialised_at) = (fast_path, None);
         loop {
             // SAFETY: as in `run`, but that the function may write to the packets, each within its length, which are this call's alone,
             // and reads through `views`, which the caller has set to the tables as they are. Of the arrivals it writes the codes.
             // It sets again whatever of the frame it reads or an earlier run for another packet may have set.
-            let stopped = unsafe { function(frame, start.add(first), end) };
+            let stopped = unsafe { fast_path(frame, start.add(first), end) };
             // SAFETY: it is one of the arrivals, or their end.
             let at = unsafe { stopped.offset_from_unsigned(start) };
             sending.hand_over(first..at);
             if at == sending.arrivals.len() {
                 return None;
-            }
-            if sending.arrivals[at].code & 0xff == exit::UNSPECIALISED
-                && let former = unspecialised_at.replace(at)
-                && former.is_some_and(|former| former + 1 == at)
-                && let Some(unspecialised) = self.unspecialised
-            {
-                (function, first) = (unspecialised, at);
-                continue;
             }
             let sent = sending.out.len();
             if !self.finish(frame, sending, at) {
