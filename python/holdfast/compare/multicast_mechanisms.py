@@ -156,14 +156,14 @@ class _Covered:
             return None
         return self._detection_delay_ms if pair in met else 0.0
 
-    @lru_cache(maxsize=1)  # noqa: B019 - one for each run
+    @lru_cache(maxsize=1)  # noqa: B019 - asked for one receiver after the other
     def _pairs(self, failure: str) -> tuple[frozenset[tuple[str, str]], frozenset[tuple[str, str]]]:
-        coverage, found = Coverage(self._plan), _failure(self._topology, failure)
-        return coverage.lost(found), coverage.protected(found)
+        found = _failure(self._topology, failure)
+        return self._coverage.lost(found), self._coverage.protected(found)
 
     @cached_property
-    def _plan(self) -> Plan:
-        return Plan(self._topology, self._controller.scheme)
+    def _coverage(self) -> Coverage:
+        return Coverage(self._controller.plan)
 
 
 class _TwoWays:

@@ -103,7 +103,11 @@ class Prepared:
             return self._undisturbed
         if skip and not is_used(self.network.topology, failure, self._undisturbed["links_used"]):
             return SKIPPED
-        return _in_child(lambda: self._finish(failure))
+        # Promised by what is there before the failure, which no child changes.
+        promised_ms = self._promised(failure)
+        row = _in_child(lambda: self._finish(failure))
+        row["promised_ms"] = promised_ms
+        return row
 
     def _finish(self, failure: str) -> RunRow:
         network, times = self.network, self.scenario.times
@@ -111,7 +115,6 @@ class Prepared:
         network.run(times.end_s + DRAIN_S)
         row = cast(RunRow, simulated(network, self.scenario, self.instruments, cut_off))
         row["skipped"] = False
-        row["promised_ms"] = self._promised(failure)
         if failure == NO_FAILURE:
             row["links_used"] = links_used(network)
             row["join_updates"], row["join_switches"] = join_cost(network, self.built, self.setting.flows)
@@ -120,7 +123,7 @@ class Prepared:
     def _promised(self, failure: str) -> list[float | None]:
         receptions = receptions_of(self.scenario)
         promise = self.built.promise
-        if promise is None or failure == NO_FAILURE:
+        if promise is None:
             return []
         places = of_kind(receptions, "udp", "ping")
         return [promise(failure, receptions[i].flow.ends, receptions[i].receiver) for i in places]
