@@ -12,10 +12,13 @@ that come back, may still make transient loops, which TTLs end (RFC 8279, sectio
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import partial
 from ipaddress import IPv4Network
+from typing import TypeAlias
 
+from holdfast.apps.bier.clusters import learn
 from holdfast.apps.bier.entries import (
     DEFAULT_MTU,
     Address,
@@ -23,6 +26,7 @@ from holdfast.apps.bier.entries import (
     Configuration,
     bfer_configuration,
     bfir_configuration,
+    cluster_configuration,
     port_configuration,
     switch_configuration,
 )
@@ -43,7 +47,14 @@ from holdfast.apps.bier.planning import (
     shortest,
     tunnel_routes,
 )
-from holdfast.apps.bier.program import DEFAULT_BSL, FORWARD, LOOPBACK_TABLES, ROUTES, checked_program_bsl
+from holdfast.apps.bier.program import (
+    CLUSTER_GROUPS,
+    DEFAULT_BSL,
+    FORWARD,
+    LOOPBACK_TABLES,
+    ROUTES,
+    checked_program_bsl,
+)
 from holdfast.apps.bier.protection import FastReroute, Protect, Underlay
 from holdfast.apps.bier.takeover import Found, find
 from holdfast.apps.bier.writer import ConfigurationWriter
@@ -54,10 +65,19 @@ from holdfast.control.routes import Routing
 from holdfast.control.tables import TableEntry, TableWriter
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
+from holdfast.p4runtime.client import Client
+from holdfast.p4runtime.errors import P4RuntimeError
+from holdfast.p4runtime.received import DigestList
 from holdfast.paths import ShortestPaths
 
 CARRIERS = "BierIngress.end_tunnels.carrier_loopbacks"
 CARRIERS_KEY = LOOPBACK_TABLES[CARRIERS]
+
+SAMPLE_DIGEST = "bit_string_sample_t"
+SAMPLES = 1024
+"""How many samples of a switch count: the latest ones."""
+
+Clusters: TypeAlias = dict[tuple[Bift, int], list[frozenset[int]]]
 
 DRAIN_MS = 1000.0
 """How long packets may be on their way in a tunnel that is not used any more."""
@@ -72,7 +92,8 @@ class BierController(Controller):
     ``reroute``: whether routes and BIFTs follow ports. ``sub_domains``: the trees of each; channels are sent in the first.
     ``buckets``: of ECMP. ``bfr_ids``: of switches; others get free numbers. ``mtu``: bytes behind the Ethernet header of
     links between switches. ``one_plus_one``: every (S,G) is sent in all sub-domains, by default two of independent trees, and
-    its BFERs pass the first copy; the program has to be compiled for it.
+    its BFERs pass the first copy; the program has to be compiled for it. ``clusters``: how many each switch
+    learns from samples of BitStrings, if its program has them.
     """
 
     def __init__(
@@ -93,6 +114,7 @@ class BierController(Controller):
         one_plus_one: bool = False,
         overlay: OverlayParameters | None = None,
         fast_leave: bool | Iterable[str] = False,
+        clusters: int = 0,
     ) -> None:
         super().__init__(reaction_delay_ms=ip_delay_ms)
         if not bier_delay_ms >= ip_delay_ms:
@@ -109,6 +131,9 @@ class BierController(Controller):
             raise NetworkError("fast_leave belongs to an overlay")
         self._overlay_parameters, self._fast_leave = overlay, fast_leave
         self.overlay: Overlay | None = None
+        if not 0 <= clusters <= len(CLUSTER_GROUPS):
+            raise NetworkError(f"a switch learns 0 to {len(CLUSTER_GROUPS)} clusters, not {clusters}")
+        self.clusters = clusters
         self._given = dict(bfr_ids or {})
         self._options = partial(
             Scheme,
@@ -153,6 +178,8 @@ class BierController(Controller):
         self._tunnels: frozenset[Tunnel] = frozenset()
         self._inherited: dict[str, list[TableEntry]] = {}
         self._generation = 0
+        self._samples: dict[str, deque[tuple[int, int]]] = {name: deque(maxlen=SAMPLES) for name in plane.clients}
+        self._learnt: dict[str, Clusters] = {}
         self._written: dict[str, SwitchPlan] = {}
         self._members: Memberships = StaticMembers(self.topology, self._first_members)
 
@@ -175,6 +202,8 @@ class BierController(Controller):
         unusable = self._unusable()
         self._write_ip(unusable)
         self._write_bier(unusable)
+        for client in self.clients.values() if self.clusters else ():
+            _enable_samples(client)
         if self._overlay_parameters is not None:
             self._listen(self._overlay_parameters, delivered({name: each.channels for name, each in found.items()}))
         else:
@@ -189,6 +218,18 @@ class BierController(Controller):
         """Lets IP converge now, and BIER after its delay."""
         if self._links.port_changed(switch, port, up):
             self._links_changed()
+
+    def on_digest(self, switch: str, digest: DigestList) -> None:
+        """Learns clusters: the sets of neighbours that the latest samples were for, the most frequent ones."""
+        samples = self._samples[switch]
+        for value in digest.values:
+            assert isinstance(value, dict)
+            group, bit_string = value["group"], value["bit_string"]
+            assert isinstance(group, int) and isinstance(bit_string, int)
+            samples.append((group, bit_string))
+        learnt = learn(self._written[switch], samples, limit=self.clusters)
+        if learnt != self._learnt.get(switch):
+            self._write_switch(switch, self._written[switch])
 
     def _links_changed(self) -> None:
         if not self.reroute:
@@ -318,12 +359,20 @@ class BierController(Controller):
         for name in self._order(failed):
             switch = plan.switches[name]
             if switch != self._written.get(name):
-                self._writers[name].write(switch_configuration(switch, bsl=self.bsl, tunnel_mtu=self.mtu))
-                self._written[name] = switch
+                self._write_switch(name, switch)
         self._plan = plan
         self._generation += 1
         if self._tunnels != plan.tunnels or self._inherited:
             self.plane.call_later(DRAIN_MS, partial(self._forget_tunnels, self._generation))
+
+    def _write_switch(self, name: str, switch: SwitchPlan) -> None:
+        """BIFTs and clusters in one batch: a cluster never outlives the masks that it was made of."""
+        wanted = switch_configuration(switch, bsl=self.bsl, tunnel_mtu=self.mtu)
+        if self.clusters:
+            self._learnt[name] = learn(switch, self._samples[name], limit=self.clusters)
+            wanted |= cluster_configuration(switch, self._learnt[name])
+        self._writers[name].write(wanted)
+        self._written[name] = switch
 
     def _forget_tunnels(self, generation: int) -> None:
         """Removes the tunnels that only earlier plans have used, when no packet is in them any more."""
@@ -354,3 +403,12 @@ class BierController(Controller):
             self._writers[name].adopt(each.bifts)
             self._channel_writers[name].adopt(each.channels)
             self._streams[name].adopt()
+
+
+def _enable_samples(client: Client) -> None:
+    try:
+        client.enable_digest(SAMPLE_DIGEST)
+    except P4RuntimeError as error:
+        # An earlier controller may have done it.
+        if "ALREADY_EXISTS" not in (error.code, *(failure.code for failure in error.failures)):
+            raise

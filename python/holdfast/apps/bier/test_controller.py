@@ -8,10 +8,10 @@ from math import ceil, floor
 import pytest
 
 from holdfast import SimulatedNetwork
-from holdfast.apps.bier import BierController, Coverage, failures
+from holdfast.apps.bier import BierController, Bift, Coverage, compile_bier, failures
 from holdfast.apps.bier.conftest import Compile
 from holdfast.apps.bier.members import channel
-from holdfast.apps.bier.program import COUNTERS
+from holdfast.apps.bier.program import CLUSTER_GROUPS, CLUSTER_TABLE, COUNTERS
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
 from holdfast.scheduler import Scheduler
@@ -184,6 +184,29 @@ def test_members_come_and_go(compiled: Compile) -> None:
     assert set(lost.values()) == {0}
     with pytest.raises(NetworkError, match="there is no host 'h9'"):
         run.controller.join(run.channel, "h9")
+
+
+def test_clusters_are_learnt_from_samples() -> None:
+    """Two of three neighbours have receivers: they become a cluster, without a packet lost or sent twice."""
+    topology = load("star:4")
+    joined = channel(GROUP, str(topology.hosts["h1"].address.ip))
+    controller = BierController({joined: ["h2", "h3"]}, ip_delay_ms=0, bier_delay_ms=0, clusters=8)
+    program = compile_bier("clusters", defines={"CLUSTER_SAMPLING": "4"})
+    network = SimulatedNetwork(topology, program, [controller])
+    flow = network.add(UdpStream(source="h1", destination=GROUP, packets_per_s=RATE, stop_s=0.1, payload_bytes=64))
+    network.run(1)
+    hub = max(controller.plan.switches, key=lambda name: len(controller.plan.switches[name].bifts[Bift(0, 0)][0]))
+    client = controller.clients[hub]
+    assert len(client.read_table(CLUSTER_TABLE)) == 1
+    (replicas,) = [replicas for number, replicas in client.multicast_groups().items() if number in CLUSTER_GROUPS]
+    assert len(replicas) == 2
+    for host in ("h2", "h3"):
+        statistics = network.statistics(flow, host=host)
+        assert (statistics.delivered, statistics.duplicated) == (1000, 0)
+    heir = BierController({joined: ["h2", "h3"]}, ip_delay_ms=0, bier_delay_ms=0, clusters=8)
+    heir.attach(network)
+    heir.on_start()
+    assert heir.taken_over
 
 
 # ---- Taking over ----
