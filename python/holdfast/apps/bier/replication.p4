@@ -159,17 +159,23 @@ control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t
     OneNextHop() one_next_hop;
 
     bit_string_t own = 0;
-    bit_string_t known = 0;
-    ports_t neighbours = 0;
+    bool has_unowned = false;
 
     // own_bit: this switch's, if it is a BFER of this set; reachable_bits: those that the BIFT has a neighbour for. The groups of the
     // ECMP buckets follow each other. neighbour_ports: those of all its neighbours.
     action bift(bit_string_t own_bit, bit_string_t reachable_bits, bit<16> first_group, bit<16> bucket_mask,
                 ports_t neighbour_ports) {
         own = own_bit;
-        known = own_bit | reachable_bits;
+        has_unowned = rest & ~(own_bit | reachable_bits) != 0;
+        rest = rest & (own_bit | reachable_bits);
         meta.group = first_group + ((bit<16>)meta.entropy & bucket_mask);
-        neighbours = neighbour_ports;
+#if REPLICATION == RECIRCULATE
+        is_single = true;
+#else
+        ports_t up;
+        ports_up.read(up, 0);
+        is_single = neighbour_ports & ~up != 0;
+#endif
     }
 
     table bifts {
@@ -213,21 +219,13 @@ control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t
             unknown_bift.count(0);
             rest = 0;
         } else {
-            if (rest & ~known != 0) {
+            if (has_unowned) {
                 unowned_bits.count(0);
-                rest = rest & known;
             }
             if (ttl <= 1 && rest & ~own != 0 || ttl == 0) {
                 ttl_expired.count(0);
                 rest = ttl == 0 ? 0 : rest & own;
             }
-#if REPLICATION == RECIRCULATE
-            is_single = true;
-#else
-            ports_t up;
-            ports_up.read(up, 0);
-            is_single = neighbours & ~up != 0;
-#endif
             if (rest & own != 0) {
                 now = own;
                 rest = rest & ~own;
