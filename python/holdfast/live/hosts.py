@@ -15,6 +15,7 @@ from contextlib import ExitStack, contextmanager, suppress
 from typing import Any
 
 from holdfast import _core
+from holdfast.control.membership.overlay import link_local
 from holdfast.errors import LiveError
 from holdfast.topology import Topology
 
@@ -64,6 +65,8 @@ def hosts(network_topology: Topology) -> Iterator[tuple[dict[str, _core.Namespac
             namespace.add_route("0.0.0.0/0", "eth0", via=str(host.gateway))
             if host.ipv6 is not None:
                 namespace.add_address("eth0", str(host.ipv6))
+                # From it MLD speaks (RFC 3810, 5.2.13); the kernel gives none to an interface that was up without IPv6.
+                namespace.add_address("eth0", f"{link_local(host.mac)}/64")
                 namespace.add_neighbour("eth0", str(host.ipv6_gateway), gateway_mac)
                 namespace.add_route("::/0", "eth0", via=str(host.ipv6_gateway))
             namespaces[name] = namespace
