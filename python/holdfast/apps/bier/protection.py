@@ -28,7 +28,7 @@ Each repair is for bits that no other repair of this switch is for, and every bi
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
@@ -71,7 +71,8 @@ class Underlay:
         self.ip_frr = ip_frr
         self._avoiding: dict[NotVia, list[int]] = {}
         self._tunnels: dict[_Wish, Repair | None] = {}
-        self._over: dict[int, set[_Wish]] | None = None
+        # By link, the tunnels whose choice depends on it, and some that did once.
+        self._over: dict[int, set[_Wish]] = {}
 
     def route(self, node: int, end: int) -> list[Hop]:
         """The hops to a loopback; none where no path leads."""
@@ -89,7 +90,9 @@ class Underlay:
         """
         wish = (s, failed, end, interface, protect)
         if wish not in self._tunnels:
-            self._tunnels[wish] = self._find(*wish)
+            repair = self._tunnels[wish] = self._find(*wish)
+            for hop in self._considered(s, end, repair):
+                self._over.setdefault(hop.link, set()).add(wish)
         return self._tunnels[wish]
 
     def _find(self, s: int, failed: Hop, end: int, interface: int, protect: Protect) -> Repair | None:
@@ -130,23 +133,16 @@ class Underlay:
         """
         left = Underlay(paths, ip_frr=self.ip_frr)
         left._tunnels = dict(self._tunnels)
-        stale = {wish for link in links for wish in self.tunnels_over.get(link, ())}
+        left._over = {link: set(wishes) for link, wishes in self._over.items()}
+        stale = {wish for link in links for wish in left._over.pop(link, ())}
         for wish in stale:
-            del left._tunnels[wish]
+            left._tunnels.pop(wish, None)
         return left, {(s, failed) for s, failed, *_ in stale}
 
-    @property
-    def tunnels_over(self) -> Mapping[int, Collection[_Wish]]:
-        """By link, the tunnels whose choice depends on it."""
-        if self._over is None:
-            self._over = {}
-            for wish, repair in self._tunnels.items():
-                hops = self.route(wish[0], wish[2])
-                if repair is not None and repair.not_via is not None:
-                    hops = hops + self.tunnel_route(wish[0], wish[2], repair.not_via)
-                for hop in hops:
-                    self._over.setdefault(hop.link, set()).add(wish)
-        return self._over
+    def _considered(self, s: int, end: int, repair: Repair | None) -> list[Hop]:
+        if repair is None or repair.not_via is None:
+            return self.route(s, end)
+        return self.route(s, end) + self.tunnel_route(s, end, repair.not_via)
 
     def distances_avoiding(self, not_via: NotVia) -> list[int]:
         """To the address from every node, without the avoided one."""
