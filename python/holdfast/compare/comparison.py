@@ -472,7 +472,7 @@ class Comparison:
             row, still = (self._rows.get((mechanism, which, seed)) for which in (failure, NO_FAILURE))
             if row is None or still is None or not (promised := row.get("promised_ms")):
                 continue
-            wire_ms = _longest_ms(self.scenario.topology, failure)
+            wire_ms = _on_the_wire_ms(self.scenario.topology, failure)
             for i in self.measured(self.probes, failure):
                 entry = self.probes[i].flow.entry
                 if isinstance(entry, UdpEntry):
@@ -823,12 +823,12 @@ class Comparison:
                 yield {"mechanism": mechanism, "failure": failure, "seed": seed}, row
 
 
-def _longest_ms(topology: Topology, failure: str) -> float:
-    """Of a link that fails its delay, of a switch that of its longest link between switches."""
+def _on_the_wire_ms(topology: Topology, failure: str) -> float:
+    """Of a link that fails its delay; of a switch those of its two longest links between switches, one after the other."""
     if failure not in topology.switches:
         return float(topology.links[topology.find_link(failure)].delay_ms)
     between = (link for link in topology.links if {link.a, link.b} <= topology.switches.keys())
-    return max((float(link.delay_ms) for link in between if failure in (link.a, link.b)), default=0.0)
+    return sum(sorted(float(link.delay_ms) for link in between if failure in (link.a, link.b))[-2:])
 
 
 def _named(flow: Flow) -> dict[str, object]:
