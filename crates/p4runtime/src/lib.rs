@@ -9,7 +9,6 @@
 #![forbid(unsafe_code)]
 
 mod contradiction;
-mod encode;
 mod entries;
 mod errors;
 mod info;
