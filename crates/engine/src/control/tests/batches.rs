@@ -55,7 +55,6 @@ fn batch() -> Vec<Update> {
             Entity::DefaultAction {
                 table: EXACT,
                 action: Some(call),
-                note: None,
             },
         ),
         (
@@ -72,7 +71,7 @@ fn batch() -> Vec<Update> {
                 table: EXACT,
                 matches: exact(3),
                 priority: 0,
-                data: Some(data),
+                data,
             },
         ),
         (
@@ -81,7 +80,7 @@ fn batch() -> Vec<Update> {
                 table: EXACT,
                 matches: exact(0),
                 priority: 0,
-                data: Some(data),
+                data,
             },
         ),
         (
