@@ -31,7 +31,6 @@ use engine::Switch;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
-pub use traffic::Join;
 use visit::Visits;
 use wire::MacAddress;
 
@@ -141,11 +140,7 @@ impl Network {
         if config.mac.is_multicast() || config.mac == MacAddress::default() {
             return Err(out_of_range("mac", "the address of one station"));
         }
-        let id = self.add_node(name, Box::new(Host::new(config)))?;
-        if self.traffic.has_memberships {
-            self.begin_memberships(id);
-        }
-        Ok(id)
+        self.add_node(name, Box::new(Host::new(config)))
     }
 
     /// A link between two ports, the same in both directions.
