@@ -16,6 +16,12 @@ import sys
 IP_ADD_SOURCE_MEMBERSHIP, IP_DROP_SOURCE_MEMBERSHIP = 39, 40
 
 
+def number(receiver: socket.socket) -> int:
+    """Of the datagram that waits."""
+    found: int = struct.unpack("!Q", receiver.recv(64)[:8])[0]
+    return found
+
+
 def main() -> None:
     """Its whole life."""
     group, port = ipaddress.ip_address(sys.argv[1]), int(sys.argv[2])
@@ -39,12 +45,15 @@ def main() -> None:
     while True:
         ready, _, _ = select.select([receiver, sys.stdin], [], [])
         if receiver in ready:
-            seen[left].append(struct.unpack("!Q", receiver.recv(64)[:8])[0])
+            seen[left].append(number(receiver))
         if sys.stdin in ready:
             sys.stdin.readline()
             if left:
                 break
             receiver.setsockopt(level, leave, request)
+            # What came before the leave waits in the socket.
+            while select.select([receiver], [], [], 0)[0]:
+                seen[0].append(number(receiver))
             left = 1
             print("left", flush=True)
     json.dump(seen, sys.stdout)
