@@ -1,8 +1,7 @@
 #!/usr/bin/env python3
 """fuzz/p4runtime.py SECONDS: sends likely, wrong and damaged P4Runtime messages to the server's handlers in this process.
 
-Two devices get the same messages; one of them decodes every request, so this also compares the fast path of plain table entries
-(see holdfast.p4runtime.plain) with the slow path. For any messages:
+Two devices, one per executor, get the same messages. For any messages:
 
 * the only exception is a P4RuntimeError, with a status of P4Runtime, and a message for each failed update;
 * both devices give the same answer, word for word;
@@ -22,7 +21,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, Literal
 
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests/p4runtime"))
@@ -44,7 +43,11 @@ class Likely:
     """Updates that are right more often than not, of few keys, so that they meet again."""
 
     def __init__(self, index: P4InfoIndex) -> None:
-        self.index = index
+        self.index, info = index, index.message
+        self.with_timeout = {t.preamble.id for t in info.tables if t.idle_timeout_behavior}
+        meters = {meter.preamble.id for meter in info.direct_meters}
+        self.with_meter = {t.preamble.id for t in info.tables if meters & set(t.direct_resource_ids)}
+        self.selectors = {p.preamble.id for p in info.action_profiles if p.with_selector}
 
     def update(self, random: Random) -> Any:
         kinds = [self.entry] * 6 + [self.member, self.group, self.array, self.direct, self.value_set, self.replication]
@@ -110,9 +113,9 @@ class Likely:
     def extras(self, random: Random, table: Table, entry: Any) -> None:
         if random.random() < 0.15:
             entry.metadata = b"m"
-        if table.supports_idle_timeout and random.random() < 0.5:
+        if table.id in self.with_timeout and random.random() < 0.5:
             entry.idle_timeout_ns = random.choice((0, 999_999, 1_000_000, 2**62))
-        if table.direct_meter_id and random.random() < 0.5:
+        if table.id in self.with_meter and random.random() < 0.5:
             self.config(random, entry.meter_config)
         if table.direct_counter_id and random.random() < 0.2:
             entry.counter_data.packet_count = random.randrange(3)
@@ -132,7 +135,7 @@ class Likely:
         return self.call(random, self.index.tables.by_id(profile.table_ids[0]), member.action)
 
     def group(self, random: Random, update: Any) -> None:
-        profiles = [p for p in self.index.action_profiles if p.with_selector]
+        profiles = [p for p in self.index.action_profiles if p.id in self.selectors]
         if not profiles:
             return self.entry(random, update)
         group = update.entity.action_profile_group
@@ -164,11 +167,11 @@ class Likely:
         return None
 
     def direct(self, random: Random, update: Any) -> None:
-        tables = [t for t in self.index.tables if t.direct_counter_id or t.direct_meter_id]
+        tables = [t for t in self.index.tables if t.direct_counter_id or t.id in self.with_meter]
         if not tables:
             return self.entry(random, update)
         table, update.type = random.choice(tables), 2
-        if table.direct_meter_id and random.random() < 0.5:
+        if table.id in self.with_meter and random.random() < 0.5:
             self.key(random, table, update.entity.direct_meter_entry.table_entry)
             self.config(random, update.entity.direct_meter_entry.config)
         else:
@@ -184,7 +187,7 @@ class Likely:
         message.value_set_id = value_sets[0].id
         for _ in range(random.randrange(6)):
             member = message.members.add()
-            for field in value_sets[0].fields:
+            for field in (self.index._match_field(f, "") for f in self.index.message.value_sets[0].match):
                 self.match(random, member.match.add(field_id=field.id), field)
         return None
 
@@ -210,19 +213,18 @@ class Twins:
     @staticmethod
     def of(program: Any) -> Twins:
         devices = []
-        for plain in (True, False):
-            device = Device(1, _core.Switch(program, executor="interpreter"), executor="interpreter")
+        executors: tuple[Literal["interpreter", "jit"], ...] = ("interpreter", "jit")
+        for executor in executors:
+            device = Device(1, _core.Switch(program, executor=executor), executor=executor)
             client = LocalClient(device, ELECTION_ID)
             client.set_pipeline(program)
-            if not plain:
-                device._running._plain = None  # type: ignore[union-attr]
             devices.append(device)
         return Twins(program, devices)
 
     def answers(self, call: Callable[[Device], Any]) -> Any:
         """What both answer."""
         first, second = (outcome(call, device) for device in self.devices)
-        assert first == second, f"the short way: {first}\nthe long way: {second}"
+        assert first == second, f"interpreter: {first}\njit: {second}"
         return first
 
     def state(self) -> Any:
@@ -341,7 +343,6 @@ def push(random: Random, twins: Twins, ids: Ids, kept: list[str]) -> None:
         answer = twins.answers(lambda device: device.set_forwarding_pipeline_config(request))
         assert not isinstance(answer, tuple), answer
         assert unordered(twins.state()) == unordered(before), "reconciling changed the state"
-        twins.devices[1]._running._plain = None  # type: ignore[union-attr]
     else:
         request.action = p4.SetForwardingPipelineConfigRequest.VERIFY
         noise = message_of(random, p4.ForwardingPipelineConfig, ids)

@@ -1,8 +1,6 @@
 """The native core: compiler, switch and network. No logic of its own; the face for people is the package around it.
 
-Units are in the names: ``_ps`` picoseconds, ``_bps`` bits per second. Values of match fields and action parameters are
-``bytes`` in network order, of any length that holds the value (leading zeros are ignored; a value that does not fit the
-field raises). Ids are P4Runtime ids, as in the program's P4Info.
+Units are in the names: ``_ps`` picoseconds, ``_bps`` bits per second. Ids are P4Runtime ids, as in the program's P4Info.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,38 +12,22 @@ from typing import Any, Literal, Self, final
 
 __all__ = [
     "COPIES_PER_S",
-    "ActionProfileGroup",
-    "ActionProfileMember",
+    "Batch",
     "Benchmark",
     "BenchmarkResult",
-    "CloneSession",
     "CompileError",
     "ControlError",
-    "CounterCell",
     "Diagnostic",
-    "DigestConfig",
-    "DigestList",
-    "DirectCounterCell",
-    "DirectMeterCell",
-    "Entity",
     "HoldfastError",
-    "Match",
-    "MeterCell",
-    "MulticastGroup",
     "Namespace",
     "Network",
     "Notification",
-    "PlainTable",
-    "PlainTables",
+    "Pipeline",
     "Program",
-    "RegisterCell",
+    "Reading",
     "SimulationBenchmark",
     "Switch",
     "TableBenchmark",
-    "TableEntry",
-    "TableSnapshot",
-    "Update",
-    "ValueSetMembers",
     "WriteRequest",
     "clean",
     "interfaces_ready",
@@ -100,211 +82,11 @@ class Program:
         """The compiled program, as it travels in P4Runtime's device config."""
     @property
     def name(self) -> str: ...
-    def check_claims(
-        self,
-        *,
-        tables: Sequence[tuple[PlainTable, tuple[int, int, int]]],
-        registers: Sequence[tuple[int, int, int]],
-        counters: Sequence[tuple[int, int]],
-        meters: Sequence[tuple[int, int]],
-        value_sets: Sequence[tuple[int, Sequence[int]]],
-        digests: Sequence[tuple[int, int]],
-        action_profiles: Sequence[tuple[int, bool]],
-    ) -> None:
-        """Raises :class:`ControlError` INVALID_ARGUMENT if a P4Info that says this is not the program's. Of each object its id, then:
-        of tables the ids of implementation, direct counter and direct meter (0: none); of registers the number of cells and the width
-        in bits; of counters and meters the number of cells; of value sets the widths of their fields; of digests the width of all
-        members; of action profiles whether there is a selector. A width of 0 is not checked."""
     @property
     def p4info(self) -> str:
         """P4Info in protobuf text format; of a program loaded from an artifact what was given with it."""
     @property
     def warnings(self) -> list[Diagnostic]: ...
-
-# A match of one key field:
-#   ("exact", value) ("lpm", value, prefix_len) ("ternary", value, mask) ("range", low, high) ("optional", value)
-# A don't-care field is left out of the dict.
-Match = tuple[str, bytes] | tuple[str, bytes, int] | tuple[str, bytes, bytes]
-
-# Of a two-rate three-colour meter: cir, cburst, pir, pburst; bytes or packets (per second), as the meter says.
-_MeterConfig = tuple[int, int, int, int]
-# Packets and bytes of green, yellow and red.
-_ColourCounts = tuple[tuple[int, int], tuple[int, int], tuple[int, int]]
-# Of a one-shot set: action id, arguments by parameter id, weight, watched port.
-_ProfileAction = tuple[int, dict[int, bytes], int, int | None]
-# Of a group: member id, weight, watched port.
-_ProfileMember = tuple[int, int, int | None]
-
-@final
-class TableEntry:
-    """An entry, or the default entry. In a table with an implementation an entry has, instead of an action, exactly one of
-    ``member_id``, ``group_id`` and ``action_set``."""
-
-    table_id: int
-    matches: dict[int, Match]  # by match field id
-    action_id: int  # 0: none (only in deletes, wildcard reads, and with an implementation)
-    args: dict[int, bytes]  # by parameter id
-    priority: int
-    is_default: bool
-    idle_timeout_ns: int
-    member_id: int | None
-    group_id: int | None
-    action_set: list[_ProfileAction] | None
-    meter_config: _MeterConfig | None  # of the direct meter; None: everything is green
-    counter: tuple[int, int] | None  # packets, bytes, when read from a table with a direct counter
-    meter_counters: _ColourCounts | None  # when read from a table with a direct meter that is configured
-    idle_ns: int | None  # since the last hit (or insertion), when read from a table with idle timeouts
-    is_const: bool
-    def __new__(
-        cls,
-        table_id: int,
-        matches: dict[int, Match] = ...,
-        action_id: int = 0,
-        args: dict[int, bytes] = ...,
-        priority: int = 0,
-        is_default: bool = False,
-        idle_timeout_ns: int = 0,
-        member_id: int | None = None,
-        group_id: int | None = None,
-        action_set: list[_ProfileAction] | None = None,
-        meter_config: _MeterConfig | None = None,
-    ) -> Self: ...
-
-@final
-class ActionProfileMember:
-    action_profile_id: int
-    member_id: int
-    action_id: int
-    args: dict[int, bytes]
-    def __new__(
-        cls, action_profile_id: int, member_id: int, action_id: int = 0, args: dict[int, bytes] = ...
-    ) -> Self: ...
-
-@final
-class ActionProfileGroup:
-    """A group of an action selector. ``max_size`` is fixed when it is inserted; 0 is the selector's."""
-
-    action_profile_id: int
-    group_id: int
-    members: list[_ProfileMember]
-    max_size: int
-    def __new__(
-        cls, action_profile_id: int, group_id: int, members: Sequence[_ProfileMember] = (), max_size: int = 0
-    ) -> Self: ...
-
-@final
-class MulticastGroup:
-    group_id: int
-    replicas: list[tuple[int, int]]  # egress port, instance (egress_rid)
-    def __new__(cls, group_id: int, replicas: Sequence[tuple[int, int]] = ()) -> Self: ...
-
-@final
-class CloneSession:
-    session_id: int
-    replicas: list[tuple[int, int]]
-    packet_length_bytes: int  # 0: not truncated
-    class_of_service: int
-    def __new__(
-        cls,
-        session_id: int,
-        replicas: Sequence[tuple[int, int]] = (),
-        packet_length_bytes: int = 0,
-        class_of_service: int = 0,
-    ) -> Self: ...
-
-@final
-class RegisterCell:
-    register_id: int
-    index: int | None  # None in a write: every cell
-    value: bytes
-    def __new__(cls, register_id: int, index: int | None, value: bytes) -> Self: ...
-
-@final
-class CounterCell:
-    counter_id: int
-    index: int | None  # None in a write: every cell
-    packets: int
-    bytes: int
-    def __new__(cls, counter_id: int, index: int | None, packets: int = 0, bytes: int = 0) -> Self: ...
-
-@final
-class DirectCounterCell:
-    """The direct counter of the entry that ``entry`` names by table, matches and priority."""
-
-    entry: TableEntry
-    packets: int
-    bytes: int
-    def __new__(cls, entry: TableEntry, packets: int = 0, bytes: int = 0) -> Self: ...
-
-@final
-class MeterCell:
-    """``config`` None: everything is green. ``counters`` is read only, and there while the cell is configured."""
-
-    meter_id: int
-    index: int | None  # None in a write: every cell
-    config: _MeterConfig | None
-    counters: _ColourCounts | None
-    def __new__(cls, meter_id: int, index: int | None, config: _MeterConfig | None = None) -> Self: ...
-
-@final
-class DirectMeterCell:
-    """The direct meter of the entry that ``entry`` names by table, matches and priority."""
-
-    entry: TableEntry
-    config: _MeterConfig | None
-    def __new__(cls, entry: TableEntry, config: _MeterConfig | None = None) -> Self: ...
-
-@final
-class ValueSetMembers:
-    """All members of a value set, each by match field id (1 is the first field). A modify replaces them all."""
-
-    value_set_id: int
-    members: list[dict[int, Match]]
-    def __new__(cls, value_set_id: int, members: Sequence[dict[int, Match]]) -> Self: ...
-
-@final
-class DigestConfig:
-    """How messages of a digest are delivered: in lists, as soon as one is full (``max_list_size``, 0: any size) or its first message is
-    ``max_timeout_ns`` old. A message that waits, or is in a list that was neither acknowledged nor taken ``ack_timeout_ns``
-    ago, is not sent again."""
-
-    digest_id: int
-    max_timeout_ns: int
-    max_list_size: int
-    ack_timeout_ns: int
-    def __new__(
-        cls, digest_id: int, max_timeout_ns: int = 0, max_list_size: int = 0, ack_timeout_ns: int = 0
-    ) -> Self: ...
-
-@final
-class DigestList:
-    """Messages of a digest, each the members side by side, the first in the highest bits."""
-
-    @property
-    def digest_id(self) -> int: ...
-    @property
-    def list_id(self) -> int: ...
-    @property
-    def time_ps(self) -> int:
-        """When it was taken."""
-    @property
-    def messages(self) -> list[bytes]: ...
-
-Entity = (
-    TableEntry
-    | MulticastGroup
-    | CloneSession
-    | RegisterCell
-    | CounterCell
-    | DirectCounterCell
-    | ActionProfileMember
-    | ActionProfileGroup
-    | MeterCell
-    | DirectMeterCell
-    | ValueSetMembers
-    | DigestConfig
-)
-Update = tuple[Literal["insert", "modify", "delete"], Entity]
 
 @final
 class Switch:
@@ -321,52 +103,10 @@ class Switch:
     @property
     def cpu_port(self) -> int:
         """The port that leads to the control plane; unless given, that of the program's architecture (510 in v1model)."""
-    def write(
-        self, updates: Sequence[Update], atomicity: Literal["continue_on_error", "rollback_on_error", "undo"] = ...
-    ) -> list[tuple[str, str] | None]:
-        """Applies the updates in order, with no packet in between.
-
-        One item per update: None, or (status name, message). With ``rollback_on_error`` nothing remains if one fails, and the others
-        are then reported as ABORTED; with ``undo`` nothing remains in any case.
-        """
     def set_program(self, program: Program) -> None:
         """Replaces the program; all entries and state are lost."""
     @property
     def program(self) -> Program: ...
-    def table_entries(self, table_id: int = 0, include_default: bool = False) -> list[TableEntry]:
-        """All entries of a table (0: of every table) in a stable order, constant entries included. The default entry comes
-        last; its ``is_const`` says whether it may be changed."""
-    def snapshot_table(self, table_id: int) -> TableSnapshot:
-        """Begins to read the entries of a table, as they are now, in slices."""
-    def read_snapshot(self, snapshot: TableSnapshot, place: int, most: int) -> tuple[list[TableEntry], int | None]:
-        """Entries of a snapshot, the default one left out, from a place in it on (0 is the first), and the place that follows; None
-        at the end. It looks at up to ``most`` places; some may be empty. Counts and times of hits are those of now. Raises
-        :class:`ControlError` ABORTED if the program was replaced."""
-    def table_entry(self, key: TableEntry) -> TableEntry | None:
-        """The entry with this key (table, matches and priority, or the default entry); None if there is none."""
-    def multicast_groups(self) -> list[MulticastGroup]: ...
-    def clone_sessions(self) -> list[CloneSession]: ...
-    def registers(
-        self, register_id: int, index: int | None = None, count: int = 1, *, nonzero: bool = False
-    ) -> list[RegisterCell]:
-        """The cells of a register, or ``count`` of them from an index on as far as there are; ``nonzero``: without those that are zero."""
-    def counters(
-        self, counter_id: int, index: int | None = None, count: int = 1, *, nonzero: bool = False
-    ) -> list[CounterCell]:
-        """The cells of a counter, or ``count`` of them from an index on as far as there are; ``nonzero``: without those that are zero."""
-    def action_profile_members(self, action_profile_id: int = 0) -> list[ActionProfileMember]:
-        """Members of an action profile (0: of all), by id."""
-    def action_profile_groups(self, action_profile_id: int = 0) -> list[ActionProfileGroup]:
-        """Groups of an action selector (0: of all), by id."""
-    def meters(
-        self, meter_id: int, index: int | None = None, count: int = 1, *, configured: bool = False
-    ) -> list[MeterCell]:
-        """The cells of a meter, or ``count`` of them from an index on as far as there are; ``configured``: those that are.
-
-        Direct meters are read with their entries.
-        """
-    def value_set_members(self, value_set_id: int = 0) -> list[ValueSetMembers]:
-        """The members of a value set (0: of each)."""
     def set_port_up(self, port: int, up: bool) -> None:
         """Tells a switch that stands alone that a port went down or came up: registers with ``@port_state`` and members that watch the
         port. All ports are up at first. In a network, the switch finds out by itself."""
@@ -374,20 +114,8 @@ class Switch:
         """Whether a port is up, as the switch knows it."""
     def drops(self) -> dict[str, int]:
         """Counted drops by reason."""
-    def take_digests(self, most: int | None = None) -> list[tuple[int, bytes]]:
-        """Takes messages of digests without a :class:`DigestConfig` that wait, ``most`` at a time: (digest id, the members side by
-        side, the first in the highest bits), in the order of ids and of sending. In a network, a notification says that more wait."""
     def digests_lost(self) -> int:
         """Digest messages that were lost because too many waited."""
-    def digest_configs(self) -> list[DigestConfig]:
-        """The digests that have a configuration."""
-    def take_digest_lists(self) -> list[DigestList]:
-        """Takes the lists of configured digests that are due at the switch's time."""
-    def acknowledge_digest(self, digest_id: int, list_id: int) -> bool:
-        """Acknowledges a digest list; whether it was waiting for that."""
-    def take_idle_entries(self, most: int | None = None) -> list[TableEntry]:
-        """Takes entries that became idle, ``most`` at a time, as they are, in the order in which they did. Each waits once, and its
-        timeout starts again when it is taken. In a network, a notification says that more wait."""
     def set_now_ps(self, now_ps: int) -> None:
         """Tells a switch that stands alone the time for what follows, which never runs back. Packets bring their own."""
     def next_deadline_ps(self) -> int | None:
@@ -403,11 +131,9 @@ class Switch:
 
 @final
 class WriteRequest:
-    """A serialized ``p4.v1.WriteRequest`` that takes no decoder to read. Its updates may be of any kind."""
+    """A serialized ``p4.v1.WriteRequest`` whose updates have not been looked at yet. Raises INVALID_ARGUMENT if it is none."""
 
-    @staticmethod
-    def parse(data: bytes) -> WriteRequest | None:
-        """The request in these bytes; None if they must be read by a decoder of protobuf."""
+    def __new__(cls, data: bytes) -> Self: ...
     @property
     def device_id(self) -> int: ...
     @property
@@ -421,33 +147,67 @@ class WriteRequest:
     def __len__(self) -> int:
         """How many updates."""
 
-# Id, fields (id, kind, width in bits), actions of entries (id, parameters (id, width in bits)).
-PlainTable = tuple[int, Sequence[tuple[int, str, int]], Sequence[tuple[int, Sequence[tuple[int, int]]]]]
+@final
+class Pipeline:
+    """A program with its serialized ``p4.config.v1.P4Info``. Raises :class:`ControlError` INVALID_ARGUMENT or UNIMPLEMENTED if they do
+    not belong together or contradict themselves.
+
+    ``translations``: of translated types the switch's value by the controller's, by URI. The switches that methods take run the
+    program.
+    """
+
+    def __new__(
+        cls, program: Program, p4info: bytes, translations: dict[str, dict[int, int] | dict[str, int]] = ...
+    ) -> Self: ...
+    def check_types(self) -> None:
+        """Raises if a register or digest has a type that P4Runtime or this server cannot carry."""
+    def role_may(self, role: str, id: int) -> bool:
+        """Whether a role may deal with the object of this id."""
+    def plan(self, request: WriteRequest) -> Batch:
+        """Resolves the updates of a request. Raises INVALID_ARGUMENT if one cannot be decoded."""
+    def plan_transfer(self, switch: Switch, old: Pipeline, old_switch: Switch) -> Batch:
+        """What a switch lacks, whose program has just been loaded, of the state that another one has with the pipeline ``old``. Raises
+        INVALID_ARGUMENT if that cannot be taken over."""
+    def read(self, switch: Switch, request: bytes) -> Reading:
+        """Begins to answer a serialized ``ReadRequest``: what is read is of this moment, but for counts."""
+    def packet_out(self, message: bytes) -> bytes:
+        """What goes into the CPU port for a serialized ``PacketOut``."""
+    def packet_in(self, packet: bytes) -> bytes | None:
+        """The serialized ``PacketIn`` for what came out of the CPU port; None if that is shorter than the controller header."""
+    def take_digests(self, switch: Switch, now_ns: int, most: int) -> list[tuple[int, bytes]]:
+        """Takes digest lists that are due, until they have ``most`` messages together: digest id and serialized ``DigestList`` of each.
+        What waits of digests that nobody enabled is forgotten."""
+    def acknowledge(self, switch: Switch, digest_id: int, list_id: int) -> None:
+        """Acknowledges a digest list."""
+    def take_idle(self, switch: Switch, now_ns: int, most: int) -> list[tuple[int, bytes]]:
+        """Takes ``most`` entries that became idle: table id and serialized ``IdleTimeoutNotification`` of each table."""
 
 @final
-class TableSnapshot:
-    """The contents of a table at one moment (see :meth:`Switch.snapshot_table`)."""
+class Batch:
+    """The updates of a request, and how far they have been applied."""
 
-    table_id: int
-
-@final
-class PlainTables:
-    """Tables whose entries may be written and read as bytes. Those that the program does not have in this form are left out."""
-
-    def __new__(cls, program: Program, tables: Sequence[PlainTable]) -> Self: ...
     def __len__(self) -> int:
-        """How many tables."""
-    def write(self, switch: Switch, request: WriteRequest, rollback: bool) -> list[tuple[int, str, str]] | None:
-        """Applies a request's updates to a switch, in order, and lists those that failed: position, status name, message. None, and
-        nothing happens, if not all of them are plain. ``rollback``: all or nothing, with no packet in between; else packets pass
-        after every fraction of a millisecond."""
-    def read(
-        self, switch: Switch, snapshot: TableSnapshot, place: int, most: int, counters: bool
-    ) -> tuple[bytes, int | None] | None:
-        """Entries of a snapshot as :meth:`Switch.read_snapshot` gives them, but as a serialized ``p4.v1.ReadResponse``. None if the
-        table is not plain, or the program another."""
-    def __contains__(self, table_id: int, /) -> bool:
-        """Whether it has a table."""
+        """How many updates."""
+    @property
+    def applied(self) -> int:
+        """How many have been applied or refused."""
+    def apply(self, switch: Switch, most: int) -> None:
+        """Applies the next ``most`` updates, each by itself; packets pass after every fraction of a millisecond."""
+    def apply_atomic(self, switch: Switch) -> None:
+        """Applies all or nothing, with no packet in between. If one fails, the others are ABORTED."""
+    def would_fail(self, switch: Switch) -> list[tuple[int, str, str]]:
+        """What :meth:`apply_atomic` would refuse, without the ABORTED ones. Nothing remains."""
+    def take_failures(self) -> list[tuple[int, str, str]]:
+        """Takes what was refused so far: position, status name, message."""
+
+@final
+class Reading:
+    """The answer to a ``ReadRequest``, as far as it has not been given."""
+
+    def next(self, switch: Switch) -> bytes | None:
+        """The next serialized ``ReadResponse``, None at the end. It copies a slice between packets."""
+    def failures(self) -> tuple[int, list[tuple[int, str, str]]]:
+        """How many entities were asked for, and what of them was refused so far: position, status name, message."""
 
 @final
 class Notification:

@@ -176,20 +176,12 @@ class Network(ABC):
             self.devices[notification.node].packet_in(notification.data)
         elif notification.kind == "digest":
             self.devices[notification.node].collect_digests(self._now_ns())
-            self._flush_digests(notification.node)
         elif notification.kind == "idle_timeout":
             self.devices[notification.node].collect_idle(self._now_ns())
 
     @abstractmethod
     def _now_ns(self) -> int:
-        """The time that digests' timeouts are counted in."""
-
-    def _flush_digests(self, node: str) -> None:
-        """Sends the digest lists of a switch that are due, and comes back for the others."""
-        if (next_ns := self.devices[node].flush_digests(self._now_ns())) is not None:
-            self._scheduler.add(
-                self._core.now_ps + (next_ns - self._now_ns()) * 1000, partial(self._flush_digests, node)
-            )
+        """The time that digests and idle notifications carry."""
 
     def _deliver_streams(self) -> None:
         """Hands the controllers what has come in on the clients' streams."""

@@ -209,14 +209,16 @@ def test_packets(client: Client, bench: Bench) -> None:
 
 def test_digests(client: Client, bench: Bench) -> None:
     client.enable_digest("learn_t", ack_timeout_ns=10**15)
-    id = bench.index.digest("learn_t").id
-    bench.device.digest(id, 0xAA << 9 | 3, 7)
+    frame = bytes(6) + (0xAA).to_bytes(6, "big") + bytes(50)
+    bench.switch.process(3, frame)
+    bench.device.collect_digests(7)
     event = client.poll(1)
     assert isinstance(event, DigestList)
     assert (event.digest, event.values, event.timestamp_ns) == ("learn_t", [{"src_addr": 0xAA, "port": 3}], 7)
     client.acknowledge(event)
     assert client.poll(0.2) is None  # no error came back, so the acknowledgement was understood
-    bench.device.digest(id, 0xAA << 9 | 3, 8)
+    bench.switch.process(3, frame)
+    bench.device.collect_digests(8)
     assert isinstance(client.poll(1), DigestList)
 
 

@@ -7,14 +7,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import REAL_CORE
 from raw import DELETE, INSERT, MODIFY, Raw, exact, failures, lpm, read, read_entries, request, update, write
 
 from holdfast import _core
 from holdfast.p4runtime import Device, LocalClient, P4InfoIndex, P4RuntimeError
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
-
-pytestmark = pytest.mark.skipif(not REAL_CORE, reason="the native core is not built (make test builds it)")
 
 HERE = Path(__file__).parent
 

@@ -176,7 +176,7 @@ def test_a_broken_stream_is_a_lost_primary(server: Server, peer: Peer, how: str)
 
 
 def test_several_devices(bench: Bench) -> None:
-    other = make_bench(bench.kind, device_id=2)
+    other = make_bench(device_id=2)
     with Server([bench.device, other.device], "127.0.0.1:0") as server:
         clients = [GrpcClient(server.address, device_id=i) for i in (1, 2)]
         for client in clients:

@@ -5,11 +5,12 @@ A failure names its seed.
 
 from __future__ import annotations
 
+from functools import cache
 from random import Random
 from typing import Any
 
 import pytest
-from conftest import REAL_CORE, Bench, make_bench
+from conftest import Bench, make_bench
 from random_messages import Ids, ids_of, message_of
 from raw import read_entries
 
@@ -19,18 +20,15 @@ from holdfast.p4runtime.p4info import P4InfoIndex
 from holdfast.p4runtime.stubs import p4data_pb2, p4info_pb2, p4types_pb2
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
 
-KINDS = ["fake", "real"] if REAL_CORE else ["fake"]
 ROUNDS = 400
-_benches: dict[str, tuple[Bench, Ids]] = {}
 
 
-def bench_of(kind: str) -> tuple[Bench, Ids]:
+@cache
+def bench_of() -> tuple[Bench, Ids]:
     """One bench for all rounds (what one leaves behind is part of the next one's world), and the program's ids."""
-    if kind not in _benches:
-        bench = make_bench(kind)
-        bench.primary()
-        _benches[kind] = bench, ids_of(bench.index)
-    return _benches[kind]
+    bench = make_bench()
+    bench.primary()
+    return bench, ids_of(bench.index)
 
 
 def quiet(call: Any, *args: Any) -> bool:
@@ -46,9 +44,8 @@ def quiet(call: Any, *args: Any) -> bool:
     return True
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_writes(kind: str) -> None:
-    bench, ids = bench_of(kind)
+def test_writes() -> None:
+    bench, ids = bench_of()
     accepted = 0
     for seed in range(ROUNDS):
         random = Random(seed)
@@ -64,9 +61,8 @@ def test_writes(kind: str) -> None:
     assert accepted > 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_reads(kind: str) -> None:
-    bench, ids = bench_of(kind)
+def test_reads() -> None:
+    bench, ids = bench_of()
     accepted = 0
     for seed in range(ROUNDS):
         request = p4.ReadRequest(device_id=1, entities=[message_of(Random(seed), p4.Entity, ids)])
@@ -74,9 +70,8 @@ def test_reads(kind: str) -> None:
     assert accepted > 0
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_stream_messages(kind: str) -> None:
-    bench, ids = bench_of(kind)
+def test_stream_messages() -> None:
+    bench, ids = bench_of()
     for seed in range(ROUNDS):
         random, sent = Random(seed), []
         session = bench.device.open(sent.append)
@@ -90,9 +85,8 @@ def test_stream_messages(kind: str) -> None:
         bench.device.close(session)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_pipeline_configs(kind: str) -> None:
-    bench, _ = bench_of(kind)
+def test_pipeline_configs() -> None:
+    bench, _ = bench_of()
     for seed in range(ROUNDS // 2):
         random = Random(seed)
         request = p4.SetForwardingPipelineConfigRequest(device_id=1, action=1)

@@ -5,14 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from conftest import REAL_CORE
 from raw import INSERT, Raw, exact, read_entries, update, write
 
 from holdfast import _core
 from holdfast.p4runtime import Device, LocalClient, P4InfoIndex
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
-
-pytestmark = pytest.mark.skipif(not REAL_CORE, reason="the native core is not built (make test builds it)")
 
 PROGRAM = Path(__file__).parents[1] / "p4/accept/psa.p4"
 

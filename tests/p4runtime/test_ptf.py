@@ -7,11 +7,8 @@ import subprocess
 from pathlib import Path
 
 import pytest
-from conftest import REAL_CORE
 from loop import loop_server
 from test_shell import shell_python
-
-pytestmark = pytest.mark.skipif(not REAL_CORE, reason="the native core is not built (make test builds it)")
 
 HERE = Path(__file__).parent
 

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from conftest import HERE, P4INFO, REAL_CORE
+from conftest import HERE, P4INFO, accept, make_bench
 from raw import INSERT, MODIFY, Raw, exact, request, update
 
 from holdfast import _core
 from holdfast.errors import HoldfastError
 from holdfast.p4runtime import Device, LocalClient, P4InfoIndex, P4RuntimeError
+from holdfast.p4runtime.p4info import parse_text
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
 
-needs_core = pytest.mark.skipif(not REAL_CORE, reason="the native core is not built (make test builds it)")
 SOURCE = (HERE / "stateful.p4").read_text()
 ROLE = '@p4runtime_role("policy")'
 
@@ -35,7 +35,6 @@ WRITINGS = {
 }
 
 
-@needs_core
 @pytest.mark.parametrize("writing", WRITINGS)
 def test_another_role_may_not_write(writing: str) -> None:
     compiled = program(*WRITINGS[writing])
@@ -55,7 +54,6 @@ def test_another_role_may_not_write(writing: str) -> None:
             device.write(request(update(kind, table_entry=wanted), election_id=5, role="policy"))
 
 
-@needs_core
 @pytest.mark.parametrize("role", ["@p4runtime_role(policy)", "@p4runtime_role", "@p4runtime_role(1)", ROLE + ROLE])
 def test_a_role_that_is_not_one_string_is_refused_by_the_compiler(role: str) -> None:
     with pytest.raises(HoldfastError, match=r"roles.p4:81:\d+"):
@@ -76,7 +74,7 @@ def test_a_p4info_whose_roles_are_not_understood_is_refused(annotation: str) -> 
     """In another compiler's P4Info: to ignore what it says of roles would let every role write."""
     text = P4INFO.replace("tables {\n  preamble {", "tables { preamble { " + annotation, 1)
     with pytest.raises(P4RuntimeError, match="role"):
-        P4InfoIndex.from_text(text)
+        accept(text)
 
 
 def test_roles_of_a_p4info() -> None:
@@ -84,8 +82,18 @@ def test_roles_of_a_p4info() -> None:
         "annotations: '@p4runtime_role(\"policy\")'",
         "structured_annotations { name: 'p4runtime_role' expression_list { expressions { string_value: 'policy' } } }",
     ):
-        index = P4InfoIndex.from_text(P4INFO.replace("tables {\n  preamble {", "tables { preamble { " + annotation, 1))
-        assert list(index.roles.values()) == ["policy"]
-        assert not index.role_may("statistics", *index.roles)
-        assert index.role_may("policy", *index.roles)
-        assert index.role_may("", *index.roles)
+        program = make_bench().program
+        info = parse_text(program.p4info.replace("tables {\n  preamble {", "tables { preamble { " + annotation, 1))
+        pipeline = _core.Pipeline(program, info.SerializeToString())
+        ids = [table.preamble.id for table in info.tables]
+        assert [id for id in ids if not pipeline.role_may("statistics", id)] == ids[:1]
+        assert all(pipeline.role_may(role, id) for role in ("policy", "") for id in ids)
+
+
+def test_the_name_of_a_role_may_hold_a_quote() -> None:
+    annotation = r'annotations: "@p4runtime_role(\"a\\\"b\")" '
+    program = make_bench().program
+    info = parse_text(program.p4info.replace("tables {\n  preamble {", "tables { preamble { " + annotation, 1))
+    pipeline = _core.Pipeline(program, info.SerializeToString())
+    assert pipeline.role_may('a"b', info.tables[0].preamble.id)
+    assert not pipeline.role_may("a", info.tables[0].preamble.id)

@@ -6,14 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
-from conftest import HERE, REAL_CORE
+from conftest import HERE
 from raw import INSERT, MODIFY, Raw, exact, request, update
 
 from holdfast import _core
 from holdfast.p4runtime import Device, LocalClient, P4InfoIndex, P4RuntimeError
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
-
-pytestmark = pytest.mark.skipif(not REAL_CORE, reason="the native core is not built (make test builds it)")
 
 
 @pytest.fixture

@@ -14,8 +14,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import REAL_CORE, Bench
+from conftest import Bench
 from loop import loop_server
+from raw import MODIFY, Raw, update, write
 
 from holdfast.p4runtime import Server
 
@@ -40,15 +41,9 @@ def packet() -> bytes:
 
 def provoke_packet_in(bench: Bench) -> bytes:
     """Has the switch send a packet to the controller; returns what the controller should see."""
-    if bench.kind == "fake":
-        bench.device.packet_in(b"\x01\x05" + packet())  # ingress port 2, reason 5
-        return packet()
-    index = bench.index
-    table, action = index.table("ipv4_lpm"), index.action("to_cpu")
-    from holdfast import _core
-
-    default = _core.TableEntry(table.id, {}, action.id, {1: b"\x05"}, is_default=True)
-    assert bench.switch.write([("modify", default)]) == [None]
+    raw = Raw(bench.index)
+    default = raw.entry("ipv4_lpm", action=raw.action("to_cpu", b"\x05"), is_default_action=True)
+    write(bench.device, update(MODIFY, table_entry=default))
     for port, data in bench.switch.process(2, packet()):
         if port == 510:
             assert bench.device.packet_in(data)
@@ -114,7 +109,6 @@ def test_a_session(bench: Bench, server: Server, tmp_path: Path) -> None:
     assert bench.packets_out == [b"\x01\x80hello"]
 
 
-@pytest.mark.skipif(not REAL_CORE, reason="the native core is not built (make test builds it)")
 def test_groups_meters_registers_and_digests(tmp_path: Path) -> None:
     with loop_server("jit") as (server, program):
         steps = run_session("shell_entities.py", server, program, tmp_path, lambda step: None)

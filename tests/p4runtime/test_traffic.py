@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from conftest import HERE, REAL_CORE
+from conftest import HERE
 
 from holdfast import _core
 from holdfast.p4runtime import Device, LocalClient, P4RuntimeError, PacketIn
@@ -11,8 +11,6 @@ from holdfast.p4runtime.received import DigestList, StreamError
 
 CPU_PORT = 510
 SOURCE = 0x020000000002
-
-pytestmark = pytest.mark.skipif(not REAL_CORE, reason="the native core is not built (make test builds it)")
 
 
 def packet(destination: str = "10.1.2.3", tos: int = 0) -> bytes:

@@ -6,15 +6,11 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from conftest import REAL_CORE
 from raw import INSERT, MODIFY, Raw, exact, failures, lpm, optional, read, read_entries, update, write
 
 from holdfast import _core
 from holdfast.p4runtime import Device, LocalClient, P4InfoIndex, P4RuntimeError
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
-from holdfast.p4runtime.translation import Translation
-
-pytestmark = pytest.mark.skipif(not REAL_CORE, reason="the native core is not built (make test builds it)")
 
 HERE = Path(__file__).parent
 
@@ -119,14 +115,3 @@ def test_reconciling_keeps_what_strings_mean() -> None:
     assert read_entries(device, p4.TableEntry()) == entries
     write(device, update(INSERT, table_entry=zone(raw, 3, b"blue")))
     assert device.switch.process(0, packet(3)) == [(before[0][0], packet(3))]
-
-
-def test_numbers_that_came_from_the_program() -> None:
-    translation = Translation("example.org/x", 0, None)
-    assert translation.to_controller(5) == b"5"
-    assert translation.to_switch(b"5", "x") == 5
-    assert translation.to_switch(b"007", "x") == 1
-    assert translation.to_controller(1) == b"007"
-    assert translation.to_switch(b"1", "x") == 2
-    with pytest.raises(P4RuntimeError, match="same one of the switch"):
-        Translation("example.org/x", 32, {1: 1, 2: 1})

@@ -362,6 +362,7 @@ fn default_action(choices: &mut Choices<'_>, program: &Program) -> Entity {
     Entity::DefaultAction {
         table,
         action: Some(ActionCall { action, args }),
+        note: None,
     }
 }
 

@@ -17,6 +17,9 @@ pub const MAX_WAITING: usize = 1 << 16;
 /// Bytes of messages of one type that may wait. As many may be remembered until they are acknowledged.
 pub const MAX_WAITING_BYTES: usize = 8 << 20;
 
+/// Messages of one list, whatever its configuration says.
+pub const MAX_LIST: usize = 1024;
+
 /// Of a message, besides its values.
 const OVERHEAD_BYTES: usize = 64;
 
@@ -29,12 +32,21 @@ fn most_waiting(widths: &[u32]) -> usize {
 /// How a digest type is delivered.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DigestConfig {
-    /// Most messages in a list, which is due when it has them; 0 is no limit.
+    /// Most messages in a list, which is due when it has them; 0 is no limit but [`MAX_LIST`].
     pub max_list_size: u32,
     /// How old a list's first message is when the list is due at the latest; 0 is at once.
     pub max_timeout_ns: u64,
     /// How long a list suppresses messages equal to its own unless acknowledged; 0 suppresses nothing.
     pub ack_timeout_ns: u64,
+}
+
+impl DigestConfig {
+    fn most_in_list(self) -> usize {
+        match self.max_list_size as usize {
+            0 => MAX_LIST,
+            size => size.min(MAX_LIST),
+        }
+    }
 }
 
 /// Messages of one type.
@@ -161,12 +173,19 @@ impl DigestQueue {
         self.queues.iter().filter_map(Queue::due_ps).min()
     }
 
-    /// Takes the lists that are due, of types with a configuration, by type and then in the order in which they were sent.
-    pub fn take_due(&mut self, now_ps: u64) -> Vec<DigestList> {
+    /// Takes lists that are due, of types with a configuration, by type and then in the order in which they were sent, until they
+    /// have so many messages together.
+    pub fn take_due(&mut self, now_ps: u64, most: usize) -> Vec<DigestList> {
         let mut lists = Vec::new();
+        let mut taken = 0;
         for (i, queue) in self.queues.iter_mut().enumerate() {
-            while queue.config.is_some() && queue.due_ps().is_some_and(|due_ps| due_ps <= now_ps) {
-                lists.push(queue.take_list(DigestId(i as u32), now_ps));
+            while taken < most
+                && queue.config.is_some()
+                && queue.due_ps().is_some_and(|due_ps| due_ps <= now_ps)
+            {
+                let list = queue.take_list(DigestId(i as u32), now_ps);
+                taken += list.messages.len();
+                lists.push(list);
             }
         }
         self.was_taken(lists)
@@ -217,8 +236,7 @@ impl Queue {
         };
         let timeout_ps = config.max_timeout_ns.saturating_mul(1000);
         let by_age = first_ps.saturating_add(timeout_ps);
-        let full = (config.max_list_size as usize).checked_sub(1);
-        let filled = full.and_then(|last| self.waiting.get(last));
+        let filled = self.waiting.get(config.most_in_list() - 1);
         Some(filled.map_or(by_age, |(at, _)| by_age.min(*at)))
     }
 
@@ -254,10 +272,7 @@ impl Queue {
     }
 
     fn take_list(&mut self, digest: DigestId, now_ps: u64) -> DigestList {
-        let most = match self.config.unwrap_or_default().max_list_size {
-            0 => usize::MAX,
-            n => n as usize,
-        };
+        let most = self.config.unwrap_or_default().most_in_list();
         self.take_messages(digest, now_ps, most)
     }
 

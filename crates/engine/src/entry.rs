@@ -20,7 +20,12 @@ pub struct Entry {
     pub idle_timeout_ns: u64,
     /// Configuration of the direct meter, if the table has one; without it everything is green.
     pub meter: Option<MeterConfig>,
+    /// What the control plane wants to find again with the entry.
+    pub note: Option<Note>,
 }
+
+/// Data of the control plane that a switch keeps for it without looking at them.
+pub type Note = std::sync::Arc<[u8]>;
 
 /// What an entry runs.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +34,8 @@ pub enum EntryAction {
     Call(ActionCall),
     /// Something of the table's implementation.
     Target(Target),
+    /// In a modify: what the entry runs so far.
+    Keep,
 }
 
 impl Entry {
@@ -40,6 +47,7 @@ impl Entry {
             action: EntryAction::Call(call),
             idle_timeout_ns: 0,
             meter: None,
+            note: None,
         }
     }
 }

@@ -6,6 +6,7 @@
 
 pub use crate::cells::{Cells, CounterData};
 use crate::digest::DigestQueue;
+use crate::entry::Note;
 use crate::idle::{Activity, EntryKey, IdleTimers};
 use crate::meter::Meter;
 use crate::port_state::PortStates;
@@ -17,6 +18,7 @@ use ir::{
     ActionCall, ActionProfileId, Bits, CounterId, DigestId, MatchKind, MeterId, Program,
     RegisterId, TableId, ValueSetId,
 };
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// How often programs used an index beyond the end of an array.
@@ -120,6 +122,8 @@ pub struct Attached {
     pub target: Option<Target>,
     /// In a table with a direct meter: the meter, if it is configured.
     pub meter: Option<Meter>,
+    /// The control plane's.
+    pub note: Option<Note>,
 }
 
 /// The stateful objects of one switch.
@@ -148,6 +152,8 @@ pub struct Runtime {
     out_of_range: OutOfRange,
     /// As wide as the widest register; what a read beyond the end gives.
     zeros: Box<[u64]>,
+    /// Of the entries of each table, by number.
+    notes: Vec<BTreeMap<u32, Note>>,
 }
 
 impl Runtime {
@@ -197,6 +203,7 @@ impl Runtime {
             random: Random::new(seed),
             out_of_range: OutOfRange::default(),
             zeros: vec![0; widest.unwrap_or(0)].into(),
+            notes: vec![BTreeMap::new(); program.tables.len()],
             program,
         };
         runtime.write_port_states();
@@ -301,8 +308,12 @@ impl Runtime {
 
     /// What belongs to an entry of a table.
     pub fn attached(&self, table: TableId, entry: u32) -> Attached {
+        let note = self.notes[table.index()].get(&entry).cloned();
         let Some(attachment) = &self.attachments[table.index()] else {
-            return Attached::default();
+            return Attached {
+                note,
+                ..Attached::default()
+            };
         };
         let target = attachment.implementation.as_ref().and_then(|i| {
             let binding = i.bindings.get(entry as usize).copied().flatten()?;
@@ -314,6 +325,7 @@ impl Runtime {
         Attached {
             target,
             meter: meter.cloned(),
+            note,
         }
     }
 
@@ -330,6 +342,11 @@ impl Runtime {
     /// Replaces what belongs to an entry; gives what did before. The target exists.
     pub fn attach(&mut self, table: TableId, entry: u32, new: Attached) -> Attached {
         let former = self.attached(table, entry);
+        let notes = &mut self.notes[table.index()];
+        match new.note {
+            Some(note) => notes.insert(entry, note),
+            None => notes.remove(&entry),
+        };
         let Some(attachment) = &mut self.attachments[table.index()] else {
             return former;
         };

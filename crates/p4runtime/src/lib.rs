@@ -1,25 +1,31 @@
-//! `p4runtime`: table entries between serialized P4Runtime messages and the engine, for controllers in a hurry.
+//! `p4runtime`: the control plane's entities between serialized P4Runtime messages and the engine, in one form each.
 //!
-//! A batch of table updates is nearly always of one sort: valid inserts, modifies and deletes of entries with a match and an
-//! action. Such a *plain* request is taken here from its bytes to [`engine::control::Update`]s, without a protobuf library
-//! and without Python; the entries of a table travel the same way back. Everything else is [`NotPlain`]: default entries,
-//! counters, meters and timeouts in entries, members and groups, other entities, and whatever is wrong in any way. It is
-//! left to `python/holdfast/p4runtime`, which knows all of P4Runtime. So nothing is refused here, and there is one place
-//! where errors are worded. Beside that, [`contradiction`] says whether a P4Info is of a program.
+//! [`Pipeline`] is a program with its P4Info. It turns the updates of a [`WriteRequest`] into [`engine::control::Update`]s or
+//! refusals ([`Batch`]), answers a `ReadRequest` slice by slice ([`Reading`]), and cuts and joins what the data plane sends and gets:
+//! packets for the controller, digests, idle entries. `messages` has the fields of the messages, `info` what P4Info says of the
+//! program.
 //!
-//! It does not know roles, elections, the contents of tables, nor what P4Info says beyond what [`TableInfo`] tells of it.
+//! It does not know streams, elections, transports or clocks; `python/holdfast/p4runtime` does.
 #![forbid(unsafe_code)]
 
 mod contradiction;
-mod protobuf;
+mod entries;
+mod errors;
+mod info;
+mod messages;
+mod pipeline;
+mod profiles;
 mod read;
-mod tables;
+mod state;
+mod translation;
+mod values;
 mod write;
 
-pub use contradiction::{Claims, contradiction};
-pub use protobuf::NotPlain;
-pub use tables::{ActionInfo, FieldInfo, PlainTables, TableInfo};
-pub use write::WriteRequest;
+pub use pipeline::Pipeline;
+pub use read::{Reading, Slice};
+pub use state::initial_entries;
+pub use translation::Mappings;
+pub use write::{Batch, Failure, WriteRequest};
 
 #[cfg(test)]
 mod tests;

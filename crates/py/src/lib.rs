@@ -3,25 +3,21 @@
 //!
 //! Long calls (compiling, running, polling) let other Python threads run. A [`switch::Switch`] stands alone behind a lock or
 //! is a node of a network, which is behind one itself or on the thread of the wall clock; then what is asked of it is sent
-//! there and the answer awaited. What is handed to another thread is never a Python object, but a copy ([`records`]).
+//! there and the answer awaited. What is handed to another thread is never a Python object, but a copy.
 #![forbid(unsafe_code)]
 
 mod bench;
-mod by_id;
-mod entities;
 mod errors;
 mod handle;
 mod links;
 mod live;
 mod network;
 mod notification;
-mod objects;
 mod pcap;
-mod plain;
+mod pipeline;
 mod ports;
 mod program;
 mod readings;
-mod records;
 mod stf;
 mod switch;
 mod tcp;
@@ -34,10 +30,6 @@ mod _core {
     #[pymodule_export]
     use crate::bench::{Benchmark, BenchmarkResult, SimulationBenchmark, TableBenchmark};
     #[pymodule_export]
-    use crate::entities::{
-        CloneSession, CounterCell, DirectCounterCell, MulticastGroup, RegisterCell, TableEntry,
-    };
-    #[pymodule_export]
     use crate::errors::{CompileError, ControlError, HoldfastError};
     #[pymodule_export]
     use crate::live::{Namespace, clean, interfaces_ready, probe};
@@ -46,44 +38,20 @@ mod _core {
     #[pymodule_export]
     use crate::notification::Notification;
     #[pymodule_export]
-    use crate::objects::{
-        ActionProfileGroup, ActionProfileMember, DigestConfig, DigestList, DirectMeterCell,
-        MeterCell, ValueSetMembers,
-    };
-    #[pymodule_export]
     use crate::pcap::{read_pcap, write_pcap};
     #[pymodule_export]
-    use crate::plain::{PlainTables, WriteRequest};
+    use crate::pipeline::{Batch, Pipeline, Reading, WriteRequest};
     #[pymodule_export]
     use crate::program::{Diagnostic, Program};
     #[pymodule_export]
     use crate::stf::{run_stf, stf_scripts};
     #[pymodule_export]
-    use crate::switch::{Switch, TableSnapshot};
+    use crate::switch::Switch;
     use pyo3::prelude::*;
 
-    /// The names that Python's annotations use, and numbers that its defaults are.
+    /// Numbers that are defaults in Python.
     #[pymodule_init]
     fn init(module: &Bound<'_, PyModule>) -> PyResult<()> {
-        let names = module.dict().copy()?;
-        module.py().run(crate::ALIASES, Some(&names), None)?;
-        for name in ["Match", "Entity", "Update", "PlainTable"] {
-            module.add(name, names.get_item(name)?)?;
-        }
-        module.add("COPIES_PER_S", engine::COPIES_PER_S)?;
-        Ok(())
+        module.add("COPIES_PER_S", engine::COPIES_PER_S)
     }
 }
-
-/// Types of arguments, as in the typed face; Python has no other way to make them.
-const ALIASES: &std::ffi::CStr = c"
-from collections.abc import Sequence
-from typing import Literal
-Match = tuple[str, bytes] | tuple[str, bytes, int] | tuple[str, bytes, bytes]
-Entity = (
-    TableEntry | MulticastGroup | CloneSession | RegisterCell | CounterCell | DirectCounterCell
-    | ActionProfileMember | ActionProfileGroup | MeterCell | DirectMeterCell | ValueSetMembers | DigestConfig
-)
-Update = tuple[Literal['insert', 'modify', 'delete'], Entity]
-PlainTable = tuple[int, Sequence[tuple[int, str, int]], Sequence[tuple[int, Sequence[tuple[int, int]]]]]
-";

@@ -1,7 +1,6 @@
 //! `Program`: a compiled program that any number of switches share, with the code that runs it.
 
 use crate::errors::{compile_error, control_error, failed};
-use crate::plain::{TableTuple, table_info};
 use engine::{Executor, Interpreter};
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
@@ -224,41 +223,6 @@ impl Program {
     #[getter]
     fn name(&self) -> &str {
         &self.ir.name
-    }
-
-    /// Raises INVALID_ARGUMENT if a P4Info that says this is not the program's.
-    #[pyo3(signature = (*, tables, registers, counters, meters, value_sets, digests, action_profiles))]
-    #[expect(
-        clippy::too_many_arguments,
-        reason = "the kinds of objects that P4Info has"
-    )]
-    fn check_claims(
-        &self,
-        py: Python<'_>,
-        tables: Vec<(TableTuple, [u32; 3])>,
-        registers: Vec<(u32, u64, u32)>,
-        counters: Vec<(u32, u64)>,
-        meters: Vec<(u32, u64)>,
-        value_sets: Vec<(u32, Vec<u32>)>,
-        digests: Vec<(u32, u32)>,
-        action_profiles: Vec<(u32, bool)>,
-    ) -> PyResult<()> {
-        let tables = tables.into_iter();
-        let claims = p4runtime::Claims {
-            tables: tables
-                .map(|(table, resources)| (table_info(table), resources))
-                .collect(),
-            registers,
-            counters,
-            meters,
-            value_sets,
-            digests,
-            action_profiles,
-        };
-        match p4runtime::contradiction(&self.ir, &claims) {
-            None => Ok(()),
-            Some(what) => Err(control_error(py, "INVALID_ARGUMENT", &what)),
-        }
     }
 
     /// P4Info in protobuf text format; of a program loaded from an artifact what was given with it.

@@ -111,7 +111,14 @@ impl<'s> Runner<'s> {
                 let table = resolve::table(&self.program, table)?;
                 let (action, args) = resolve::call(&self.program, table, action)?;
                 let action = Some(ActionCall { action, args });
-                self.write(Operation::Modify, Entity::DefaultAction { table, action })
+                self.write(
+                    Operation::Modify,
+                    Entity::DefaultAction {
+                        table,
+                        action,
+                        note: None,
+                    },
+                )
             }
             Command::RemoveAll => self.remove_all(),
             Command::Remove {

@@ -145,13 +145,7 @@ def entries(network: Network) -> list[int]:
 
     Table entries that the controller has written, replicas of multicast groups, and members of action profiles.
     """
-    counts = []
-    for name in network.topology.switches:
-        switch = network.devices[name].switch
-        count = sum(not entry.is_const for entry in switch.table_entries())
-        count += sum(len(group.replicas) for group in switch.multicast_groups())
-        counts.append(count + len(switch.action_profile_members()))
-    return counts
+    return [network.devices[name].written() for name in network.topology.switches]
 
 
 def links_used(network: Network) -> list[bool]:

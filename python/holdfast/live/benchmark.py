@@ -20,7 +20,8 @@ from rich.table import Table
 from holdfast import _core, whole_files
 from holdfast.errors import LiveError
 from holdfast.live.switch import Io, LiveSwitch
-from holdfast.p4runtime.p4info import P4InfoIndex
+from holdfast.p4runtime import LocalClient
+from holdfast.p4runtime.codec import Value
 
 SIZES_BYTES = (64, 1500)
 """Frame sizes, from the first byte of the Ethernet header to the last of the payload."""
@@ -134,24 +135,22 @@ class _Bench:
             self.live = LiveSwitch(program)
             for port, interface in enumerate(outer):
                 self.live.add_port(port, interface, io=io)
-            self._install_routes(program)
+            self._install_routes()
             self.live.start()
             self.io = self.live.port_io(1) or "none"
         except BaseException:
             self.close()
             raise
 
-    def _install_routes(self, program: _core.Program) -> None:
-        names = P4InfoIndex.from_text(program.p4info)
-        table, action = names.table("RouterIngress.ipv4_lpm").id, names.action("RouterIngress.forward").id
-        args = {1: (1).to_bytes(2, "big"), 2: _PORT_MACS[1], 3: _SINK_MAC}
-        entries = [
-            _core.TableEntry(table, {1: ("lpm", (0x0B000000 + (i << 8)).to_bytes(4, "big"), 24)}, action, args)
-            for i in range(ROUTES)
-        ]
-        for refused in self.live.switch.write([("insert", entry) for entry in entries]):
-            if refused is not None:
-                raise LiveError(f"a route was refused: {refused[1]}")
+    def _install_routes(self) -> None:
+        client = LocalClient(self.live.device)
+        names = [param.name for param in client.p4info.action("RouterIngress.forward").params]
+        params: dict[str, Value] = dict(zip(names, (1, _PORT_MACS[1], _SINK_MAC), strict=True))
+        with client.batch("continue_on_error"):
+            for i in range(ROUTES):
+                match = {"dst_addr": (0x0B000000 + (i << 8), 24)}
+                client.insert("RouterIngress.ipv4_lpm", match, "RouterIngress.forward", params)
+        client.close()
 
     def flood(self, size_bytes: int, duration_s: float, packets_per_s: float | None = None) -> Flood:
         """Sends for a while, and counts at the other end."""

@@ -1,38 +1,49 @@
 """One P4Runtime device over one switch: everything the service does, without gRPC.
 
 Both transports (:mod:`holdfast.p4runtime.server`, and the in-process client) call the same methods with the same
-protobuf messages. Refusals are :class:`P4RuntimeError`. A device reads no clock and starts no thread; its lock makes
+protobuf messages. Writes and reads go to the native core as they came, which decodes, resolves and encodes entities
+(``_core.Pipeline``). Refusals are :class:`P4RuntimeError`. A device reads no clock and starts no thread; its lock makes
 calls from several threads follow one another. A batch that is not atomic is applied in slices; if the primary changes
 between two of them, the rest is refused, so no update of a client is applied after another one became the primary.
 """
 
 from __future__ import annotations
 
-import itertools
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, TypeAlias
 
 from google.protobuf.message import DecodeError
 
 from holdfast import _core
-from holdfast._core import ControlError, HoldfastError, Program, Switch, WriteRequest
-from holdfast.p4runtime import limits, packet_io
+from holdfast._core import HoldfastError, Program, Switch, WriteRequest
+from holdfast.p4runtime import limits
 from holdfast.p4runtime.arbitration import Arbitration, Session, election_id_of
-from holdfast.p4runtime.errors import P4RuntimeError, batch_error, code_number, invalid_argument, unimplemented
-from holdfast.p4runtime.p4info import P4InfoIndex, parse_text
-from holdfast.p4runtime.pipeline import Pipeline, Result, check_belongs
-from holdfast.p4runtime.snapshots import ENTRIES_PER_SLICE, Snapshots
+from holdfast.p4runtime.errors import (
+    P4RuntimeError,
+    batch_error,
+    code_number,
+    invalid_argument,
+    refusals,
+    unimplemented,
+)
+from holdfast.p4runtime.p4info import parse_text
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
-from holdfast.p4runtime.translation import Mappings
 
 API_VERSION = "1.5.0"
 """Of P4Runtime; what it adds and is optional (backup replicas, modes of one-shot sets) answers UNIMPLEMENTED."""
 
 _TURN_S = 0.0001
 """How long a batch leaves the device to others after each slice."""
+
+Mappings: TypeAlias = Mapping[str, Mapping[int, int] | Mapping[str, int]]
+"""Of translated types (specification, "PSA Metadata Translation"): the switch's value by the controller's, by URI.
+
+Without one, numbers mean themselves, and strings are given numbers as they come.
+"""
 
 
 @lru_cache(maxsize=32)
@@ -44,13 +55,22 @@ def _load_program(artifact: bytes) -> Program:
     return Program.from_artifact(artifact)
 
 
+@dataclass(frozen=True)
+class _Pipeline:
+    """An accepted ``ForwardingPipelineConfig``, as the client gave it, on a switch that runs its program."""
+
+    config: Proto
+    program: Program
+    core: _core.Pipeline
+    switch: Switch
+
+
 class Device:
     """A switch as P4Runtime sees it, without a pipeline until a client pushes one or :meth:`load` is called.
 
     ``executor``: what a pushed program is verified on; give the switch's. ``packet_out`` takes a packet with its
-    packet-out header; by default the switch's own. ``translations``: what values of translated types mean (see
-    :mod:`.translation`). ``pipeline_roles``: the roles besides the default one that may set the pipeline.
-    ``load_program`` and ``make_switch`` are for switches that are not the native core's.
+    packet-out header; by default the switch's own. ``translations``: what values of translated types mean.
+    ``pipeline_roles``: the roles besides the default one that may set the pipeline.
     """
 
     def __init__(
@@ -62,8 +82,6 @@ class Device:
         packet_out: Callable[[bytes], None] | None = None,
         translations: Mappings | None = None,
         pipeline_roles: Collection[str] = (),
-        load_program: Callable[[bytes], Program] = _load_program,
-        make_switch: Callable[[Program], Switch] | None = None,
     ) -> None:
         if device_id <= 0 or device_id.bit_length() > 64:
             raise invalid_argument(f"device id {device_id} is not between 1 and 2^64 - 1")
@@ -74,12 +92,11 @@ class Device:
         self._lock = threading.RLock()
         self._arbitration = Arbitration(device_id)
         self._packet_out = packet_out or switch.packet_out
-        self._translations = translations
+        self._executor = executor
+        self._translations = {uri: dict(mapping) for uri, mapping in (translations or {}).items()}
         self._pipeline_roles = frozenset(pipeline_roles)
-        self._load_program = load_program
-        self._make_switch = make_switch or (lambda program: _core.Switch(program, executor=executor))
-        self._running: Pipeline | None = None
-        self._saved: Pipeline | None = None
+        self._running: _Pipeline | None = None
+        self._saved: _Pipeline | None = None
 
     def load(self, program: Program) -> None:
         """Makes a compiled program the pipeline without any client, as if the switch had come with it.
@@ -92,7 +109,11 @@ class Device:
         config.p4info.CopyFrom(parse_text(program.p4info))
         config.p4_device_config = program.artifact()
         with self._lock:
-            self._realize(config, P4InfoIndex(config.p4info, self._translations), program)
+            self._realize(config, program, self._core_pipeline(config, program))
+
+    def _core_pipeline(self, config: Proto, program: Program) -> _core.Pipeline:
+        with refusals():
+            return _core.Pipeline(program, config.p4info.SerializeToString(), self._translations)
 
     # ---- Streams ----
 
@@ -132,7 +153,8 @@ class Device:
     def _handle_packet_out(self, message: Proto) -> None:
         if self._running is None:
             raise no_pipeline()
-        data = packet_io.packet_out_bytes(message, self._running.index.packet_out)
+        with refusals():
+            data = self._running.core.packet_out(message.SerializeToString())
         try:
             self._packet_out(data)
         except P4RuntimeError:
@@ -143,30 +165,33 @@ class Device:
     def _handle_digest_ack(self, message: Proto) -> None:
         if self._running is None:
             raise no_pipeline()
-        self._running.index.digests.by_id(message.digest_id)
-        self._running.digests.acknowledge(message.digest_id, message.list_id)
+        with refusals():
+            self._running.core.acknowledge(self._running.switch, message.digest_id, message.list_id)
 
     def _send_to_primaries(self, response: Proto, object_id: int = 0) -> None:
         """To those whose role may deal with the object, if it is about one."""
         for session in self._arbitration.primaries():
-            if self._running is None or self._running.index.role_may(session.role or "", object_id):
+            if self._running is None or self._running.core.role_may(session.role or "", object_id):
                 session.send(response)
 
-    def _send_digest(self, digest_list: Proto) -> None:
-        response = p4runtime_pb2.StreamMessageResponse(digest=digest_list)
-        self._send_to_primaries(response, digest_list.digest_id)
-
     # ---- From the data plane ----
+
+    def _packet_in(self, packet: bytes) -> Proto | None:
+        """The ``PacketIn`` for a packet from the CPU port; None if it is shorter than the packet-in header."""
+        if self._running is None:
+            return p4runtime_pb2.PacketIn(payload=packet)
+        data = self._running.core.packet_in(packet)
+        return None if data is None else p4runtime_pb2.PacketIn.FromString(data)
 
     def split_packet_in(self, data: bytes) -> tuple[bytes, dict[str, int]]:
         """Payload and packet-in header fields by name of a packet from the CPU port; all payload if it is too short."""
         with self._lock:
-            header = self._running.index.packet_in if self._running else None
-            message = packet_io.packet_in_message(data, header)
-            if message is None or header is None:
-                return data, {}
-            names = {part.id: part.name for part in header.fields}
-            return message.payload, {names[m.metadata_id]: int.from_bytes(m.value, "big") for m in message.metadata}
+            message, running = self._packet_in(data), self._running
+        if message is None or running is None:
+            return data, {}
+        headers = running.config.p4info.controller_packet_metadata
+        names = {part.id: part.name for h in headers if h.preamble.name == "packet_in" for part in h.metadata}
+        return message.payload, {names[m.metadata_id]: int.from_bytes(m.value, "big") for m in message.metadata}
 
     def packet_in(self, data: bytes) -> bool:
         """A packet from the CPU port, packet-in header first: to the primaries.
@@ -174,39 +199,24 @@ class Device:
         False if it is shorter than the header.
         """
         with self._lock:
-            header = self._running.index.packet_in if self._running else None
-            message = packet_io.packet_in_message(data, header)
+            message = self._packet_in(data)
             if message is None:
                 self.short_packet_ins += 1
                 return False
             self._send_to_primaries(p4runtime_pb2.StreamMessageResponse(packet=message))
             return True
 
-    def digest(self, digest_id: int, value: int, now_ns: int) -> None:
-        """A digest message: its members as one number, the first in the highest bits.
-
-        Grouped as the client asked for.
-        """
-        with self._lock:
-            if self._running is not None:
-                self._running.digests.add(digest_id, value, now_ns)
-
     def collect_digests(self, now_ns: int) -> None:
-        """Takes digest messages that wait in the switch; to be called whenever the network says that there are some.
+        """Sends the digest lists that are due; to be called whenever the network says that there are some.
 
-        If more wait than are taken at once, the network says so again.
+        If more are due than are taken at once, the network says so again.
         """
-        with self._lock:
-            for digest_id, value in self.switch.take_digests(limits.MAX_DIGESTS_TAKEN):
-                self.digest(digest_id, int.from_bytes(value, "big"), now_ns)
-
-    def flush_digests(self, now_ns: int) -> int | None:
-        """Sends digests that waited long enough. Returns when to call again, if any wait."""
         with self._lock:
             if self._running is None:
-                return None
-            self._running.digests.flush_due(now_ns)
-            return self._running.digests.next_due_ns()
+                return
+            for digest_id, data in self._running.core.take_digests(self.switch, now_ns, limits.MAX_DIGESTS_TAKEN):
+                message = p4runtime_pb2.DigestList.FromString(data)
+                self._send_to_primaries(p4runtime_pb2.StreamMessageResponse(digest=message), digest_id)
 
     def collect_idle(self, now_ns: int) -> None:
         """Tells the primaries of entries that became idle; to be called whenever the network says that there are some.
@@ -214,80 +224,56 @@ class Device:
         If more wait than are taken at once, the network says so again.
         """
         with self._lock:
-            pipeline = self._running
-            if pipeline is None:
+            if self._running is None:
                 return
-            notifications: dict[int, Proto] = {}
-            for entry in self.switch.take_idle_entries(limits.MAX_IDLE_ENTRIES):
-                response = notifications.setdefault(entry.table_id, p4runtime_pb2.StreamMessageResponse())
-                response.idle_timeout_notification.timestamp = now_ns
-                response.idle_timeout_notification.table_entry.append(pipeline.idle_entry(entry))
-            for table_id, response in notifications.items():
+            for table_id, data in self._running.core.take_idle(self.switch, now_ns, limits.MAX_IDLE_ENTRIES):
+                message = p4runtime_pb2.IdleTimeoutNotification.FromString(data)
+                response = p4runtime_pb2.StreamMessageResponse(idle_timeout_notification=message)
                 self._send_to_primaries(response, table_id)
 
     # ---- Write and Read ----
 
     def write(self, request: Proto) -> Proto:
         """``WriteRequest`` to ``WriteResponse``. UNKNOWN with one failure per refused update if some were."""
-        if not self._write_plain(WriteRequest.parse(request.SerializeToString())):
-            self._write(request)
+        self.write_serialized(request.SerializeToString())
         return p4runtime_pb2.WriteResponse()
 
     def write_serialized(self, data: bytes) -> None:
-        """:meth:`write` for a request that has not been decoded, which plain ones need not be (see :mod:`.plain`)."""
-        if not self._write_plain(WriteRequest.parse(data)):
-            self._write(decoded(p4runtime_pb2.WriteRequest, data))
+        """:meth:`write` for a request that has not been decoded."""
+        with refusals():
+            request = WriteRequest(data)
+        self.write_request(request)
 
-    def _write_plain(self, request: WriteRequest | None) -> bool:
-        """Whether that was all; if not, nothing has happened."""
-        if request is None:
-            return False
+    def write_request(self, request: WriteRequest) -> None:
+        """:meth:`write` for a request whose updates have not been decoded."""
         _check_size(len(request), limits.MAX_WRITE_UPDATES, "updates")
         with self._lock:
-            self._check_device(request)
-            self._arbitration.check_primary(request.role, request.role_id, request.election_id)
+            self._check_writer(request)
             atomic = self._is_atomic(request.atomicity)
             if atomic:
                 _check_atomic_size(len(request))
-            failures = self._target().write_plain(request, atomic=atomic)
-        if failures:
-            results: list[Result] = [None] * len(request)
-            for position, code, message in failures:
-                results[position] = (code, message)
-            raise batch_error("write", results)
-        return failures is not None
-
-    def _write(self, request: Proto) -> None:
-        _check_size(len(request.updates), limits.MAX_WRITE_UPDATES, "updates")
-        with self._lock:
-            self._check_client(request)
             pipeline = self._target()
-            atomic = self._is_atomic(request.atomicity)
-            if atomic:
-                _check_atomic_size(len(request.updates))
-                results = pipeline.write(request.updates, atomic=True, role=request.role)
-        if not atomic:
-            results = self._write_in_slices(request, pipeline)
-        if any(results):
-            raise batch_error("write", results)
-
-    def _write_in_slices(self, request: Proto, pipeline: Pipeline) -> list[Result]:
-        """Between them others have their turn: a new primary among them, or another role's."""
-        results: list[Result] = []
-        while len(results) < len(request.updates):
-            some = request.updates[len(results) : len(results) + limits.UPDATES_PER_SLICE]
+        with refusals():
+            batch = pipeline.core.plan(request)
+        unapplied: list[tuple[int, str, str]] = []
+        while batch.applied < len(batch):
             with self._lock:
                 try:
-                    self._check_client(request)
+                    self._check_writer(request)
                     if self._target() is not pipeline:
                         raise P4RuntimeError("ABORTED", "the pipeline was replaced during the write")
                 except P4RuntimeError as e:
-                    return results + [(e.code, e.message)] * (len(request.updates) - len(results))
-                results += pipeline.write(some, atomic=False, role=request.role)
-            if len(results) < len(request.updates):
+                    unapplied = [(position, e.code, e.message) for position in range(batch.applied, len(batch))]
+                    break
+                if atomic:
+                    batch.apply_atomic(pipeline.switch)
+                else:
+                    batch.apply(pipeline.switch, limits.UPDATES_PER_SLICE)
+            if batch.applied < len(batch):
                 # The lock would nearly always come back to this thread at once.
                 time.sleep(_TURN_S)
-        return results
+        if failures := batch.take_failures() + unapplied:
+            raise batch_error("write", failures, len(batch))
 
     @staticmethod
     def _is_atomic(atomicity: int) -> bool:
@@ -301,17 +287,32 @@ class Device:
 
         Raises after the last one if a request was refused.
         """
-        return map(_decoded, self.read_serialized(request))
+        return map(p4runtime_pb2.ReadResponse.FromString, self.read_serialized(request.SerializeToString()))
 
-    def read_serialized(self, request: Proto) -> Iterator[Proto | bytes]:
-        """:meth:`read` with some of the messages serialized already."""
+    def read_serialized(self, data: bytes) -> Iterator[bytes]:
+        """:meth:`read` with messages that are not decoded."""
+        request = decoded(p4runtime_pb2.ReadRequest, data)
         _check_size(len(request.entities), limits.MAX_READ_ENTITIES, "entities")
         with self._lock:
             self._check_device(request)
             pipeline = self._target()
-            snapshots = Snapshots(pipeline.switch)
-            found = [_entities(pipeline, wanted, request.role, snapshots) for wanted in request.entities]
-        return _responses(found)
+            with refusals():
+                reading = pipeline.core.read(pipeline.switch, data)
+        return _responses(reading, pipeline.switch)
+
+    def written(self) -> int:
+        """Table entries that clients have written, replicas of multicast groups, and members of action profiles."""
+        wanted = p4runtime_pb2.ReadRequest(device_id=self.device_id)
+        wanted.entities.add().table_entry.SetInParent()
+        wanted.entities.add().packet_replication_engine_entry.multicast_group_entry.SetInParent()
+        wanted.entities.add().action_profile_member.SetInParent()
+        found = [entity for response in self.read(wanted) for entity in response.entities]
+        return sum(
+            len(e.packet_replication_engine_entry.multicast_group_entry.replicas)
+            if e.HasField("packet_replication_engine_entry")
+            else not e.table_entry.is_const
+            for e in found
+        )
 
     def capabilities(self, request: Proto) -> Proto:
         """``CapabilitiesRequest`` to ``CapabilitiesResponse``."""
@@ -335,10 +336,9 @@ class Device:
                 self._verified(request)
             elif request.action == actions.VERIFY_AND_SAVE:
                 self._saved = self._verified(request)
-                self._saved.record = True
             elif request.action == actions.VERIFY_AND_COMMIT:
                 verified = self._verified(request)
-                self._realize(verified.config, verified.index, verified.program)
+                self._realize(verified.config, verified.program, verified.core)
             elif request.action == actions.RECONCILE_AND_COMMIT:
                 self._reconcile(self._verified(request))
             else:
@@ -368,7 +368,7 @@ class Device:
                 config.p4_device_config = pipeline.config.p4_device_config
             return response
 
-    def _verified(self, request: Proto) -> Pipeline:
+    def _verified(self, request: Proto) -> _Pipeline:
         """The config of a request as a pipeline on a scratch switch. INVALID_ARGUMENT if it cannot be realized."""
         if not request.HasField("config"):
             raise invalid_argument("the config is missing")
@@ -378,21 +378,21 @@ class Device:
             raise invalid_argument("the config has no P4Info")
         if not config.p4_device_config:
             raise invalid_argument("the config has no p4_device_config; it is the compiled program")
-        index = P4InfoIndex(config.p4info, self._translations)
         try:
-            program = self._load_program(config.p4_device_config)
-            scratch = self._make_switch(program)
+            program = _load_program(config.p4_device_config)
+            scratch = _core.Switch(program, executor=self._executor)
         except HoldfastError as e:
             raise invalid_argument(f"p4_device_config: {e}") from None
-        check_belongs(index, program)
-        return Pipeline(config, index, program, scratch, self._send_digest)
+        core = self._core_pipeline(config, program)
+        with refusals():
+            core.check_types()
+        return _Pipeline(config, program, core, scratch)
 
-    def _realize(self, config: Proto, index: P4InfoIndex, program: Program) -> Pipeline:
+    def _realize(self, config: Proto, program: Program, core: _core.Pipeline) -> None:
         """Runs a program on the device's own switch, which clears it."""
         self.switch.set_program(program)
         self._saved = None
-        self._running = Pipeline(config, index, program, self.switch, self._send_digest)
-        return self._running
+        self._running = _Pipeline(config, program, core, self.switch)
 
     def _commit_saved(self, request: Proto) -> None:
         if request.HasField("config"):
@@ -400,34 +400,27 @@ class Device:
         saved = self._saved
         if saved is None:
             raise P4RuntimeError("NOT_FOUND", "no config has been saved")
-        running = self._realize(saved.config, saved.index, saved.program)
-        failures = [r for r in self.switch.write(saved.accepted, "continue_on_error") if r] if saved.accepted else []
-        running.adopt(saved.notes, saved.digests)
-        if failures:
-            raise P4RuntimeError("INTERNAL", f"{len(failures)} saved writes failed on commit, first: {failures[0][1]}")
+        self._realize(saved.config, saved.program, saved.core)
+        with refusals():
+            batch = saved.core.plan_transfer(self.switch, saved.core, saved.switch)
+        batch.apply(self.switch, len(batch))
+        if failures := batch.take_failures():
+            raise P4RuntimeError("INTERNAL", f"{len(failures)} saved writes failed on commit, first: {failures[0][2]}")
 
-    def _reconcile(self, verified: Pipeline) -> None:
+    def _reconcile(self, verified: _Pipeline) -> None:
         old = self._running
         if old is None:
-            self._realize(verified.config, verified.index, verified.program)
+            self._realize(verified.config, verified.program, verified.core)
             return
-        verified.index.inherit_translations(old.index)
-        updates = _clear_initial_entries(old, verified)
-        updates += list(old.state())
-        refused = next(
-            (r for r in verified.switch.write(updates, "rollback_on_error") if r and r[0] != "ABORTED"), None
-        )
-        if refused:
-            raise invalid_argument(f"the existing state cannot be preserved: {refused[0]}: {refused[1]}")
-        running = self._realize(verified.config, verified.index, verified.program)
-        if updates:
-            self.switch.write(updates, "rollback_on_error")
-        running.adopt(old.notes)
-        for id, (_, config) in old.digests.snapshot().items():
-            if digest := running.index.digests.get(id):
-                running.digests.configure(p4runtime_pb2.Update.INSERT, digest, config)
+        with refusals():
+            batch = verified.core.plan_transfer(verified.switch, old.core, old.switch)
+        if refused := batch.would_fail(verified.switch):
+            _, code, message = refused[0]
+            raise invalid_argument(f"the existing state cannot be preserved: {code}: {message}")
+        self._realize(verified.config, verified.program, verified.core)
+        batch.apply_atomic(self.switch)
 
-    def _target(self) -> Pipeline:
+    def _target(self) -> _Pipeline:
         """What reads and writes refer to: the saved config if there is one, else the running one."""
         pipeline = self._saved or self._running
         if pipeline is None:
@@ -436,51 +429,26 @@ class Device:
 
     # ---- Checks in front of everything ----
 
-    def _check_device(self, request: Proto) -> None:
+    def _check_device(self, request: Proto | WriteRequest) -> None:
         if request.device_id != self.device_id:
             raise P4RuntimeError("NOT_FOUND", f"there is no device {request.device_id} here")
+
+    def _check_writer(self, request: WriteRequest) -> None:
+        self._check_device(request)
+        self._arbitration.check_primary(request.role, request.role_id, request.election_id)
 
     def _check_client(self, request: Proto) -> None:
         self._check_device(request)
         self._arbitration.check_primary(request.role, request.role_id, election_id_of(request))
 
 
-def _entities(
-    pipeline: Pipeline, wanted: Proto, role: str, snapshots: Snapshots
-) -> Iterator[Proto | bytes] | P4RuntimeError:
-    """Responses with what an ``Entity`` of a request selects, or what it is refused with."""
-    try:
-        plain = pipeline.read_plain(wanted, role, snapshots)
-        return _in_messages(pipeline.read(wanted, role, snapshots)) if plain is None else plain
-    except P4RuntimeError as e:
-        return e
-    except ControlError as e:
-        return P4RuntimeError(e.code, str(e))
-
-
-def _in_messages(entities: Iterator[Proto]) -> Iterator[Proto]:
-    while some := list(itertools.islice(entities, ENTRIES_PER_SLICE)):
-        yield p4runtime_pb2.ReadResponse(entities=some)
-
-
-def _decoded(response: Proto | bytes) -> Proto:
-    return p4runtime_pb2.ReadResponse.FromString(response) if isinstance(response, bytes) else response
-
-
-def _responses(found: list[Iterator[Proto | bytes] | P4RuntimeError]) -> Iterator[Proto | bytes]:
-    results: list[Result] = []
-    for responses in found:
-        try:
-            if isinstance(responses, P4RuntimeError):
-                raise responses
-            yield from responses
-            results.append(None)
-        except P4RuntimeError as e:
-            results.append((e.code, e.message))
-        except ControlError as e:
-            results.append((e.code, str(e)))
-    if any(results):
-        raise batch_error("read", results)
+def _responses(reading: _core.Reading, switch: Switch) -> Iterator[bytes]:
+    with refusals():
+        while (response := reading.next(switch)) is not None:
+            yield response
+    count, failures = reading.failures()
+    if failures:
+        raise batch_error("read", failures, count)
 
 
 def decoded(kind: Proto, data: bytes) -> Proto:
@@ -510,24 +478,6 @@ def _check_atomic_size(count: int) -> None:
 def no_pipeline() -> P4RuntimeError:
     """Nothing can be said before there is a pipeline."""
     return P4RuntimeError("FAILED_PRECONDITION", "no forwarding pipeline config has been set")
-
-
-def _clear_initial_entries(old: Pipeline, new: Pipeline) -> list[_core.Update]:
-    """Deletes of initial entries in tables that both programs have. INVALID_ARGUMENT if a table changed its shape."""
-    updates: list[_core.Update] = []
-    for table in old.index.tables:
-        entries = old.switch.table_entries(table.id, include_default=False)
-        counterpart = new.index.tables.get(table.id)
-        if counterpart is None or list(counterpart.fields) != list(table.fields):
-            if any(not e.is_const for e in entries):
-                raise invalid_argument(
-                    f"the entries of table '{table.name}' cannot be preserved: it is gone or its key changed"
-                )
-            continue
-        for entry in new.switch.table_entries(table.id, include_default=False):
-            if not entry.is_const:
-                updates.append(("delete", entry))
-    return updates
 
 
 def _stream_error(message: Proto, error: P4RuntimeError) -> Proto:

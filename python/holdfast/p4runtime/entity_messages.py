@@ -62,15 +62,15 @@ def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, 
 
 
 def _encoded(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:
-    if owner.translation is None:
+    if not owner.uri:
         return codec.encode(codec.to_int(value, owner.width, what))
     if not isinstance(value, str):
-        raise invalid_argument(f"{what}: it is a string ('{owner.translation.uri}'), not {value!r}")
+        raise invalid_argument(f"{what}: it is a string ('{owner.uri}'), not {value!r}")
     return value.encode()
 
 
 def _decoded(owner: MatchField | Param, data: bytes) -> int | str:
-    return int.from_bytes(data, "big") if owner.translation is None else data.decode(errors="replace")
+    return int.from_bytes(data, "big") if not owner.uri else data.decode(errors="replace")
 
 
 def read_entry(p4info: P4InfoIndex, table: Table, message: Proto) -> Entry:

@@ -6,10 +6,11 @@ Codes are canonical gRPC status names, as in ``"NOT_FOUND"``. This file knows th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
-from holdfast._core import HoldfastError
+from holdfast._core import ControlError, HoldfastError
 from holdfast.p4runtime.stubs import Proto, code_pb2, p4runtime_pb2, status_pb2
 
 _FAILURES_SHOWN = 20
@@ -82,11 +83,22 @@ def code_name(number: int) -> str:
     return next((name for name, value in code_pb2.Code.items() if value == number), "UNKNOWN")
 
 
-def batch_error(call: str, results: Sequence[tuple[str, str] | None]) -> P4RuntimeError:
-    """The error of a batch of which at least one element failed (specification, "Write RPC", "Error Reporting")."""
-    failures = [UpdateFailure(i, r[0], r[1]) for i, r in enumerate(results) if r is not None]
-    message = f"{len(failures)} of {len(results)} elements of the {call} failed"
-    return P4RuntimeError("UNKNOWN", message, failures, len(results))
+def batch_error(call: str, failures: Sequence[tuple[int, str, str]], count: int) -> P4RuntimeError:
+    """The error of a batch of so many elements, of which some failed: position, status name and message of each.
+
+    Specification: "Write RPC", "Error Reporting".
+    """
+    failed = [UpdateFailure(*failure) for failure in failures]
+    return P4RuntimeError("UNKNOWN", f"{len(failed)} of {count} elements of the {call} failed", failed, count)
+
+
+@contextmanager
+def refusals() -> Iterator[None]:
+    """Raises what the native core refuses as :class:`P4RuntimeError`."""
+    try:
+        yield
+    except ControlError as e:
+        raise P4RuntimeError(e.code, str(e)) from None
 
 
 def to_status(error: P4RuntimeError) -> Proto:

@@ -19,17 +19,8 @@ MAX_STREAMS_PER_ROLE = 16
 MAX_ROLES = 64
 """Names of roles with open streams, the default role's included."""
 
-MAX_DIGEST_LIST_VALUES = 1024
-"""Values of one digest list: it is sent when it has so many, whatever ``max_list_size`` and ``max_timeout_ns`` are."""
-
-MAX_UNACKNOWLEDGED_VALUES = 65_536
-"""Values remembered per digest until a list is acknowledged; the oldest list is forgotten beyond."""
-
-MAX_DIGEST_BYTES = 8 << 20
-"""Of the values of one digest that are gathered, and of those that are remembered: fewer values are if they are long."""
-
 MAX_DIGESTS_TAKEN = 512
-"""Digest messages taken from a switch at once. Between two such slices others have their turn."""
+"""Digest messages after which no further list is taken from a switch at once. Between two such slices others have their turn."""
 
 MAX_IDLE_ENTRIES = 256
 """Entries of one idle notification; the others come in further ones."""
@@ -66,7 +57,7 @@ MAX_WRITE_UPDATES = 1 << 18
 MAX_ATOMIC_UPDATES = 1 << 12
 """Updates of one whose atomicity is not CONTINUE_ON_ERROR: no packet passes and no other client is heard while they are applied."""
 
-UPDATES_PER_SLICE = 64
+UPDATES_PER_SLICE = 1024
 """After so many updates of other batches, other clients have their turn."""
 
 MAX_QUEUED_MESSAGES = 8192

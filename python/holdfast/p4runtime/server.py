@@ -32,6 +32,7 @@ from holdfast.p4runtime.errors import (
     code_number,
     fitting_status,
     invalid_argument,
+    refusals,
 )
 from holdfast.p4runtime.rights import Client, Rights, Trust
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
@@ -41,7 +42,7 @@ log = logging.getLogger(__name__)
 
 _OTHER_WORKERS = 8
 """Beside those that streams and Reads may occupy (see :mod:`.limits`)."""
-_DIGEST_PERIOD_S = 0.01
+_STALL_CHECK_S = 0.05
 _STOP_S = 5.0
 
 MOST_PEM_BYTES = 16 << 20
@@ -250,18 +251,19 @@ class _Servicer:
         return p4runtime_pb2.WriteResponse()
 
     def _write(self, data: bytes, client: Client) -> None:
-        request = WriteRequest.parse(data) or decoded(p4runtime_pb2.WriteRequest, data)
+        with refusals():
+            request = WriteRequest(data)
         device = self._device(request, client)
         client.check_role(request.role)
-        device.write_serialized(data)
+        device.write_request(request)
 
-    def Read(self, data: bytes, context: grpc.ServicerContext) -> Iterator[Proto | bytes]:
-        def read() -> Iterator[Proto | bytes]:
+    def Read(self, data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
+        def read() -> Iterator[bytes]:
             client = self._client(context)
             request = decoded(p4runtime_pb2.ReadRequest, data)
             device = self._device(request, client)
             client.check_read()
-            return device.read_serialized(request)
+            return device.read_serialized(data)
 
         progress = _answer(context, lambda: self._reads.begin(context.cancel))
         try:
@@ -436,7 +438,7 @@ class Server:
         self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{self.port}"
         """Where clients find it."""
         self._stopping = threading.Event()
-        self._timer = threading.Thread(target=self._flush_digests, daemon=True, name="p4runtime-digests")
+        self._timer = threading.Thread(target=self._watch_reads, daemon=True, name="p4runtime-reads")
 
     def _listen(self, address: str, tls: TlsFiles | None) -> int:
         try:
@@ -452,11 +454,9 @@ class Server:
             raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}: it is in use, or not of this machine")
         return int(port)
 
-    def _flush_digests(self) -> None:
-        while not self._stopping.wait(_DIGEST_PERIOD_S):
+    def _watch_reads(self) -> None:
+        while not self._stopping.wait(_STALL_CHECK_S):
             self._servicer.cancel_stalled_reads()
-            for device in self._devices.values():
-                device.flush_digests(time.time_ns())
 
     @property
     def notifications_dropped(self) -> int:
@@ -512,15 +512,11 @@ def _stream_message(data: bytes) -> Proto | _Undecodable:
         return _Undecodable()
 
 
-def _serialized(response: Proto | bytes) -> bytes:
-    return response if isinstance(response, bytes) else bytes(response.SerializeToString())
-
-
 def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
     """The service ``p4.v1.P4Runtime``, as the published ``add_P4RuntimeServicer_to_server`` has it, but requests come as bytes.
 
-    gRPC answers INTERNAL to a request that it cannot decode; the handlers answer INVALID_ARGUMENT. Write and Read know messages
-    that need not be decoded here.
+    gRPC answers INTERNAL to a request that it cannot decode; the handlers answer INVALID_ARGUMENT. What Read answers is serialized
+    already.
     """
     p4 = p4runtime_pb2
 
@@ -529,7 +525,7 @@ def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:
 
     methods = {
         "Write": unary(servicer.Write, p4.WriteResponse),
-        "Read": grpc.unary_stream_rpc_method_handler(servicer.Read, None, _serialized),
+        "Read": grpc.unary_stream_rpc_method_handler(servicer.Read, None, None),
         "SetForwardingPipelineConfig": unary(
             servicer.SetForwardingPipelineConfig, p4.SetForwardingPipelineConfigResponse
         ),

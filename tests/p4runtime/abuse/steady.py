@@ -15,6 +15,7 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,8 @@ from p4.v1 import p4runtime_pb2 as p4
 
 from holdfast import _core
 from holdfast.errors import HoldfastError
-from holdfast.p4runtime import Device, GrpcClient, P4RuntimeError, Server
+from holdfast.p4runtime import Device, GrpcClient, P4InfoIndex, P4RuntimeError, Server
+from holdfast.p4runtime.stubs import p4info_pb2
 
 HERE = Path(__file__).parent
 PACKETS_PER_S = 10_000
@@ -38,6 +40,12 @@ class Steady:
     server: Server
     slowest_writes_s: list[float] = field(default_factory=list)
     """Of each :class:`Writer` that has ended."""
+
+    @property
+    def index(self) -> P4InfoIndex:
+        """The program's P4Info."""
+        assert self.device._running is not None
+        return index_of(self.device._running.config.p4info.SerializeToString())
 
     def longest_pause_ms(self) -> float:
         """How late an event of the network was at most: packets waited so long."""
@@ -55,12 +63,18 @@ class Steady:
             self.device.write(request(self.device, p4.Update.INSERT, numbers))
 
 
+@cache
+def index_of(p4info: bytes) -> P4InfoIndex:
+    """Of a serialized P4Info."""
+    return P4InfoIndex(p4info_pb2.P4Info.FromString(p4info))
+
+
 def request(
     device: Device, kind: int, numbers: range, *, atomicity: int = 0, metadata: bytes = b"", timeout_ns: int = 0
 ) -> p4.WriteRequest:
     """One update of the table of addresses for each number."""
     assert device._running is not None
-    index = device._running.index
+    index = index_of(device._running.config.p4info.SerializeToString())
     table, action = index.table("addresses"), index.action("note")
     written = p4.WriteRequest(device_id=1, atomicity=atomicity)
     written.election_id.low = 1

@@ -20,7 +20,7 @@ from holdfast.p4runtime.server import _Backlog, _End, _Stream
 
 @pytest.fixture
 def bench() -> Bench:
-    return make_bench("fake")
+    return make_bench()
 
 
 @pytest.fixture
@@ -59,8 +59,7 @@ def test_a_request_has_a_bounded_number_of_elements(
 ) -> None:
     """Two megabytes of empty elements are refused before the switch is asked for any."""
     bench.primary()
-    monkeypatch.setattr(bench.switch, "write", None)
-    monkeypatch.setattr(bench.switch, "table_entries", None)
+    monkeypatch.setattr(bench.device, "_target", None)
     read = p4.ReadRequest(device_id=1, entities=[p4.Entity()] * 1_000_000)
     assert code(lambda: stub(server).Read(read)) == "RESOURCE_EXHAUSTED"
     write = p4.WriteRequest(device_id=1, updates=[p4.Update()] * 1_000_000)

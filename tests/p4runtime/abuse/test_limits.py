@@ -23,7 +23,7 @@ def as_before() -> Iterator[None]:
 def test_a_server_has_the_limits_that_were_set() -> None:
     limits.change(["MAX_WRITE_UPDATES=3", "MAX_STREAMS=1", "STREAM_HANDSHAKE_S=0.5"])
     assert limits.STREAM_HANDSHAKE_S == 0.5
-    bench = make_bench("fake")
+    bench = make_bench()
     with Server([bench.device], "127.0.0.1:0") as server, GrpcClient(server.address) as client:
         client.set_pipeline(bench.program)
         write = p4.WriteRequest(device_id=1, updates=[p4.Update()] * 4)

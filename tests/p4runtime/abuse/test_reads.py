@@ -9,7 +9,6 @@ from collections.abc import Iterator
 import grpc
 import pytest
 from abuse.steady import Steady, Writer, request, steady
-from conftest import Bench, make_bench
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 
@@ -51,8 +50,7 @@ def test_a_read_is_of_one_moment(*, noted: bool, named: bool) -> None:
             found.fill(3000)
             if noted:
                 device.write(request(device, p4.Update.INSERT, range(3001, 3004), metadata=b"m"))
-            assert device._running is not None
-            table = device._running.index.table("addresses").id if named else 0
+            table = found.index.table("addresses").id if named else 0
             expected = sorted(addresses(list(device.read(all_entries(table=table)))))
             assert len(expected) == 3003 if noted else 3000
             responses = device.read(all_entries(table=table))
@@ -86,8 +84,7 @@ def test_packets_and_writes_go_on_beside_reads(loaded: Steady) -> None:
                     if over.is_set():
                         break
 
-    assert loaded.device._running is not None
-    table = loaded.device._running.index.table("addresses").id
+    table = loaded.index.table("addresses").id
     readers = [threading.Thread(target=loop, args=(table,)), threading.Thread(target=loop, args=(0,))]
     with Writer(loaded) as writer:
         for reader in readers:
@@ -106,19 +103,16 @@ def test_packets_and_writes_go_on_beside_reads(loaded: Steady) -> None:
 def test_packets_pass_while_a_million_cells_are_read(kind: str) -> None:
     """Before, they waited until all were there."""
     with steady() as found, GrpcClient(found.server.address) as client:
-        assert found.device._running is not None
-        index, switch, wanted = found.device._running.index, found.device.switch, p4.ReadRequest(device_id=1)
+        wanted = p4.ReadRequest(device_id=1)
         if kind == "register":
-            (register,) = index.registers
+            (register,) = client.p4info.registers
             wanted.entities.add().register_entry.register_id = register.id
         else:
-            (counter,) = index.counters
+            (counter,) = client.p4info.counters
             wanted.entities.add().counter_entry.counter_id = counter.id
         cells = sum(len(response.entities) for response in client._stub.Read(wanted))
-        in_slices_ms = found.longest_command_ms()
-        whole = len(switch.registers(register.id) if kind == "register" else switch.counters(counter.id))
-        assert cells == whole == 1 << 20
-        assert in_slices_ms < STEP_MS < found.longest_command_ms()
+        assert cells == 1 << 20
+        assert found.longest_command_ms() < STEP_MS
 
 
 def test_control_of_a_large_table_takes_short_steps() -> None:
@@ -149,8 +143,7 @@ def test_a_batch_lets_packets_pass(loaded: Steady, monkeypatch: pytest.MonkeyPat
 def test_unread_reads_do_not_lock_others_out(loaded: Steady, monkeypatch: pytest.MonkeyPatch) -> None:
     """70 of them took all workers: writes timed out."""
     monkeypatch.setattr(limits, "READ_STALL_S", 2.0)
-    assert loaded.device._running is not None
-    wanted = all_entries(table=loaded.device._running.index.table("addresses").id)
+    wanted = all_entries(table=loaded.index.table("addresses").id)
     # A window that does not grow to the whole answer.
     options = [("grpc.http2.bdp_probe", 0)]
     with grpc.insecure_channel(loaded.server.address, options=options) as channel, Writer(loaded) as writer:
@@ -186,15 +179,3 @@ def test_stalled_reads_are_those_that_wait_for_their_client() -> None:
         reads.begin(lambda: None)
     with pytest.raises(P4RuntimeError, match="RESOURCE_EXHAUSTED"):
         reads.begin(lambda: None)
-
-
-def test_one_request_opens_one_snapshot_of_a_table() -> None:
-    """However often it names it: each update would have to keep entries for each."""
-    bench: Bench = make_bench("fake")
-    bench.primary()
-    opened: list[int] = []
-    snapshot_table = bench.switch.snapshot_table
-    bench.switch.snapshot_table = lambda id: opened.append(id) or snapshot_table(id)
-    wanted = p4.Entity(table_entry=p4.TableEntry())
-    list(bench.device.read(p4.ReadRequest(device_id=1, entities=[wanted] * limits.MAX_READ_ENTITIES)))
-    assert sorted(opened) == sorted(table.id for table in bench.index.tables)

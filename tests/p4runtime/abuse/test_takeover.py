@@ -49,9 +49,7 @@ class Batch:
 
     def applied(self) -> int:
         """Entries in the table."""
-        running = self._steady.device._running
-        assert running is not None
-        return len(running.notes.entries)
+        return self._steady.device.written()
 
 
 def test_a_new_primary_does_not_wait_for_a_long_batch(switch: Steady) -> None:
@@ -76,9 +74,10 @@ def test_a_short_write_waits_for_nobody(switch: Steady, monkeypatch: pytest.Monk
     waits: list[float] = []
     monkeypatch.setattr("holdfast.p4runtime.device.time.sleep", waits.append)
     with GrpcClient(switch.server.address):
-        for size, slices in ((1, 1), (64, 1), (65, 2)):
+        slice = limits.UPDATES_PER_SLICE
+        for size, slices in ((1, 1), (slice, 1), (slice + 1, 2)):
             switch.device.write(
-                request(switch.device, p4.Update.INSERT, range(size << 10, (size << 10) + size), metadata=b"m")
+                request(switch.device, p4.Update.INSERT, range(size << 11, (size << 11) + size), metadata=b"m")
             )
             assert waits == [device._TURN_S] * (slices - 1)
 

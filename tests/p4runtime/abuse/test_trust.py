@@ -24,7 +24,7 @@ from holdfast.p4runtime.server import TlsFiles
 
 def test_tls_alone_does_not_open_an_address_to_everybody(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     files = self_signed(tmp_path)
-    device = make_bench("fake").device
+    device = make_bench().device
     with pytest.raises(P4RuntimeError, match=r"whoever reaches 0\.0\.0\.0:0 could write"):
         Server([device], "0.0.0.0:0", files)
     Server([device], "0.0.0.0:0", TlsFiles(files.certificate, files.key, files.certificate)).stop()
@@ -35,7 +35,7 @@ def test_tls_alone_does_not_open_an_address_to_everybody(tmp_path: Path, caplog:
 
 
 def test_a_role_of_its_own_does_not_replace_the_pipeline() -> None:
-    bench = make_bench("fake")
+    bench = make_bench()
     bench.primary()
     request = p4.SetForwardingPipelineConfigRequest(device_id=1, role="mine", action=request_action())
     request.election_id.low = 1
@@ -59,7 +59,7 @@ def request_action() -> int:
 
 def test_a_default_client_reads_the_error_of_a_large_batch() -> None:
     """Details beyond its metadata limit would end the call with another error."""
-    bench = make_bench("fake")
+    bench = make_bench()
     updates = [p4.Update(type=p4.Update.INSERT)] * 1000
     with Server([bench.device], "127.0.0.1:0") as server, GrpcClient(server.address) as client:
         client.set_pipeline(bench.program)
@@ -126,7 +126,7 @@ clients:
 
 @contextmanager
 def guarded(folder: Path, text: str | None = RIGHTS) -> Iterator[tuple[Bench, Authority, Server]]:
-    authority, bench = Authority(folder), make_bench("fake")
+    authority, bench = Authority(folder), make_bench()
     (folder / "rights.yaml").write_text(text or "")
     files = authority.sign("server")
     granted = rights_file.read(folder / "rights.yaml") if text else None
@@ -250,4 +250,4 @@ def test_rights_need_certificates(tmp_path: Path) -> None:
     files = self_signed(tmp_path)
     given = rights.Rights(())
     with pytest.raises(P4RuntimeError, match="need a client_ca"):
-        Server([make_bench("fake").device], "127.0.0.1:0", TlsFiles(files.certificate, files.key, None, given))
+        Server([make_bench().device], "127.0.0.1:0", TlsFiles(files.certificate, files.key, None, given))

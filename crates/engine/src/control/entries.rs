@@ -2,7 +2,7 @@
 
 use super::ControlErrorCode::*;
 use super::{ControlError, Undo, invalid};
-use crate::entry::{Entry, EntryAction, InstalledEntry};
+use crate::entry::{Entry, EntryAction, InstalledEntry, Note};
 use crate::idle::MIN_IDLE_TIMEOUT_NS;
 use crate::meter::{Meter, MeterConfig};
 use crate::profile::Target;
@@ -55,6 +55,12 @@ impl Switch {
     pub fn default_action(&self, table: TableId) -> Result<ActionCall, ControlError> {
         self.declared_table(table)?;
         Ok(self.action_call(table, 0))
+    }
+
+    /// The note that came with the default action.
+    pub fn default_note(&self, table: TableId) -> Result<Option<Note>, ControlError> {
+        self.declared_table(table)?;
+        Ok(self.runtime().attached(table, 0).note)
     }
 
     /// Takes entries that have been idle for as long as their timeout, so many at most, in the order in which they became so. Each is
@@ -111,6 +117,7 @@ impl Switch {
         let attached = Attached {
             target: target(entry.action),
             meter: entry.meter.map(|config| Meter::new(config, now_ps)),
+            note: entry.note,
         };
         self.runtime_mut().attach(table, number, attached);
         self.runtime_mut().start_idle_timer(table, number);
@@ -120,11 +127,16 @@ impl Switch {
     pub(super) fn apply_modify(
         &mut self,
         table: TableId,
-        entry: Entry,
+        mut entry: Entry,
     ) -> Result<Undo, ControlError> {
         self.check_writable(table)?;
         let number = self.find_entry(table, &entry.matches, entry.priority)?;
         let former = self.runtime().attached(table, number);
+        if entry.action == EntryAction::Keep {
+            let target = former.target.clone().map(EntryAction::Target);
+            entry.action =
+                target.unwrap_or_else(|| EntryAction::Call(self.action_call(table, number)));
+        }
         let action = self.check_entry_action(table, &entry, former.target.as_ref())?;
         self.keep_for_snapshots(table, number);
         let now_ps = self.runtime().now_ps();
@@ -136,6 +148,7 @@ impl Switch {
         let attached = Attached {
             meter: reconfigured(former.meter, entry.meter, now_ps),
             target: target(entry.action),
+            note: entry.note,
         };
         let former = runtime.attach(table, number, attached);
         runtime.start_idle_timer(table, number);
@@ -166,6 +179,7 @@ impl Switch {
         &mut self,
         table: TableId,
         action: Option<ActionCall>,
+        note: Option<Note>,
     ) -> Result<Undo, ControlError> {
         let declared = self.declared_table(table)?;
         if declared.const_default_action {
@@ -180,7 +194,29 @@ impl Switch {
         let contents = self.runtime_mut().table_mut(table);
         let (former, args) = contents.action(0);
         contents.set_default(position, &call.args);
-        Ok(Undo::DefaultAction(table, former, args))
+        let attached = Attached {
+            note,
+            ..Attached::default()
+        };
+        let attached = self.runtime_mut().attach(table, 0, attached);
+        Ok(Undo::DefaultAction(table, former, args, attached))
+    }
+
+    pub(super) fn apply_note(
+        &mut self,
+        table: TableId,
+        matches: &[KeyMatch],
+        priority: i32,
+        note: Option<Note>,
+    ) -> Result<Undo, ControlError> {
+        let number = self.find_entry(table, matches, priority)?;
+        self.keep_for_snapshots(table, number);
+        let attached = Attached {
+            note,
+            ..self.runtime().attached(table, number)
+        };
+        let former = self.runtime_mut().attach(table, number, attached);
+        Ok(Undo::Attached(table, number, former))
     }
 
     /// The number of the entry with these matches and priority.
@@ -210,13 +246,18 @@ impl Switch {
         let idle = contents
             .last_hit_ps(number)
             .map(|hit_ps| self.runtime().now_ps().saturating_sub(hit_ps) / 1000);
-        let Attached { target, meter } = self.runtime().attached(table, number);
+        let Attached {
+            target,
+            meter,
+            note,
+        } = self.runtime().attached(table, number);
         InstalledEntry {
             entry: Entry {
                 priority: installed.as_ref().map_or(0, |e| e.priority),
                 action: target.map_or(EntryAction::Call(call), EntryAction::Target),
                 idle_timeout_ns: installed.as_ref().map_or(0, |e| e.idle_timeout_ns),
                 meter: meter.as_ref().map(Meter::config),
+                note,
                 matches: installed.map(|e| e.matches).unwrap_or_default(),
             },
             meter_counts: meter.as_ref().map(Meter::counts),
@@ -329,6 +370,10 @@ impl Switch {
                 "table {} has no implementation; its entries name an action",
                 declared.name
             ))),
+            (EntryAction::Keep, _) => Err(invalid(format!(
+                "table {}: the entry has no action",
+                declared.name
+            ))),
         }
     }
 
@@ -366,13 +411,13 @@ impl Switch {
 fn call_args(action: &EntryAction) -> &[Bits] {
     match action {
         EntryAction::Call(call) => &call.args,
-        EntryAction::Target(_) => &[],
+        EntryAction::Target(_) | EntryAction::Keep => &[],
     }
 }
 
 fn target(action: EntryAction) -> Option<Target> {
     match action {
-        EntryAction::Call(_) => None,
+        EntryAction::Call(_) | EntryAction::Keep => None,
         EntryAction::Target(target) => Some(target),
     }
 }

@@ -12,7 +12,7 @@ mod objects;
 mod profiles;
 mod snapshot;
 
-pub use crate::entry::{Entry, EntryAction, InstalledEntry};
+pub use crate::entry::{Entry, EntryAction, InstalledEntry, Note};
 pub use crate::profile::{GroupContents, GroupMember, Target, WeightedAction};
 pub use crate::replication::{CloneSession, MulticastGroup, Replica};
 pub use crate::snapshots::TableSnapshot;
@@ -126,6 +126,8 @@ pub enum Entity {
         table: TableId,
         /// New default.
         action: Option<ActionCall>,
+        /// As in [`Entry::note`].
+        note: Option<Note>,
     },
     /// A counter cell, or all of them (modify only).
     Counter {
@@ -144,8 +146,19 @@ pub enum Entity {
         matches: Vec<KeyMatch>,
         /// The entry's priority.
         priority: i32,
-        /// New contents.
-        data: CounterData,
+        /// New contents; `None` leaves them, if there is such an entry.
+        data: Option<CounterData>,
+    },
+    /// The note of an entry, constant ones included (modify only).
+    Note {
+        /// Table.
+        table: TableId,
+        /// The entry's matches.
+        matches: Vec<KeyMatch>,
+        /// The entry's priority.
+        priority: i32,
+        /// As in [`Entry::note`].
+        note: Option<Note>,
     },
     /// A register cell, or all of them (modify only).
     Register {
@@ -229,7 +242,7 @@ enum Undo {
     Inserted(TableId, u32),
     Modified(TableId, u32, EntrySnapshot, Attached),
     Deleted(TableId, EntrySnapshot, Attached),
-    DefaultAction(TableId, u32, Vec<Bits>),
+    DefaultAction(TableId, u32, Vec<Bits>, Attached),
     Counter(CounterId, u64, CounterData),
     Counters(CounterId, Cells),
     DirectCounter(TableId, u32, CounterData),
@@ -237,7 +250,7 @@ enum Undo {
     Registers(RegisterId, Cells),
     Meter(MeterId, u64, Option<Meter>),
     Meters(MeterId, Vec<(u64, Meter)>),
-    DirectMeter(TableId, u32, Attached),
+    Attached(TableId, u32, Attached),
     ActionProfileMember(ActionProfileId, u32, Option<ActionCall>),
     ActionProfileGroup(ActionProfileId, u32, Option<GroupContents>),
     MulticastGroup(u32, Option<MulticastGroup>),
@@ -340,7 +353,11 @@ impl Switch {
                 ControlErrorCode::InvalidArgument,
                 format!("{} can only be modified", kind_name(&other)),
             )),
-            Entity::DefaultAction { table, action } => self.apply_default_action(table, action),
+            Entity::DefaultAction {
+                table,
+                action,
+                note,
+            } => self.apply_default_action(table, action, note),
             Entity::Counter {
                 counter,
                 index,
@@ -352,6 +369,12 @@ impl Switch {
                 priority,
                 data,
             } => self.apply_direct_counter(table, &matches, priority, data),
+            Entity::Note {
+                table,
+                matches,
+                priority,
+                note,
+            } => self.apply_note(table, &matches, priority, note),
             Entity::Register {
                 register,
                 index,
@@ -390,15 +413,16 @@ impl Switch {
                 runtime.attach(table, entry, attached);
                 runtime.start_idle_timer(table, entry);
             }
-            Undo::DefaultAction(table, action, args) => {
+            Undo::DefaultAction(table, action, args, attached) => {
                 runtime.table_mut(table).set_default(action, &args);
+                runtime.attach(table, 0, attached);
             }
             Undo::DirectCounter(table, entry, data) => {
                 if let Some(cell) = runtime.table_mut(table).counter_mut(entry) {
                     *cell = data;
                 }
             }
-            Undo::DirectMeter(table, entry, attached) => {
+            Undo::Attached(table, entry, attached) => {
                 runtime.attach(table, entry, attached);
             }
             Undo::ActionProfileMember(profile, id, call) => {
@@ -452,6 +476,7 @@ fn kind_name(entity: &Entity) -> &'static str {
         Entity::DefaultAction { .. } => "a default action",
         Entity::Counter { .. } => "a counter cell",
         Entity::DirectCounter { .. } => "a direct counter cell",
+        Entity::Note { .. } => "an entry's note",
         Entity::Register { .. } => "a register cell",
         Entity::Meter { .. } => "a meter cell",
         Entity::DirectMeter { .. } => "a direct meter cell",

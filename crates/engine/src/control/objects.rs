@@ -163,9 +163,9 @@ impl Switch {
         self.runtime_mut().digests_mut().take(now_ps)
     }
 
-    /// Takes the digest lists that are due.
-    pub fn take_due_digests(&mut self, now_ps: u64) -> Vec<DigestList> {
-        self.runtime_mut().digests_mut().take_due(now_ps)
+    /// Takes digest lists that are due, until they have so many messages together.
+    pub fn take_due_digests(&mut self, now_ps: u64, most: usize) -> Vec<DigestList> {
+        self.runtime_mut().digests_mut().take_due(now_ps, most)
     }
 
     /// Takes waiting messages of digests without a configuration, so many at most.
@@ -273,13 +273,13 @@ impl Switch {
         table: TableId,
         matches: &[KeyMatch],
         priority: i32,
-        data: CounterData,
+        data: Option<CounterData>,
     ) -> Result<Undo, ControlError> {
         let entry = self.find_entry(table, matches, priority)?;
         self.keep_for_snapshots(table, entry);
         let cell = self.runtime_mut().table_mut(table).counter_mut(entry);
         let cell = cell.ok_or_else(|| invalid("the table has no direct counter"))?;
-        let former = std::mem::replace(cell, data);
+        let former = std::mem::replace(cell, data.unwrap_or(*cell));
         Ok(Undo::DirectCounter(table, entry, former))
     }
 
@@ -300,7 +300,7 @@ impl Switch {
         let mut attached = self.runtime().attached(table, entry);
         attached.meter = reconfigured(attached.meter, config, now_ps);
         let former = self.runtime_mut().attach(table, entry, attached);
-        Ok(Undo::DirectMeter(table, entry, former))
+        Ok(Undo::Attached(table, entry, former))
     }
 
     pub(super) fn apply_register(

@@ -34,11 +34,12 @@ impl Switch {
         table: TableId,
         action: ActionCall,
     ) -> Result<(), ControlError> {
-        self.apply_default_action(table, Some(action)).map(|_| ())
+        self.apply_default_action(table, Some(action), None)
+            .map(|_| ())
     }
 
     pub(crate) fn reset_default_action(&mut self, table: TableId) -> Result<(), ControlError> {
-        self.apply_default_action(table, None).map(|_| ())
+        self.apply_default_action(table, None, None).map(|_| ())
     }
 
     pub(crate) fn set_value_set_members(

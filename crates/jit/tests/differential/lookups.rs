@@ -191,7 +191,14 @@ fn come_and_go(fields: &[Field], seed: u64) {
         most = most.max(entries.len());
         if round % 8 == 5 {
             let action = rng.one_in(2).then(|| random_call(&mut rng));
-            pair.write(Operation::Modify, Entity::DefaultAction { table, action });
+            pair.write(
+                Operation::Modify,
+                Entity::DefaultAction {
+                    table,
+                    action,
+                    note: None,
+                },
+            );
         }
         let count = 3 + rng.below(60);
         let burst: Vec<_> = (0..count)

@@ -14,9 +14,10 @@ from holdfast.apps.bier.planning import Bift, NeighbourEntry, SwitchPlan
 from holdfast.errors import NetworkError
 
 
-def sample(message: bytes) -> tuple[int, int]:
-    """Group of neighbours and BitString of a digest message."""
-    return int.from_bytes(message[:2], "big"), int.from_bytes(message[2:], "big")
+def sample(values: Mapping[str, object]) -> tuple[int, int]:
+    """Group of neighbours and BitString of the values of a digest."""
+    group, bit_string = (int(str(value)) for value in values.values())
+    return group, bit_string
 
 
 def neighbours_of(bucket: Sequence[NeighbourEntry], bit_string: int) -> frozenset[int]:

@@ -25,6 +25,7 @@ from holdfast.apps.bier.entries import bift_groups, cluster_configuration
 from holdfast.apps.bier.header import BierHeader
 from holdfast.apps.bier.program import compile_bier
 from holdfast.errors import NetworkError
+from holdfast.p4runtime import DigestList
 
 GROUP = program.BIFT_GROUPS.start
 WEST_AND_EAST, ALL = frozenset({0, 1}), frozenset({0, 1, 2})
@@ -74,21 +75,36 @@ def test_while_a_port_is_down_clusters_are_not_used(compiled: Compile) -> None:
     assert (counts(bfr), bfr.counted()) == (({0x3000: 0}, 0), {"no_backup": 1})
 
 
+def sampling(one_in: int) -> Bfr:
+    """A switch that samples one packet of so many."""
+    bfr = Bfr(compile_bier("clusters", defines={"CLUSTER_SAMPLING": str(one_in)}))
+    (digest,) = bfr.client.p4info.digests
+    bfr.client.enable_digest(digest.name)
+    return bfr
+
+
+def sampled(bfr: Bfr, bits: int) -> list[tuple[int, int]]:
+    """The samples of one packet with this BitString."""
+    bfr.send(bier_frame(header(bits), payload()))
+    bfr.client._device.collect_digests(0)
+    found: list[tuple[int, int]] = []
+    while (event := bfr.client.poll()) is not None:
+        if isinstance(event, DigestList):
+            found += [sample(values) for values in event.values if isinstance(values, dict)]
+    return found
+
+
 def test_samples_are_learnt() -> None:
-    bfr = Bfr(compile_bier("clusters", defines={"CLUSTER_SAMPLING": "1"}))
-    for bits in (0b1010, 0b1100, 0b10000, 0b11010):
-        bfr.send(bier_frame(header(bits), payload()))
-    samples = [sample(message) for _, message in bfr.switch.take_digests()]
+    bfr = sampling(1)
+    samples = [found for bits in (0b1010, 0b1100, 0b10000, 0b11010) for found in sampled(bfr, bits)]
     assert samples == [(GROUP, 0b1010), (GROUP, 0b1100), (GROUP, 0b10000), (GROUP, 0b11010)]
     assert learn(PLAN, samples) == {(BIFT, 0): [WEST_AND_EAST, frozenset({2})]}
     assert learn(PLAN, samples, limit=1) == {(BIFT, 0): [WEST_AND_EAST]}
 
 
 def test_one_of_many_is_a_sample() -> None:
-    bfr = Bfr(compile_bier("clusters", defines={"CLUSTER_SAMPLING": "4"}))
-    for _ in range(400):
-        bfr.send(bier_frame(header(0b10), payload()))
-    assert 50 < len(bfr.switch.take_digests()) < 170
+    bfr = sampling(4)
+    assert 50 < sum(len(sampled(bfr, 0b10)) for _ in range(400)) < 170
 
 
 def test_samples_of_each_bucket_are_its_own() -> None:

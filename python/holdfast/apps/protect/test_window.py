@@ -12,12 +12,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from holdfast._core import Program, RegisterCell, Switch
+from holdfast._core import Program, Switch
 from holdfast.apps.protect import compile_protect
 from holdfast.apps.protect.tests.differential import ipv4_header
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
-from holdfast.p4runtime.p4info import P4InfoIndex
 
 CID = 5
 PTE = "10.254.0.2"
@@ -37,6 +36,9 @@ def protected_packet(sn: int) -> bytes:
     outer = ipv4_header(20 + 8 + len(inner), 253, bytes((10, 255, 0, 1)), bytes((10, 254, 0, 2)))
     protection = CID.to_bytes(3, "big") + sn.to_bytes(4, "big") + b"\x04"
     return bytes(12) + b"\x08\x00" + outer + protection + inner
+
+
+_LAST = "ProtectIngress.decaps_p.acceptance.last_accepted_sn"
 
 
 class Receiver:
@@ -60,16 +62,13 @@ class Receiver:
             ingress + "protect_and_forward.forward",
             {"port": 2, "src_mac": 1, "dst_mac": 2},
         )
-        self.register = (
-            P4InfoIndex.from_text(program.p4info).register(ingress + "decaps_p.acceptance.last_accepted_sn").id
-        )
+        self._client = client
 
     def set_last(self, last: int) -> None:
-        cell = RegisterCell(self.register, CID, last.to_bytes(4, "big"))
-        assert self.switch.write([("modify", cell)]) == [None]
+        self._client.write_register(_LAST, CID, last)
 
     def last(self) -> int:
-        return int.from_bytes(self.switch.registers(self.register, CID)[0].value, "big")
+        return self._client.register(_LAST, CID)
 
     def receive(self, sn: int) -> bool:
         out = self.switch.process(1, protected_packet(sn))
@@ -81,10 +80,10 @@ class Receiver:
 
 
 @pytest.mark.parametrize("executor", ["jit", "interpreter"])
-@pytest.mark.parametrize("bits", [2, 3, 5, 8])
+@pytest.mark.parametrize("bits", [2, 3, 5, 7])
 def test_every_pair_of_a_small_space(bits: int, executor: str) -> None:
     """Every last sequence number against every arriving one."""
-    if executor == "interpreter" and bits == 8:
+    if executor == "interpreter" and bits == 7:
         bits = 6
     receiver = Receiver(compile_protect({"SN_BITS": str(bits)}), executor)
     for last in range(2**bits):

@@ -55,6 +55,7 @@ fn batch() -> Vec<Update> {
             Entity::DefaultAction {
                 table: EXACT,
                 action: Some(call),
+                note: None,
             },
         ),
         (
@@ -71,7 +72,7 @@ fn batch() -> Vec<Update> {
                 table: EXACT,
                 matches: exact(3),
                 priority: 0,
-                data,
+                data: Some(data),
             },
         ),
         (
@@ -80,7 +81,7 @@ fn batch() -> Vec<Update> {
                 table: EXACT,
                 matches: exact(0),
                 priority: 0,
-                data,
+                data: Some(data),
             },
         ),
         (

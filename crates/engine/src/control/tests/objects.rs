@@ -39,7 +39,7 @@ fn digests_are_due_when_full_or_old() {
         Some(0),
         "without configuration: at once"
     );
-    assert_eq!(taken(switch.take_due_digests(0)), []);
+    assert_eq!(taken(switch.take_due_digests(0, usize::MAX)), []);
     assert_eq!(code(switch.write(update(Operation::Modify, 2))), NotFound);
     switch.write(update(Operation::Insert, 2)).expect("is new");
     assert_eq!(
@@ -60,7 +60,7 @@ fn digests_are_due_when_full_or_old() {
         Some(6 * MS),
         "one message waits"
     );
-    assert_eq!(taken(switch.take_due_digests(5 * MS)), []);
+    assert_eq!(taken(switch.take_due_digests(5 * MS, usize::MAX)), []);
     learn(&mut switch, 2, 3);
     assert_eq!(
         switch.runtime().next_deadline_ps(),
@@ -68,10 +68,10 @@ fn digests_are_due_when_full_or_old() {
         "the list is full"
     );
     learn(&mut switch, 3, 4);
-    assert_eq!(taken(switch.take_due_digests(3 * MS)), [(1, 2)]);
+    assert_eq!(taken(switch.take_due_digests(3 * MS, usize::MAX)), [(1, 2)]);
     learn(&mut switch, 4, 2);
     assert_eq!(
-        taken(switch.take_due_digests(8 * MS)),
+        taken(switch.take_due_digests(8 * MS, usize::MAX)),
         [(2, 1)],
         "4 alone: 2 is outstanding"
     );
@@ -80,10 +80,14 @@ fn digests_are_due_when_full_or_old() {
         .expect("is outstanding");
     learn(&mut switch, 9, 2);
     learn(&mut switch, 9, 4);
-    assert_eq!(taken(switch.take_due_digests(14 * MS)), [(3, 1)], "2 again");
+    assert_eq!(
+        taken(switch.take_due_digests(14 * MS, usize::MAX)),
+        [(3, 1)],
+        "2 again"
+    );
     learn(&mut switch, 28, 4);
     assert_eq!(
-        taken(switch.take_due_digests(33 * MS)),
+        taken(switch.take_due_digests(33 * MS, usize::MAX)),
         [(4, 1)],
         "4 was not acknowledged in time"
     );
@@ -94,7 +98,7 @@ fn digests_are_due_when_full_or_old() {
     );
     assert!(results.iter().all(Result::is_err));
     assert_eq!(
-        taken(switch.take_due_digests(45 * MS)),
+        taken(switch.take_due_digests(45 * MS, usize::MAX)),
         [(5, 1)],
         "nothing was lost"
     );
@@ -173,7 +177,7 @@ fn direct_counters_belong_to_entries() {
         table: EXACT,
         matches: exact(1),
         priority: 0,
-        data,
+        data: Some(data),
     };
     switch
         .write(Update {
@@ -445,7 +449,11 @@ fn digests_are_bounded_in_bytes_and_taken_in_slices() {
     assert_eq!(queue.unannounced_due_ps(), Some(0));
     queue.announce();
     assert_eq!(queue.unannounced_due_ps(), None);
-    assert_eq!(queue.take_due(20), [], "there is none of this kind");
+    assert_eq!(
+        queue.take_due(20, usize::MAX),
+        [],
+        "there is none of this kind"
+    );
     assert_eq!(queue.unannounced_due_ps(), None);
     assert_eq!(taken(&mut queue), 4);
     assert_eq!(queue.unannounced_due_ps(), Some(4), "there is more");
@@ -462,7 +470,7 @@ fn digests_are_bounded_in_bytes_and_taken_in_slices() {
     let sent = kept + 10;
     for i in 0..sent {
         queue.push(digest, &message(i), i);
-        assert_eq!(queue.take_due(i).len(), 1);
+        assert_eq!(queue.take_due(i, usize::MAX).len(), 1);
     }
     queue.push(digest, &message(sent - 1), sent);
     assert!(queue.is_empty(), "the latest is remembered");

@@ -16,13 +16,12 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-from holdfast._core import Program, RegisterCell, Switch
+from holdfast._core import Program, Switch
 from holdfast.apps.protect.acceptance import PATHS, Acceptance
 from holdfast.apps.protect.program import compile_protect
 from holdfast.apps.protect.tests.model import Counts, SequenceRecovery
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device
-from holdfast.p4runtime.p4info import P4InfoIndex
 
 CID = 5
 INDEX = 3
@@ -102,7 +101,7 @@ class Egress:
         client.insert("egress_connections", {"hdr.protection.cid": CID}, select, params)
         route = {"port": 2, "src_mac": 1, "dst_mac": 2}
         client.insert("ipv4_lpm", {"dst_addr": "10.0.2.0/24"}, "forward", route)
-        self._info = P4InfoIndex.from_text(program.p4info)
+        self._client = client
         inner = ipv4_header(28, 17, bytes((10, 0, 1, 1)), bytes((10, 0, 2, 1))) + struct.pack("!HHHH", 1, 2, 8, 0)
         self._tail = b"\x04" + inner
         self._heads = [
@@ -121,14 +120,12 @@ class Egress:
     def reset(self) -> None:
         """As a controller resets a connection: the history forgotten (or, for the paper's window, the number zero)."""
         for register in ("history", "last_accepted_sn"):
-            id_ = self._info.register(_ACCEPTANCE + register).id
-            assert self.switch.write([("modify", RegisterCell(id_, INDEX, b"\0"))]) == [None]
+            self._client.write_register(_ACCEPTANCE + register, INDEX, 0)
 
     def counts(self) -> Counts:
         """Everything that is counted, by the names of :meth:`SequenceRecovery.counts`."""
-        register = self._info.register(_ACCEPTANCE + "lost").id
         counts = {
-            "lost": int.from_bytes(self.switch.registers(register, INDEX)[0].value, "big"),
+            "lost": self._client.register(_ACCEPTANCE + "lost", INDEX),
             "resets": self._counter("resets", INDEX),
         }
         for name in ("passed", "discarded", "rogue", "out_of_order"):
@@ -136,7 +133,7 @@ class Egress:
         return counts
 
     def _counter(self, name: str, index: int) -> int:
-        return self.switch.counters(self._info.counter(_ACCEPTANCE + name).id, index)[0].packets
+        return self._client.counter(_ACCEPTANCE + name, index)[0]
 
 
 def arrivals(rng: random.Random, space: int, history: int) -> Iterator[tuple[int, int, int]]:

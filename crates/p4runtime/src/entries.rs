@@ -1,0 +1,531 @@
+//! Table entries (specification, "TableEntry"), members of value sets, and actions: from messages to the engine's and back.
+//!
+//! A message becomes what the engine takes, or the error that the specification names. Nothing here knows which entries exist.
+
+use crate::contradiction::kind_name;
+use crate::errors::{denied, invalid};
+use crate::info::{Action, Field, Names, Profile, Table, unknown};
+use crate::messages as m;
+use crate::pipeline::Pipeline;
+use crate::profiles;
+use crate::values;
+use bytes::Bytes;
+use engine::control::{ControlError, EntryAction, InstalledEntry, Note, Target};
+use engine::meter::MeterConfig;
+use engine::runtime::CounterData;
+use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, TableId};
+use prost::Message;
+
+/// What an entry is known by.
+pub(crate) type Key = (TableId, Vec<KeyMatch>, i32);
+
+impl Table {
+    pub fn table_id(&self) -> TableId {
+        TableId(self.number as u32)
+    }
+
+    /// The matches of an entry, one per key of the program.
+    pub fn matches(&self, given: &[m::FieldMatch]) -> Result<Vec<KeyMatch>, ControlError> {
+        let mut used = 0;
+        let mut matches = Vec::with_capacity(self.keys.len());
+        for key in &self.keys {
+            let Some(at) = key else {
+                matches.push(KeyMatch::Optional(None));
+                continue;
+            };
+            let field = &self.fields.list[*at];
+            let found = given.iter().find(|found| found.field_id == field.id);
+            used += usize::from(found.is_some());
+            matches.push(field_match(&self.label, field, found)?);
+        }
+        check_given(&self.label, &self.fields, given, used)?;
+        Ok(matches)
+    }
+
+    /// What an entry is known by. INVALID_ARGUMENT as the specification says.
+    pub fn key(&self, message: &m::TableEntry) -> Result<Key, ControlError> {
+        let matches = self.matches(&message.matches)?;
+        let label = &self.label;
+        if self.needs_priority && message.priority <= 0 {
+            return Err(invalid(format!(
+                "{label}: an entry needs a priority above zero (a key field is ternary, range or optional)"
+            )));
+        }
+        if !self.needs_priority && message.priority != 0 {
+            return Err(invalid(format!(
+                "{label}: no priority, because all key fields are exact or lpm"
+            )));
+        }
+        Ok((self.table_id(), matches, message.priority))
+    }
+
+    /// Refuses resources that the table does not have.
+    pub fn check_resources(
+        &self,
+        message: &m::TableEntry,
+        writing: bool,
+    ) -> Result<(), ControlError> {
+        let label = &self.label;
+        let metered = message.meter_config.is_some() || message.meter_counter_data.is_some();
+        if writing && metered && self.direct_meter.is_none() {
+            return Err(invalid(format!("{label} has no direct meter")));
+        }
+        if writing && message.counter_data.is_some() && self.direct_counter == 0 {
+            return Err(invalid(format!("{label} has no direct counter")));
+        }
+        let hit = message.time_since_last_hit.is_some();
+        if message.idle_timeout_ns == 0 && !hit {
+            return Ok(());
+        }
+        if !self.has_timeout || message.is_default_action {
+            return Err(invalid(format!(
+                "{label} has no idle timeout for this entry"
+            )));
+        }
+        if message.idle_timeout_ns < 0 {
+            return Err(invalid(format!(
+                "{label}: idle timeout {} ns is negative",
+                message.idle_timeout_ns
+            )));
+        }
+        if writing && hit {
+            return Err(invalid(format!(
+                "{label}: time_since_last_hit is for the server to set"
+            )));
+        }
+        Ok(())
+    }
+}
+
+/// Of those that are given, so many were used: the others are of unknown fields, or second ones.
+pub(crate) fn check_given(
+    label: &str,
+    fields: &Names<Field>,
+    given: &[m::FieldMatch],
+    used: usize,
+) -> Result<(), ControlError> {
+    if used == given.len() {
+        return Ok(());
+    }
+    for (at, message) in given.iter().enumerate() {
+        let field = fields.by_id(message.field_id)?;
+        if given[..at].iter().any(|other| other.field_id == field.id) {
+            let name = &field.name;
+            return Err(invalid(format!(
+                "{label}: match field '{name}' is given twice"
+            )));
+        }
+    }
+    Ok(())
+}
+
+/// The match of one field; a don't-care is not given.
+pub(crate) fn field_match(
+    label: &str,
+    field: &Field,
+    given: Option<&m::FieldMatch>,
+) -> Result<KeyMatch, ControlError> {
+    let own = field.own_width;
+    let Some(given) = given else {
+        let zero = || Bits::zero(own.max(1));
+        return match field.kind {
+            MatchKind::Lpm => Ok(KeyMatch::Lpm {
+                value: zero(),
+                prefix_len: 0,
+            }),
+            MatchKind::Ternary => Ok(KeyMatch::Ternary {
+                value: zero(),
+                mask: zero(),
+            }),
+            MatchKind::Range => Ok(KeyMatch::Range {
+                low: zero(),
+                high: Bits::ones(own.max(1)),
+            }),
+            MatchKind::Optional | MatchKind::Selector => Ok(KeyMatch::Optional(None)),
+            MatchKind::Exact => Err(invalid(format!(
+                "{label}: exact match field '{}' is missing",
+                field.name
+            ))),
+        };
+    };
+    let what = || format!("{label}, match field '{}'", field.name);
+    let refused = |why: &str| invalid(format!("{}: {why}", what()));
+    let value = |bytes: &Bytes| field.value(bytes, &what);
+    // Only exact and optional matches are translated.
+    let bits = |bytes: &Bytes, part: &str| {
+        let number = values::number(bytes, field.width, own);
+        number.map_err(|why| refused(&format!("{part}{why}")))
+    };
+    let kind = given.kind.as_ref();
+    if field.width == 0 && field.translation.is_none() && kind.is_some_and(|k| k.is(field.kind)) {
+        return Err(refused(
+            "its type has no values in P4Runtime, so entries cannot name it",
+        ));
+    }
+    match (field.kind, kind) {
+        (MatchKind::Exact, Some(m::MatchKind::Exact(one))) => {
+            Ok(KeyMatch::Exact(value(&one.value)?))
+        }
+        (MatchKind::Optional, Some(m::MatchKind::Optional(one))) => {
+            Ok(KeyMatch::Optional(Some(value(&one.value)?)))
+        }
+        (MatchKind::Lpm, Some(m::MatchKind::Lpm(lpm))) => {
+            let (value, length) = (bits(&lpm.value, "")?, lpm.prefix_len);
+            let width = field.width;
+            let prefix_len = match u32::try_from(length) {
+                Ok(length) if (1..=width).contains(&length) => length,
+                _ => {
+                    let hint = match length {
+                        0 => "; leave a don't-care field out",
+                        _ => "",
+                    };
+                    return Err(refused(&format!(
+                        "prefix length {length} is not between 1 and {width}{hint}"
+                    )));
+                }
+            };
+            if value.and(&Bits::prefix_mask(own, prefix_len)) != value {
+                return Err(refused(&format!(
+                    "the value has bits set behind its prefix of {length} bits"
+                )));
+            }
+            Ok(KeyMatch::Lpm { value, prefix_len })
+        }
+        (MatchKind::Ternary, Some(m::MatchKind::Ternary(two))) => {
+            let (value, mask) = (bits(&two.first, "")?, bits(&two.second, "mask: ")?);
+            if mask.is_zero() {
+                return Err(refused("the mask is zero; leave a don't-care field out"));
+            }
+            if value.and(&mask) != value {
+                return Err(refused("the value has bits set where the mask has none"));
+            }
+            Ok(KeyMatch::Ternary { value, mask })
+        }
+        (MatchKind::Range, Some(m::MatchKind::Range(two))) => {
+            let (low, high) = (bits(&two.first, "low: ")?, bits(&two.second, "high: ")?);
+            if low.ucmp(&high).is_gt() {
+                return Err(refused("the low end is above the high end"));
+            }
+            if low.is_zero() && high == Bits::ones(own) {
+                return Err(refused(
+                    "the range holds everything; leave a don't-care field out",
+                ));
+            }
+            Ok(KeyMatch::Range { low, high })
+        }
+        (wanted, found) => {
+            let found = found.map_or("unset", m::MatchKind::word);
+            let wanted = kind_name(wanted);
+            Err(refused(&format!(
+                "the match is {found}, the field is {wanted}"
+            )))
+        }
+    }
+}
+
+impl m::MatchKind {
+    fn is(&self, kind: MatchKind) -> bool {
+        self.word() == kind_name(kind)
+    }
+}
+
+impl Field {
+    /// The switch's value for the controller's. INVALID_ARGUMENT if there is none.
+    pub fn value(&self, bytes: &[u8], what: &dyn Fn() -> String) -> Result<Bits, ControlError> {
+        let Some(translation) = &self.translation else {
+            let value = values::number(bytes, self.width, self.own_width);
+            return value.map_err(|why| invalid(format!("{}: {why}", what())));
+        };
+        let number = translation.to_switch(bytes, what)?;
+        let own = self.own_width.max(1);
+        let value = Bits::from_u64(own, number);
+        if value.to_u64() != Some(number) {
+            return Err(invalid(format!(
+                "{}: it is translated to {number}, which does not fit into {own} bits",
+                what()
+            )));
+        }
+        Ok(value)
+    }
+
+    /// The value that a client sees.
+    pub fn shown(&self, value: &Bits) -> Bytes {
+        match &self.translation {
+            None => values::bytestring(value),
+            Some(translation) => translation.to_controller(value),
+        }
+    }
+}
+
+/// Adds the match of a field to a message, unless it is a don't-care.
+pub(crate) fn put_match(to: &mut Vec<m::FieldMatch>, field: &Field, key_match: &KeyMatch) {
+    let one = |value: &Bits| m::One {
+        value: field.shown(value),
+    };
+    let two = |first: &Bits, second: &Bits| m::Two {
+        first: values::bytestring(first),
+        second: values::bytestring(second),
+    };
+    let kind = match key_match {
+        KeyMatch::Lpm { prefix_len: 0, .. } | KeyMatch::Optional(None) => return,
+        KeyMatch::Ternary { mask, .. } if mask.is_zero() => return,
+        KeyMatch::Range { low, high } if low.is_zero() && *high == Bits::ones(high.width()) => {
+            return;
+        }
+        KeyMatch::Exact(value) => m::MatchKind::Exact(one(value)),
+        KeyMatch::Optional(Some(value)) => m::MatchKind::Optional(one(value)),
+        KeyMatch::Ternary { value, mask } => m::MatchKind::Ternary(two(value, mask)),
+        KeyMatch::Range { low, high } => m::MatchKind::Range(two(low, high)),
+        KeyMatch::Lpm { value, prefix_len } => m::MatchKind::Lpm(m::Lpm {
+            value: values::bytestring(value),
+            prefix_len: *prefix_len as i32,
+        }),
+    };
+    to.push(m::FieldMatch {
+        field_id: field.id,
+        kind: Some(kind),
+    });
+}
+
+impl Pipeline {
+    /// An action of a table, with its arguments.
+    pub(crate) fn call(
+        &self,
+        table: &Table,
+        message: &m::Action,
+        is_default: bool,
+    ) -> Result<ActionCall, ControlError> {
+        let id = message.action_id;
+        let found = table.actions.iter().find(|(known, _)| *known == id);
+        let (Some((_, scope)), Some(action)) = (found, self.info.actions.get(id)) else {
+            let actions = table.actions.iter();
+            let names = actions.filter_map(|(id, _)| Some(&*self.info.actions.get(*id)?.name));
+            let place = format!(" of {}", table.label);
+            return Err(unknown("action", id, &place, names.collect()));
+        };
+        let (forbidden, place) = match is_default {
+            true => (ActionScope::TableOnly, "as the default"),
+            false => (ActionScope::DefaultOnly, "in an entry"),
+        };
+        if *scope == forbidden {
+            let (label, name) = (&table.label, &action.name);
+            return Err(denied(format!(
+                "{label}: action '{name}' is not allowed {place}"
+            )));
+        }
+        self.arguments(action, &message.params)
+    }
+
+    fn arguments(
+        &self,
+        action: &Action,
+        given: &[m::Argument],
+    ) -> Result<ActionCall, ControlError> {
+        let declared = &self.program.actions[action.number];
+        let refused = |what: String| invalid(format!("action '{}': {what}", action.name));
+        let args = declared.params.iter().map(|param| {
+            let field = action.params.by_id(param.id)?;
+            let found = given.iter().find(|found| found.param_id == param.id);
+            let found =
+                found.ok_or_else(|| refused(format!("parameter '{}' is missing", field.name)))?;
+            field.value(&found.value, &|| {
+                format!("action '{}', parameter '{}'", action.name, field.name)
+            })
+        });
+        let args: Result<Vec<Bits>, ControlError> = args.collect();
+        if given.len() != declared.params.len() {
+            for (at, argument) in given.iter().enumerate() {
+                let field = action.params.by_id(argument.param_id)?;
+                if given[..at].iter().any(|other| other.param_id == field.id) {
+                    let name = &field.name;
+                    return Err(refused(format!("parameter '{name}' is given twice")));
+                }
+            }
+        }
+        Ok(ActionCall {
+            action: ActionId(action.number as u32),
+            args: args?,
+        })
+    }
+
+    pub(crate) fn action_message(&self, call: &ActionCall) -> m::Action {
+        let declared = &self.program.actions[call.action.index()];
+        let action = self.info.actions.get(declared.id);
+        let params = declared.params.iter().zip(&call.args);
+        let params = params.map(|(param, value)| m::Argument {
+            param_id: param.id,
+            value: match action.and_then(|action| action.params.get(param.id)) {
+                Some(field) => field.shown(value),
+                None => values::bytestring(value),
+            },
+        });
+        let mut params: Vec<_> = params.collect();
+        params.sort_by_key(|param| param.param_id);
+        m::Action {
+            action_id: declared.id,
+            params,
+        }
+    }
+
+    /// What an entry of a table runs.
+    pub(crate) fn entry_action(
+        &self,
+        table: &Table,
+        action: Option<&m::TableAction>,
+    ) -> Result<EntryAction, ControlError> {
+        let kind = action.and_then(|action| action.kind.as_ref());
+        let label = &table.label;
+        if table.implementation == 0 {
+            let call = self.call(table, direct_action(table, action)?, false)?;
+            return Ok(EntryAction::Call(call));
+        }
+        let profile = self.info.profiles.by_id(table.implementation)?;
+        Ok(EntryAction::Target(match kind {
+            Some(m::ActionKind::Member(id)) => {
+                Target::Member(not_zero(*id, || format!("{label}: member"))?)
+            }
+            Some(m::ActionKind::Group(id)) if profile.with_selector => {
+                Target::Group(not_zero(*id, || format!("{label}: group"))?)
+            }
+            Some(m::ActionKind::Set(set)) => self.one_shot(table, profile, set)?,
+            other => {
+                let kind = other.map_or("unset", m::ActionKind::word);
+                let wanted = match profile.with_selector {
+                    true => "a member, a group or a one-shot set",
+                    false => "a member",
+                };
+                return Err(invalid(format!(
+                    "{label}: the action is {kind}, this table takes {wanted}"
+                )));
+            }
+        }))
+    }
+
+    /// The `TableEntry` of an entry, without its resources.
+    pub(crate) fn entry_message(&self, table: &Table, read: &InstalledEntry) -> m::TableEntry {
+        let entry = &read.entry;
+        let note = note(entry.note.as_ref());
+        let mut message = self.key_message(table, &entry.matches);
+        message.priority = entry.priority;
+        message.idle_timeout_ns = entry.idle_timeout_ns as i64;
+        message.is_const = read.is_const;
+        let kind = match &entry.action {
+            EntryAction::Call(call) => Some(m::ActionKind::Action(self.action_message(call))),
+            EntryAction::Target(Target::Member(id)) => Some(m::ActionKind::Member(*id)),
+            EntryAction::Target(Target::Group(id)) => Some(m::ActionKind::Group(*id)),
+            EntryAction::Target(Target::OneShot(set)) => {
+                let profile: Option<&Profile> = self.info.profiles.get(table.implementation);
+                profile.map(|profile| m::ActionKind::Set(self.set_message(profile, set, &note)))
+            }
+            EntryAction::Keep => None,
+        };
+        message.action = Some(m::TableAction { kind });
+        message.metadata = note.metadata;
+        message.controller_metadata = note.controller_metadata;
+        message
+    }
+
+    pub(crate) fn key_message(&self, table: &Table, matches: &[KeyMatch]) -> m::TableEntry {
+        let mut message = m::TableEntry {
+            table_id: table.id,
+            ..m::TableEntry::default()
+        };
+        let fields = table.keys.iter().zip(matches);
+        for (key, key_match) in fields {
+            if let Some(at) = key {
+                put_match(&mut message.matches, &table.fields.list[*at], key_match);
+            }
+        }
+        message.matches.sort_by_key(|found| found.field_id);
+        message
+    }
+
+    /// What a miss runs. `is_const` is of the default action.
+    pub(crate) fn default_message(
+        &self,
+        table: &Table,
+        call: &ActionCall,
+        kept: Option<&Note>,
+    ) -> m::TableEntry {
+        let note = note(kept);
+        m::TableEntry {
+            table_id: table.id,
+            is_default_action: true,
+            is_const: table.has_const_default,
+            action: Some(m::TableAction {
+                kind: Some(m::ActionKind::Action(self.action_message(call))),
+            }),
+            metadata: note.metadata,
+            controller_metadata: note.controller_metadata,
+            ..m::TableEntry::default()
+        }
+    }
+}
+
+/// The action in a message for a table without implementation.
+pub(crate) fn direct_action<'a>(
+    table: &Table,
+    action: Option<&'a m::TableAction>,
+) -> Result<&'a m::Action, ControlError> {
+    match action.and_then(|action| action.kind.as_ref()) {
+        Some(m::ActionKind::Action(action)) => Ok(action),
+        other => {
+            let (label, kind) = (&table.label, other.map_or("unset", m::ActionKind::word));
+            Err(invalid(format!(
+                "{label}: the action is {kind}, a direct table takes an action"
+            )))
+        }
+    }
+}
+
+pub(crate) fn not_zero(id: u32, what: impl FnOnce() -> String) -> Result<u32, ControlError> {
+    match id {
+        0 => Err(invalid(format!("{} 0: ids are not zero", what()))),
+        id => Ok(id),
+    }
+}
+
+/// What the switch is to keep of a message and does not look at.
+pub(crate) fn note_of(message: &m::TableEntry) -> Option<Note> {
+    let mut note = match &message.action {
+        Some(m::TableAction {
+            kind: Some(m::ActionKind::Set(set)),
+        }) => profiles::set_note(set),
+        _ if message.metadata.is_empty() && message.controller_metadata == 0 => return None,
+        _ => m::EntryNote::default(),
+    };
+    note.metadata = message.metadata.clone();
+    note.controller_metadata = message.controller_metadata;
+    let bytes = note.encode_to_vec();
+    (!bytes.is_empty()).then(|| bytes.into())
+}
+
+/// What [`note_of`] gave.
+pub(crate) fn note(note: Option<&Note>) -> m::EntryNote {
+    let note = note.and_then(|note| m::EntryNote::decode(&note[..]).ok());
+    note.unwrap_or_default()
+}
+
+pub(crate) fn count_message(data: CounterData) -> m::CounterData {
+    // The message's numbers have 63 bits.
+    m::CounterData {
+        byte_count: (data.bytes & i64::MAX as u64) as i64,
+        packet_count: (data.packets & i64::MAX as u64) as i64,
+    }
+}
+
+/// A meter that counted nothing has zeros.
+pub(crate) fn colours_message(counts: Option<[CounterData; 3]>) -> m::MeterCounterData {
+    let [green, yellow, red] = counts.unwrap_or_default().map(|c| Some(count_message(c)));
+    m::MeterCounterData { green, yellow, red }
+}
+
+pub(crate) fn config_message(config: MeterConfig) -> m::MeterConfig {
+    m::MeterConfig {
+        cir: config.cir as i64,
+        cburst: config.cburst as i64,
+        pir: config.pir as i64,
+        pburst: config.pburst as i64,
+        eburst: 0,
+    }
+}

@@ -1,0 +1,734 @@
+//! P4Info beside the program that it is of: objects by P4Runtime id, with names for messages and the program's numbers.
+//!
+//! Building it is also the verification of a P4Info that a client pushes: ids are unique and of known objects, widths are given. It
+//! knows nothing of entries or values.
+
+use crate::errors::{denied, invalid, unimplemented};
+use crate::messages as m;
+use crate::translation::{Mappings, Translation};
+use crate::values::{MAX_WIDTH, Type};
+use engine::control::{ControlError, ids};
+use ir::{ActionScope, MatchKind, Program};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// Something with an id and a name.
+pub(crate) trait Named {
+    fn id(&self) -> u32;
+    fn name(&self) -> &str;
+}
+
+macro_rules! named {
+    ($($name:ident { $($field:ident: $ty:ty,)* })*) => {$(
+        #[derive(Debug)]
+        pub(crate) struct $name { pub id: u32, pub name: String, $(pub $field: $ty,)* }
+
+        impl Named for $name {
+            fn id(&self) -> u32 { self.id }
+            fn name(&self) -> &str { &self.name }
+        }
+    )*};
+}
+
+// A `number` is the object's in the program, and `usize::MAX` if the program has none.
+named! {
+    // A key field, a parameter or a part of a controller header; widths in bits.
+    Field {
+        // 0 for a string (then it is translated) and for what clients cannot give.
+        width: u32,
+        own_width: u32,
+        // What is not a key field is exact.
+        kind: MatchKind,
+        translation: Option<Arc<Translation>>,
+        is_translated: bool,
+    }
+    Action { number: usize, params: Names<Field>, }
+    Table {
+        number: usize,
+        label: String,
+        fields: Names<Field>,
+        // By key of the program: the field.
+        keys: Vec<Option<usize>>,
+        // Ids and scopes.
+        actions: Vec<(u32, ActionScope)>,
+        needs_priority: bool,
+        has_const_default: bool,
+        is_const: bool,
+        implementation: u32,
+        direct_counter: u32,
+        direct_meter: Option<(u32, MeterType)>,
+        has_timeout: bool,
+    }
+    Array { number: usize, size: u64, meter: MeterType, }
+    Profile {
+        number: usize,
+        table_ids: Vec<u32>,
+        with_selector: bool,
+        max_group_size: u64,
+        by_members: bool,
+        max_member_weight: i32,
+        weights_disallowed: bool,
+    }
+    ValueSet { number: usize, label: String, fields: Names<Field>, size: u64, }
+    // A register or digest.
+    Data { number: usize, size: u64, ty: Result<Type, ControlError>, }
+    Header { fields: Names<Field>, }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum MeterType {
+    TwoRates,
+    SingleRateThreeColours,
+    SingleRateTwoColours,
+}
+
+/// Objects of one kind, in the order of P4Info.
+#[derive(Debug)]
+pub(crate) struct Names<T> {
+    kind: &'static str,
+    place: String,
+    pub list: Vec<T>,
+    by_id: BTreeMap<u32, usize>,
+}
+
+impl<T: Named> Names<T> {
+    fn new(
+        kind: &'static str,
+        place: String,
+        objects: impl IntoIterator<Item = Result<T, ControlError>>,
+    ) -> Result<Names<T>, ControlError> {
+        let (mut list, mut by_id) = (Vec::new(), BTreeMap::new());
+        for object in objects {
+            let object = object?;
+            if object.id() == 0 || by_id.insert(object.id(), list.len()).is_some() {
+                return Err(invalid(format!(
+                    "P4Info: {kind} '{}'{place} has id {}, which is zero or taken",
+                    object.name(),
+                    object.id()
+                )));
+            }
+            list.push(object);
+        }
+        Ok(Names {
+            kind,
+            place,
+            list,
+            by_id,
+        })
+    }
+
+    pub fn get(&self, id: u32) -> Option<&T> {
+        self.by_id.get(&id).map(|at| &self.list[*at])
+    }
+
+    pub fn position(&self, id: u32) -> Option<usize> {
+        self.by_id.get(&id).copied()
+    }
+
+    /// INVALID_ARGUMENT if there is none.
+    pub fn by_id(&self, id: u32) -> Result<&T, ControlError> {
+        let names = || self.list.iter().map(Named::name).collect();
+        let unknown = || unknown(self.kind, id, &self.place, names());
+        self.get(id).ok_or_else(unknown)
+    }
+}
+
+pub(crate) fn unknown(kind: &str, id: u32, place: &str, mut names: Vec<&str>) -> ControlError {
+    names.sort_unstable();
+    let shown: Vec<String> = names.iter().take(8).map(|n| format!("'{n}'")).collect();
+    let choices = match (names.len(), shown.join(", ")) {
+        (0, _) => "there are none".to_owned(),
+        (count @ 9.., shown) => format!("there are {shown} and {} more", count - 8),
+        (_, shown) => format!("there are {shown}"),
+    };
+    invalid(format!("no {kind} has id {id}{place}; {choices}"))
+}
+
+/// The index.
+#[derive(Debug)]
+pub(crate) struct Info {
+    pub actions: Names<Action>,
+    pub tables: Names<Table>,
+    pub counters: Names<Array>,
+    pub meters: Names<Array>,
+    pub profiles: Names<Profile>,
+    pub value_sets: Names<ValueSet>,
+    pub registers: Names<Data>,
+    pub digests: Names<Data>,
+    headers: Names<Header>,
+    /// The role that an object's `@p4runtime_role` names, by id.
+    pub roles: BTreeMap<u32, String>,
+    pub translations: BTreeMap<String, Arc<Translation>>,
+}
+
+impl Info {
+    pub fn new(
+        info: &m::P4Info,
+        program: &Program,
+        mappings: &Mappings,
+    ) -> Result<Info, ControlError> {
+        let no_types = m::TypeInfo::default();
+        let mut builder = Builder {
+            info,
+            program,
+            types: info.type_info.as_ref().unwrap_or(&no_types),
+            mappings,
+            translations: BTreeMap::new(),
+        };
+        let builder = &mut builder;
+        let nowhere = String::new;
+        let actions = info.actions.iter().map(|action| builder.action(action));
+        let actions = Names::new("action", nowhere(), actions)?;
+        let direct_counters = builder.direct("direct counter", &info.direct_counters)?;
+        let direct_meters = builder.direct("direct meter", &info.direct_meters)?;
+        let tables = info.tables.iter();
+        let tables =
+            tables.map(|table| builder.table(table, &actions, &direct_counters, &direct_meters));
+        let tables = Names::new("table", nowhere(), tables)?;
+        let counters = info.counters.iter().map(|c| builder.array("counter", c));
+        let counters = Names::new("counter", nowhere(), counters)?;
+        let profiles = info.action_profiles.iter();
+        let profiles = profiles.map(|profile| builder.profile(profile, &tables));
+        let profiles = Names::new("action profile", nowhere(), profiles)?;
+        let meters = info
+            .meters
+            .iter()
+            .map(|meter| builder.array("meter", meter));
+        let meters = Names::new("meter", nowhere(), meters)?;
+        let value_sets = info.value_sets.iter().map(|set| builder.value_set(set));
+        let value_sets = Names::new("value set", nowhere(), value_sets)?;
+        let registers = info.registers.iter();
+        let registers = registers.map(|register| builder.data("register", register));
+        let registers = Names::new("register", nowhere(), registers)?;
+        let digests = info
+            .digests
+            .iter()
+            .map(|digest| builder.data("digest", digest));
+        let digests = Names::new("digest", nowhere(), digests)?;
+        let headers = info.controller_headers.iter();
+        let headers = headers.map(|header| builder.header(header));
+        let headers = Names::new("controller header", nowhere(), headers)?;
+        builder.check_ids_are_unique()?;
+        Ok(Info {
+            roles: builder.roles()?,
+            translations: std::mem::take(&mut builder.translations),
+            actions,
+            tables,
+            counters,
+            meters,
+            profiles,
+            value_sets,
+            registers,
+            digests,
+            headers,
+        })
+    }
+
+    /// The controller header with this name.
+    pub fn header(&self, name: &str) -> Option<&Header> {
+        self.headers.list.iter().find(|header| header.name == name)
+    }
+
+    /// Whether a role may deal with an object. The default role may everything, and what names no role is everybody's.
+    pub fn role_may(&self, role: &str, id: u32) -> bool {
+        role.is_empty() || self.roles.get(&id).is_none_or(|owner| owner == role)
+    }
+
+    /// PERMISSION_DENIED unless [`Self::role_may`].
+    pub fn check_role(&self, role: &str, id: u32) -> Result<(), ControlError> {
+        if self.role_may(role, id) {
+            return Ok(());
+        }
+        let owner = &self.roles[&id];
+        Err(denied(format!(
+            "object {id} is of role '{owner}', not of '{role}'"
+        )))
+    }
+}
+
+struct Builder<'a> {
+    info: &'a m::P4Info,
+    program: &'a Program,
+    types: &'a m::TypeInfo,
+    mappings: &'a Mappings,
+    translations: BTreeMap<String, Arc<Translation>>,
+}
+
+fn preamble(preamble: &Option<m::Preamble>) -> (u32, String) {
+    let preamble = preamble.as_ref();
+    preamble.map_or((0, String::new()), |it| (it.id, it.name.clone()))
+}
+
+impl Builder<'_> {
+    fn action(&mut self, message: &m::ActionInfo) -> Result<Action, ControlError> {
+        let (id, name) = preamble(&message.preamble);
+        let place = format!(" of action '{name}'");
+        let number = ids::action(self.program, id).map_or(usize::MAX, |id| id.index());
+        let declared = self.program.actions.get(number);
+        let param = |param: &m::ParamInfo| {
+            let own = declared.and_then(|action| action.params.iter().find(|p| p.id == param.id));
+            let own = own.map(|own| self.program.slots[own.slot.index()].width);
+            let (width, translation) = (param.bitwidth, &param.type_name);
+            let what = format!("parameter '{}'{place}", param.name);
+            self.value_field((param.id, &param.name), width, translation, own, &what)
+        };
+        let params: Vec<_> = message.params.iter().map(param).collect();
+        let params = Names::new("parameter", place, params)?;
+        Ok(Action {
+            id,
+            name,
+            number,
+            params,
+        })
+    }
+
+    /// A parameter, or a field of a controller header.
+    fn value_field(
+        &mut self,
+        (id, name): (u32, &str),
+        bitwidth: i32,
+        type_name: &Option<m::Name>,
+        own: Option<u32>,
+        what: &str,
+    ) -> Result<Field, ControlError> {
+        let translation = self.translation(type_name)?;
+        let is_text = translation.as_ref().is_some_and(|t| t.width == 0);
+        let width = if is_text { 0 } else { width(bitwidth, what)? };
+        Ok(Field {
+            id,
+            name: name.to_owned(),
+            width,
+            own_width: own.unwrap_or(width),
+            kind: MatchKind::Exact,
+            translation,
+            is_translated: self.translated(type_name).is_some(),
+        })
+    }
+
+    fn key_field(
+        &mut self,
+        message: &m::FieldInfo,
+        own: Option<u32>,
+        place: &str,
+    ) -> Result<Field, ControlError> {
+        let what = format!("match field '{}'{place}", message.name);
+        let kind = match message.match_type {
+            Some(m::MatchType::Kind(2)) => MatchKind::Exact,
+            Some(m::MatchType::Kind(3)) => MatchKind::Lpm,
+            Some(m::MatchType::Kind(4)) => MatchKind::Ternary,
+            Some(m::MatchType::Kind(5)) => MatchKind::Range,
+            Some(m::MatchType::Kind(6)) => MatchKind::Optional,
+            _ => {
+                return Err(invalid(format!(
+                    "P4Info: {what} has an unsupported match type"
+                )));
+            }
+        };
+        let translation = self.translation(&message.type_name)?;
+        let exact = matches!(kind, MatchKind::Exact | MatchKind::Optional);
+        if translation.is_some() && !exact {
+            return Err(unimplemented(format!(
+                "P4Info: {what} is translated; only exact and optional matches can be"
+            )));
+        }
+        // An enum or error without a representation has no width, and no value that a client could give.
+        let is_text = translation.as_ref().is_some_and(|t| t.width == 0);
+        let width = match message.bitwidth {
+            0 => 0,
+            _ if is_text => 0,
+            bitwidth => width(bitwidth, &what)?,
+        };
+        Ok(Field {
+            id: message.id,
+            name: message.name.clone(),
+            width,
+            own_width: own.unwrap_or(width),
+            kind,
+            translation,
+            is_translated: self.translated(&message.type_name).is_some(),
+        })
+    }
+
+    fn translated(&self, type_name: &Option<m::Name>) -> Option<&m::TranslatedType> {
+        let new_type = self.types.new_types.get(&type_name.as_ref()?.name)?;
+        match &new_type.representation {
+            Some(m::Representation::Translated(translated)) => Some(translated),
+            _ => None,
+        }
+    }
+
+    /// Of a type that is translated otherwise than by itself.
+    fn translation(
+        &mut self,
+        type_name: &Option<m::Name>,
+    ) -> Result<Option<Arc<Translation>>, ControlError> {
+        let Some(translated) = self.translated(type_name) else {
+            return Ok(None);
+        };
+        let name = type_name.as_ref().map_or("", |name| &name.name);
+        let (uri, given) = (&translated.uri, self.mappings.get(&translated.uri));
+        let width = match translated.sdn {
+            Some(m::SdnType::Bitwidth(_)) if given.is_none() => return Ok(None),
+            Some(m::SdnType::Bitwidth(bitwidth)) => width(bitwidth, &format!("type '{name}'"))?,
+            Some(m::SdnType::String(_)) => 0,
+            None => {
+                return Err(invalid(format!(
+                    "P4Info: type '{name}' is translated to nothing"
+                )));
+            }
+        };
+        let uri = uri.clone();
+        let known = match self.translations.get(&uri) {
+            Some(known) => known.clone(),
+            None => {
+                let new = Arc::new(Translation::new(&uri, width, given)?);
+                self.translations.insert(uri.clone(), new.clone());
+                new
+            }
+        };
+        if known.width != width {
+            return Err(invalid(format!(
+                "P4Info: '{uri}' is translated to strings and to numbers"
+            )));
+        }
+        Ok(Some(known))
+    }
+
+    /// Ids and types of direct counters or meters.
+    fn direct(
+        &self,
+        kind: &str,
+        list: &[m::DirectInfo],
+    ) -> Result<BTreeMap<u32, MeterType>, ControlError> {
+        let mut found = BTreeMap::new();
+        for direct in list {
+            let (id, name) = preamble(&direct.preamble);
+            let ty = match kind {
+                "direct meter" => meter_type(&direct.spec)?,
+                _ => MeterType::TwoRates,
+            };
+            if id == 0 || found.insert(id, ty).is_some() {
+                return Err(invalid(format!(
+                    "P4Info: {kind} '{name}' has id {id}, which is zero or taken"
+                )));
+            }
+        }
+        Ok(found)
+    }
+
+    fn table(
+        &mut self,
+        message: &m::TableInfo,
+        all: &Names<Action>,
+        direct_counters: &BTreeMap<u32, MeterType>,
+        direct_meters: &BTreeMap<u32, MeterType>,
+    ) -> Result<Table, ControlError> {
+        let (id, name) = preamble(&message.preamble);
+        let label = format!("table '{name}'");
+        let place = format!(" of {label}");
+        let number = ids::table(self.program, id).map_or(usize::MAX, |id| id.index());
+        let declared = self.program.tables.get(number);
+        let mut actions = Vec::new();
+        for reference in &message.action_refs {
+            let id = reference.id;
+            let Some(action) = all.get(id) else {
+                return Err(invalid(format!(
+                    "P4Info: {label} refers to the unknown action id {id}"
+                )));
+            };
+            let scope = match reference.scope {
+                0 => ActionScope::Both,
+                1 => ActionScope::TableOnly,
+                2 => ActionScope::DefaultOnly,
+                _ => {
+                    return Err(invalid(format!(
+                        "P4Info: {label} uses action '{}' in an unsupported scope",
+                        action.name
+                    )));
+                }
+            };
+            if actions.iter().any(|(known, _)| *known == id) {
+                return Err(invalid(format!(
+                    "P4Info: action '{}'{place} has id {id}, which is zero or taken",
+                    action.name
+                )));
+            }
+            actions.push((id, scope));
+        }
+        let resources = &message.direct_resource_ids;
+        let known = |id: &&u32| direct_counters.contains_key(id) || direct_meters.contains_key(id);
+        if let Some(id) = resources.iter().find(|id| !known(id)) {
+            return Err(invalid(format!(
+                "P4Info: {label} refers to the unknown direct resource id {id}"
+            )));
+        }
+        let fields = message.fields.iter().map(|field| {
+            let mut keys = declared.iter().flat_map(|table| &table.keys);
+            let own = keys.find(|key| key.id == field.id).map(|key| key.width);
+            self.key_field(field, own, &place)
+        });
+        let fields: Vec<_> = fields.collect();
+        let fields = Names::new("match field", place, fields)?;
+        let keys = declared.iter().flat_map(|table| &table.keys);
+        let keys = keys.map(|key| match key.kind {
+            MatchKind::Selector => None,
+            _ => fields.position(key.id),
+        });
+        let unordered = [MatchKind::Ternary, MatchKind::Range, MatchKind::Optional];
+        let meter = |id: &u32| Some((*id, *direct_meters.get(id)?));
+        let mut counters = resources
+            .iter()
+            .filter(|id| direct_counters.contains_key(id));
+        Ok(Table {
+            keys: keys.collect(),
+            needs_priority: fields.list.iter().any(|f| unordered.contains(&f.kind)),
+            has_const_default: message.const_default_action_id != 0,
+            is_const: message.is_const,
+            implementation: message.implementation_id,
+            direct_counter: counters.next().copied().unwrap_or(0),
+            direct_meter: resources.iter().find_map(meter),
+            has_timeout: message.idle_timeout_behavior != 0,
+            id,
+            name,
+            number,
+            label,
+            fields,
+            actions,
+        })
+    }
+
+    /// An indexed counter or meter.
+    fn array(&self, kind: &str, message: &m::ArrayInfo) -> Result<Array, ControlError> {
+        let (id, name) = preamble(&message.preamble);
+        let number = match kind {
+            "counter" => ids::counter(self.program, id).map(|id| id.index()),
+            _ => ids::meter(self.program, id).map(|id| id.index()),
+        };
+        Ok(Array {
+            number: number.unwrap_or(usize::MAX),
+            size: size(message.size, &format!("{kind} '{name}'"))?,
+            meter: match kind {
+                "counter" => MeterType::TwoRates,
+                _ => meter_type(&message.spec)?,
+            },
+            id,
+            name,
+        })
+    }
+
+    fn profile(
+        &self,
+        message: &m::ActionProfileInfo,
+        tables: &Names<Table>,
+    ) -> Result<Profile, ControlError> {
+        let (id, name) = preamble(&message.preamble);
+        let what = format!("action profile '{name}'");
+        let unknown = message
+            .table_ids
+            .iter()
+            .find(|id| tables.get(**id).is_none());
+        if let Some(id) = unknown {
+            return Err(invalid(format!(
+                "P4Info: {what} refers to the unknown table id {id}"
+            )));
+        }
+        size(message.size, &what)?;
+        let group = format!("a group of {what}");
+        let (by_members, max_member_weight) = match &message.semantics {
+            Some(m::SizeSemantics::Members(members)) => (true, members.max_member_weight),
+            _ => (false, 0),
+        };
+        let number = ids::action_profile(self.program, id);
+        Ok(Profile {
+            number: number.map_or(usize::MAX, |id| id.index()),
+            table_ids: message.table_ids.clone(),
+            with_selector: message.with_selector,
+            max_group_size: size(message.max_group_size.into(), &group)?,
+            by_members,
+            max_member_weight,
+            weights_disallowed: message.weights_disallowed,
+            id,
+            name,
+        })
+    }
+
+    fn value_set(&mut self, message: &m::ValueSetInfo) -> Result<ValueSet, ControlError> {
+        let (id, name) = preamble(&message.preamble);
+        let label = format!("value set '{name}'");
+        let place = format!(" of {label}");
+        let number = ids::value_set(self.program, id).map_or(usize::MAX, |id| id.index());
+        let declared = self.program.value_sets.get(number);
+        let fields = message.fields.iter().map(|field| {
+            let at = (field.id as usize).wrapping_sub(1);
+            let own = declared.and_then(|set| set.widths.get(at).copied());
+            self.key_field(field, own, &place)
+        });
+        let fields: Vec<_> = fields.collect();
+        Ok(ValueSet {
+            fields: Names::new("match field", place, fields)?,
+            size: size(message.size.into(), &label)?,
+            id,
+            name,
+            number,
+            label,
+        })
+    }
+
+    fn data(&self, kind: &str, message: &m::DataInfo) -> Result<Data, ControlError> {
+        let (id, name) = preamble(&message.preamble);
+        let number = match kind {
+            "register" => ids::register(self.program, id).map(|id| id.index()),
+            _ => ids::digest(self.program, id).map(|id| id.index()),
+        };
+        Ok(Data {
+            number: number.unwrap_or(usize::MAX),
+            size: size(message.size.into(), &format!("{kind} '{name}'"))?,
+            ty: Type::new(message.type_spec.as_ref(), self.types),
+            id,
+            name,
+        })
+    }
+
+    fn header(&mut self, message: &m::HeaderInfo) -> Result<Header, ControlError> {
+        let (id, name) = preamble(&message.preamble);
+        let place = format!(" of controller header '{name}'");
+        let fields = message.fields.iter().map(|field| {
+            let what = format!("field '{}'{place}", field.name);
+            let names = (field.id, &*field.name);
+            // A translated part has the width that P4Info gives.
+            let own = Some(field.bitwidth.max(0) as u32).filter(|width| *width > 0);
+            self.value_field(names, field.bitwidth, &field.type_name, own, &what)
+        });
+        let fields: Vec<_> = fields.collect();
+        let fields = Names::new("metadata field", place, fields)?;
+        Ok(Header { id, name, fields })
+    }
+
+    /// Ids of all kinds share one number space (comment of `Preamble.id`).
+    fn check_ids_are_unique(&self) -> Result<(), ControlError> {
+        let info = self.info;
+        let preambles = (info.actions.iter().map(|it| &it.preamble))
+            .chain(info.tables.iter().map(|it| &it.preamble))
+            .chain(info.counters.iter().map(|it| &it.preamble))
+            .chain(info.direct_counters.iter().map(|it| &it.preamble))
+            .chain(info.registers.iter().map(|it| &it.preamble))
+            .chain(info.action_profiles.iter().map(|it| &it.preamble))
+            .chain(info.meters.iter().map(|it| &it.preamble))
+            .chain(info.direct_meters.iter().map(|it| &it.preamble))
+            .chain(info.value_sets.iter().map(|it| &it.preamble));
+        let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
+        for preamble in preambles.flatten() {
+            if let Some(other) = seen.insert(preamble.id, &preamble.name) {
+                let (id, name) = (preamble.id, &preamble.name);
+                return Err(invalid(format!(
+                    "P4Info: '{name}' and '{other}' both have id {id}"
+                )));
+            }
+        }
+        Ok(())
+    }
+
+    fn roles(&self) -> Result<BTreeMap<u32, String>, ControlError> {
+        let info = self.info;
+        let preambles = (info.tables.iter().map(|it| &it.preamble))
+            .chain(info.action_profiles.iter().map(|it| &it.preamble))
+            .chain(info.counters.iter().map(|it| &it.preamble))
+            .chain(info.meters.iter().map(|it| &it.preamble))
+            .chain(info.value_sets.iter().map(|it| &it.preamble))
+            .chain(info.registers.iter().map(|it| &it.preamble))
+            .chain(info.digests.iter().map(|it| &it.preamble));
+        let mut roles = BTreeMap::new();
+        for preamble in preambles.flatten() {
+            let mut named: Vec<String> = Vec::new();
+            for text in preamble.annotations.iter().map(|text| text.trim()) {
+                if let Some(rest) = text.strip_prefix("@p4runtime_role")
+                    && !rest.starts_with(|c: char| c.is_alphanumeric() || c == '_')
+                {
+                    named.push(role(text, rest, &preamble.name)?);
+                }
+            }
+            let structured = preamble.structured.iter();
+            for annotation in structured.filter(|it| it.name == "p4runtime_role") {
+                let list = annotation.list.as_ref().map(|list| &*list.expressions);
+                match list.unwrap_or_default() {
+                    [
+                        m::Expression {
+                            value: Some(m::ExpressionValue::String(role)),
+                        },
+                    ] => named.push(role.clone()),
+                    _ => {
+                        return Err(invalid(format!(
+                            "P4Info: the role of '{}' is not one string",
+                            preamble.name
+                        )));
+                    }
+                }
+            }
+            let count = named.len();
+            if count > 1 {
+                let name = &preamble.name;
+                return Err(invalid(format!("P4Info: '{name}' has {count} roles")));
+            }
+            roles.extend(named.pop().map(|role| (preamble.id, role)));
+        }
+        Ok(roles)
+    }
+}
+
+/// What is not understood must not open an object to everybody.
+fn role(annotation: &str, rest: &str, owner: &str) -> Result<String, ControlError> {
+    let inside = rest.strip_prefix('(').and_then(|it| it.strip_suffix(')'));
+    let inside = inside.map(str::trim);
+    let quoted = inside.and_then(|it| it.strip_prefix('"')?.strip_suffix('"'));
+    let mut role = String::new();
+    let mut characters = quoted.unwrap_or("\"").chars();
+    while let Some(c) = characters.next() {
+        match c {
+            '\\' => match characters.next() {
+                Some(escaped) => role.push(escaped),
+                None => return Err(not_one_string(annotation, owner)),
+            },
+            '"' => return Err(not_one_string(annotation, owner)),
+            c => role.push(c),
+        }
+    }
+    Ok(role)
+}
+
+fn not_one_string(annotation: &str, owner: &str) -> ControlError {
+    invalid(format!(
+        "P4Info: the role of '{owner}' is not one string: {annotation}"
+    ))
+}
+
+fn size(size: i64, what: &str) -> Result<u64, ControlError> {
+    u64::try_from(size).map_err(|_| invalid(format!("P4Info: {what} has a negative size")))
+}
+
+fn width(bitwidth: i32, what: &str) -> Result<u32, ControlError> {
+    match u32::try_from(bitwidth) {
+        Ok(width @ 1..=MAX_WIDTH) => Ok(width),
+        Ok(width @ 1..) => Err(invalid(format!(
+            "P4Info: {what} has {width} bits; more than {MAX_WIDTH} are not supported"
+        ))),
+        _ => Err(invalid(format!(
+            "P4Info: {what} has no width in bits (a string?), which is not supported"
+        ))),
+    }
+}
+
+fn meter_type(spec: &Option<m::Spec>) -> Result<MeterType, ControlError> {
+    match spec.as_ref().map_or(0, |spec| spec.kind) {
+        0 => Ok(MeterType::TwoRates),
+        1 => Ok(MeterType::SingleRateThreeColours),
+        2 => Ok(MeterType::SingleRateTwoColours),
+        kind => Err(invalid(format!("P4Info: there is no meter type {kind}"))),
+    }
+}
+
+impl Field {
+    /// In bits; 0 if P4Info does not tell it.
+    pub fn width_in_program(&self) -> u32 {
+        if self.is_translated { 0 } else { self.width }
+    }
+}

@@ -1,0 +1,279 @@
+//! A program with its P4Info, and what is not written or read: packets for the controller, digests, idle entries.
+
+use crate::contradiction::contradiction;
+use crate::errors::{invalid, not_found};
+use crate::info::{Header, Info};
+use crate::messages as m;
+use crate::profiles::NumericPorts;
+use crate::translation::Mappings;
+use bytes::Bytes;
+use engine::Switch;
+use engine::control::{ControlError, ControlErrorCode, Operation};
+use engine::digest::DigestList;
+use ir::{Bits, DigestId, Program};
+use prost::Message;
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A program with its P4Info. It can be of any number of switches that run the program.
+#[derive(Debug)]
+pub struct Pipeline {
+    pub(crate) program: Arc<Program>,
+    pub(crate) info: Info,
+    notes: Mutex<Notes>,
+}
+
+/// What clients said of objects other than entries, and the switch has no use for.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes {
+    /// Members whose port was given by the deprecated number.
+    pub groups: BTreeMap<(u32, u32), BTreeSet<u32>>,
+    /// Metadata, and replicas with the deprecated number.
+    pub multicast: BTreeMap<u32, (Bytes, NumericPorts)>,
+    pub sessions: BTreeMap<u32, NumericPorts>,
+}
+
+/// A part of [`Notes`].
+#[derive(Clone, Debug)]
+pub(crate) enum ObjectNote {
+    Group((u32, u32), BTreeSet<u32>),
+    Multicast(u32, Bytes, NumericPorts),
+    Session(u32, NumericPorts),
+}
+
+impl Pipeline {
+    /// A program with a serialized `p4.config.v1.P4Info`. INVALID_ARGUMENT or UNIMPLEMENTED if the P4Info contradicts itself, or the
+    /// program, or has types that cannot be dealt with.
+    pub fn new(
+        program: Arc<Program>,
+        p4info: &[u8],
+        mappings: &Mappings,
+    ) -> Result<Pipeline, ControlError> {
+        let message = m::P4Info::decode(p4info);
+        let message = message.map_err(|why| invalid(format!("P4Info: {why}")))?;
+        let info = Info::new(&message, &program, mappings)?;
+        if let Some(what) = contradiction(&program, &info) {
+            return Err(invalid(format!(
+                "the P4Info and the device config are not of one program: {what}"
+            )));
+        }
+        Ok(Pipeline {
+            program,
+            info,
+            notes: Mutex::default(),
+        })
+    }
+
+    /// The program.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// What of the types of registers and digests cannot be dealt with, first.
+    pub fn unsupported(&self) -> Option<&ControlError> {
+        let data = self
+            .info
+            .registers
+            .list
+            .iter()
+            .chain(&self.info.digests.list);
+        data.filter_map(|data| data.ty.as_ref().err()).next()
+    }
+
+    pub(crate) fn notes(&self) -> MutexGuard<'_, Notes> {
+        self.notes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn keep(&self, operation: Operation, note: ObjectNote) {
+        let mut notes = self.notes();
+        let gone = operation == Operation::Delete;
+        match note {
+            ObjectNote::Group(id, members) if gone || members.is_empty() => {
+                notes.groups.remove(&id);
+            }
+            ObjectNote::Group(id, members) => {
+                notes.groups.insert(id, members);
+            }
+            ObjectNote::Multicast(id, data, ports)
+                if gone || (data.is_empty() && ports.is_empty()) =>
+            {
+                notes.multicast.remove(&id);
+            }
+            ObjectNote::Multicast(id, data, ports) => {
+                notes.multicast.insert(id, (data, ports));
+            }
+            ObjectNote::Session(id, ports) if gone || ports.is_empty() => {
+                notes.sessions.remove(&id);
+            }
+            ObjectNote::Session(id, ports) => {
+                notes.sessions.insert(id, ports);
+            }
+        }
+    }
+
+    /// Whether a role may deal with an object.
+    pub fn role_may(&self, role: &str, id: u32) -> bool {
+        self.info.role_may(role, id)
+    }
+
+    /// What goes into the CPU port for a serialized `PacketOut`. INVALID_ARGUMENT unless each metadata field occurs exactly once.
+    pub fn packet_out(&self, message: &[u8]) -> Result<Vec<u8>, ControlError> {
+        let message = m::PacketOut::decode(message);
+        let message = message.map_err(|why| invalid(format!("packet-out: {why}")))?;
+        let fields = self.info.header("packet_out").map(|header| &header.fields);
+        for (at, item) in message.metadata.iter().enumerate() {
+            let id = item.id;
+            if fields.is_none_or(|fields| fields.get(id).is_none()) {
+                return Err(invalid(format!(
+                    "packet-out: no metadata field has id {id}"
+                )));
+            }
+            if message.metadata[..at].iter().any(|other| other.id == id) {
+                return Err(invalid(format!(
+                    "packet-out: metadata field {id} is given twice"
+                )));
+            }
+        }
+        let mut whole: Option<Bits> = None;
+        for field in fields.iter().flat_map(|fields| &fields.list) {
+            let given = message.metadata.iter().find(|item| item.id == field.id);
+            let given = given.ok_or_else(|| {
+                let name = &field.name;
+                invalid(format!("packet-out: metadata field '{name}' is missing"))
+            })?;
+            let what = || format!("packet-out metadata '{}'", field.name);
+            let part = field.value(&given.value, &what)?;
+            whole = Some(match whole {
+                Some(high) => high.concat(&part),
+                None => part,
+            });
+        }
+        let mut packet = Vec::new();
+        if let Some(bits) = whole {
+            let padding = bits.width().next_multiple_of(8) - bits.width();
+            let padded = match padding {
+                0 => bits,
+                padding => bits.concat(&Bits::zero(padding)),
+            };
+            packet = padded.to_be_bytes();
+        }
+        packet.extend_from_slice(&message.payload);
+        Ok(packet)
+    }
+
+    /// The serialized `PacketIn` for what came out of the CPU port; None if it is shorter than the controller header.
+    pub fn packet_in(&self, packet: &[u8]) -> Option<Vec<u8>> {
+        let header = self.info.header("packet_in");
+        let bits: u32 = header.map_or(0, header_bits);
+        let (front, payload) = packet.split_at_checked(bits.div_ceil(8) as usize)?;
+        let mut metadata = Vec::new();
+        if bits > 0 {
+            let whole = Bits::from_be_bytes(front.len() as u32 * 8, front);
+            let mut rest = whole.width();
+            for field in header.iter().flat_map(|header| &header.fields.list) {
+                let width = field.own_width.max(1);
+                rest -= width;
+                metadata.push(m::PacketMetadata {
+                    id: field.id,
+                    value: field.shown(&whole.slice(rest + width - 1, rest)),
+                });
+            }
+        }
+        let message = m::PacketOut {
+            payload: Bytes::copy_from_slice(payload),
+            metadata,
+        };
+        Some(message.encode_to_vec())
+    }
+
+    /// Takes digest lists of a switch that are due at its time, until they have so many messages together.
+    pub fn take_digests(&self, switch: &mut Switch, most: usize) -> Vec<DigestList> {
+        let now_ps = switch.runtime().now_ps();
+        // What nobody asked for.
+        switch.take_unconfigured_digests(now_ps, most);
+        switch.take_due_digests(now_ps, most)
+    }
+
+    /// Digest id and serialized `DigestList` of each of these lists.
+    pub fn digest_messages(&self, lists: Vec<DigestList>, now_ns: i64) -> Vec<(u32, Vec<u8>)> {
+        let lists = lists.into_iter().filter_map(|list| {
+            let id = self.program.digests[list.digest.index()].id;
+            let ty = self.info.digests.get(id)?.ty.as_ref().ok()?;
+            let values = list.messages.into_iter();
+            let data = values.map(|members| {
+                let whole = members.into_iter().reduce(|high, low| high.concat(&low));
+                let whole = whole.unwrap_or_else(|| Bits::zero(1));
+                ty.to_data(&whole.resize(ty.width().max(1)))
+            });
+            let message = m::DigestList {
+                digest_id: id,
+                list_id: list.list_id,
+                data: data.collect(),
+                timestamp: now_ns,
+            };
+            Some((id, message.encode_to_vec()))
+        });
+        lists.collect()
+    }
+
+    /// Acknowledges a digest list; one that is not waiting does nothing.
+    pub fn acknowledge(
+        &self,
+        switch: &mut Switch,
+        digest_id: u32,
+        list_id: u64,
+    ) -> Result<(), ControlError> {
+        let digest = self.info.digests.by_id(digest_id)?;
+        match switch.acknowledge_digest(DigestId(digest.number as u32), list_id) {
+            Err(error) if error.code != ControlErrorCode::NotFound => Err(error),
+            _ => Ok(()),
+        }
+    }
+
+    /// Takes so many idle entries of a switch at most: table id and serialized `IdleTimeoutNotification` of each table.
+    pub fn take_idle(&self, switch: &mut Switch, now_ns: i64, most: usize) -> Vec<(u32, Vec<u8>)> {
+        let now_ps = switch.runtime().now_ps();
+        let mut found: Vec<(u32, m::IdleTimeoutNotification)> = Vec::new();
+        for (table, idle) in switch.take_idle_entries(now_ps, most) {
+            let id = self.program.tables[table.index()].id;
+            let Some(table) = self.info.tables.get(id) else {
+                continue;
+            };
+            let mut entry = self.entry_message(table, &idle);
+            (entry.action, entry.is_const) = (None, false);
+            match found.iter_mut().find(|(table, _)| *table == id) {
+                Some((_, notification)) => notification.entries.push(entry),
+                None => {
+                    let entries = vec![entry];
+                    let timestamp = now_ns;
+                    found.push((id, m::IdleTimeoutNotification { entries, timestamp }));
+                }
+            }
+        }
+        let found = found.into_iter();
+        found
+            .map(|(id, message)| (id, message.encode_to_vec()))
+            .collect()
+    }
+}
+
+fn header_bits(header: &Header) -> u32 {
+    let widths = header
+        .fields
+        .list
+        .iter()
+        .map(|field| field.own_width.max(1));
+    widths.fold(0, u32::saturating_add)
+}
+
+/// The object that an index of the program's refers to is gone.
+pub(crate) fn replaced(during: &str) -> ControlError {
+    ControlError::new(
+        ControlErrorCode::Aborted,
+        format!("the pipeline was replaced during the {during}"),
+    )
+}
+
+pub(crate) fn missing(what: &str, id: u32) -> ControlError {
+    not_found(format!("there is no {what} {id}"))
+}

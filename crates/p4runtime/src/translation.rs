@@ -1,0 +1,162 @@
+//! Translated types (specification, "PSA Metadata Translation"): the controller's values and the switch's, one to one.
+//!
+//! Which value means which comes from outside P4Runtime ([`Mappings`], by the URI of `@p4runtime_translation`). Without that, numbers
+//! mean themselves, and strings are given numbers as they come: a decimal number that is still free its own, others the lowest free
+//! one above zero. What a string means stays so as long as pipelines are reconciled.
+
+use crate::errors::invalid;
+use crate::values;
+use bytes::Bytes;
+use engine::control::{ControlError, ControlErrorCode};
+use ir::Bits;
+use std::collections::BTreeMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+const MAX_STRINGS: usize = 1 << 20;
+const MAX_OWN_NUMBER: u64 = 1 << 16;
+
+/// The switch's value by the controller's (a number's shortest byte string, or the string), by URI.
+pub type Mappings = BTreeMap<String, BTreeMap<Vec<u8>, u64>>;
+
+/// Of one URI.
+#[derive(Debug)]
+pub(crate) struct Translation {
+    pub uri: String,
+    /// Of the controller's numbers in bits; 0 for strings.
+    pub width: u32,
+    is_given: bool,
+    known: Mutex<Known>,
+}
+
+#[derive(Clone, Debug, Default)]
+struct Known {
+    to_switch: BTreeMap<Vec<u8>, u64>,
+    to_controller: BTreeMap<u64, Vec<u8>>,
+    lowest: u64,
+}
+
+impl Translation {
+    pub fn new(
+        uri: &str,
+        width: u32,
+        given: Option<&BTreeMap<Vec<u8>, u64>>,
+    ) -> Result<Translation, ControlError> {
+        let to_switch = given.cloned().unwrap_or_default();
+        let pairs = to_switch.iter().map(|(own, number)| (*number, own.clone()));
+        let to_controller: BTreeMap<u64, Vec<u8>> = pairs.collect();
+        if to_controller.len() != to_switch.len() {
+            return Err(invalid(format!(
+                "translation '{uri}': two of the controller's values are the same one of the switch"
+            )));
+        }
+        Ok(Translation {
+            uri: uri.to_owned(),
+            width,
+            is_given: given.is_some(),
+            known: Mutex::new(Known {
+                to_switch,
+                to_controller,
+                lowest: 1,
+            }),
+        })
+    }
+
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes over what strings mean.
+    pub fn inherit(&self, other: &Translation) {
+        if !self.is_given && self.width == other.width {
+            let theirs = other.known().clone();
+            *self.known() = Known {
+                lowest: 1,
+                ..theirs
+            };
+        }
+    }
+
+    /// The switch's value for the controller's. INVALID_ARGUMENT if there is none.
+    pub fn to_switch(&self, bytes: &[u8], what: &dyn Fn() -> String) -> Result<u64, ControlError> {
+        let wrong = |why: String| invalid(format!("{}: {why}", what()));
+        let value = if self.width == 0 {
+            let text = std::str::from_utf8(bytes);
+            match text.map_err(|_| wrong("the string is not UTF-8".into()))? {
+                "" => return Err(wrong("the string is empty".into())),
+                text => text.as_bytes(),
+            }
+        } else {
+            values::number(bytes, self.width, self.width).map_err(wrong)?;
+            values::canonical(bytes)
+        };
+        let mut known = self.known();
+        match known.to_switch.get(value) {
+            Some(number) => Ok(*number),
+            None if self.is_given => {
+                let value = match self.width {
+                    0 => format!("'{}'", String::from_utf8_lossy(value)),
+                    width => values::number(value, width, width)
+                        .ok()
+                        .and_then(|bits| bits.to_u64())
+                        .map_or_else(|| "the value".into(), |number| number.to_string()),
+                };
+                let uri = &self.uri;
+                Err(wrong(format!("{value} is not translated ('{uri}')")))
+            }
+            None => known.assign(value, &self.uri),
+        }
+    }
+
+    /// The controller's value for the switch's; for one that no client wrote, its own number.
+    pub fn to_controller(&self, number: &Bits) -> Bytes {
+        let Some(small) = number.to_u64() else {
+            return values::bytestring(number);
+        };
+        let mut known = self.known();
+        match known.to_controller.get(&small) {
+            Some(value) => Bytes::copy_from_slice(value),
+            None if self.width != 0 => values::bytestring(number),
+            None => known.name(small, self.is_given),
+        }
+    }
+}
+
+impl Known {
+    fn assign(&mut self, text: &[u8], uri: &str) -> Result<u64, ControlError> {
+        if self.to_switch.len() >= MAX_STRINGS {
+            return Err(ControlError::new(
+                ControlErrorCode::ResourceExhausted,
+                format!("'{uri}' has {MAX_STRINGS} strings already"),
+            ));
+        }
+        let own = std::str::from_utf8(text).ok();
+        let own = own.and_then(|text| Some((text, text.parse::<u64>().ok()?)));
+        let own = own.filter(|(text, number)| *text == number.to_string());
+        let own = own
+            .map(|(_, number)| number)
+            .filter(|number| *number < MAX_OWN_NUMBER && !self.to_controller.contains_key(number));
+        let number = own.unwrap_or_else(|| {
+            while self.to_controller.contains_key(&self.lowest) {
+                self.lowest += 1;
+            }
+            self.lowest
+        });
+        self.to_switch.insert(text.to_vec(), number);
+        self.to_controller.insert(number, text.to_vec());
+        Ok(number)
+    }
+
+    /// A string for a number that came from the program.
+    fn name(&mut self, number: u64, is_given: bool) -> Bytes {
+        let mut text = number.to_string();
+        while self.to_switch.contains_key(text.as_bytes()) {
+            text.insert(0, '#');
+        }
+        if !is_given {
+            self.to_switch.insert(text.clone().into_bytes(), number);
+            let bytes = text.clone().into_bytes();
+            self.to_controller.insert(number, bytes);
+        }
+        Bytes::from(text)
+    }
+}

@@ -1,0 +1,351 @@
+//! Values: byte strings for `bit<w>` (specification, "Bytestrings"), and `P4Data` for the types of registers and digests.
+//!
+//! The switch keeps flat bit strings; a type says how to cut them, the first member in the highest bits. Headers, stacks, unions,
+//! varbit, and enums and errors without a representation are UNIMPLEMENTED.
+
+use crate::errors::{invalid, unimplemented};
+use crate::messages::{BitstringKind, DataKind, Members, P4Data, TypeInfo, TypeKind, TypeSpec};
+use crate::messages::{Representation, SdnType};
+use bytes::Bytes;
+use engine::control::ControlError;
+use ir::Bits;
+use std::borrow::Cow;
+
+/// Widest value that P4Info may have, in bits.
+pub(crate) const MAX_WIDTH: u32 = 1 << 16;
+const MAX_DEPTH: u32 = 32;
+const MAX_PARTS: u32 = 4096;
+
+fn significant(bytes: &[u8]) -> &[u8] {
+    let zeros = bytes.iter().take_while(|&&b| b == 0).count();
+    &bytes[zeros..]
+}
+
+/// The value of a byte string for `bit<width>`, as the switch has it in `own` bits. The error says what is wrong.
+pub(crate) fn number(bytes: &[u8], width: u32, own: u32) -> Result<Bits, String> {
+    let significant = significant(bytes);
+    let bits = match significant {
+        [] if bytes.is_empty() => {
+            return Err("the binary string is empty; zero is one byte of zero".into());
+        }
+        [] => 0,
+        [first, rest @ ..] => rest.len() as u64 * 8 + u64::from(8 - first.leading_zeros()),
+    };
+    if bits > u64::from(width) {
+        let plural = if width == 1 { "" } else { "s" };
+        return Err(format!(
+            "{} does not fit into {width} bit{plural}",
+            shown(bytes)
+        ));
+    }
+    if bits > u64::from(own) {
+        return Err(format!(
+            "the value has {bits} bits and does not fit into {own}"
+        ));
+    }
+    Ok(Bits::from_be_bytes(own, significant))
+}
+
+/// Bytes for a message, cut where long.
+fn shown(bytes: &[u8]) -> String {
+    let hex = |bytes: &[u8]| bytes.iter().map(|b| format!("{b:02x}")).collect::<String>();
+    match bytes.len() {
+        0..=20 => format!("0x{}", hex(bytes)),
+        length => format!("0x{}... ({length} bytes)", hex(&bytes[..20])),
+    }
+}
+
+/// Each byte: most values need no memory of their own.
+static SINGLE: [u8; 256] = {
+    let mut bytes = [0; 256];
+    let mut at = 0;
+    while at < 256 {
+        bytes[at] = at as u8;
+        at += 1;
+    }
+    bytes
+};
+
+/// The shortest byte string of a value.
+pub(crate) fn bytestring(value: &Bits) -> Bytes {
+    let length = value.bit_length().div_ceil(8).max(1) as usize;
+    if length == 1 {
+        let at = value.low_u64() as usize;
+        return Bytes::from_static(&SINGLE[at..=at]);
+    }
+    if length <= 16 {
+        let mut buffer = [0; 16];
+        let limbs = value.limbs();
+        for (i, byte) in buffer[..length].iter_mut().rev().enumerate() {
+            *byte = (limbs[i / 8] >> (8 * (i % 8))) as u8;
+        }
+        return Bytes::copy_from_slice(&buffer[..length]);
+    }
+    let bytes = value.to_be_bytes();
+    Bytes::copy_from_slice(&bytes[bytes.len() - length..])
+}
+
+/// The shortest byte string of a number.
+pub(crate) fn bytestring_of(number: u64) -> Bytes {
+    bytestring(&Bits::from_u64(64, number))
+}
+
+/// The canonical form of a byte string.
+pub(crate) fn canonical(bytes: &[u8]) -> &[u8] {
+    match significant(bytes) {
+        [] => &[0],
+        significant => significant,
+    }
+}
+
+/// A type of `P4Data`. Widths are in bits.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Type {
+    Bool,
+    Bit(u32),
+    Int(u32),
+    Enum(u32),
+    /// To a number; the program's width is not known.
+    Translated(u32),
+    Struct(Vec<Type>),
+    Tuple(Vec<Type>),
+}
+
+impl Type {
+    /// The type of a specification. INVALID_ARGUMENT or UNIMPLEMENTED if it cannot be dealt with.
+    pub fn new(spec: Option<&TypeSpec>, types: &TypeInfo) -> Result<Type, ControlError> {
+        Type::resolve(spec, types, 0, &mut 0)
+    }
+
+    fn resolve(
+        spec: Option<&TypeSpec>,
+        types: &TypeInfo,
+        depth: u32,
+        parts: &mut u32,
+    ) -> Result<Type, ControlError> {
+        *parts += 1;
+        if *parts > MAX_PARTS {
+            return Err(invalid(format!(
+                "P4Info: a type has more than {MAX_PARTS} parts"
+            )));
+        }
+        if depth > MAX_DEPTH {
+            return Err(invalid(
+                "P4Info: types are nested too deeply, or in themselves",
+            ));
+        }
+        let missing =
+            |what: &str, name: &str| invalid(format!("P4Info: no type_info for {what} '{name}'"));
+        let mut inner = |spec: Option<&TypeSpec>| Type::resolve(spec, types, depth + 1, parts);
+        match spec.and_then(|spec| spec.kind.as_ref()) {
+            Some(TypeKind::Bool(_)) => Ok(Type::Bool),
+            Some(TypeKind::Bitstring(bits)) => match &bits.kind {
+                Some(BitstringKind::Bit(width)) => Ok(Type::Bit(checked_width(width.bitwidth)?)),
+                Some(BitstringKind::Int(width)) => Ok(Type::Int(checked_width(width.bitwidth)?)),
+                other => Err(unsupported(other.as_ref().map(BitstringKind::word))),
+            },
+            Some(TypeKind::Tuple(tuple)) => {
+                let members = tuple.members.iter().map(|member| inner(Some(member)));
+                Ok(Type::Tuple(members.collect::<Result<_, _>>()?))
+            }
+            Some(TypeKind::Struct(name)) => {
+                let found = types.structs.get(&name.name);
+                let found = found.ok_or_else(|| missing("struct", &name.name))?;
+                let members = found.members.iter().map(|m| inner(m.type_spec.as_ref()));
+                Ok(Type::Struct(members.collect::<Result<_, _>>()?))
+            }
+            Some(TypeKind::SerializableEnum(name)) => {
+                let found = types.serializable_enums.get(&name.name);
+                let found = found.ok_or_else(|| missing("enum", &name.name))?;
+                let width = found.underlying.as_ref().map_or(0, |width| width.bitwidth);
+                Ok(Type::Enum(checked_width(width)?))
+            }
+            Some(TypeKind::NewType(name)) => {
+                let found = types.new_types.get(&name.name);
+                let found = found.ok_or_else(|| missing("type", &name.name))?;
+                match &found.representation {
+                    Some(Representation::Original(spec)) => inner(Some(spec)),
+                    Some(Representation::Translated(translated)) => match translated.sdn {
+                        Some(SdnType::Bitwidth(width)) => {
+                            Ok(Type::Translated(checked_width(width)?))
+                        }
+                        _ => Err(unimplemented(format!(
+                            "type '{}' is translated to a string, which is not supported",
+                            name.name
+                        ))),
+                    },
+                    None => inner(None),
+                }
+            }
+            other => Err(unsupported(other.map(TypeKind::word))),
+        }
+    }
+
+    pub fn width(&self) -> u32 {
+        match self {
+            Type::Bool => 1,
+            Type::Bit(width) | Type::Int(width) | Type::Enum(width) | Type::Translated(width) => {
+                *width
+            }
+            Type::Struct(members) | Type::Tuple(members) => {
+                let widths = members.iter().map(Type::width);
+                widths.fold(0, u32::saturating_add)
+            }
+        }
+    }
+
+    /// In bits, as the program has it; 0 if P4Info does not tell.
+    pub fn width_in_program(&self) -> u32 {
+        if self.has_translated() {
+            0
+        } else {
+            self.width()
+        }
+    }
+
+    fn has_translated(&self) -> bool {
+        match self {
+            Type::Translated(_) => true,
+            Type::Struct(members) | Type::Tuple(members) => {
+                members.iter().any(Type::has_translated)
+            }
+            _ => false,
+        }
+    }
+
+    fn word(&self) -> &'static str {
+        match self {
+            Type::Bool => "bool",
+            Type::Bit(_) | Type::Int(_) | Type::Translated(_) => "bitstring",
+            Type::Enum(_) => "enum_value",
+            Type::Struct(_) => "struct",
+            Type::Tuple(_) => "tuple",
+        }
+    }
+
+    /// The canonical `P4Data` of a value.
+    pub fn to_data(&self, value: &Bits) -> P4Data {
+        let data = match self {
+            Type::Bool => DataKind::Bool(!value.is_zero()),
+            Type::Enum(_) => DataKind::EnumValue(bytestring(value)),
+            Type::Bit(_) | Type::Translated(_) => DataKind::Bitstring(bytestring(value)),
+            Type::Int(_) => DataKind::Bitstring(signed(value)),
+            Type::Struct(members) => DataKind::Struct(cut(members, value)),
+            Type::Tuple(members) => DataKind::Tuple(cut(members, value)),
+        };
+        P4Data { data: Some(data) }
+    }
+
+    /// The reverse of [`Self::to_data`], None for no bits at all.
+    pub fn value_of(&self, data: Option<&P4Data>) -> Result<Option<Bits>, ControlError> {
+        let data = data.and_then(|data| data.data.as_ref());
+        let string = |bytes: &[u8], width| number(bytes, width, width).map_err(value_error);
+        Ok(Some(match (self, data) {
+            (Type::Bool, Some(DataKind::Bool(value))) => Bits::from_bool(*value),
+            (Type::Enum(width), Some(DataKind::EnumValue(bytes)))
+            | (Type::Bit(width) | Type::Translated(width), Some(DataKind::Bitstring(bytes))) => {
+                string(bytes, *width)?
+            }
+            (Type::Int(width), Some(DataKind::Bitstring(bytes))) => {
+                from_signed(bytes, *width).map_err(value_error)?
+            }
+            (Type::Struct(types), Some(DataKind::Struct(given)))
+            | (Type::Tuple(types), Some(DataKind::Tuple(given))) => {
+                return joined(types, &given.members);
+            }
+            (_, found) => {
+                let found = found.map_or("nothing", DataKind::word);
+                let wanted = self.word();
+                return Err(invalid(format!(
+                    "the data is of kind {found}, the type asks for {wanted}"
+                )));
+            }
+        }))
+    }
+}
+
+fn value_error(why: String) -> ControlError {
+    invalid(format!("value: {why}"))
+}
+
+fn joined(types: &[Type], given: &[P4Data]) -> Result<Option<Bits>, ControlError> {
+    if types.len() != given.len() {
+        let (given, types) = (given.len(), types.len());
+        return Err(invalid(format!(
+            "the data has {given} members, the type has {types}"
+        )));
+    }
+    let mut whole: Option<Bits> = None;
+    for (member, data) in types.iter().zip(given) {
+        let Some(part) = member.value_of(Some(data))? else {
+            continue;
+        };
+        whole = Some(match whole {
+            Some(high) => high.concat(&part),
+            None => part,
+        });
+    }
+    Ok(whole)
+}
+
+fn cut(members: &[Type], value: &Bits) -> Members {
+    let mut rest = value.width();
+    let members = members.iter().map(|member| {
+        let width = member.width().min(rest);
+        if width == 0 {
+            return member.to_data(&Bits::zero(1));
+        }
+        rest -= width;
+        member.to_data(&value.slice(rest + width - 1, rest))
+    });
+    Members {
+        members: members.collect(),
+    }
+}
+
+/// The shortest two's complement of a value with sign.
+fn signed(value: &Bits) -> Bytes {
+    let width = value.width();
+    let negative = value.bit(width - 1);
+    let magnitude = if negative { value.not() } else { value.clone() };
+    let bytes = (magnitude.bit_length() + 1).div_ceil(8);
+    let extended = value.sign_extend(width.max(8 * bytes));
+    Bytes::from(extended.slice(8 * bytes - 1, 0).to_be_bytes())
+}
+
+fn from_signed(bytes: &[u8], width: u32) -> Result<Bits, String> {
+    let Some(first) = bytes.first() else {
+        return Err("the binary string is empty; zero is one byte of zero".into());
+    };
+    let error = || format!("{} does not fit into {width} bits with sign", shown(bytes));
+    let fill = if first & 0x80 == 0 { 0 } else { 0xff };
+    // All bytes in front of those that the width needs are filling.
+    let needed = (width.div_ceil(8) as usize).min(bytes.len());
+    let (filling, value) = bytes.split_at(bytes.len() - needed);
+    if filling.iter().any(|byte| *byte != fill) {
+        return Err(error());
+    }
+    let own = 8 * needed as u32 + 1;
+    let mut sign_bytes: Cow<'_, [u8]> = Cow::Borrowed(value);
+    sign_bytes.to_mut().insert(0, fill);
+    let wide = Bits::from_be_bytes(own, &sign_bytes);
+    let result = wide.sign_extend(own.max(width)).slice(width - 1, 0);
+    match result.sign_extend(own.max(width)) == wide.sign_extend(own.max(width)) {
+        true => Ok(result),
+        false => Err(error()),
+    }
+}
+
+fn checked_width(width: i32) -> Result<u32, ControlError> {
+    match u32::try_from(width) {
+        Ok(width @ 1..=MAX_WIDTH) => Ok(width),
+        _ => Err(invalid(format!(
+            "P4Info: a type has {width} bits; 1 to {MAX_WIDTH} are supported"
+        ))),
+    }
+}
+
+fn unsupported(kind: Option<&'static str>) -> ControlError {
+    let kind = kind.unwrap_or("unknown");
+    unimplemented(format!("values of type {kind} are not supported"))
+}

@@ -1,0 +1,27 @@
+"""A primary client of a switch of the native core, for tests of the core's face."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from holdfast._core import Switch
+from holdfast.p4runtime import Device, LocalClient
+
+
+def controlled(switch: Switch) -> LocalClient:
+    """The switch starts afresh with its program."""
+    device = Device(1, switch)
+    device.load(switch.program)
+    client = LocalClient(device)
+    client.poll()
+    return client
+
+
+def insert(
+    client: LocalClient, table: str, key: Sequence[int | bytes], action: str, *args: int | bytes, timeout_ns: int = 0
+) -> None:
+    """An entry, with its key and its arguments in order."""
+    fields = [field.name for field in client.p4info.table(table).fields]
+    params = [param.name for param in client.p4info.action(action).params]
+    match = dict(zip(fields, key, strict=True))
+    client.insert(table, match, action, dict(zip(params, args, strict=True)), idle_timeout_ns=timeout_ns)
