@@ -4,13 +4,13 @@
 
 use crate::contradiction::kind_name;
 use crate::errors::{denied, invalid};
-use crate::info::{Action, Field, Names, Profile, Table, unknown};
+use crate::info::{Action, Field, Names, Table, unknown};
 use crate::messages as m;
 use crate::pipeline::Pipeline;
 use crate::profiles;
 use crate::values;
 use bytes::Bytes;
-use engine::control::{ControlError, EntryAction, InstalledEntry, Note, Target};
+use engine::control::{ControlError, EntryAction, Note, Target};
 use engine::meter::MeterConfig;
 use engine::runtime::CounterData;
 use ir::{ActionCall, ActionId, ActionScope, Bits, KeyMatch, MatchKind, TableId};
@@ -257,36 +257,6 @@ impl Field {
     }
 }
 
-/// Adds the match of a field to a message, unless it is a don't-care.
-pub(crate) fn put_match(to: &mut Vec<m::FieldMatch>, field: &Field, key_match: &KeyMatch) {
-    let one = |value: &Bits| m::One {
-        value: field.shown(value),
-    };
-    let two = |first: &Bits, second: &Bits| m::Two {
-        first: values::bytestring(first),
-        second: values::bytestring(second),
-    };
-    let kind = match key_match {
-        KeyMatch::Lpm { prefix_len: 0, .. } | KeyMatch::Optional(None) => return,
-        KeyMatch::Ternary { mask, .. } if mask.is_zero() => return,
-        KeyMatch::Range { low, high } if low.is_zero() && *high == Bits::ones(high.width()) => {
-            return;
-        }
-        KeyMatch::Exact(value) => m::MatchKind::Exact(one(value)),
-        KeyMatch::Optional(Some(value)) => m::MatchKind::Optional(one(value)),
-        KeyMatch::Ternary { value, mask } => m::MatchKind::Ternary(two(value, mask)),
-        KeyMatch::Range { low, high } => m::MatchKind::Range(two(low, high)),
-        KeyMatch::Lpm { value, prefix_len } => m::MatchKind::Lpm(m::Lpm {
-            value: values::bytestring(value),
-            prefix_len: *prefix_len as i32,
-        }),
-    };
-    to.push(m::FieldMatch {
-        field_id: field.id,
-        kind: Some(kind),
-    });
-}
-
 impl Pipeline {
     /// An action of a table, with its arguments.
     pub(crate) fn call(
@@ -348,25 +318,6 @@ impl Pipeline {
         })
     }
 
-    pub(crate) fn action_message(&self, call: &ActionCall) -> m::Action {
-        let declared = &self.program.actions[call.action.index()];
-        let action = self.info.actions.get(declared.id);
-        let params = declared.params.iter().zip(&call.args);
-        let params = params.map(|(param, value)| m::Argument {
-            param_id: param.id,
-            value: match action.and_then(|action| action.params.get(param.id)) {
-                Some(field) => field.shown(value),
-                None => values::bytestring(value),
-            },
-        });
-        let mut params: Vec<_> = params.collect();
-        params.sort_by_key(|param| param.param_id);
-        m::Action {
-            action_id: declared.id,
-            params,
-        }
-    }
-
     /// What an entry of a table runs.
     pub(crate) fn entry_action(
         &self,
@@ -399,45 +350,6 @@ impl Pipeline {
                 )));
             }
         }))
-    }
-
-    /// The `TableEntry` of an entry, without its resources.
-    pub(crate) fn entry_message(&self, table: &Table, read: &InstalledEntry) -> m::TableEntry {
-        let entry = &read.entry;
-        let note = note(entry.note.as_ref());
-        let mut message = self.key_message(table, &entry.matches);
-        message.priority = entry.priority;
-        message.idle_timeout_ns = entry.idle_timeout_ns as i64;
-        message.is_const = read.is_const;
-        let kind = match &entry.action {
-            EntryAction::Call(call) => Some(m::ActionKind::Action(self.action_message(call))),
-            EntryAction::Target(Target::Member(id)) => Some(m::ActionKind::Member(*id)),
-            EntryAction::Target(Target::Group(id)) => Some(m::ActionKind::Group(*id)),
-            EntryAction::Target(Target::OneShot(set)) => {
-                let profile: Option<&Profile> = self.info.profiles.get(table.implementation);
-                profile.map(|profile| m::ActionKind::Set(self.set_message(profile, set, &note)))
-            }
-            EntryAction::Keep => None,
-        };
-        message.action = Some(m::TableAction { kind });
-        message.metadata = note.metadata;
-        message.controller_metadata = note.controller_metadata;
-        message
-    }
-
-    pub(crate) fn key_message(&self, table: &Table, matches: &[KeyMatch]) -> m::TableEntry {
-        let mut message = m::TableEntry {
-            table_id: table.id,
-            ..m::TableEntry::default()
-        };
-        let fields = table.keys.iter().zip(matches);
-        for (key, key_match) in fields {
-            if let Some(at) = key {
-                put_match(&mut message.matches, &table.fields.list[*at], key_match);
-            }
-        }
-        message.matches.sort_by_key(|found| found.field_id);
-        message
     }
 
     /// What a miss runs. `is_const` is of the default action.

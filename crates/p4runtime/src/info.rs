@@ -49,6 +49,8 @@ named! {
         fields: Names<Field>,
         // By key of the program: the field.
         keys: Vec<Option<usize>>,
+        // Positions of key and field, by ascending id of the field.
+        by_id: Vec<(usize, usize)>,
         // Ids and scopes.
         actions: Vec<(u32, ActionScope)>,
         needs_priority: bool,
@@ -474,13 +476,19 @@ impl Builder<'_> {
             MatchKind::Selector => None,
             _ => fields.position(key.id),
         });
+        let keys: Vec<Option<usize>> = keys.collect();
+        let known = keys.iter().enumerate();
+        let known = known.filter_map(|(key, field)| Some((key, (*field)?)));
+        let mut by_id: Vec<(usize, usize)> = known.collect();
+        by_id.sort_by_key(|(_, field)| fields.list[*field].id);
         let unordered = [MatchKind::Ternary, MatchKind::Range, MatchKind::Optional];
         let meter = |id: &u32| Some((*id, *direct_meters.get(id)?));
         let mut counters = resources
             .iter()
             .filter(|id| direct_counters.contains_key(id));
         Ok(Table {
-            keys: keys.collect(),
+            keys,
+            by_id,
             needs_priority: fields.list.iter().any(|f| unordered.contains(&f.kind)),
             has_const_default: message.const_default_action_id != 0,
             is_const: message.is_const,

@@ -9,6 +9,7 @@
 #![forbid(unsafe_code)]
 
 mod contradiction;
+mod encode;
 mod entries;
 mod errors;
 mod info;

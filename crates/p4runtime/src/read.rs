@@ -3,6 +3,7 @@
 //! Tables are read from snapshots, and arrays cell by cell: [`Reading::fetch`] copies a slice while the switch waits, and
 //! [`Reading::encode`] makes a response of it while packets pass.
 
+use crate::encode::{nested, put_match};
 use crate::entries::{self, Key};
 use crate::errors::{invalid, not_found};
 use crate::info::{Named, Names, Table};
@@ -12,7 +13,9 @@ use crate::profiles::no_type;
 use crate::values::Type;
 use crate::write::{Failure, cell_of, no_externs, object_id};
 use engine::Switch;
-use engine::control::{ControlError, ControlErrorCode, EntryAction, InstalledEntry, TableSnapshot};
+use engine::control::{
+    ControlError, ControlErrorCode, EntryAction, InstalledEntry, Note, TableSnapshot,
+};
 use engine::meter::MeterConfig;
 use engine::runtime::CounterData;
 use ir::{Bits, CounterId, DigestId, MeterId, RegisterId, TableId, ValueSetId};
@@ -61,6 +64,7 @@ struct Answer {
 #[derive(Debug)]
 enum Part {
     Ready(Vec<m::EntityKind>),
+    Found(Vec<InstalledEntry>, Arc<Wanted>),
     Table(Arc<TableSnapshot>, u32, Arc<Wanted>),
     Array(Array, u64, u64),
 }
@@ -168,23 +172,17 @@ impl Reading {
 
     /// The serialized `ReadResponse` of a slice, None if nothing of it was wanted. It is the slice that was fetched last.
     pub fn encode(&mut self, slice: Slice) -> Option<Vec<u8>> {
-        let (mut out, mut scratch) = (Vec::new(), Vec::new());
+        let mut out = Vec::new();
         let pipeline = &self.pipeline;
-        let mut put = |kind: m::EntityKind| {
-            // Its length is known then, which prost would compute anew at each level.
-            scratch.clear();
-            kind.encode(&mut scratch);
-            prost::encoding::bytes::encode(1, &scratch, &mut out);
-        };
-        match slice.0 {
-            Contents::Ready(entities) => entities.into_iter().for_each(put),
-            Contents::Entries(entries, wanted) => {
-                if let Some(table) = pipeline.info.tables.get(wanted.table_id) {
-                    let found = entries.iter();
-                    let found = found.filter_map(|entry| pipeline.selected(table, entry, &wanted));
-                    found.for_each(put);
-                }
+        if let Contents::Entries(entries, wanted) = &slice.0 {
+            for entry in entries {
+                pipeline.put_selected(&mut out, entry, wanted);
             }
+        }
+        let mut put = |kind: m::EntityKind| nested(&mut out, 1, |out| kind.encode(out));
+        match slice.0 {
+            Contents::Entries(..) => {}
+            Contents::Ready(entities) => entities.into_iter().for_each(put),
             Contents::Counters(id, first, cells) => {
                 for (index, data) in (first..).zip(cells) {
                     put(m::EntityKind::Counter(m::CounterEntry {
@@ -248,14 +246,16 @@ impl Answer {
         let Some(part) = self.parts.pop_front() else {
             return Ok(None);
         };
-        if let Part::Ready(entities) = part {
-            return Ok(Some(Contents::Ready(entities)));
-        }
+        let part = match part {
+            Part::Ready(entities) => return Ok(Some(Contents::Ready(entities))),
+            Part::Found(entries, wanted) => return Ok(Some(Contents::Entries(entries, wanted))),
+            part => part,
+        };
         if !Arc::ptr_eq(switch.program(), &pipeline.program) {
             return Err(replaced("Read"));
         }
         let (contents, rest) = match part {
-            Part::Ready(entities) => (Contents::Ready(entities), None),
+            Part::Ready(_) | Part::Found(..) => return Ok(None),
             Part::Table(snapshot, place, wanted) => {
                 let (entries, next) = switch.read_snapshot(&snapshot, place, PER_SLICE)?;
                 let rest = next.map(|place| Part::Table(snapshot, place, wanted.clone()));
@@ -355,13 +355,13 @@ impl Pipeline {
                 let sets = sets.map(|set| {
                     let members = switch.value_set_members(ValueSetId(set.number as u32))?;
                     let members = members.iter().map(|member| {
-                        let mut matches = Vec::new();
+                        let mut out = Vec::new();
                         for (id, key_match) in (1..).zip(member) {
                             if let Some(field) = set.fields.get(id) {
-                                entries::put_match(&mut matches, field, key_match);
+                                put_match(&mut out, 1, field, key_match);
                             }
                         }
-                        m::ValueSetMember { matches }
+                        m::ValueSetMember::decode(&out[..]).unwrap_or_default()
                     });
                     let (id, members) = (set.id, members.collect());
                     Ok(m::EntityKind::ValueSet(m::ValueSetEntry { id, members }))
@@ -504,12 +504,12 @@ impl Pipeline {
             } else {
                 match &wanted.key {
                     Some((id, matches, priority)) if (*priority != 0) == table.needs_priority => {
-                        let entry = match source.switch.read_entry(*id, matches, *priority) {
-                            Ok(entry) => self.selected(table, &entry, &wanted),
-                            Err(error) if error.code == ControlErrorCode::NotFound => None,
+                        let found = match source.switch.read_entry(*id, matches, *priority) {
+                            Ok(entry) => vec![entry],
+                            Err(error) if error.code == ControlErrorCode::NotFound => Vec::new(),
                             Err(error) => return Err(error),
                         };
-                        Part::Ready(entry.into_iter().collect())
+                        Part::Found(found, wanted.clone())
                     }
                     _ => Part::Table(source.snapshot(table.table_id())?, 0, wanted),
                 }
@@ -533,7 +533,7 @@ impl Pipeline {
             message.meter_counter_data = Some(entries::colours_message(None));
         }
         let action_id = self.program.actions[call.action.index()].id;
-        if !asked.selects(action_id, &message) {
+        if !asked.selects(action_id, note.as_ref()) {
             return Ok(None);
         }
         Ok(match wanted.form {
@@ -545,64 +545,46 @@ impl Pipeline {
         })
     }
 
-    /// An entry, or its direct resource, if it is wanted, with those of its resources that are.
-    fn selected(
-        &self,
-        table: &Table,
-        read: &InstalledEntry,
-        wanted: &Wanted,
-    ) -> Option<m::EntityKind> {
+    /// Appends the `Entity` of an entry, or of its direct resource, if it is wanted, with those of its resources that are.
+    fn put_selected(&self, out: &mut Vec<u8>, read: &InstalledEntry, wanted: &Wanted) {
         let (asked, entry) = (&wanted.message, &read.entry);
-        if let Some((_, matches, _)) = &wanted.key
-            && *matches != entry.matches
+        let Some(table) = self.info.tables.get(wanted.table_id) else {
+            return;
+        };
+        let other_key = |(_, matches, _): &Key| *matches != entry.matches;
+        if wanted.key.as_ref().is_some_and(other_key)
+            || (asked.priority != 0 && asked.priority != entry.priority)
         {
-            return None;
-        }
-        if asked.priority != 0 && asked.priority != entry.priority {
-            return None;
+            return;
         }
         let action_id = match &entry.action {
             EntryAction::Call(call) => self.program.actions[call.action.index()].id,
             _ => 0,
         };
-        let mut message = self.entry_message(table, read);
-        if !asked.selects(action_id, &message) {
-            return None;
+        if !asked.selects(action_id, entry.note.as_ref()) {
+            return;
         }
-        match wanted.form {
-            Form::Entry => {}
+        let direct = match wanted.form {
+            Form::Entry => {
+                return nested(out, 1, |out| {
+                    nested(out, 2, |out| self.put_entry(out, table, read, asked));
+                });
+            }
             Form::DirectCounter => {
-                return Some(m::EntityKind::DirectCounter(m::DirectCounterEntry {
-                    data: Some(entries::count_message(read.counter?)),
-                    table_entry: Some(key_of(message)),
-                }));
+                let Some(count) = read.counter else {
+                    return;
+                };
+                m::EntityKind::DirectCounter(m::DirectCounterEntry {
+                    data: Some(entries::count_message(count)),
+                    table_entry: Some(key_of(self.entry_message(table, read))),
+                })
             }
             Form::DirectMeter(counted) => {
                 let counts = counted.then_some(read.meter_counts);
-                return Some(direct_meter_message(message, entry.meter, counts));
+                direct_meter_message(self.entry_message(table, read), entry.meter, counts)
             }
-        }
-        let (counter, meter) = (
-            read.counter.filter(|_| table.direct_counter != 0),
-            entry.meter,
-        );
-        message.counter_data = asked
-            .counter_data
-            .as_ref()
-            .and(counter)
-            .map(entries::count_message);
-        if table.direct_meter.is_some() {
-            let config = asked.meter_config.as_ref().and(meter);
-            message.meter_config = config.map(entries::config_message);
-            let counts = asked.meter_counter_data.as_ref();
-            message.meter_counter_data =
-                counts.map(|_| entries::colours_message(read.meter_counts));
-        }
-        let idle = asked.time_since_last_hit.as_ref().and(read.idle_ns);
-        message.time_since_last_hit = idle.map(|idle| m::IdleTimeout {
-            elapsed_ns: idle as i64,
-        });
-        Some(m::EntityKind::Table(message))
+        };
+        nested(out, 1, |out| direct.encode(out));
     }
 
     fn read_members(
@@ -690,14 +672,19 @@ impl Form {
 
 impl m::TableEntry {
     /// Whether an entry that runs an action is one of those that this filter asks for, keys apart.
-    fn selects(&self, action_id: u32, found: &m::TableEntry) -> bool {
+    fn selects(&self, action_id: u32, note: Option<&Note>) -> bool {
         let wanted = self.action.as_ref().and_then(|action| action.kind.as_ref());
-        let action = match wanted {
-            Some(m::ActionKind::Action(action)) => action.action_id == action_id,
-            _ => true,
-        };
-        let metadata = self.metadata.is_empty() || self.metadata == found.metadata;
-        action && metadata && [0, found.controller_metadata].contains(&self.controller_metadata)
+        if let Some(m::ActionKind::Action(action)) = wanted
+            && action.action_id != action_id
+        {
+            return false;
+        }
+        if self.metadata.is_empty() && self.controller_metadata == 0 {
+            return true;
+        }
+        let note = entries::note(note);
+        let metadata = self.metadata.is_empty() || self.metadata == note.metadata;
+        metadata && [0, note.controller_metadata].contains(&self.controller_metadata)
     }
 }
 

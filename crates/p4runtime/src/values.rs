@@ -55,34 +55,19 @@ fn shown(bytes: &[u8]) -> String {
     }
 }
 
-/// Each byte: most values need no memory of their own.
-static SINGLE: [u8; 256] = {
-    let mut bytes = [0; 256];
-    let mut at = 0;
-    while at < 256 {
-        bytes[at] = at as u8;
-        at += 1;
-    }
-    bytes
-};
+/// Appends the shortest byte string of a value.
+pub(crate) fn put_bytestring(out: &mut Vec<u8>, value: &Bits) {
+    let length = value.bit_length().div_ceil(8).max(1) as usize;
+    let limbs = value.limbs();
+    let bytes = (0..length).rev().map(|i| (limbs[i / 8] >> (8 * (i % 8))) as u8);
+    out.extend(bytes);
+}
 
 /// The shortest byte string of a value.
 pub(crate) fn bytestring(value: &Bits) -> Bytes {
-    let length = value.bit_length().div_ceil(8).max(1) as usize;
-    if length == 1 {
-        let at = value.low_u64() as usize;
-        return Bytes::from_static(&SINGLE[at..=at]);
-    }
-    if length <= 16 {
-        let mut buffer = [0; 16];
-        let limbs = value.limbs();
-        for (i, byte) in buffer[..length].iter_mut().rev().enumerate() {
-            *byte = (limbs[i / 8] >> (8 * (i % 8))) as u8;
-        }
-        return Bytes::copy_from_slice(&buffer[..length]);
-    }
-    let bytes = value.to_be_bytes();
-    Bytes::copy_from_slice(&bytes[bytes.len() - length..])
+    let mut out = Vec::new();
+    put_bytestring(&mut out, value);
+    Bytes::from(out)
 }
 
 /// The shortest byte string of a number.

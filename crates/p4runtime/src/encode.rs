@@ -1,0 +1,170 @@
+//! Entries as bytes, which are most of what is read: every length is filled in when what it is of has been written. Messages of entries
+//! are decoded from these bytes where they are needed.
+
+use crate::entries::{self, colours_message, config_message, count_message};
+use crate::info::{Field, Table};
+use crate::messages as m;
+use crate::pipeline::Pipeline;
+use crate::values;
+use engine::control::{EntryAction, InstalledEntry, Target};
+use ir::{ActionCall, Bits, KeyMatch};
+use prost::Message;
+use prost::encoding::{WireType, bool, bytes, encode_key, encode_varint, int32, int64, message};
+use prost::encoding::{uint32, uint64};
+
+/// Appends a message that `fill` writes.
+pub(crate) fn nested(out: &mut Vec<u8>, tag: u32, fill: impl FnOnce(&mut Vec<u8>)) {
+    encode_key(tag, WireType::LengthDelimited, out);
+    let start = out.len();
+    out.push(0);
+    fill(out);
+    let length = out.len() - start - 1;
+    if length < 0x80 {
+        out[start] = length as u8;
+    } else {
+        let mut prefix = Vec::with_capacity(5);
+        encode_varint(length as u64, &mut prefix);
+        out.splice(start..=start, prefix);
+    }
+}
+
+fn put_number(out: &mut Vec<u8>, tag: u32, number: u32) {
+    if number != 0 {
+        uint32::encode(tag, &number, out);
+    }
+}
+
+fn put_bits(out: &mut Vec<u8>, tag: u32, value: &Bits) {
+    nested(out, tag, |out| values::put_bytestring(out, value));
+}
+
+fn put_value(out: &mut Vec<u8>, tag: u32, field: Option<&Field>, value: &Bits) {
+    match field.and_then(|field| field.translation.as_ref()) {
+        None => put_bits(out, tag, value),
+        Some(translation) => bytes::encode(tag, &translation.to_controller(value), out),
+    }
+}
+
+/// A `FieldMatch`; nothing for a don't-care.
+pub(crate) fn put_match(out: &mut Vec<u8>, tag: u32, field: &Field, key_match: &KeyMatch) {
+    let dont_care = match key_match {
+        KeyMatch::Exact(_) | KeyMatch::Optional(Some(_)) => false,
+        KeyMatch::Optional(None) => true,
+        KeyMatch::Lpm { prefix_len, .. } => *prefix_len == 0,
+        KeyMatch::Ternary { mask, .. } => mask.is_zero(),
+        KeyMatch::Range { low, high } => low.is_zero() && *high == Bits::ones(high.width()),
+    };
+    if dont_care {
+        return;
+    }
+    let two = |out: &mut Vec<u8>, kind, first, second| {
+        nested(out, kind, |out| {
+            put_bits(out, 1, first);
+            put_bits(out, 2, second);
+        });
+    };
+    nested(out, tag, |out| {
+        put_number(out, 1, field.id);
+        match key_match {
+            KeyMatch::Exact(value) => {
+                nested(out, 2, |out| put_value(out, 1, Some(field), value));
+            }
+            KeyMatch::Optional(Some(value)) => {
+                nested(out, 7, |out| put_value(out, 1, Some(field), value));
+            }
+            KeyMatch::Optional(None) => {}
+            KeyMatch::Ternary { value, mask } => two(out, 3, value, mask),
+            KeyMatch::Range { low, high } => two(out, 6, low, high),
+            KeyMatch::Lpm { value, prefix_len } => nested(out, 4, |out| {
+                put_bits(out, 1, value);
+                put_number(out, 2, *prefix_len);
+            }),
+        }
+    });
+}
+
+impl Pipeline {
+    /// The contents of an `Action`.
+    fn put_call(&self, out: &mut Vec<u8>, call: &ActionCall) {
+        let declared = &self.program.actions[call.action.index()];
+        let action = self.info.actions.get(declared.id);
+        put_number(out, 1, declared.id);
+        for (param, value) in declared.params.iter().zip(&call.args) {
+            let field = action.and_then(|action| action.params.get(param.id));
+            nested(out, 4, |out| {
+                put_number(out, 2, param.id);
+                put_value(out, 3, field, value);
+            });
+        }
+    }
+
+    pub(crate) fn action_message(&self, call: &ActionCall) -> m::Action {
+        let mut out = Vec::new();
+        self.put_call(&mut out, call);
+        m::Action::decode(&out[..]).unwrap_or_default()
+    }
+
+    /// The contents of a `TableEntry`, with those of its resources that are set in `asked`.
+    pub(crate) fn put_entry(
+        &self,
+        out: &mut Vec<u8>,
+        table: &Table,
+        read: &InstalledEntry,
+        asked: &m::TableEntry,
+    ) {
+        let entry = &read.entry;
+        let note = entry.note.as_ref().map(|note| entries::note(Some(note)));
+        put_number(out, 1, table.id);
+        for &(key, field) in &table.by_id {
+            put_match(out, 2, &table.fields.list[field], &entry.matches[key]);
+        }
+        nested(out, 3, |out| match &entry.action {
+            EntryAction::Call(call) => nested(out, 1, |out| self.put_call(out, call)),
+            EntryAction::Target(Target::Member(id)) => uint32::encode(2, id, out),
+            EntryAction::Target(Target::Group(id)) => uint32::encode(3, id, out),
+            EntryAction::Target(Target::OneShot(set)) => {
+                if let Some(profile) = self.info.profiles.get(table.implementation) {
+                    let note = note.clone().unwrap_or_default();
+                    message::encode(4, &self.set_message(profile, set, &note), out);
+                }
+            }
+            EntryAction::Keep => {}
+        });
+        if entry.priority != 0 {
+            int32::encode(4, &entry.priority, out);
+        }
+        if let Some(note) = note.as_ref().filter(|note| note.controller_metadata != 0) {
+            uint64::encode(5, &note.controller_metadata, out);
+        }
+        let metered = table.direct_meter.is_some();
+        if let Some(config) = entry.meter.filter(|_| metered && asked.meter_config.is_some()) {
+            message::encode(6, &config_message(config), out);
+        }
+        let counted = table.direct_counter != 0 && asked.counter_data.is_some();
+        if let Some(count) = read.counter.filter(|_| counted) {
+            message::encode(7, &count_message(count), out);
+        }
+        if entry.idle_timeout_ns != 0 {
+            uint64::encode(9, &entry.idle_timeout_ns, out);
+        }
+        if let Some(idle_ns) = read.idle_ns.filter(|_| asked.time_since_last_hit.is_some()) {
+            nested(out, 10, |out| int64::encode(1, &(idle_ns as i64), out));
+        }
+        if let Some(note) = note.filter(|note| !note.metadata.is_empty()) {
+            bytes::encode(11, &note.metadata, out);
+        }
+        if metered && asked.meter_counter_data.is_some() {
+            message::encode(12, &colours_message(read.meter_counts), out);
+        }
+        if read.is_const {
+            bool::encode(13, &true, out);
+        }
+    }
+
+    /// The `TableEntry` of an entry, without its resources.
+    pub(crate) fn entry_message(&self, table: &Table, read: &InstalledEntry) -> m::TableEntry {
+        let mut out = Vec::new();
+        self.put_entry(&mut out, table, read, &m::TableEntry::default());
+        m::TableEntry::decode(&out[..]).unwrap_or_default()
+    }
+}
