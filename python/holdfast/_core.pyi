@@ -438,6 +438,21 @@ class Network:
         ``bytes``) or ``"on-off"`` (bursts of ``bytes`` and ``silence_ps`` after each, exponentially distributed if ``exponential``).
         ``options`` change the ``preset`` (``"standard"`` or ``"ns2-2001"``; over IPv6 their segments hold 20 bytes less). Returns the
         id for ``tcp_statistics`` and so on."""
+    def join(
+        self,
+        host: str,
+        group: str,
+        *,
+        sources: Sequence[str],
+        excludes: bool,
+        version: str | None = None,
+        at_ps: int | None = None,
+    ) -> None:
+        """Has a modelled host want these sources of a multicast group, or with ``excludes`` all but these, from a time on (None: now), in place
+        of what it wanted; without sources and ``excludes`` it leaves. ``version``: ``"igmpv1"`` to ``"igmpv3"``, ``"mldv1"``, ``"mldv2"``."""
+    def group_statistics(self, host: str, group: str) -> dict[str, Any]:
+        """What a host received of a multicast group: ``received``, ``duplicates``, ``out_of_order``, ``first_ps``, ``last_ps`` (None if
+        nothing arrived), ``longest_gap_ps``, ``unwanted``, ``last_unwanted_ps``."""
     def send_frame(self, node: str, frame: bytes) -> None:
         """Sends a frame from a modelled host or an interface's node, as it is, now."""
     @property
@@ -509,7 +524,7 @@ class Network:
         ``down_drops``, of what waits ``packets``, ``max_packets`` and ``mean_packets``, and ``utilisation``."""
     def node_counters(self, node: str) -> dict[str, int]:
         """What a node did with packets: ``received``, ``sent``, ``packet_ins``, ``unconnected_drops``, ``queue_drops``, ``down_drops``, ``accepted``,
-        ``not_addressed``, ``corrupted``, ``interface_drops``."""
+        ``not_addressed``, ``unwanted``, ``corrupted``, ``interface_drops``."""
     def port_is_up(self, node: str, port: int) -> bool:
         """Whether a port has a signal: there is a link, and it works towards this port; or it is an interface that is up."""
     def wall_statistics(self) -> dict[str, int]:

@@ -186,7 +186,7 @@ class Drops:
     node: str
     reason: str
     """``queue_full``, ``early``, ``loss``, ``link_down``, ``mtu``, ``node_down``, ``unconnected``, ``interface``,
-    ``not_addressed`` or ``corrupted``."""
+    ``not_addressed``, ``not_joined`` or ``corrupted``."""
     packets: int
 
 
@@ -245,8 +245,29 @@ class NodeCounters:
     accepted: int
     """By a host."""
     not_addressed: int
+    unwanted: int
+    """To multicast groups, or from sources, that a host has not joined."""
     corrupted: int
     interface_drops: int
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatistics:
+    """What a modelled host received of a multicast group. Times are None if nothing arrived."""
+
+    received: int
+    """Datagrams, intact, while the host was a member."""
+    duplicates: int
+    """Those among them that were copies of earlier ones."""
+    out_of_order: int
+    """Those among them that arrived after a later one of the same stream."""
+    first_ps: int | None
+    last_ps: int | None
+    longest_gap_ps: int
+    """Between two that followed each other without a leave in between."""
+    unwanted: int
+    """Packets that arrived while the host was no member, or from sources that it did not want."""
+    last_unwanted_ps: int | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,6 +28,7 @@ from holdfast.measurements import (
     BfdStatistics,
     Drops,
     FlowStatistics,
+    GroupStatistics,
     LinkCounters,
     NodeCounters,
     OrderingCounters,
@@ -47,7 +48,7 @@ from holdfast.p4runtime.server import Server
 from holdfast.parameters import PS_PER_MS, PS_PER_S, ps_of_ms, ps_of_s
 from holdfast.scheduler import Scheduler
 from holdfast.topology import Link, PacketGenerator, Topology
-from holdfast.traffic import Ping, TcpTransfer, Traffic, UdpStream
+from holdfast.traffic import MembershipVersion, Ping, TcpTransfer, Traffic, UdpStream
 
 _POLL_PS = 50 * PS_PER_MS
 """How long the controllers' thread waits at most for what the switches send on their streams."""
@@ -474,6 +475,47 @@ class SimulatedNetwork(Network):
                     payload_bytes=traffic.payload_bytes,
                     family=traffic.family,
                 )
+
+    def join(
+        self,
+        host: str,
+        group: str,
+        *,
+        sources: Sequence[str] = (),
+        excludes: bool | None = None,
+        version: MembershipVersion | None = None,
+        at_s: float | None = None,
+    ) -> None:
+        """Lets a host join a multicast group by IGMP or MLD, now or at a time; a later call replaces what it wanted.
+
+        ``sources``: only these, or with ``excludes`` all but these; without any, all sources. ``version``: the latest one by
+        default, and then for all groups of the host. From the first call on, a host takes only the groups that it has joined.
+        """
+        wanted = not sources if excludes is None else excludes
+        if not wanted and not sources:
+            raise NetworkError("a join without sources excludes none of them; to leave a group, call leave")
+        self._want(host, group, sources, excludes=wanted, version=version, at_s=at_s)
+
+    def leave(self, host: str, group: str, *, at_s: float | None = None) -> None:
+        """Lets a host leave a multicast group, now or at a time."""
+        self._want(host, group, (), excludes=False, version=None, at_s=at_s)
+
+    def _want(
+        self,
+        host: str,
+        group: str,
+        sources: Sequence[str],
+        *,
+        excludes: bool,
+        version: MembershipVersion | None,
+        at_s: float | None,
+    ) -> None:
+        at_ps = self._time_ps("at_s", at_s)
+        self._core.join(host, group, sources=list(sources), excludes=excludes, version=version, at_ps=at_ps)
+
+    def group_statistics(self, host: str, group: str) -> GroupStatistics:
+        """What a host received of a group. Raises :class:`NetworkError` if no host of the network has joined any group."""
+        return GroupStatistics(**self._core.group_statistics(host, group))
 
     def add_tcp(self, transfer: TcpTransfer) -> int:
         """Adds a TCP connection between two hosts; returns its id, for the ``tcp_*`` methods."""

@@ -5,7 +5,7 @@
 
 from __future__ import annotations
 
-from ipaddress import IPv4Address
+from ipaddress import ip_address
 from typing import Annotated, Literal, Self, TypeAlias
 
 from pydantic import Field, model_validator
@@ -21,6 +21,9 @@ ByteCount: TypeAlias = Annotated[int, Field(ge=1, lt=1 << 62)]
 
 Family = Literal["ipv4", "ipv6"]
 """Which version of IP traffic uses."""
+
+MembershipVersion: TypeAlias = Literal["igmpv1", "igmpv2", "igmpv3", "mldv1", "mldv2"]
+"""How a host tells its router what groups it wants (RFC 1112, 2236, 3376; RFC 2710, 3810)."""
 
 CongestionControl: TypeAlias = Literal["newreno", "cubic", "bbr"]
 
@@ -68,7 +71,7 @@ class UdpStream(Parameters):
     def is_multicast(self) -> bool:
         """Whether the destination is a group and not a host."""
         try:
-            return IPv4Address(self.destination).is_multicast
+            return ip_address(self.destination).is_multicast
         except ValueError:
             return False
 

@@ -53,7 +53,7 @@ pub enum Destination {
     HostIpv6(String),
     /// An address, such as a multicast group's or a namespace's.
     Ipv4(Ipv4Addr),
-    /// An address, of one station.
+    /// An address, such as a multicast group's.
     Ipv6(Ipv6Addr),
 }
 
@@ -240,6 +240,11 @@ pub(crate) fn claimed_flow(payload: &[u8]) -> Option<FlowId> {
     let rest = payload.strip_prefix(&MAGIC)?;
     let id = rest.first_chunk::<4>()?;
     Some(FlowId(u32::from_be_bytes(*id)))
+}
+
+/// The sequence number that a stream's payload has.
+pub(crate) fn sequence(payload: &[u8]) -> Option<u64> {
+    u64_at(payload, SEQUENCE_AT)
 }
 
 fn u64_at(bytes: &[u8], offset: usize) -> Option<u64> {

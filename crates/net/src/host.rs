@@ -2,14 +2,19 @@
 //! links or flows; it says what a frame is and builds the frames that it sends.
 //!
 //! There is no ARP cache. What leaves the subnet goes to the gateway's MAC address, which is configured. A neighbour in the
-//! subnet is known by its real address if it is a modelled host, and answered at the address that it wrote from. The host
-//! is a member of every IPv4 multicast group. Fragments are not reassembled.
+//! subnet is known by its real address if it is a modelled host, and answered at the address that it wrote from. Fragments are not
+//! reassembled. As long as nobody in the network joins a multicast group, the host is a member of every IPv4 group and of no IPv6 group.
 //!
-//! A host may have an IPv6 address besides. There is no neighbour discovery: next hops are known as for IPv4. It is a member of no IPv6
-//! multicast group, and packets with extension headers are for nobody it knows.
+//! A host may have an IPv6 address besides. There is no neighbour discovery: next hops are known as for IPv4. Packets with extension
+//! headers are for nobody it knows, MLD aside (`membership`).
 
 use crate::addresses::{Addresses, ipv4_header};
+use crate::medium::Medium;
+use crate::membership::Memberships;
+use crate::node::NodeState;
+use crate::scheduler::Event;
 use crate::tcp_flow::{EndpointId, Key4, Key6, read_segment};
+use engine::Packet;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 use wire::checksum::Sum;
 use wire::{Address, MacAddress, arp, checksum, ethernet, icmpv4, icmpv6, ipv4, ipv6, udp};
@@ -74,6 +79,8 @@ pub(crate) struct Host {
     connections: Vec<(Key4, EndpointId)>,
     /// The same over IPv6: apart, so that the keys of most stay short.
     connections_v6: Vec<(Key6, EndpointId)>,
+    /// What it joined, if anybody in the network joins anything.
+    pub(crate) memberships: Option<Box<Memberships>>,
 }
 
 impl Host {
@@ -83,6 +90,39 @@ impl Host {
             pings: Vec::new(),
             connections: Vec::new(),
             connections_v6: Vec::new(),
+            memberships: None,
+        }
+    }
+
+    /// Sends what is due to be said of groups, and sees to it that the host is woken when more is.
+    pub(crate) fn say_memberships(&mut self, own: &mut NodeState, medium: &mut Medium) {
+        let Some(memberships) = &mut self.memberships else {
+            return;
+        };
+        let now_ps = medium.now_ps();
+        for frame in memberships.due(now_ps, (self.config.mac, self.config.ipv4)) {
+            match own.up {
+                true => medium.transmit(own, 0, Packet::new(&frame)),
+                false => medium.lose(own, 1),
+            }
+        }
+        // An event that another one, earlier, took the place of finds nothing to do.
+        if memberships.wake_ps <= now_ps {
+            memberships.wake_ps = u64::MAX;
+        }
+        self.wake_for_memberships(own, medium);
+    }
+
+    /// Sees to it that the host is woken when something is to be said of groups.
+    pub(crate) fn wake_for_memberships(&mut self, own: &NodeState, medium: &mut Medium) {
+        let Some(memberships) = &mut self.memberships else {
+            return;
+        };
+        let due_ps = memberships.due_ps();
+        if due_ps < memberships.wake_ps {
+            memberships.wake_ps = due_ps;
+            let event = Event::Membership { node: own.id };
+            medium.scheduler.push(due_ps, event);
         }
     }
 
@@ -228,7 +268,7 @@ impl Host {
             return Received::Corrupt(None);
         };
         let to = packet.destination();
-        if to != own {
+        if to != own && !(to.is_multicast() && self.memberships.is_some()) {
             return Received::NotAddressed;
         }
         match packet.next_header() {
@@ -285,7 +325,7 @@ impl Host {
         let Ok(view) = icmpv6::View::new(packet.payload()) else {
             return Received::Corrupt(None);
         };
-        match icmpv6::Message::parse(&view, packet.source(), own) {
+        match icmpv6::Message::parse(&view, packet.source(), packet.destination()) {
             Err(wire::Error::Checksum) => Received::Corrupt(None),
             Ok(icmpv6::Message::EchoReply {
                 identifier,
@@ -298,7 +338,7 @@ impl Host {
             Ok(icmpv6::Message::EchoRequest {
                 identifier,
                 sequence,
-            }) => {
+            }) if packet.destination() == own => {
                 let reply = icmpv6::Message::EchoReply {
                     identifier,
                     sequence,

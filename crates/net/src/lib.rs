@@ -27,6 +27,7 @@ mod host;
 mod interface;
 pub mod link;
 mod medium;
+mod membership;
 mod model;
 mod network;
 mod node;
@@ -60,7 +61,8 @@ pub use link::{
     DirectionCounters, GilbertElliott, Jitter, LinkConfig, LinkCounters, LinkDirection, Loss,
     LossTrace,
 };
-pub use network::Network;
+pub use membership::{GroupFilter, GroupStatistics, MAX_SOURCES, MembershipVersion};
+pub use network::{Join, Network};
 pub use node::NodeCounters;
 pub use notification::{Notification, NotificationEvent};
 pub use observer::{

@@ -145,6 +145,12 @@ impl NodeModel for Host {
         medium.pool.take_back(packet);
     }
 
+    fn event(&mut self, own: &mut NodeState, medium: &mut Medium, event: Event) {
+        if matches!(event, Event::Membership { .. }) {
+            self.say_memberships(own, medium);
+        }
+    }
+
     fn visiting(&self) -> Visiting {
         Visiting::Singly
     }

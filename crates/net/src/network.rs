@@ -31,6 +31,7 @@ use engine::Switch;
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
+pub use traffic::Join;
 use visit::Visits;
 use wire::MacAddress;
 
@@ -140,7 +141,11 @@ impl Network {
         if config.mac.is_multicast() || config.mac == MacAddress::default() {
             return Err(out_of_range("mac", "the address of one station"));
         }
-        self.add_node(name, Box::new(Host::new(config)))
+        let id = self.add_node(name, Box::new(Host::new(config)))?;
+        if self.traffic.has_memberships {
+            self.begin_memberships(id);
+        }
+        Ok(id)
     }
 
     /// A link between two ports, the same in both directions.

@@ -26,6 +26,8 @@ pub struct NodeCounters {
     pub accepted: u64,
     /// Frames for other stations that reached a host.
     pub not_addressed: u64,
+    /// Packets to multicast groups, or from sources, that a host has not joined.
+    pub unwanted: u64,
     /// Frames that reached a host damaged: a checksum, a length or a stream's payload is wrong.
     pub corrupted: u64,
     /// Frames that an external interface did not take.

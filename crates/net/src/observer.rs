@@ -75,13 +75,15 @@ pub enum DropReason {
     Interface,
     /// A frame for another station reached a host.
     NotAddressed,
+    /// To a multicast group, or from a source, that the host which it reached has not joined.
+    NotJoined,
     /// It reached a host damaged.
     Corrupted,
 }
 
 impl DropReason {
     /// All of them.
-    pub const ALL: [DropReason; 10] = [
+    pub const ALL: [DropReason; 11] = [
         DropReason::QueueFull,
         DropReason::Early,
         DropReason::Loss,
@@ -91,6 +93,7 @@ impl DropReason {
         DropReason::Unconnected,
         DropReason::Interface,
         DropReason::NotAddressed,
+        DropReason::NotJoined,
         DropReason::Corrupted,
     ];
 
@@ -106,6 +109,7 @@ impl DropReason {
             DropReason::Unconnected => "unconnected",
             DropReason::Interface => "interface",
             DropReason::NotAddressed => "not_addressed",
+            DropReason::NotJoined => "not_joined",
             DropReason::Corrupted => "corrupted",
         }
     }

@@ -61,6 +61,8 @@ pub(crate) enum Event {
     TcpTimer { endpoint: EndpointId },
     /// It is the turn of a TCP connection's application.
     TcpApplication { flow: TcpFlowId },
+    /// A host may have something to say of the groups that it joined.
+    Membership { node: NodeId },
     /// A period of a packet generator begins.
     Generate { generator: GeneratorId },
     /// The agent of a switch may have something to announce.
@@ -109,7 +111,8 @@ impl Event {
             | Event::Session { .. }
             | Event::Send { .. }
             | Event::TcpTimer { .. }
-            | Event::TcpApplication { .. } => false,
+            | Event::TcpApplication { .. }
+            | Event::Membership { .. } => false,
         }
     }
 
@@ -133,6 +136,7 @@ impl Event {
             | Event::Send { .. }
             | Event::TcpTimer { .. }
             | Event::TcpApplication { .. }
+            | Event::Membership { .. }
             | Event::Generate { .. } => 5,
             Event::Agent { .. } => 6,
         }

@@ -177,6 +177,11 @@ impl ReceivedTotals {
         self.time(received_ps, received_ps.saturating_sub(sent_ps));
     }
 
+    /// Arrivals beyond the first of each packet, and packets that arrived after a later one.
+    pub(crate) fn copies(&self) -> (u64, u64) {
+        (self.duplicated, self.reordered)
+    }
+
     fn time(&mut self, received_ps: u64, latency_ps: u64) {
         let Some(times) = &mut self.times else {
             self.times = Some(Times {

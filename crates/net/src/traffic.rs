@@ -1,9 +1,10 @@
 //! The traffic of modelled hosts: streams, pings and TCP connections, when they send and what becomes of what arrives. It does not know
 //! how packets get from host to host.
 
-use crate::flow::{Flow, claimed_flow};
+use crate::flow::{Flow, claimed_flow, sequence};
 use crate::host::{Host, Received};
 use crate::medium::Medium;
+use crate::membership::Verdict;
 use crate::node::NodeState;
 use crate::notification::NotificationEvent;
 use crate::observer::DropReason;
@@ -19,6 +20,8 @@ use engine::payload::Shared;
 pub(crate) struct Traffic {
     pub(crate) flows: Vec<Flow>,
     pub(crate) tcp_flows: Vec<TcpFlow>,
+    /// Some host joins groups, so that no host is a member of any without having joined it.
+    pub(crate) has_memberships: bool,
     /// Headers of the segment being sent; kept for its capacity.
     headers: Vec<u8>,
     whole: WholeFrame,
@@ -60,7 +63,7 @@ impl Traffic {
     /// A packet reached a host.
     pub(crate) fn receive(
         &mut self,
-        host: &Host,
+        host: &mut Host,
         own: &mut NodeState,
         medium: &mut Medium,
         packet: &Packet,
@@ -75,12 +78,27 @@ impl Traffic {
 
     fn receive_frame(
         &mut self,
-        host: &Host,
+        host: &mut Host,
         own: &mut NodeState,
         medium: &mut Medium,
         frame: &[u8],
     ) {
         let (now_ps, node) = (medium.now_ps(), own.id);
+        let mut joined = None;
+        if let Some(memberships) = &mut host.memberships {
+            match memberships.judge(now_ps, frame) {
+                Verdict::Other => {}
+                Verdict::Member(group) => joined = Some(group),
+                Verdict::Unwanted => {
+                    own.counters.unwanted += 1;
+                    return medium.tell_dropped(own, Some(0), DropReason::NotJoined, 1);
+                }
+                Verdict::Consumed => {
+                    own.counters.accepted += 1;
+                    return host.say_memberships(own, medium);
+                }
+            }
+        }
         let flows = &self.flows;
         let recognise = |payload| {
             flows
@@ -118,6 +136,12 @@ impl Traffic {
                 let flow = claimed_flow(payload);
                 let intact =
                     self.with_flow(flow, |flow| flow.datagram(now_ps, node, payload, known));
+                if let (Some(group), Some(memberships)) = (joined, &mut host.memberships)
+                    && intact != Some(false)
+                {
+                    let stream = intact.and(flow).zip(sequence(payload));
+                    memberships.arrived(now_ps, group, stream);
+                }
                 accepted(own, medium, intact, frame);
             }
             Received::Segment { endpoint, segment } => match endpoint {

@@ -9,9 +9,9 @@ use crate::program::{ExecutorKind, Program};
 use crate::readings;
 use crate::switch::{Switch, switch_config};
 use net::{
-    Destination, FailureTarget, Family, FlowId, GeneratorId, GeneratorTrigger, HostConfig,
-    Ipv6Interface, LinkId, MacAddress, PacketGenerator, Ping, RandomFailures, Spacing, TcpFlowId,
-    UdpStream,
+    Destination, FailureTarget, Family, FlowId, GeneratorId, GeneratorTrigger, GroupFilter,
+    HostConfig, Ipv6Interface, Join, LinkId, MacAddress, MembershipVersion, PacketGenerator, Ping,
+    RandomFailures, Spacing, TcpFlowId, UdpStream,
 };
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -52,6 +52,24 @@ fn ipv6((text, prefix_len): (String, u8)) -> PyResult<Ipv6Interface> {
         address,
         prefix_len,
     })
+}
+
+fn ip(parameter: &str, text: &str) -> PyResult<IpAddr> {
+    text.parse()
+        .map_err(|_| failed(format!("{parameter}: {text:?} is no IP address")))
+}
+
+fn membership_version(name: &str) -> PyResult<MembershipVersion> {
+    match name {
+        "igmpv1" => Ok(MembershipVersion::Igmpv1),
+        "igmpv2" => Ok(MembershipVersion::Igmpv2),
+        "igmpv3" => Ok(MembershipVersion::Igmpv3),
+        "mldv1" => Ok(MembershipVersion::Mldv1),
+        "mldv2" => Ok(MembershipVersion::Mldv2),
+        other => Err(failed(format!(
+            "version must be igmpv1, igmpv2, igmpv3, mldv1 or mldv2, not {other:?}"
+        ))),
+    }
 }
 
 fn family(name: &str) -> PyResult<Family> {
@@ -552,6 +570,52 @@ impl Network {
         );
         self.handle
             .call(py, move |n| n.add_tcp(&transfer).map(|flow| flow.0))
+    }
+
+    /// Has a modelled host want these sources of a multicast group, or with ``excludes`` all but these, from a time on (None: now), in place
+    /// of what it wanted. Without sources and ``excludes`` it leaves. ``version``: ``"igmpv1"`` to ``"igmpv3"``, ``"mldv1"``, ``"mldv2"``.
+    #[pyo3(signature = (host, group, *, sources, excludes, version=None, at_ps=None))]
+    #[expect(clippy::too_many_arguments, reason = "keywords in Python")]
+    fn join(
+        &self,
+        py: Python<'_>,
+        host: String,
+        group: &str,
+        sources: Vec<String>,
+        excludes: bool,
+        version: Option<&str>,
+        at_ps: Option<u64>,
+    ) -> PyResult<()> {
+        let group = ip("group", group)?;
+        let version = version.map(membership_version).transpose()?;
+        let sources = sources.iter().map(|text| ip("sources", text));
+        let filter = GroupFilter {
+            excludes,
+            sources: sources.collect::<PyResult<_>>()?,
+        };
+        self.handle.call(py, move |n| {
+            n.join(&Join {
+                host,
+                group,
+                filter,
+                version,
+                at_ps: at_ps.unwrap_or(n.now_ps()),
+            })
+        })
+    }
+
+    /// What a host received of a multicast group.
+    fn group_statistics<'py>(
+        &self,
+        py: Python<'py>,
+        host: String,
+        group: &str,
+    ) -> PyResult<Bound<'py, PyDict>> {
+        let group = ip("group", group)?;
+        let found = self
+            .handle
+            .call(py, move |n| n.group_statistics(&host, group))?;
+        readings::group_dict(py, &found)
     }
 
     /// Sends a frame from a modelled host or an interface's node, as it is, now.

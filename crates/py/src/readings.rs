@@ -1,7 +1,9 @@
 //! What is read from a network, as dictionaries and columns. It does not know the network.
 
 use net::clock::wall::WallStatistics;
-use net::{FlowStatistics, LinkCounters, NodeCounters, ReceivedLog, SentLog, WindowLog};
+use net::{
+    FlowStatistics, GroupStatistics, LinkCounters, NodeCounters, ReceivedLog, SentLog, WindowLog,
+};
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
 
@@ -115,8 +117,29 @@ pub(crate) fn node_dict<'py>(py: Python<'py>, c: &NodeCounters) -> PyResult<Boun
         ("down_drops", c.down_drops),
         ("accepted", c.accepted),
         ("not_addressed", c.not_addressed),
+        ("unwanted", c.unwanted),
         ("corrupted", c.corrupted),
         ("interface_drops", c.interface_drops),
+    ] {
+        dict.set_item(name, value)?;
+    }
+    Ok(dict)
+}
+
+pub(crate) fn group_dict<'py>(
+    py: Python<'py>,
+    s: &GroupStatistics,
+) -> PyResult<Bound<'py, PyDict>> {
+    let dict = PyDict::new(py);
+    for (name, value) in [
+        ("received", Some(s.received)),
+        ("duplicates", Some(s.duplicates)),
+        ("out_of_order", Some(s.out_of_order)),
+        ("first_ps", s.first_ps),
+        ("last_ps", s.last_ps),
+        ("longest_gap_ps", Some(s.longest_gap_ps)),
+        ("unwanted", Some(s.unwanted)),
+        ("last_unwanted_ps", s.last_unwanted_ps),
     ] {
         dict.set_item(name, value)?;
     }

@@ -49,6 +49,7 @@ impl Network {
             | Event::Enqueue { node, .. }
             | Event::PortReady { node, .. }
             | Event::RecirculationReady { node, .. }
+            | Event::Membership { node }
             | Event::Agent { node } => {
                 let node = &mut self.nodes[node.0 as usize];
                 node.model.event(&mut node.state, &mut self.medium, event);

@@ -5,6 +5,9 @@ use crate::addresses::{Addresses, Family};
 use crate::error::{NetError, out_of_range};
 use crate::flow::{Destination, Flow, Ping, UdpStream};
 use crate::host::Host;
+use crate::membership::{
+    GroupFilter, GroupStatistics, MAX_SOURCES, MembershipVersion, Memberships, group_mac,
+};
 use crate::packet_log::{ReceivedLog, SentLog};
 use crate::random::Stream;
 use crate::scheduler::Event;
@@ -18,8 +21,82 @@ use engine::Packet;
 use std::net::{IpAddr, Ipv6Addr};
 use wire::MacAddress;
 
+/// What a modelled host wants of a multicast group from a time on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Join {
+    /// The host.
+    pub host: String,
+    /// The group.
+    pub group: IpAddr,
+    /// In place of what it wanted before; the default one is to leave the group.
+    pub filter: GroupFilter,
+    /// Which version of IGMP or MLD the host speaks; the latest if none is given, ever.
+    pub version: Option<MembershipVersion>,
+    /// When.
+    pub at_ps: u64,
+}
+
 /// Adding.
 impl Network {
+    /// Has a modelled host join or leave a multicast group, and say so. From the first call on, no host of the network is a member of groups
+    /// that it has not joined.
+    pub fn join(&mut self, join: &Join) -> Result<(), NetError> {
+        self.check_not_past(join.at_ps)?;
+        let (node, host) = self.host(&join.host)?;
+        if join.group.is_ipv6() {
+            ipv6_of(&join.host, host)?;
+        }
+        check_group(join.group)?;
+        let sources = &join.filter.sources;
+        if sources.len() > MAX_SOURCES {
+            return Err(out_of_range("sources", format!("at most {MAX_SOURCES}")));
+        }
+        let same_family = |it: &IpAddr| it.is_ipv6() == join.group.is_ipv6();
+        if !sources
+            .iter()
+            .all(|it| same_family(it) && !it.is_multicast())
+        {
+            return Err(out_of_range("sources", "stations of the group's family"));
+        }
+        if join
+            .version
+            .is_some_and(|it| it.is_mld() != join.group.is_ipv6())
+        {
+            return Err(out_of_range(
+                "version",
+                "one of IGMP for IPv4, of MLD for IPv6",
+            ));
+        }
+        if !self.traffic.has_memberships {
+            self.traffic.has_memberships = true;
+            let hosts: Vec<NodeId> = self.hosts().map(|(node, _)| node).collect();
+            for host in hosts {
+                self.begin_memberships(host);
+            }
+        }
+        let Network { nodes, medium, .. } = self;
+        if let Some((host, own)) = nodes[node.0 as usize].get_mut::<Host>()
+            && let Some(memberships) = &mut host.memberships
+        {
+            if let Some(version) = join.version {
+                let refused = |expected| out_of_range("version", expected);
+                memberships.speak(version).map_err(refused)?;
+            }
+            memberships.plan(join.at_ps, join.group, join.filter.clone());
+            host.wake_for_memberships(own, medium);
+        }
+        self.visits.network_changed();
+        Ok(())
+    }
+
+    pub(super) fn begin_memberships(&mut self, host: NodeId) {
+        let name = format!("memberships of {}", self.node_name(host));
+        let draws = Stream::named(self.medium.seed, &name);
+        if let Some((host, _)) = self.node_mut(host).get_mut::<Host>() {
+            host.memberships = Some(Box::new(Memberships::new(draws)));
+        }
+    }
+
     /// Starts a UDP stream of a modelled host.
     pub fn add_udp_stream(&mut self, stream: &UdpStream) -> Result<FlowId, NetError> {
         self.check_not_past(stream.start_ps)?;
@@ -150,16 +227,12 @@ impl Network {
                 (node, v6(ipv6_of(peer, host)?)?)
             }
             Destination::Ipv4(address) => (owner((*address).into()), v4(*address)),
-            Destination::Ipv6(address) if address.is_multicast() => {
-                return Err(out_of_range("IPv6 destination", "no multicast group"));
-            }
             Destination::Ipv6(address) => (owner((*address).into()), v6(*address)?),
         };
+        if addresses.destination().is_multicast() {
+            return Ok((node, addresses, group_mac(addresses.destination())));
+        }
         let on_link = match addresses {
-            Addresses::V4(_, group) if group.is_multicast() => {
-                let [_, b, c, d] = group.octets();
-                return Ok((node, addresses, MacAddress([1, 0, 0x5e, b & 0x7f, c, d])));
-            }
             Addresses::V4(_, address) => source.is_on_link(address),
             Addresses::V6(_, address) => source.is_on_link_v6(address),
         };
@@ -231,6 +304,14 @@ impl Network {
         Ok(flow.record.statistics(Some(node), flow.interval_ps()))
     }
 
+    /// What a host received of a multicast group. Refused as long as nobody in the network has joined any.
+    pub fn group_statistics(&self, host: &str, group: IpAddr) -> Result<GroupStatistics, NetError> {
+        check_group(group)?;
+        let memberships = self.host(host)?.1.memberships.as_ref();
+        let refused = || NetError::Refused("no host has joined a group".to_owned());
+        Ok(memberships.ok_or_else(refused)?.statistics(group))
+    }
+
     /// Statistics of a TCP connection.
     pub fn tcp_statistics(&self, flow: TcpFlowId) -> Result<TcpFlowStatistics, NetError> {
         Ok(self.traffic.tcp_flow(flow)?.statistics())
@@ -255,6 +336,20 @@ impl Network {
     /// Packets that claim to be of a flow and reached a host damaged. They are in no log.
     pub fn corrupted(&self, flow: FlowId) -> Result<u64, NetError> {
         Ok(self.traffic.flow(flow)?.corrupted)
+    }
+}
+
+fn check_group(group: IpAddr) -> Result<(), NetError> {
+    let stays_on_link = match group {
+        IpAddr::V4(group) => group.octets()[..3] == [224, 0, 0],
+        IpAddr::V6(group) => group.segments()[0] & 0xf <= 2,
+    };
+    match group.is_multicast() && !stays_on_link {
+        true => Ok(()),
+        false => Err(out_of_range(
+            "group",
+            "a multicast address that routers forward",
+        )),
     }
 }
 

@@ -14,11 +14,12 @@
 //! back afterwards. Other nodes see nothing of it but packets that arrive later, in the order that they would have anyway: among events of
 //! one instant the link decides, not who scheduled first.
 //!
-//! Switches without traffic managers, digests and idle timeouts are visited, and hosts without TCP, with few links each, all of which take a
+//! Switches without traffic managers, digests and idle timeouts are visited, and hosts without TCP and memberships, with few links each, all of which take a
 //! constant time; the others handle packets one by one. Hosts that are sources send when a visit has come to where they may: so a part of
 //! the network that is independent of the others for a while goes on by itself, and stays in the near caches, as far as it can.
 
 use super::Network;
+use crate::host::Host;
 use crate::model::{InterfaceNode, Visiting, Visitors};
 use crate::scheduler::{Event, Place};
 use crate::{FlowId, NodeId};
@@ -111,16 +112,21 @@ impl Network {
         if self.visits.nodes.len() == self.nodes.len() || self.visits.reaction_ps == 0 {
             return;
         }
-        let mut has_tcp = vec![false; self.nodes.len()];
+        let mut by_themselves = vec![false; self.nodes.len()];
         for end in self.traffic.tcp_flows.iter().flat_map(|flow| flow.nodes()) {
-            has_tcp[end.0 as usize] = true;
+            by_themselves[end.0 as usize] = true;
+        }
+        // So are those that may have something to say of groups at any time.
+        for (node, own) in self.nodes.iter().enumerate() {
+            let memberships = own.get::<Host>().and_then(|host| host.memberships.as_ref());
+            by_themselves[node] |= memberships.is_some_and(|it| it.is_active());
         }
         let mut flows = vec![Vec::new(); self.nodes.len()];
         for (number, flow) in self.traffic.flows.iter().enumerate() {
             flows[flow.source.0 as usize].push(FlowId(number as u32));
         }
-        let nodes = has_tcp.into_iter().zip(flows).enumerate();
-        let nodes = nodes.map(|(node, (has_tcp, flows))| match has_tcp {
+        let nodes = by_themselves.into_iter().zip(flows).enumerate();
+        let nodes = nodes.map(|(node, (by_themselves, flows))| match by_themselves {
             true => Visit::default(),
             false => self.visit_of(node, flows),
         });

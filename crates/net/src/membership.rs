@@ -1,0 +1,732 @@
+//! A modelled host's part of IGMP and MLD (RFC 3376, section 5; RFC 3810, section 6; RFC 2236, section 3; RFC 2710, section 4): what it
+//! joined, what it says of that and when, and what it counts of each group. It does not know links or flows' contents.
+//!
+//! Reports of changes are repeated as the default robustness of 2 says; answers to queries wait for a random time, from a stream of the
+//! host's own. In older versions another member's report suppresses the own one. A source list has at most [`MAX_SOURCES`] addresses.
+
+use crate::FlowId;
+use crate::random::Stream;
+use crate::totals::ReceivedTotals;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+use wire::membership::{Message, Record, RecordKind};
+use wire::{MacAddress, ethernet, igmp, ipv4, ipv6, mld};
+
+/// Most sources of a group.
+pub const MAX_SOURCES: usize = 64;
+
+/// How often a change is reported (RFC 3376, section 8.1).
+const ROBUSTNESS: u8 = 2;
+/// A querier's interval, if it does not tell (RFC 3376, section 8.2).
+const QUERY_INTERVAL_PS: u64 = 125 * PS_PER_S;
+/// Most records' bytes in one report.
+const REPORT_BYTES: usize = 1_400;
+
+const PS_PER_MS: u64 = 1_000_000_000;
+const PS_PER_S: u64 = 1_000 * PS_PER_MS;
+const NEVER: u64 = u64::MAX;
+
+/// A version of IGMP or MLD that a host speaks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum MembershipVersion {
+    /// RFC 1112.
+    Igmpv1,
+    /// RFC 2236.
+    Igmpv2,
+    /// RFC 3376.
+    Igmpv3,
+    /// RFC 2710.
+    Mldv1,
+    /// RFC 3810.
+    Mldv2,
+}
+
+impl MembershipVersion {
+    /// Whether it is one of MLD.
+    pub(crate) fn is_mld(self) -> bool {
+        self.parts().0
+    }
+
+    fn parts(self) -> (bool, u8) {
+        match self {
+            MembershipVersion::Igmpv1 => (false, 1),
+            MembershipVersion::Igmpv2 => (false, 2),
+            MembershipVersion::Igmpv3 => (false, 3),
+            MembershipVersion::Mldv1 => (true, 1),
+            MembershipVersion::Mldv2 => (true, 2),
+        }
+    }
+}
+
+/// What a host wants of a group: these sources alone, or all but these. Without sources, `INCLUDE` is nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GroupFilter {
+    /// The filter mode is EXCLUDE.
+    pub excludes: bool,
+    /// Sources.
+    pub sources: BTreeSet<IpAddr>,
+}
+
+impl GroupFilter {
+    fn is_member(&self) -> bool {
+        self.excludes || !self.sources.is_empty()
+    }
+
+    fn wants(&self, source: IpAddr) -> bool {
+        self.sources.contains(&source) != self.excludes
+    }
+}
+
+/// What a host received of a group.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct GroupStatistics {
+    /// Datagrams that arrived intact while the host was a member.
+    pub received: u64,
+    /// Those among them that were copies of earlier ones.
+    pub duplicates: u64,
+    /// Those among them that arrived after a later one of the same stream.
+    pub out_of_order: u64,
+    /// When the first arrived.
+    pub first_ps: Option<u64>,
+    /// When the last arrived.
+    pub last_ps: Option<u64>,
+    /// The longest time between two that followed each other without a leave in between.
+    pub longest_gap_ps: u64,
+    /// Packets that arrived while the host was no member, or from sources that it did not want.
+    pub unwanted: u64,
+    /// When the last of them arrived.
+    pub last_unwanted_ps: Option<u64>,
+}
+
+#[derive(Debug, Default)]
+struct Counts {
+    seen: GroupStatistics,
+    /// The last arrival, unless the host left since.
+    previous_ps: Option<u64>,
+    streams: BTreeMap<FlowId, ReceivedTotals>,
+}
+
+/// What a host is and says of one group.
+#[derive(Debug)]
+struct Group {
+    filter: GroupFilter,
+    /// How often the change of the filter mode, or in older versions the membership, is still to be reported.
+    mode_left: u8,
+    /// How often the change of a source is.
+    sources_left: BTreeMap<IpAddr, u8>,
+    change_due_ps: u64,
+    answer_due_ps: u64,
+    /// Sources that were asked for; none if all of the group was.
+    asked: Option<BTreeSet<IpAddr>>,
+    /// In older versions: nobody else has reported the group since.
+    is_last_reporter: bool,
+}
+
+impl Default for Group {
+    fn default() -> Group {
+        Group {
+            filter: GroupFilter::default(),
+            mode_left: 0,
+            sources_left: BTreeMap::new(),
+            change_due_ps: NEVER,
+            answer_due_ps: NEVER,
+            asked: None,
+            is_last_reporter: false,
+        }
+    }
+}
+
+/// IGMP or MLD at a host.
+#[derive(Debug)]
+struct Protocol {
+    latest: u8,
+    /// The version that the host was told to speak.
+    version: Option<u8>,
+    /// An older querier was heard, and is believed in until then.
+    older: (u8, u64),
+    general_due_ps: u64,
+}
+
+impl Protocol {
+    fn new(latest: u8) -> Protocol {
+        Protocol {
+            latest,
+            version: None,
+            older: (latest, 0),
+            general_due_ps: NEVER,
+        }
+    }
+
+    fn version_at(&self, now_ps: u64) -> u8 {
+        let own = self.version.unwrap_or(self.latest);
+        match self.older {
+            (older, until_ps) if until_ps > now_ps => own.min(older),
+            _ => own,
+        }
+    }
+
+    /// Between the first two reports of a change at most (RFC 3376, section 8.11; RFC 2236, section 8.10; RFC 2710, section 7.10).
+    fn unsolicited_ps(&self, now_ps: u64) -> u64 {
+        match self.version_at(now_ps) == self.latest {
+            true => PS_PER_S,
+            false => 10 * PS_PER_S,
+        }
+    }
+}
+
+/// What a host says.
+enum Said {
+    Report(Vec<(RecordKind, IpAddr, Vec<IpAddr>)>),
+    Old(u8, IpAddr),
+    Leave(IpAddr),
+}
+
+/// What a host hears.
+enum Heard {
+    Query {
+        version: u8,
+        group: Option<IpAddr>,
+        sources: Vec<IpAddr>,
+        max_response_ps: u64,
+        interval_ps: u64,
+    },
+    OldReport(IpAddr),
+    Nothing,
+}
+
+/// What becomes of a frame.
+pub(crate) enum Verdict {
+    /// To nobody's group, or to one that the host need not join.
+    Other,
+    /// To a group of the host.
+    Member(IpAddr),
+    /// To a group that it is no member of.
+    Unwanted,
+    /// IGMP or MLD: the host has it.
+    Consumed,
+}
+
+/// The memberships of a host.
+#[derive(Debug)]
+pub(crate) struct Memberships {
+    draws: Stream,
+    groups: BTreeMap<IpAddr, Group>,
+    counts: BTreeMap<IpAddr, Counts>,
+    /// Joins and leaves to come, in the order in which they were asked for.
+    pending: BTreeMap<(u64, u64), (IpAddr, GroupFilter)>,
+    added: u64,
+    /// When groups may have something to say.
+    timers: BTreeSet<(u64, IpAddr)>,
+    protocols: [Protocol; 2],
+    /// When the host is woken next.
+    pub(crate) wake_ps: u64,
+}
+
+impl Memberships {
+    pub(crate) fn new(draws: Stream) -> Memberships {
+        Memberships {
+            draws,
+            groups: BTreeMap::new(),
+            counts: BTreeMap::new(),
+            pending: BTreeMap::new(),
+            added: 0,
+            timers: BTreeSet::new(),
+            protocols: [Protocol::new(3), Protocol::new(2)],
+            wake_ps: NEVER,
+        }
+    }
+
+    /// Whether the host may have something to say by itself.
+    pub(crate) fn is_active(&self) -> bool {
+        !(self.groups.is_empty() && self.pending.is_empty())
+    }
+
+    /// Has the host speak a version; why not, if it speaks another.
+    pub(crate) fn speak(&mut self, version: MembershipVersion) -> Result<(), &'static str> {
+        let (is_mld, number) = version.parts();
+        match &mut self.protocols[usize::from(is_mld)].version {
+            Some(other) if *other != number => Err("the one that the host speaks already"),
+            own => {
+                *own = Some(number);
+                Ok(())
+            }
+        }
+    }
+
+    /// Has the filter of a group be another from a time on.
+    pub(crate) fn plan(&mut self, at_ps: u64, group: IpAddr, filter: GroupFilter) {
+        self.added += 1;
+        self.pending.insert((at_ps, self.added), (group, filter));
+    }
+
+    /// What was received of a group.
+    pub(crate) fn statistics(&self, group: IpAddr) -> GroupStatistics {
+        let Some(counts) = self.counts.get(&group) else {
+            return GroupStatistics::default();
+        };
+        let streams = counts.streams.values().map(ReceivedTotals::copies);
+        let add = |sum: (u64, u64), one: (u64, u64)| (sum.0 + one.0, sum.1 + one.1);
+        let (duplicates, out_of_order) = streams.fold((0, 0), add);
+        GroupStatistics {
+            duplicates,
+            out_of_order,
+            ..counts.seen
+        }
+    }
+
+    /// A datagram to a group arrived; of which stream, and its number there.
+    pub(crate) fn arrived(&mut self, now_ps: u64, group: IpAddr, stream: Option<(FlowId, u64)>) {
+        let counts = self.counts.entry(group).or_default();
+        let seen = &mut counts.seen;
+        seen.received += 1;
+        seen.first_ps.get_or_insert(now_ps);
+        seen.last_ps = Some(now_ps);
+        let gap_ps = counts.previous_ps.map_or(0, |before| now_ps - before);
+        seen.longest_gap_ps = seen.longest_gap_ps.max(gap_ps);
+        counts.previous_ps = Some(now_ps);
+        if let Some((flow, sequence)) = stream {
+            let totals = counts.streams.entry(flow).or_default();
+            totals.arrived(sequence, now_ps, now_ps);
+        }
+    }
+
+    // ---- Hearing ----
+
+    /// Looks at a frame that came to the host.
+    pub(crate) fn judge(&mut self, now_ps: u64, frame: &[u8]) -> Verdict {
+        let Ok(ethernet) = ethernet::View::new(frame) else {
+            return Verdict::Other;
+        };
+        if !ethernet.destination().is_multicast() {
+            return Verdict::Other;
+        }
+        match ethernet.ethertype() {
+            ethernet::ETHERTYPE_IPV4 => match ipv4::View::new(ethernet.payload()) {
+                Ok(packet) if packet.protocol() == igmp::PROTOCOL_IGMP => {
+                    if packet.checksum_is_valid()
+                        && let Ok(message) = igmp::Message::in_packet(&packet)
+                    {
+                        self.hear(now_ps, false, heard(message));
+                    }
+                    Verdict::Consumed
+                }
+                Ok(packet) if packet.destination().is_multicast() => {
+                    let on_link = packet.destination().octets()[..3] == [224, 0, 0];
+                    let (group, source) = (packet.destination().into(), packet.source().into());
+                    self.membership(now_ps, group, source, on_link)
+                }
+                _ => Verdict::Other,
+            },
+            ethernet::ETHERTYPE_IPV6 => match ipv6::View::new(ethernet.payload()) {
+                Ok(packet) if packet.destination().is_multicast() => {
+                    if let Ok(message) = mld::Message::in_packet(&packet) {
+                        self.hear(now_ps, true, heard(message));
+                        return Verdict::Consumed;
+                    }
+                    let on_link = packet.destination().segments()[0] & 0xf <= 2;
+                    let (group, source) = (packet.destination().into(), packet.source().into());
+                    self.membership(now_ps, group, source, on_link)
+                }
+                _ => Verdict::Other,
+            },
+            _ => Verdict::Other,
+        }
+    }
+
+    fn membership(&mut self, now_ps: u64, group: IpAddr, source: IpAddr, on_link: bool) -> Verdict {
+        if on_link {
+            return Verdict::Other;
+        }
+        let own = self.groups.get(&group);
+        if own.is_some_and(|own| own.filter.wants(source)) {
+            return Verdict::Member(group);
+        }
+        let seen = &mut self.counts.entry(group).or_default().seen;
+        seen.unwanted += 1;
+        seen.last_unwanted_ps = Some(now_ps);
+        Verdict::Unwanted
+    }
+
+    fn hear(&mut self, now_ps: u64, is_mld: bool, heard: Heard) {
+        let protocol = &mut self.protocols[usize::from(is_mld)];
+        match heard {
+            Heard::Nothing => {}
+            Heard::OldReport(group) => {
+                let suppresses = protocol.version_at(now_ps) < protocol.latest;
+                if let Some(own) = self.groups.get_mut(&group)
+                    && suppresses
+                {
+                    own.answer_due_ps = NEVER;
+                    own.is_last_reporter = false;
+                }
+            }
+            Heard::Query {
+                version,
+                group,
+                sources,
+                max_response_ps,
+                interval_ps,
+            } => {
+                if version < protocol.latest {
+                    let believed_ps = u64::from(ROBUSTNESS) * interval_ps + max_response_ps;
+                    protocol.older = (version, now_ps + believed_ps);
+                }
+                let is_old = protocol.version_at(now_ps) < protocol.latest;
+                match group {
+                    Some(group) => self.asked(now_ps, group, &sources, max_response_ps, is_old),
+                    None if is_old => {
+                        let own = self.groups.keys().filter(|it| it.is_ipv6() == is_mld);
+                        let own: Vec<IpAddr> = own.copied().collect();
+                        for group in own {
+                            self.asked(now_ps, group, &[], max_response_ps, true);
+                        }
+                    }
+                    None => {
+                        let due_ps = now_ps + self.delay_ps(max_response_ps);
+                        let general_due_ps =
+                            &mut self.protocols[usize::from(is_mld)].general_due_ps;
+                        *general_due_ps = due_ps.min(*general_due_ps);
+                    }
+                }
+            }
+        }
+    }
+
+    /// The host was asked for a group, or for sources of it (RFC 3376, section 5.2; RFC 2236, section 3).
+    fn asked(
+        &mut self,
+        now_ps: u64,
+        group: IpAddr,
+        sources: &[IpAddr],
+        within_ps: u64,
+        is_old: bool,
+    ) {
+        let due_ps = now_ps + self.delay_ps(within_ps);
+        let general_due_ps = self.protocols[usize::from(group.is_ipv6())].general_due_ps;
+        let Some(own) = self.groups.get_mut(&group) else {
+            return;
+        };
+        if !is_old && general_due_ps <= due_ps {
+            return;
+        }
+        let waits = own.answer_due_ps != NEVER;
+        let asked: BTreeSet<IpAddr> = sources.iter().copied().collect();
+        own.asked = match own.asked.take() {
+            _ if asked.is_empty() => None,
+            None if waits => None,
+            None => Some(asked),
+            Some(before) => Some(&before | &asked),
+        };
+        own.answer_due_ps = match waits {
+            // In older versions one that is due in time anyway stays as it is.
+            true if is_old && own.answer_due_ps <= now_ps + within_ps => own.answer_due_ps,
+            true if !is_old => own.answer_due_ps.min(due_ps),
+            _ => due_ps,
+        };
+        self.timers.insert((own.answer_due_ps, group));
+    }
+
+    /// Uniform from zero to `most_ps`.
+    fn delay_ps(&mut self, most_ps: u64) -> u64 {
+        self.draws
+            .uniform(0, i64::try_from(most_ps).unwrap_or(i64::MAX))
+            .unsigned_abs()
+    }
+
+    // ---- Saying ----
+
+    /// When something is to be done next.
+    pub(crate) fn due_ps(&self) -> u64 {
+        let pending = self.pending.first_key_value().map(|((at_ps, _), _)| *at_ps);
+        let timer = self.timers.first().map(|(due_ps, _)| *due_ps);
+        let general = self.protocols.iter().map(|it| it.general_due_ps).min();
+        let times = [pending, timer, general].into_iter().flatten();
+        times.min().unwrap_or(NEVER)
+    }
+
+    /// Does what is due by now: the frames to send.
+    pub(crate) fn due(
+        &mut self,
+        now_ps: u64,
+        (mac, address): (MacAddress, Ipv4Addr),
+    ) -> Vec<Vec<u8>> {
+        let mut said = Vec::new();
+        while let Some(entry) = self.pending.first_entry()
+            && entry.key().0 <= now_ps
+        {
+            let (group, filter) = entry.remove();
+            self.change(now_ps, group, filter, &mut said);
+        }
+        for is_mld in [false, true] {
+            let protocol = &mut self.protocols[usize::from(is_mld)];
+            if protocol.general_due_ps <= now_ps {
+                protocol.general_due_ps = NEVER;
+                self.report_all(is_mld, &mut said);
+            }
+        }
+        while let Some(&(due_ps, group)) = self.timers.first()
+            && due_ps <= now_ps
+        {
+            self.timers.pop_first();
+            self.say(now_ps, group, &mut said);
+        }
+        said.iter()
+            .filter_map(|it| frame(it, mac, address))
+            .collect()
+    }
+
+    fn change(&mut self, now_ps: u64, group: IpAddr, filter: GroupFilter, said: &mut Vec<Said>) {
+        let protocol = &self.protocols[usize::from(group.is_ipv6())];
+        let version = protocol.version_at(now_ps);
+        let own = self.groups.entry(group).or_default();
+        let before = std::mem::replace(&mut own.filter, filter);
+        let (was, is) = (before.is_member(), own.filter.is_member());
+        if version == protocol.latest {
+            if before.excludes != own.filter.excludes {
+                own.mode_left = ROBUSTNESS;
+                own.sources_left.clear();
+            } else {
+                let differing = &before.sources ^ &own.filter.sources;
+                let left = differing.into_iter().map(|source| (source, ROBUSTNESS));
+                own.sources_left.extend(left);
+            }
+        } else if was && !is {
+            own.mode_left = 0;
+            // Version 1 of IGMP has no such message (RFC 1112).
+            if own.is_last_reporter && (version > 1 || group.is_ipv6()) {
+                said.push(Said::Leave(group));
+            }
+        } else if !was && is {
+            own.mode_left = ROBUSTNESS;
+        }
+        if !is {
+            own.answer_due_ps = NEVER;
+            if let Some(counts) = self.counts.get_mut(&group) {
+                counts.previous_ps = None;
+            }
+        }
+        if own.mode_left > 0 || !own.sources_left.is_empty() {
+            own.change_due_ps = now_ps;
+            self.say(now_ps, group, said);
+        } else if !is {
+            self.groups.remove(&group);
+        }
+    }
+
+    /// Says of a group what is due.
+    fn say(&mut self, now_ps: u64, group: IpAddr, said: &mut Vec<Said>) {
+        let protocol = &self.protocols[usize::from(group.is_ipv6())];
+        let version = protocol.version_at(now_ps);
+        let (is_old, between_ps) = (version < protocol.latest, protocol.unsolicited_ps(now_ps));
+        let delay_ps = 1 + self.delay_ps(between_ps - 1);
+        let Some(own) = self.groups.get_mut(&group) else {
+            return;
+        };
+        if own.answer_due_ps <= now_ps {
+            own.answer_due_ps = NEVER;
+            said.extend(own.answer(group, version, is_old));
+        }
+        if own.change_due_ps <= now_ps {
+            own.change_due_ps = NEVER;
+            said.extend(own.report_change(group, version, is_old));
+            if own.mode_left > 0 || !own.sources_left.is_empty() {
+                own.change_due_ps = now_ps + delay_ps;
+                self.timers.insert((own.change_due_ps, group));
+            } else if !own.filter.is_member() {
+                self.groups.remove(&group);
+            }
+        }
+    }
+
+    /// The current state of all groups of a protocol, in as many reports as it takes.
+    fn report_all(&self, is_mld: bool, said: &mut Vec<Said>) {
+        let (mut records, mut bytes) = (Vec::new(), 0);
+        let of_protocol = self.groups.iter().filter(|it| it.0.is_ipv6() == is_mld);
+        for (group, own) in of_protocol.filter(|it| it.1.filter.is_member()) {
+            let record = own.state(*group);
+            let sources = record.2.len();
+            let len = match is_mld {
+                false => Record::<Ipv4Addr>::len_with(sources),
+                true => Record::<Ipv6Addr>::len_with(sources),
+            };
+            if bytes + len > REPORT_BYTES {
+                said.push(Said::Report(std::mem::take(&mut records)));
+                bytes = 0;
+            }
+            bytes += len;
+            records.push(record);
+        }
+        if !records.is_empty() {
+            said.push(Said::Report(records));
+        }
+    }
+}
+
+impl Group {
+    fn state(&self, group: IpAddr) -> (RecordKind, IpAddr, Vec<IpAddr>) {
+        let kind = match self.filter.excludes {
+            true => RecordKind::ModeIsExclude,
+            false => RecordKind::ModeIsInclude,
+        };
+        (kind, group, self.filter.sources.iter().copied().collect())
+    }
+
+    /// RFC 3376, section 5.2.
+    fn answer(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<Said> {
+        let asked = self.asked.take();
+        if !self.filter.is_member() {
+            return None;
+        }
+        if is_old {
+            self.is_last_reporter = true;
+            return Some(Said::Old(version, group));
+        }
+        let Some(asked) = asked else {
+            return Some(Said::Report(vec![self.state(group)]));
+        };
+        let wanted = asked.into_iter().filter(|it| self.filter.wants(*it));
+        let wanted: Vec<IpAddr> = wanted.collect();
+        let record = (RecordKind::ModeIsInclude, group, wanted);
+        (!record.2.is_empty()).then(|| Said::Report(vec![record]))
+    }
+
+    /// RFC 3376, section 5.1.
+    fn report_change(&mut self, group: IpAddr, version: u8, is_old: bool) -> Option<Said> {
+        if is_old {
+            self.sources_left.clear();
+            self.mode_left = self.mode_left.saturating_sub(1);
+            self.is_last_reporter |= self.filter.is_member();
+            return self.filter.is_member().then_some(Said::Old(version, group));
+        }
+        if self.mode_left > 0 {
+            self.mode_left -= 1;
+            let kind = match self.filter.excludes {
+                true => RecordKind::ChangeToExclude,
+                false => RecordKind::ChangeToInclude,
+            };
+            return Some(Said::Report(vec![(kind, group, self.state(group).2)]));
+        }
+        let mut records = Vec::new();
+        let (allowed, blocked): (Vec<IpAddr>, Vec<IpAddr>) =
+            (self.sources_left.keys()).partition(|source| self.filter.wants(**source));
+        for (kind, sources) in [
+            (RecordKind::AllowNewSources, allowed),
+            (RecordKind::BlockOldSources, blocked),
+        ] {
+            if !sources.is_empty() {
+                records.push((kind, group, sources));
+            }
+        }
+        self.sources_left.retain(|_, left| {
+            *left -= 1;
+            *left > 0
+        });
+        Some(Said::Report(records))
+    }
+}
+
+fn heard<A: Copy + Into<IpAddr>>(message: Message<A>) -> Heard {
+    match message {
+        Message::Query(query) => Heard::Query {
+            version: query.version,
+            group: query.group.map(Into::into),
+            sources: query.sources.iter().map(|&source| source.into()).collect(),
+            max_response_ps: u64::from(query.max_response_ms) * PS_PER_MS,
+            interval_ps: match query.interval_s {
+                0 => QUERY_INTERVAL_PS,
+                interval_s => u64::from(interval_s) * PS_PER_S,
+            },
+        },
+        Message::OldReport { group, .. } => Heard::OldReport(group.into()),
+        Message::Report(_) | Message::Leave { .. } => Heard::Nothing,
+    }
+}
+
+/// The same with the addresses of one family.
+fn message<A>(said: &Said, address: impl Fn(IpAddr) -> Option<A>) -> Option<Message<A>> {
+    Some(match said {
+        Said::Old(version, group) => Message::OldReport {
+            version: *version,
+            group: address(*group)?,
+        },
+        Said::Leave(group) => Message::Leave {
+            group: address(*group)?,
+        },
+        Said::Report(records) => {
+            let record = |(kind, group, sources): &(RecordKind, IpAddr, Vec<IpAddr>)| {
+                let sources = sources.iter().map(|&source| address(source));
+                Some(Record {
+                    kind: *kind,
+                    group: address(*group)?,
+                    sources: sources.collect::<Option<_>>()?,
+                })
+            };
+            Message::Report(records.iter().map(record).collect::<Option<_>>()?)
+        }
+    })
+}
+
+/// The MAC address of a group (RFC 1112, section 6.4; RFC 2464, section 7).
+pub(crate) fn group_mac(group: IpAddr) -> MacAddress {
+    match group {
+        IpAddr::V4(group) => {
+            let [_, b, c, d] = group.octets();
+            MacAddress([1, 0, 0x5e, b & 0x7f, c, d])
+        }
+        IpAddr::V6(group) => {
+            let [.., a, b, c, d] = group.octets();
+            MacAddress([0x33, 0x33, a, b, c, d])
+        }
+    }
+}
+
+/// The link-local address of a card (RFC 4291, appendix A).
+fn link_local(mac: MacAddress) -> Ipv6Addr {
+    let [a, b, c, d, e, f] = mac.0;
+    let word = |high, low| u16::from_be_bytes([high, low]);
+    Ipv6Addr::new(
+        0xfe80,
+        0,
+        0,
+        0,
+        word(a ^ 2, b),
+        word(c, 0xff),
+        word(0xfe, d),
+        word(e, f),
+    )
+}
+
+fn frame(said: &Said, mac: MacAddress, address: Ipv4Addr) -> Option<Vec<u8>> {
+    let v4 = message(said, |address| match address {
+        IpAddr::V4(address) => Some(address),
+        IpAddr::V6(_) => None,
+    });
+    let v6 = message(said, |address| match address {
+        IpAddr::V6(address) => Some(address),
+        IpAddr::V4(_) => None,
+    });
+    let mut packet = Vec::new();
+    let (to, ethertype): (IpAddr, u16) = match (v4, v6) {
+        (Some(message), _) => {
+            message.emit_packet(address, &mut packet).ok()?;
+            (message.destination().into(), ethernet::ETHERTYPE_IPV4)
+        }
+        (None, Some(message)) => {
+            message.emit_packet(link_local(mac), &mut packet).ok()?;
+            (message.destination().into(), ethernet::ETHERTYPE_IPV6)
+        }
+        (None, None) => return None,
+    };
+    let mut frame = Vec::with_capacity(ethernet::Header::LEN + packet.len());
+    let header = ethernet::Header {
+        destination: group_mac(to),
+        source: mac,
+        ethertype,
+    };
+    header.emit(&mut frame).ok()?;
+    frame.extend_from_slice(&packet);
+    Some(frame)
+}
+
+#[cfg(test)]
+mod tests;
