@@ -129,6 +129,9 @@ class Switch:
         """Like :meth:`process` on the interpreter; what happened, as JSON or as indented text, with every assignment to a variable if
         ``assignments``. Tables and registers are used as they are."""
 
+def extent(data: bytes, field: int) -> tuple[int, int]:
+    """Of a field with bytes of its own, how often it is in a serialized message, and how many bytes it has at most."""
+
 @final
 class WriteRequest:
     """A serialized ``p4.v1.WriteRequest`` whose updates have not been looked at yet. Raises INVALID_ARGUMENT if it is none."""
@@ -599,6 +602,12 @@ def clean() -> int:
 
 def probe() -> dict[str, tuple[bool, str]]:
     """The requirements of live networks and benchmarks, by name: whether each is met, and particulars or the reason why not."""
+
+def map_large_blocks() -> None:
+    """Freed blocks of 256 KiB or more go back to the system from now on, and grow without a copy."""
+
+def give_back_freed() -> None:
+    """Gives freed memory of the process back to the system; takes milliseconds, in which other threads run."""
 
 def interfaces_ready() -> str | None:
     """None if this process may open packet sockets, else the reason."""

@@ -12,7 +12,7 @@ use crate::meter::Meter;
 use crate::port_state::PortStates;
 use crate::profile::{Binding, GroupContents, Profile, Selection, Target};
 use crate::random::Random;
-use crate::table::{Installed, Lookup, Table};
+use crate::table::{Installed, Lookup, Table, shrink};
 use crate::value_set::ValueSet;
 use ir::{
     ActionCall, ActionProfileId, Bits, CounterId, DigestId, MatchKind, MeterId, Program,
@@ -66,8 +66,20 @@ impl MeterArray {
             self.cells.resize(at + 1, None);
         }
         let former = std::mem::replace(&mut self.cells[at], cell.map(Box::new));
+        forget_last(&mut self.cells);
         former.map(|meter| *meter)
     }
+}
+
+/// Places that [`forget_last`] takes away at most.
+const FORGOTTEN_AT_ONCE: usize = 64;
+
+/// Takes away some of the last ones that are nothing, and what memory can be given back.
+fn forget_last<T>(items: &mut Vec<Option<T>>) {
+    let last = items.iter().rev().take(FORGOTTEN_AT_ONCE);
+    let nothing = last.take_while(|item| item.is_none()).count();
+    items.truncate(items.len() - nothing);
+    shrink(items);
 }
 
 /// What a hit in a table does besides finding an action.
@@ -364,6 +376,7 @@ impl Runtime {
                 profile.release(binding);
             }
             bindings[at] = new.target.and_then(|t| profile.bind(&t, &self.ports));
+            forget_last(bindings);
         }
         former
     }
@@ -441,6 +454,12 @@ impl Runtime {
     /// A table's contents.
     pub fn table(&self, table: TableId) -> &Table {
         &self.tables[table.index()]
+    }
+
+    /// Does a part of what updates of tables have left to do; whether there is more.
+    pub fn tidy(&mut self) -> bool {
+        let tables = self.tables.iter_mut();
+        tables.fold(false, |more, table| table.tidy() || more)
     }
 
     /// A table's contents.

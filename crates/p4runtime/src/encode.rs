@@ -137,7 +137,10 @@ impl Pipeline {
             uint64::encode(5, &note.controller_metadata, out);
         }
         let metered = table.direct_meter.is_some();
-        if let Some(config) = entry.meter.filter(|_| metered && asked.meter_config.is_some()) {
+        if let Some(config) = entry
+            .meter
+            .filter(|_| metered && asked.meter_config.is_some())
+        {
             message::encode(6, &config_message(config), out);
         }
         let counted = table.direct_counter != 0 && asked.counter_data.is_some();

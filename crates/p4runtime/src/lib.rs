@@ -12,6 +12,7 @@ mod contradiction;
 mod encode;
 mod entries;
 mod errors;
+mod extent;
 mod info;
 mod messages;
 mod pipeline;
@@ -22,8 +23,9 @@ mod translation;
 mod values;
 mod write;
 
+pub use extent::extent;
 pub use pipeline::Pipeline;
-pub use read::{Reading, Slice};
+pub use read::{ReadRequest, Reading, Slice};
 pub use state::initial_entries;
 pub use translation::Mappings;
 pub use write::{Batch, Failure, WriteRequest};

@@ -26,6 +26,17 @@ use std::sync::Arc;
 /// Entries, or cells, of one slice.
 const PER_SLICE: u32 = 512;
 
+/// A `p4.v1.ReadRequest`.
+#[derive(Clone, Debug)]
+pub struct ReadRequest(m::ReadRequest);
+
+impl ReadRequest {
+    /// Decodes all of it.
+    pub fn decode(data: &[u8]) -> Result<ReadRequest, DecodeError> {
+        m::ReadRequest::decode(data).map(ReadRequest)
+    }
+}
+
 /// The answer to a `p4.v1.ReadRequest`, as far as it has not been given.
 #[derive(Debug)]
 pub struct Reading {
@@ -113,10 +124,9 @@ impl Reading {
     /// Begins to read.
     pub fn new(
         pipeline: Arc<Pipeline>,
-        request: &[u8],
+        ReadRequest(request): &ReadRequest,
         switch: &mut Switch,
-    ) -> Result<Reading, DecodeError> {
-        let request = m::ReadRequest::decode(request)?;
+    ) -> Reading {
         let mut source = Source {
             switch,
             snapshots: BTreeMap::new(),
@@ -128,12 +138,12 @@ impl Reading {
             pipeline.answer(entity, &request.role, &mut source)
         });
         let asked: VecDeque<_> = asked.collect();
-        Ok(Reading {
+        Reading {
             count: asked.len(),
             pipeline,
             asked,
             failures: Vec::new(),
-        })
+        }
     }
 
     /// How many entities the request has, and which of them were refused so far.

@@ -158,7 +158,8 @@ fn pipeline_of(switch: &Switch) -> Arc<Pipeline> {
 }
 
 fn responses(switch: &mut Switch, request: &[u8]) -> Vec<Vec<u8>> {
-    let mut reading = Reading::new(pipeline_of(switch), request, switch).unwrap();
+    let request = ReadRequest::decode(request).unwrap();
+    let mut reading = Reading::new(pipeline_of(switch), &request, switch);
     let mut found = Vec::new();
     while let Some(slice) = reading.fetch(switch) {
         found.extend(reading.encode(slice));
@@ -203,7 +204,8 @@ fn a_batch_that_fails_changes_nothing_or_only_what_did_not_fail() {
 fn one_request_opens_one_snapshot_of_a_table() {
     let mut switch = switch();
     let all = field(2, &field(2, &[]));
-    let reading = Reading::new(pipeline_of(&switch), &all.repeat(50), &mut switch).unwrap();
+    let request = ReadRequest::decode(&all.repeat(50)).unwrap();
+    let reading = Reading::new(pipeline_of(&switch), &request, &mut switch);
     assert_eq!(reading.snapshots(), program().tables.len());
 }
 
@@ -287,7 +289,8 @@ proptest! {
             while batch.apply_next(&mut switch) {}
             prop_assert!(batch.take_failures().len() <= request.len());
         }
-        if let Ok(mut reading) = Reading::new(pipeline(), &data, &mut switch) {
+        if let Ok(request) = ReadRequest::decode(&data) {
+            let mut reading = Reading::new(pipeline(), &request, &mut switch);
             while let Some(slice) = reading.fetch(&switch) {
                 reading.encode(slice);
             }

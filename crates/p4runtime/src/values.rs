@@ -59,7 +59,9 @@ fn shown(bytes: &[u8]) -> String {
 pub(crate) fn put_bytestring(out: &mut Vec<u8>, value: &Bits) {
     let length = value.bit_length().div_ceil(8).max(1) as usize;
     let limbs = value.limbs();
-    let bytes = (0..length).rev().map(|i| (limbs[i / 8] >> (8 * (i % 8))) as u8);
+    let bytes = (0..length)
+        .rev()
+        .map(|i| (limbs[i / 8] >> (8 * (i % 8))) as u8);
     out.extend(bytes);
 }
 

@@ -32,7 +32,9 @@ mod _core {
     #[pymodule_export]
     use crate::errors::{CompileError, ControlError, HoldfastError};
     #[pymodule_export]
-    use crate::live::{Namespace, clean, interfaces_ready, probe};
+    use crate::live::{
+        Namespace, clean, give_back_freed, interfaces_ready, map_large_blocks, probe,
+    };
     #[pymodule_export]
     use crate::network::Network;
     #[pymodule_export]
@@ -40,7 +42,7 @@ mod _core {
     #[pymodule_export]
     use crate::pcap::{read_pcap, write_pcap};
     #[pymodule_export]
-    use crate::pipeline::{Batch, Pipeline, Reading, WriteRequest};
+    use crate::pipeline::{Batch, Pipeline, Reading, WriteRequest, extent};
     #[pymodule_export]
     use crate::program::{Diagnostic, Program};
     #[pymodule_export]

@@ -15,6 +15,18 @@ pub(crate) fn interfaces_ready() -> Option<String> {
     ::ports::interfaces_ready().err()
 }
 
+/// Freed blocks of 256 KiB or more go back to the system from now on, and grow without a copy.
+#[pyfunction]
+pub(crate) fn map_large_blocks() {
+    ::ports::map_large_blocks();
+}
+
+/// Gives freed memory of the process back to the system.
+#[pyfunction]
+pub(crate) fn give_back_freed(py: Python<'_>) {
+    py.detach(::ports::give_back_freed);
+}
+
 /// What live networks and benchmarks need, by name: whether it is there, and particulars or the reason why not.
 #[pyfunction]
 pub(crate) fn probe() -> BTreeMap<&'static str, (bool, String)> {

@@ -15,8 +15,18 @@ use std::time::{Duration, Instant};
 
 /// Of updates, after which packets pass.
 const STEP: Duration = Duration::from_micros(300);
-/// Updates between two looks at the clock.
-const UPDATES_PER_LOOK: usize = 16;
+/// Updates between two looks at the clock. One that has a table grow takes a tenth of the step.
+const UPDATES_PER_LOOK: usize = 4;
+
+/// Does what updates have left to do, as long as the step lasts; whether all is done.
+fn tidy(switch: &mut engine::Switch, begin: Instant) -> bool {
+    while switch.runtime_mut().tidy() {
+        if begin.elapsed() > STEP {
+            return false;
+        }
+    }
+    true
+}
 
 /// Position, status name and message of what was refused.
 type Failure = (usize, &'static str, String);
@@ -41,6 +51,13 @@ fn failures(failures: &[p4runtime::Failure]) -> Vec<Failure> {
 
 fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Of a field with bytes of its own, how often it is in a serialized message, and how many bytes it has at most.
+#[pyfunction]
+pub(crate) fn extent(py: Python<'_>, data: &Bound<'_, PyBytes>, field: u32) -> (usize, usize) {
+    let data = PyBackedBytes::from(data.clone());
+    py.detach(|| p4runtime::extent(&data, field))
 }
 
 /// A ``p4.v1.WriteRequest`` whose updates have not been looked at yet. Raises INVALID_ARGUMENT if it is none.
@@ -184,10 +201,11 @@ impl Pipeline {
     /// Begins to answer a serialized ``ReadRequest``: what is read is of this moment, but for counts.
     fn read(&self, py: Python<'_>, switch: &Switch, request: PyBackedBytes) -> PyResult<Reading> {
         let pipeline = self.inner.clone();
+        let request = py.detach(|| p4runtime::ReadRequest::decode(&request));
+        let request = request.map_err(|_| undecodable(py, "ReadRequest"))?;
         let reading = switch.with(py, move |switch| {
             p4runtime::Reading::new(pipeline, &request, switch)
         })?;
-        let reading = reading.map_err(|_| undecodable(py, "ReadRequest"))?;
         Ok(Reading {
             inner: Arc::new(Mutex::new(reading)),
         })
@@ -295,13 +313,11 @@ impl Batch {
         switch.in_steps(py, move |switch| {
             let (mut batch, begin) = (locked(&batch), Instant::now());
             loop {
-                if left == 0 {
-                    return Some(());
+                if left == 0 || !batch.apply_next(switch) {
+                    left = 0;
+                    return tidy(switch, begin).then_some(());
                 }
                 left -= 1;
-                if !batch.apply_next(switch) {
-                    return Some(());
-                }
                 if left.is_multiple_of(UPDATES_PER_LOOK) && begin.elapsed() > STEP {
                     return None;
                 }
@@ -312,7 +328,8 @@ impl Batch {
     /// Applies all or nothing, with no packet in between. If one fails, the others are ABORTED.
     fn apply_atomic(&self, py: Python<'_>, switch: &Switch) -> PyResult<()> {
         let batch = self.inner.clone();
-        switch.with(py, move |switch| locked(&batch).apply_atomic(switch))
+        switch.with(py, move |switch| locked(&batch).apply_atomic(switch))?;
+        switch.in_steps(py, |switch| tidy(switch, Instant::now()).then_some(()))
     }
 
     /// What :meth:`apply_atomic` would refuse, without the ABORTED ones. Nothing remains.

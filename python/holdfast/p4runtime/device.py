@@ -36,6 +36,8 @@ from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 API_VERSION = "1.5.0"
 """Of P4Runtime; what it adds and is optional (backup replicas, modes of one-shot sets) answers UNIMPLEMENTED."""
 
+_UPDATES = p4runtime_pb2.WriteRequest.DESCRIPTOR.fields_by_name["updates"].number
+
 _TURN_S = 0.0001
 """How long a batch leaves the device to others after each slice."""
 
@@ -240,13 +242,10 @@ class Device:
 
     def write_serialized(self, data: bytes) -> None:
         """:meth:`write` for a request that has not been decoded."""
-        with refusals():
-            request = WriteRequest(data)
-        self.write_request(request)
+        self.write_request(write_request(data))
 
     def write_request(self, request: WriteRequest) -> None:
-        """:meth:`write` for a request whose updates have not been decoded."""
-        _check_size(len(request), limits.MAX_WRITE_UPDATES, "updates")
+        """:meth:`write` for what :func:`write_request` makes."""
         with self._lock:
             self._check_writer(request)
             atomic = self._is_atomic(request.atomicity)
@@ -291,7 +290,7 @@ class Device:
 
     def read_serialized(self, data: bytes) -> Iterator[bytes]:
         """:meth:`read` with messages that are not decoded."""
-        request = decoded(p4runtime_pb2.ReadRequest, data)
+        request = small_request(p4runtime_pb2.ReadRequest, data)
         _check_size(len(request.entities), limits.MAX_READ_ENTITIES, "entities")
         with self._lock:
             self._check_device(request)
@@ -449,6 +448,27 @@ def _responses(reading: _core.Reading, switch: Switch) -> Iterator[bytes]:
     count, failures = reading.failures()
     if failures:
         raise batch_error("read", failures, count)
+
+
+def write_request(data: bytes) -> WriteRequest:
+    """A request whose updates have not been decoded. INVALID_ARGUMENT if it is none, RESOURCE_EXHAUSTED if it is too large."""
+    updates, longest = _core.extent(data, _UPDATES)
+    _check_size(updates, limits.MAX_WRITE_UPDATES, "updates")
+    check_bytes(longest, limits.MAX_UPDATE_BYTES, "an update")
+    with refusals():
+        return WriteRequest(data)
+
+
+def small_request(kind: Proto, data: bytes) -> Proto:
+    """:func:`decoded` for what has few bytes. RESOURCE_EXHAUSTED if it has more."""
+    check_bytes(len(data), limits.MAX_SMALL_REQUEST_BYTES, f"a {kind.DESCRIPTOR.name}")
+    return decoded(kind, data)
+
+
+def check_bytes(size: int, most: int, what: str) -> None:
+    """RESOURCE_EXHAUSTED, before it is decoded, for what is too large."""
+    if size > most:
+        raise P4RuntimeError("RESOURCE_EXHAUSTED", f"{what} has {size} bytes; {most} are taken")
 
 
 def decoded(kind: Proto, data: bytes) -> Proto:

@@ -28,6 +28,18 @@ MAX_IDLE_ENTRIES = 256
 MAX_MESSAGE_BYTES = 128 << 20
 """Of one request (specification, "gRPC Server Maximum Receive Message Size")."""
 
+MAX_UPDATE_BYTES = 1 << 20
+"""Of one update: decoded, an element of two bytes takes a hundred, and an entry's metadata stays."""
+
+MAX_SMALL_REQUEST_BYTES = 1 << 20
+"""Of a request that is no Write and sets no pipeline."""
+
+MAX_STREAM_MESSAGE_BYTES = 4 << 20
+"""Of a message on a stream; a packet has at most 64 KiB."""
+
+MAX_PIPELINE_BYTES = 16 << 20
+"""Of a request that sets the pipeline."""
+
 MAX_READ_ENTITIES = 1024
 """Entities of one ``ReadRequest``: each is a selection of its own, and one wildcard selects all entities of a kind."""
 

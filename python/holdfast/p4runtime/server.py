@@ -16,23 +16,28 @@ from concurrent import futures
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, NoReturn, Self
+from typing import Any, NoReturn, Self, TypeAlias
 
 import grpc
-from google.protobuf.message import DecodeError
 
-from holdfast._core import HoldfastError, WriteRequest
+from holdfast._core import HoldfastError, give_back_freed, map_large_blocks
 from holdfast.p4runtime import limits
 from holdfast.p4runtime.addresses import Access, access_at, check
 from holdfast.p4runtime.arbitration import Session
-from holdfast.p4runtime.device import API_VERSION, Device, decoded
+from holdfast.p4runtime.device import (
+    API_VERSION,
+    Device,
+    check_bytes,
+    decoded,
+    small_request,
+    write_request,
+)
 from holdfast.p4runtime.errors import (
     DETAILS_BYTES_KEY,
     P4RuntimeError,
     code_number,
     fitting_status,
     invalid_argument,
-    refusals,
 )
 from holdfast.p4runtime.rights import Client, Rights, Trust
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
@@ -44,6 +49,12 @@ _OTHER_WORKERS = 8
 """Beside those that streams and Reads may occupy (see :mod:`.limits`)."""
 _STALL_CHECK_S = 0.05
 _STOP_S = 5.0
+
+_GIVE_BACK_BYTES = 1 << 20
+"""Of requests and answers, after which freed memory is given back to the system: it consists of many small blocks too, of which
+the allocator would keep the pages."""
+_GIVE_BACK_S = 1.0
+"""Between two times; each takes some milliseconds of a thread that nothing waits for."""
 
 MOST_PEM_BYTES = 16 << 20
 """Of a file of keys or certificates; the authorities of a whole system have less than one MiB."""
@@ -95,8 +106,15 @@ class _End:
     error: P4RuntimeError | None = None
 
 
-class _Undecodable:
-    """In place of a message whose bytes are none."""
+@dataclass(frozen=True)
+class _Refused:
+    """In place of a message: why it was not decoded."""
+
+    error: P4RuntimeError
+
+
+_Sized: TypeAlias = tuple[int, Proto | _Refused]
+"""A message of a stream, and of how many bytes it was."""
 
 
 class _Backlog:
@@ -118,6 +136,28 @@ class _Backlog:
         """So many have been sent or thrown away."""
         with self._lock:
             self._bytes -= size
+
+
+class _Handled:
+    """The bytes of messages that were handled since freed memory was given back."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._bytes = 0
+        self._next_s = 0.0
+
+    def add(self, size: int) -> None:
+        """So many more."""
+        with self._lock:
+            self._bytes += size
+
+    def give_back(self, now_s: float) -> None:
+        """Gives memory back if enough was handled and the last time is not too short ago."""
+        with self._lock:
+            if self._bytes < _GIVE_BACK_BYTES or now_s < self._next_s:
+                return
+            self._bytes, self._next_s = 0, now_s + _GIVE_BACK_S
+        give_back_freed()
 
 
 class _Stream:
@@ -241,18 +281,21 @@ class _Servicer:
         self._dropped = 0
         """On streams that are over."""
         self._backlog = _Backlog()
+        self._handled = _Handled()
         self._lock = threading.Lock()
         self._closing = False
 
     # The names of the following methods are gRPC's.
 
     def Write(self, data: bytes, context: grpc.ServicerContext) -> Proto:
-        _answer(context, lambda: self._write(data, self._client(context)))
+        try:
+            _answer(context, lambda: self._write(data, self._client(context)))
+        finally:
+            self._handled.add(len(data))
         return p4runtime_pb2.WriteResponse()
 
     def _write(self, data: bytes, client: Client) -> None:
-        with refusals():
-            request = WriteRequest(data)
+        request = write_request(data)
         device = self._device(request, client)
         client.check_role(request.role)
         device.write_request(request)
@@ -260,37 +303,44 @@ class _Servicer:
     def Read(self, data: bytes, context: grpc.ServicerContext) -> Iterator[bytes]:
         def read() -> Iterator[bytes]:
             client = self._client(context)
-            request = decoded(p4runtime_pb2.ReadRequest, data)
+            request = small_request(p4runtime_pb2.ReadRequest, data)
             device = self._device(request, client)
             client.check_read()
             return device.read_serialized(data)
 
+        size = len(data)
         progress = _answer(context, lambda: self._reads.begin(context.cancel))
         try:
             responses = _answer(context, read)
             while (response := _answer(context, lambda: self._reads.next_of(responses))) is not None:
+                size += len(response)
                 progress.waits_since = time.monotonic()
                 yield response
                 progress.waits_since = None
         finally:
             self._reads.end(progress)
+            self._handled.add(size)
 
     def SetForwardingPipelineConfig(self, data: bytes, context: grpc.ServicerContext) -> Proto:
         def set_config() -> Proto:
             client = self._client(context)
             client.check_pipeline()  # before a large program is decoded
+            check_bytes(len(data), limits.MAX_PIPELINE_BYTES, "the request")
             request = decoded(p4runtime_pb2.SetForwardingPipelineConfigRequest, data)
             device = self._device(request, client)
             client.check_role(request.role)
             return device.set_forwarding_pipeline_config(request)
 
-        return _answer(context, set_config)
+        try:
+            return _answer(context, set_config)
+        finally:
+            self._handled.add(len(data))
 
     def GetForwardingPipelineConfig(self, data: bytes, context: grpc.ServicerContext) -> Proto:
         def get_config() -> Proto:
             client = self._client(context)
             client.check_read()
-            request = decoded(p4runtime_pb2.GetForwardingPipelineConfigRequest, data)
+            request = small_request(p4runtime_pb2.GetForwardingPipelineConfigRequest, data)
             return self._device(request, client).get_forwarding_pipeline_config(request)
 
         return _answer(context, get_config)
@@ -298,14 +348,14 @@ class _Servicer:
     def Capabilities(self, data: bytes, context: grpc.ServicerContext) -> Proto:
         def capabilities() -> Proto:
             client = self._client(context)
-            request = decoded(p4runtime_pb2.CapabilitiesRequest, data)
+            request = small_request(p4runtime_pb2.CapabilitiesRequest, data)
             if not request.device_id:
                 return p4runtime_pb2.CapabilitiesResponse(p4runtime_api_version=API_VERSION)
             return self._device(request, client).capabilities(request)
 
         return _answer(context, capabilities)
 
-    def StreamChannel(self, requests: Iterator[Proto], context: grpc.ServicerContext) -> Iterator[Proto]:
+    def StreamChannel(self, requests: Iterator[_Sized], context: grpc.ServicerContext) -> Iterator[Proto]:
         client: Client = _answer(context, lambda: self._client(context))
         stream = _Stream(self._backlog)
         with self._lock:
@@ -336,14 +386,15 @@ class _Servicer:
                 self._streams.discard(stream)
                 self._dropped += stream.dropped
 
-    def _read_stream(self, requests: Iterator[Proto], stream: _Stream, client: Client) -> None:
+    def _read_stream(self, requests: Iterator[_Sized], stream: _Stream, client: Client) -> None:
         device: Device | None = None
         session: Session | None = None
         error: P4RuntimeError | None = None
         try:
-            for message in requests:
-                if isinstance(message, _Undecodable):
-                    raise invalid_argument("this is no StreamMessageRequest")
+            for size, message in requests:
+                self._handled.add(size)
+                if isinstance(message, _Refused):
+                    raise message.error
                 if device is None or session is None:
                     if message.WhichOneof("update") != "arbitration":
                         raise P4RuntimeError(
@@ -365,9 +416,11 @@ class _Servicer:
                 device.close(session)
             stream.end(error)
 
-    def cancel_stalled_reads(self) -> None:
-        """To be called now and then."""
-        self._reads.cancel_stalled(time.monotonic())
+    def look_after(self) -> None:
+        """To be called now and then: ends Reads that stall, and gives memory back."""
+        now_s = time.monotonic()
+        self._reads.cancel_stalled(now_s)
+        self._handled.give_back(now_s)
 
     def notifications_dropped(self) -> int:
         """So far, on all streams."""
@@ -438,7 +491,7 @@ class Server:
         self.address = address if address.startswith("unix:") else f"{address.rpartition(':')[0]}:{self.port}"
         """Where clients find it."""
         self._stopping = threading.Event()
-        self._timer = threading.Thread(target=self._watch_reads, daemon=True, name="p4runtime-reads")
+        self._timer = threading.Thread(target=self._look_after, daemon=True, name="p4runtime-timer")
 
     def _listen(self, address: str, tls: TlsFiles | None) -> int:
         try:
@@ -454,9 +507,9 @@ class Server:
             raise P4RuntimeError("UNAVAILABLE", f"cannot listen on {address}: it is in use, or not of this machine")
         return int(port)
 
-    def _watch_reads(self) -> None:
+    def _look_after(self) -> None:
         while not self._stopping.wait(_STALL_CHECK_S):
-            self._servicer.cancel_stalled_reads()
+            self._servicer.look_after()
 
     @property
     def notifications_dropped(self) -> int:
@@ -465,6 +518,7 @@ class Server:
 
     def start(self) -> None:
         """Answers from now on."""
+        map_large_blocks()
         self._server.start()
         self._timer.start()
 
@@ -501,15 +555,16 @@ def serve(devices: Iterable[Device], address: str, tls: TlsFiles | None = None, 
     return server
 
 
-def _stream_message(data: bytes) -> Proto | _Undecodable:
+def _stream_message(data: bytes) -> _Sized:
     """A ``StreamMessageRequest``.
 
     Does not raise: gRPC would end the call itself, at the same time as the handler does, and then never finish it.
     """
     try:
-        return p4runtime_pb2.StreamMessageRequest.FromString(data)
-    except DecodeError:
-        return _Undecodable()
+        check_bytes(len(data), limits.MAX_STREAM_MESSAGE_BYTES, "a message")
+        return len(data), decoded(p4runtime_pb2.StreamMessageRequest, data)
+    except P4RuntimeError as e:
+        return len(data), _Refused(e)
 
 
 def _handlers(servicer: _Servicer) -> grpc.GenericRpcHandler:

@@ -3,9 +3,10 @@
     python tests/p4runtime/abuse/soak.py --seconds 3600
 
 A switch with 10,000 packets/s runs in a process of its own, so the measures are the server's and not its clients'. Every
-sample is a line of JSON. The verdict compares the medians of the second and of the last fifth of the time: memory must not grow by
-more than 10 %, threads and descriptors must not differ by more than 4; the switch may lose no packet, and no write of
-the primary may fail.
+sample is a line of JSON. The verdict compares the medians of two intervals: the time after the warm-up (the first half of it,
+at most ten minutes) is divided into five, and the first and the last count. Memory must not grow by more than 10 % between
+them, threads and descriptors must not differ by more than 4; the switch may lose no packet, and no write of the primary may fail.
+Quantiles of the times of its single writes are by the clock; the clients are threads of one process, which the machine may delay.
 """
 
 # ruff: noqa: E402 - the published stubs load only after holdfast's
@@ -20,6 +21,7 @@ import subprocess
 import sys
 import threading
 import time
+from array import array
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass
@@ -44,15 +46,17 @@ from random_messages import ids_of, message_of
 ENTRIES = 20_000
 MEMORY_TOLERANCE = 0.10
 COUNT_TOLERANCE = 4
+WARM_UP_S = 600.0
+QUANTILES = (0.5, 0.9, 0.99, 0.999)
 METHODS = ("Write", "Read", "SetForwardingPipelineConfig", "GetForwardingPipelineConfig", "Capabilities")
 
 
 # ---- The switch ----
 
 
-def serve() -> None:
+def serve(program: str = "events.p4") -> None:
     """Runs until its input ends; then says what became of the packets. The first line is the address."""
-    with steady("events.p4") as switch:
+    with steady(program, judged=False) as switch:
         with served(switch):
             print(switch.server.address, flush=True)
             sys.stdin.read()
@@ -85,6 +89,7 @@ class Verdict:
     longest_command_ms: float
     writes: int
     slowest_write_s: float
+    write_quantiles_s: dict[float, float]
     actions: dict[str, int]
 
     @property
@@ -105,7 +110,8 @@ class Clients:
     def __init__(self, address: str, seed: int) -> None:
         self.address, self.seed = address, seed
         self.actions: dict[str, int] = {}
-        self.writes, self.slowest_s = 0, 0.0
+        self.writes = 0
+        self.write_times_s = array("f")
         self.error: BaseException | None = None
         self.over = threading.Event()
         # The primary's, for the ids of the program; nothing else of it is used by the others.
@@ -144,8 +150,13 @@ class Clients:
         begin = time.monotonic()
         self.primary._call_write(message)
         if timed:
-            self.slowest_s = max(self.slowest_s, time.monotonic() - begin)
+            self.write_times_s.append(time.monotonic() - begin)
         self.writes += 1
+
+    @property
+    def slowest_s(self) -> float:
+        """Of the single writes so far."""
+        return max(self.write_times_s, default=0.0)
 
     def _churn(self, random: Random) -> None:
         """The primary: single entries, and batches with and without metadata and idle timeouts, that come and go."""
@@ -245,8 +256,9 @@ class Clients:
 
 
 @contextmanager
-def server() -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, __file__, "--serve"]
+def server(program: str = "events.p4") -> Iterator[subprocess.Popen[str]]:
+    """With :func:`serve`."""
+    command = [sys.executable, __file__, "--serve", program]
     process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     try:
         yield process
@@ -255,12 +267,16 @@ def server() -> Iterator[subprocess.Popen[str]]:
         process.wait()
 
 
+def rss_mb(pid: int) -> float:
+    """Resident memory of a process."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * resource.getpagesize() / 1e6
+
+
 def sample(pid: int, clients: Clients, at_s: float) -> Sample:
     folder = Path(f"/proc/{pid}")
-    pages = int((folder / "statm").read_text().split()[1])
     return Sample(
         at_s=round(at_s, 1),
-        rss_mb=pages * resource.getpagesize() / 1e6,
+        rss_mb=rss_mb(pid),
         threads=len(list((folder / "task").iterdir())),
         descriptors=len(list((folder / "fd").iterdir())),
         writes=clients.writes,
@@ -283,11 +299,16 @@ def run(seconds: float, period_s: float, seed: int, log: Callable[[str], None]) 
             raise clients.error
         out, _ = process.communicate("", timeout=120)
     ended = json.loads(out)
-    fifth = max(len(samples) // 5, 1)
+    warm_up_s = min(seconds / 2, WARM_UP_S)
+    warm = [each for each in samples if each.at_s >= warm_up_s] or samples[-1:]
+    fifth = max(len(warm) // 5, 1)
 
     def early_and_late(field: str) -> tuple[float, float]:
-        values = [getattr(each, field) for each in samples]
-        return statistics.median(values[fifth : 2 * fifth]), statistics.median(values[-fifth:])
+        values = [getattr(each, field) for each in warm]
+        return statistics.median(values[:fifth]), statistics.median(values[-fifth:])
+
+    times_s = sorted(clients.write_times_s)
+    quantiles = {q: times_s[min(int(q * len(times_s)), len(times_s) - 1)] for q in QUANTILES if times_s}
 
     return Verdict(
         rss_mb=early_and_late("rss_mb"),
@@ -295,6 +316,7 @@ def run(seconds: float, period_s: float, seed: int, log: Callable[[str], None]) 
         descriptors=early_and_late("descriptors"),
         writes=clients.writes,
         slowest_write_s=clients.slowest_s,
+        write_quantiles_s=quantiles,
         actions=clients.actions,
         **ended,
     )
@@ -305,10 +327,10 @@ def main() -> int:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--period", type=float, default=5.0, help="seconds between two samples")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--serve", action="store_true", help=argparse.SUPPRESS)
+    parser.add_argument("--serve", metavar="PROGRAM", help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.serve:
-        serve()
+        serve(arguments.serve)
         return 0
     verdict = run(arguments.seconds, arguments.period, arguments.seed, lambda line: print(line, flush=True))
     print(json.dumps({**asdict(verdict), "holds": verdict.holds}))

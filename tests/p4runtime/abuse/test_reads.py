@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 import grpc
 import pytest
-from abuse.steady import Steady, Writer, request, steady
+from abuse.steady import Steady, request, steady
 from p4.v1 import p4runtime_pb2 as p4
 from p4.v1 import p4runtime_pb2_grpc as p4_grpc
 
@@ -68,6 +68,7 @@ def test_a_new_program_ends_a_read() -> None:
         found.fill(3000)
         responses = found.device.read(all_entries())
         next(responses)
+        found.writer.may_be_refused = True
         found.device.load(found.device.switch.program)
         with pytest.raises(P4RuntimeError, match=r"ABORTED.*replaced"):
             list(responses)
@@ -86,16 +87,15 @@ def test_packets_and_writes_go_on_beside_reads(loaded: Steady) -> None:
 
     table = loaded.index.table("addresses").id
     readers = [threading.Thread(target=loop, args=(table,)), threading.Thread(target=loop, args=(0,))]
-    with Writer(loaded) as writer:
-        for reader in readers:
-            reader.start()
-        time.sleep(4)
-        over.set()
-        for reader in readers:
-            reader.join()
-    assert writer.writes > 20
-    # Both clients compute in the interpreter of this process, so these are bounds for a busy machine.
-    assert writer.slowest_s < 1.0
+    writes = loaded.writer.writes
+    for reader in readers:
+        reader.start()
+    time.sleep(4)
+    over.set()
+    for reader in readers:
+        reader.join()
+    assert loaded.writer.writes - writes > 20
+    # Both clients compute in the interpreter of this process, so this is a bound for a busy machine.
     assert loaded.longest_pause_ms() < 50
 
 
@@ -146,11 +146,11 @@ def test_unread_reads_do_not_lock_others_out(loaded: Steady, monkeypatch: pytest
     wanted = all_entries(table=loaded.index.table("addresses").id)
     # A window that does not grow to the whole answer.
     options = [("grpc.http2.bdp_probe", 0)]
-    with grpc.insecure_channel(loaded.server.address, options=options) as channel, Writer(loaded) as writer:
-        stub = p4_grpc.P4RuntimeStub(channel)
+    with grpc.insecure_channel(loaded.server.address, options=options) as channel:
+        stub, writes = p4_grpc.P4RuntimeStub(channel), loaded.writer.writes
         unread = [stub.Read(wanted) for _ in range(70)]
         time.sleep(1.5)
-        assert writer.writes > 10
+        assert loaded.writer.writes - writes > 10
         refused = 0
         for call in unread:
             if call.done() and call.code() == grpc.StatusCode.RESOURCE_EXHAUSTED:
@@ -161,7 +161,6 @@ def test_unread_reads_do_not_lock_others_out(loaded: Steady, monkeypatch: pytest
             time.sleep(0.1)
         assert not loaded.server._servicer._reads._reads, "those that stall are cancelled"
         assert len(addresses(list(stub.Read(wanted)))) >= ENTRIES
-    assert writer.slowest_s < 1.0
 
 
 def test_stalled_reads_are_those_that_wait_for_their_client() -> None:

@@ -86,6 +86,7 @@ def test_a_new_pipeline_ends_a_long_batch(switch: Steady) -> None:
     with GrpcClient(switch.server.address, timeout_s=60) as client:
         batch = Batch(switch, client)
         batch.start()
+        switch.writer.may_be_refused = True
         client.set_pipeline(switch.device.switch.program)
         batch.join()
         assert set(batch.failures.values()) == {"ABORTED"}

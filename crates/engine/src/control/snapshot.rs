@@ -43,7 +43,10 @@ impl Switch {
         let kept = snapshot.kept.lock().unwrap_or_else(PoisonError::into_inner);
         // Number 0 is the default entry's.
         let first = from.saturating_add(1);
-        let end = contents.numbers().min(first.saturating_add(most.max(1)));
+        // The highest numbers may be those of entries that are gone.
+        let kept_end = kept.last_key_value().map_or(0, |(&number, _)| number + 1);
+        let numbers = contents.numbers().max(kept_end);
+        let end = numbers.min(first.saturating_add(most.max(1)));
         let entries = (first..end).filter_map(|number| match kept.get(&number) {
             Some(entry) => Some(entry.clone()),
             None => {
@@ -51,7 +54,7 @@ impl Switch {
                 part.then(|| self.installed_entry(table, number))
             }
         });
-        let next = (end < contents.numbers()).then(|| end - 1);
+        let next = (end < numbers).then(|| end - 1);
         Ok((entries.collect(), next))
     }
 

@@ -1,6 +1,7 @@
 //! The entries of a table as the control plane gave them, packed: a few words each, and what few entries have (timeouts, being
 //! constant) only for those that have it. It knows nothing of lookups.
 
+use super::free_numbers::{FreeNumbers, shrink};
 use super::shape::{KeyField, KeyShape};
 use ir::{Bits, KeyMatch, MatchKind};
 use std::collections::BTreeMap;
@@ -54,7 +55,7 @@ pub(super) struct Entries {
     priorities: Vec<i32>,
     sequences: Vec<u64>,
     extras: BTreeMap<u32, Extra>,
-    free: Vec<u32>,
+    free: FreeNumbers,
     len: usize,
 }
 
@@ -77,7 +78,7 @@ impl Entries {
             priorities: Vec::new(),
             sequences: Vec::new(),
             extras: BTreeMap::new(),
-            free: Vec::new(),
+            free: FreeNumbers::default(),
             len: 0,
         };
         // Number 0 is the default action's.
@@ -105,7 +106,7 @@ impl Entries {
             .is_some_and(|&sequence| sequence != FREE)
     }
 
-    /// One more than the highest number that was given.
+    /// Above the number of every entry.
     pub fn numbers(&self) -> u32 {
         self.sequences.len() as u32
     }
@@ -128,12 +129,23 @@ impl Entries {
         entries
     }
 
-    /// Adds an entry; its number.
-    pub fn insert(&mut self, shape: &KeyShape, installed: &Installed) -> u32 {
-        let entry = self.free.pop().unwrap_or_else(|| {
-            self.push();
-            self.sequences.len() as u32 - 1
-        });
+    /// Adds an entry; its number. That is `wanted` if it had one, which is free.
+    pub fn insert(&mut self, shape: &KeyShape, installed: &Installed, wanted: Option<u32>) -> u32 {
+        let entry = match wanted {
+            Some(number) if self.free.take_this(number) => number,
+            Some(number) => {
+                while self.numbers() < number {
+                    self.free.put(self.numbers());
+                    self.push();
+                }
+                self.push();
+                number
+            }
+            None => self.free.take().unwrap_or_else(|| {
+                self.push();
+                self.numbers() - 1
+            }),
+        };
         let packed = self.pack(shape, &installed.matches);
         let at = entry as usize;
         self.matches[at * self.stride..][..self.stride].copy_from_slice(&packed);
@@ -181,8 +193,17 @@ impl Entries {
     pub fn remove(&mut self, entry: u32) {
         self.sequences[entry as usize] = FREE;
         self.extras.remove(&entry);
-        self.free.push(entry);
+        self.free.put(entry);
         self.len -= 1;
+        let end = self.free.lower(self.sequences.len());
+        self.matches.truncate(end * self.stride);
+        self.sequences.truncate(end);
+        self.priorities.truncate(end);
+    }
+
+    /// Gives back a part of the memory that is not used; whether there is more.
+    pub fn tidy(&mut self) -> bool {
+        shrink(&mut self.matches) | shrink(&mut self.sequences) | shrink(&mut self.priorities)
     }
 
     /// All of an entry.
@@ -277,7 +298,8 @@ impl Entries {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * (self.matches.capacity() + self.sequences.capacity())
-            + 4 * (self.priorities.capacity() + self.free.capacity())
+            + 4 * self.priorities.capacity()
+            + self.free.heap_bytes()
             + self.extras.len() * (size_of::<Extra>() + size_of::<u32>())
     }
 }

@@ -5,9 +5,10 @@
 //! be looked up through a mask without building the masked key. Deletion shifts entries back, so a long-lived table stays as fast as a
 //! new one.
 //!
-//! It grows without ever stopping: a map that is full is emptied into one twice its size a few buckets at a time, by the insertions that
-//! follow, and until then both are searched. So the longest single update moves the keys of [`AT_ONCE`] buckets, which maps of up to that
-//! size do at once.
+//! It grows and shrinks without ever stopping: a map that is full is emptied into one twice its size, and one that is nearly empty into
+//! one half its size, a few buckets at a time, by the updates that follow; until then both are searched. What is emptied gives its
+//! memory back a part at a time, from the end. So the longest single update moves the keys of [`AT_ONCE`] buckets, which maps of up to
+//! that size do at once.
 
 /// A map from `limbs` limbs to a number below [`KeyMap::LIMIT`].
 #[derive(Clone, Debug)]
@@ -19,10 +20,12 @@ pub struct KeyMap {
     /// Number of buckets minus one; that number is a power of two.
     bucket_mask: usize,
     len: usize,
-    /// The buckets being emptied, of half the number; empty otherwise.
+    /// The buckets being emptied, the last ones first: those that are not done, and a part of those that are. Empty otherwise.
     former: Vec<u64>,
-    /// How many of them are done.
-    emptied: usize,
+    /// Their number at first, minus one.
+    former_mask: usize,
+    /// How many of them are not done.
+    unemptied: usize,
 }
 
 /// The buckets of a map that is not growing, for who looks up in place: from [`hash`] on, as many as the mask says, and around, until the
@@ -43,8 +46,16 @@ const INITIAL_BUCKETS: usize = 8;
 /// quarters.
 const SPARSE_BUCKETS: usize = 1 << 14;
 
-/// Buckets that an insertion empties while the map grows. Two would do for being done in time.
-const BUCKETS_PER_INSERTION: usize = 64;
+/// What an update does while the map grows or shrinks: buckets that it looks at, and keys that it moves, at most. Two buckets would do for
+/// being done in time when it grows, 32 when it shrinks; lookups are slower until then.
+const BUCKETS_PER_UPDATE: usize = 1024;
+const KEYS_PER_UPDATE: usize = 64;
+
+/// A map with more than [`SPARSE_BUCKETS`] shrinks when this part of them has keys.
+const SHRUNK_PART: usize = 16;
+
+/// Buckets of the emptied ones whose memory is given back at once.
+const BUCKETS_GIVEN_BACK: usize = 1 << 13;
 
 /// Maps of up to this many buckets are emptied at once.
 pub const AT_ONCE: usize = 1 << 12;
@@ -86,7 +97,8 @@ impl KeyMap {
             bucket_mask: INITIAL_BUCKETS - 1,
             len: 0,
             former: Vec::new(),
-            emptied: 0,
+            former_mask: 0,
+            unemptied: 0,
         }
     }
 
@@ -208,7 +220,7 @@ impl KeyMap {
         debug_assert_eq!(key.len(), self.limbs);
         debug_assert!(value < KeyMap::LIMIT);
         if self.len + 1 > self.most() {
-            self.grow();
+            self.resize(2 * (self.bucket_mask + 1));
         }
         self.empty_some();
         let hash = hash(key);
@@ -233,6 +245,7 @@ impl KeyMap {
 
     /// Removes `key`; gives its value.
     pub fn remove(&mut self, key: &[u64]) -> Option<u32> {
+        self.tidy();
         let hash = hash(key);
         let is_key = |stored: &[u64]| stored == key;
         match self.probe(&self.buckets, self.bucket_mask, hash, is_key) {
@@ -250,13 +263,24 @@ impl KeyMap {
         }
     }
 
+    /// Goes on to grow or shrink; whether there is more to do.
+    pub fn tidy(&mut self) -> bool {
+        let buckets = self.bucket_mask + 1;
+        let sparse = buckets > SPARSE_BUCKETS && self.len < buckets / SHRUNK_PART;
+        if sparse && self.former.is_empty() {
+            self.resize(buckets / 2);
+        }
+        self.empty_some();
+        sparse || !self.former.is_empty()
+    }
+
     /// All keys, in any order.
     pub fn keys(&self) -> impl Iterator<Item = &[u64]> {
         let stride = self.limbs + 1;
         let buckets = self
             .buckets
             .chunks(stride)
-            .chain(self.former.chunks(stride));
+            .chain(self.former.chunks(stride).take(self.unemptied));
         let taken = buckets.filter(|b| b[0] != 0 && b[0] & LOW_HALF != DEAD);
         taken.map(|b| &b[1..])
     }
@@ -286,7 +310,7 @@ impl KeyMap {
             if found[0] == 0 {
                 return Err(at);
             }
-            if (found[0] ^ hash) >> 32 == 0 && found[0] & LOW_HALF != DEAD && is_key(&found[1..]) {
+            if (found[0] ^ hash) >> 32 == 0 && is_key(&found[1..]) {
                 return Ok(at);
             }
             bucket = (bucket + 1) & mask;
@@ -303,8 +327,25 @@ impl KeyMap {
 
     #[cold]
     fn probe_being_emptied(&self, hash: u64, is_key: impl Fn(&[u64]) -> bool) -> Option<usize> {
-        let mask = self.former.len() / (self.limbs + 1) - 1;
-        self.probe(&self.former, mask, hash, is_key).ok()
+        let stride = self.limbs + 1;
+        let mut bucket = hash as usize & self.former_mask;
+        // There may be no free bucket left.
+        for _ in 0..=self.former_mask {
+            // Those from there on are dead.
+            if bucket >= self.unemptied {
+                bucket = 0;
+            }
+            let at = bucket * stride;
+            let found = self.former.get(at..at + stride)?;
+            if found[0] == 0 {
+                return None;
+            }
+            if (found[0] ^ hash) >> 32 == 0 && found[0] & LOW_HALF != DEAD && is_key(&found[1..]) {
+                return Some(at);
+            }
+            bucket += 1;
+        }
+        None
     }
 
     /// Frees bucket `gap` and moves later ones back so that every key stays reachable from its home.
@@ -327,29 +368,39 @@ impl KeyMap {
         self.buckets[gap * stride] = 0;
     }
 
+    /// Begins to move the keys to so many buckets.
     #[cold]
-    fn grow(&mut self) {
-        // Whatever was being emptied is done by now, for an insertion empties more buckets than it fills.
+    fn resize(&mut self, buckets: usize) {
+        // Whatever was being emptied is done by now, for an update looks at more buckets than it fills or frees.
         while !self.former.is_empty() {
             self.empty_some();
         }
-        let doubled = 2 * (self.bucket_mask + 1);
-        self.former = std::mem::replace(&mut self.buckets, vec![0; doubled * (self.limbs + 1)]);
-        self.bucket_mask = doubled - 1;
-        self.emptied = 0;
-        while doubled / 2 <= AT_ONCE && !self.former.is_empty() {
+        self.former = std::mem::replace(&mut self.buckets, vec![0; buckets * (self.limbs + 1)]);
+        self.former_mask = self.bucket_mask;
+        self.bucket_mask = buckets - 1;
+        self.unemptied = self.former_mask + 1;
+        while self.former_mask < AT_ONCE && !self.former.is_empty() {
             self.empty_some();
         }
     }
 
     /// Moves the keys of a few buckets that are being emptied.
+    #[inline]
     fn empty_some(&mut self) {
+        if !self.former.is_empty() {
+            self.empty_buckets();
+        }
+    }
+
+    #[cold]
+    fn empty_buckets(&mut self) {
         let stride = self.limbs + 1;
-        let end = (self.emptied + BUCKETS_PER_INSERTION).min(self.former.len() / stride);
-        for bucket in self.emptied..end {
-            let at = bucket * stride;
+        let mut moved = 0;
+        let end = self.unemptied.saturating_sub(BUCKETS_PER_UPDATE);
+        while self.unemptied > end && moved < KEYS_PER_UPDATE {
+            self.unemptied -= 1;
+            let at = self.unemptied * stride;
             let word = self.former[at];
-            // What was free stays free, so that searches end there.
             if word == 0 || word & LOW_HALF == DEAD {
                 continue;
             }
@@ -358,11 +409,13 @@ impl KeyMap {
             let to = free.unwrap_or_else(|free| free);
             self.buckets[to] = word;
             self.buckets[to + 1..to + stride].copy_from_slice(&self.former[at + 1..at + stride]);
-            self.former[at] = DEAD;
+            moved += 1;
         }
-        self.emptied = end;
-        if end * stride == self.former.len() {
+        if self.unemptied == 0 {
             self.former = Vec::new();
+        } else if self.former.len() / stride >= self.unemptied + BUCKETS_GIVEN_BACK {
+            self.former.truncate(self.unemptied * stride);
+            self.former.shrink_to_fit();
         }
     }
 }
@@ -380,6 +433,45 @@ mod tests {
     use std::collections::BTreeMap;
 
     #[test]
+    fn shrinks_in_short_steps() {
+        let mut map = KeyMap::new(1);
+        let keys = 300_000u64;
+        for key in 0..keys {
+            map.insert(&[key], key as u32);
+        }
+        let (full, mut least, mut both) = (map.heap_bytes(), usize::MAX, 0);
+        for key in 0..keys {
+            assert_eq!(map.remove(&[key]), Some(key as u32));
+            assert_eq!(map.get(&[key]), None);
+            let other = key + (keys - key) / 2;
+            assert_eq!(map.get(&[other]), (other > key).then_some(other as u32));
+            // A key that comes and goes while it shrinks.
+            if key % 5 == 0 {
+                assert_eq!(map.insert(&[keys + key], 1), None);
+                assert_eq!(map.remove(&[keys + key]), Some(1));
+            }
+            both += usize::from(!map.former.is_empty());
+            least = least.min(map.heap_bytes());
+            assert_eq!(map.len() as u64, keys - key - 1);
+            if key % 1009 == 0 {
+                let present = (0..keys).filter(|&k| map.get(&[k]).is_some()).count();
+                assert_eq!((present, map.keys().count()), (map.len(), map.len()));
+            }
+        }
+        assert!(both > 100, "{both}");
+        assert!(map.former.is_empty());
+        assert!(
+            map.heap_bytes() <= full / 16,
+            "{} of {full}",
+            map.heap_bytes()
+        );
+        for key in 0..keys {
+            assert_eq!(map.insert(&[key], key as u32), None);
+        }
+        assert!((0..keys).all(|key| map.get(&[key]) == Some(key as u32)));
+    }
+
+    #[test]
     fn grows_past_what_it_does_at_once() {
         let mut map = KeyMap::new(1);
         let (mut model, mut both) = (BTreeMap::new(), 0);
@@ -395,7 +487,7 @@ mod tests {
             assert_eq!(map.get(&[other]), model.get(&other).copied());
             assert_eq!(map.len(), model.len());
         }
-        assert!(both > 100, "{both}");
+        assert!(both > 50, "{both}");
         assert!((0..40_009).all(|key| map.get(&[key]) == model.get(&key).copied()));
     }
 

@@ -15,6 +15,7 @@
 //! This room knows matches and entries; what the control plane may do with them is [`crate::control`]'s.
 
 mod entries;
+mod free_numbers;
 mod in_place;
 pub mod keymap;
 pub mod lpm;
@@ -33,6 +34,7 @@ pub use shape::KeyShape;
 
 use crate::cells::CounterData;
 use entries::Entries;
+pub(crate) use free_numbers::shrink;
 use ir::{ActionCall, Bits, KeyMatch, MatchKind};
 use keymap::KeyMap;
 use lpm::LpmTable;
@@ -40,6 +42,9 @@ use lpm32::Lpm32Table;
 use records::Records;
 use shape::Pattern;
 use ternary::{Rank, TupleSpace};
+
+/// What an empty table's tries and tuples may keep on the heap.
+const KEPT_MATCHER_BYTES: usize = 1 << 20;
 
 #[derive(Clone, Debug)]
 enum Matcher {
@@ -99,6 +104,8 @@ impl Matcher {
 /// All there is to know of an entry; what an undo needs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EntrySnapshot {
+    /// None of an entry that is new.
+    number: Option<u32>,
     installed: Installed,
     record: Vec<u64>,
     counter: CounterData,
@@ -312,7 +319,7 @@ impl Table {
         self.entries.get(&self.shape, entry)
     }
 
-    /// One more than the highest number that an entry has or had.
+    /// Above the number of every entry.
     pub fn numbers(&self) -> u32 {
         self.entries.numbers()
     }
@@ -383,6 +390,7 @@ impl Table {
         let mut record = vec![0; self.stride];
         fill_record(&mut record, new.action, new.args);
         self.restore(EntrySnapshot {
+            number: None,
             installed: Installed {
                 matches: new.matches,
                 priority: new.priority,
@@ -396,9 +404,11 @@ impl Table {
         })
     }
 
-    /// Puts an entry (back) with all it had, its place in the order included; gives its number.
+    /// Puts an entry (back) with all it had, its number and its place in the order included; gives the number, which must be free.
     pub fn restore(&mut self, snapshot: EntrySnapshot) -> u32 {
-        let entry = self.entries.insert(&self.shape, &snapshot.installed);
+        let entry = self
+            .entries
+            .insert(&self.shape, &snapshot.installed, snapshot.number);
         let at = entry as usize;
         if self.has_counter && self.counters.len() <= at {
             self.counters.resize(at + 1, CounterData::default());
@@ -446,13 +456,42 @@ impl Table {
         }
         self.entries.remove(entry);
         self.records.release(entry);
+        self.lower();
         Some(snapshot)
+    }
+
+    /// Forgets numbers that no entry has any more.
+    fn lower(&mut self) {
+        let end = self.entries.numbers() as usize;
+        self.records.truncate(end);
+        self.counters.truncate(end);
+        self.last_hit_ps.truncate(end);
+        // Of the others only the hash map shrinks by itself.
+        if self.is_empty()
+            && !matches!(self.matcher, Matcher::Exact(..))
+            && self.matcher.heap_bytes() > KEPT_MATCHER_BYTES
+        {
+            self.matcher = Matcher::new(&self.shape);
+        }
+    }
+
+    /// Does a part of what updates have left: memory that is given back, a hash map that grows or shrinks. Whether there is more.
+    pub fn tidy(&mut self) -> bool {
+        let map = match &mut self.matcher {
+            Matcher::Exact(map, _) => map.tidy(),
+            _ => false,
+        };
+        map | self.entries.tidy()
+            | self.records.tidy()
+            | shrink(&mut self.counters)
+            | shrink(&mut self.last_hit_ps)
     }
 
     /// All that an entry has.
     pub fn snapshot(&self, entry: u32) -> Option<EntrySnapshot> {
         let at = entry as usize;
         Some(EntrySnapshot {
+            number: Some(entry),
             installed: self.entry(entry)?,
             record: self.records.get(entry).to_vec(),
             counter: self.counters.get(at).copied().unwrap_or_default(),

@@ -1,7 +1,7 @@
 //! A hash set of numbers whose keys lie elsewhere: what finds an entry by what identifies it, in few bytes.
 //!
-//! It grows without ever stopping: a table that is full is emptied into one twice its size a few slots at a time, by the insertions
-//! that follow, and until then both are searched.
+//! It grows and shrinks without ever stopping: a table that is full is emptied into one twice its size, and one that is nearly empty into
+//! one half its size, a few slots at a time, by the updates that follow, and until then both are searched.
 
 /// A free slot.
 const FREE: u32 = 0;
@@ -9,8 +9,14 @@ const FREE: u32 = 0;
 /// A slot of the table being emptied whose number is gone from there; what lies behind it is still found.
 const DEAD: u32 = u32::MAX;
 
-/// Slots that an insertion empties. Two would do for being done in time.
-const SLOTS_PER_INSERTION: usize = 16;
+/// What an update does to a table that is being emptied: slots that it looks at, and numbers that it moves, at most. Two slots would do for
+/// being done in time when the set grows, 32 when it shrinks.
+const SLOTS_PER_UPDATE: usize = 512;
+const MOVES_PER_UPDATE: usize = 16;
+
+/// A table with more slots shrinks when this part of them has numbers.
+const LARGE: usize = 1 << 12;
+const SHRUNK_PART: usize = 16;
 
 /// Numbers from 1 to `u32::MAX - 1`.
 #[derive(Clone, Debug)]
@@ -62,9 +68,7 @@ impl NumberSet {
         if 4 * (self.len + 1) > 3 * self.slots.len() {
             // All of a former table has moved by now: it was half as large, and several slots moved per insertion.
             debug_assert!(self.former.is_empty());
-            let doubled = 2 * self.slots.len();
-            self.former = std::mem::replace(&mut self.slots, vec![FREE; doubled]);
-            self.emptied = 0;
+            self.resize(2 * self.slots.len());
         }
         self.empty_some(&hash_of);
         self.place(number, hash_of(number));
@@ -73,6 +77,11 @@ impl NumberSet {
 
     /// Removes a number that is there.
     pub fn remove(&mut self, number: u32, hash_of: impl Fn(u32) -> u64) {
+        let slots = self.slots.len();
+        if slots > LARGE && self.len < slots / SHRUNK_PART && self.former.is_empty() {
+            self.resize(slots / 2);
+        }
+        self.empty_some(&hash_of);
         let hash = hash_of(number);
         if let Ok(at) = probe(&self.slots, hash, |other| other == number) {
             self.close_gap(at, hash_of);
@@ -85,21 +94,29 @@ impl NumberSet {
         }
     }
 
+    fn resize(&mut self, slots: usize) {
+        self.former = std::mem::replace(&mut self.slots, vec![FREE; slots]);
+        self.emptied = 0;
+    }
+
     fn empty_some(&mut self, hash_of: &impl Fn(u32) -> u64) {
         if self.former.is_empty() {
             return;
         }
-        let end = (self.emptied + SLOTS_PER_INSERTION).min(self.former.len());
-        for at in self.emptied..end {
+        let end = (self.emptied + SLOTS_PER_UPDATE).min(self.former.len());
+        let mut moved = 0;
+        while self.emptied < end && moved < MOVES_PER_UPDATE {
+            let at = self.emptied;
             let number = self.former[at];
             // What was free stays free, so that searches end there.
             if number != FREE && number != DEAD {
                 self.former[at] = DEAD;
                 self.place(number, hash_of(number));
+                moved += 1;
             }
+            self.emptied += 1;
         }
-        self.emptied = end;
-        if end == self.former.len() {
+        if self.emptied == self.former.len() {
             self.former = Vec::new();
         }
     }
@@ -151,6 +168,33 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
     use std::collections::BTreeSet;
+
+    #[test]
+    fn shrinks_when_it_is_nearly_empty() {
+        let hash_of = |n: u32| super::super::keymap::hash(&[n.into()]);
+        let mut set = NumberSet::default();
+        let has = |set: &NumberSet, n: u32| set.find(hash_of(n), |other| other == n).is_some();
+        for _ in 0..2 {
+            for n in 1..=100_000 {
+                set.insert(n, hash_of);
+            }
+            let full = set.heap_bytes();
+            for n in 1..=100_000 {
+                set.remove(n, hash_of);
+                assert!(!has(&set, n));
+                assert!(n == 100_000 || has(&set, n + (100_000 - n).div_ceil(2)));
+                if n % 1009 == 0 {
+                    let present = (1..=100_000).filter(|&n| has(&set, n)).count();
+                    assert_eq!((present, set.len), (100_000 - n as usize, present));
+                }
+            }
+            assert!(
+                set.heap_bytes() <= full / 16,
+                "{} of {full}",
+                set.heap_bytes()
+            );
+        }
+    }
 
     proptest! {
         #[test]

@@ -1,6 +1,7 @@
 //! What entries do: records of an action's position and its arguments. Entries that do the same share a record, so a million routes to a
 //! few next hops touch a few lines of cache. It knows nothing of matches.
 
+use super::free_numbers::{FreeNumbers, shrink};
 use super::numbers::NumberSet;
 
 /// Records by entry.
@@ -20,7 +21,7 @@ pub(super) struct Records {
 struct Sharing {
     /// By record, how many entries have it. Record 0 is the default action's and is never shared.
     users: Vec<u32>,
-    free: Vec<u32>,
+    free: FreeNumbers,
     /// The shared records by their contents.
     index: NumberSet,
 }
@@ -87,12 +88,25 @@ impl Records {
             self.sharing
                 .index
                 .remove(number, |n| hash_of(limbs, stride, n));
-            self.sharing.free.push(number);
+            self.sharing.free.put(number);
+            let end = self.sharing.free.lower(self.sharing.users.len());
+            self.sharing.users.truncate(end);
+            self.limbs.truncate(end * self.stride);
         }
     }
 
+    /// There are entries below this number only.
+    pub fn truncate(&mut self, entries: usize) {
+        self.of_entry.truncate(entries);
+    }
+
+    /// Gives back a part of the memory that is not used; whether there is more.
+    pub fn tidy(&mut self) -> bool {
+        shrink(&mut self.sharing.users) | shrink(&mut self.limbs) | shrink(&mut self.of_entry)
+    }
+
     fn add(&mut self, record: &[u64]) -> u32 {
-        let number = self.sharing.free.pop().unwrap_or_else(|| {
+        let number = self.sharing.free.take().unwrap_or_else(|| {
             self.limbs.resize(self.limbs.len() + self.stride, 0);
             self.sharing.users.push(0);
             self.sharing.users.len() as u32 - 1
@@ -108,9 +122,8 @@ impl Records {
     /// Bytes on the heap.
     pub fn heap_bytes(&self) -> usize {
         8 * self.limbs.capacity()
-            + 4 * (self.sharing.users.capacity()
-                + self.sharing.free.capacity()
-                + self.of_entry.capacity())
+            + 4 * (self.sharing.users.capacity() + self.of_entry.capacity())
+            + self.sharing.free.heap_bytes()
             + self.sharing.index.heap_bytes()
     }
 }

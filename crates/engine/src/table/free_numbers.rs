@@ -1,0 +1,156 @@
+//! The numbers below an end that are free. The lowest is given first, so that those in use stay low and the end can come down when many
+//! are freed; and the memory of what is indexed by number shrinks with it, a part at a time.
+
+/// A vector keeps this many bytes more than it needs.
+const KEPT_BYTES: usize = 1 << 16;
+
+/// Bytes of a vector that are given back at once.
+const GIVEN_BACK_BYTES: usize = 1 << 20;
+
+/// A bit per number.
+#[derive(Clone, Debug, Default)]
+pub(super) struct FreeNumbers {
+    words: Vec<u64>,
+    count: usize,
+    /// No word before this one has a bit.
+    first: usize,
+}
+
+impl FreeNumbers {
+    /// Takes the lowest.
+    pub fn take(&mut self) -> Option<u32> {
+        if self.count == 0 {
+            return None;
+        }
+        let from = self.words.get(self.first..)?;
+        self.first += from.iter().position(|&word| word != 0)?;
+        let word = &mut self.words[self.first];
+        let bit = word.trailing_zeros();
+        *word &= *word - 1;
+        self.count -= 1;
+        Some(64 * self.first as u32 + bit)
+    }
+
+    /// Takes this one, if it is free.
+    pub fn take_this(&mut self, number: u32) -> bool {
+        let free = self.has(number as usize);
+        if free {
+            self.words[number as usize / 64] &= !(1 << (number % 64));
+            self.count -= 1;
+        }
+        free
+    }
+
+    /// Frees one that is in use.
+    pub fn put(&mut self, number: u32) {
+        let at = number as usize / 64;
+        if self.words.len() <= at {
+            self.words.resize(at + 1, 0);
+        }
+        self.words[at] |= 1 << (number % 64);
+        self.count += 1;
+        self.first = self.first.min(at);
+    }
+
+    /// Forgets the free numbers directly below `end`, so that they may be given anew; the end that remains.
+    pub fn lower(&mut self, end: usize) -> usize {
+        let mut lowered = end;
+        while lowered > 0 {
+            if lowered.is_multiple_of(64) && self.words.get(lowered / 64 - 1) == Some(&u64::MAX) {
+                lowered -= 64;
+            } else if self.has(lowered - 1) {
+                lowered -= 1;
+                self.words[lowered / 64] &= !(1 << (lowered % 64));
+            } else {
+                break;
+            }
+        }
+        if lowered < end {
+            self.count -= end - lowered;
+            self.words.truncate(lowered.div_ceil(64));
+            self.first = self.first.min(self.words.len());
+        }
+        lowered
+    }
+
+    fn has(&self, number: usize) -> bool {
+        let word = self.words.get(number / 64).copied().unwrap_or(0);
+        word >> (number % 64) & 1 != 0
+    }
+
+    /// Bytes on the heap.
+    pub fn heap_bytes(&self) -> usize {
+        8 * self.words.capacity()
+    }
+}
+
+/// Gives back a part of the memory that a vector has no use for, since its end has come down; whether there is more. It moves nothing,
+/// and so takes little time.
+pub(crate) fn shrink<T>(items: &mut Vec<T>) -> bool {
+    let (kept, most) = (
+        KEPT_BYTES / size_of::<T>().max(1),
+        GIVEN_BACK_BYTES / size_of::<T>().max(1),
+    );
+    let spare = items.capacity() - items.len();
+    if spare <= items.len() + 2 * kept {
+        return false;
+    }
+    items.shrink_to((items.len() + kept).max(items.capacity() - most));
+    items.capacity() - items.len() > items.len() + 2 * kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+    use std::collections::BTreeSet;
+
+    proptest! {
+        #[test]
+        fn behaves_like_a_set(ops in prop::collection::vec(any::<Option<u16>>(), 0..2000)) {
+            let (mut free, mut used, mut end) = (FreeNumbers::default(), BTreeSet::new(), 0);
+            for op in ops {
+                match op {
+                    Some(which) if !used.is_empty() => {
+                        let number = *used.iter().nth(usize::from(which) % used.len()).unwrap();
+                        used.remove(&number);
+                        free.put(number);
+                        end = free.lower(end);
+                    }
+                    _ => {
+                        let lowest = (0..end as u32).find(|n| !used.contains(n));
+                        prop_assert_eq!(free.take(), lowest);
+                        let number = lowest.unwrap_or(end as u32);
+                        end = end.max(number as usize + 1);
+                        used.insert(number);
+                    }
+                }
+                prop_assert!(used.last().is_none_or(|&last| (last as usize) < end));
+                prop_assert_eq!(free.count, end - used.len());
+            }
+        }
+    }
+
+    #[test]
+    fn a_vector_gives_back_its_spare_memory_in_parts() {
+        let mut items = vec![0u64; 1 << 20];
+        items.clear();
+        let mut steps = 0;
+        loop {
+            let before = items.capacity();
+            let more = shrink(&mut items);
+            assert!(8 * (before - items.capacity()) <= GIVEN_BACK_BYTES);
+            steps += 1;
+            if !more {
+                break;
+            }
+        }
+        assert!(
+            8 * items.capacity() <= 2 * KEPT_BYTES,
+            "{}",
+            items.capacity()
+        );
+        assert_eq!(steps, 8);
+        assert!(!shrink(&mut items));
+    }
+}

@@ -1,0 +1,28 @@
+//! Memory that was freed goes back to the kernel: what a switch that serves clients asks of the C library's allocator.
+//!
+//! The allocator keeps what was freed for later: it raises the size from which blocks are mapped one by one with each large block that
+//! is freed, and of many small blocks it gives nothing back while one of them is in use. A request of megabytes would leave its memory
+//! with the process. And a vector of megabytes that is no mapping of its own grows by a copy, which is a pause. Other allocators
+//! than glibc's are left alone.
+
+/// From this size on, a block is a mapping of its own.
+#[cfg(target_env = "gnu")]
+const MAPPED_BYTES: libc::c_int = 1 << 18;
+
+/// From now on, blocks from 256 KiB on are mappings of their own: they go back when they are freed, and grow without a copy.
+pub fn map_large_blocks() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: mallopt takes two numbers, and may be called at any time, from any thread.
+    unsafe {
+        libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPED_BYTES);
+    }
+}
+
+/// Gives freed pages of the whole process back. It takes milliseconds, during which threads that use the same arena of the allocator wait.
+pub fn give_back_freed() {
+    #[cfg(target_env = "gnu")]
+    // SAFETY: malloc_trim takes a number, and may be called at any time, from any thread.
+    unsafe {
+        libc::malloc_trim(0);
+    }
+}
