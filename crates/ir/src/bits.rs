@@ -67,10 +67,10 @@ impl Bits {
     /// From bytes in network order; the value is right-aligned, excess high bits are cut.
     pub fn from_be_bytes(width: u32, bytes: &[u8]) -> Bits {
         let mut result = Bits::zero(width);
-        for (i, &byte) in bytes.iter().rev().enumerate() {
-            if let Some(limb) = result.limbs.get_mut(i / 8) {
-                *limb |= u64::from(byte) << (8 * (i % 8));
-            }
+        for (limb, bytes) in result.limbs.iter_mut().zip(bytes.rchunks(8)) {
+            *limb = bytes
+                .iter()
+                .fold(0, |limb, &byte| limb << 8 | u64::from(byte));
         }
         result.normalized()
     }
@@ -148,11 +148,13 @@ impl Bits {
 
     /// A mask of `width` bits whose first (most significant) `prefix_len` are one.
     pub fn prefix_mask(width: u32, prefix_len: u32) -> Bits {
-        if prefix_len == 0 {
-            return Bits::zero(width);
+        let mut result = Bits::ones(width);
+        let mut rest = width - prefix_len.min(width);
+        for limb in &mut result.limbs {
+            *limb &= u64::MAX.checked_shl(rest).unwrap_or(0);
+            rest = rest.saturating_sub(64);
         }
-        let shift = Bits::from_u64(32, u64::from(width - prefix_len.min(width)));
-        Bits::ones(width).shl(&shift)
+        result
     }
 
     /// The value at another width: cut, or extended with zeros.

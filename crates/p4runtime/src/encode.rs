@@ -13,8 +13,9 @@ use prost::encoding::{WireType, bool, bytes, encode_key, encode_varint, int32, i
 use prost::encoding::{uint32, uint64};
 
 /// Appends a message that `fill` writes.
+#[inline(always)]
 pub(crate) fn nested(out: &mut Vec<u8>, tag: u32, fill: impl FnOnce(&mut Vec<u8>)) {
-    encode_key(tag, WireType::LengthDelimited, out);
+    put_key(out, tag, WireType::LengthDelimited);
     let start = out.len();
     out.push(0);
     fill(out);
@@ -28,9 +29,23 @@ pub(crate) fn nested(out: &mut Vec<u8>, tag: u32, fill: impl FnOnce(&mut Vec<u8>
     }
 }
 
+#[inline]
+fn put_key(out: &mut Vec<u8>, tag: u32, wire_type: WireType) {
+    match tag {
+        // One byte.
+        ..16 => out.push((tag << 3) as u8 | wire_type as u8),
+        _ => encode_key(tag, wire_type, out),
+    }
+}
+
+#[inline]
 fn put_number(out: &mut Vec<u8>, tag: u32, number: u32) {
     if number != 0 {
-        uint32::encode(tag, &number, out);
+        put_key(out, tag, WireType::Varint);
+        match number {
+            ..0x80 => out.push(number as u8),
+            _ => encode_varint(number.into(), out),
+        }
     }
 }
 
@@ -89,8 +104,8 @@ impl Pipeline {
         let declared = &self.program.actions[call.action.index()];
         let action = self.info.actions.get(declared.id);
         put_number(out, 1, declared.id);
-        for (param, value) in declared.params.iter().zip(&call.args) {
-            let field = action.and_then(|action| action.params.get(param.id));
+        for (at, (param, value)) in declared.params.iter().zip(&call.args).enumerate() {
+            let field = action.and_then(|action| action.params.at(at, param.id));
             nested(out, 4, |out| {
                 put_number(out, 2, param.id);
                 put_value(out, 3, field, value);

@@ -123,6 +123,12 @@ impl<T: Named> Names<T> {
         self.by_id.get(&id).map(|at| &self.list[*at])
     }
 
+    /// [`Self::get`], found at once if it is at this place.
+    pub fn at(&self, place: usize, id: u32) -> Option<&T> {
+        let there = self.list.get(place).filter(|object| object.id() == id);
+        there.or_else(|| self.get(id))
+    }
+
     pub fn position(&self, id: u32) -> Option<usize> {
         self.by_id.get(&id).copied()
     }

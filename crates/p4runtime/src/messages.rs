@@ -61,13 +61,13 @@ messages! {
         action: Option<TableAction> = (message, optional) "3";
         priority: i32 = (int32) "4";
         controller_metadata: u64 = (uint64) "5";
-        meter_config: Option<MeterConfig> = (message, optional) "6";
+        meter_config: Option<Box<MeterConfig>> = (message, optional, boxed) "6";
         counter_data: Option<CounterData> = (message, optional) "7";
         is_default_action: bool = (bool) "8";
         idle_timeout_ns: i64 = (int64) "9";
         time_since_last_hit: Option<IdleTimeout> = (message, optional) "10";
         metadata: Bytes = (bytes = "bytes") "11";
-        meter_counter_data: Option<MeterCounterData> = (message, optional) "12";
+        meter_counter_data: Option<Box<MeterCounterData>> = (message, optional, boxed) "12";
         is_const: bool = (bool) "13";
     }
     IdleTimeout { elapsed_ns: i64 = (int64) "1"; }
@@ -197,9 +197,9 @@ oneofs! {
         Member: ActionProfileMember = (message) "3" "action_profile_member";
         Group: ActionProfileGroup = (message) "4" "action_profile_group";
         Meter: MeterEntry = (message) "5" "meter_entry";
-        DirectMeter: DirectMeterEntry = (message) "6" "direct_meter_entry";
+        DirectMeter: Box<DirectMeterEntry> = (message, boxed) "6" "direct_meter_entry";
         Counter: CounterEntry = (message) "7" "counter_entry";
-        DirectCounter: DirectCounterEntry = (message) "8" "direct_counter_entry";
+        DirectCounter: Box<DirectCounterEntry> = (message, boxed) "8" "direct_counter_entry";
         Replication: ReplicationEntry = (message) "9" "packet_replication_engine_entry";
         ValueSet: ValueSetEntry = (message) "10" "value_set_entry";
         Register: RegisterEntry = (message) "11" "register_entry";
@@ -217,7 +217,7 @@ oneofs! {
         Action: Action = (message) "1" "action";
         Member: u32 = (uint32) "2" "action_profile_member_id";
         Group: u32 = (uint32) "3" "action_profile_group_id";
-        Set: ActionSet = (message) "4" "action_profile_action_set";
+        Set: Box<ActionSet> = (message, boxed) "4" "action_profile_action_set";
     }
     Watch {
         Number: i32 = (int32) "3" "watch";

@@ -184,9 +184,12 @@ impl Reading {
     pub fn encode(&mut self, slice: Slice) -> Option<Vec<u8>> {
         let mut out = Vec::new();
         let pipeline = &self.pipeline;
-        if let Contents::Entries(entries, wanted) = &slice.0 {
+        if let Contents::Entries(entries, wanted) = &slice.0
+            && let Some(table) = pipeline.info.tables.get(wanted.table_id)
+        {
+            out.reserve(64 * entries.len());
             for entry in entries {
-                pipeline.put_selected(&mut out, entry, wanted);
+                pipeline.put_selected(&mut out, table, entry, wanted);
             }
         }
         let mut put = |kind: m::EntityKind| nested(&mut out, 1, |out| kind.encode(out));
@@ -540,7 +543,7 @@ impl Pipeline {
         let mut message = self.default_message(table, &call, note.as_ref());
         let asked = &wanted.message;
         if table.direct_meter.is_some() && asked.meter_counter_data.is_some() {
-            message.meter_counter_data = Some(entries::colours_message(None));
+            message.meter_counter_data = Some(Box::new(entries::colours_message(None)));
         }
         let action_id = self.program.actions[call.action.index()].id;
         if !asked.selects(action_id, note.as_ref()) {
@@ -556,11 +559,14 @@ impl Pipeline {
     }
 
     /// Appends the `Entity` of an entry, or of its direct resource, if it is wanted, with those of its resources that are.
-    fn put_selected(&self, out: &mut Vec<u8>, read: &InstalledEntry, wanted: &Wanted) {
+    fn put_selected(
+        &self,
+        out: &mut Vec<u8>,
+        table: &Table,
+        read: &InstalledEntry,
+        wanted: &Wanted,
+    ) {
         let (asked, entry) = (&wanted.message, &read.entry);
-        let Some(table) = self.info.tables.get(wanted.table_id) else {
-            return;
-        };
         let other_key = |(_, matches, _): &Key| *matches != entry.matches;
         if wanted.key.as_ref().is_some_and(other_key)
             || (asked.priority != 0 && asked.priority != entry.priority)
@@ -584,10 +590,10 @@ impl Pipeline {
                 let Some(count) = read.counter else {
                     return;
                 };
-                m::EntityKind::DirectCounter(m::DirectCounterEntry {
+                m::EntityKind::DirectCounter(Box::new(m::DirectCounterEntry {
                     data: Some(entries::count_message(count)),
                     table_entry: Some(key_of(self.entry_message(table, read))),
-                })
+                }))
             }
             Form::DirectMeter(counted) => {
                 let counts = counted.then_some(read.meter_counts);
@@ -703,11 +709,11 @@ fn direct_meter_message(
     config: Option<MeterConfig>,
     counts: Option<Option<[CounterData; 3]>>,
 ) -> m::EntityKind {
-    m::EntityKind::DirectMeter(m::DirectMeterEntry {
+    m::EntityKind::DirectMeter(Box::new(m::DirectMeterEntry {
         table_entry: Some(key_of(entry)),
         config: config.map(entries::config_message),
         counter_data: counts.map(entries::colours_message),
-    })
+    }))
 }
 
 /// The key fields of a `TableEntry`.

@@ -167,24 +167,26 @@ impl Transfer<'_> {
             let config = read.entry.meter.map(crate::entries::config_message);
             let counter_data = counter.map(crate::entries::count_message);
             if !read.is_const {
-                (message.meter_config, message.counter_data) = (config, counter_data);
+                (message.meter_config, message.counter_data) = (config.map(Box::new), counter_data);
                 self.insert(m::EntityKind::Table(message));
                 continue;
             }
             message.action = None;
             (message.metadata, message.controller_metadata) = Default::default();
             if config.is_some() {
-                self.modify(m::EntityKind::DirectMeter(m::DirectMeterEntry {
+                self.modify(m::EntityKind::DirectMeter(Box::new(m::DirectMeterEntry {
                     table_entry: Some(message.clone()),
                     config,
                     counter_data: None,
-                }));
+                })));
             }
             if counter_data.is_some() {
-                self.modify(m::EntityKind::DirectCounter(m::DirectCounterEntry {
-                    table_entry: Some(message.clone()),
-                    data: counter_data,
-                }));
+                self.modify(m::EntityKind::DirectCounter(Box::new(
+                    m::DirectCounterEntry {
+                        table_entry: Some(message.clone()),
+                        data: counter_data,
+                    },
+                )));
             }
             if let (Some(note), Some(table)) = (read.entry.note, self.new.info.tables.get(table.id))
             {

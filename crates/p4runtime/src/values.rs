@@ -58,11 +58,12 @@ fn shown(bytes: &[u8]) -> String {
 /// Appends the shortest byte string of a value.
 pub(crate) fn put_bytestring(out: &mut Vec<u8>, value: &Bits) {
     let length = value.bit_length().div_ceil(8).max(1) as usize;
-    let limbs = value.limbs();
-    let bytes = (0..length)
-        .rev()
-        .map(|i| (limbs[i / 8] >> (8 * (i % 8))) as u8);
-    out.extend(bytes);
+    let limbs = &value.limbs()[..length.div_ceil(8)];
+    let mut rest = length - 8 * (limbs.len() - 1);
+    for limb in limbs.iter().rev() {
+        out.extend_from_slice(&limb.to_be_bytes()[8 - rest..]);
+        rest = 8;
+    }
 }
 
 /// The shortest byte string of a value.

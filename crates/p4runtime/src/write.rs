@@ -387,8 +387,8 @@ impl Pipeline {
             return Ok(None);
         };
         let what = || format!("the direct meter of {}", table.label);
-        check_reset(message.meter_counter_data.as_ref(), &what)?;
-        let config = message.meter_config.as_ref();
+        check_reset(message.meter_counter_data.as_deref(), &what)?;
+        let config = message.meter_config.as_deref();
         config
             .map(|config| meter_config(config, ty, &what))
             .transpose()

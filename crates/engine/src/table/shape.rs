@@ -98,17 +98,25 @@ impl Pattern {
     }
 
     fn set(&mut self, field: &KeyField, key_match: &KeyMatch) {
-        let ones = || Bits::ones(field.width);
-        let (value, mask) = match key_match {
-            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => (value.clone(), ones()),
-            KeyMatch::Optional(None) => (Bits::zero(field.width), Bits::zero(field.width)),
-            KeyMatch::Ternary { value, mask } => (value.clone(), mask.clone()),
+        match key_match {
+            KeyMatch::Exact(value) | KeyMatch::Optional(Some(value)) => {
+                self.put(field, value, &Bits::ones(field.width));
+            }
+            KeyMatch::Optional(None) => {}
+            KeyMatch::Ternary { value, mask } => self.put(field, value, mask),
             KeyMatch::Lpm { value, prefix_len } => {
                 self.prefix_len = *prefix_len;
-                (value.clone(), Bits::prefix_mask(field.width, *prefix_len))
+                let mask = Bits::prefix_mask(field.width, *prefix_len);
+                self.put(field, value, &mask);
             }
-            KeyMatch::Range { low, high } => self.set_range(field, low, high),
-        };
+            KeyMatch::Range { low, high } => {
+                let (value, mask) = self.set_range(field, low, high);
+                self.put(field, &value, &mask);
+            }
+        }
+    }
+
+    fn put(&mut self, field: &KeyField, value: &Bits, mask: &Bits) {
         field
             .slice_mut(&mut self.value)
             .copy_from_slice(value.limbs());
