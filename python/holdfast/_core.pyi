@@ -1,4 +1,4 @@
-"""The native core: compiler, switch and network. No logic of its own; the face for people is the package around it.
+"""The native core: compiler, switch and network. The package around it is the public interface.
 
 Units are in the names: ``_ps`` picoseconds, ``_bps`` bits per second. Ids are P4Runtime ids, as in the program's P4Info.
 """
@@ -8,7 +8,23 @@ from os import PathLike
 from pathlib import Path
 from subprocess import CompletedProcess
 from types import TracebackType
-from typing import Any, Literal, Self, final
+from typing import Literal, Self, final
+
+from holdfast.measurements import (
+    BfdStatistics,
+    FlowStatistics,
+    GroupStatistics,
+    InterfaceCounters,
+    LinkCounters,
+    Load,
+    NodeCounters,
+    OrderingCounters,
+    PortStatistics,
+    QueueStatistics,
+    RecirculationStatistics,
+    TcpStatistics,
+    WallStatistics,
+)
 
 __all__ = [
     "COPIES_PER_S",
@@ -278,12 +294,10 @@ class Network:
         """Makes a Linux interface a port of a switch, without a link in between (wall clock only; also while it runs). ``io``: how
         frames leave, by an XDP socket or a packet socket; ``auto``: by the first if the interface takes it. A change of the
         interface's state is a ``port_change``."""
-    def remove_port(self, switch: str, port: int) -> dict[str, int]:
+    def remove_port(self, switch: str, port: int) -> PortStatistics:
         """Takes an interface away from a switch, also while the clock runs, and gives its :meth:`port_statistics`."""
-    def port_statistics(self, switch: str, port: int) -> dict[str, int]:
-        """What went through an interface that is a switch's port, since it was added: ``rx_packets``, ``rx_bytes``,
-        ``rx_overrun_drops`` (we were too slow), ``rx_oversized_drops`` (joined segments, or longer than any wire carries),
-        ``rx_errors``, ``rx_checksums_completed``, ``tx_packets``, ``tx_bytes``, ``tx_drops`` (refused by the interface)."""
+    def port_statistics(self, switch: str, port: int) -> PortStatistics:
+        """Counters of an interface that is a switch's port, since it was added."""
     def port_io(self, switch: str, port: int) -> Literal["af_packet", "af_xdp"] | None:
         """How the frames of such a port leave now; None while the clock does not run."""
     def add_link(
@@ -359,9 +373,8 @@ class Network:
         back."""
     def declare_port(self, switch: str, port: int, down: bool) -> None:
         """Declares that a switch's port with a link is down, whatever its signal says, or takes that back."""
-    def bfd_statistics(self, switch: str, port: int) -> dict[str, Any] | None:
-        """Statistics of the BFD session of a switch's port, or None if it has none: ``state``, ``diagnostic``, ``sent``, ``received``, ``refused``,
-        ``came_up``, ``went_down``, ``expired``, ``changed_ps``, ``detection_time_ps``."""
+    def bfd_statistics(self, switch: str, port: int) -> BfdStatistics | None:
+        """Statistics of the BFD session of a switch's port, or None if it has none."""
     def count_drops(self) -> int:
         """Starts to count what is dropped outside programs, by node and reason. Nodes are not visited meanwhile, so runs are slower."""
     def drops(self, counter: int) -> list[tuple[str, str, int]]:
@@ -453,9 +466,8 @@ class Network:
     ) -> None:
         """Has a modelled host want these sources of a multicast group, or with ``excludes`` all but these, from a time on (None: now), in place
         of what it wanted; without sources and ``excludes`` it leaves. ``version``: ``"igmpv1"`` to ``"igmpv3"``, ``"mldv1"``, ``"mldv2"``."""
-    def group_statistics(self, host: str, group: str) -> dict[str, Any]:
-        """What a host received of a multicast group: ``received``, ``duplicates``, ``out_of_order``, ``first_ps``, ``last_ps`` (None if
-        nothing arrived), ``longest_gap_ps``, ``unwanted``, ``last_unwanted_ps``."""
+    def group_statistics(self, host: str, group: str) -> GroupStatistics:
+        """What a host received of a multicast group."""
     def send_frame(self, node: str, frame: bytes) -> None:
         """Sends a frame from a modelled host or an interface's node, as it is, now."""
     @property
@@ -475,33 +487,25 @@ class Network:
         """Wall clock: notifications since the last call; waits up to the timeout for one."""
     def stop(self) -> None:
         """Stops the wall clock. Everything can still be read. Does nothing when it is not running."""
-    def sent(self, flow: int) -> dict[str, bytes]:
-        """Columns as little-endian int64 arrays: ``sequence``, ``sent_ps``."""
-    def received(self, flow: int, *, host: str | None = None) -> dict[str, bytes]:
-        """Columns as little-endian int64 arrays, in order of arrival: ``sequence``, ``sent_ps``, ``received_ps``.
-        For a ping flow: the replies, as they arrive back at the source. ``host``: what arrived there, as of a stream to a
-        multicast address; without it, at the destination."""
-    def statistics(self, flow: int, *, host: str | None = None) -> dict[str, Any]:
-        """Statistics of a flow at its destination or at ``host``: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``,
-        ``undecided`` (without a log: copies that may have been late packets; all is exact while it is 0), ``longest_outage_ps``, and
-        (None if too little arrived, and percentiles without a log) ``latency_{mean,min,p50,p99,max}_ps``, ``interarrival_jitter_ps`` (RFC 3550),
-        ``mean_delay_variation_ps`` (mean absolute difference of consecutive latencies)."""
-    def tcp_statistics(self, flow: int) -> dict[str, Any]:
-        """Statistics of a TCP connection: the client's window, round-trip times and counts, what the server received, and
-        ``finished_ps`` (when a transfer was complete, or None), ``client_state``, ``server_state``, ``failure``."""
+    def sent(self, flow: int) -> tuple[bytes, bytes]:
+        """Columns of a :class:`SentLog` as little-endian int64 arrays."""
+    def received(self, flow: int, *, host: str | None = None) -> tuple[bytes, bytes, bytes]:
+        """Columns of a :class:`ReceivedLog` as little-endian int64 arrays, in order of arrival. For a ping flow: the replies, as they
+        arrive back at the source. ``host``: what arrived there, as of a stream to a multicast address; without it, at the destination."""
+    def statistics(self, flow: int, *, host: str | None = None) -> FlowStatistics:
+        """Statistics of a flow at its destination or at ``host``."""
+    def tcp_statistics(self, flow: int) -> TcpStatistics:
+        """Statistics of a TCP connection."""
     def tcp_goodput(self, flow: int) -> bytes:
         """New bytes in order at the server of a TCP connection, by bin, as a little-endian int64 array."""
-    def tcp_window(self, flow: int) -> dict[str, bytes]:
-        """The window of a TCP connection's client over time; HoldfastError if ``log_window`` was not set. Columns as little-endian
-        int64 arrays: ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``."""
+    def tcp_window(self, flow: int) -> tuple[bytes, bytes, bytes, bytes, bytes]:
+        """Columns of a :class:`WindowLog` as little-endian int64 arrays; HoldfastError if ``log_window`` was not set."""
     def corrupted(self, flow: int) -> int:
         """Packets that claim to be of a flow and reached a host damaged. They are not in the logs."""
-    def link_counters(self, link: int) -> dict[str, int]:
-        """Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``red_drops``,
-        ``marked``, ``loss_drops``, ``down_drops``, ``mtu_drops``; also ``offered``, ``delivered``, ``frame_bytes`` (without the physical layer's overhead), ``in_transit``."""
-    def ordering_counters(self, link: int, direction: Literal["a_to_b", "b_to_a"]) -> dict[str, int] | None:
-        """What the ordering function of a direction did, or None if there is none: ``untagged``, ``in_order``, ``taken_any``, ``late``, ``unordered``
-        (sent at once); ``held_back``, which is ``filled``, ``timed_out``, ``overflowed``, ``lost`` and ``held``; ``max_held``."""
+    def link_counters(self, link: int) -> LinkCounters:
+        """Counters of both directions of a link."""
+    def ordering_counters(self, link: int, direction: Literal["a_to_b", "b_to_a"]) -> OrderingCounters | None:
+        """Counters of the ordering function of a direction, or None if there is none."""
     def set_queueing(
         self,
         switch: str,
@@ -518,22 +522,16 @@ class Network:
         or "hash"). What waits in a former traffic manager is lost."""
     def has_traffic_manager(self, switch: str) -> bool:
         """Whether packets of a switch wait in a traffic manager now."""
-    def queue_statistics(self, switch: str) -> list[dict[str, Any]]:
-        """Statistics of the queues of a switch's traffic manager, each with its ``port`` and ``queue``: ``offered``, ``taken``,
-        ``queue_drops``, ``red_drops``, ``marked``, ``down_drops``, and of what waits ``packets``, ``bytes``, ``max_packets``,
-        ``max_bytes``, ``mean_packets``, ``mean_bytes``."""
-    def recirculation_statistics(self, switch: str) -> list[dict[str, Any]]:
-        """Statistics of the recirculation ports of a switch, each with its number, ``port``: ``offered``, ``passes``, ``queue_drops``,
-        ``down_drops``, of what waits ``packets``, ``max_packets`` and ``mean_packets``, and ``utilisation``."""
-    def node_counters(self, node: str) -> dict[str, int]:
-        """What a node did with packets: ``received``, ``sent``, ``packet_ins``, ``unconnected_drops``, ``queue_drops``, ``down_drops``, ``accepted``,
-        ``not_addressed``, ``unwanted``, ``corrupted``, ``interface_drops``."""
+    def queue_statistics(self, switch: str) -> list[QueueStatistics]:
+        """Statistics of the queues of a switch's traffic manager."""
+    def recirculation_statistics(self, switch: str) -> list[RecirculationStatistics]:
+        """Statistics of the recirculation ports of a switch."""
+    def node_counters(self, node: str) -> NodeCounters:
+        """Packet counters of a node."""
     def port_is_up(self, node: str, port: int) -> bool:
         """Whether a port has a signal: there is a link, and it works towards this port; or it is an interface that is up."""
-    def wall_statistics(self) -> dict[str, int]:
-        """How well the wall clock keeps up, while it runs: ``events``, ``max_lateness_ps``, ``total_lateness_ps``, ``frames_in``,
-        ``frames_out``, ``max_command_ps`` (the longest that a call from outside, or a step of one, held up packets), ``max_command_cpu_ps`` (the most
-        processor time that one took), ``notifications_lost``."""
+    def wall_statistics(self) -> WallStatistics:
+        """How well the wall clock keeps up, while it runs."""
 
 def read_pcap(path: str | PathLike[str]) -> list[tuple[int, bytes]]:
     """The frames of a pcap or pcapng file of Ethernet frames, each with its time in picoseconds (0 where a file has none)."""
@@ -549,7 +547,7 @@ def run_stf(
     executor: str = "both",
     include_dirs: Sequence[str] = (),
     defines: dict[str, str] = ...,
-) -> tuple[Literal["passed", "failed", "skipped"], str]:
+) -> tuple[Literal["passed", "passed without packets", "failed", "skipped"], str]:
     """Runs a script against the program beside it; gives its status and the reason (empty if it passed)."""
 
 @final
@@ -585,11 +583,10 @@ class Namespace:
         """Sets the MTU of an interface in here, in bytes."""
     def send_load(
         self, interface: str, frames: Sequence[bytes], *, duration_s: float, packets_per_s: float | None = None
-    ) -> dict[str, int]:
-        """Sends frames in turn, over and over, from an interface in here: as fast as the kernel takes them, or at a rate. Gives how
-        many were ``sent`` and ``refused``, and ``elapsed_ns``."""
-    def interface_counters(self, interface: str) -> dict[str, int]:
-        """The kernel's counters of an interface in here: ``rx_packets``, ``rx_bytes``, ``rx_drops``, and the same with ``tx``."""
+    ) -> Load:
+        """Sends frames in turn, over and over, from an interface in here: as fast as the kernel takes them, or at a rate."""
+    def interface_counters(self, interface: str) -> InterfaceCounters:
+        """The kernel's counters of an interface in here."""
     def close(self) -> None:
         """Ends the processes in here and removes the namespace with its interfaces. Once is enough."""
     def __enter__(self) -> Self: ...

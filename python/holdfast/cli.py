@@ -403,7 +403,7 @@ class Executors(StrEnum):
     BOTH = "both"
 
 
-STATUS_STYLES = {"passed": "green", "failed": "bold red", "skipped": "yellow"}
+STATUS_STYLES = {"passed": "green", "passed without packets": "cyan", "failed": "bold red", "skipped": "yellow"}
 
 
 @app.command()

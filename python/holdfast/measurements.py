@@ -1,13 +1,13 @@
-"""Counts and measurements of a network up to now: flows, TCP connections, links, queues, nodes and the wall clock.
+"""Counts and measurements of a network up to now: flows, TCP connections, links, queues, nodes, interfaces and the wall clock.
 
-Times are picoseconds. These are values: they do not change while the network runs. This module knows no network.
+Times are picoseconds. These are values: they do not change while the network runs. The native core makes them. This module knows no
+network.
 """
 
 from __future__ import annotations
 
 import sys
 from array import array
-from collections.abc import Mapping
 from dataclasses import dataclass
 
 
@@ -115,16 +115,6 @@ class LinkCounters:
 
     a_to_b: DirectionCounters
     b_to_a: DirectionCounters
-
-    @staticmethod
-    def of(counters: dict[str, int]) -> LinkCounters:
-        """From the native core's."""
-
-        def direction(prefix: str) -> DirectionCounters:
-            own = {name.removeprefix(prefix): n for name, n in counters.items() if name.startswith(prefix)}
-            return DirectionCounters(**own)
-
-        return LinkCounters(direction("a_to_b_"), direction("b_to_a_"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -271,6 +261,47 @@ class GroupStatistics:
 
 
 @dataclass(frozen=True, slots=True)
+class PortStatistics:
+    """A network interface that is a switch's port, since it was added."""
+
+    rx_packets: int
+    rx_bytes: int
+    rx_overrun_drops: int
+    """The switch was too slow."""
+    rx_oversized_drops: int
+    """Joined segments, or longer than any wire carries."""
+    rx_errors: int
+    rx_checksums_completed: int
+    """Packets whose transport checksum the kernel had left to hardware."""
+    tx_packets: int
+    tx_bytes: int
+    tx_drops: int
+    """The interface took no more, or was down."""
+
+
+@dataclass(frozen=True, slots=True)
+class InterfaceCounters:
+    """The kernel's counters of a network interface."""
+
+    rx_packets: int
+    rx_bytes: int
+    rx_drops: int
+    tx_packets: int
+    tx_bytes: int
+    tx_drops: int
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """Packets that were sent from an interface for a while."""
+
+    sent: int
+    refused: int
+    """By the interface."""
+    elapsed_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class WallStatistics:
     """How well the wall clock keeps up."""
 
@@ -316,13 +347,8 @@ class WindowLog:
     srtt_ps: array[int]
 
 
-def columns(raw: Mapping[str, bytes]) -> dict[str, array[int]]:
-    """The native core's columns, which are little-endian."""
-    return {name: whole_numbers(data) for name, data in raw.items()}
-
-
 def whole_numbers(data: bytes) -> array[int]:
-    """One of them."""
+    """One of the native core's columns, which are little-endian."""
     numbers = array("q", data)
     if sys.byteorder == "big":
         numbers.byteswap()

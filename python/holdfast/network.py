@@ -39,7 +39,6 @@ from holdfast.measurements import (
     TcpStatistics,
     WallStatistics,
     WindowLog,
-    columns,
     whole_numbers,
 )
 from holdfast.p4runtime.client import Client, GrpcClient, LocalClient
@@ -306,15 +305,15 @@ class Network(ABC):
 
     def statistics(self, flow: int, *, host: str | None = None) -> FlowStatistics:
         """Statistics of a flow at its destination, or at ``host``."""
-        return FlowStatistics(**self._core.statistics(flow, host=host))
+        return self._core.statistics(flow, host=host)
 
     def sent(self, flow: int) -> SentLog:
         """The packets of a flow that logs them."""
-        return SentLog(**columns(self._core.sent(flow)))
+        return SentLog(*map(whole_numbers, self._core.sent(flow)))
 
     def received(self, flow: int, *, host: str | None = None) -> ReceivedLog:
         """The packets that arrived of a flow that logs them, at its destination or at ``host``."""
-        return ReceivedLog(**columns(self._core.received(flow, host=host)))
+        return ReceivedLog(*map(whole_numbers, self._core.received(flow, host=host)))
 
     def tcp_goodput(self, flow: int) -> array[int]:
         """New bytes in order at the server of a TCP connection, by bin of the width that the transfer asked for."""
@@ -322,25 +321,23 @@ class Network(ABC):
 
     def tcp_window(self, flow: int) -> WindowLog:
         """The window of a TCP connection's client over time; the transfer must have asked for it with ``log_window``."""
-        return WindowLog(**columns(self._core.tcp_window(flow)))
+        return WindowLog(*map(whole_numbers, self._core.tcp_window(flow)))
 
     def tcp_statistics(self, flow: int) -> TcpStatistics:
         """Statistics of a TCP connection between modelled hosts."""
-        return TcpStatistics(**self._core.tcp_statistics(flow))
+        return self._core.tcp_statistics(flow)
 
     def link_counters(self, name: str) -> LinkCounters:
         """The counters of the link ``a-b``; ``a_to_b`` is the direction from the end that the topology names first."""
-        return LinkCounters.of(self._core.link_counters(self._link_id(name)))
+        return self._core.link_counters(self._link_id(name))
 
     def ordering_counters(self, name: str) -> OrderingCounters | None:
         """Counters of the ordering function of the link ``a-b`` in the direction from ``a`` to ``b``; None if there is none."""
-        found = self._core.ordering_counters(self._link_id(name), self._direction(name))
-        return None if found is None else OrderingCounters(**found)
+        return self._core.ordering_counters(self._link_id(name), self._direction(name))
 
     def bfd_statistics(self, switch: str, port: int) -> BfdStatistics | None:
         """The BFD session of a switch's port; None if there is none."""
-        found = self._core.bfd_statistics(switch, port)
-        return None if found is None else BfdStatistics(**found)
+        return self._core.bfd_statistics(switch, port)
 
     def count_drops(self) -> Callable[[], list[Drops]]:
         """Starts to count what is dropped outside programs; what is given gives the counts. Runs are slower meanwhile."""
@@ -349,11 +346,11 @@ class Network(ABC):
 
     def queue_statistics(self, switch: str) -> list[QueueStatistics]:
         """The queues of a switch's traffic manager."""
-        return [QueueStatistics(**found) for found in self._core.queue_statistics(switch)]
+        return self._core.queue_statistics(switch)
 
     def recirculation_statistics(self, switch: str) -> list[RecirculationStatistics]:
         """The recirculation ports of a switch; none if its ``queueing`` declares none."""
-        return [RecirculationStatistics(**found) for found in self._core.recirculation_statistics(switch)]
+        return self._core.recirculation_statistics(switch)
 
     def has_traffic_manager(self, switch: str) -> bool:
         """Whether packets of a switch wait in a traffic manager."""
@@ -365,7 +362,7 @@ class Network(ABC):
 
     def node_counters(self, node: str) -> NodeCounters:
         """Packet counters of a node."""
-        return NodeCounters(**self._core.node_counters(node))
+        return self._core.node_counters(node)
 
     def _link_id(self, name: str) -> int:
         return self.link_ids[self.topology.find_link(name)]
@@ -388,7 +385,7 @@ class Network(ABC):
         total = 0
         for link, link_id in zip(self.topology.links, self.link_ids, strict=True):
             if link.a in self.topology.switches and link.b in self.topology.switches:
-                counters = LinkCounters.of(self._core.link_counters(link_id))
+                counters = self._core.link_counters(link_id)
                 total += counters.a_to_b.bytes + counters.b_to_a.bytes
         return total
 
@@ -515,7 +512,7 @@ class SimulatedNetwork(Network):
 
     def group_statistics(self, host: str, group: str) -> GroupStatistics:
         """What a host received of a group. Raises :class:`NetworkError` if no host of the network has joined any group."""
-        return GroupStatistics(**self._core.group_statistics(host, group))
+        return self._core.group_statistics(host, group)
 
     def add_tcp(self, transfer: TcpTransfer) -> int:
         """Adds a TCP connection between two hosts; returns its id, for the ``tcp_*`` methods."""
@@ -610,7 +607,7 @@ class LiveNetwork(Network):
 
     def wall_statistics(self) -> WallStatistics:
         """How well the wall clock keeps up, while it runs."""
-        return WallStatistics(**self._core.wall_statistics())
+        return self._core.wall_statistics()
 
     def __enter__(self) -> Self:
         self._core.start()

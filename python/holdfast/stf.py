@@ -12,9 +12,13 @@ from holdfast.errors import ScenarioError
 from holdfast.regular_files import MOST_TEXT_BYTES
 
 
+STATUSES = ("passed", "passed without packets", "failed", "skipped")
+"""The second one: the script sends no packet and checks no state, and its program compiles and loads on every executor."""
+
+
 @dataclass(frozen=True)
 class Case:
-    """A script and how it ended: ``passed``, ``failed`` or ``skipped``; the reason is empty if it passed."""
+    """A script and its :data:`STATUSES`; the reason is empty if it passed."""
 
     name: str
     status: str
@@ -33,7 +37,7 @@ class Report:
 
     def json(self) -> dict[str, object]:
         """The counts and the cases, for a file."""
-        counts: dict[str, object] = {status: self.count(status) for status in ("passed", "failed", "skipped")}
+        counts: dict[str, object] = {status: self.count(status) for status in STATUSES}
         return counts | {"cases": [asdict(case) for case in self.cases]}
 
 

@@ -81,7 +81,7 @@ class Load:
 
     def _send(self) -> None:
         while not self._stopped.is_set():
-            self._sent += self._sender.send_load("eth0", self._frames, duration_s=0.2, packets_per_s=2000)["sent"]
+            self._sent += self._sender.send_load("eth0", self._frames, duration_s=0.2, packets_per_s=2000).sent
 
     def stop(self) -> int:
         """How many frames were sent."""
@@ -99,28 +99,28 @@ def test_statistics_add_up(live: LiveSwitch, hosts: list[tuple[_core.Namespace, 
     with live:
         assert [live.port_io(port) for port in live.ports] == [io, io]
         report = hosts[0][0].send_load("eth0", frames, duration_s=0.2, packets_per_s=2000)
-        sent = report["sent"]
+        sent = report.sent
 
         def is_through() -> bool:
             first, second = live.port_statistics(0), live.port_statistics(1)
-            gone = second["tx_packets"] + live.drops().get("no_such_port", 0)
-            return first["rx_packets"] + first["rx_overrun_drops"] == sent and gone == first["rx_packets"]
+            gone = second.tx_packets + live.drops().get("no_such_port", 0)
+            return first.rx_packets + first.rx_overrun_drops == sent and gone == first.rx_packets
 
         wait_for(is_through)
         assert sent > 0
         arrived = live.port_statistics(0)
-        assert hosts[1][0].interface_counters("eth0")["rx_packets"] == live.port_statistics(1)["tx_packets"]
+        assert hosts[1][0].interface_counters("eth0").rx_packets == live.port_statistics(1).tx_packets
     # They can still be read, and there are none of ports that are not there.
     left = live.port_statistics(1)
     assert live.port_statistics(0) == arrived
-    assert left["tx_packets"] + live.drops()["no_such_port"] == arrived["rx_packets"]
-    assert left["tx_bytes"] == pytest.approx(left["tx_packets"] * (64 + 1514) / 2, abs=1514)
+    assert left.tx_packets + live.drops()["no_such_port"] == arrived.rx_packets
+    assert left.tx_bytes == pytest.approx(left.tx_packets * (64 + 1514) / 2, abs=1514)
     with pytest.raises(HoldfastError):
         live.port_statistics(5)
     # Another start goes on counting.
     with live:
         hosts[0][0].send_load("eth0", frames, duration_s=0.02, packets_per_s=2000)
-        wait_for(lambda: live.port_statistics(0)["rx_packets"] > arrived["rx_packets"])
+        wait_for(lambda: live.port_statistics(0).rx_packets > arrived.rx_packets)
 
 
 def test_ports_come_and_go_under_traffic(live: LiveSwitch, hosts: list[tuple[_core.Namespace, str]]) -> None:
@@ -129,25 +129,25 @@ def test_ports_come_and_go_under_traffic(live: LiveSwitch, hosts: list[tuple[_co
     live.add_port(1, second)
     live.start()
     load = Load(sender, [frame_to(1), frame_to(2)])
-    wait_for(lambda: live.port_statistics(1)["tx_packets"] > 100)
-    assert other.interface_counters("eth0")["rx_packets"] == 0
+    wait_for(lambda: live.port_statistics(1).tx_packets > 100)
+    assert other.interface_counters("eth0").rx_packets == 0
     live.add_port(2, third)
-    wait_for(lambda: other.interface_counters("eth0")["rx_packets"] > 100)
+    wait_for(lambda: other.interface_counters("eth0").rx_packets > 100)
     removed = live.remove_port(2)
-    assert removed["tx_packets"] == other.interface_counters("eth0")["rx_packets"]
+    assert removed.tx_packets == other.interface_counters("eth0").rx_packets
     assert live.ports == {0: first, 1: second}
     # Under another number, and another interface under the old one.
     live.add_port(7, third)
     with pytest.raises(HoldfastError):
         live.add_port(2, third)
     live.remove_port(7)
-    before = other.interface_counters("eth0")["rx_packets"]
+    before = other.interface_counters("eth0").rx_packets
     live.add_port(2, third)
-    wait_for(lambda: other.interface_counters("eth0")["rx_packets"] > before + 100)
+    wait_for(lambda: other.interface_counters("eth0").rx_packets > before + 100)
     # Of what was sent to the port that stayed, nothing is missing; each part of the load began with it.
     half = load.stop() / 2
-    wait_for(lambda: receiver.interface_counters("eth0")["rx_packets"] >= half - 1)
-    assert live.port_statistics(0)["rx_overrun_drops"] == 0
+    wait_for(lambda: receiver.interface_counters("eth0").rx_packets >= half - 1)
+    assert live.port_statistics(0).rx_overrun_drops == 0
 
 
 def test_an_interface_that_goes_and_returns(live: LiveSwitch, hosts: list[tuple[_core.Namespace, str]]) -> None:
@@ -193,9 +193,9 @@ def test_an_interface_that_goes_and_returns(live: LiveSwitch, hosts: list[tuple[
     receiver.set_link("eth0", up=True)
     subprocess.run(["ip", "link", "set", second, "up"], check=True)
     assert change() == (1, True)
-    before = receiver.interface_counters("eth0")["rx_packets"]
+    before = receiver.interface_counters("eth0").rx_packets
     sender.send_load("eth0", [frame_to(1)], duration_s=0.1, packets_per_s=1000)
-    wait_for(lambda: receiver.interface_counters("eth0")["rx_packets"] >= before + 90)
+    wait_for(lambda: receiver.interface_counters("eth0").rx_packets >= before + 90)
 
 
 def test_the_program_sees_an_interface_go(live: LiveSwitch, hosts: list[tuple[_core.Namespace, str]]) -> None:
@@ -205,7 +205,7 @@ def test_the_program_sees_an_interface_go(live: LiveSwitch, hosts: list[tuple[_c
     live.start()
 
     def arrived(namespace: _core.Namespace) -> int:
-        return namespace.interface_counters("eth0")["rx_packets"]
+        return namespace.interface_counters("eth0").rx_packets
 
     load = Load(sender, [frame_to(1)])
     wait_for(lambda: arrived(receiver) > 100)

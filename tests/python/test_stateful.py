@@ -10,6 +10,7 @@ from controlled import controlled, insert
 
 from holdfast._core import HoldfastError, Network, Program, Switch
 from holdfast.errors import TopologyError
+from holdfast.measurements import FlowStatistics
 from holdfast.network import SimulatedNetwork
 from holdfast.p4runtime import DigestList, Group, IdleEntries, LocalClient, Member, limits
 from holdfast.p4runtime.stubs import p4runtime_pb2 as p4
@@ -351,7 +352,7 @@ def square(program: Program, detection_ms: int) -> tuple[Network, Switch, list[i
 def test_a_program_switches_over_without_a_controller(by_alarm: bool) -> None:
     program = Program.compile_text(PROTECT, "protect.p4", defines={"BY_ALARM": "1"} if by_alarm else {})
 
-    def run() -> tuple[dict[str, int | float | None], list[tuple[str, int]], int]:
+    def run() -> tuple[FlowStatistics, list[tuple[str, int]], int]:
         network, switch, links = square(program, detection_ms=7)
         generator = network.add_packet_generator("s1", 9, bytes.fromhex(ALARM), on_port_down=True, port_offset=14)
         flow = network.add_udp_stream("h1", "h2", packets_per_s=1000, payload_bytes=100, start_ps=0, stop_ps=100 * MS)
@@ -364,7 +365,7 @@ def test_a_program_switches_over_without_a_controller(by_alarm: bool) -> None:
 
     statistics, told, alarms = run()
     # Packets 51 to 57 leave before the loss of signal is detected, seven milliseconds after the cut. Nobody else is asked.
-    assert (statistics["sent"], statistics["lost"]) == (100, 7)
+    assert (statistics.sent, statistics.lost) == (100, 7)
     assert set(told) == {("port_change", 57 * MS + MS // 2)}
     assert alarms == 1
     assert run() == (statistics, told, alarms)
@@ -378,8 +379,8 @@ def test_a_periodic_generator() -> None:
     thrice = network.add_packet_generator("s2", 2, frame, period_ps=2 * MS, count=3)
     notifications(network, 10 * MS)
     assert (network.packets_generated(often), network.packets_generated(thrice)) == (8, 3)
-    assert network.node_counters("s1")["received"] == 8
-    assert network.link_counters(0)["a_to_b_packets"] == 8
+    assert network.node_counters("s1").received == 8
+    assert network.link_counters(0).a_to_b.packets == 8
     network.set_node_state("s1", False)
     notifications(network, 15 * MS)
     assert network.packets_generated(often) == 8, "a switch that is down generates nothing"

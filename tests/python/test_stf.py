@@ -47,7 +47,7 @@ def test_stf_says_what_passed_failed_and_was_skipped(scripts: Path, tmp_path: Pa
     file = tmp_path / "results.json"
     result = holdfast("stf", str(scripts), "--json", str(file), "-D", "STEP=1")
     assert result.returncode == 1, result.stderr
-    assert "1 passed, 1 failed, 1 skipped" in result.stdout
+    assert "1 passed, 0 passed without packets, 1 failed, 1 skipped" in result.stdout
     assert "expected 07$" in result.stdout
     assert "right" not in result.stdout
     report = json.loads(file.read_text())
@@ -64,13 +64,26 @@ def test_stf_says_what_passed_failed_and_was_skipped(scripts: Path, tmp_path: Pa
     assert cases["right"]["reason"] == ""
 
 
+def test_stf_loads_the_program_of_an_empty_script(scripts: Path) -> None:
+    (scripts / "right.stf").write_text("")
+    file = scripts / "results.json"
+    result = holdfast("stf", "right.stf", "-D", "STEP=1", "--json", str(file), cwd=scripts)
+    assert result.returncode == 0, result.stderr
+    assert "0 passed, 1 passed without packets, 0 failed, 0 skipped" in result.stdout
+    assert json.loads(file.read_text())["passed without packets"] == 1
+    # Without the macro the program does not compile.
+    result = holdfast("stf", "right.stf", cwd=scripts)
+    assert result.returncode == 1
+    assert "does not compile" in result.stdout
+
+
 def test_stf_takes_single_scripts(scripts: Path) -> None:
     result = holdfast("stf", "right.stf", "-D", "STEP=1", "--all", cwd=scripts)
     assert result.returncode == 0, result.stderr
-    assert "1 passed, 0 failed, 0 skipped" in result.stdout
+    assert "1 passed, 0 passed without packets, 0 failed, 0 skipped" in result.stdout
     result = holdfast("stf", "right.stf", "below", "right.stf", "-D", "STEP=1", "--all", cwd=scripts)
     assert result.returncode == 1
-    assert "1 passed, 1 failed, 0 skipped" in result.stdout
+    assert "1 passed, 0 passed without packets, 1 failed, 0 skipped" in result.stdout
     assert "below/wrong" in result.stdout
 
 
@@ -79,7 +92,7 @@ def test_stf_filters_and_runs_on_the_executor_asked_for(scripts: Path, executor:
     arguments = ("--filter", "ri*", "--executor", executor, "--all")
     result = holdfast("stf", str(scripts), *arguments, "-D", "STEP=1")
     assert result.returncode == 0, result.stderr
-    assert "1 passed, 0 failed, 0 skipped" in result.stdout
+    assert "1 passed, 0 passed without packets, 0 failed, 0 skipped" in result.stdout
     assert "right" in result.stdout
     result = holdfast("stf", str(scripts), *arguments, "-D", "STEP=2")
     assert result.returncode == 1

@@ -1,12 +1,12 @@
 //! Parameters of links and queues from Python's keywords. It does not know the network.
 
 use crate::errors::failed;
+use crate::readings::record;
 use net::failure::Duration;
 use net::{
     BfdConfig, BfdStatistics, BitField, Discipline, GilbertElliott, Jitter, LinkConfig,
-    LinkDirection, Loss, LossTrace, OrderingConfig, OrderingCounters, QueueConfig, QueueStatistics,
-    QueueUnit, Queueing, RecirculationConfig, RecirculationStatistics, Red, SequenceHeader, Spread,
-    Step, TrafficManagerConfig,
+    LinkDirection, Loss, LossTrace, OrderingConfig, QueueConfig, QueueUnit, Queueing,
+    RecirculationConfig, Red, SequenceHeader, Spread, Step, TrafficManagerConfig,
 };
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -223,30 +223,26 @@ fn bfd(dict: &Bound<'_, PyDict>) -> PyResult<BfdConfig> {
     Ok(config)
 }
 
-/// What there is to say about a BFD session, by name.
-pub(crate) fn bfd_dict<'py>(py: Python<'py>, s: &BfdStatistics) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
+/// One end of a BFD session, as a `BfdStatistics`.
+pub(crate) fn bfd_statistics<'py>(
+    py: Python<'py>,
+    s: &BfdStatistics,
+) -> PyResult<Bound<'py, PyAny>> {
     let state = match s.state {
         State::AdminDown => "admin_down",
         State::Down => "down",
         State::Init => "init",
         State::Up => "up",
     };
-    dict.set_item("state", state)?;
-    dict.set_item("diagnostic", s.diagnostic.0)?;
-    for (name, value) in [
-        ("sent", s.sent),
-        ("received", s.received),
-        ("refused", s.refused),
-        ("came_up", s.came_up),
-        ("went_down", s.went_down),
-        ("expired", s.expired),
-        ("changed_ps", s.changed_ps),
-        ("detection_time_ps", s.detection_time_ps),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
+    record!(
+        py,
+        BfdStatistics,
+        s,
+        [
+            sent, received, refused, came_up, went_down, expired, changed_ps, detection_time_ps,
+        ],
+        { state: state, diagnostic: s.diagnostic.0 }
+    )
 }
 
 /// An ordering function: `max_delay_ps`, `take_any_ps`, `buffer_packets`, `sequence_bits` and `headers`.
@@ -284,31 +280,6 @@ fn sequence_header(dict: &Bound<'_, PyDict>) -> PyResult<SequenceHeader> {
     };
     keywords.finish()?;
     Ok(header)
-}
-
-/// What an ordering function did, by name.
-pub(crate) fn ordering_dict<'py>(
-    py: Python<'py>,
-    c: &OrderingCounters,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in [
-        ("untagged", c.untagged),
-        ("in_order", c.in_order),
-        ("taken_any", c.taken_any),
-        ("late", c.late),
-        ("unordered", c.unordered),
-        ("held_back", c.held_back),
-        ("filled", c.filled),
-        ("timed_out", c.timed_out),
-        ("overflowed", c.overflowed),
-        ("lost", c.lost),
-        ("held", c.held),
-        ("max_held", c.max_held),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
 }
 
 /// `queue_bytes`, `queue_packets`, `red` and `mark_above` of one queue.
@@ -376,50 +347,4 @@ fn recirculation(parameters: &Bound<'_, PyDict>) -> PyResult<RecirculationConfig
     };
     keywords.finish()?;
     Ok(config)
-}
-
-/// What there is to say about a recirculation port, by name.
-pub(crate) fn recirculation_dict<'py>(
-    py: Python<'py>,
-    s: &RecirculationStatistics,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in [
-        ("offered", s.offered),
-        ("passes", s.passes),
-        ("queue_drops", s.queue_drops),
-        ("down_drops", s.down_drops),
-        ("packets", s.packets),
-        ("max_packets", s.max_packets),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    dict.set_item("mean_packets", s.mean_packets)?;
-    dict.set_item("utilisation", s.utilisation)?;
-    Ok(dict)
-}
-
-/// What there is to say about a queue, by name.
-pub(crate) fn queue_statistics_dict<'py>(
-    py: Python<'py>,
-    s: &QueueStatistics,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in [
-        ("offered", s.offered),
-        ("taken", s.taken),
-        ("queue_drops", s.queue_drops),
-        ("red_drops", s.red_drops),
-        ("marked", s.marked),
-        ("down_drops", s.down_drops),
-        ("packets", s.packets),
-        ("bytes", s.bytes),
-        ("max_packets", s.max_packets),
-        ("max_bytes", s.max_bytes),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    dict.set_item("mean_packets", s.mean_packets)?;
-    dict.set_item("mean_bytes", s.mean_bytes)?;
-    Ok(dict)
 }

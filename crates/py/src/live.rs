@@ -1,6 +1,7 @@
 //! The kernel's side for Python: namespaces, and what this machine permits.
 
 use crate::errors::failed;
+use crate::readings::record;
 use ::ports::VethOptions;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -208,8 +209,7 @@ impl Namespace {
         self.with(py, |namespace| namespace.set_mtu(interface, mtu))
     }
 
-    /// Sends frames in turn, over and over, from an interface in here: as fast as the kernel takes them, or at a rate. Gives how many
-    /// were ``sent`` and ``refused``, and ``elapsed_ns``.
+    /// Sends frames in turn, over and over, from an interface in here: as fast as the kernel takes them, or at a rate.
     #[pyo3(signature = (interface, frames, *, duration_s, packets_per_s=None))]
     fn send_load<'py>(
         &self,
@@ -218,7 +218,7 @@ impl Namespace {
         frames: Vec<Vec<u8>>,
         duration_s: f64,
         packets_per_s: Option<f64>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let duration = Duration::try_from_secs_f64(duration_s)
             .map_err(|e| failed(format!("duration_s is {duration_s}: {e}")))?;
         let load = move || ::ports::send_load(&interface, &frames, packets_per_s, duration);
@@ -229,34 +229,27 @@ impl Namespace {
             .map_err(|_| failed("the sending thread panicked"))?
             .and_then(|report| report)
             .map_err(failed)?;
-        let dict = PyDict::new(py);
-        dict.set_item("sent", report.sent)?;
-        dict.set_item("refused", report.refused)?;
-        dict.set_item("elapsed_ns", report.elapsed.as_nanos() as u64)?;
-        Ok(dict)
+        let elapsed_ns = report.elapsed.as_nanos() as u64;
+        record!(py, Load, report, [sent, refused], { elapsed_ns: elapsed_ns })
     }
 
-    /// The kernel's counters of an interface in here: ``rx_packets``, ``rx_bytes``, ``rx_drops``, and the same with ``tx``.
+    /// The kernel's counters of an interface in here.
     fn interface_counters<'py>(
         &self,
         py: Python<'py>,
         interface: &str,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let counters = self.with(py, |namespace| {
             namespace.within(|| ::ports::interface_counters(interface))?
         })?;
-        let dict = PyDict::new(py);
-        for (name, value) in [
-            ("rx_packets", counters.rx_packets),
-            ("rx_bytes", counters.rx_bytes),
-            ("rx_drops", counters.rx_drops),
-            ("tx_packets", counters.tx_packets),
-            ("tx_bytes", counters.tx_bytes),
-            ("tx_drops", counters.tx_drops),
-        ] {
-            dict.set_item(name, value)?;
-        }
-        Ok(dict)
+        record!(
+            py,
+            InterfaceCounters,
+            counters,
+            [
+                rx_packets, rx_bytes, rx_drops, tx_packets, tx_bytes, tx_drops
+            ]
+        )
     }
 
     /// Ends the processes in here and removes the namespace with its interfaces. Once is enough.

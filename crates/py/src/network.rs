@@ -4,9 +4,9 @@ use crate::errors::failed;
 use crate::handle::{NetworkHandle, State};
 use crate::links::{self, link_config};
 use crate::notification::{Notification, notification};
-use crate::ports::{statistics_dict, transmit_kind};
+use crate::ports::{port_statistics, transmit_kind};
 use crate::program::{ExecutorKind, Program};
-use crate::readings;
+use crate::readings::{self, record};
 use crate::switch::{Switch, switch_config};
 use net::{
     Destination, FailureTarget, Family, FlowId, GeneratorId, GeneratorTrigger, GroupFilter,
@@ -14,7 +14,7 @@ use net::{
     RandomFailures, Spacing, TcpFlowId, UdpStream,
 };
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 use std::net::{IpAddr, Ipv4Addr};
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -244,11 +244,11 @@ impl Network {
         py: Python<'py>,
         switch: String,
         port: u32,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let counters = py
             .detach(|| self.handle.remove_port(switch, port))
             .map_err(failed)?;
-        statistics_dict(py, counters)
+        port_statistics(py, counters)
     }
 
     /// What went through an interface that is a switch's port, since it was added.
@@ -257,11 +257,11 @@ impl Network {
         py: Python<'py>,
         switch: String,
         port: u32,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let (counters, _) = py
             .detach(|| self.handle.port(switch, port))
             .map_err(failed)?;
-        statistics_dict(py, counters)
+        port_statistics(py, counters)
     }
 
     /// How the frames of such a port leave now: ``"af_packet"`` or ``"af_xdp"``; None while the clock does not run.
@@ -370,11 +370,11 @@ impl Network {
         py: Python<'py>,
         switch: String,
         port: u32,
-    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let found = self
             .handle
             .call(py, move |n| n.bfd_statistics(&switch, port))?;
-        found.map(|s| links::bfd_dict(py, &s)).transpose()
+        found.map(|s| links::bfd_statistics(py, &s)).transpose()
     }
 
     /// Starts to count what is dropped outside programs, by node and reason. Nodes are not visited meanwhile, so runs are slower.
@@ -610,12 +610,26 @@ impl Network {
         py: Python<'py>,
         host: String,
         group: &str,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let group = ip("group", group)?;
         let found = self
             .handle
             .call(py, move |n| n.group_statistics(&host, group))?;
-        readings::group_dict(py, &found)
+        record!(
+            py,
+            GroupStatistics,
+            found,
+            [
+                received,
+                duplicates,
+                out_of_order,
+                first_ps,
+                last_ps,
+                longest_gap_ps,
+                unwanted,
+                last_unwanted_ps,
+            ]
+        )
     }
 
     /// Sends a frame from a modelled host or an interface's node, as it is, now.
@@ -707,11 +721,11 @@ impl Network {
     }
 
     /// Columns as little-endian int64 arrays: ``sequence``, ``sent_ps``.
-    fn sent<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
+    fn sent<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyTuple>> {
         let columns = self.handle.call(py, move |n| {
             n.sent(FlowId(flow)).map(readings::sent_columns)
         })?;
-        readings::columns_dict(py, columns)
+        readings::tuple(py, columns)
     }
 
     /// Columns as little-endian int64 arrays, in order of arrival: ``sequence``, ``sent_ps``, ``received_ps``.
@@ -723,7 +737,7 @@ impl Network {
         py: Python<'py>,
         flow: u32,
         host: Option<String>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyTuple>> {
         let columns = self.handle.call(py, move |n| {
             let log = match &host {
                 None => n.received(FlowId(flow))?,
@@ -731,7 +745,7 @@ impl Network {
             };
             Ok(readings::received_columns(log))
         })?;
-        readings::columns_dict(py, columns)
+        readings::tuple(py, columns)
     }
 
     /// What became of a flow at its destination or at ``host``: ``sent``, ``delivered``, ``lost``, ``duplicated``, ``reordered``, ``undecided``
@@ -744,21 +758,43 @@ impl Network {
         py: Python<'py>,
         flow: u32,
         host: Option<String>,
-    ) -> PyResult<Bound<'py, PyDict>> {
+    ) -> PyResult<Bound<'py, PyAny>> {
         let s = self.handle.call(py, move |n| match &host {
             None => n.flow_statistics(FlowId(flow)),
             Some(host) => n.flow_statistics_at(FlowId(flow), host),
         })?;
-        readings::flow_dict(py, &s)
+        record!(
+            py,
+            FlowStatistics,
+            s,
+            [
+                sent,
+                delivered,
+                lost,
+                duplicated,
+                reordered,
+                undecided,
+                longest_outage_ps,
+                interarrival_jitter_ps,
+                mean_delay_variation_ps,
+            ],
+            {
+                latency_mean_ps: s.latency.map(|l| l.mean_ps),
+                latency_min_ps: s.latency.map(|l| l.min_ps),
+                latency_p50_ps: s.latency.and_then(|l| l.p50_ps),
+                latency_p99_ps: s.latency.and_then(|l| l.p99_ps),
+                latency_max_ps: s.latency.map(|l| l.max_ps),
+            }
+        )
     }
 
     /// What is known of a TCP connection: the client's window, round-trip times and counts, what the server received, and
     /// ``finished_ps`` (when a transfer was complete, or None), ``client_state``, ``server_state``, ``failure``.
-    fn tcp_statistics<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
+    fn tcp_statistics<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyAny>> {
         let statistics = self
             .handle
             .call(py, move |n| n.tcp_statistics(TcpFlowId(flow)))?;
-        crate::tcp::statistics_dict(py, &statistics)
+        crate::tcp::statistics(py, &statistics)
     }
 
     /// New bytes in order at the server of a TCP connection, by bin, as a little-endian int64 array.
@@ -772,11 +808,11 @@ impl Network {
 
     /// The window of a TCP connection's client over time; HoldfastError if ``log_window`` was not set. Columns as little-endian
     /// int64 arrays: ``time_ps``, ``cwnd_bytes``, ``ssthresh_bytes``, ``flight_bytes``, ``srtt_ps``.
-    fn tcp_window<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyDict>> {
+    fn tcp_window<'py>(&self, py: Python<'py>, flow: u32) -> PyResult<Bound<'py, PyTuple>> {
         let columns = self.handle.call(py, move |n| {
             n.tcp_window(TcpFlowId(flow)).map(readings::window_columns)
         })?;
-        readings::columns_dict(py, columns)
+        readings::tuple(py, columns)
     }
 
     /// Packets that claim to be of a flow and reached a host damaged. They are not in the logs.
@@ -786,11 +822,11 @@ impl Network {
 
     /// Both directions, ``a_to_b_`` and ``b_to_a_``: ``packets``, ``bytes`` (put on the wire), ``queue_drops``, ``red_drops``, ``marked``,
     /// ``loss_drops``, ``down_drops``, ``mtu_drops``.
-    fn link_counters<'py>(&self, py: Python<'py>, link: u32) -> PyResult<Bound<'py, PyDict>> {
+    fn link_counters<'py>(&self, py: Python<'py>, link: u32) -> PyResult<Bound<'py, PyAny>> {
         let counters = self
             .handle
             .call(py, move |n| n.link_counters(LinkId(link)))?;
-        readings::link_dict(py, &counters)
+        readings::link_counters(py, &counters)
     }
 
     /// What the ordering function of a direction of a link did, or None if there is none.
@@ -799,14 +835,23 @@ impl Network {
         py: Python<'py>,
         link: u32,
         direction: &str,
-    ) -> PyResult<Option<Bound<'py, PyDict>>> {
+    ) -> PyResult<Option<Bound<'py, PyAny>>> {
         let direction = links::direction(direction)?;
         let counters = self
             .handle
             .call(py, move |n| n.ordering_counters(LinkId(link), direction))?;
-        counters
-            .map(|counters| links::ordering_dict(py, &counters))
-            .transpose()
+        let record = |c: net::OrderingCounters| {
+            record!(
+                py,
+                OrderingCounters,
+                c,
+                [
+                    untagged, in_order, taken_any, late, unordered, held_back, filled, timed_out,
+                    overflowed, lost, held, max_held,
+                ]
+            )
+        };
+        counters.map(record).transpose()
     }
 
     /// Says where packets of a switch wait: ``"auto"`` (in a traffic manager if the program cares), ``"link"`` or ``"traffic_manager"``.
@@ -842,15 +887,20 @@ impl Network {
         &self,
         py: Python<'py>,
         switch: String,
-    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let queues = self.handle.call(py, move |n| n.queue_statistics(&switch))?;
-        let described = queues.iter().map(|(port, queue, statistics)| {
-            let dict = links::queue_statistics_dict(py, statistics)?;
-            dict.set_item("port", port)?;
-            dict.set_item("queue", queue)?;
-            Ok(dict)
+        let records = queues.iter().map(|(port, queue, s)| {
+            record!(
+                py,
+                QueueStatistics,
+                s,
+                [
+                    offered, taken, queue_drops, red_drops, marked, down_drops, packets, bytes, max_packets, max_bytes, mean_packets, mean_bytes,
+                ],
+                { port: port, queue: queue }
+            )
         });
-        described.collect()
+        records.collect()
     }
 
     /// Statistics of the recirculation ports of a switch, each with its number, ``port``: ``offered``, ``passes``, ``queue_drops``,
@@ -859,22 +909,45 @@ impl Network {
         &self,
         py: Python<'py>,
         switch: String,
-    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+    ) -> PyResult<Vec<Bound<'py, PyAny>>> {
         let ports = self
             .handle
             .call(py, move |n| n.recirculation_statistics(&switch))?;
-        let described = ports.iter().enumerate().map(|(port, statistics)| {
-            let dict = links::recirculation_dict(py, statistics)?;
-            dict.set_item("port", port)?;
-            Ok(dict)
+        let records = ports.iter().enumerate().map(|(port, s)| {
+            record!(
+                py,
+                RecirculationStatistics,
+                s,
+                [
+                    offered, passes, queue_drops, down_drops, packets, max_packets, mean_packets, utilisation,
+                ],
+                { port: port }
+            )
         });
-        described.collect()
+        records.collect()
     }
 
     /// What a node did with packets, by name.
-    fn node_counters<'py>(&self, py: Python<'py>, node: String) -> PyResult<Bound<'py, PyDict>> {
+    fn node_counters<'py>(&self, py: Python<'py>, node: String) -> PyResult<Bound<'py, PyAny>> {
         let c = self.handle.call(py, move |n| n.node_counters(&node))?;
-        readings::node_dict(py, &c)
+        record!(
+            py,
+            NodeCounters,
+            c,
+            [
+                received,
+                sent,
+                packet_ins,
+                unconnected_drops,
+                queue_drops,
+                down_drops,
+                accepted,
+                not_addressed,
+                unwanted,
+                corrupted,
+                interface_drops,
+            ]
+        )
     }
 
     /// Whether a port has a signal: there is a link, and it works towards this port.
@@ -883,13 +956,27 @@ impl Network {
     }
 
     /// How well the wall clock keeps up: events, frames, and how late events were. Only while it runs.
-    fn wall_statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
+    fn wall_statistics<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
         let statistics = py
             .detach(|| match &*self.handle.read() {
                 State::Running(clock) => Ok(clock.statistics()),
                 _ => Err("the wall clock is not running"),
             })
             .map_err(failed)?;
-        readings::wall_dict(py, &statistics)
+        record!(
+            py,
+            WallStatistics,
+            statistics,
+            [
+                events,
+                max_lateness_ps,
+                total_lateness_ps,
+                frames_in,
+                frames_out,
+                max_command_ps,
+                max_command_cpu_ps,
+                notifications_lost,
+            ]
+        )
     }
 }

@@ -2,11 +2,11 @@
 
 use crate::errors::failed;
 use crate::handle::{NetworkHandle, State};
+use crate::readings::record;
 use net::NetError;
 use net::clock::wall::FrameIo;
 use ports::{PacketCounters, PacketIo, PacketSocket, TransmitKind};
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
 use std::any::Any;
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -73,25 +73,22 @@ pub(crate) fn transmit_kind(name: &str) -> PyResult<TransmitKind> {
     }
 }
 
-pub(crate) fn statistics_dict(
+pub(crate) fn port_statistics(
     py: Python<'_>,
     counters: PacketCounters,
-) -> PyResult<Bound<'_, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in [
-        ("rx_packets", counters.rx_frames),
-        ("rx_bytes", counters.rx_bytes),
-        ("rx_overrun_drops", counters.rx_kernel_drops),
-        ("rx_oversized_drops", counters.rx_oversized),
-        ("rx_errors", counters.rx_errors),
-        ("rx_checksums_completed", counters.rx_checksums_completed),
-        ("tx_packets", counters.tx_frames),
-        ("tx_bytes", counters.tx_bytes),
-        ("tx_drops", counters.tx_drops),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
+) -> PyResult<Bound<'_, PyAny>> {
+    record!(
+        py,
+        PortStatistics,
+        counters,
+        [rx_bytes, rx_errors, rx_checksums_completed, tx_bytes, tx_drops],
+        {
+            rx_packets: counters.rx_frames,
+            rx_overrun_drops: counters.rx_kernel_drops,
+            rx_oversized_drops: counters.rx_oversized,
+            tx_packets: counters.tx_frames,
+        }
+    )
 }
 
 impl NetworkHandle {

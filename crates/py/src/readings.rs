@@ -1,17 +1,35 @@
-//! What is read from a network, as dictionaries and columns. It does not know the network.
+//! Results for Python: objects of the dataclasses in `holdfast.measurements`, and columns of logs. It does not know the network.
 
-use net::clock::wall::WallStatistics;
-use net::{
-    FlowStatistics, GroupStatistics, LinkCounters, NodeCounters, ReceivedLog, SentLog, WindowLog,
-};
+use net::{DirectionCounters, LinkCounters, ReceivedLog, SentLog, WindowLog};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyDict};
+use pyo3::types::{PyBytes, PyDict, PyTuple};
 
-/// Names and the bytes of columns.
-pub(crate) type Columns = Vec<(&'static str, Vec<u8>)>;
+/// Makes an object of a dataclass of `holdfast.measurements`: `record!(py, Class, value, [field, ...], {field: expression, ...})`. The
+/// listed fields have the names of the value's. The dataclass refuses missing and unknown fields.
+macro_rules! record {
+    ($py:expr, $class:ident, $value:expr, [$($field:ident),* $(,)?] $(, {$($other:ident: $given:expr),* $(,)?})?) => {{
+        let (_value, fields) = (&$value, pyo3::types::PyDict::new($py));
+        $(fields.set_item(stringify!($field), _value.$field)?;)*
+        $($(fields.set_item(stringify!($other), $given)?;)*)?
+        $crate::readings::dataclass($py, stringify!($class), &fields)
+    }};
+}
+pub(crate) use record;
+
+pub(crate) fn dataclass<'py>(
+    py: Python<'py>,
+    class: &str,
+    fields: &Bound<'py, PyDict>,
+) -> PyResult<Bound<'py, PyAny>> {
+    let class = py.import("holdfast.measurements")?.getattr(class)?;
+    class.call((), Some(fields))
+}
+
+/// The bytes of a column.
+pub(crate) type Column = Vec<u8>;
 
 /// A column of a log, as little-endian 64-bit integers.
-pub(crate) fn column(values: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
+pub(crate) fn column(values: impl ExactSizeIterator<Item = u64>) -> Column {
     let mut bytes = Vec::with_capacity(values.len() * 8);
     for value in values {
         bytes.extend_from_slice(&value.to_le_bytes());
@@ -19,146 +37,59 @@ pub(crate) fn column(values: impl ExactSizeIterator<Item = u64>) -> Vec<u8> {
     bytes
 }
 
-pub(crate) fn sent_columns(log: &SentLog) -> Columns {
+pub(crate) fn sent_columns(log: &SentLog) -> [Column; 2] {
     let sent_ps = &log.sent_ps;
-    vec![
-        ("sequence", column((0..sent_ps.len()).map(|i| i as u64))),
-        ("sent_ps", column(sent_ps.iter().copied())),
+    [
+        column((0..sent_ps.len()).map(|i| i as u64)),
+        column(sent_ps.iter().copied()),
     ]
 }
 
-pub(crate) fn received_columns(log: &ReceivedLog) -> Columns {
-    let column = |values: &[u64]| column(values.iter().copied());
-    vec![
-        ("sequence", column(&log.sequence)),
-        ("sent_ps", column(&log.sent_ps)),
-        ("received_ps", column(&log.received_ps)),
-    ]
+pub(crate) fn received_columns(log: &ReceivedLog) -> [Column; 3] {
+    [&log.sequence, &log.sent_ps, &log.received_ps].map(|values| column(values.iter().copied()))
 }
 
-pub(crate) fn window_columns(log: &WindowLog) -> Columns {
+pub(crate) fn window_columns(log: &WindowLog) -> [Column; 5] {
+    let columns = [
+        &log.time_ps,
+        &log.cwnd_bytes,
+        &log.ssthresh_bytes,
+        &log.flight_bytes,
+        &log.srtt_ps,
+    ];
     // Python's columns are signed; "no threshold yet" is the largest of them.
-    let column = |values: &[u64]| column(values.iter().map(|v| (*v).min(i64::MAX as u64)));
-    vec![
-        ("time_ps", column(&log.time_ps)),
-        ("cwnd_bytes", column(&log.cwnd_bytes)),
-        ("ssthresh_bytes", column(&log.ssthresh_bytes)),
-        ("flight_bytes", column(&log.flight_bytes)),
-        ("srtt_ps", column(&log.srtt_ps)),
-    ]
+    columns.map(|values| column(values.iter().map(|v| (*v).min(i64::MAX as u64))))
 }
 
-pub(crate) fn columns_dict<'py>(py: Python<'py>, columns: Columns) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, bytes) in columns {
-        dict.set_item(name, PyBytes::new(py, &bytes))?;
-    }
-    Ok(dict)
-}
-
-pub(crate) fn flow_dict<'py>(py: Python<'py>, s: &FlowStatistics) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in [
-        ("sent", s.sent),
-        ("delivered", s.delivered),
-        ("lost", s.lost),
-        ("duplicated", s.duplicated),
-        ("reordered", s.reordered),
-        ("undecided", s.undecided),
-        ("longest_outage_ps", s.longest_outage_ps),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    dict.set_item("latency_mean_ps", s.latency.map(|l| l.mean_ps))?;
-    dict.set_item("latency_min_ps", s.latency.map(|l| l.min_ps))?;
-    dict.set_item("latency_p50_ps", s.latency.and_then(|l| l.p50_ps))?;
-    dict.set_item("latency_p99_ps", s.latency.and_then(|l| l.p99_ps))?;
-    dict.set_item("latency_max_ps", s.latency.map(|l| l.max_ps))?;
-    dict.set_item("interarrival_jitter_ps", s.interarrival_jitter_ps)?;
-    dict.set_item("mean_delay_variation_ps", s.mean_delay_variation_ps)?;
-    Ok(dict)
-}
-
-/// Both directions of a link.
-pub(crate) fn link_dict<'py>(
+/// Columns as a tuple of bytes.
+pub(crate) fn tuple<'py, const N: usize>(
     py: Python<'py>,
-    counters: &LinkCounters,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (direction, c) in [("a_to_b", counters.a_to_b), ("b_to_a", counters.b_to_a)] {
-        for (name, value) in [
-            ("packets", c.packets),
-            ("bytes", c.bytes),
-            ("queue_drops", c.queue_drops),
-            ("red_drops", c.red_drops),
-            ("marked", c.marked),
-            ("loss_drops", c.loss_drops),
-            ("down_drops", c.down_drops),
-            ("mtu_drops", c.mtu_drops),
-            ("offered", c.offered),
-            ("delivered", c.delivered),
-            ("frame_bytes", c.frame_bytes),
-            ("in_transit", c.in_transit),
-        ] {
-            dict.set_item(format!("{direction}_{name}"), value)?;
-        }
-    }
-    Ok(dict)
+    columns: [Column; N],
+) -> PyResult<Bound<'py, PyTuple>> {
+    PyTuple::new(py, columns.iter().map(|column| PyBytes::new(py, column)))
 }
 
-pub(crate) fn node_dict<'py>(py: Python<'py>, c: &NodeCounters) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in [
-        ("received", c.received),
-        ("sent", c.sent),
-        ("packet_ins", c.packet_ins),
-        ("unconnected_drops", c.unconnected_drops),
-        ("queue_drops", c.queue_drops),
-        ("down_drops", c.down_drops),
-        ("accepted", c.accepted),
-        ("not_addressed", c.not_addressed),
-        ("unwanted", c.unwanted),
-        ("corrupted", c.corrupted),
-        ("interface_drops", c.interface_drops),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
-}
-
-pub(crate) fn group_dict<'py>(
-    py: Python<'py>,
-    s: &GroupStatistics,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in [
-        ("received", Some(s.received)),
-        ("duplicates", Some(s.duplicates)),
-        ("out_of_order", Some(s.out_of_order)),
-        ("first_ps", s.first_ps),
-        ("last_ps", s.last_ps),
-        ("longest_gap_ps", Some(s.longest_gap_ps)),
-        ("unwanted", Some(s.unwanted)),
-        ("last_unwanted_ps", s.last_unwanted_ps),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
-}
-
-pub(crate) fn wall_dict<'py>(py: Python<'py>, s: &WallStatistics) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    for (name, value) in [
-        ("events", s.events),
-        ("max_lateness_ps", s.max_lateness_ps),
-        ("total_lateness_ps", s.total_lateness_ps),
-        ("frames_in", s.frames_in),
-        ("frames_out", s.frames_out),
-        ("max_command_ps", s.max_command_ps),
-        ("max_command_cpu_ps", s.max_command_cpu_ps),
-        ("notifications_lost", s.notifications_lost),
-    ] {
-        dict.set_item(name, value)?;
-    }
-    Ok(dict)
+pub(crate) fn link_counters<'py>(py: Python<'py>, c: &LinkCounters) -> PyResult<Bound<'py, PyAny>> {
+    let direction = |c: &DirectionCounters| {
+        record!(
+            py,
+            DirectionCounters,
+            c,
+            [
+                packets,
+                bytes,
+                queue_drops,
+                red_drops,
+                marked,
+                loss_drops,
+                down_drops,
+                mtu_drops,
+                offered,
+                delivered,
+                frame_bytes,
+                in_transit,
+            ]
+        )
+    };
+    record!(py, LinkCounters, (), [], { a_to_b: direction(&c.a_to_b)?, b_to_a: direction(&c.b_to_a)? })
 }

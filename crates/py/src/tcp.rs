@@ -1,6 +1,7 @@
-//! TCP flows for Python: options by name, and what became of a flow as columns.
+//! TCP flows for Python: options by name, and the statistics of a flow.
 
 use crate::errors::failed;
+use crate::readings::record;
 use net::{Application, Family, TcpFlowStatistics, TcpTransfer};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -257,42 +258,32 @@ pub(crate) fn transfer(
     }
 }
 
-/// The client's counts and gauges, then what the server has of its own, and how both ends stand.
-pub(crate) fn statistics_dict<'py>(
+/// The client's counts and gauges, then those of the server, and the states of both ends, as a `TcpStatistics`.
+pub(crate) fn statistics<'py>(
     py: Python<'py>,
     s: &TcpFlowStatistics,
-) -> PyResult<Bound<'py, PyDict>> {
-    let dict = PyDict::new(py);
-    let c = &s.client;
-    for (name, value) in [
-        ("cwnd_bytes", c.cwnd_bytes),
-        ("ssthresh_bytes", c.ssthresh_bytes),
-        ("flight_bytes", c.flight_bytes),
-        ("srtt_ps", c.srtt_ps),
-        ("rtt_min_ps", c.rtt_min_ps),
-        ("rto_ps", c.rto_ps),
-        ("bytes_sent", c.bytes_sent),
-        ("bytes_retransmitted", c.bytes_retransmitted),
-        ("bytes_acknowledged", c.bytes_acknowledged),
-        ("bytes_received", s.server.bytes_received),
-        ("bytes_received_again", s.server.bytes_received_again),
-        ("segments_sent", c.segments_sent),
-        ("segments_retransmitted", c.segments_retransmitted),
-        ("acks_sent", s.server.acks_sent),
-        ("duplicate_acks", c.duplicate_acks),
-        ("timeouts", c.timeouts),
-        ("fast_recoveries", c.fast_recoveries),
-        ("ecn_reductions", c.ecn_reductions),
-        ("tail_loss_probes", c.tail_loss_probes),
-        ("ce_received", s.server.ce_received),
-    ] {
-        // Python's columns are signed; "no threshold yet" is the largest of them.
-        dict.set_item(name, value.min(i64::MAX as u64))?;
-    }
-    dict.set_item("finished_ps", s.finished_ps)?;
-    dict.set_item("client_state", format!("{:?}", s.client_state))?;
-    dict.set_item("server_state", format!("{:?}", s.server_state))?;
+) -> PyResult<Bound<'py, PyAny>> {
+    let (client, server) = (&s.client, &s.server);
     let failure = s.client_failure.or(s.server_failure);
-    dict.set_item("failure", failure.map(|f| format!("{f:?}")))?;
-    Ok(dict)
+    record!(
+        py,
+        TcpStatistics,
+        client,
+        [
+            cwnd_bytes, flight_bytes, srtt_ps, rtt_min_ps, rto_ps, bytes_sent, bytes_retransmitted, bytes_acknowledged, segments_sent,
+            segments_retransmitted, duplicate_acks, timeouts, fast_recoveries, ecn_reductions, tail_loss_probes,
+        ],
+        {
+            // Python's columns are signed; "no threshold yet" is the largest of them.
+            ssthresh_bytes: client.ssthresh_bytes.min(i64::MAX as u64),
+            bytes_received: server.bytes_received,
+            bytes_received_again: server.bytes_received_again,
+            acks_sent: server.acks_sent,
+            ce_received: server.ce_received,
+            finished_ps: s.finished_ps,
+            client_state: format!("{:?}", s.client_state),
+            server_state: format!("{:?}", s.server_state),
+            failure: failure.map(|f| format!("{f:?}")),
+        }
+    )
 }

@@ -11,7 +11,7 @@
 //!
 //! - A script must expect every packet that leaves, at its port and in its position among the packets of that port.
 //! - `expect PORT` without data takes a packet of any content; without `$` more bytes may follow.
-//! - A script without a packet and without a check of state is skipped, because nothing in it could fail.
+//! - A script without a packet and without a check of state is run, but has a status of its own: its program compiles and loads.
 //! - Of several entries the one with the highest priority wins; one without a priority has 0.
 //! - Extensions: `remove TABLE ...`, `check_register`, `check_digest`, `LOW->HIGH` and `VALUE&&&MASK` in matches.
 #![forbid(unsafe_code)]

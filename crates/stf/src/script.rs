@@ -12,8 +12,7 @@ pub struct Script {
 }
 
 impl Script {
-    /// Whether there is something that could be wrong when it runs: what a packet does (also that it goes nowhere), or
-    /// state that is compared.
+    /// Whether a run tests packets (also that none leaves) or state.
     pub fn checks_something(&self) -> bool {
         self.lines.iter().any(|line| {
             matches!(

@@ -161,24 +161,24 @@ class _Bench:
         report = self.sender.send_load("eth0", frames, duration_s=duration_s, packets_per_s=packets_per_s)
         elapsed, busy, process = time.monotonic() - start, _machine_busy() - machine, time.process_time() - cpu
         # Opening and closing the sender's sockets takes some of the time, too.
-        seconds = report["elapsed_ns"] / 1e9
+        seconds = report.elapsed_ns / 1e9
         user, kernel = (after - earlier for after, earlier in zip(_thread_times(), times, strict=True))
         # What is still in the ring gets out.
         time.sleep(0.05)
         after = self._counts()
         arrived, overruns = (a - b for a, b in zip(after, before, strict=True))
         return Flood(
-            report["sent"] / seconds,
+            report.sent / seconds,
             arrived / seconds,
-            1 - arrived / report["sent"] if report["sent"] else 0.0,
+            1 - arrived / report.sent if report.sent else 0.0,
             overruns,
             Usage(seconds, elapsed, user, kernel, process, busy),
         )
 
     def _counts(self) -> tuple[int, int]:
         return (
-            self.sink.interface_counters("eth0")["rx_packets"],
-            self.live.port_statistics(0)["rx_overrun_drops"],
+            self.sink.interface_counters("eth0").rx_packets,
+            self.live.port_statistics(0).rx_overrun_drops,
         )
 
     def lossless(self, size_bytes: int, duration_s: float, at_most: float) -> float:

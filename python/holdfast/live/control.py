@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self, cast, get_args
@@ -100,7 +100,9 @@ class ControlSocket:
                 raise LiveError("a port is a number")
             name = self._live.ports.get(port)
             return {
-                "ports": [{"port": port, "interface": name, "up": None, "io": None, **self._live.remove_port(port)}]
+                "ports": [
+                    {"port": port, "interface": name, "up": None, "io": None, **asdict(self._live.remove_port(port))}
+                ]
             }
         elif verb != "list":
             raise LiveError(f"there is no request {verb!r}")
@@ -110,7 +112,7 @@ class ControlSocket:
                 "interface": name,
                 "up": self._live.port_is_up(port),
                 "io": self._live.port_io(port),
-                **self._live.port_statistics(port),
+                **asdict(self._live.port_statistics(port)),
             }
             for port, name in self._live.ports.items()
         ]

@@ -11,6 +11,7 @@ import threading
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
+from dataclasses import asdict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Self
@@ -20,6 +21,7 @@ from rich.table import Table
 
 from holdfast import _core
 from holdfast.errors import HoldfastError, LiveError
+from holdfast.measurements import PortStatistics
 from holdfast.p4runtime import rights_file
 from holdfast.p4runtime.addresses import access_at
 from holdfast.p4runtime.device import Device
@@ -111,7 +113,7 @@ class LiveSwitch:
         self._network.add_port(_NODE, port, interface, io=io)
         self._ports[port] = interface
 
-    def remove_port(self, port: int) -> dict[str, int]:
+    def remove_port(self, port: int) -> PortStatistics:
         """Gives an interface back, also while packets go through; its :meth:`port_statistics` up to then."""
         if port not in self._ports:
             raise LiveError(f"there is no port {port}")
@@ -119,12 +121,8 @@ class LiveSwitch:
         del self._ports[port]
         return statistics
 
-    def port_statistics(self, port: int) -> dict[str, int]:
-        """Counters of a port since it was added: ``rx_packets``, ``rx_bytes``, ``tx_packets``, ``tx_bytes``, and drops.
-
-        ``rx_overrun_drops``: the switch was too slow; ``rx_oversized_drops``: several segments in one, or longer than any wire
-        carries; ``rx_errors``; ``tx_drops``: the interface took no more, or was down.
-        """
+    def port_statistics(self, port: int) -> PortStatistics:
+        """Counters of a port since it was added."""
         if port not in self._ports:
             raise LiveError(f"there is no port {port}")
         return self._network.port_statistics(_NODE, port)
@@ -139,7 +137,7 @@ class LiveSwitch:
 
     def drops(self) -> dict[str, int]:
         """Packets that the program or the switch dropped, by reason, and those for ports that do not exist."""
-        unconnected = self._network.node_counters(_NODE)["unconnected_drops"]
+        unconnected = self._network.node_counters(_NODE).unconnected_drops
         return dict(sorted(self.switch.drops().items())) | ({"no_such_port": unconnected} if unconnected else {})
 
     def start(self) -> None:
@@ -249,7 +247,9 @@ def run(
 def _print_statistics(live: LiveSwitch, console: Console) -> None:
     """What went through, and what did not."""
     if live.ports:
-        rows = [{"port": port, "interface": name, **live.port_statistics(port)} for port, name in live.ports.items()]
+        rows = [
+            {"port": port, "interface": name, **asdict(live.port_statistics(port))} for port, name in live.ports.items()
+        ]
         console.print(statistics_table(rows))
     for reason, count in live.drops().items():
         console.print(f"dropped, {reason}: {count}", markup=False)
@@ -279,7 +279,7 @@ class _OffloadsHint:
             return
         for port, name in live.ports.items():
             try:
-                dropped = live.port_statistics(port)["rx_oversized_drops"]
+                dropped = live.port_statistics(port).rx_oversized_drops
             except HoldfastError:
                 continue  # it was removed meanwhile
             if dropped:

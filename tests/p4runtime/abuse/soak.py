@@ -61,8 +61,8 @@ def serve(program: str = "events.p4") -> None:
             print(switch.server.address, flush=True)
             sys.stdin.read()
         found = ended(switch.core)
-        late_ms = switch.core.wall_statistics()["max_command_cpu_ps"] / 1e9
-        print(json.dumps({"sent": found["sent"], "lost": found["lost"], "longest_command_ms": late_ms}), flush=True)
+        late_ms = switch.core.wall_statistics().max_command_cpu_ps / 1e9
+        print(json.dumps({"sent": found.sent, "lost": found.lost, "longest_command_ms": late_ms}), flush=True)
 
 
 @dataclass(frozen=True)

@@ -21,13 +21,13 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from functools import cache
 from pathlib import Path
-from typing import Any
 
 import grpc
 from p4.v1 import p4runtime_pb2 as p4
 
 from holdfast import _core
 from holdfast.errors import HoldfastError
+from holdfast.measurements import FlowStatistics
 from holdfast.p4runtime import Device, GrpcClient, P4InfoIndex, P4RuntimeError, Server
 from holdfast.p4runtime.stubs import p4info_pb2
 
@@ -61,12 +61,12 @@ class Steady:
 
     def longest_pause_ms(self) -> float:
         """How late an event of the network was at most: packets waited so long."""
-        return self.core.wall_statistics()["max_lateness_ps"] / 1e9
+        return self.core.wall_statistics().max_lateness_ps / 1e9
 
     def longest_command_ms(self) -> float:
         """The most processor time that a step of control took between two packets."""
         time.sleep(0.05)  # a step is answered before it is counted
-        return self.core.wall_statistics()["max_command_cpu_ps"] / 1e9
+        return self.core.wall_statistics().max_command_cpu_ps / 1e9
 
     def fill(self, entries: int, batch: int = 1 << 16) -> None:
         """Puts entries 1 to ``entries`` into the table of addresses."""
@@ -181,10 +181,10 @@ def warm_up(running: Steady) -> None:
         running.device.write(request(running.device, p4.Update.DELETE, range(1, WARM_UP_ENTRIES + 1)))
 
 
-def check(running: Steady, found: dict[str, Any], before_mb: float, after_mb: float) -> None:
+def check(running: Steady, found: FlowStatistics, before_mb: float, after_mb: float) -> None:
     """See the module."""
-    assert found["sent"] > 0
-    assert found["lost"] == 0, f"{found['lost']} of {found['sent']} packets were lost"
+    assert found.sent > 0
+    assert found.lost == 0, f"{found.lost} of {found.sent} packets were lost"
     slowest = running.writer.slowest
     assert running.writer.writes > 0
     assert slowest.own_s <= LONGEST_WRITE_S, f"a write of the primary was answered after {slowest}"
@@ -192,15 +192,15 @@ def check(running: Steady, found: dict[str, Any], before_mb: float, after_mb: fl
 
 
 def write_log(
-    running: Steady, found: dict[str, Any], longest_step_ms: float, memory_before_and_after_mb: tuple[float, float]
+    running: Steady, found: FlowStatistics, longest_step_ms: float, memory_before_and_after_mb: tuple[float, float]
 ) -> None:
     """See the module."""
     if (path := os.environ.get("HOLDFAST_ABUSE_LOG")) is None:
         return
     line = {
         "test": os.environ.get("PYTEST_CURRENT_TEST", "").split("::")[-1].split(" ")[0],
-        "sent": found["sent"],
-        "lost": found["lost"],
+        "sent": found.sent,
+        "lost": found.lost,
         "writes": running.writer.writes,
         "slowest_write_s": running.writer.slowest.wall_s,
         "slowest_write_own_s": running.writer.slowest.own_s,
@@ -211,11 +211,11 @@ def write_log(
         file.write(json.dumps(line) + "\n")
 
 
-def ended(core: _core.Network) -> dict[str, Any]:
+def ended(core: _core.Network) -> FlowStatistics:
     """Ends the stream and waits for its last packets; its statistics."""
     core.end_flow(0)
     deadline = time.monotonic() + 60
-    while (found := core.statistics(0))["lost"] and time.monotonic() < deadline:
+    while (found := core.statistics(0)).lost and time.monotonic() < deadline:
         time.sleep(0.05)
     return found
 

@@ -159,7 +159,7 @@ def test_a_ring_loses_nothing_when_a_link_fails(program: Program) -> None:
     assert sum(passed) == 1000
     discarded = sum(end.counter("discarded", 4 * PATHS + path)[0] for path in (0, 1))
     assert discarded == 1000 - 350, "the failure took the copies of 35 ms"
-    assert network.node_counters("c")["unconnected_drops"] == 1000
+    assert network.node_counters("c").unconnected_drops == 1000
 
 
 def test_tags_that_a_bridge_leaves_are_put_in_order_and_taken_off(program: Program) -> None:
@@ -183,4 +183,4 @@ def test_tags_that_a_bridge_leaves_are_put_in_order_and_taken_off(program: Progr
     assert received == [frame(STREAM, VID, None, payload) for payload in payloads]
     counters = network.ordering_counters(link, "a_to_b")
     assert counters is not None
-    assert (counters["taken_any"], counters["in_order"], counters["filled"]) == (1, 2, 3)
+    assert (counters.taken_any, counters.in_order, counters.filled) == (1, 2, 3)
