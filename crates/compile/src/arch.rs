@@ -1,6 +1,6 @@
 //! Recognises the architecture: finds `main` and the blocks of its package, which may be in packages within it.
 //!
-//! What packages and blocks there are, [`ir::architecture`] says.
+//! [`ir::architecture`] declares the packages and blocks.
 
 use std::sync::Arc;
 

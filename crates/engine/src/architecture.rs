@@ -1,6 +1,6 @@
-//! What an architecture does with packets between, before and after the halves of the pipeline: small functions over the metadata, one
-//! implementation per architecture. [`crate::switch`] carries out what they decide; which blocks there are and where the metadata is,
-//! [`ir::architecture`] says. Nothing here copies a packet or knows a multicast group.
+//! The decisions of an architecture before, between and after the ingress and egress pipelines: small functions over the metadata, one
+//! implementation per architecture. [`crate::switch`] carries out the decisions; [`ir::architecture`] declares the blocks and the
+//! metadata. Nothing here copies a packet or knows a multicast group.
 
 mod psa;
 mod v1model;

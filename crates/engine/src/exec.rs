@@ -1,4 +1,4 @@
-//! What an executor is: the two halves of the pipeline, run on one packet; and the fast path through both.
+//! Executors: they run the ingress or the egress pipeline on one packet, or the fast path through both.
 
 pub use crate::drops::DropReason;
 use crate::packet::{Output, Packet, Spare};

@@ -1,5 +1,5 @@
-//! What a program observes of its surroundings: the queues between ingress and egress, the time. It does not know who has any queues,
-//! nor what time it is.
+//! Finds out whether a program observes its surroundings: the queues between ingress and egress, and the time. It knows neither queues
+//! nor clocks.
 //!
 //! A value is observed if it has an effect. Copying alone is none: calling a control copies all standard metadata in and out.
 

@@ -1,6 +1,6 @@
-//! What payloads of modelled traffic are made of: bytes that many packets share instead of each storing them.
+//! Payloads of modelled traffic: bytes that many packets share instead of each storing them.
 //!
-//! There is one table of them, so that a packet says which by two small numbers. It does not know flows.
+//! They are in one table, and a packet refers to a range of it by two small numbers. It does not know flows.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What the switch needs to know of a program to handle packet states: where the headers are, and what its architecture does.
+//! The plan of a program that a switch needs to handle packet states: places of headers, and the functions of its architecture.
 
 use crate::architecture::{EgressStart, PacketPath, Rules, rules};
 use ir::{FieldListId, Layout, Program, SlotId};

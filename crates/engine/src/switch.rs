@@ -1,5 +1,5 @@
-//! One switch: what happens to a packet between, before and after the halves of the pipeline. What is to happen, the program's
-//! architecture decides ([`crate::architecture`] says what each does); how copies are made, queued and bounded is here, for all of them.
+//! One switch: it handles a packet before, between and after the ingress and egress pipelines. The program's architecture decides
+//! ([`crate::architecture`]); this file makes, queues and bounds copies for all architectures.
 //!
 //! # Two uses
 //!

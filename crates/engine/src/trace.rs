@@ -1,4 +1,4 @@
-//! What happened to one packet, step by step, for people and for tools.
+//! The trace of one packet, step by step, for people and for tools.
 //!
 //! The interpreter and the switch append [`Event`]s; [`Trace::to_json`] and [`Trace`]'s `Display` show them. A copy of the
 //! packet (clone, replica, resubmitted or recirculated packet) has a trace of its own inside the event that made it. The trace

@@ -1,4 +1,4 @@
-//! How many copies of copies a switch makes in a time.
+//! The rate at which a switch makes copies of copies.
 //!
 //! One packet may cause thousands of copies ([`MAX_WORK`](crate::switch::MAX_WORK)), each of which costs as much as a packet. In real
 //! time a few packets of a program that clones and recirculates without end would take the time of all others, so what goes round

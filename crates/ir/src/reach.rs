@@ -1,4 +1,4 @@
-//! How far into a packet a program looks. It does not know what is there.
+//! The number of bytes of a packet that a program may read.
 
 use crate::{Expr, HeaderId, Program, StateId, Stmt, StmtKind, statements};
 

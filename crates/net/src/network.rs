@@ -1,5 +1,5 @@
-//! A network: what it is made of, and how that is built and read. What happens in it is in `network::step`; the files beside that are one
-//! concern each: traffic, failures, detection, control of switches, interfaces of the machine, visits.
+//! A network: its parts, their construction and their results. `network::step` handles its events; each of the files beside that has one
+//! concern: traffic, failures, detection, control of switches, interfaces of the machine, visits.
 
 mod control;
 mod detect;

@@ -1,4 +1,4 @@
-//! How long an Ethernet frame takes to send, and the longest time that anything may be asked to take. It does not know links or queues.
+//! Transmission times of Ethernet frames, and the upper limit of all times that users give. It does not know links or queues.
 
 /// Bytes of the frame check sequence.
 pub const FCS_BYTES: u64 = 4;

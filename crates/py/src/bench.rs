@@ -1,4 +1,4 @@
-//! The benchmarks for Python. What is measured, and how, is `bench`'s.
+//! The benchmarks for Python. Crate `bench` defines and takes the measurements.
 
 use crate::errors::failed;
 use pyo3::prelude::*;

@@ -1,4 +1,4 @@
-//! The exceptions of the native core, and how they are made. What they say is decided where they happen.
+//! The exceptions of the native core, and their constructors. The callers give the messages.
 
 use crate::program::Diagnostic;
 use pyo3::create_exception;

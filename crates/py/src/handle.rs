@@ -1,4 +1,4 @@
-//! Who has the network: nobody, the virtual clock for the duration of a call, or the wall clock's thread.
+//! The owner of the network: nobody, the virtual clock for the duration of a call, or the wall clock's thread.
 
 use crate::errors::failed;
 use crate::ports::{Interfaces, packet_io};

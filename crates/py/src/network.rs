@@ -1,4 +1,4 @@
-//! `Network` for Python: building, traffic, failures and both clocks. Who has the network is in `handle`, what is read in `readings`.
+//! `Network` for Python: building, traffic, failures and both clocks. `handle` holds the network; `readings` makes its results.
 
 use crate::errors::failed;
 use crate::handle::{NetworkHandle, State};

@@ -1,4 +1,4 @@
-//! What the network tells controllers, as Python sees it.
+//! Notifications of the network to controllers, as Python sees them.
 
 use net::NotificationEvent;
 use pyo3::prelude::*;

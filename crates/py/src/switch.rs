@@ -1,4 +1,4 @@
-//! `Switch`: an engine's switch for Python, wherever it lives. What is asked of it is done by its owner, between packets.
+//! `Switch`: an engine's switch for Python, alone or as a node of a network. Its owner executes all calls, between packets.
 
 use crate::errors::{control_error, failed};
 use crate::handle::NetworkHandle;

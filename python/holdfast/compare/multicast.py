@@ -1,4 +1,4 @@
-"""What multicast costs besides packets: bytes against the best tree, state in the core, messages of a join.
+"""Costs of multicast besides packets: bytes against the best tree, state in the core, messages of a join.
 
 - *best tree*: of each flow the smaller one, by links between switches, of the routers' shortest-path tree and Kou's
   approximation of a Steiner tree (at most twice the smallest; Acta Informatica 15, 1981). Its bytes are those of the flow's

@@ -1,4 +1,4 @@
-"""What measurements in real time depend on: the machine, and what else it did."""
+"""Conditions of measurements in real time: the machine, and its other load."""
 
 from __future__ import annotations
 

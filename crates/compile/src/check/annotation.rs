@@ -1,4 +1,4 @@
-//! Annotations whose form the language prescribes. What they mean to the control plane is for [`crate::p4info`].
+//! Annotations whose form the language prescribes. [`crate::p4info`] interprets them for the control plane.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What has a body: functions, actions, controls and parsers.
+//! Checks of everything with a body: functions, actions, controls and parsers.
 
 use std::collections::BTreeMap;
 use std::rc::Rc;

@@ -1,4 +1,4 @@
-//! What may stand where: the tables in the specification's appendix on compile-time and run-time calls, and the rules
+//! Rules of placement: the tables in the specification's appendix on compile-time and run-time calls, and the rules
 //! for parameters, members of types and type arguments that go with them.
 
 use syntax::ast::{self, Direction};

@@ -1,4 +1,4 @@
-//! What is wrong with action profiles and direct meters.
+//! Errors of action profiles and direct meters.
 
 use syntax::messages;
 

@@ -1,4 +1,4 @@
-//! What is left of extracts to the next element of a stack.
+//! Tests of extracts to the next element of a stack.
 
 use ir::{Program, Stmt, StmtKind};
 

@@ -1,4 +1,4 @@
-//! Expressions to values. What an expression does besides having a value is emitted as statements first.
+//! Expressions to values. Statements for an expression's side effects are emitted first.
 
 use ir::{BinaryOp, Expr, StmtKind, UnaryOp};
 use num_bigint::BigInt;

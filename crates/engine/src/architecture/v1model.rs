@@ -1,6 +1,6 @@
-//! v1model, as the reference target simple_switch does it.
+//! v1model.
 //!
-//! # What v1model does
+//! # Behaviour
 //!
 //! The behaviour is that of the reference target (`docs/simple_switch.md` of p4lang/behavioral-model). After ingress, in this order:
 //!

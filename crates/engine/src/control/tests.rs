@@ -1,4 +1,4 @@
-//! What the control plane may and may not do.
+//! Tests of the operations that the control plane may and may not do.
 
 mod batches;
 mod entries;

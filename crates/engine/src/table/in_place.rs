@@ -1,4 +1,4 @@
-//! What code that looks up in place, without a call, needs to know of a table: where its parts lie.
+//! Places of a table's parts, for code that looks up in place, without a call.
 //!
 //! Slices only, borrowed from the table, so that they live no longer than the table stays as it is. What is *in* them, and how a
 //! lookup goes through them, is said where they are kept: [`super::keymap`] and [`super::lpm32`]. It does not know who

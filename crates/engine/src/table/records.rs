@@ -1,4 +1,4 @@
-//! What entries do: records of an action's position and its arguments. Entries that do the same share a record, so a million routes to a
+//! Actions of entries: records of an action's position and its arguments. Entries with equal records share one, so a million routes to a
 //! few next hops touch a few lines of cache. It knows nothing of matches.
 
 use super::free_numbers::{FreeNumbers, shrink};

@@ -1,4 +1,4 @@
-//! How programs that tests write by hand begin.
+//! The common beginning of programs that tests write by hand.
 
 use super::print;
 use crate::{Program, Slot};

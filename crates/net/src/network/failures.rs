@@ -1,4 +1,4 @@
-//! Failures and repairs of a network's links and nodes, at times that are given or drawn. How switches learn of them is in `detect`.
+//! Failures and repairs of a network's links and nodes, at given or random times. `detect` informs the switches.
 
 use super::Network;
 use crate::LinkId;

@@ -1,5 +1,5 @@
-//! What the agent on a switch does by itself, on either clock: it announces digest lists and idle entries when they are due. Which ports
-//! are up it is told by `detection`.
+//! The agent of a switch, on either clock: it announces digest lists and idle entries when they are due. `detection` tells it which ports
+//! are up.
 //!
 //! Nobody polls. The switch says when the next list or entry will be due, and an event at that time looks. What a controller is told
 //! here it then reads from the switch.

@@ -1,5 +1,5 @@
-//! The way of packets through a switch with a traffic manager: what happens when. What waits, and the model as a whole, is in
-//! `traffic_manager`.
+//! Packets in a switch with a traffic manager: the order of ingress, queues, transmitters and egress. `traffic_manager` has the queues and
+//! describes the model.
 //!
 //! Every port is served to the end whenever something came or its transmitter became free, so while a transmitter is free nothing
 //! waits for it. What egress makes besides (clones, recirculated packets) comes after what was there.

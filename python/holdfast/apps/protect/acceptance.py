@@ -1,4 +1,4 @@
-"""How a tunnel egress tells first copies from others: what ``acceptance.p4`` can be told of a connection. No packets here."""
+"""Parameters by which a tunnel egress tells first copies from others: those of a connection in ``acceptance.p4``. No packets here."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""BIER domains: ``apps/bier`` with its controller, told who receives what. What is measured is not known here."""
+"""BIER domains: ``apps/bier`` with its controller, with given receivers. It does not know the measurements."""
 
 from __future__ import annotations
 
