@@ -64,3 +64,9 @@ pub fn bier(replication: &str, cluster_misses: &str) -> Result<Subject, String> 
     ];
     subject("python/holdfast/apps/bier/bier.p4", &defines)
 }
+
+/// Shorternet with tables small enough to compare whole.
+pub fn shorternet() -> Result<Subject, String> {
+    let defines = [("CONTEXTS", "16")];
+    subject("python/holdfast/apps/shorternet/shorternet.p4", &defines)
+}

@@ -110,6 +110,26 @@ fn bier_in_tunnel(choices: &mut Choices<'_>) -> Vec<u8> {
     packet
 }
 
+/// A frame of a Shorternet, with a context or an IP packet behind the header, or what [`frame`] writes.
+pub fn shorternet_frame(choices: &mut Choices<'_>, from_controller: bool) -> Vec<u8> {
+    if from_controller || choices.one_in(2) {
+        return frame(choices, from_controller);
+    }
+    let mut frame = vec![choices.below(4) as u8, choices.below(4) as u8];
+    let protocol = choices.pick(&[253, 253, 254, 4, 41, 17]);
+    frame.extend([protocol, choices.pick(&[0, 1, 2, 64])]);
+    if protocol == 4 {
+        frame.extend(datagram(choices));
+    } else {
+        let profile_and_length = choices.pick(&[0x00, 0x40, 0x80, 0x41, 0x8f, 0xc0, 0x7f]);
+        frame.extend([0, choices.below(4) as u8, profile_and_length]);
+        let length = choices.below(40) as usize;
+        frame.extend(choices.bytes(length));
+    }
+    damage(choices, &mut frame);
+    frame
+}
+
 /// Data of a group, or a membership message.
 fn multicast(choices: &mut Choices<'_>) -> Vec<u8> {
     let protocol = if choices.one_in(8) { 2 } else { 17 };

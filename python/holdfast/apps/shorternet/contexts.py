@@ -1,0 +1,168 @@
+"""Contexts: what is not sent of a flow's headers, and the numbers that stand for it.
+
+A number belongs to the edge that shortens. It is in use from the moment at which the other edge gets the context until
+that edge has lost it again, so a number never means two contexts at one time. This module does not know switches or messages.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Literal
+
+from holdfast.control.tables import TableEntry
+
+NUMBERS = 1 << 16
+"""Numbers that an edge has."""
+
+UDP, TCP = 17, 6
+
+FIELDS: Mapping[int, tuple[str, ...]] = {
+    4: ("diffserv", "flags", "ttl", "protocol", "src_addr", "dst_addr", "src_port", "dst_port"),
+    6: ("traffic_class", "flow_label", "next_header", "hop_limit", "src_addr", "dst_addr", "src_port", "dst_port"),
+}
+"""What a context holds, by version of IP: the names of the key fields of flows and of the parameters that restore them."""
+
+Protocol = Literal[253, 254]
+"""Of a shortened frame (``shorternet.p4``)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Flow:
+    """The fields of a flow that are the same in all of its packets, in the order of :data:`FIELDS`."""
+
+    version: int
+    values: tuple[int, ...]
+
+    @classmethod
+    def of(cls, version: int, fields: Mapping[str, object]) -> Flow:
+        """From a digest, or a table entry's key or parameters. Raises :class:`KeyError` without one of the fields."""
+        values = [fields[name] for name in FIELDS[version]]
+        return cls(version, tuple(value for value in values if isinstance(value, int)))
+
+    @property
+    def destination(self) -> int:
+        """The address as a number."""
+        return self.values[5]
+
+    @property
+    def profile(self) -> int:
+        """What of the header behind IP is in the context, as in ``shorternet.p4``."""
+        protocol = self.values[3 if self.version == 4 else 2]
+        return {UDP: 1, TCP: 2}.get(protocol, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Context:
+    """A flow and its number. ``sender`` and ``receiver`` are the edges' names, ``station`` is the sender's."""
+
+    flow: Flow
+    number: int
+    sender: str
+    receiver: str
+    station: int
+
+    @property
+    def protocol(self) -> int:
+        """Of its frames."""
+        return 253 if self.flow.version == 4 else 254
+
+    def flow_entry(self) -> TableEntry:
+        """The entry of the sender, which shortens."""
+        return flow_entry(self.flow, self.number)
+
+    def context_entry(self) -> TableEntry:
+        """The entry of the receiver, which restores."""
+        key = {"station": self.station, "context": self.number, "profile": self.flow.profile}
+        params = dict(zip(FIELDS[self.flow.version], self.flow.values, strict=True))
+        version = self.flow.version
+        return TableEntry(context_table(version), key, f"{RESTORE}.restore_ipv{version}", params)
+
+
+SHORTEN, RESTORE = "ShorternetIngress.shorten", "ShorternetIngress.restore"
+
+
+def flow_table(version: int) -> str:
+    """The table of the flows that are shortened."""
+    return f"{SHORTEN}.ipv{version}_flows"
+
+
+def context_table(version: int) -> str:
+    """The table of the contexts that are restored."""
+    return f"{RESTORE}.ipv{version}_contexts"
+
+
+def flow_entry(flow: Flow, number: int) -> TableEntry:
+    """A flow's entry."""
+    key = dict(zip(FIELDS[flow.version], flow.values, strict=True))
+    return TableEntry(flow_table(flow.version), key, f"{SHORTEN}.shorten", {"context": number})
+
+
+class Contexts:
+    """The contexts that there are, by flow and by number.
+
+    ``limit``: the most that a sender and a receiver have of a version each, counting those on their way out.
+    """
+
+    def __init__(self, limit: int) -> None:
+        self.limit = limit
+        self._by_flow: dict[tuple[str, Flow], Context] = {}
+        self._by_number: dict[tuple[int, int, int], Context] = {}
+        self._next: dict[tuple[int, int], int] = {}
+        self._held: dict[tuple[str, str, int], int] = {}
+
+    def __len__(self) -> int:
+        return len(self._by_flow)
+
+    def __iter__(self) -> Iterator[Context]:
+        return iter(self._by_flow.values())
+
+    def of(self, sender: str, flow: Flow) -> Context | None:
+        """The context of a flow at its edge."""
+        return self._by_flow.get((sender, flow))
+
+    def numbered(self, station: int, protocol: int, number: int) -> Context | None:
+        """The context that a number stands for, also while it is on its way out."""
+        return self._by_number.get((station, 4 if protocol == 253 else 6, number))
+
+    def allot(self, flow: Flow, sender: str, receiver: str, station: int) -> Context | None:
+        """A context with the number that has been free for longest; None if one of the edges has no room."""
+        version = flow.version
+        if not self._has_room(sender, receiver, version):
+            return None
+        number = self._next.get((station, version), 0)
+        while (station, version, number) in self._by_number:  # ends: there is room
+            number = (number + 1) % NUMBERS
+        context = Context(flow, number, sender, receiver, station)
+        self.adopt(context)
+        return context
+
+    def adopt(self, context: Context) -> None:
+        """Takes note of a context that is in the switches already."""
+        self._by_flow[context.sender, context.flow] = context
+        self.reserve(context)
+
+    def reserve(self, context: Context) -> None:
+        """Takes note of one that only the receiver has, until :meth:`free`."""
+        version = context.flow.version
+        self._by_number[context.station, version, context.number] = context
+        self._next[context.station, version] = (context.number + 1) % NUMBERS
+        self._count(context, 1)
+
+    def retire(self, context: Context) -> None:
+        """The sender has lost it. Its number stays taken until :meth:`free`."""
+        del self._by_flow[context.sender, context.flow]
+
+    def free(self, context: Context) -> None:
+        """The receiver has lost it too."""
+        del self._by_number[context.station, context.flow.version, context.number]
+        self._count(context, -1)
+
+    def _has_room(self, sender: str, receiver: str, version: int) -> bool:
+        places = ("sends", sender, version), ("receives", receiver, version)
+        return all(self._held.get(place, 0) < min(self.limit, NUMBERS) for place in places)
+
+    def _count(self, context: Context, by: int) -> None:
+        version = context.flow.version
+        for place in (("sends", context.sender, version), ("receives", context.receiver, version)):
+            self._held[place] = self._held.get(place, 0) + by

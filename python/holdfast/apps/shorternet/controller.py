@@ -1,0 +1,288 @@
+"""The controller of ``shorternet.p4``: the ways between stations, and a context for each flow.
+
+The edge that sees a flow first reports it. The edge that it leaves by gets its context, then the first one gets its number, so
+that no frame precedes its context. An idle flow loses its number at once, and its context after ``linger_ms``, when no frame of it
+can be on its way any more. After a frame that cannot be restored, the controller compares both edges with what they should have.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from holdfast._core import Program
+from holdfast.apps.shorternet.contexts import (
+    Context,
+    Contexts,
+    Flow,
+    context_table,
+    flow_entry,
+    flow_table,
+)
+from holdfast.apps.shorternet.planning import INGRESS, plan, short_ports, stations
+from holdfast.control.link_state import LinkState
+from holdfast.control.tables import TableEntry, TableWriter, read_entries
+from holdfast.controller import Controller, ControlPlane
+from holdfast.errors import NetworkError
+from holdfast.p4runtime.errors import P4RuntimeError
+from holdfast.paths import ShortestPaths
+
+if TYPE_CHECKING:
+    from holdfast.p4runtime.client import Client
+    from holdfast.p4runtime.received import DigestList, IdleEntries
+
+HERE = Path(__file__).parent
+
+CONTEXTS = 16_384
+"""The program's default: flows that a switch shortens, and contexts that it restores, per version of IP."""
+
+COUNTERS = {
+    name.rpartition(".")[2]: name
+    for name in (
+        f"{INGRESS}.malformed",
+        f"{INGRESS}.ttl_expired",
+        f"{INGRESS}.no_station",
+        f"{INGRESS}.no_host",
+        f"{INGRESS}.unknown_protocol",
+        f"{INGRESS}.shorten.whole",
+        f"{INGRESS}.restore.no_context",
+        f"{INGRESS}.restore.wrong_context",
+        f"{INGRESS}.restore.wrong_length",
+    )
+}
+"""Full names of the program's counters of one cell, by short name. All but ``whole`` count packets that are dropped."""
+
+LEARNING = f"{INGRESS}.shorten.learning"
+_STATIC = tuple(f"{INGRESS}.{table}" for table in ("stations", "edges", "ipv4_hosts", "ipv6_hosts"))
+_ACK_TIMEOUT_NS = 1_000_000_000
+
+
+def compile_shorternet(*, contexts: int = CONTEXTS) -> Program:
+    """Compiles ``shorternet.p4``. ``contexts``: room for flows and for contexts in each switch, per version of IP."""
+    if not 1 <= contexts <= 1 << 16:
+        raise NetworkError(f"contexts is {contexts}; it must be from 1 to 65536")
+    return Program.compile(str(HERE / "shorternet.p4"), defines={"CONTEXTS": str(contexts)})
+
+
+class ShorternetController(Controller):
+    """Keeps the ways between stations, and contexts.
+
+    ``idle_s``: a flow without packets for so long loses its context. ``linger_ms``: the longest that a frame may be on its way.
+    ``flows_per_s``: how many new flows each edge tells at most, in bursts of as many. ``contexts``: the program's number.
+    ``host_stations``: hosts that speak Shorternet themselves, with their stations. ``reroute``: whether ways follow failed links.
+    """
+
+    def __init__(
+        self,
+        *,
+        reaction_delay_ms: float,
+        idle_s: float = 60.0,
+        linger_ms: float = 1000.0,
+        flows_per_s: int = 1000,
+        contexts: int = CONTEXTS,
+        host_stations: Mapping[str, int] | None = None,
+        reroute: bool = True,
+    ) -> None:
+        super().__init__(reaction_delay_ms=reaction_delay_ms)
+        if not 0.001 <= idle_s <= 86_400:
+            raise NetworkError(f"idle_s is {idle_s:g}; it must be from 0.001 to 86400")
+        if not 0 < linger_ms <= 3_600_000:
+            raise NetworkError(f"linger_ms is {linger_ms:g}; it must be above 0 and at most 3600000")
+        if flows_per_s < 1:
+            raise NetworkError(f"flows_per_s is {flows_per_s}; it must be at least 1")
+        self.reroute = reroute
+        self.contexts = Contexts(contexts)
+        self.counts: Counter[str] = Counter()
+        """``allotted``, ``refused`` (no room), ``aged``, ``repaired`` (entries that an edge had lost or had wrong)."""
+        self._idle_ns = round(idle_s * 1e9)
+        self._linger_ms = linger_ms
+        self._flows_per_s = flows_per_s
+        self._host_stations = dict(host_stations or {})
+        self._links = LinkState()
+
+    def attach(self, plane: ControlPlane) -> None:
+        """Prepares the writers."""
+        super().attach(plane)
+        self._links.attach(plane, self._install, self.reaction_delay_ps)
+        self._writers = {name: TableWriter(client) for name, client in plane.clients.items()}
+
+    def on_start(self) -> None:
+        """Installs the ways, adopts what an earlier controller has left, and begins to hear of flows."""
+        self._links.ask_ports()
+        self._stations = stations(self.topology, self._host_stations)
+        self._names = {number: name for name, number in self._stations.items()}
+        ports = short_ports(self.topology, self._host_stations)
+        for name, client in self.clients.items():
+            self._writers[name].adopt(entry for table in _STATIC for entry in read_entries(client, table))
+            client.value_set("short_ports", ports[name])
+            rate = self._flows_per_s
+            client.configure_meter(LEARNING, 0, (rate, rate, rate, rate))
+        self._install()
+        self._adopt()
+        for client in self.clients.values():
+            for digest in ("flow_ipv4_t", "flow_ipv6_t", "lost_context_t"):
+                _enable(client, digest)
+
+    def on_port_change(self, switch: str, port: int, up: bool) -> None:
+        """Goes around links that are down at either end. Contexts do not depend on ways."""
+        if self._links.port_changed(switch, port, up) and self.reroute:
+            self._install()
+
+    def on_digest(self, switch: str, digest: DigestList) -> None:
+        """Allots contexts to new flows, and mends those that frames did not find."""
+        for value in digest.values:
+            assert isinstance(value, dict)
+            if digest.digest == "lost_context_t":
+                self._mend(switch, value)
+            else:
+                self._learn(switch, Flow.of(4 if digest.digest == "flow_ipv4_t" else 6, value))
+        self.clients[switch].acknowledge(digest)
+
+    def on_idle_timeout(self, switch: str, idle: IdleEntries) -> None:
+        """Takes the contexts of idle flows out."""
+        for entry in idle.entries:
+            for version in (4, 6):
+                if entry.table != flow_table(version):
+                    continue
+                context = self.contexts.of(switch, Flow.of(version, entry.match))
+                if context is not None:
+                    self.counts["aged"] += 1
+                    self._retire(context)
+
+    def counter(self, switch: str, name: str) -> int:
+        """Packets that one of :data:`COUNTERS` has counted."""
+        return self.clients[switch].counter(COUNTERS[name], 0)[0]
+
+    # ---- Ways ----
+
+    def _install(self) -> None:
+        paths = ShortestPaths.of(self.topology, self._links.down if self.reroute else ())
+        for switch, entries in plan(self.topology, paths, self._host_stations).items():
+            self._writers[switch].write(entries)
+
+    # ---- Contexts ----
+
+    def _learn(self, switch: str, flow: Flow) -> None:
+        if (context := self.contexts.of(switch, flow)) is not None:
+            self._check(context)  # it was on its way, or the edge has lost it
+            return
+        receiver = self._edge_of(flow)
+        if receiver is None or receiver == switch:
+            return
+        context = self.contexts.allot(flow, switch, receiver, self._stations[switch])
+        if context is None:
+            self.counts["refused"] += 1
+            return
+        context.context_entry().insert(self.clients[receiver])
+        self._insert_flow(context)
+        self.counts["allotted"] += 1
+
+    def _insert_flow(self, context: Context) -> None:
+        entry = context.flow_entry()
+        self.clients[context.sender].insert(
+            entry.table, entry.match, entry.action, entry.params, idle_timeout_ns=self._idle_ns
+        )
+
+    def _edge_of(self, flow: Flow) -> str | None:
+        """The switch of the host with the destination's address."""
+        for name in self.topology.hosts:
+            place = self.topology.attachment(name)
+            for interface in (place.host.address, place.host.ipv6):
+                if interface is not None and interface.version == flow.version:
+                    shift = interface.max_prefixlen - interface.network.prefixlen
+                    if int(interface.network.network_address) >> shift == flow.destination >> shift:
+                        return place.switch
+        return None
+
+    def _retire(self, context: Context) -> None:
+        self.contexts.retire(context)
+        context.flow_entry().delete(self.clients[context.sender])
+        self.plane.call_later(self._linger_ms, partial(self._forget, context, context.context_entry()))
+
+    def _forget(self, context: Context, entry: TableEntry) -> None:
+        entry.delete(self.clients[context.receiver])
+        self.contexts.free(context)
+
+    def _mend(self, switch: str, value: Mapping[str, object]) -> None:
+        """A frame with this number was not restored at this switch."""
+        station, protocol, number = value["station"], value["protocol"], value["id"]
+        assert isinstance(station, int) and isinstance(protocol, int) and isinstance(number, int)
+        context = self.contexts.numbered(station, protocol, number)
+        if context is not None:
+            self._check(context)
+        elif (sender := self._names.get(station)) in self.clients:
+            assert sender is not None
+            self._remove_flows(sender, 4 if protocol == 253 else 6, number)
+
+    def _check(self, context: Context) -> None:
+        """Puts the entries of a context right where they are missing or wrong, the receiver's first."""
+        wanted = context.context_entry()
+        if _put(self.clients[context.receiver], wanted):
+            self.counts["repaired"] += 1
+        if self.contexts.of(context.sender, context.flow) is not context:
+            return  # it is on its way out
+        client, entry = self.clients[context.sender], context.flow_entry()
+        there = [TableEntry.of(it) for it in client.read_table(entry.table, entry.match)]
+        if not there:
+            self._insert_flow(context)
+            self.counts["repaired"] += 1
+        elif there != [entry]:
+            client.modify(entry.table, entry.match, entry.action, entry.params, idle_timeout_ns=self._idle_ns)
+            self.counts["repaired"] += 1
+
+    def _remove_flows(self, sender: str, version: int, number: int) -> None:
+        """A sender uses a number that is nobody's."""
+        for entry in read_entries(self.clients[sender], flow_table(version)):
+            if entry.params["context"] == number:
+                entry.delete(self.clients[sender])
+                self.counts["repaired"] += 1
+
+    def _adopt(self) -> None:
+        """Takes over the contexts that both edges agree on, and takes out the rest: the numbers first."""
+        restored: dict[tuple[int, int, int], tuple[str, TableEntry]] = {}
+        for name, client in self.clients.items():
+            for version in (4, 6):
+                for entry in read_entries(client, context_table(version)):
+                    station, number = entry.match["station"], entry.match["context"]
+                    assert isinstance(station, int) and isinstance(number, int)
+                    restored[station, version, number] = (name, entry)
+        for name, client in self.clients.items():
+            station = self._stations[name]
+            for version in (4, 6):
+                for entry in read_entries(client, flow_table(version)):
+                    number = entry.params["context"]
+                    assert isinstance(number, int)
+                    flow = Flow.of(version, entry.match)
+                    receiver, found = restored.get((station, version, number), ("", None))
+                    context = Context(flow, number, name, receiver, station)
+                    if found is not None and found == context.context_entry() and receiver == self._edge_of(flow):
+                        self.contexts.adopt(context)
+                        del restored[station, version, number]
+                    else:
+                        flow_entry(flow, number).delete(client)
+        for (station, version, number), (name, entry) in restored.items():
+            # Frames with the number may still come.
+            context = Context(Flow.of(version, entry.params), number, self._names.get(station, ""), name, station)
+            self.contexts.reserve(context)
+            self.plane.call_later(self._linger_ms, partial(self._forget, context, entry))
+
+
+def _put(client: Client, wanted: TableEntry) -> bool:
+    """Makes an entry what it should be. Whether it was not."""
+    there = [TableEntry.of(entry) for entry in client.read_table(wanted.table, wanted.match)]
+    if there == [wanted]:
+        return False
+    (wanted.modify if there else wanted.insert)(client)
+    return True
+
+
+def _enable(client: Client, digest: str) -> None:
+    try:
+        client.enable_digest(digest, max_timeout_ns=1_000_000, max_list_size=64, ack_timeout_ns=_ACK_TIMEOUT_NS)
+    except P4RuntimeError as error:
+        # An earlier controller may have done it.
+        if "ALREADY_EXISTS" not in (error.code, *(failure.code for failure in error.failures)):
+            raise
