@@ -167,6 +167,7 @@ impl Configuration {
     fn fill(&self, switch: &mut Switch) -> Result<(), String> {
         let all: Vec<usize> = (0..self.neighbours.len()).collect();
         self.fill_bift(switch)?;
+        self.fill_copies(switch)?;
         self.fill_group(switch, FIRST_GROUP, &all)?;
         match self.replication {
             Replication::OnePass => {}
@@ -206,25 +207,14 @@ impl Configuration {
         })
     }
 
-    /// A multicast group of neighbours, and the clone session of the same number.
+    /// A multicast group of neighbours, which have their numbers among all.
     fn fill_group(&self, switch: &mut Switch, group: u32, members: &[usize]) -> Result<(), String> {
-        let copies = Target::new(switch, "BierEgress.copies", "BierEgress.copy")?;
-        let mut replicas = Vec::new();
-        for (rid, &at) in (0u16..).zip(members) {
-            let neighbour = &self.neighbours[at];
-            let key = vec![
-                KeyMatch::Exact(Bits::from_u64(16, group.into())),
-                KeyMatch::Exact(Bits::from_u64(16, rid.into())),
-            ];
-            let args = vec![
-                Bits::from_limbs(BSL, &neighbour.f_bm),
-                Bits::from_u64(48, neighbour.source),
-                Bits::from_u64(48, neighbour.destination),
-            ];
-            insert(switch, &copies, key, 0, args)?;
-            let port = neighbour.port.into();
-            replicas.push(Replica { port, rid });
-        }
+        let replicas = (members.iter())
+            .map(|&at| Replica {
+                port: self.neighbours[at].port.into(),
+                rid: at as u16,
+            })
+            .collect();
         write(
             switch,
             Entity::MulticastGroup(MulticastGroup {
@@ -234,24 +224,39 @@ impl Configuration {
         )
     }
 
+    /// What replicas become.
+    fn fill_copies(&self, switch: &mut Switch) -> Result<(), String> {
+        let copies = Target::new(switch, "BierEgress.copies", "BierEgress.copy")?;
+        for (rid, neighbour) in (0u64..).zip(&self.neighbours) {
+            let key = vec![
+                KeyMatch::Exact(Bits::from_u64(16, FIRST_GROUP.into())),
+                KeyMatch::Exact(Bits::from_u64(16, rid)),
+            ];
+            let args = vec![
+                Bits::from_limbs(BSL, &neighbour.f_bm),
+                Bits::from_u64(48, neighbour.source),
+                Bits::from_u64(48, neighbour.destination),
+            ];
+            insert(switch, &copies, key, 0, args)?;
+        }
+        Ok(())
+    }
+
     fn fill_next_hops(&self, switch: &mut Switch) -> Result<(), String> {
         let table = Target::new(switch, "next_hops", "next_hop")?;
-        for neighbour in &self.neighbours {
-            for bit in (0..BSL as usize).filter(|&bit| has_bit(&neighbour.f_bm, bit)) {
-                let mut lowest = [0; 4];
-                with_bit(&mut lowest, bit);
-                let key = vec![
-                    KeyMatch::Exact(Bits::from_u64(16, FIRST_GROUP.into())),
-                    KeyMatch::Exact(Bits::from_limbs(BSL, &lowest)),
-                ];
-                let args = vec![
-                    Bits::from_limbs(BSL, &neighbour.f_bm),
-                    Bits::from_u64(9, neighbour.port.into()),
-                    Bits::from_u64(48, neighbour.source),
-                    Bits::from_u64(48, neighbour.destination),
-                ];
-                insert(switch, &table, key, 0, args)?;
-            }
+        for (instance, neighbour) in (0u64..).zip(&self.neighbours) {
+            let key = vec![
+                KeyMatch::Exact(Bits::from_u64(16, FIRST_GROUP.into())),
+                only_of(&neighbour.f_bm),
+            ];
+            let args = vec![
+                Bits::from_u64(16, instance),
+                Bits::from_limbs(BSL, &neighbour.f_bm),
+                Bits::from_u64(9, neighbour.port.into()),
+                Bits::from_u64(48, neighbour.source),
+                Bits::from_u64(48, neighbour.destination),
+            ];
+            insert(switch, &table, key, 1, args)?;
         }
         Ok(())
     }
@@ -264,12 +269,7 @@ impl Configuration {
     ) -> Result<(), String> {
         let table = Target::new(switch, "clusters", "cluster")?;
         let inside: Vec<Neighbour> = members.iter().map(|&at| self.neighbours[at]).collect();
-        let inside = self.behind(&inside);
-        let outside: BitString = std::array::from_fn(|i| !inside[i]);
-        let pattern = KeyMatch::Ternary {
-            value: Bits::zero(BSL),
-            mask: Bits::from_limbs(BSL, &outside),
-        };
+        let pattern = only_of(&self.behind(&inside));
         let group = KeyMatch::Exact(Bits::from_u64(16, FIRST_GROUP.into()));
         let args = vec![Bits::from_u64(16, cluster.into())];
         insert(switch, &table, vec![group, pattern], 100, args)
@@ -319,6 +319,15 @@ impl Configuration {
             node.add_channel(*channel);
         }
         node
+    }
+}
+
+/// Some of these bits, and no others.
+fn only_of(bits: &BitString) -> KeyMatch {
+    let others: BitString = std::array::from_fn(|i| !bits[i]);
+    KeyMatch::Ternary {
+        value: Bits::zero(BSL),
+        mask: Bits::from_limbs(BSL, &others),
     }
 }
 

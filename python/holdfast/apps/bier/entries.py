@@ -102,13 +102,27 @@ def switch_configuration(
             raise NetworkError(f"a switch has at most {len(program.BIFT_GROUPS)} ECMP buckets in all its BIFTs")
         entries.append(_bift_entry(plan, bift, first, bsl))
         for group, bucket in enumerate(buckets, first):
-            groups[group] = tuple((entry.next_hop.port, instance) for instance, entry in enumerate(bucket))
-            entries += copy_entries(group, bucket)
-            for neighbour in bucket:
-                entries += _next_hop_entries(group, neighbour)
-                entries += _backup_entries(group, neighbour, tunnel_mtu)
+            numbered = instances(bucket)
+            groups[group] = tuple((entry.next_hop.port, instance) for instance, entry in numbered.items())
+            for instance, neighbour in numbered.items():
+                entries += _neighbour_entries(group, instance, neighbour, bsl)
+                entries += _backup_entries(group, instance, neighbour, bsl, tunnel_mtu)
         first += len(buckets)
     return Configuration(tuple(entries), groups)
+
+
+def instances(bucket: Iterable[NeighbourEntry]) -> dict[int, NeighbourEntry]:
+    """The neighbours of a group by their numbers in it: those of their ports, and PORTS more for each further one at a port.
+
+    A neighbour keeps its number, and with it its entries, when others come and go.
+    """
+    numbered: dict[int, NeighbourEntry] = {}
+    for neighbour in bucket:
+        instance = neighbour.next_hop.port
+        while instance in numbered:
+            instance += program.PORTS
+        numbered[instance] = neighbour
+    return numbered
 
 
 def bift_groups(plan: SwitchPlan) -> dict[Bift, range]:
@@ -164,44 +178,45 @@ def _bift_entry(plan: SwitchPlan, bift: Bift, first_group: int, bsl: int) -> Tab
     )
 
 
-def copy_entries(group: int, neighbours: Iterable[NeighbourEntry]) -> list[TableEntry]:
-    """What a group's replicas become, by instance in this order."""
-    return [
+def _neighbour_entries(group: int, instance: int, neighbour: NeighbourEntry, bsl: int) -> tuple[TableEntry, ...]:
+    """Of a replica, and of a pass with one next hop."""
+    hop = neighbour.next_hop
+    copy = {"f_bm": neighbour.f_bm, "src_mac": hop.src_mac, "dst_mac": hop.dst_mac}
+    return (
+        TableEntry(program.COPY_TABLE, {"group": group, "instance": instance}, program.COPY, copy),
         TableEntry(
-            program.COPY_TABLE,
-            {"group": group, "instance": instance},
-            program.COPY,
-            {"f_bm": entry.f_bm, "src_mac": entry.next_hop.src_mac, "dst_mac": entry.next_hop.dst_mac},
-        )
-        for instance, entry in enumerate(neighbours)
-    ]
+            program.NEXT_HOP_TABLE,
+            {"group": group, **_only_of(neighbour.f_bm, bsl)},
+            program.NEXT_HOP,
+            {"instance": instance, "f_bm": neighbour.f_bm, **hop.params()},
+            priority=1,
+        ),
+    )
 
 
-def _bits(bit_string: int) -> Iterator[int]:
-    while bit_string:
-        lowest = bit_string & -bit_string
-        yield lowest
-        bit_string ^= lowest
+def _only_of(f_bm: int, bsl: int) -> dict[str, MatchValue]:
+    """The pattern of one bit in a mask: no other bits."""
+    others = ~f_bm & (1 << bsl) - 1
+    return {"bit": (0, others)} if others else {}
 
 
-def _next_hop_entries(group: int, neighbour: NeighbourEntry) -> Iterator[TableEntry]:
-    params = {"f_bm": neighbour.f_bm, **neighbour.next_hop.params()}
-    for bit in _bits(neighbour.f_bm):
-        yield TableEntry(program.NEXT_HOP_TABLE, {"group": group, "bit": bit}, program.NEXT_HOP, params)
-
-
-def _backup_entries(group: int, neighbour: NeighbourEntry, tunnel_mtu: int) -> Iterator[TableEntry]:
+def _backup_entries(
+    group: int, instance: int, neighbour: NeighbourEntry, bsl: int, tunnel_mtu: int
+) -> Iterator[TableEntry]:
+    every_bit = (1 << bsl) - 1
     for backup in neighbour.backups:
-        action, params = _backup_action(backup, tunnel_mtu)
-        for bit in _bits(backup.f_bm):
-            yield TableEntry(program.BACKUP_TABLE, {"group": group, "bit": bit}, action, params)
+        # What all bits take does not change when the neighbour's F-BM does.
+        f_bm = every_bit if backup.f_bm == neighbour.f_bm else backup.f_bm
+        action, params = _backup_action(backup, f_bm, tunnel_mtu)
+        match: dict[str, MatchValue] = {"group": group, "instance": instance, **_only_of(f_bm, bsl)}
+        yield TableEntry(program.BACKUP_TABLE, match, action, params, priority=1)
 
 
-def _backup_action(backup: Backup, tunnel_mtu: int) -> tuple[str, dict[str, int | str]]:
+def _backup_action(backup: Backup, f_bm: int, tunnel_mtu: int) -> tuple[str, dict[str, int | str]]:
     if backup.tunnel is None:
-        return program.LFA, {"f_bm": backup.f_bm, **backup.next_hop.params()}
+        return program.LFA, {"f_bm": f_bm, **backup.next_hop.params()}
     source, destination = backup.tunnel
-    return program.TUNNEL, {"f_bm": backup.f_bm, "src": int(source), "dst": int(destination), "mtu_bytes": tunnel_mtu}
+    return program.TUNNEL, {"f_bm": f_bm, "src": int(source), "dst": int(destination), "mtu_bytes": tunnel_mtu}
 
 
 # ---- Clusters ----
@@ -221,11 +236,11 @@ def cluster_configuration(
     of_bifts = bift_groups(plan)
     for (bift, bucket), sets in sorted(clusters.items(), key=lambda item: item[0]):
         neighbours = plan.bifts[bift][bucket]
+        numbered = list(instances(neighbours))
         for members in sorted(sets, key=lambda members: (len(members), sorted(members))):
             number = next(numbers, None)
             if number is None:
                 raise NetworkError(f"a switch has at most {len(program.CLUSTER_GROUPS)} clusters")
-            chosen = [neighbours[position] for position in sorted(members)]
             outside = 0
             for position, neighbour in enumerate(neighbours):
                 if position not in members:
@@ -239,8 +254,7 @@ def cluster_configuration(
                     priority=program.PORTS - len(members),
                 )
             )
-            groups[number] = tuple((entry.next_hop.port, instance) for instance, entry in enumerate(chosen))
-            entries += copy_entries(number, chosen)
+            groups[number] = tuple((neighbours[at].next_hop.port, numbered[at]) for at in sorted(members))
     return Configuration(tuple(entries), groups)
 
 

@@ -54,43 +54,52 @@ control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool was_repa
     counter(1, CounterType.packets) tunnel_mtu_exceeded;
 
     bit_string_t lowest;
+    bit<16> neighbour = 0;
     bit<16> mtu = 0;
 
-    action next_hop(bit_string_t f_bm, port_t port, mac_t src_mac, mac_t dst_mac) {
+    // The neighbour's number in its group is that of its replica, in `copies`.
+    action next_hop(bit<16> instance, bit_string_t f_bm, port_t port, mac_t src_mac, mac_t dst_mac) {
+        neighbour = instance;
         mask = f_bm;
         meta.port = port;
         meta.src_mac = src_mac;
         meta.dst_mac = dst_mac;
     }
 
+    // A neighbour's pattern is zero outside its F-BM: of all lowest bits those in it match.
     table next_hops {
         key = {
-            meta.group: exact @name("group");
-            lowest:     exact @name("bit");
+            meta.group: exact   @name("group");
+            lowest:     ternary @name("bit");
         }
         actions = { next_hop; @defaultonly NoAction; }
         const default_action = NoAction();
         size = 65536;
     }
 
-    // Plain BIER to another neighbour.
+    // Plain BIER to another neighbour, for those of the neighbour's bits that are in the F-BM.
     action lfa(bit_string_t f_bm, port_t port, mac_t src_mac, mac_t dst_mac) {
-        next_hop(f_bm, port, src_mac, dst_mac);
+        mask = mask & f_bm;
+        meta.port = port;
+        meta.src_mac = src_mac;
+        meta.dst_mac = dst_mac;
     }
 
     // BIER in IP, which this switch routes like any packet.
     action tunnel(bit_string_t f_bm, ipv4_address_t src, ipv4_address_t dst, bit<16> mtu_bytes) {
-        mask = f_bm;
+        mask = mask & f_bm;
         meta.carried = 1;
         meta.carrier_src = src;
         meta.carrier_dst = dst;
         mtu = mtu_bytes;
     }
 
+    // What all bits of a neighbour take has any bit as its pattern, and all bits as its F-BM.
     table backups {
         key = {
-            meta.group: exact @name("group");
-            lowest:     exact @name("bit");
+            meta.group: exact   @name("group");
+            neighbour:  exact   @name("instance");
+            lowest:     ternary @name("bit");
         }
         actions = { lfa; tunnel; @defaultonly NoAction; }
         const default_action = NoAction();
@@ -102,17 +111,17 @@ control OneNextHop(inout metadata_t meta, in bit_string_t bits, in bool was_repa
         mask = 0;
         mode = TO_NEXT_HOP;
         bit<1> up = 0;
-        if (next_hops.apply().hit) {
+        bool is_known = next_hops.apply().hit;
+        if (is_known) {
             port_up.read(up, (bit<32>)meta.port);
         }
         if (up == 0) {
             bool has_backup = false;
             bit<1> backup_up = 0;
-            if (!was_repaired) {
-                mask = 0;  // of the neighbour's bits each has a backup of its own, or none
-            }
-            if (!was_repaired && backups.apply().hit) {
-                if (meta.carried == 1) {
+            if (is_known && !was_repaired) {
+                if (!backups.apply().hit) {
+                    mask = 0;  // of the neighbour's bits each has a backup of its own, or none
+                } else if (meta.carried == 1) {
                     has_backup = true;
                     if (bier_bytes + IPV4_BYTES + GRE_BYTES > (bit<32>)mtu) {
                         tunnel_mtu_exceeded.count(0);
@@ -192,9 +201,9 @@ control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t
     direct_counter(CounterType.packets) cluster_counter;
     counter(1, CounterType.packets) cluster_misses;
 
+    // Its replicas have the numbers that their neighbours have in the bucket's own group.
     action cluster(bit<16> multicast_group) {
         m_grp = multicast_group;
-        meta.group = multicast_group;
     }
 
     // A pattern is zero outside the F-BMs of its neighbours.
@@ -242,6 +251,7 @@ control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t
                     mode = DELIVER;
                 }
             } else if (rest != 0) {
+                m_grp = meta.group;
 #if REPLICATION == CLUSTERS
                 if (!is_single) {
                     bit<32> sample;
@@ -249,9 +259,7 @@ control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t
                     if (sample == 0) {
                         digest<bit_string_sample_t>(1, { meta.group, rest });
                     }
-                    if (clusters.apply().hit) {
-                        mode = REPLICATE;
-                    } else {
+                    if (!clusters.apply().hit) {
                         cluster_misses.count(0);
 #if CLUSTER_MISSES == RECIRCULATE
                         is_single = true;
@@ -266,7 +274,6 @@ control SelectCopies(in headers_t hdr, inout metadata_t meta, inout bit_string_t
                     rest = rest & ~mask;
                 } else {
                     mode = REPLICATE;
-                    m_grp = meta.group;
                     now = rest;
                     rest = 0;
                 }
