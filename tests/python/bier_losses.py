@@ -12,8 +12,8 @@ from math import ceil
 
 from holdfast import SimulatedNetwork, results
 from holdfast.apps.bier import BierController, Coverage, Failure, Plan, compile_bier, failures
-from holdfast.apps.bier.members import channel
 from holdfast.apps.bier.protection import FastReroute, Protect
+from holdfast.control.membership.members import channel
 from holdfast.topologies import load
 from holdfast.traffic import UdpStream
 

@@ -51,7 +51,7 @@ def test_a_writer_writes_what_differs_in_one_batch() -> None:
     writer.write([entry(3, 1)])
     writer.write([entry(3, 1)])
     assert client.batches == [
-        [("insert", 1), ("insert", 2)],
+        [("insert", 2), ("insert", 1)],
         [("modify", 2), ("insert", 3)],
         [("delete", 1), ("delete", 2)],
         [],

@@ -23,7 +23,6 @@ from holdfast.apps.bier import (
 from holdfast.apps.bier import (
     channel as bier_channel,
 )
-from holdfast.apps.bier.entries import Channel as BierChannel
 from holdfast.apps.bier.entries import switch_configuration
 from holdfast.apps.bier.one_plus_one import SUB_DOMAINS, ways
 from holdfast.apps.bier.planning import shortest, tunnel_routes
@@ -33,6 +32,7 @@ from holdfast.apps.ipmc import Channel, IpmcController, compile_ipmc, plan
 from holdfast.apps.router import RouterController, compile_router
 from holdfast.compare.mechanism import Built, Mechanism, Setting
 from holdfast.compare.traffic_file import Ends
+from holdfast.control.membership.channels import Channel as BierChannel
 from holdfast.paths import ShortestPaths
 from holdfast.topology import Topology
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Literal, TypeAlias
+from typing import TypeAlias
 
 from holdfast.p4runtime.client import Client
 from holdfast.p4runtime.received import Entry
@@ -23,6 +23,11 @@ Replicas: TypeAlias = tuple[tuple[int, int], ...]
 
 EntryKey: TypeAlias = tuple[str, tuple[tuple[str, MatchValue], ...], int | None]
 """The key of an entry among all of its switch: table, match, priority."""
+
+
+def entry_key(table: str, match: Mapping[str, MatchValue], priority: int | None = None) -> EntryKey:
+    """The key of an entry of a table."""
+    return table, tuple(sorted(match.items())) if len(match) > 1 else tuple(match.items()), priority
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +49,7 @@ class TableEntry:
     @property
     def key(self) -> EntryKey:
         """The identity of the entry in its switch."""
-        return self.table, tuple(sorted(self.match.items())), self.priority
+        return entry_key(self.table, self.match, self.priority)
 
     def insert(self, client: Client) -> None:
         """Adds the entry."""
@@ -70,38 +75,95 @@ def has_table(client: Client, table: str) -> bool:
 
 
 class TableWriter:
-    """The entries, and the multicast groups, that one controller keeps in one switch."""
+    """The entries, multicast groups and clone sessions that one controller keeps in one switch. A batch is atomic."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
         self._installed: dict[EntryKey, TableEntry] = {}
         self._groups: dict[int, Replicas] = {}
+        self._sessions: dict[int, Replicas] = {}
 
     @property
     def installed(self) -> list[TableEntry]:
         """The entries that are in the switch, as far as this writer knows."""
         return list(self._installed.values())
 
-    def adopt(self, entries: Iterable[TableEntry]) -> None:
-        """Takes entries over that an earlier controller has left in the switch: the next write keeps, changes or removes them."""
-        self._installed = {entry.key: entry for entry in entries}
+    @property
+    def groups(self) -> Mapping[int, Replicas]:
+        """The multicast groups, likewise."""
+        return self._groups
 
-    def write(self, wanted: Iterable[TableEntry], groups: Mapping[int, Replicas] | None = None) -> None:
+    @property
+    def sessions(self) -> Mapping[int, Replicas]:
+        """The clone sessions, likewise."""
+        return self._sessions
+
+    def adopt(
+        self,
+        entries: Iterable[TableEntry],
+        groups: Mapping[int, Replicas] | None = None,
+        sessions: Mapping[int, Replicas] | None = None,
+    ) -> None:
+        """Takes over what an earlier controller has left in the switch: the next write keeps, changes or removes it."""
+        self._installed = {entry.key: entry for entry in entries}
+        self._groups, self._sessions = dict(groups or {}), dict(sessions or {})
+
+    def write(
+        self,
+        wanted: Iterable[TableEntry],
+        groups: Mapping[int, Replicas] | None = None,
+        sessions: Mapping[int, Replicas] | None = None,
+    ) -> None:
         """Writes the differences between what is installed and what is wanted in one batch.
 
-        ``groups``: the wanted multicast groups by id; by default those that are there stay. No entry loses its group before it.
+        ``groups``, ``sessions``: the wanted multicast groups and clone sessions by id; by default those that are there stay.
         """
         entries = {entry.key: entry for entry in wanted}
-        replicas = self._groups if groups is None else dict(groups)
-        with self._client.batch():
-            for key in sorted(self._installed.keys() - entries.keys()):
-                self._installed[key].delete(self._client)
-            for number in sorted(number for number, ports in replicas.items() if self._groups.get(number) != ports):
-                verb: Literal["insert", "modify"] = "modify" if number in self._groups else "insert"
-                self._client.multicast_group(number, replicas[number], verb=verb)
-            for key in sorted(key for key, entry in entries.items() if self._installed.get(key) != entry):
-                entry = entries[key]
-                (entry.modify if key in self._installed else entry.insert)(self._client)
-            for number in sorted(self._groups.keys() - replicas.keys()):
-                self._client.delete_multicast_group(number)
-        self._installed, self._groups = entries, replicas
+        self.change(
+            entries.values(),
+            self._installed.keys() - entries.keys(),
+            {} if groups is None else dict.fromkeys(self._groups.keys() - groups.keys()) | dict(groups),
+            {} if sessions is None else dict.fromkeys(self._sessions.keys() - sessions.keys()) | dict(sessions),
+        )
+
+    def change(
+        self,
+        put: Iterable[TableEntry],
+        removed: Iterable[EntryKey] = (),
+        groups: Mapping[int, Replicas | None] | None = None,
+        sessions: Mapping[int, Replicas | None] | None = None,
+    ) -> None:
+        """Makes sure in one batch that these entries are there and others are not; the rest stays as it is.
+
+        ``groups``, ``sessions``: multicast groups and clone sessions by id, None for those that are not to be there. No entry
+        loses its group before it goes itself.
+        """
+        client, installed = self._client, self._installed
+        changed = {key: entry for entry in put if installed.get(key := entry.key) != entry}
+        gone = sorted((key for key in removed if key in installed), key=repr)
+        kinds = (
+            (self._groups, groups or {}, client.multicast_group, client.delete_multicast_group),
+            (self._sessions, sessions or {}, client.clone_session, client.delete_clone_session),
+        )
+        with client.batch():
+            for key in gone:
+                installed[key].delete(client)
+            for known, wanted, write, _ in kinds:
+                for number, replicas in sorted(wanted.items()):
+                    if replicas is not None and known.get(number) != replicas:
+                        write(number, replicas, verb="modify" if number in known else "insert")
+            for key, entry in changed.items():
+                (entry.modify if key in installed else entry.insert)(client)
+            for known, wanted, _, delete in kinds:
+                for number in sorted(number for number, replicas in wanted.items() if replicas is None):
+                    if number in known:
+                        delete(number)
+        for key in gone:
+            del installed[key]
+        installed |= changed
+        for known, wanted, _, _ in kinds:
+            for number, replicas in wanted.items():
+                if replicas is None:
+                    known.pop(number, None)
+                else:
+                    known[number] = replicas

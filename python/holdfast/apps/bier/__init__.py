@@ -2,20 +2,18 @@
 
 from holdfast.apps.bier.controller import BierController
 from holdfast.apps.bier.coverage import Coverage, Failure, failures
-from holdfast.apps.bier.members import Memberships, StaticMembers, channel
 from holdfast.apps.bier.planning import Bift, Numbering, Plan, Scheme, SwitchPlan, number_switches
 from holdfast.apps.bier.program import compile_bier
+from holdfast.control.membership.members import channel
 
 __all__ = [
     "BierController",
     "Bift",
     "Coverage",
     "Failure",
-    "Memberships",
     "Numbering",
     "Plan",
     "Scheme",
-    "StaticMembers",
     "SwitchPlan",
     "channel",
     "compile_bier",

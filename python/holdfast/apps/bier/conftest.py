@@ -16,7 +16,6 @@ from scapy.packet import Packet, Raw
 from holdfast._core import Program, Switch
 from holdfast.apps.bier import program
 from holdfast.apps.bier.entries import (
-    Channel,
     Configuration,
     bfer_configuration,
     bfir_configuration,
@@ -27,6 +26,7 @@ from holdfast.apps.bier.header import ETHERTYPE_BIER, ETHERTYPE_MPLS, BierHeader
 from holdfast.apps.bier.planning import Backup, Bift, NeighbourEntry, SwitchPlan
 from holdfast.apps.bier.program import compile_bier
 from holdfast.apps.bier.writer import ConfigurationWriter
+from holdfast.control.membership.channels import Channel
 from holdfast.control.next_hop import NextHop
 from holdfast.p4runtime.client import LocalClient
 from holdfast.p4runtime.device import Device

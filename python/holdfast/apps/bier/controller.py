@@ -18,21 +18,16 @@ from functools import partial
 from ipaddress import IPv4Network
 from typing import TypeAlias
 
+from holdfast.apps.bier.channels import ChannelWriter, delivered_channels
 from holdfast.apps.bier.clusters import learn
 from holdfast.apps.bier.entries import (
     DEFAULT_MTU,
-    Address,
-    Channel,
     Configuration,
-    bfer_configuration,
-    bfir_configuration,
     cluster_configuration,
     port_configuration,
     switch_configuration,
 )
-from holdfast.apps.bier.members import Memberships, StaticMembers
 from holdfast.apps.bier.one_plus_one import SUB_DOMAINS, Streams
-from holdfast.apps.bier.overlay import OverlayMembers, delivered
 from holdfast.apps.bier.planning import (
     LOOPBACKS,
     NOT_VIA,
@@ -59,7 +54,8 @@ from holdfast.apps.bier.protection import FastReroute, Protect, Underlay
 from holdfast.apps.bier.takeover import Found, find
 from holdfast.apps.bier.writer import ConfigurationWriter
 from holdfast.control.link_state import LinkState
-from holdfast.control.membership.channels import Channels
+from holdfast.control.membership.channels import Channel, ChannelChange, Channels
+from holdfast.control.membership.members import SourcePlaces, StaticMembers
 from holdfast.control.membership.overlay import Overlay, OverlayParameters, edge_ports
 from holdfast.control.routes import Routing
 from holdfast.control.tables import TableEntry, TableWriter
@@ -172,7 +168,9 @@ class BierController(Controller):
         self._tunnel_writers = {name: TableWriter(client) for name, client in plane.clients.items()}
         self._writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
         self._port_writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
-        self._channel_writers = {name: ConfigurationWriter(client) for name, client in plane.clients.items()}
+        self._channel_writers = {
+            name: ChannelWriter(client, bsl=self.bsl, mtu=self.mtu) for name, client in plane.clients.items()
+        }
         self._streams = {name: Streams(client) for name, client in plane.clients.items()}
         self._plan: Plan | None = None
         self._tunnels: frozenset[Tunnel] = frozenset()
@@ -181,7 +179,11 @@ class BierController(Controller):
         self._samples: dict[str, deque[tuple[int, int]]] = {name: deque(maxlen=SAMPLES) for name in plane.clients}
         self._learnt: dict[str, Clusters] = {}
         self._written: dict[str, SwitchPlan] = {}
-        self._members: Memberships = StaticMembers(self.topology, self._first_members)
+        self._static = StaticMembers(self.topology, self._first_members)
+        self._sources = SourcePlaces(self.topology)
+        self._channels: Channels = self._static.channels
+        self._sent: dict[Channel, dict[int, int]] = {}
+        self._changes: list[ChannelChange] = []
 
     def on_start(self) -> None:
         """Adopts what an earlier controller has left, and writes everything that is missing."""
@@ -205,9 +207,9 @@ class BierController(Controller):
         for client in self.clients.values() if self.clusters else ():
             _enable_samples(client)
         if self._overlay_parameters is not None:
-            self._listen(self._overlay_parameters, delivered({name: each.channels for name, each in found.items()}))
-        else:
-            self.members_changed()
+            channels = delivered_channels({name: each.channels for name, each in found.items()})
+            self._listen(self._overlay_parameters, channels)
+        self._start_channels()
 
     def on_packet_in(self, switch: str, packet: bytes, metadata: Mapping[str, int]) -> None:
         """Hears IGMP and MLD, if there is an overlay."""
@@ -248,67 +250,129 @@ class BierController(Controller):
 
     def _listen(self, parameters: OverlayParameters, adopted: Channels) -> None:
         """Begins to ask hosts; what is delivered already stays until they have had the time to answer."""
-        overlay = Overlay(edge_ports(self.topology, fast_leave=self._fast_leave), parameters)
-        overlay.start(self.plane, adopted)
-        members = OverlayMembers(overlay, self.topology)
-        overlay.changed(lambda changes: self.members_changed(members.touched(changes)))
-        self.overlay = overlay
-        self.use(members)
+        self.overlay = Overlay(edge_ports(self.topology, fast_leave=self._fast_leave), parameters)
+        self.overlay.start(self.plane, adopted)
+        self.overlay.changed(self._collect)
+        self._channels = self.overlay.channels
 
-    def use(self, members: Memberships) -> None:
-        """Takes memberships from an overlay from now on; it calls :meth:`members_changed` when they change."""
-        self._members = members
-        self.members_changed()
+    def _collect(self, changes: list[ChannelChange]) -> None:
+        """Changes of one moment, whatever messages they come from, are one batch for each switch."""
+        if not self._changes:
+            self.plane.call_later(0, self._write_changes)
+        self._changes += changes
+
+    def _write_changes(self) -> None:
+        changes, self._changes = self._changes, []
+        self.members_changed(changes)
 
     def join(self, channel: Channel, host: str) -> None:
         """Adds a static member. Raises :class:`NetworkError` if there is no such host, or an overlay has the memberships."""
-        self._static().join(channel, host)
-        self.members_changed()
+        self._check_static()
+        self.members_changed(self._static.join(channel, host))
 
     def leave(self, channel: Channel, host: str) -> None:
         """Takes a static member out. Raises :class:`NetworkError` if it is none, or an overlay has the memberships."""
-        self._static().leave(channel, host)
-        self.members_changed()
+        self._check_static()
+        self.members_changed(self._static.leave(channel, host))
 
-    def _static(self) -> StaticMembers:
-        if not isinstance(self._members, StaticMembers):
+    def _check_static(self) -> None:
+        if self.overlay is not None:
             raise NetworkError("memberships are the overlay's")
-        return self._members
 
-    def members_changed(self, switches: Iterable[str] | None = None) -> None:
-        """Writes the channels of these switches, or of all, one batch each."""
-        for name in self._writers if switches is None else switches:
-            streams = self._streams_of(name) if self.one_plus_one else ([], [])
+    # ---- Channels ----
+
+    def members_changed(self, changes: Iterable[ChannelChange]) -> None:
+        """Writes what follows from changes of channels, and nothing else: one batch for each switch, BFERs first."""
+        delivered: dict[str, dict[Channel, frozenset[int] | None]] = {}
+        for change in changes:
+            delivered.setdefault(change.switch, {})[change.channel] = change.ports
+        sent: dict[str, dict[Channel, dict[Bift, int] | None]] = {}
+        for channel in dict.fromkeys(channel for channels in delivered.values() for channel in channels):
+            bit_strings = self._bit_strings(channel)
+            if bit_strings == self._sent.get(channel):
+                continue
+            for bfir in self._bfirs(channel):
+                sent.setdefault(bfir, {})[channel] = self._sent_by(bfir, channel, bit_strings)
+            if bit_strings is None:
+                del self._sent[channel]
+            else:
+                self._sent[channel] = bit_strings
+        for name in dict.fromkeys((*delivered, *sent)):
+            self._write_channels(name, sent.get(name, {}), delivered.get(name, {}))
+
+    def _start_channels(self) -> None:
+        """Writes all channels."""
+        delivered: dict[str, dict[Channel, frozenset[int] | None]] = {name: {} for name in self.clients}
+        sent: dict[str, dict[Channel, dict[Bift, int] | None]] = {name: {} for name in self.clients}
+        for channel, switches in self._channels.items():
+            bit_strings = self._bit_strings(channel)
+            assert bit_strings is not None
+            self._sent[channel] = bit_strings
+            for name, ports in switches.items():
+                delivered[name][channel] = ports
+            for bfir in self._bfirs(channel):
+                sent[bfir][channel] = self._sent_by(bfir, channel, bit_strings)
+        for name, writer in self._channel_writers.items():
+            streams = self._streams_of(sent[name], delivered[name])
             self._streams[name].add(*streams)
-            self._channel_writers[name].write(self._channels(name))
+            writer.start(self._written[name], sent[name], delivered[name])
             self._streams[name].keep(*streams)
 
-    def _streams_of(self, name: str) -> tuple[list[Channel], list[tuple[int, Channel]]]:
-        """The channels that a switch numbers, and those that it eliminates with their BFIRs."""
-        topology, numbers = self.topology, self._scheme.numbering.bfr_ids
-        bfirs: dict[Address, int] = {}
-        for host in topology.hosts.values():
-            bfir_id = numbers[topology.attachment(host.name).switch]
-            bfirs |= {interface.ip: bfir_id for interface in (host.address, host.ipv6) if interface is not None}
-        numbered = [channel for channel in self._members.at_bfir(name) if channel[0] is not None]
-        eliminated = [(bfirs[channel[0]], channel) for channel in self._members.at_bfer(name) if channel[0] in bfirs]
-        return numbered, eliminated
+    def _write_channels(
+        self,
+        name: str,
+        sent: Mapping[Channel, dict[Bift, int] | None],
+        delivered: Mapping[Channel, frozenset[int] | None],
+    ) -> None:
+        """A channel is numbered and eliminated before its packets come, and until they do not come any more."""
+        if not self.one_plus_one:
+            self._channel_writers[name].change(sent, delivered)
+            return
+        there = {channel: sets for channel, sets in sent.items() if sets is not None}
+        here = {channel: ports for channel, ports in delivered.items() if ports is not None}
+        self._streams[name].add(*self._streams_of(there, here))
+        self._channel_writers[name].change(sent, delivered)
+        self._streams[name].remove(*self._streams_of(sent.keys() - there.keys(), delivered.keys() - here.keys()))
 
-    def _channels(self, name: str) -> Configuration:
-        bit_strings = self._scheme.numbering.bit_strings
-        sub_domain = min(self._scheme.sub_domains)
-        sent = {
-            channel: {Bift(sub_domain, place): bits for place, bits in bit_strings(bfers).items()}
-            for channel, bfers in self._members.at_bfir(name).items()
-        }
-        if self.one_plus_one:
-            # What is delivered at the BFIR itself is delivered once.
-            for channel, bfers in self._members.at_bfir(name).items():
-                others = bit_strings(bfer for bfer in bfers if bfer != name)
-                for further in sorted(self._scheme.sub_domains.keys() - {sub_domain}) if channel[0] is not None else ():
-                    sent[channel] |= {Bift(further, place): bits for place, bits in others.items()}
-        delivered = bfer_configuration(self._members.at_bfer(name))
-        return delivered | bfir_configuration(self._written[name], sent, bsl=self.bsl, mtu=self.mtu)
+    def _streams_of(
+        self, sent: Iterable[Channel], delivered: Iterable[Channel]
+    ) -> tuple[list[Channel], list[tuple[int, Channel]]]:
+        """Of a switch's channels those that it numbers, and those that it eliminates with their BFIRs."""
+        if not self.one_plus_one:
+            return [], []
+        eliminated = []
+        for channel in delivered:
+            for bfir in self._bfirs(channel) if channel[0] is not None else ():
+                eliminated.append((self._scheme.numbering.bfr_ids[bfir], channel))
+        return [channel for channel in sent if channel[0] is not None], eliminated
+
+    def _bit_strings(self, channel: Channel) -> dict[int, int] | None:
+        """By set identifier the BFERs of a channel; None: it is not there."""
+        switches = self._channels.get(channel)
+        if switches is None:
+            return None
+        return self._scheme.numbering.bit_strings(name for name, ports in switches.items() if ports)
+
+    def _bfirs(self, channel: Channel) -> list[str]:
+        """Where a channel's packets enter the domain: at its source, or, without one, wherever hosts are."""
+        source, _ = channel
+        if source is None:
+            return self._sources.edges
+        switch = self._sources.switch(source)
+        return [] if switch is None else [switch]
+
+    def _sent_by(self, bfir: str, channel: Channel, bit_strings: Mapping[int, int] | None) -> dict[Bift, int] | None:
+        """What a BFIR sends, in each sub-domain; in 1+1 what is delivered at the BFIR itself is delivered once."""
+        if bit_strings is None:
+            return None
+        first, *others = sorted(self._scheme.sub_domains)
+        sent = {Bift(first, place): bits for place, bits in bit_strings.items()}
+        if self.one_plus_one and channel[0] is not None:
+            place, own = self._scheme.numbering.place(bfir)
+            for further in others:
+                for each, bits in bit_strings.items():
+                    sent[Bift(further, each)] = bits & ~own if each == place else bits
+        return sent
 
     # ---- Writing ----
 

@@ -5,23 +5,15 @@ It does not know where plans and memberships come from, nor when they are writte
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address, IPv6Address
-from typing import TypeAlias
 
 from holdfast.apps.bier import program
 from holdfast.apps.bier.planning import Backup, Bift, NeighbourEntry, SwitchPlan
-from holdfast.control.tables import MatchValue, TableEntry
+from holdfast.control.membership.channels import Channel
+from holdfast.control.tables import MatchValue, Replicas, TableEntry
 from holdfast.errors import NetworkError
-
-Address: TypeAlias = IPv4Address | IPv6Address
-
-Channel: TypeAlias = tuple[Address | None, Address]
-"""(source, group); without a source (*,G): all sources that have no channel of their own."""
-
-Replicas: TypeAlias = tuple[tuple[int, int], ...]
-"""(egress port, instance)."""
 
 DEFAULT_MTU = 1500
 
@@ -275,66 +267,85 @@ def bfir_configuration(
     for.
     """
     entries: list[TableEntry] = []
-    further = iter(range(1, 0x10000))
+    free = iter(range(1, 0x10000))
     for channel, bit_strings in sorted(channels.items(), key=_channel_order):
-        sets = [(bift, bits) for bift, bits in sorted(bit_strings.items()) if bits]
-        for bift, bits in sets:
-            if not 0 < bits < 1 << bsl:
-                raise NetworkError(f"{bift}: the BitString of {channel[1]} is longer than {bsl} bits")
-        # What is delivered here is delivered in the last pass: a copy that goes round would be forwarded as a payload twice.
-        sets.sort(key=lambda item: bool(item[1] & plan.own.get(item[0], 0)))
-        following = 0
-        for bift, bits in sets[:0:-1]:
-            params = {"bift_id": bift.bift_id(bsl), "bit_string": bits, "next_set": following}
-            number = next(further, None)
-            if number is None:
-                raise NetworkError("the channels of a BFIR have at most 65535 sets beyond their first ones")
-            entries.append(TableEntry(program.FURTHER_SET_TABLE, {"set": number}, program.IMPOSE_FURTHER, params))
-            following = number
-        entries.append(_channel_entry(plan, channel, sets[:1], following, bsl, mtu))
+        passes = in_passes(plan, bit_strings)
+        further = dict(zip((bift for bift, _ in passes[1:]), free, strict=False))
+        if len(further) < len(passes) - 1:
+            raise NetworkError("the channels of a BFIR have at most 65535 sets beyond their first ones")
+        entries += sent_entries(plan, channel, passes, further, bsl=bsl, mtu=mtu)
     return Configuration(tuple(entries))
 
 
-def _channel_entry(
-    plan: SwitchPlan, channel: Channel, first: list[tuple[Bift, int]], following: int, bsl: int, mtu: int
-) -> TableEntry:
-    table = program.channel_table(channel[1].version, any_source=channel[0] is None)
-    if not first:
-        return TableEntry(table, channel_match(channel), program.DISCARD_CHANNEL)
-    ((bift, bits),) = first
-    params: dict[str, int | str] = {
+def in_passes(plan: SwitchPlan, bit_strings: Mapping[Bift, int]) -> list[tuple[Bift, int]]:
+    """The BitStrings of a channel that have bits, one for each pass at the BFIR.
+
+    What is delivered here is delivered in the last pass: a copy that goes round would be forwarded as a payload twice.
+    """
+    sets = [(bift, bits) for bift, bits in sorted(bit_strings.items()) if bits]
+    return sorted(sets, key=lambda item: bool(item[1] & plan.own.get(item[0], 0)))
+
+
+def sent_entries(
+    plan: SwitchPlan,
+    channel: Channel,
+    passes: Sequence[tuple[Bift, int]],
+    further: Mapping[Bift, int],
+    *,
+    bsl: int = program.DEFAULT_BSL,
+    mtu: int = DEFAULT_MTU,
+) -> list[TableEntry]:
+    """The entries of one channel at its BFIR. ``further``: the numbers of all passes but the first.
+
+    Raises :class:`NetworkError` for a BitString that is too long.
+    """
+    for bift, bits in passes:
+        if bits >= 1 << bsl:
+            raise NetworkError(f"{bift}: the BitString of {channel[1]} is longer than {bsl} bits")
+    entries = []
+    following = 0
+    for bift, bits in passes[:0:-1]:
+        params = {"bift_id": bift.bift_id(bsl), "bit_string": bits, "next_set": following}
+        following = further[bift]
+        entries.append(TableEntry(program.FURTHER_SET_TABLE, {"set": following}, program.IMPOSE_FURTHER, params))
+    table, match = program.channel_table(channel[1].version, any_source=channel[0] is None), channel_match(channel)
+    if not passes:
+        return [TableEntry(table, match, program.DISCARD_CHANNEL)]
+    bift, bits = passes[0]
+    first: dict[str, int | str] = {
         "bfir_id": plan.bfr_id,
         "bift_id": bift.bift_id(bsl),
         "bit_string": bits,
         "next_set": following,
         "mtu_bytes": mtu,
     }
-    return TableEntry(table, channel_match(channel), program.IMPOSE, params)
+    return [*entries, TableEntry(table, match, program.IMPOSE, first)]
 
 
-def bfer_configuration(
-    channels: Mapping[Channel, Iterable[int]], *, first_group: int = program.RECEIVER_GROUPS.start
-) -> Configuration:
+def bfer_configuration(channels: Mapping[Channel, Iterable[int]]) -> Configuration:
     """The ports that payloads of channels are delivered to. A channel without ports discards them, which hides (*,G).
 
-    Channels with the same ports have one group; groups are numbered from ``first_group`` on. Raises :class:`NetworkError` for more
-    sets of ports than there are groups.
+    Channels with the same ports have one group. Raises :class:`NetworkError` for more sets of ports than there are groups.
     """
     entries: list[TableEntry] = []
     numbers: dict[tuple[int, ...], int] = {}
     for channel, members in sorted(channels.items(), key=_channel_order):
         ports = tuple(sorted({_port(port) for port in members}))
-        table = program.receiver_table(channel[1].version, any_source=channel[0] is None)
-        if not ports:
-            entries.append(TableEntry(table, channel_match(channel), program.DISCARD_PAYLOAD))
-            continue
-        number = numbers.setdefault(ports, first_group + len(numbers))
-        if number not in program.RECEIVER_GROUPS:
+        number = numbers.setdefault(ports, program.RECEIVER_GROUPS.start + len(numbers)) if ports else 0
+        if number and number not in program.RECEIVER_GROUPS:
             raise NetworkError(f"a switch has at most {len(program.RECEIVER_GROUPS)} sets of ports that joined")
-        entries.append(TableEntry(table, channel_match(channel), program.DELIVER, {"m_grp": number}))
+        entries.append(delivered_entry(channel, number))
     return Configuration(
         tuple(entries), {number: tuple((port, 0) for port in ports) for ports, number in numbers.items()}
     )
+
+
+def delivered_entry(channel: Channel, group: int) -> TableEntry:
+    """The entry of one channel at a BFER, with the multicast group of its ports; 0: it has none."""
+    table, match = program.receiver_table(channel[1].version, any_source=channel[0] is None), channel_match(channel)
+    if not group:
+        return TableEntry(table, match, program.DISCARD_PAYLOAD)
+    return TableEntry(table, match, program.DELIVER, {"m_grp": group})
 
 
 def _channel_order(item: tuple[Channel, object]) -> tuple[int, int, int]:
@@ -352,3 +363,11 @@ def channel_match(channel: Channel) -> dict[str, MatchValue]:
     if source is not None:
         match[f"{header}.src_addr"] = int(source)
     return match
+
+
+def matched_channel(match: Mapping[str, MatchValue], version: int) -> Channel:
+    """The channel of an entry's match: the inverse of :func:`channel_match`."""
+    kind = IPv4Address if version == 4 else IPv6Address
+    group, source = (match.get(f"hdr.ipv{version}.{name}_addr") for name in ("dst", "src"))
+    assert isinstance(group, int)
+    return (kind(source) if isinstance(source, int) else None), kind(group)

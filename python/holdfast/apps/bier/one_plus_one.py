@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from functools import partial
 
-from holdfast.apps.bier.entries import Channel, channel_match
+from holdfast.apps.bier.entries import channel_match
 from holdfast.apps.bier.planning import Plan, TreesOf
 from holdfast.apps.bier.program import (
     HISTORY_REGISTER,
@@ -21,8 +21,9 @@ from holdfast.apps.bier.program import (
     eliminated_table,
     numbered_table,
 )
+from holdfast.control.membership.channels import Channel
+from holdfast.control.numbers import Numbers
 from holdfast.control.tables import EntryKey, TableEntry, TableWriter, read_entries
-from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
 from holdfast.paths import Hop, IndependentTrees, ShortestPaths
 from holdfast.paths.independent import Tree, WhichTree
@@ -49,36 +50,42 @@ class Streams:
         self._client = client
         self._writer = TableWriter(client)
         self._indices: dict[EntryKey, int] = {}
+        self._free = {
+            eliminates: Numbers(0, STREAMS - 1, f"registers for protected channels that a {end} has")
+            for eliminates, end in ((False, "BFIR"), (True, "BFER"))
+        }
 
     def adopt(self) -> None:
         """Takes over what an earlier controller has left in the switch."""
         found = [entry for table in STREAM_TABLES for entry in read_entries(self._client, table)]
         self._writer.adopt(found)
-        self._indices = {entry.key: int(entry.params["index"]) for entry in found}
+        for entry in found:
+            index = int(entry.params["index"])
+            if self._free[_eliminates(entry.key)].claim(index):
+                self._indices[entry.key] = index
 
     def add(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
         """Makes sure that these are there: channels to number, and BFIR-ids and channels to eliminate."""
-        for key in _keys(numbered, eliminated):
-            if key in self._indices:
-                continue
-            eliminates = _eliminates(key)
-            taken = {index for other, index in self._indices.items() if _eliminates(other) == eliminates}
-            index = next((index for index in range(STREAMS) if index not in taken), None)
-            if index is None:
-                raise NetworkError(f"a switch has registers for {STREAMS} protected channels")
-            self._indices[key] = index
-            if eliminates:
+        new = [key for key in _keys(numbered, eliminated) if key not in self._indices]
+        for key in new:
+            self._indices[key] = index = self._free[_eliminates(key)].take()
+            if _eliminates(key):
                 # Whatever was numbered there before: any number is taken.
                 self._client.write_register(HISTORY_REGISTER, index, 0)
-        self._write()
+        self._writer.change(_entry(key, self._indices[key]) for key in new)
+
+    def remove(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
+        """Makes sure that these are not there."""
+        gone = [key for key in _keys(numbered, eliminated) if key in self._indices]
+        self._writer.change((), gone)
+        for key in gone:
+            self._free[_eliminates(key)].give_back(self._indices.pop(key))
 
     def keep(self, numbered: Iterable[Channel], eliminated: Iterable[tuple[int, Channel]]) -> None:
         """Removes all others."""
         kept = set(_keys(numbered, eliminated))
-        self._indices = {key: index for key, index in self._indices.items() if key in kept}
-        self._write()
-
-    def _write(self) -> None:
+        for key in self._indices.keys() - kept:
+            self._free[_eliminates(key)].give_back(self._indices.pop(key))
         self._writer.write(_entry(key, index) for key, index in self._indices.items())
 
 

@@ -58,6 +58,11 @@ class Bift:
         """
         return BSL_CODES[checked_bsl(bsl)] << 16 | self.sub_domain << 8 | self.set_identifier
 
+    @classmethod
+    def of_id(cls, bift_id: int) -> Bift:
+        """The table of a BIFT-id, whatever the length."""
+        return cls(bift_id >> 8 & 255, bift_id & 255)
+
 
 @dataclass(frozen=True, slots=True)
 class Backup:

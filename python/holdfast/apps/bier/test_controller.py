@@ -10,8 +10,8 @@ import pytest
 from holdfast import SimulatedNetwork
 from holdfast.apps.bier import BierController, Bift, Coverage, compile_bier, failures
 from holdfast.apps.bier.conftest import Compile
-from holdfast.apps.bier.members import channel
 from holdfast.apps.bier.program import CLUSTER_GROUPS, CLUSTER_TABLE, COUNTERS
+from holdfast.control.membership.members import channel
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
 from holdfast.scheduler import Scheduler

@@ -17,7 +17,7 @@ from holdfast._core import Program
 from holdfast.apps.bier import BierController, channel, one_plus_one, program
 from holdfast.apps.bier.conftest import Compile
 from holdfast.apps.bier.coverage import failures
-from holdfast.apps.bier.entries import Channel
+from holdfast.control.membership.channels import Channel
 from holdfast.paths import ShortestPaths
 from holdfast.topology import Topology
 
@@ -177,7 +177,10 @@ def test_a_host_at_the_sources_switch_gets_one_copy(compiled_for_it: Program) ->
 # ---- Streams of a switch ----
 
 
-def test_a_register_that_is_used_again_takes_any_number(compiled_for_it: Program) -> None:
+def test_a_register_that_is_used_again_takes_any_number(
+    compiled_for_it: Program, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(one_plus_one, "STREAMS", 1)
     topology = topologies.load("ring:4,delay_ms=0.1")
     controller = controller_of({of(topology, "h1"): ["h3"]})
     network = SimulatedNetwork(topology, compiled_for_it, [controller])

@@ -6,11 +6,11 @@ from ipaddress import IPv4Address
 
 from holdfast import SimulatedNetwork
 from holdfast.apps.bier import BierController
+from holdfast.apps.bier.channels import delivered_channels as delivered
 from holdfast.apps.bier.conftest import Compile
-from holdfast.apps.bier.members import channel
-from holdfast.apps.bier.overlay import delivered
 from holdfast.apps.bier.takeover import find
 from holdfast.control.membership import frames, igmp
+from holdfast.control.membership.members import channel
 from holdfast.control.membership.messages import RecordKind, checksum
 from holdfast.control.membership.overlay import OverlayParameters
 from holdfast.scheduler import Scheduler

@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator
 
 from holdfast.apps.protect.changes import Changes
 from holdfast.apps.protect.connection import Connection, Flow
-from holdfast.apps.protect.numbers import Numbers
 from holdfast.apps.protect.program import CONNECTIONS
+from holdfast.control.numbers import Numbers
 from holdfast.errors import NetworkError
 
 

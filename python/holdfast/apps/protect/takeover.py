@@ -18,11 +18,11 @@ from holdfast.apps.protect.acceptance import Acceptance
 from holdfast.apps.protect.changes import Changes, Phase, Transactions
 from holdfast.apps.protect.connection import Connection, Copy, Flow, PathSet, Tunnel, checked_mtu
 from holdfast.apps.protect.entries import endpoint_entry, flow_entry, replicas, tunnel_route
-from holdfast.apps.protect.numbers import Numbers
 from holdfast.apps.protect.program import CONNECTION_TABLE, COPY_TABLE, ENDPOINT_TABLE, FLOW_TABLES, ROUTES
 from holdfast.apps.protect.registry import Registry
 from holdfast.apps.protect.tunnels import Tunnels
 from holdfast.control.link_state import LinkState
+from holdfast.control.numbers import Numbers
 from holdfast.control.routes import Prefix, Routing
 from holdfast.control.tables import TableEntry, Write, read_entries
 from holdfast.errors import HoldfastError, NetworkError

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from holdfast.apps.protect.changes import Changes, Phase
 from holdfast.apps.protect.connection import Copy, PathSet, Tunnel
 from holdfast.apps.protect.entries import address_number, copy_entry, endpoint_entry, replicas, tunnel_route
-from holdfast.apps.protect.numbers import Numbers
+from holdfast.control.numbers import Numbers
 from holdfast.paths import Disjoint, Path
 from holdfast.topology import Topology
 

@@ -2,5 +2,6 @@
 
 ``messages``: what both protocols say, with ``igmp`` and ``mld`` for the bytes and ``frames`` for Ethernet around them.
 ``filters``: what one port wants of one group. ``querier``: a router's part on one port. ``channels``: what all ports
-together want. ``overlay``: these parts for a controller. No program and no table of a switch is known here.
+together want. ``overlay``: these parts for a controller. ``members``: hosts whose memberships are named instead. No program and
+no table of a switch is known here.
 """

@@ -9,10 +9,10 @@ from typing import Any
 from holdfast._core import Program
 from holdfast.apps.bier.controller import BierController
 from holdfast.apps.bier.entries import cluster_configuration
-from holdfast.apps.bier.members import channel
 from holdfast.apps.bier.planning import Bift
 from holdfast.apps.bier.program import Replication, compile_bier
 from holdfast.apps.bier.writer import ConfigurationWriter
+from holdfast.control.membership.members import channel
 from holdfast.controller import Controller
 from holdfast.topology import Topology
 

@@ -1,0 +1,173 @@
+"""The channels of one switch as BFIR and BFER: a change writes what it changes, whatever else there is.
+
+Numbers stay: sets of ports keep their multicast groups, and further set identifiers of a channel their numbers, as long as they
+are in use. It does not know which switches are the BFIRs and BFERs of a channel, nor where memberships come from.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from typing import TypeAlias
+
+from holdfast.apps.bier import program
+from holdfast.apps.bier.entries import (
+    DEFAULT_MTU,
+    Configuration,
+    channel_match,
+    delivered_entry,
+    in_passes,
+    matched_channel,
+    sent_entries,
+)
+from holdfast.apps.bier.planning import Bift, SwitchPlan
+from holdfast.apps.bier.writer import ConfigurationWriter
+from holdfast.control.membership.channels import Channel, Channels
+from holdfast.control.numbers import Numbers
+from holdfast.control.tables import EntryKey, Replicas, TableEntry, entry_key
+from holdfast.p4runtime.client import Client
+
+Sent: TypeAlias = Mapping[Channel, Mapping[Bift, int] | None]
+"""The BitStrings of a channel's packets; None: the channel is not there, and no BitStrings: its packets are discarded."""
+
+Delivered: TypeAlias = Mapping[Channel, frozenset[int] | None]
+"""The ports of a channel; None: the channel is not there, and no ports: its packets are discarded."""
+
+RECEIVER_TABLES = {
+    program.receiver_table(version, any_source=any_source): version
+    for version in (4, 6)
+    for any_source in (False, True)
+}
+"""With their versions of IP."""
+
+_BFIR_TABLES = {
+    program.channel_table(version, any_source=any_source): version for version in (4, 6) for any_source in (False, True)
+}
+
+
+class ChannelWriter:
+    """What one controller keeps of channels in one switch."""
+
+    def __init__(self, client: Client, *, bsl: int = program.DEFAULT_BSL, mtu: int = DEFAULT_MTU) -> None:
+        self._writer = ConfigurationWriter(client)
+        self._bsl, self._mtu = bsl, mtu
+        receivers = program.RECEIVER_GROUPS
+        self._free_groups = Numbers(receivers.start, receivers.stop - 1, "multicast groups of receivers of a switch")
+        self._groups: dict[frozenset[int], int] = {}
+        self._users: Counter[frozenset[int]] = Counter()
+        self._delivered: dict[Channel, frozenset[int]] = {}
+        self._free_sets = Numbers(1, 0xFFFF, "sets beyond the first ones of a BFIR's channels")
+        self._further: dict[Channel, dict[Bift, int]] = {}
+
+    def adopt(self, found: Configuration) -> None:
+        """Takes over what an earlier controller has left in the switch, with its numbers, until :meth:`start`."""
+        self._writer.adopt(found)
+        for number, replicas in found.groups.items():
+            ports = frozenset(port for port, _ in replicas)
+            if ports not in self._groups and self._free_groups.claim(number):
+                self._groups[ports] = number
+        further = {
+            entry.match["set"]: entry.params for entry in found.entries if entry.table == program.FURTHER_SET_TABLE
+        }
+        for entry in found.entries:
+            version = _BFIR_TABLES.get(entry.table)
+            number = int(entry.params.get("next_set", 0)) if version is not None else 0
+            while (params := further.pop(number, None)) is not None and version is not None:
+                bift = Bift.of_id(int(params["bift_id"]))
+                if self._free_sets.claim(number):
+                    self._further.setdefault(matched_channel(entry.match, version), {})[bift] = number
+                number = int(params["next_set"])
+
+    def start(self, plan: SwitchPlan, sent: Sent, delivered: Delivered) -> None:
+        """Writes all channels, in place of what was adopted."""
+        self._plan = plan
+        put, _, groups = self._changes(sent, delivered)
+        self._writer.write(Configuration(tuple(put), {number: at for number, at in groups.items() if at is not None}))
+        for ports in self._groups.keys() - self._users.keys():
+            self._free_groups.give_back(self._groups.pop(ports))
+        for channel in self._further.keys() - sent.keys():
+            for number in self._further.pop(channel).values():
+                self._free_sets.give_back(number)
+
+    def change(self, sent: Sent, delivered: Delivered) -> None:
+        """Writes these channels, in one batch."""
+        self._writer.change(*self._changes(sent, delivered))
+
+    def _changes(
+        self, sent: Sent, delivered: Delivered
+    ) -> tuple[list[TableEntry], list[EntryKey], dict[int, Replicas | None]]:
+        put: list[TableEntry] = []
+        removed: list[EntryKey] = []
+        for channel, bit_strings in sent.items():
+            self._send(channel, bit_strings, put, removed)
+        groups: dict[int, Replicas | None] = {}
+        left = []
+        for channel, ports in delivered.items():
+            if (before := self._delivered.pop(channel, None)) is not None:
+                left.append(before)
+            if ports is None:
+                table = program.receiver_table(channel[1].version, any_source=channel[0] is None)
+                removed.append(entry_key(table, channel_match(channel)))
+                continue
+            self._delivered[channel] = ports
+            number = 0
+            if ports:
+                number = self._group(ports)
+                groups[number] = tuple((port, 0) for port in sorted(ports))
+            put.append(delivered_entry(channel, number))
+        for ports in left:
+            self._give_back(ports, groups)
+        return put, removed, groups
+
+    # ---- As BFIR ----
+
+    def _send(
+        self, channel: Channel, bit_strings: Mapping[Bift, int] | None, put: list[TableEntry], removed: list[EntryKey]
+    ) -> None:
+        numbers = self._further.pop(channel, {})
+        further: dict[Bift, int] = {}
+        if bit_strings is None:
+            table = program.channel_table(channel[1].version, any_source=channel[0] is None)
+            removed.append(entry_key(table, channel_match(channel)))
+        else:
+            passes = in_passes(self._plan, bit_strings)
+            further = {bift: numbers.get(bift) or self._free_sets.take() for bift, _ in passes[1:]}
+            put += sent_entries(self._plan, channel, passes, further, bsl=self._bsl, mtu=self._mtu)
+            if further:
+                self._further[channel] = further
+        for bift in numbers.keys() - further.keys():
+            removed.append(entry_key(program.FURTHER_SET_TABLE, {"set": numbers[bift]}))
+            self._free_sets.give_back(numbers[bift])
+
+    # ---- As BFER ----
+
+    def _group(self, ports: frozenset[int]) -> int:
+        self._users[ports] += 1
+        if ports not in self._groups:
+            self._groups[ports] = self._free_groups.take()
+        return self._groups[ports]
+
+    def _give_back(self, ports: frozenset[int], groups: dict[int, Replicas | None]) -> None:
+        if not ports:
+            return
+        self._users[ports] -= 1
+        if not self._users[ports]:
+            del self._users[ports]
+            number = self._groups.pop(ports)
+            self._free_groups.give_back(number)
+            groups[number] = None
+
+
+def delivered_channels(found: Mapping[str, Configuration]) -> Channels:
+    """The channels that switches deliver, read back from their entries: what an overlay adopts."""
+    channels: dict[Channel, dict[str, frozenset[int]]] = {}
+    for switch, configuration in found.items():
+        for entry in configuration.entries:
+            version = RECEIVER_TABLES.get(entry.table)
+            if version is not None:
+                ports: frozenset[int] = frozenset()
+                if entry.action == program.DELIVER:
+                    replicas: Iterable[tuple[int, int]] = configuration.groups.get(int(entry.params["m_grp"]), ())
+                    ports = frozenset(port for port, _ in replicas)
+                channels.setdefault(matched_channel(entry.match, version), {})[switch] = ports
+    return channels
