@@ -35,6 +35,8 @@ class Recorder:
     def modify(self, *arguments: Any, **keywords: Any) -> None:
         self.batches[-1].append(("modify", arguments[1]["key"]))
 
+    multicast_group = delete_multicast_group = clone_session = delete_clone_session = None
+
     def delete(self, *arguments: Any, **keywords: Any) -> None:
         self.batches[-1].append(("delete", arguments[1]["key"]))
 
