@@ -1,4 +1,4 @@
-"""Hosts join and leave groups by IGMP and MLD, all the time: who misses a packet, who gets one too late, and what it costs the controller.
+"""Hosts join and leave groups by IGMP and MLD all the time: who misses a packet, who gets one too late, and the controller's time.
 
 As a script it runs a minute of virtual time at full size: ``python tests/python/bier_churn.py [GROUPS [CHANGES_PER_S [SECONDS]]]``;
 the suite runs a small one. Each host joins a group once and leaves it once, so that its counters of the group tell everything.

@@ -24,6 +24,7 @@ class LinkState:
         self._settings = discovery
         self._discovery: Discovery | None = None
         self._plane: ControlPlane | None = None
+        self._links: dict[Port, int] = {}
         self._down_ports: set[Port] = set()
         self._down: frozenset[int] = frozenset()
 
@@ -35,6 +36,8 @@ class LinkState:
                 _check_controller_headers(name, client)
             self._discovery = Discovery(plane, self._settings, on_change, reaction_delay_ps=reaction_delay_ps)
             self._discovery.prepare()
+        else:
+            self._links = {port: index for index, port in self.ends()}
 
     @property
     def topology(self) -> Topology:
@@ -84,12 +87,19 @@ class LinkState:
             self._discovery.port_changed(switch, port, up)
             return False
         (self._down_ports.discard if up else self._down_ports.add)((switch, port))
-        before, self._down = self._down, self._links_down()
+        link = self._links.get((switch, port))
+        if link is None:
+            return False
+        wire = self.topology.links[link]
+        ends = (wire.a, wire.a_port), (wire.b, wire.b_port)
+        before = self._down
+        is_down = not self._down_ports.isdisjoint(ends)
+        self._down = before | {link} if is_down else before - {link}
         # The other end of a link tells nothing new.
         return self._down != before
 
     def _links_down(self) -> frozenset[int]:
-        return frozenset(index for index, port in self.ends() if port in self._down_ports)
+        return frozenset(index for port, index in self._links.items() if port in self._down_ports)
 
     def ends(self) -> Iterator[tuple[int, Port]]:
         """The ports of links between switches, with the links' indices."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from typing import TypeAlias
 
 from holdfast.control.next_hop import NextHop, over_link, to_host
-from holdfast.control.tables import TableEntry, TableWriter, has_table
+from holdfast.control.tables import EntryKey, TableEntry, TableWriter, entry_key, has_table
 from holdfast.p4runtime.client import Client
 from holdfast.paths import Hop, ShortestPaths
 from holdfast.topology import Attachment, Topology
@@ -70,17 +70,29 @@ class RouteTables:
         self, place: Attachment, action: str, params: Mapping[str, int | str], *, ipv6: bool
     ) -> list[TableEntry]:
         """The entries of a host's subnets; with ``ipv6`` also that of its IPv6 subnet, if it has one."""
-        host = place.host
-        prefixes: list[Prefix] = [host.address.network]
-        if ipv6 and host.ipv6 is not None:
-            prefixes.append(host.ipv6.network)
-        return [self.entry(prefix, action, params) for prefix in prefixes]
+        return [self.entry(prefix, action, params) for prefix in _prefixes(place, ipv6=ipv6)]
+
+    def host_keys(self, place: Attachment, *, ipv6: bool) -> list[EntryKey]:
+        """The keys of these entries."""
+        return [
+            entry_key(*((self.ipv4, {self.key: at}) if version == 4 else (self.ipv6, {self.key_v6: at})))
+            for at, version in (
+                ((int(it.network_address), it.prefixlen), it.version) for it in _prefixes(place, ipv6=ipv6)
+            )
+        ]
 
     def ipv6_switches(self, topology: Topology, clients: Mapping[str, Client]) -> set[str]:
         """The switches that route IPv6: those whose programs have the table, if any host has an address."""
         if not self.ipv6 or all(host.ipv6 is None for host in topology.hosts.values()):
             return set()
         return {name for name, client in clients.items() if has_table(client, self.ipv6)}
+
+
+def _prefixes(place: Attachment, *, ipv6: bool) -> list[Prefix]:
+    prefixes: list[Prefix] = [place.host.address.network]
+    if ipv6 and place.host.ipv6 is not None:
+        prefixes.append(place.host.ipv6.network)
+    return prefixes
 
 
 class Routing:
@@ -104,13 +116,43 @@ class Routing:
         for switch, entries in self.plan(topology, ShortestPaths.of(topology, unusable)).items():
             self.writers[switch].write(entries)
 
+    def reroute(
+        self, topology: Topology, before: ShortestPaths, after: ShortestPaths, moved: Mapping[int, Collection[int]]
+    ) -> None:
+        """Writes the routes that are others after some links went, one batch for each switch that has one.
+
+        ``moved``: by destination the nodes whose next hops may be others (:meth:`ShortestPaths.without`).
+        """
+        places: dict[int, list[Attachment]] = {}
+        for host in topology.hosts:
+            place = topology.attachment(host)
+            places.setdefault(after.number[place.switch], []).append(place)
+        ipv6 = self._tables.ipv6_switches(topology, self._clients)
+        put: dict[str, list[TableEntry]] = {}
+        removed: dict[str, list[EntryKey]] = {}
+        for destination, hosts in places.items():
+            for node in sorted(moved.get(destination, ())):
+                hop = after.next_hop(node, destination)
+                if hop == before.next_hop(node, destination):
+                    continue
+                switch = after.nodes[node]
+                for place in hosts:
+                    route = Route(switch, place, hop)
+                    if hop is not None:
+                        put.setdefault(switch, []).extend(self._entries(topology, route, ipv6=switch in ipv6))
+                    else:
+                        removed.setdefault(switch, []).extend(self._tables.host_keys(place, ipv6=switch in ipv6))
+        for switch in sorted(put.keys() | removed.keys()):
+            self.writers[switch].change(put.get(switch, ()), removed.get(switch, ()))
+
     def plan(self, topology: Topology, paths: ShortestPaths) -> dict[str, list[TableEntry]]:
         """The wanted entries by switch."""
         wanted: dict[str, list[TableEntry]] = {name: [] for name in topology.switches}
         ipv6 = self._tables.ipv6_switches(topology, self._clients)
         for route in plan_routes(topology, paths):
-            params = route.next_hop(topology).params()
-            wanted[route.switch] += self._tables.host_entries(
-                route.destination, self._action(topology, route), params, ipv6=route.switch in ipv6
-            )
+            wanted[route.switch] += self._entries(topology, route, ipv6=route.switch in ipv6)
         return wanted
+
+    def _entries(self, topology: Topology, route: Route, *, ipv6: bool) -> list[TableEntry]:
+        params = route.next_hop(topology).params()
+        return self._tables.host_entries(route.destination, self._action(topology, route), params, ipv6=ipv6)

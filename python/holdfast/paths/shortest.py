@@ -8,9 +8,9 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Collection, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
+from typing import NamedTuple
 
 from holdfast.errors import NetworkError
 from holdfast.topology import Topology
@@ -19,8 +19,7 @@ UNREACHABLE = 1 << 62
 """The distance of what no path leads to."""
 
 
-@dataclass(frozen=True, slots=True)
-class Hop:
+class Hop(NamedTuple):
     """A link as one of its ends sees it: the node at the other end, by number, the link's index, and its cost."""
 
     neighbour: int
@@ -100,18 +99,35 @@ class ShortestPaths:
         """
         left = ShortestPaths(self.nodes, ())
         left.hops = list(self.hops)
-        gone = [(node, hop) for node, hops in enumerate(self.hops) for hop in hops if hop.link in links]
+        gone = self.ends_of(links)
         for node in {node for node, _ in gone}:
             left.hops[node] = [hop for hop in self.hops[node] if hop.link not in links]
         moved: dict[int, set[int]] = {}
         for destination, distance in self._distances.items():
-            ends = {node for node, hop in gone if distance[hop.neighbour] + hop.cost == distance[node] != UNREACHABLE}
-            if not ends:
-                left._distances[destination] = distance
-                continue
-            farther, left._distances[destination] = left._farther(distance, ends)
-            moved[destination] = ends | farther | {hop.neighbour for node in farther for hop in self.hops[node]}
+            nodes, left._distances[destination] = left.lengthened(distance, gone)
+            if nodes:
+                moved[destination] = nodes
         return left, moved
+
+    def ends_of(self, links: Collection[int]) -> list[tuple[int, Hop]]:
+        """The ends of links: nodes, with their hops over them."""
+        return [(node, hop) for node, hops in enumerate(self.hops) for hop in hops if hop.link in links]
+
+    def lengthened(self, distance: list[int], gone: Collection[tuple[int, Hop]]) -> tuple[set[int], list[int]]:
+        """Distances from before some links were ``gone`` (:meth:`ends_of`), as they are here, and the nodes with other next hops.
+
+        ``distance`` is returned itself if it holds. It may be that of a graph without some node, whose distance is unreachable.
+        """
+        ends = {node for node, hop in gone if distance[hop.neighbour] + hop.cost == distance[node] != UNREACHABLE}
+        if not ends:
+            return ends, distance
+        farther, found = self._farther(distance, ends)
+        return ends | farther | {
+            hop.neighbour
+            for node in farther
+            for hop in self.hops[node]
+            if distance[node] + hop.cost == distance[hop.neighbour]
+        }, found
 
     def _farther(self, distance: list[int], ends: Collection[int]) -> tuple[set[int], list[int]]:
         """The nodes that are farther than ``distance`` says, ``ends`` having lost a next hop; and the distances that there are."""

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Iterable, Mapping
 from functools import partial
-from ipaddress import IPv4Network
+from ipaddress import IPv4Address
 from typing import TypeAlias
 
 from holdfast.apps.bier.channels import ChannelWriter, delivered_channels
@@ -25,6 +25,7 @@ from holdfast.apps.bier.entries import (
     Configuration,
     cluster_configuration,
     port_configuration,
+    switch_changes,
     switch_configuration,
 )
 from holdfast.apps.bier.one_plus_one import SUB_DOMAINS, Streams
@@ -37,10 +38,9 @@ from holdfast.apps.bier.planning import (
     SwitchPlan,
     TreesOf,
     Tunnel,
-    not_via_addresses,
+    TunnelRoutes,
     number_switches,
     shortest,
-    tunnel_routes,
 )
 from holdfast.apps.bier.program import (
     CLUSTER_GROUPS,
@@ -50,15 +50,16 @@ from holdfast.apps.bier.program import (
     ROUTES,
     checked_program_bsl,
 )
-from holdfast.apps.bier.protection import FastReroute, Protect, Underlay
+from holdfast.apps.bier.protection import FastReroute, Loss, Protect, Underlay
 from holdfast.apps.bier.takeover import Found, find
 from holdfast.apps.bier.writer import ConfigurationWriter
 from holdfast.control.link_state import LinkState
 from holdfast.control.membership.channels import Channel, ChannelChange, Channels
 from holdfast.control.membership.members import SourcePlaces, StaticMembers
 from holdfast.control.membership.overlay import Overlay, OverlayParameters, edge_ports
+from holdfast.control.next_hop import NextHop
 from holdfast.control.routes import Routing
-from holdfast.control.tables import TableEntry, TableWriter
+from holdfast.control.tables import EntryKey, TableEntry, TableWriter, entry_key
 from holdfast.controller import Controller, ControlPlane
 from holdfast.errors import NetworkError
 from holdfast.p4runtime.client import Client
@@ -173,7 +174,10 @@ class BierController(Controller):
         }
         self._streams = {name: Streams(client) for name, client in plane.clients.items()}
         self._plan: Plan | None = None
+        self._underlay: Underlay | None = None
+        self._underlay_without: frozenset[int] = frozenset()
         self._tunnels: frozenset[Tunnel] = frozenset()
+        self._tunnel_routes = TunnelRoutes(self.topology)
         self._inherited: dict[str, list[TableEntry]] = {}
         self._generation = 0
         self._samples: dict[str, deque[tuple[int, int]]] = {name: deque(maxlen=SAMPLES) for name in plane.clients}
@@ -201,9 +205,7 @@ class BierController(Controller):
         self._scheme = self._options(number_switches(topology, self.bsl, numbers))
         for name, writer in self._port_writers.items():
             writer.write(self._ports(name))
-        unusable = self._unusable()
-        self._write_ip(unusable)
-        self._write_bier(unusable)
+        self._converge()
         for client in self.clients.values() if self.clusters else ():
             _enable_samples(client)
         if self._overlay_parameters is not None:
@@ -236,12 +238,17 @@ class BierController(Controller):
     def _links_changed(self) -> None:
         if not self.reroute:
             return
+        self._converge(self.bier_after_ip_ms)
+
+    def _converge(self, bier_after_ms: float = 0) -> None:
         unusable = self._unusable()
-        self._write_ip(unusable)
-        if self.bier_after_ip_ms:
-            self.plane.call_later(self.bier_after_ip_ms, partial(self._write_bier, unusable))
+        loss = self._write_ip(unusable)
+        assert self._underlay is not None
+        write_bier = partial(self._write_bier, unusable, self._underlay, loss)
+        if bier_after_ms:
+            self.plane.call_later(bier_after_ms, write_bier)
         else:
-            self._write_bier(unusable)
+            write_bier()
 
     def _unusable(self) -> frozenset[int]:
         return self._links.down if self.reroute else frozenset()
@@ -383,44 +390,69 @@ class BierController(Controller):
         macs = {port: int.from_bytes(topology.port_mac(name, port), "big") for port in edge}
         return port_configuration(sorted(core + edge), core, macs)
 
-    def _write_ip(self, unusable: frozenset[int]) -> None:
-        """Routes to hosts, and to the ends of the tunnels that BIFTs have now."""
+    def _write_ip(self, unusable: frozenset[int]) -> Loss | None:
+        """Routes to hosts, and to the ends of the tunnels that BIFTs have now; what moved, if links went and none came back."""
+        before, down = self._underlay, self._underlay_without
+        self._underlay_without = unusable
+        if before is not None and unusable >= down:
+            loss = before.without(unusable - down)
+            self._underlay = loss.after
+            self._routing.reroute(self.topology, before.paths, loss.after.paths, loss.moved)
+            self._tunnel_routes.reroute(loss.after, unusable - down)
+            self._change_tunnels()
+            return loss
         paths = ShortestPaths.of(self.topology, unusable)
+        self._underlay = Underlay(paths, ip_frr=self._scheme.ip_frr)
         for name, entries in self._routing.plan(self.topology, paths).items():
             self._routing.writers[name].write(entries)
-        self._underlay = Underlay(paths, ip_frr=self._scheme.ip_frr)
-        self._write_tunnels(self._tunnels)
+        self._tunnel_routes = TunnelRoutes(self.topology)
+        self._tunnel_routes.add(self._underlay, self._tunnels)
+        self._write_tunnels()
+        return None
 
-    def _write_tunnels(self, tunnels: frozenset[Tunnel]) -> None:
-        """The routes of these tunnels, and the addresses where they end; what was inherited stays besides."""
-        wanted = self._tunnel_entries(tunnels)
+    def _write_tunnels(self) -> None:
+        """The routes of tunnels, and the addresses where they end; what was inherited stays besides."""
+        wanted = {name: list(self._inherited.get(name, ())) for name in self._tunnel_writers}
+        for name, routes in self._tunnel_routes.routes().items():
+            wanted[name] += (_tunnel_route(address, next_hop) for address, next_hop in routes.items())
+        for name, address in self._tunnel_routes.ends():
+            wanted[name].append(_tunnel_end(address))
         for name, writer in self._tunnel_writers.items():
-            writer.write([*self._inherited.get(name, ()), *wanted.get(name, ())])
+            writer.write(wanted[name])
+        self._tunnel_routes.take_changes()
 
-    def _tunnel_entries(self, tunnels: frozenset[Tunnel]) -> dict[str, list[TableEntry]]:
-        entries: dict[str, list[TableEntry]] = {}
-        for name, routes in tunnel_routes(self.topology, self._underlay, tunnels).items():
-            for address, next_hop in routes.items():
-                route = ROUTES.entry(IPv4Network(address), FORWARD, next_hop.params())
-                entries.setdefault(name, []).append(route)
-        for name, addresses in not_via_addresses(self.topology, tunnels).items():
-            ends = [TableEntry(CARRIERS, {CARRIERS_KEY: int(address)}, "NoAction") for address in addresses]
-            entries.setdefault(name, []).extend(ends)
-        return entries
+    def _change_tunnels(self) -> None:
+        """The same for what has changed since."""
+        put: dict[str, list[TableEntry]] = {}
+        removed: dict[str, list[EntryKey]] = {}
+        changes = self._tunnel_routes.take_changes()
+        for name, address, next_hop in changes.routes:
+            if next_hop is not None:
+                put.setdefault(name, []).append(_tunnel_route(address, next_hop))
+            else:
+                removed.setdefault(name, []).append(_tunnel_route_key(address))
+        for name, address, is_end in changes.ends:
+            entry = _tunnel_end(address)
+            if is_end:
+                put.setdefault(name, []).append(entry)
+            else:
+                removed.setdefault(name, []).append(entry.key)
+        for name in sorted(put.keys() | removed.keys()):
+            self._tunnel_writers[name].change(put.get(name, ()), removed.get(name, ()))
 
-    def _add_tunnels(self, tunnels: frozenset[Tunnel]) -> None:
-        """Routes and addresses of further tunnels, besides all that are there."""
-        self._tunnels |= tunnels
-        for name, entries in self._tunnel_entries(tunnels).items():
-            writer = self._tunnel_writers[name]
-            writer.write([*writer.installed, *entries])
-
-    def _write_bier(self, unusable: frozenset[int]) -> None:
-        """BIFTs, groups and backups, where they differ."""
-        failed = unusable - (self._plan.unusable if self._plan is not None else frozenset())
-        plan = Plan(self.topology, self._scheme, unusable) if self._plan is None else self._plan.after(unusable)
-        self._add_tunnels(plan.tunnels - self._tunnels)
-        for name in self._order(failed):
+    def _write_bier(self, unusable: frozenset[int], underlay: Underlay, loss: Loss | None) -> None:
+        """BIFTs, groups and backups, where they differ. ``underlay``: without these links, after ``loss``."""
+        before = self._plan
+        if before is None:
+            plan = Plan(self.topology, self._scheme, unusable, underlay=underlay)
+        else:
+            plan = before.after(unusable, underlay=underlay, loss=loss)
+        new = plan.tunnels - self._tunnels
+        self._tunnels |= new
+        assert self._underlay is not None
+        self._tunnel_routes.add(self._underlay, new)
+        self._change_tunnels()
+        for name in self._order(unusable - (before.unusable if before is not None else frozenset()), plan.changed):
             switch = plan.switches[name]
             if switch != self._written.get(name):
                 self._write_switch(name, switch)
@@ -431,29 +463,44 @@ class BierController(Controller):
 
     def _write_switch(self, name: str, switch: SwitchPlan) -> None:
         """BIFTs and clusters in one batch: a cluster never outlives the masks that it was made of."""
+        before = self._written.get(name)
+        self._written[name] = switch
+        if before is not None and not self.clusters:
+            changes = switch_changes(before, switch, bsl=self.bsl, tunnel_mtu=self.mtu)
+            if changes is not None:
+                self._writers[name].change(*changes)
+                return
         wanted = switch_configuration(switch, bsl=self.bsl, tunnel_mtu=self.mtu)
         if self.clusters:
             self._learnt[name] = learn(switch, self._samples[name], limit=self.clusters)
             wanted |= cluster_configuration(switch, self._learnt[name])
         self._writers[name].write(wanted)
-        self._written[name] = switch
 
     def _forget_tunnels(self, generation: int) -> None:
         """Removes the tunnels that only earlier plans have used, when no packet is in them any more."""
-        if generation == self._generation:
-            self._inherited, self._tunnels = {}, self.plan.tunnels
-            self._write_tunnels(self._tunnels)
+        if generation != self._generation:
+            return
+        self._tunnel_routes.remove(self._tunnels - self.plan.tunnels)
+        self._tunnels = self.plan.tunnels
+        if self._inherited:
+            self._inherited = {}
+            self._write_tunnels()
+        else:
+            self._change_tunnels()
 
-    def _order(self, failed: Iterable[int]) -> list[str]:
+    def _order(self, failed: Iterable[int], names: Iterable[str]) -> list[str]:
         """Switches, those farthest from what has failed first, by the distances before."""
-        names = list(self.topology.switches)
         if self._plan is None or not failed:
-            return names
+            return list(names)
         paths = self._plan.paths
         links = (self.topology.links[index] for index in failed)
-        ends = {paths.number[end] for link in links for end in (link.a, link.b)}
-        distance = [min(paths.distances(end)[node] for end in ends) for node in range(len(names))]
-        return [names[node] for node in sorted(range(len(names)), key=lambda node: (-distance[node], node))]
+        distances = [paths.distances(end) for end in {paths.number[end] for link in links for end in (link.a, link.b)}]
+
+        def place(name: str) -> tuple[int, int]:
+            node = paths.number[name]
+            return -min(distance[node] for distance in distances), node
+
+        return sorted(names, key=place)
 
     # ---- Taking over ----
 
@@ -467,6 +514,18 @@ class BierController(Controller):
             self._writers[name].adopt(each.bifts)
             self._channel_writers[name].adopt(each.channels)
             self._streams[name].adopt()
+
+
+def _tunnel_route(address: IPv4Address, next_hop: NextHop) -> TableEntry:
+    return TableEntry(ROUTES.ipv4, {ROUTES.key: (int(address), 32)}, FORWARD, next_hop.params())
+
+
+def _tunnel_route_key(address: IPv4Address) -> EntryKey:
+    return entry_key(ROUTES.ipv4, {ROUTES.key: (int(address), 32)})
+
+
+def _tunnel_end(address: IPv4Address) -> TableEntry:
+    return TableEntry(CARRIERS, {CARRIERS_KEY: int(address)}, "NoAction")
 
 
 def _enable_samples(client: Client) -> None:

@@ -12,7 +12,7 @@ from ipaddress import IPv4Address, IPv6Address
 from holdfast.apps.bier import program
 from holdfast.apps.bier.planning import Backup, Bift, NeighbourEntry, SwitchPlan
 from holdfast.control.membership.channels import Channel
-from holdfast.control.tables import MatchValue, Replicas, TableEntry
+from holdfast.control.tables import EntryKey, MatchValue, Replicas, TableEntry
 from holdfast.errors import NetworkError
 
 DEFAULT_MTU = 1500
@@ -101,6 +101,49 @@ def switch_configuration(
                 entries += _backup_entries(group, instance, neighbour, bsl, tunnel_mtu)
         first += len(buckets)
     return Configuration(tuple(entries), groups)
+
+
+def switch_changes(
+    before: SwitchPlan, after: SwitchPlan, *, bsl: int = program.DEFAULT_BSL, tunnel_mtu: int = DEFAULT_MTU
+) -> tuple[list[TableEntry], list[EntryKey], dict[int, Replicas]] | None:
+    """What :func:`switch_configuration` has otherwise after a change: entries, keys that are gone, groups.
+
+    None: the plans have other groups or addresses, so that everything may be other. Masks are not checked.
+    """
+    numbered = bift_groups(before)
+    if bift_groups(after) != numbered or (before.loopback, before.own) != (after.loopback, after.own):
+        return None
+    put: list[TableEntry] = []
+    gone: list[EntryKey] = []
+    groups: dict[int, Replicas] = {}
+    for bift, numbers in numbered.items():
+        if before.bifts[bift] == after.bifts[bift]:
+            continue
+        put.append(_bift_entry(after, bift, numbers.start, bsl))
+        for group, olds, news in zip(numbers, before.bifts[bift], after.bifts[bift], strict=True):
+            old, new = instances(olds), instances(news)
+            if old.keys() != new.keys():
+                groups[group] = tuple((entry.next_hop.port, instance) for instance, entry in new.items())
+            for instance in old.keys() | new.keys():
+                if (was := old.get(instance)) == (is_now := new.get(instance)):
+                    continue
+                known = {} if was is None else _of_neighbour(group, instance, was, bsl, tunnel_mtu)
+                wanted = {} if is_now is None else _of_neighbour(group, instance, is_now, bsl, tunnel_mtu)
+                put += wanted.values()
+                gone += [key for key in known if key not in wanted]
+    # A pattern may go from one neighbour to another.
+    there = {entry.key for entry in put}
+    return put, [key for key in gone if key not in there], groups
+
+
+def _of_neighbour(
+    group: int, instance: int, neighbour: NeighbourEntry, bsl: int, tunnel_mtu: int
+) -> dict[EntryKey, TableEntry]:
+    entries = [
+        *_neighbour_entries(group, instance, neighbour, bsl),
+        *_backup_entries(group, instance, neighbour, bsl, tunnel_mtu),
+    ]
+    return {entry.key: entry for entry in entries}
 
 
 def instances(bucket: Iterable[NeighbourEntry]) -> dict[int, NeighbourEntry]:

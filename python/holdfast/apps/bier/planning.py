@@ -14,7 +14,7 @@ from functools import cached_property, lru_cache
 from ipaddress import IPv4Address, IPv4Network
 from typing import Protocol, TypeAlias
 
-from holdfast.apps.bier.protection import FastReroute, NotVia, Protect, Protector, Repair, Repairs, Underlay
+from holdfast.apps.bier.protection import FastReroute, Loss, NotVia, Protect, Protector, Repair, Repairs, Underlay
 from holdfast.control.next_hop import NextHop, over_link
 from holdfast.errors import NetworkError
 from holdfast.paths import Hop, ShortestPaths
@@ -265,6 +265,8 @@ class Plan:
         self._trees = {number: trees(self.paths) for number, trees in scheme.sub_domains.items()}
         self.destinations = sorted(self.paths.number[switch] for switch in scheme.numbering.bfr_ids)
         self.lanes: list[Lane] = [(s, b) for s in sorted(self._trees) for b in range(scheme.buckets)]
+        self.changed: Sequence[str] = self.paths.nodes
+        """The switches that may have other plans than in the plan before."""
         self._sent: dict[tuple[Lane, int], dict[Hop, list[int]]] = {}
         self._repairs: dict[_Sending, Repairs] = {}
         self._entries: dict[_Sending, dict[int, NeighbourEntry | None]] = {}
@@ -383,21 +385,22 @@ class Plan:
 
     # ---- The next plan ----
 
-    def after(self, unusable: Collection[int]) -> Plan:
+    def after(self, unusable: Collection[int], *, underlay: Underlay | None = None, loss: Loss | None = None) -> Plan:
         """The plan without these links. If some went and none came back, only what depends on them is planned again.
 
-        Alternates depend on all distances, and trees on the whole graph: with those everything is.
+        Alternates depend on all distances, and trees on the whole graph: with those everything is. ``underlay``: what is left of
+        it; ``loss``: what it lost since this plan. They are computed if they are not known.
         """
         links = frozenset(unusable)
         is_shortest = all(trees is shortest for trees in self.scheme.sub_domains.values())
         if self.scheme.frr == "lfa" or not is_shortest or not links >= self.unusable:
-            return Plan(self.topology, self.scheme, links)
+            return Plan(self.topology, self.scheme, links, underlay=underlay)
         before_switches = self.switches  # all of this plan is there from here on
-        paths, moved = self.paths.without(links - self.unusable)
-        underlay, rerouted = self.underlay.without(paths, links - self.unusable)
-        plan = Plan(self.topology, self.scheme, links, underlay=underlay)
-        stale = {(lane, node, hop) for node, hop in rerouted for lane in self.lanes}
-        plan._take_over(self, before_switches, stale | plan._move(self, moved))
+        if loss is None or loss.before is not self.underlay or not loss.is_complete:
+            loss = self.underlay.without(links - self.unusable)
+        plan = Plan(self.topology, self.scheme, links, underlay=loss.after)
+        stale = {(lane, node, hop) for node, hop in loss.rerouted for lane in self.lanes}
+        plan._take_over(self, before_switches, stale | plan._move(self, loss.moved))
         return plan
 
     def _move(self, before: Plan, moved: Mapping[int, Collection[int]]) -> set[_Sending]:
@@ -453,8 +456,9 @@ class Plan:
         self.__dict__["_uses"] = uses
         changed = {self.paths.nodes[node] for _, node, _ in stale} | ends
         addresses = not_via_addresses(self.topology, [t for t in self._uses if self.paths.nodes[t[1]] in changed])
+        self.changed = sorted(changed)
         self.__dict__["switches"] = {**before_switches} | {
-            name: self._switch(name, addresses.get(name, ())) for name in sorted(changed)
+            name: self._switch(name, addresses.get(name, ())) for name in self.changed
         }
 
 
@@ -472,21 +476,114 @@ def tunnel_routes(
     topology: Topology, underlay: Underlay, tunnels: Iterable[Tunnel]
 ) -> dict[str, dict[IPv4Address, NextHop]]:
     """The routes to the ends of tunnels, at the switches that tunnels pass, by switch. None of them has an alternate."""
-    nodes = underlay.paths.nodes
-    routes: dict[str, dict[IPv4Address, NextHop]] = {name: {} for name in nodes}
-    passed: set[tuple[int, int, NotVia | None]] = set()
-    for start, end, not_via in sorted(
-        tunnels, key=lambda tunnel: (tunnel[0], tunnel[1], tunnel[2] or NotVia(-1, -1, -1))
-    ):
-        address = loopback(topology, nodes[end]) if not_via is None else not_via_address(topology, nodes, not_via)
-        node = start
-        for hop in underlay.tunnel_route(start, end, not_via):
-            if (node, end, not_via) in passed:
-                break
-            passed.add((node, end, not_via))
-            routes[nodes[node]][address] = over_link(topology, nodes[node], hop.link)
+    found = TunnelRoutes(topology)
+    found.add(underlay, tunnels)
+    return found.routes()
+
+
+class TunnelRoutes:
+    """The routes of tunnels, kept up to date: a change costs what it changes. :meth:`take_changes` tells of what changed."""
+
+    def __init__(self, topology: Topology) -> None:
+        self._topology = topology
+        self._nodes = list(topology.switches)
+        self._passed: dict[Tunnel, list[tuple[tuple[int, IPv4Address], int]]] = {}
+        # The link of a route, and how many tunnels take it.
+        self._routes: dict[tuple[int, IPv4Address], tuple[int, int]] = {}
+        self._ends: Counter[tuple[int, IPv4Address]] = Counter()
+        self._over: dict[int, set[Tunnel]] = {}
+        self._changed: set[tuple[int, IPv4Address]] = set()
+        self._changed_ends: set[tuple[int, IPv4Address]] = set()
+
+    def add(self, underlay: Underlay, tunnels: Iterable[Tunnel]) -> None:
+        """These pass the network as well."""
+        for tunnel in tunnels:
+            if tunnel not in self._passed:
+                self._add(underlay, tunnel)
+
+    def remove(self, tunnels: Iterable[Tunnel]) -> None:
+        """These do not any more."""
+        for tunnel in tunnels:
+            if tunnel in self._passed:
+                self._remove(tunnel)
+
+    def reroute(self, underlay: Underlay, links: Collection[int]) -> None:
+        """Some links went: the tunnels over them take other ways."""
+        for tunnel in {tunnel for link in links for tunnel in self._over.pop(link, ())}:
+            self._remove(tunnel)
+            self._add(underlay, tunnel)
+
+    def _add(self, underlay: Underlay, tunnel: Tunnel) -> None:
+        node, end, not_via = tunnel
+        if not_via is None:
+            address = loopback(self._topology, self._nodes[end])
+        else:
+            address = not_via_address(self._topology, self._nodes, not_via)
+            self._ends[end, address] += 1
+            self._changed_ends.add((end, address))
+        passed = self._passed[tunnel] = []
+        for hop in underlay.tunnel_route(*tunnel):
+            at = node, address
+            link, users = self._routes.get(at, (hop.link, 0))
+            # Where another tunnel passes on its old way, it is still to be routed again.
+            self._routes[at] = (hop.link, users + 1)
+            if not users or link != hop.link:
+                self._changed.add(at)
+            passed.append((at, hop.link))
+            self._over.setdefault(hop.link, set()).add(tunnel)
             node = hop.neighbour
-    return routes
+
+    def _remove(self, tunnel: Tunnel) -> None:
+        for at, over in self._passed.pop(tunnel):
+            self._over.get(over, set()).discard(tunnel)
+            link, users = self._routes[at]
+            if users > 1:
+                self._routes[at] = (link, users - 1)
+            else:
+                del self._routes[at]
+                self._changed.add(at)
+        _, end, not_via = tunnel
+        if not_via is not None:
+            there = end, not_via_address(self._topology, self._nodes, not_via)
+            self._ends[there] -= 1
+            if not self._ends[there]:
+                del self._ends[there]
+                self._changed_ends.add(there)
+
+    def routes(self) -> dict[str, dict[IPv4Address, NextHop]]:
+        """All of them, by switch."""
+        found: dict[str, dict[IPv4Address, NextHop]] = {name: {} for name in self._nodes}
+        for (node, address), (link, _) in self._routes.items():
+            found[self._nodes[node]][address] = over_link(self._topology, self._nodes[node], link)
+        return found
+
+    def ends(self) -> Iterator[tuple[str, IPv4Address]]:
+        """The not-via addresses that tunnels end at, with their switches."""
+        return ((self._nodes[node], address) for node, address in self._ends)
+
+    def take_changes(self) -> TunnelChanges:
+        """What changed since the last call."""
+        changes = TunnelChanges(
+            [(self._nodes[node], address, self._next_hop(node, address)) for node, address in sorted(self._changed)],
+            [
+                (self._nodes[node], address, (node, address) in self._ends)
+                for node, address in sorted(self._changed_ends)
+            ],
+        )
+        self._changed, self._changed_ends = set(), set()
+        return changes
+
+    def _next_hop(self, node: int, address: IPv4Address) -> NextHop | None:
+        found = self._routes.get((node, address))
+        return None if found is None else over_link(self._topology, self._nodes[node], found[0])
+
+
+@dataclass(frozen=True, slots=True)
+class TunnelChanges:
+    """``routes``: switch, address and next hop; None: there is no route any more. ``ends``: switch, address, whether it is one."""
+
+    routes: list[tuple[str, IPv4Address, NextHop | None]]
+    ends: list[tuple[str, IPv4Address, bool]]
 
 
 def _fewest(buckets: list[tuple[NeighbourEntry, ...]]) -> tuple[tuple[NeighbourEntry, ...], ...]:

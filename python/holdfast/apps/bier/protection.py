@@ -28,9 +28,9 @@ Each repair is for bits that no other repair of this switch is for, and every bi
 from __future__ import annotations
 
 import heapq
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, NamedTuple, TypeAlias
 
 from holdfast.paths import UNREACHABLE, Hop, ShortestPaths
 
@@ -38,8 +38,7 @@ FastReroute: TypeAlias = Literal["none", "tunnel", "lfa"]
 Protect: TypeAlias = Literal["link", "node"]
 
 
-@dataclass(frozen=True, slots=True, order=True)
-class NotVia:
+class NotVia(NamedTuple):
     """The address of ``end``'s interface on a link (RFC 6981). Routes to it do not pass the link's other end, ``avoided``."""
 
     end: int
@@ -47,8 +46,7 @@ class NotVia:
     avoided: int
 
 
-@dataclass(frozen=True, slots=True)
-class Repair:
+class Repair(NamedTuple):
     """What S does instead of sending to E by a link. ``hop``: the first one; of a tunnel, of the underlay's route to ``end``.
 
     ``end``: where the tunnel ends; None: plain BIER. ``not_via``: its address if it is not the end's loopback.
@@ -69,7 +67,9 @@ class Underlay:
     def __init__(self, paths: ShortestPaths, *, ip_frr: bool) -> None:
         self.paths = paths
         self.ip_frr = ip_frr
-        self._avoiding: dict[NotVia, list[int]] = {}
+        # By address, distances with the number of links that were gone then, of all that are by now.
+        self._avoiding: dict[NotVia, tuple[list[int], int]] = {}
+        self._gone: list[tuple[int, Hop]] = []
         self._tunnels: dict[_Wish, Repair | None] = {}
         # By link, the tunnels whose choice depends on it, and some that did once.
         self._over: dict[int, set[_Wish]] = {}
@@ -92,6 +92,7 @@ class Underlay:
         if wish not in self._tunnels:
             repair = self._tunnels[wish] = self._find(*wish)
             for hop in self._considered(s, end, repair):
+                # Sets are shared with earlier underlays, in which a wish too many costs nothing.
                 self._over.setdefault(hop.link, set()).add(wish)
         return self._tunnels[wish]
 
@@ -126,18 +127,17 @@ class Underlay:
                 best, chosen = cost, hop
         return chosen
 
-    def without(self, paths: ShortestPaths, links: Collection[int]) -> tuple[Underlay, set[tuple[int, Hop]]]:
-        """The same with the paths that are left without some links, and whose tunnels may be others: S and its hop to E.
-
-        A route without these links is as good as before, and stays.
-        """
+    def without(self, links: Collection[int]) -> Loss:
+        """The same without some links. A route or tunnel that has none of them is as good as before, and stays."""
+        paths, moved = self.paths.without(links)
         left = Underlay(paths, ip_frr=self.ip_frr)
+        left._avoiding, left._gone = dict(self._avoiding), self._gone + self.paths.ends_of(links)
         left._tunnels = dict(self._tunnels)
-        left._over = {link: set(wishes) for link, wishes in self._over.items()}
+        left._over = dict(self._over)
         stale = {wish for link in links for wish in left._over.pop(link, ())}
         for wish in stale:
             left._tunnels.pop(wish, None)
-        return left, {(s, failed) for s, failed, *_ in stale}
+        return Loss(self, left, moved, {(s, failed) for s, failed, *_ in stale}, len(self._tunnels))
 
     def _considered(self, s: int, end: int, repair: Repair | None) -> list[Hop]:
         if repair is None or repair.not_via is None:
@@ -147,9 +147,33 @@ class Underlay:
     def distances_avoiding(self, not_via: NotVia) -> list[int]:
         """To the address from every node, without the avoided one."""
         known = self._avoiding.get(not_via)
+        if known is not None and known[1] == len(self._gone):
+            return known[0]
         if known is None:
-            known = self._avoiding[not_via] = _distances_without(self.paths, not_via.end, not_via.avoided)
-        return known
+            distances = _distances_without(self.paths, not_via.end, not_via.avoided)
+        else:
+            distances = self.paths.lengthened(known[0], self._gone[known[1] :])[1]
+        self._avoiding[not_via] = distances, len(self._gone)
+        return distances
+
+
+@dataclass(frozen=True)
+class Loss:
+    """An underlay ``before`` and ``after`` it lost some links.
+
+    ``moved``: by destination the nodes whose next hops may be others. ``rerouted``: S and its hop to E where tunnels may be.
+    """
+
+    before: Underlay
+    after: Underlay
+    moved: Mapping[int, Collection[int]]
+    rerouted: Collection[tuple[int, Hop]]
+    _tunnels: int
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether it is known of all tunnels that were asked for before."""
+        return len(self.before._tunnels) == self._tunnels
 
 
 def _distances_without(paths: ShortestPaths, start: int, avoided: int) -> list[int]:

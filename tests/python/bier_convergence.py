@@ -1,0 +1,90 @@
+"""How long the BIER controller itself takes after a failure: planning, and writing to all switches, which are in its process.
+
+As a script it prints the median over links of a topology in every protection mode: ``python tests/python/bier_convergence.py
+[TOPOLOGY [RUNS]]``; the suite runs a small one. Delays of signalling, which scenarios state, are zero here.
+"""
+
+from __future__ import annotations
+
+import gc
+import random
+import statistics
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from holdfast import SimulatedNetwork
+from holdfast._core import Program
+from holdfast.apps.bier import BierController, compile_bier
+from holdfast.apps.bier.protection import FastReroute, Protect
+from holdfast.topologies import load
+
+MODES: tuple[tuple[FastReroute, Protect], ...] = (
+    ("none", "link"),
+    ("tunnel", "link"),
+    ("tunnel", "node"),
+    ("lfa", "link"),
+    ("lfa", "node"),
+)
+
+
+@dataclass(frozen=True)
+class Convergence:
+    """One link failed: milliseconds of processor time until the last switch was written, and what it wrote."""
+
+    link: str
+    milliseconds: float
+    switches: int
+    updates: int
+
+
+def failures(
+    topology_name: str, program: Program, frr: FastReroute, protect: Protect, runs: int, *, seed: int = 1
+) -> Iterator[Convergence]:
+    """Fails random links one after the other, each repaired before the next."""
+    topology = load(topology_name)
+    controller = BierController(ip_delay_ms=0, bier_delay_ms=0, frr=frr, protect=protect)
+    network = SimulatedNetwork(topology, program, [controller], seed=seed)
+    between = [link for link in topology.links if link.a in topology.switches and link.b in topology.switches]
+    for link in random.Random(seed).sample(between, runs):
+        network.run(network.now_ps / 1e12 + 2)
+        before = {name: (client.requests_sent, client.updates_sent) for name, client in network.clients.items()}
+        gc.collect()
+        begin = time.thread_time()
+        controller.on_port_change(link.a, link.a_port, up=False)
+        controller.on_port_change(link.b, link.b_port, up=False)
+        spent_s = time.thread_time() - begin
+        written = [
+            client.updates_sent - before[name][1]
+            for name, client in network.clients.items()
+            if client.requests_sent > before[name][0]
+        ]
+        yield Convergence(f"{link.a}-{link.b}", spent_s * 1e3, len(written), sum(written))
+        controller.on_port_change(link.a, link.a_port, up=True)
+        controller.on_port_change(link.b, link.b_port, up=True)
+
+
+def main() -> None:
+    """Prints a row for each mode."""
+    topology = sys.argv[1] if len(sys.argv) > 1 else "waxman:100"
+    runs = int(sys.argv[2]) if len(sys.argv) > 2 else 10
+    program = compile_bier()
+    print(
+        f"{topology}, {runs} links: {'frr':<7} {'protect':<8} {'median':>8} {'least':>8} {'most':>8} switches updates"
+    )
+    for frr, protect in MODES:
+        found = list(failures(topology, program, frr, protect, runs))
+        times = sorted(each.milliseconds for each in found)
+        switches, updates = (
+            statistics.median(getattr(each, what) for each in found) for what in ("switches", "updates")
+        )
+        print(
+            f"{'':{len(topology) + len(str(runs)) + 9}} {frr:<7} {protect:<8} {statistics.median(times):>5.1f} ms "
+            f"{times[0]:>5.1f} ms {times[-1]:>5.1f} ms {switches:>8.0f} {updates:>7.0f}",
+            flush=True,
+        )
+
+
+if __name__ == "__main__":
+    main()
