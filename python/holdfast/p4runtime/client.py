@@ -120,18 +120,21 @@ class Client(ClientSession):
         idle_timeout_ns: int = 0,
     ) -> None:
         info = self.p4info.tables[table]
-        entity = p4runtime_pb2.Entity()
-        fill_key(entity.table_entry, info, match, priority)
-        entity.table_entry.metadata = metadata
-        entity.table_entry.idle_timeout_ns = int64(idle_timeout_ns, "idle_timeout_ns")
-        if isinstance(action, Member):
-            entity.table_entry.action.action_profile_member_id = uint(action.id, 32, "member")
+        update = self._new_update(verb)
+        entry = update.entity.table_entry
+        fill_key(entry, info, match, priority)
+        if metadata:
+            entry.metadata = metadata
+        if idle_timeout_ns:
+            entry.idle_timeout_ns = int64(idle_timeout_ns, "idle_timeout_ns")
+        if isinstance(action, str):
+            fill_action(entry.action.action, info, action, params)
+        elif isinstance(action, Member):
+            entry.action.action_profile_member_id = uint(action.id, 32, "member")
         elif isinstance(action, Group):
-            entity.table_entry.action.action_profile_group_id = uint(action.id, 32, "group")
-        elif action is not None:
-            fill_action(entity.table_entry.action.action, info, action, params)
+            entry.action.action_profile_group_id = uint(action.id, 32, "group")
         given = dict(match)  # the caller's may change before the batch is sent
-        self._update(verb, entity, lambda: f"{info.name} {describe(given, priority)}")
+        self._send_update(verb, update, lambda: f"{info.name} {describe(given, priority)}")
 
     def profile_member(
         self,

@@ -225,8 +225,13 @@ class ClientSession(abc.ABC):
             raise e.with_descriptions([describe() for describe in batch.descriptions]) from None
 
     def _update(self, verb: str, entity: Proto, what: str | Callable[[], str]) -> None:
-        update = p4runtime_pb2.Update(type=_UPDATE_TYPES[verb], entity=entity)
+        self._send_update(verb, p4runtime_pb2.Update(type=_UPDATE_TYPES[verb], entity=entity), what)
 
+    def _new_update(self, verb: str) -> Proto:
+        """An update whose entity is to be filled in, and then to be sent: without a copy, as most updates are table entries."""
+        return p4runtime_pb2.Update(type=_UPDATE_TYPES[verb])
+
+    def _send_update(self, verb: str, update: Proto, what: str | Callable[[], str]) -> None:
         def description() -> str:
             return f"{verb} {what if isinstance(what, str) else what()}"
 

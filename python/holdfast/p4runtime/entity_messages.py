@@ -6,6 +6,7 @@ Names and ids are a :class:`~holdfast.p4runtime.p4info.P4InfoIndex`'s; who sends
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import TypeGuard
 
 from holdfast.p4runtime import codec
 from holdfast.p4runtime.codec import Pair, Value
@@ -26,7 +27,11 @@ def fill_key(message: Proto, table: Table, match: Mapping[str, Value | Pair], pr
 
 def _fill_match(message: Proto, table: str, match_field: MatchField, value: Value | Pair) -> None:
     """Adds a ``FieldMatch``; don't-care matches (prefix length 0, mask 0, full range) are left out."""
-    width, what = match_field.width, f"table '{table}', match field '{match_field.name}'"
+    width = match_field.width
+    if match_field.kind == "exact" and _is_plain(value, match_field):
+        message.match.add(field_id=match_field.id).exact.value = codec.encode(value)
+        return
+    what = f"table '{table}', match field '{match_field.name}'"
     if match_field.kind in ("exact", "optional"):
         encoded = _encoded(match_field, value, what)
         getattr(message.match.add(field_id=match_field.id), match_field.kind).value = encoded
@@ -54,11 +59,18 @@ def fill_action(message: Proto, table: Table, action: str, params: Mapping[str, 
     """Puts an action of a table with its parameters into a message."""
     info = table.actions[action]
     message.action_id = info.id
-    given = dict(params or {})
-    for name, value in given.items():
+    for name, value in (params or {}).items():
         param = info.params[name]
+        if _is_plain(value, param):
+            message.params.add(param_id=param.id, value=codec.encode(value))
+            continue
         encoded = _encoded(param, value, f"action '{info.name}', parameter '{param.name}'")
         message.params.add(param_id=param.id, value=encoded)
+
+
+def _is_plain(value: Value | Pair, owner: MatchField | Param) -> TypeGuard[int]:
+    """Whether the value is a number as it stands: most are, and there are many."""
+    return type(value) is int and not owner.uri and value >= 0 and value.bit_length() <= owner.width
 
 
 def _encoded(owner: MatchField | Param, value: Value | Pair, what: str) -> bytes:

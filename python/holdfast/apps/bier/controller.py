@@ -176,7 +176,7 @@ class BierController(Controller):
         self._plan: Plan | None = None
         self._underlay: Underlay | None = None
         self._underlay_without: frozenset[int] = frozenset()
-        self._tunnels: frozenset[Tunnel] = frozenset()
+        self._tunnels: set[Tunnel] = set()
         self._tunnel_routes = TunnelRoutes(self.topology)
         self._inherited: dict[str, list[TableEntry]] = {}
         self._generation = 0
@@ -447,8 +447,8 @@ class BierController(Controller):
             plan = Plan(self.topology, self._scheme, unusable, underlay=underlay)
         else:
             plan = before.after(unusable, underlay=underlay, loss=loss)
-        new = plan.tunnels - self._tunnels
-        self._tunnels |= new
+        new = [tunnel for tunnel in plan.tunnels if tunnel not in self._tunnels]
+        self._tunnels.update(new)
         assert self._underlay is not None
         self._tunnel_routes.add(self._underlay, new)
         self._change_tunnels()
@@ -458,7 +458,7 @@ class BierController(Controller):
                 self._write_switch(name, switch)
         self._plan = plan
         self._generation += 1
-        if self._tunnels != plan.tunnels or self._inherited:
+        if len(self._tunnels) != len(plan.tunnels) or self._inherited:
             self.plane.call_later(DRAIN_MS, partial(self._forget_tunnels, self._generation))
 
     def _write_switch(self, name: str, switch: SwitchPlan) -> None:
@@ -480,8 +480,8 @@ class BierController(Controller):
         """Removes the tunnels that only earlier plans have used, when no packet is in them any more."""
         if generation != self._generation:
             return
-        self._tunnel_routes.remove(self._tunnels - self.plan.tunnels)
-        self._tunnels = self.plan.tunnels
+        self._tunnel_routes.remove(self._tunnels.difference(self.plan.tunnels))
+        self._tunnels = set(self.plan.tunnels)
         if self._inherited:
             self._inherited = {}
             self._write_tunnels()

@@ -7,7 +7,7 @@ they were chosen.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from ipaddress import IPv4Address
 
@@ -28,7 +28,10 @@ class Outcome:
 
 
 class Network:
-    """Switches with these plans, some of whose links (by index) or switches are down."""
+    """Switches with these plans, some of whose links (by index) or switches are down.
+
+    ``ends``: the addresses of a switch, besides its loopback, where tunnels end.
+    """
 
     def __init__(
         self,
@@ -36,11 +39,13 @@ class Network:
         switches: Mapping[str, SwitchPlan],
         routes: Mapping[str, Mapping[IPv4Address, NextHop]],
         *,
+        ends: Mapping[str, Collection[IPv4Address]] | None = None,
         down: frozenset[int] = frozenset(),
         dead: str | None = None,
     ) -> None:
         self._switches = switches
         self._routes = routes
+        self._ends = ends or {}
         self._dead = dead
         self._ports: dict[tuple[str, int], str] = {}
         for index, link in enumerate(topology.links):
@@ -87,7 +92,7 @@ class Network:
     def _tunnel(self, outcome: Outcome, switch: str, end: IPv4Address, packet: tuple[Bift, int, int, int]) -> None:
         for _ in range(TTL):
             plan = self._switches[switch]
-            if end == plan.loopback or end in plan.not_via:
+            if end == plan.loopback or end in self._ends.get(switch, ()):
                 bift, bits, entropy, ttl = packet
                 self._forward(outcome, switch, bift, bits, entropy, ttl, from_tunnel=True)
                 return

@@ -100,8 +100,6 @@ class SwitchPlan:
     loopback: IPv4Address
     bifts: Mapping[Bift, tuple[tuple[NeighbourEntry, ...], ...]]
     own: Mapping[Bift, int]
-    not_via: tuple[IPv4Address, ...] = ()
-    """Addresses that tunnels may end at besides the loopback."""
 
 
 # ---- Numbers ----
@@ -268,6 +266,7 @@ class Plan:
         self.changed: Sequence[str] = self.paths.nodes
         """The switches that may have other plans than in the plan before."""
         self._sent: dict[tuple[Lane, int], dict[Hop, list[int]]] = {}
+        self._next_hops: dict[tuple[str, int], NextHop] = {}
         self._repairs: dict[_Sending, Repairs] = {}
         self._entries: dict[_Sending, dict[int, NeighbourEntry | None]] = {}
 
@@ -304,10 +303,9 @@ class Plan:
     @cached_property
     def switches(self) -> dict[str, SwitchPlan]:
         """What every switch needs, by name."""
-        addresses = not_via_addresses(self.topology, self.tunnels)
-        return {name: self._switch(name, addresses.get(name, ())) for name in self.paths.nodes}
+        return {name: self._switch(name) for name in self.paths.nodes}
 
-    def _switch(self, name: str, not_via: tuple[IPv4Address, ...]) -> SwitchPlan:
+    def _switch(self, name: str) -> SwitchPlan:
         numbering = self.scheme.numbering
         bfr_id = numbering.bfr_ids.get(name, 0)
         place, bit = numbering.place(name) if bfr_id else (-1, 0)
@@ -318,19 +316,17 @@ class Plan:
                 buckets = [self._bucket((sub_domain, b), name, set_identifier) for b in range(self.scheme.buckets)]
                 bifts[bift] = _fewest(buckets)
                 own[bift] = bit if set_identifier == place else 0
-        return SwitchPlan(bfr_id, loopback(self.topology, name), bifts, own, not_via)
+        return SwitchPlan(bfr_id, loopback(self.topology, name), bifts, own)
 
     def _bucket(self, lane: Lane, name: str, set_identifier: int) -> tuple[NeighbourEntry, ...]:
         node, entries = self.paths.number[name], []
-        for hop, destinations in sorted(
-            self.sent(lane, node).items(), key=lambda item: (item[0].neighbour, item[0].link)
-        ):
+        for hop, destinations in sorted(self.sent(lane, node).items()):
             known = self._entries.setdefault((lane, node, hop), {})
             if set_identifier not in known:
                 known[set_identifier] = None
                 if f_bm := self._mask(destinations, set_identifier):
                     backups = tuple(self._backups(lane, name, hop, set_identifier))
-                    next_hop = over_link(self.topology, name, hop.link)
+                    next_hop = self._over(name, hop.link)
                     known[set_identifier] = NeighbourEntry(self.paths.nodes[hop.neighbour], next_hop, f_bm, backups)
             entries.append(known[set_identifier])
         return tuple(entry for entry in entries if entry is not None)
@@ -342,7 +338,13 @@ class Plan:
                 tunnel = None
                 if (end := self._end(repair)) is not None:
                     tunnel = (loopback(self.topology, name), end)
-                yield Backup(over_link(self.topology, name, repair.hop.link), f_bm, tunnel)
+                yield Backup(self._over(name, repair.hop.link), f_bm, tunnel)
+
+    def _over(self, name: str, link: int) -> NextHop:
+        known = self._next_hops.get((name, link))
+        if known is None:
+            known = self._next_hops[name, link] = over_link(self.topology, name, link)
+        return known
 
     def _mask(self, destinations: Iterable[int], set_identifier: int) -> int:
         mask = 0
@@ -367,17 +369,17 @@ class Plan:
     def _address(self, not_via: NotVia) -> IPv4Address:
         return not_via_address(self.topology, self.paths.nodes, not_via)
 
-    @cached_property
-    def tunnels(self) -> frozenset[Tunnel]:
+    @property
+    def tunnels(self) -> Collection[Tunnel]:
         """Every tunnel that some repair takes."""
-        return frozenset(self._uses)
+        return self._uses.keys()
 
     @cached_property
-    def _uses(self) -> Counter[Tunnel]:
+    def _uses(self) -> dict[Tunnel, int]:
         """How many repairs take a tunnel."""
         nodes = range(len(self.paths.nodes))
         sending = [(lane, node, hop) for lane in self.lanes for node in nodes for hop in self.sent(lane, node)]
-        return Counter(tunnel for each in sending for tunnel in self._tunnels_of(each))
+        return dict(Counter(tunnel for each in sending for tunnel in self._tunnels_of(each)))
 
     def _tunnels_of(self, sending: _Sending) -> list[Tunnel]:
         repairs = self.repairs(*sending)
@@ -440,26 +442,22 @@ class Plan:
 
     def _take_over(self, before: Plan, before_switches: Mapping[str, SwitchPlan], stale: set[_Sending]) -> None:
         """Takes over repairs, entries, tunnels and switches, but for those that are stale."""
-        uses = Counter(before._uses)
-        self._repairs, self._entries = dict(before._repairs), dict(before._entries)
-        ends = set()
+        self._uses = uses = dict(before._uses)
+        self._repairs, self._entries, self._next_hops = dict(before._repairs), dict(before._entries), before._next_hops
         for sending in stale:
-            old = before._tunnels_of(sending) if sending in self._repairs else []
+            for tunnel in before._tunnels_of(sending) if sending in self._repairs else ():
+                uses[tunnel] -= 1
+                if not uses[tunnel]:
+                    del uses[tunnel]
             self._repairs.pop(sending, None)
             self._entries.pop(sending, None)
-            new = self._tunnels_of(sending) if sending[2] in self._sent[sending[0], sending[1]] else []
-            uses.subtract(old)
-            uses.update(new)
-            ends |= {self.paths.nodes[tunnel[1]] for tunnel in {*old} ^ {*new}}
-        for tunnel in [tunnel for tunnel, users in uses.items() if users == 0]:
-            del uses[tunnel]
-        self.__dict__["_uses"] = uses
-        changed = {self.paths.nodes[node] for _, node, _ in stale} | ends
-        addresses = not_via_addresses(self.topology, [t for t in self._uses if self.paths.nodes[t[1]] in changed])
-        self.changed = sorted(changed)
-        self.__dict__["switches"] = {**before_switches} | {
-            name: self._switch(name, addresses.get(name, ())) for name in self.changed
-        }
+            for tunnel in self._tunnels_of(sending) if sending[2] in self._sent[sending[0], sending[1]] else ():
+                uses[tunnel] = uses.get(tunnel, 0) + 1
+        nodes = sorted({node for _, node, _ in stale})
+        self.changed = [self.paths.nodes[node] for node in nodes]
+        self.switches = dict(before_switches)
+        for name in self.changed:
+            self.switches[name] = self._switch(name)
 
 
 def not_via_addresses(topology: Topology, tunnels: Iterable[Tunnel]) -> dict[str, tuple[IPv4Address, ...]]:

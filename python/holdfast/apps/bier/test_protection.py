@@ -13,7 +13,16 @@ from hypothesis import strategies as st
 from holdfast import topologies
 from holdfast.apps.bier.coverage import Coverage, failures
 from holdfast.apps.bier.forwarding_law import Network
-from holdfast.apps.bier.planning import Bift, Plan, Scheme, TreesOf, number_switches, shortest, tunnel_routes
+from holdfast.apps.bier.planning import (
+    Bift,
+    Plan,
+    Scheme,
+    TreesOf,
+    not_via_addresses,
+    number_switches,
+    shortest,
+    tunnel_routes,
+)
 from holdfast.apps.bier.protection import FastReroute, Protect
 from holdfast.control.next_hop import NextHop
 from holdfast.errors import NetworkError
@@ -56,16 +65,20 @@ def routes_of(plan: Plan) -> dict[str, dict[IPv4Address, NextHop]]:
     return tunnel_routes(plan.topology, plan.underlay, plan.tunnels)
 
 
+def ends_of(plan: Plan) -> dict[str, tuple[IPv4Address, ...]]:
+    return not_via_addresses(plan.topology, plan.tunnels)
+
+
 def check(plan: Plan) -> None:
     """Every packet of every BFIR under every failure."""
     topology, scheme = plan.topology, plan.scheme
-    switches, routes, coverage = plan.switches, routes_of(plan), Coverage(plan)
+    switches, routes, ends, coverage = plan.switches, routes_of(plan), ends_of(plan), Coverage(plan)
     bfers = list(scheme.numbering.bfr_ids)
     nothing = [(None, None)]
     for kind, failure in nothing + [(k, f) for k in ("link", "node") for f in failures(topology, k)]:
         down = frozenset() if failure is None else failure.links
         dead = None if failure is None else failure.node
-        network = Network(topology, switches, routes, down=down, dead=dead)
+        network = Network(topology, switches, routes, ends=ends, down=down, dead=dead)
         for sub_domain in scheme.sub_domains:
             lost = frozenset() if failure is None else coverage.lost(failure, sub_domain)
             for bfir in bfers:
@@ -169,16 +182,16 @@ def test_node_protection_splits_the_mask_by_next_next_hops() -> None:
     assert set(by_mask) == {own, around}
     assert by_mask[own] is not None
     assert by_mask[own][0] == plan.switches["s1"].loopback
-    assert by_mask[own][1] in plan.switches["s2"].not_via
+    assert by_mask[own][1] in ends_of(plan)["s2"]
     assert by_mask[around] is not None
-    assert by_mask[around][1] in plan.switches["s3"].not_via
+    assert by_mask[around][1] in ends_of(plan)["s3"]
 
 
 def test_a_tunnel_for_a_dead_switch_ends_beside_it() -> None:
     """The copy for the failed switch's own bit takes the detour once, and is dropped by the switch's other neighbour."""
     topology = topologies.load("ring:6")
     plan = Plan(topology, Scheme(number_switches(topology), protect="node"))
-    network = Network(topology, plan.switches, routes_of(plan), dead="s2")
+    network = Network(topology, plan.switches, routes_of(plan), ends=ends_of(plan), dead="s2")
     bits = plan.scheme.numbering.bit_strings(["s2"])[0]
     outcome = network.send("s1", Bift(0, 0), bits, 0)
     assert (dict(outcome.delivered), outcome.copies, outcome.expired) == ({}, 4, 0)
