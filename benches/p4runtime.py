@@ -2,8 +2,9 @@
 """Table updates per second through P4Runtime: a controller in Python and the switch, in one process on one core.
 
 ``in process`` calls the device, ``gRPC`` goes over loopback; both build every request. ``messages`` fills in protobuf
-messages by id, as fast controllers do; ``names`` uses :meth:`Client.insert` and related methods. Rates are medians, by the
-wall clock, or with ``--cpu`` by the processor time of this process, for a busy machine.
+messages by id, as fast controllers do; ``metadata`` also gives each entry metadata; ``names`` uses :meth:`Client.insert`
+and related methods. Rates are medians, by the wall clock, or with ``--cpu`` by the processor time of this process, for a
+busy machine.
 """
 
 from __future__ import annotations
@@ -94,7 +95,7 @@ CASES = (
 )
 
 
-def requests(client: Client, case: Case, kind: int, entries: int, batch: int) -> Iterator[Any]:
+def requests(client: Client, case: Case, kind: int, entries: int, batch: int, metadata: bytes = b"") -> Iterator[Any]:
     """``WriteRequest`` messages, made one by one."""
     table, action = client.p4info.table(case.table), client.p4info.action(case.action)
     params = list(zip((p.id for p in action.params), case.params, strict=True))
@@ -106,6 +107,8 @@ def requests(client: Client, case: Case, kind: int, entries: int, batch: int) ->
             update = request.updates.add(type=kind)
             entry = update.entity.table_entry
             entry.table_id = table.id
+            if metadata:
+                entry.metadata = metadata
             case.match(entry.match.add(field_id=field_id), number)
             if kind != DELETE:
                 entry.action.action.action_id = action.id
@@ -117,6 +120,12 @@ def requests(client: Client, case: Case, kind: int, entries: int, batch: int) ->
 def write_messages(client: Client, case: Case, kind: int, entries: int, batch: int) -> None:
     """By ids."""
     for request in requests(client, case, kind, entries, batch):
+        client._call_write(request)
+
+
+def write_metadata(client: Client, case: Case, kind: int, entries: int, batch: int) -> None:
+    """By ids, with metadata."""
+    for request in requests(client, case, kind, entries, batch, b"a controller's own"):
         client._call_write(request)
 
 
@@ -132,6 +141,9 @@ def write_names(client: Client, case: Case, kind: int, entries: int, batch: int)
                     client.insert(case.table, match, case.action, case.names)
                 else:
                     client.modify(case.table, match, case.action, case.names)
+
+
+WRITERS = {"messages": write_messages, "metadata": write_metadata, "names": write_names}
 
 
 def read(client: Client, case: Case, entries: int) -> None:
@@ -160,7 +172,7 @@ def connected(case: Case, way: str, size: int) -> Iterator[Client]:
 
 def measure(case: Case, way: str, by: str, entries: int, batch: int, runs: int, now: Callable[[], float]) -> Rates:
     """The medians of some runs."""
-    write = write_messages if by == "messages" else write_names
+    write = WRITERS[by]
     rates: dict[str, list[float]] = {}
     with connected(case, way, entries) as client:
 
@@ -207,7 +219,7 @@ def main() -> None:
         measure(case, way, by, entries, options.batch, runs, time.process_time if options.cpu else time.perf_counter)
         for case in CASES
         for way in ("in process", "gRPC")
-        for by in ("messages", "names")
+        for by in WRITERS
     ]
     Console().print(shown(results))
     if options.json:

@@ -102,6 +102,9 @@ class Program:
     def p4info(self) -> str:
         """P4Info in protobuf text format; of a program loaded from an artifact what was given with it."""
     @property
+    def p4info_message(self) -> bytes:
+        """The serialized ``P4Info``; empty for a program loaded from an artifact."""
+    @property
     def warnings(self) -> list[Diagnostic]: ...
 
 @final

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from conftest import HERE, P4INFO, accept
 
@@ -9,6 +11,7 @@ from holdfast import _core
 from holdfast.p4runtime import P4InfoIndex, P4RuntimeError
 from holdfast.p4runtime.p4data import width_of
 from holdfast.p4runtime.p4info import parse_text
+from holdfast.p4runtime.stubs import p4info_pb2
 
 
 def shape(index: P4InfoIndex) -> object:
@@ -125,6 +128,12 @@ def test_contradictions_are_refused(text: str, message: str) -> None:
     with pytest.raises(P4RuntimeError, match=message) as e:
         accept(text)
     assert e.value.code == "INVALID_ARGUMENT"
+
+
+@pytest.mark.parametrize("source", sorted((HERE.parent / "p4" / "accept").glob("*.p4")), ids=lambda source: source.stem)
+def test_the_compiler_writes_one_message_in_both_formats(source: Path) -> None:
+    program = _core.Program.compile(str(source))
+    assert p4info_pb2.P4Info.FromString(program.p4info_message) == parse_text(program.p4info)
 
 
 def test_the_text_is_the_message(index: P4InfoIndex) -> None:

@@ -618,8 +618,8 @@ impl Builder<'_> {
         Ok(Header { id, name, fields })
     }
 
-    /// Ids of all kinds share one number space (comment of `Preamble.id`).
-    fn check_ids_are_unique(&self) -> Result<(), ControlError> {
+    /// Of the objects that messages name by id.
+    fn preambles(&self) -> impl Iterator<Item = &m::Preamble> {
         let info = self.info;
         let preambles = (info.actions.iter().map(|it| &it.preamble))
             .chain(info.tables.iter().map(|it| &it.preamble))
@@ -629,9 +629,15 @@ impl Builder<'_> {
             .chain(info.action_profiles.iter().map(|it| &it.preamble))
             .chain(info.meters.iter().map(|it| &it.preamble))
             .chain(info.direct_meters.iter().map(|it| &it.preamble))
-            .chain(info.value_sets.iter().map(|it| &it.preamble));
+            .chain(info.value_sets.iter().map(|it| &it.preamble))
+            .chain(info.digests.iter().map(|it| &it.preamble));
+        preambles.flatten()
+    }
+
+    /// Ids of all kinds share one number space (comment of `Preamble.id`).
+    fn check_ids_are_unique(&self) -> Result<(), ControlError> {
         let mut seen: BTreeMap<u32, &str> = BTreeMap::new();
-        for preamble in preambles.flatten() {
+        for preamble in self.preambles() {
             if let Some(other) = seen.insert(preamble.id, &preamble.name) {
                 let (id, name) = (preamble.id, &preamble.name);
                 return Err(invalid(format!(
@@ -643,16 +649,8 @@ impl Builder<'_> {
     }
 
     fn roles(&self) -> Result<BTreeMap<u32, String>, ControlError> {
-        let info = self.info;
-        let preambles = (info.tables.iter().map(|it| &it.preamble))
-            .chain(info.action_profiles.iter().map(|it| &it.preamble))
-            .chain(info.counters.iter().map(|it| &it.preamble))
-            .chain(info.meters.iter().map(|it| &it.preamble))
-            .chain(info.value_sets.iter().map(|it| &it.preamble))
-            .chain(info.registers.iter().map(|it| &it.preamble))
-            .chain(info.digests.iter().map(|it| &it.preamble));
         let mut roles = BTreeMap::new();
-        for preamble in preambles.flatten() {
+        for preamble in self.preambles() {
             let mut named: Vec<String> = Vec::new();
             for text in preamble.annotations.iter().map(|text| text.trim()) {
                 if let Some(rest) = text.strip_prefix("@p4runtime_role")

@@ -45,6 +45,8 @@ pub(crate) struct Diagnostic {
 pub(crate) struct Program {
     ir: Arc<ir::Program>,
     p4info: String,
+    // Serialized; empty for what was given as text.
+    p4info_message: Vec<u8>,
     warnings: Vec<Py<Diagnostic>>,
     // Made when first needed.
     machine_code: OnceLock<Result<Arc<dyn Executor>, String>>,
@@ -52,10 +54,15 @@ pub(crate) struct Program {
 }
 
 impl Program {
-    fn new(ir: ir::Program, p4info: String, warnings: Vec<Py<Diagnostic>>) -> Program {
+    fn new(
+        ir: ir::Program,
+        (p4info, p4info_message): (String, Vec<u8>),
+        warnings: Vec<Py<Diagnostic>>,
+    ) -> Program {
         Program {
             ir: Arc::new(ir),
             p4info,
+            p4info_message,
             warnings,
             machine_code: OnceLock::new(),
             interpreter: OnceLock::new(),
@@ -133,7 +140,7 @@ fn finish(py: Python<'_>, compilation: Compilation) -> PyResult<Program> {
     match compilation.compiled {
         Some(compiled) => Ok(Program::new(
             compiled.program,
-            compiled.p4info.to_text(),
+            (compiled.p4info.to_text(), compiled.p4info.to_bytes()),
             diagnostics,
         )),
         None => Err(compile_error(py, &compilation.rendered, diagnostics)),
@@ -204,7 +211,7 @@ impl Program {
             Ok(program)
         });
         match loaded {
-            Ok(program) => Ok(Program::new(program, p4info, Vec::new())),
+            Ok(program) => Ok(Program::new(program, (p4info, Vec::new()), Vec::new())),
             Err(why) => {
                 let why: String = why;
                 let message = format!("not a compiled program: {why}");
@@ -229,6 +236,12 @@ impl Program {
     #[getter]
     fn p4info(&self) -> &str {
         &self.p4info
+    }
+
+    /// The serialized ``P4Info``; empty for a program loaded from an artifact.
+    #[getter]
+    fn p4info_message<'py>(&self, py: Python<'py>) -> Bound<'py, PyBytes> {
+        PyBytes::new(py, &self.p4info_message)
     }
 
     /// Warnings of the compiler.

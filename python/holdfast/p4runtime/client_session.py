@@ -21,7 +21,7 @@ from holdfast.p4runtime.codec import Value
 from holdfast.p4runtime.device import no_pipeline
 from holdfast.p4runtime.entity_messages import read_entry
 from holdfast.p4runtime.errors import P4RuntimeError, code_name, invalid_argument
-from holdfast.p4runtime.p4info import P4InfoIndex, parse_text
+from holdfast.p4runtime.p4info import P4InfoIndex, message_of, parse_text
 from holdfast.p4runtime.received import Arbitration, DigestList, Event, IdleEntries, PacketIn, StreamError
 from holdfast.p4runtime.stubs import Proto, p4info_pb2, p4runtime_pb2
 
@@ -175,7 +175,7 @@ class ClientSession(abc.ABC):
         if program is not None:
             if p4info is not None or artifact:
                 raise invalid_argument("give a program, or P4Info and artifact, not both")
-            p4info, artifact = program.p4info, program.artifact()
+            p4info, artifact = message_of(program), program.artifact()
         request = p4runtime_pb2.SetForwardingPipelineConfigRequest(device_id=self.device_id, role=self.role)
         set_election_id(request, self.election_id)
         request.action = p4runtime_pb2.SetForwardingPipelineConfigRequest.Action.Value(action.upper())

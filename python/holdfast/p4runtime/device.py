@@ -30,7 +30,7 @@ from holdfast.p4runtime.errors import (
     refusals,
     unimplemented,
 )
-from holdfast.p4runtime.p4info import parse_text
+from holdfast.p4runtime.p4info import message_of
 from holdfast.p4runtime.stubs import Proto, p4runtime_pb2
 
 API_VERSION = "1.5.0"
@@ -108,7 +108,7 @@ class Device:
         if not program.p4info:
             raise invalid_argument(f"program '{program.name}' carries no P4Info; compile it, or have a client push it")
         config = p4runtime_pb2.ForwardingPipelineConfig()
-        config.p4info.CopyFrom(parse_text(program.p4info))
+        config.p4info.CopyFrom(message_of(program))
         config.p4_device_config = program.artifact()
         with self._lock:
             self._realize(config, program, self._core_pipeline(config, program))

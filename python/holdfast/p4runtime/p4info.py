@@ -14,6 +14,7 @@ from typing import Generic, Literal, Protocol, TypeAlias, TypeVar
 
 from google.protobuf import text_format
 
+from holdfast._core import Program
 from holdfast.p4runtime.errors import P4RuntimeError, invalid_argument, quoted
 from holdfast.p4runtime.stubs import Proto, p4info_pb2
 
@@ -328,6 +329,15 @@ class P4InfoIndex:
             width = _width(m.bitwidth, f"field '{m.name}'{where}")
             fields.append(Param(m.id, m.name, width, self._uri(m.type_name.name)))
         return ControllerHeader(message.preamble.id, message.preamble.name, Names("metadata field", fields, where))
+
+
+def message_of(program: Program) -> Proto:
+    """The ``P4Info`` of a program: the compiler's, or what was given with the artifact.
+
+    INVALID_ARGUMENT if that cannot be parsed.
+    """
+    data = program.p4info_message
+    return p4info_pb2.P4Info.FromString(data) if data else parse_text(program.p4info)
 
 
 def parse_text(text: str) -> Proto:

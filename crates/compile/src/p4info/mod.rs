@@ -1,13 +1,13 @@
 //! P4Info: what the control plane may know of a program, as in p4.config.v1 of P4Runtime.
 //!
 //! Names and ids are those the reference compiler gives: an id is a first byte for the kind of object and a hash of
-//! the name, unless `@id` gives one ([`ids`]). [`P4Info::to_text`] writes protobuf text format; nothing here knows
-//! protobuf's binary form.
+//! the name, unless `@id` gives one ([`ids`]). [`P4Info::to_bytes`] gives the protobuf message, [`P4Info::to_text`] its
+//! text format.
 
 mod annotate;
 mod build;
 mod ids;
-mod text;
+mod message;
 
 pub(crate) use annotate::size_semantics;
 pub(crate) use build::{INT32_MAX, build};

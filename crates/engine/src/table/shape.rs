@@ -2,6 +2,7 @@
 
 use super::ternary::RangeCheck;
 use ir::{Bits, KeyMatch, MatchKind};
+use smallvec::{SmallVec, smallvec};
 
 /// Where each key field lies in the packed key.
 #[derive(Clone, Debug)]
@@ -72,11 +73,14 @@ impl KeyField {
     }
 }
 
+/// Of most keys without an allocation.
+type Limbs = SmallVec<[u64; 4]>;
+
 /// The matches of an entry in packed form.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Pattern {
-    pub value: Vec<u64>,
-    pub mask: Vec<u64>,
+    pub value: Limbs,
+    pub mask: Limbs,
     pub ranges: Vec<RangeCheck>,
     /// Of the lpm field, if any.
     pub prefix_len: u32,
@@ -86,8 +90,8 @@ impl Pattern {
     /// `matches` has the kinds and widths of `shape`, in canonical form.
     pub fn new(shape: &KeyShape, matches: &[KeyMatch]) -> Pattern {
         let mut pattern = Pattern {
-            value: vec![0; shape.limbs],
-            mask: vec![0; shape.limbs],
+            value: smallvec![0; shape.limbs],
+            mask: smallvec![0; shape.limbs],
             ranges: Vec::new(),
             prefix_len: 0,
         };

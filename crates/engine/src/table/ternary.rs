@@ -313,8 +313,8 @@ impl TupleSpace {
     /// The values and masks under which an entry is there, and the ranges that they do not say.
     fn covers(&self, pattern: &Pattern) -> (Vec<Cover>, Vec<RangeCheck>) {
         let mut covers = vec![Cover {
-            value: pattern.value.clone(),
-            mask: pattern.mask.clone(),
+            value: pattern.value.to_vec(),
+            mask: pattern.mask.to_vec(),
         }];
         let mut checks = Vec::new();
         for range in &pattern.ranges {
