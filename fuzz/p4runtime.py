@@ -147,15 +147,16 @@ class Likely:
         return None
 
     def array(self, random: Random, update: Any) -> None:
-        arrays: list[tuple[str, str, Any]] = [("register", "register_id", r) for r in self.index.registers]
-        arrays += [("counter", "counter_id", c) for c in self.index.counters]
-        arrays += [("meter", "meter_id", m) for m in self.index.meters]
+        info = self.index.message
+        arrays: list[tuple[str, str, Any]] = [("register", "register_id", r) for r in info.registers]
+        arrays += [("counter", "counter_id", c) for c in info.counters]
+        arrays += [("meter", "meter_id", m) for m in info.meters]
         if not arrays:
             return self.entry(random, update)
         update.type = 2
         kind, id_field, array = random.choice(arrays)
         message = getattr(update.entity, f"{kind}_entry")
-        setattr(message, id_field, array.id)
+        setattr(message, id_field, array.preamble.id)
         if random.random() < 0.8:
             message.index.index = random.randrange(array.size + 1)
         if kind == "register":
